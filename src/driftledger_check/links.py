@@ -70,7 +70,7 @@ def folders_of(lineage: Mapping[str, Any]) -> list[dict[str, str]]:
 
 
 def check_links(bundle: Bundle) -> Iterator[Line]:
-    """Files, folders, lock entries, records and images belong together."""
+    """Files, folders, lock entries, records, images and sounds belong together."""
     run = {key: bundle.evidence[key] for key in ("name", "combination", "fingerprint")}
     yield same(f"{names.MANIFEST}: run", dict(bundle.run), run, names.EVIDENCE)
     seen, behind = set[str](), set[str]()
@@ -217,41 +217,41 @@ def _noted(path: str, score: Mapping[str, Any], folder: str, noted: Mapping[str,
 
 
 def _data(folder: Folder) -> Iterator[Line]:
-    """A dataset or question set: its images are those of its list, and its digest is that of its list."""
+    """A dataset or question set: its files are those of its list, and its digest is that of its list."""
     if folder.has("samples.jsonl"):
         listing, card, counted = folder.rows("samples.jsonl"), "dataset.json", "samples"
         parts = ("id", "category", "label", "split", "sha256")
         digest = sha256_of([[each.get(part) for part in parts] for each in listing])
-        images = {each["file"]: each["sha256"] for each in listing}
+        media = {each["file"]: each["sha256"] for each in listing}
     else:
         listing, card, counted = folder.rows("questions.jsonl"), "question_set.json", "questions"
         digest = sha256_of([{k: v for k, v in each.items() if k not in _QUESTION_EXTRAS} for each in listing])
-        images = {each["image"]: each["image_sha256"] for each in listing}
+        media = {each["image"]: each["image_sha256"] for each in listing}
     said = folder.json(card)
     yield same(f"{folder.path}/{card}: digest", said["digest"], digest, "its list")
     yield same(f"{folder.path}/{card}: {counted}", said[counted], len(listing), "its list")
     yield from _twice(folder, [each["id"] for each in listing])
-    yield from _images(folder, images)
+    yield from _media(folder, media)
 
 
-def _images(folder: Folder, images: Mapping[str, str]) -> Iterator[Line]:
+def _media(folder: Folder, media: Mapping[str, str]) -> Iterator[Line]:
     """Every image is the one in its record, and none is there without a record."""
-    for name, sha256 in images.items():
+    for name, sha256 in media.items():
         found = folder.digests(name)["sha256"] if name in folder.names else "no such file"
-        yield same(f"{folder.path}/{name}", sha256, found, "the image")
+        yield same(f"{folder.path}/{name}", sha256, found, "the file")
     for name in folder.names:
-        if name not in images and not name.endswith((".json", ".jsonl")):
+        if name not in media and not name.endswith((".json", ".jsonl")):
             yield Line(f"{folder.path}/{name}", "differs", "no record has this file")
 
 
 def _collected(bundle: Bundle, lineage: Mapping[str, Any], stage: str) -> Iterator[Line]:
-    """The records of a collect stage are of the data, and their images are those that they name."""
+    """The records of a collect stage are of the data, and their files are those that they name."""
     folder, data = bundle.folder(lineage["collected"][stage]["path"]), bundle.folder(lineage["data"]["path"])
     records = folder.rows(_RECORDS)
     listing = data.rows("samples.jsonl" if data.has("samples.jsonl") else "questions.jsonl")
     known = {each["id"]: each.get("sha256") for each in listing}
-    images = [(each, result) for each in records for result in each["results"] if result.get("image") is not None]
-    yield from _images(folder, {result["image"]: result["image_sha256"] for _, result in images})
+    made = [(each, result) for each in records for result in each["results"] if result.get("file") is not None]
+    yield from _media(folder, {result["file"]: result["sha256"] for _, result in made})
     unknown = {str(each["unit"]) for each in records if each["step"] and each["unit"] not in known}
     for unit in sorted(unknown):
         yield Line(f"{folder.path}/{_RECORDS}", "differs", f"{data.path} has none that is called {unit:.80}")
@@ -260,14 +260,14 @@ def _collected(bundle: Bundle, lineage: Mapping[str, Any], stage: str) -> Iterat
         return record["unit"], record["step"], record.get("repeat", 0)
 
     yield from _twice(folder, [strict_json.canonical(place(each)).decode() for each in records])
-    before = {place(each): result["image_sha256"] for each, result in images}
+    before = {place(each): result["sha256"] for each, result in made}
     for each in records:
         if "parent_sha256" in each.get("extra", {}):
             unit, t, repeat = place(each)
             parent = known[unit] if t == 1 else before.get((unit, t - 1, repeat))
             again = f", repeat {repeat}" if repeat else ""
             where = f"{folder.path}/{_RECORDS}: {unit}, t = {t}{again}: parent_sha256"
-            yield same(where, each["extra"]["parent_sha256"], parent, "the image before")
+            yield same(where, each["extra"]["parent_sha256"], parent, "the file before")
 
 
 def _twice(folder: Folder, units: Iterable[str]) -> Iterator[Line]:

@@ -128,6 +128,24 @@ def test_each_component_is_loaded_once_and_let_go_of_when_no_later_folder_needs_
     assert seen.index("blind loaded") < min(seen.index("painter released"), seen.index("rubric released"))
 
 
+def test_what_records_of_an_earlier_version_hold_is_not_asked_again(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They call the file of a drawing ``image``, and its digest ``image_sha256``."""
+    collect(project)
+    written = {file: file.read_text() for file in (project.root / "data/records").rglob("records.jsonl")}
+    for file, text in written.items():
+        file.unlink()
+        file.write_text(text.replace('"file":', '"image":').replace('"sha256":', '"image_sha256":'))
+        (file.parent / INPUTS).unlink()
+    assert sum("image_sha256" in file.read_text() for file in written) > 0
+    shutil.rmtree(project.root / ".driftledger")
+    for component, method in ((Painter, "generate"), (Regions, "respond"), (Blind, "respond"), (Rubric, "respond")):
+        monkeypatch.setattr(component, method, lambda *_: pytest.fail("a stored call was made again"))
+    collect(Project(project.root))
+    assert {file: file.read_text() for file in written} == written
+
+
 def test_a_model_that_is_not_selected_is_named(project: Project) -> None:
     with pytest.raises(ConfigError, match="selected model 'blnd' is unknown"):
         collect(project, ["blnd"])

@@ -15,12 +15,12 @@ from driftledger.components.base import Component, Model
 from driftledger.components.contract import check_component
 from driftledger.core.errors import DataError
 from driftledger.core.registry import provider_class, providers
-from driftledger.core.types import Conversation, ImageFile, Outcome, PromptUsage, Turn
+from driftledger.core.types import Conversation, ImageFile, Medium, Outcome, PromptUsage, Turn
 from driftledger.project.catalogue import CatalogueEntry, catalogue
 from driftledger_demo.encoders.tfidf import WORD, TfIdf
 from driftledger_demo.encoders.words import Words
 from driftledger_demo.generators.painter import MOST_SHAPES, Painter, read
-from driftledger_demo.models.controls import SENTENCE, AlwaysRefuse, Blind, RandomChoice
+from driftledger_demo.models.controls import AlwaysRefuse, Blind, RandomChoice
 from driftledger_demo.models.regions import Regions
 from driftledger_demo.models.rubric import Rubric, grade
 from driftledger_demo.vision.question import CANNOT
@@ -71,12 +71,26 @@ def said(model: Model, text: str, images: int = 1) -> list[str]:
         (AlwaysRefuse(), "Which?\nA. a cat\nB. a dog", CANNOT),
         (AlwaysRefuse(), YES_NO, CANNOT),
         (AlwaysRefuse(), "Describe the image.", CANNOT),
-        (RandomChoice(), "Describe the image.", SENTENCE),
+        (RandomChoice(), "Describe the image.", "This is an image."),
     ],
 )
 def test_controls_never_look(model: Model, text: str, answer: str) -> None:
     assert said(model, text, 2) == [answer] * 2
     assert answer != CANNOT or is_refusal(answer)
+
+
+@pytest.mark.parametrize(
+    ("model", "answer"),
+    [
+        (Blind(), "This is a recording."),
+        (AlwaysRefuse(), "I cannot determine this from the sound."),
+        (RandomChoice(), "This is a sound."),
+    ],
+)
+def test_controls_speak_of_sounds_where_they_are_given_one(model: Model, answer: str) -> None:
+    sound = Medium(Path("tone.wav"), "0" * 64)
+    [reply] = model.respond([Conversation.ask("Describe the sound.", sound)])
+    assert reply.text == answer
 
 
 PROMPT = """Compare.

@@ -120,8 +120,8 @@ def drawing(forger: Forger) -> None:
     rows = [json.loads(row) for row in forger.members[FILES + RECORDS].splitlines()]
     place, row = next((place, row) for place, row in enumerate(rows) if row["step"] == 2)
     original = forger.members[f"{FILES}data/datasets/my_images/images/{row['unit']}.png"]
-    forger.members[f"{FILES}{CHAINS}/{row['results'][1]['image']}"] = original
-    forger.row(RECORDS, lambda row: row["results"][1].update(image_sha256=sha256_bytes(original)), place)
+    forger.members[f"{FILES}{CHAINS}/{row['results'][1]['file']}"] = original
+    forger.row(RECORDS, lambda row: row["results"][1].update(sha256=sha256_bytes(original)), place)
     sha256 = sha256_bytes(forger.members[FILES + RECORDS])
     forger.json(FILES + SCORE, lambda score: score["inputs"]["records"].update(chain=sha256))
 
@@ -340,7 +340,7 @@ def test_one_changed_byte_is_found(forger: Forger, tmp_path: Path, start: str) -
 
 
 @pytest.mark.parametrize("hostile", [None, {}, "\x1b[2J", 10**400])
-@pytest.mark.parametrize("field", ["image", "image_sha256", "sample", "t", "parent_sha256"])
+@pytest.mark.parametrize("field", ["file", "sha256", "sample", "t", "parent_sha256"])
 def test_records_of_other_types_are_findings_and_no_crash(
     forger: Forger, tmp_path: Path, field: str, hostile: object, capsys: pytest.CaptureFixture[str]
 ) -> None:

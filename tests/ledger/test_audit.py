@@ -189,7 +189,7 @@ def test_an_image_is_found_by_its_bytes_wherever_it_was_copied_to(original: Ledg
     assert {each["benchmark"] for each in found.places[0]["scores"]} == {"genception", "fidelity"}
     drawn = find_image(sources(original), str(original.root / CHAINS / "images/round_1/2.png")).places[0]
     assert (drawn["role"], drawn["entry"]["step"]) == ("drawn", 2)
-    assert drawn["parent"].endswith("drawn at t = 1")
+    assert drawn["parent"].endswith("made at t = 1")
     assert drawn["card"]["components"]["generator"]["name"] == "painter"
     again = find_image(sources(original), found.sha256)
     assert again.places == found.places

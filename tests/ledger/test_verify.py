@@ -223,7 +223,7 @@ def test_an_untouched_project_holds(original: Ledger) -> None:
     checked = verified.result.checked
     assert checked["scores"] == 6
     assert checked["calls"] == 8
-    assert min(checked[name] for name in ("files", "links", "images", "fingerprints", "records", "runs"))
+    assert min(checked[name] for name in ("files", "links", "media", "fingerprints", "records", "runs"))
     numbers: list[str] = []
     for pattern in ("reports/scores/**/score.json", "reports/scores/**/rows.jsonl", "data/records/**/records.jsonl"):
         for path in original.root.glob(pattern):
@@ -317,12 +317,12 @@ def test_an_image_through_weights_may_be_two_levels_off(
     monkeypatch.setattr(replay, "CheckpointComponent", type(ledger.project.component("generators", "painter")))
     rows = [json.loads(row) for row in (ledger.root / RECORDS).read_text().splitlines()]
     place, last = next((place, row) for place, row in enumerate(rows) if row["step"] == 2)
-    file = ledger.root / CHAINS / last["results"][1]["image"]
+    file = ledger.root / CHAINS / last["results"][1]["file"]
     with Image.open(file) as image:
         r, g, b = image.getpixel((0, 0))
         image.putpixel((0, 0), (r, g, b + (levels if b < 128 else -levels)))
         image.save(file)
-    ledger.edit(RECORDS, lambda row: row["results"][1].update(image_sha256=sha256_file(file)), place)
+    ledger.edit(RECORDS, lambda row: row["results"][1].update(sha256=sha256_file(file)), place)
     ledger.relock()
     result = regenerate(ledger.project, [ledger.evidence()], Contents(ledger.root, trust=False), 10_000, seed=1).result
     assert len(result.findings) == found

@@ -35,7 +35,7 @@ def test_every_preset_can_be_begun_with(name: str, tmp_path: Path) -> None:
     assert selected == [each for each in benchmark_names() if wanted["run"][each]]
     assert content.keys() == {"run", "tracking", *selected}
     for each in selected:
-        assert {key: content[each][key] for key in wanted.get(each, {})} == wanted.get(each, {})
+        assert {key: content[each].get(key) for key in wanted.get(each, {})} == wanted.get(each, {})
     (tmp_path / "params.yaml").write_text(text, encoding="utf-8")
     asks_only = not {"genception", "fidelity"} & {*selected}
     paths = {run.path.partition("/")[2] for run in Project(tmp_path).combinations}

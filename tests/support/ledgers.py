@@ -327,7 +327,7 @@ def iteration(
     key, drawn = f"{sample} {t} {repeat}", image is not None
     results = [result("model", Outcome.OK if drawn else outcome, text, key=key)]
     if drawn:
-        results.append(result("generator", outcome, image=image, image_sha256=image_sha256, key=f"{key} drawn", **more))
+        results.append(result("generator", outcome, file=image, sha256=image_sha256, key=f"{key} drawn", **more))
     extra = {"parent_sha256": "p", "seed": 1}
     return CollectedRecord(unit=sample, step=t, repeat=repeat, results=results, extra=extra)
 

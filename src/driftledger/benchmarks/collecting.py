@@ -188,7 +188,7 @@ def write_collected(target: Path, collecting: Collecting, records: Sequence[Coll
     """Write the records of a stage, with their images and card, as the folder ``target``, whole or not at all."""
     with new_folder(target) as folder:
         for each in (result for record in records for result in record.results):
-            each.write_image(folder)
+            each.write_medium(folder)
         write_jsonl(folder / RECORDS, records)
         write_json(folder / CARD, collecting.card())
 

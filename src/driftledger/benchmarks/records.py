@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr, model_validator
+from pydantic import AfterValidator, AliasChoices, BaseModel, ConfigDict, Field, PrivateAttr, model_validator
 
 from driftledger.collect.call import Call, Result
 from driftledger.components.base import ComponentCard
@@ -28,9 +28,10 @@ class RecordedResult(BaseModel):
     """The digest of the call's key, under which the store keeps its result."""
     outcome: Outcome
     text: str | None = None
-    image: RelativePath | None = None
-    """The file of its image or sound, relative to the folder."""
-    image_sha256: str | None = None
+    file: RelativePath | None = Field(default=None, validation_alias=AliasChoices("file", "image"))
+    """Of its image or sound, relative to the folder; records of earlier versions call it ``image``."""
+    sha256: str | None = Field(default=None, validation_alias=AliasChoices("sha256", "image_sha256"))
+    """Of that file."""
     served_model: str | None = None
     system_fingerprint: str | None = None
     revised_prompt: str | None = None
@@ -41,35 +42,35 @@ class RecordedResult(BaseModel):
     error: str | None = None
     reasoning: str | None = None
     """What the model thought before it answered; not in ``text``."""
-    _file: Medium | None = PrivateAttr(None)
+    _medium: Medium | None = PrivateAttr(None)
 
     @classmethod
-    def of(cls, role: str, call: Call, result: Result, image: str | None = None) -> Self:
+    def of(cls, role: str, call: Call, result: Result, file: str | None = None) -> Self:
         """Record what a call gave.
 
         Args:
-            image: where its image is to be, relative to the folder.
+            file: where its image or sound is to be, relative to the folder.
         """
         given = {name: value for name, value in vars(result).items() if name != "image"}
         if result.image is not None:
-            given |= {"image": image, "image_sha256": result.image.sha256}
+            given |= {"file": file, "sha256": result.image.sha256}
         recorded = cls(role=role, key=call.key.digest, **given)
-        recorded._file = result.image
+        recorded._medium = result.image
         return recorded
 
     def result(self, folder: Path) -> Result:
-        """Return what the call gave; its image is in the folder of the record."""
-        given = {name: value for name, value in self if name not in ("role", "key", "image", "image_sha256")}
-        return Result(**given, image=self.image_file(folder))
+        """Return what the call gave; its image or sound is in the folder of the record."""
+        given = {name: value for name, value in self if name not in ("role", "key", "file", "sha256")}
+        return Result(**given, image=self.medium(folder))
 
-    def image_file(self, folder: Path) -> Medium | None:
-        """Return the image in the folder of the record, if it has one."""
-        return None if self.image is None else Medium(folder / self.image, self.image_sha256 or "")
+    def medium(self, folder: Path) -> Medium | None:
+        """Return the image or sound in the folder of the record, if it has one."""
+        return None if self.file is None else Medium(folder / self.file, self.sha256 or "")
 
-    def write_image(self, folder: Path) -> None:
-        """Write the image that the call gave into the folder of the record."""
-        if self._file is not None and self.image is not None:
-            link_file(self._file.path, folder / self.image)
+    def write_medium(self, folder: Path) -> None:
+        """Write the image or sound that the call gave into the folder of the record."""
+        if self._medium is not None and self.file is not None:
+            link_file(self._medium.path, folder / self.file)
 
 
 class StepExtra(BaseModel):
@@ -154,7 +155,7 @@ class CollectedRecord(Record):
     def drawing(self) -> RecordedResult | None:
         """What the generator gave, where that is an image or a sound."""
         drawn = self.by("generator")
-        return None if drawn is None or drawn.image is None else drawn
+        return None if drawn is None or drawn.file is None else drawn
 
     @property
     def is_there(self) -> bool:
@@ -191,7 +192,7 @@ def served_versions(records: Iterable[CollectedRecord]) -> dict[str, dict[str, i
     """
     calls: dict[str, dict[str, str]] = {}
     for each in (result for record in records for result in record.results):
-        if each.role != "generator" or each.image is not None:
+        if each.role != "generator" or each.file is not None:
             named = " ".join(part for part in (each.served_model, each.system_fingerprint) if part)
             calls.setdefault(each.role, {})[each.key] = named
     counts = {role: Counter(filter(None, versions.values())) for role, versions in calls.items()}

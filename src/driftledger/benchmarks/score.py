@@ -105,7 +105,7 @@ class Score(Record):
 
     @property
     def is_control(self) -> bool:
-        """Whether its model never looks at the image."""
+        """Whether its model ignores the sample."""
         return self.components["model"].is_control
 
     @property

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 
 from pydantic import AfterValidator, Field, TypeAdapter, ValidationInfo
 
+from driftledger.core.media import Kind
 from driftledger.core.strict import Strict
 
 
@@ -21,7 +22,13 @@ class OfSelected(NamedTuple):
     """Marks a setting that names some of the datasets or question sets that its benchmark goes over."""
 
 
-Mark = TypeVar("Mark", EntryOf, OfSelected)
+class NeededFor(NamedTuple):
+    """Marks a setting that may be left out, unless its benchmark goes over a dataset of this medium."""
+
+    medium: Kind
+
+
+Mark = TypeVar("Mark", EntryOf, OfSelected, NeededFor)
 Coverage = Annotated[float, Field(ge=0.0, le=1.0)]
 """The share that must be there, or the model has no rank."""
 

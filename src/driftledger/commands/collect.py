@@ -296,7 +296,8 @@ def readiness(project: Project, planned: Mapping[str, PlannedCalls] | None = Non
         missing += [f"{section}.{name}: {each}" for each in lacks]
         notes += [f"{section}.{name}: {each}" for each in knows]
     generators = [calls for name, calls in (planned or {}).items() if name.startswith("generators.")]
-    if drawn := sum(calls.to_make for calls in generators if calls.component.understands is None):
+    services = [calls for calls in generators if calls.component.understands is None]
+    if drawn := sum(calls.to_make for calls in services if "image" in calls.component.media):
         size = drawn * 1.5 / 1000  # an image with 1024 pixels a side takes 1.5 MB
         notes.append(f"{drawn} images to draw, about {size:,.2f} GB at 1024 pixels a side")
     return missing, notes

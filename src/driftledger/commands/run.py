@@ -251,7 +251,7 @@ def glance(shown: Table, parts: Sequence["Part"]) -> RenderableType:
         notes.append("models that share a letter cannot be told apart; ± is half the interval")
     data = list(dict.fromkeys(column.block.scores[0].on for column in at_a_glance(parts)))
     where = f"on {first_few(data, 10)}; reports/leaderboard.md has all"
-    notes.append(f"controls do not look at the image; {where}" if "controls" in kinds else where)
+    notes.append(f"controls ignore the sample; {where}" if "controls" in kinds else where)
     return Group(*tables[:-1], *(line(note, QUIET) for note in notes))
 
 

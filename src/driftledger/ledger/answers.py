@@ -156,13 +156,13 @@ def _of_image(target: ImageTarget) -> tuple[str, list[tuple[str, str]]]:
         "file": f"{place['folder']}/{place['file']}",
         "described as": next(texts, None),
         "question": entry.get("question"),
-        "drawn from": (place["parent"] or "").rpartition(", ")[2],
+        "made from": (place["parent"] or "").rpartition(", ")[2],
         **{role: f"{each['name']}@{each['fingerprint'][:SHORT]}" for role, each in card.get("components", {}).items()},
         "digest": (card.get("digest") or card.get("data_digest") or "")[:SHORT],
         "used by": first_few(used, 1),
         "also": first_few([f"{each['folder']}/{each['file']}" for each in others], 1),
     }
-    drawn = f"drawn of sample {name} of dataset {on} at t = {entry.get('step')}"
+    drawn = f"made of sample {name} of dataset {on} at t = {entry.get('step')}"
     return head.get(place["role"], drawn), [(k, shortened(str(text), _WIDE)) for k, text in more.items() if text]
 
 

@@ -292,7 +292,7 @@ def _places(sources: Sources, digest: str) -> tuple[list[dict[str, Any]], list[s
             if digest not in images:
                 continue
             parent, t = entry.get("extra", {}).get("parent_sha256"), entry.get("step", 1)
-            before = f"drawn at t = {t - 1}" if t > 1 else "the original"
+            before = f"made at t = {t - 1}" if t > 1 else "the original"
             uses = [each for _, each in sources.lineages if folder in (each.data, *each.collected.values())]
             place: dict[str, Any] = {"role": role, "folder": folder.path}
             place["file"] = images[digest].get("image") or images[digest].get("file")

@@ -125,7 +125,8 @@ def _laid_over(
 ) -> tuple[str, Settings]:
     """Set what a preset sets, and add entries in block style, in which an address needs no quotes; comments stay.
 
-    Sections of benchmarks that nothing is selected for are left out. Errors call the change ``what``.
+    Sections of benchmarks that nothing is selected for are left out, as are optional settings that the preset
+    sets to null. Errors call the change ``what``.
     """
     yaml, written = YAML(), io.StringIO()
     yaml.preserve_quotes, yaml.width = True, 4096
@@ -139,8 +140,11 @@ def _laid_over(
             content[name] = yaml.load(section_text(name))[name]
             content.yaml_set_comment_before_after_key(name, before="\n")
     for section, values in preset.items():
+        fields = benchmark(section).settings.model_fields if section in benchmark_names() else {}
         for key, value in values.items() if section in content else ():
-            if key not in content[section] or content[section][key] != value:
+            if value is None and key in fields and not fields[key].is_required():
+                content[section].pop(key, None)
+            elif key not in content[section] or content[section][key] != value:
                 if isinstance(value, list | dict):  # on one line
                     value = CommentedSeq(value) if isinstance(value, list) else CommentedMap(value)
                     value.fa.set_flow_style()

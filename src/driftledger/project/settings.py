@@ -16,7 +16,7 @@ from pydantic import AfterValidator, Field, PrivateAttr, ValidationError, create
 from driftledger.benchmarks.base import DATASET, Benchmark, Stage
 from driftledger.benchmarks.descriptions import Description
 from driftledger.benchmarks.registry import benchmark, benchmark_names, question_rules
-from driftledger.benchmarks.settings import EntryOf, OfSelected, Section
+from driftledger.benchmarks.settings import EntryOf, NeededFor, OfSelected, Section
 from driftledger.collect.settings import CollectSettings, WorkerSettings
 from driftledger.components.base import CONTROLS, Component, Encoder, Model
 from driftledger.core.errors import ConfigError, UntrustedCodeError, unknown_name
@@ -347,6 +347,13 @@ def _components(settings: Settings) -> Iterator[str]:
             yield f"{where}: {name!r} has no {kind} tower; {remedy}"
     used = dict[tuple[str, str, str], None]()
     for spec in settings.benchmarks:
+        for key, need, given in settings.section(spec.name).marks(NeededFor):
+            for on in () if given else getattr(run, spec.name):
+                if getattr(built("datasets", on), "medium", "") == need.medium:
+                    yield (
+                        f"{spec.name}.{key} is missing, and run.{spec.name} goes over {on!r}, a dataset of "
+                        f"{need.medium}s; set it"
+                    )
         for key in dict.fromkeys(key for stage in spec.stages[1:] for key in stage.keys if f"{key}s" in _ANY_MODEL):
             for name in run.names(spec.name, key):
                 if key != "model":

@@ -65,7 +65,7 @@ A run for each combination of model, generator and encoder. It is made from what
 `driftledger track` makes it again.
 
 - **Evaluation runs**: all runs with their scores, the best one first when they were made together.
-- **Traces**: chains, answers and descriptions step by step with their pictures.
+- **Traces**: chains, answers and descriptions step by step.
 - **Model training, Runs, Views, Leaderboard**: the similarity per iteration and a chart per score.
 - Scores are `<metric>/<data>`; intervals, categories and all other numbers are in the artifacts `scores.json` and \
 `rows.csv` of a run.

@@ -51,8 +51,8 @@ class Chains:
         """Sample → the t from which on its similarities are 0; of one repeat."""
         self.last = {each["unit"]: each for each in records}
         """Sample → its last record; of one repeat."""
-        drawn = [each for each in records if each["image"] is not None]
-        self.drawn = {place_of(each): Picture(folder, each["image"]) for each in drawn}
+        drawn = [each for each in records if each["file"] is not None]
+        self.drawn = {place_of(each): Picture(folder, each["file"]) for each in drawn}
         """(Sample, t) → what was drawn; of one repeat."""
 
     @property
@@ -90,7 +90,7 @@ def put_repeats(found: Found, repeats: Sequence[Mapping[str, float]]) -> None:
     if len(repeats) < 2:
         return
     found.put(["groups", "repeat"], {str(place): each for place, each in enumerate(repeats)})
-    for key in repeats[0].keys() - {"images"}:
+    for key in repeats[0].keys() - {"samples"}:
         if ("metrics", key) in found.numbers and all(key in each for each in repeats):
             found.put(["metrics"], {f"{key}_std": statistics.pstdev([each[key] for each in repeats])})
 
@@ -104,7 +104,7 @@ class Part(NamedTuple):
     """Key of a row's values → n×T of them."""
     frechet: Mapping[str, list[float]]
     """Category → distances between the originals and iteration t, for t = 1 …; under ``""`` over all categories."""
-    images: int
+    size: int
     """How many the last of the distances over all is over."""
     words: Mapping[str, float]
 
@@ -149,7 +149,7 @@ def genception(files: ScoreFiles, found: Found) -> None:
     worst = sum(len(chains.worst) for chains in repeats)
     found.counts(counted - worst, counted, len(samples) * len(parts))
     last = ((chains.last[sample.id], t) for chains in repeats for sample, t in zip(samples, until, strict=True))
-    found.outcomes(each for each, t in last if place_of(each)[1] != t or each["image"] is None)
+    found.outcomes(each for each, t in last if place_of(each)[1] != t or each["file"] is None)
 
 
 def _part(
@@ -162,13 +162,13 @@ def _part(
     found: Found,
 ) -> Part:
     try:
-        similarity, frechet, images = _seen(files, samples, chains, encoder, most)
+        similarity, frechet, count = _seen(files, samples, chains, encoder, most)
     except MissingError as why:
-        similarity, frechet, images = np.full((len(samples), most), np.nan), {}, 0
+        similarity, frechet, count = np.full((len(samples), most), np.nan), {}, 0
         for at, sample in enumerate(samples):  # a placeholder, for what is counted
             similarity[at, [t for t in range(most) if (sample.id, t + 1) in chains.drawn]] = 0.0
         name = encoder.frechet_name
-        found.withhold(("similarity", "gc", "gc_images", "images", name, f"whole_{name}"), str(why))
+        found.withhold(("similarity", "gc", "gc_samples", "samples", name, f"whole_{name}"), str(why))
     _put_zeros(similarity, samples, chains, until)
     gc = np.array([[gc_at(row, t) for t in range(1, most + 1)] for row in similarity.tolist()])
     sides = (("similarity", similarity), ("gc", gc))
@@ -184,7 +184,7 @@ def _part(
                 columns[TEXT_MEAN] = _running_means(similar[:, 1:], [end - 1 for end in until])
         except MissingError as why:
             found.withhold(["text_similarity"], str(why))
-    return Part(columns, rows, frechet, images, chains.words)
+    return Part(columns, rows, frechet, count, chains.words)
 
 
 def _put_zeros(similar: Array, samples: Sequence[Sample], chains: Chains, until: Sequence[int], first: int = 1) -> None:
@@ -203,7 +203,7 @@ def _mean_of(parts: Sequence[Part]) -> Part:
     columns, rows = over([part.columns for part in parts]), over([part.rows for part in parts])
     steps = {name: zip(*(part.frechet.get(name, []) for part in parts), strict=False) for name in parts[0].frechet}
     frechet = {name: [mean(step) for step in some] for name, some in steps.items()}
-    return Part(columns, rows, frechet, min(part.images for part in parts), {})
+    return Part(columns, rows, frechet, min(part.size for part in parts), {})
 
 
 def _means(
@@ -224,15 +224,15 @@ def _means(
         if intervals is not None and there and (key.startswith("gc_at_") or key == TEXT_MEAN):
             metrics |= intervals.of_mean(key, [value for value, _ in there], [one for _, one in there])
         if key.startswith("gc_at_") and all(key in row for row in by_category.values()):
-            metrics[key.replace("gc_", "gc_images_")] = mean([value for value, _ in there])
+            metrics[key.replace("gc_", "gc_samples_")] = mean([value for value, _ in there])
     whole = weighed(f"whole_{name}", part.frechet.get("", []))
-    return metrics | whole | ({"images": float(part.images)} if whole else {}), by_category
+    return metrics | whole | ({"samples": float(part.size)} if whole else {}), by_category
 
 
 def _seen(
     files: ScoreFiles, samples: Sequence[Sample], chains: Chains, encoder: Encoder, most: int
 ) -> tuple[Array, dict[str, list[float]], int]:
-    """n×T cosines with the originals; Fréchet distances to them, and over how many images the last one is."""
+    """n×T cosines with the originals; Fréchet distances to them, and over how many samples the last one is."""
     steps = (
         {at: chains.drawn[sample.id, t] for at, sample in enumerate(samples) if (sample.id, t) in chains.drawn}
         for t in range(1, most + 1)
@@ -240,7 +240,7 @@ def _seen(
     first = encoder.images([Picture(files.data, sample.file) for sample in samples])
     similarity, categories = np.full((len(samples), most), np.nan), [sample.category for sample in samples]
     frechet: dict[str, list[float]] = {"": [], **{name: [] for name in categories}}
-    images = 0
+    count = 0
     for t, pictures in enumerate(takewhile(len, steps)):
         reached, redrawn = list(pictures), encoder.images(list(pictures.values()))
         similarity[reached, t] = cosines(first[reached], redrawn)
@@ -250,8 +250,8 @@ def _seen(
                 frechet[name].append(frechet_distance(first[[reached[row] for row in rows]], redrawn[rows]))
         if there.keys() == {*categories} and len(reached) >= 2:
             frechet[""].append(frechet_distance(first[reached], redrawn))
-            images = len(reached)
-    return similarity, frechet, images
+            count = len(reached)
+    return similarity, frechet, count
 
 
 def _running_means(similar: Array, until: Sequence[int]) -> Array:
@@ -281,8 +281,8 @@ def fidelity(files: ScoreFiles, found: Found) -> None:
     settings, every = files.score["inputs"]["settings"], values.samples(files.data)
     repeats = read_chains(files.collected["redraw"], settings, found)
     samples = [sample for sample in every if sample.split == "test"] or every
-    encoder, side = Encoder(files, "encoder", found), values.whole(settings["ssim_side"], 11, MOST_PIXELS)
-    parts = [_redrawn(files, samples, chains, encoder, side, found) for chains in repeats]
+    encoder = Encoder(files, "encoder", found)
+    parts = [_redrawn(files, samples, chains, encoder, settings, found) for chains in repeats]
     whole = parts[0] if len(parts) == 1 else _mean_of(parts)
     intervals, columns = Intervals.of(settings), dict(whole.columns)
     if "ratings" in files.score["inputs"].get("beside", {}):
@@ -293,7 +293,7 @@ def fidelity(files: ScoreFiles, found: Found) -> None:
         found.put(["details", "ratings"], {"used": 0, "raters": 0, "stale": 0})
 
     def means(part: Part, columns: Mapping[str, Array]) -> dict[str, float]:
-        distance = {encoder.frechet_name: part.frechet[""][0], "images": float(part.images)} if part.images else {}
+        distance = {encoder.frechet_name: part.frechet[""][0], "samples": float(part.size)} if part.size else {}
         return {key: mean(some) for key, column in columns.items() if (some := finite(column))} | distance
 
     found.put(["metrics"], means(whole, columns))
@@ -319,7 +319,7 @@ def fidelity(files: ScoreFiles, found: Found) -> None:
 
 
 def _redrawn(
-    files: ScoreFiles, samples: Sequence[Sample], chains: Chains, encoder: Encoder, side: int, found: Found
+    files: ScoreFiles, samples: Sequence[Sample], chains: Chains, encoder: Encoder, settings: Row, found: Found
 ) -> Part:
     originals = {sample.id: Picture(files.data, sample.file) for sample in samples}
     pairs = {name: (first, chains.drawn[name, 1]) for name, first in originals.items() if (name, 1) in chains.drawn}
@@ -336,7 +336,7 @@ def _redrawn(
             of_sample |= zip(names, similarities() if names else (), strict=True)
             columns[metric] = np.array([PERCENT * of_sample.get(sample.id, math.nan) for sample in samples])
         except MissingError as why:
-            found.withhold([metric, *([distance, "images"] if metric == name else [])], str(why))
+            found.withhold([metric, *([distance, "samples"] if metric == name else [])], str(why))
 
     def between_images() -> list[float]:
         first, redrawn = (encoder.images([pair[at] for pair in pairs.values()]) for at in (0, 1))
@@ -350,6 +350,7 @@ def _redrawn(
 
     measure(name, pairs, between_images)
     if not heard:
+        side = values.whole(settings["ssim_side"], 11, MOST_PIXELS)
         measure("ssim", pairs, lambda: [ssim(*(_luma(each, side) for each in pair)) for pair in pairs.values()])
     if encoder.reads:
         measure("clap_score" if heard else "clip_s", said, with_texts)

@@ -26,7 +26,7 @@ class MissingError(Exception):
 
 
 class Sample(NamedTuple):
-    """One image of a dataset."""
+    """One image or sound of a dataset."""
 
     id: str
     file: str
@@ -51,9 +51,9 @@ def records(folder: Folder) -> list[Row]:
 def _flat(line: Row) -> Row:
     ended = [each["outcome"] for each in line["results"]]
     said: Row = next((each for each in line["results"] if each["role"] == "model"), {})
-    drawn: Row = next((each for each in line["results"] if each.get("image") is not None), {})
+    drawn: Row = next((each for each in line["results"] if each.get("file") is not None), {})
     outcome = next((each for each in ended[::-1] if each != "ok"), "ok")
-    results = {"outcome": outcome, "text": said.get("text"), "image": drawn.get("image"), "results": line["results"]}
+    results = {"outcome": outcome, "text": said.get("text"), "file": drawn.get("file"), "results": line["results"]}
     place = {"unit": line["unit"], "step": line["step"], "repeat": line.get("repeat", 0)}
     return {**line.get("extra", {}), **results, **place}
 
@@ -133,7 +133,7 @@ class Found:
                 each["key"]: [each.get(key) or "" for key in ("served_model", "system_fingerprint")]
                 for record in records
                 for each in record["results"]
-                if each["role"] == role and (role != "generator" or each.get("image") is not None)
+                if each["role"] == role and (role != "generator" or each.get("file") is not None)
             }
             self.put(["served", role], Counter(" ".join(filter(None, some)) for some in calls.values() if any(some)))
 

@@ -1,5 +1,5 @@
-"""Controls, which never look at an image, for the score that a benchmark gives away; and a limit of words for models
-without tokens."""
+"""Controls, which ignore the sample, for the score that a benchmark gives away; and a limit of words for models without
+tokens."""
 
 import re
 from abc import abstractmethod
@@ -48,32 +48,40 @@ def at_most(text: str, max_tokens: int | None) -> Reply:
     return Reply(text[: words[max_tokens - 1].end()], Outcome.TRUNCATED)
 
 
+def _by_medium(conversation: Conversation, of_image: str, of_sound: str) -> str:
+    """Return the sentence for the kind of medium that a conversation is about."""
+    medium = conversation.last_medium
+    return of_sound if medium is not None and medium.kind == "sound" else of_image
+
+
+_CANNOT_HEAR = "I cannot determine this from the sound."
+
+
 class AlwaysRefuse(WordCounter):
     """Chooses the first option that refuses, if there is one; says that it cannot tell wherever there is none."""
 
     provider: ClassVar[str] = "always_refuse"
-    version: ClassVar[str] = "1"
+    version: ClassVar[str] = "2"
 
     def say(self, conversation: Conversation) -> str:
         question = asked(conversation)
-        return LETTERS[question.refusals[0]] if question and question.refusals else CANNOT
-
-
-_BLIND_SENTENCE = "This is a photograph."
+        if question and question.refusals:
+            return LETTERS[question.refusals[0]]
+        return _by_medium(conversation, CANNOT, _CANNOT_HEAR)
 
 
 class Blind(WordCounter):
-    """Chooses A, says yes, and else says the same sentence, without opening an image."""
+    """Chooses A, says yes, and else says the same sentence of every image, and one of every sound."""
 
     provider: ClassVar[str] = "blind"
-    version: ClassVar[str] = "3"
+    version: ClassVar[str] = "4"
 
     def say(self, conversation: Conversation) -> str:
         question = asked(conversation)
-        return {"choice": "A", "yes_no": "yes"}.get(question.kind, _BLIND_SENTENCE) if question else _BLIND_SENTENCE
+        sentence = _by_medium(conversation, "This is a photograph.", "This is a recording.")
+        return {"choice": "A", "yes_no": "yes"}.get(question.kind if question else "", sentence)
 
 
-SENTENCE = "This is an image."
 GUESSES = ("red", "blue", "green", "two", "three", "a circle", "a square", "on the left")
 """What it says to an open question, with equal chances."""
 
@@ -82,12 +90,12 @@ class RandomChoice(WordCounter):
     """Any option, yes or no, or any of :data:`GUESSES`, with equal chances; it describes nothing."""
 
     provider: ClassVar[str] = "random_choice"
-    version: ClassVar[str] = "2"
+    version: ClassVar[str] = "3"
 
     def say(self, conversation: Conversation) -> str:
         question = asked(conversation)
         if question is None:
-            return SENTENCE
+            return _by_medium(conversation, "This is an image.", "This is a sound.")
         faces: Sequence[str] = GUESSES
         if question.kind == "choice":
             faces = LETTERS[: len(question.options)]

@@ -44,12 +44,12 @@ def test_each_iteration_starts_from_the_image_before(samples: list[Sample], tmp_
     assert records[0].extra["parent_sha256"] == samples[0].medium.sha256
     for before, after in pairwise(records[:3]):
         assert before.drawing is not None
-        assert after.extra["parent_sha256"] == before.drawing.image_sha256
+        assert after.extra["parent_sha256"] == before.drawing.sha256
     for record in records:
         said, drawn = record.results
         assert (said.role, drawn.role) == ("model", "generator")
-        assert drawn.image == f"images/{record.unit}/{record.step}.png"
-        assert sha256_file(tmp_path / "chain" / drawn.image) == drawn.image_sha256
+        assert drawn.file == f"images/{record.unit}/{record.step}.png"
+        assert sha256_file(tmp_path / "chain" / drawn.file) == drawn.sha256
         assert record.outcome is Outcome.OK
         assert record.extra["seed"] == derive_seed(7, "d", record.unit, record.step)
         assert said.served_model == "echo-2026"
@@ -89,8 +89,8 @@ def test_what_a_model_thinks_is_not_drawn(samples: list[Sample], tmp_path: Path)
 
     plain = run(samples, tmp_path / "plain", EchoModel(), SizeGenerator())
     thinks = run(samples, tmp_path / "thinks", Thinks(), SizeGenerator())
-    drawn = [(each.text, each.drawing and each.drawing.image_sha256) for each in plain]
-    assert [(each.text, each.drawing and each.drawing.image_sha256) for each in thinks[:6]] == drawn[:6]
+    drawn = [(each.text, each.drawing and each.drawing.sha256) for each in plain]
+    assert [(each.text, each.drawing and each.drawing.sha256) for each in thinks[:6]] == drawn[:6]
     assert [each.results[0].reasoning for each in thinks] == ["Is it blue?"] * 3 + [None] * 3 + [plain[6].text]
     assert (thinks[6].outcome, thinks[6].text, len(thinks[6].results)) == ("truncated", "", 1)
     assert reasoned(plain) == []
@@ -109,8 +109,8 @@ def test_what_a_service_draws_is_kept_in_its_own_bytes(samples: list[Sample], tm
 
     for record in run(samples, tmp_path, EchoModel(), Drawer()):
         assert record.drawing is not None
-        assert record.drawing.image == f"images/{record.unit}/{record.step}.jpg"
-        file = record.drawing.image_file(tmp_path / "chain")
+        assert record.drawing.file == f"images/{record.unit}/{record.step}.jpg"
+        file = record.drawing.medium(tmp_path / "chain")
         assert file is not None
         assert sha256_file(file.path) == file.sha256
         assert file.path.read_bytes().startswith(b"\xff\xd8\xff")

@@ -83,8 +83,8 @@ def test_each_repeat_draws_from_seeds_of_its_own_and_says_where_its_images_are(
         assert drawn is not None
         assert seed == derive_seed(7, "d", record.unit, record.step, record.repeat)
         where = f"repeats/1/{record.unit}" if record.repeat else f"images/{record.unit}"
-        assert drawn.image == f"{where}/{record.step}.png"
-        with Image.open(folder / drawn.image) as image:
+        assert drawn.file == f"{where}/{record.step}.png"
+        with Image.open(folder / drawn.file) as image:
             assert image.convert("RGB").getpixel((0, 0)) == (seed % 256, 0, 0)
     assert len({record.extra["seed"] for record in records}) == len(records)
 
@@ -148,7 +148,7 @@ def test_a_result_that_was_changed_makes_other_calls(samples: list[Sample], tmp_
         results = [each.model_copy(update=change) for each in first.results]
         write_jsonl(folder / RECORDS, [first.model_copy(update={"results": results}), *others])
 
-    for change in ({"image_sha256": "f" * 64}, {"key": "f" * 64}):
+    for change in ({"sha256": "f" * 64}, {"key": "f" * 64}):
         forge(**change)
         with pytest.raises(LookupError, match="no record holds what was asked about s0, t="):
             followed(folder)

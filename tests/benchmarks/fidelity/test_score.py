@@ -112,7 +112,7 @@ def test_an_encoder_of_both_gives_clip_s_even_of_what_could_not_be_drawn(tmp_pat
     assert {"clip_s", "clip_s_i"} <= found.metrics.keys()
     assert "image_similarity" not in found.metrics
     assert "clip_s" not in found.absent
-    assert (found.metrics["images"], found.metrics["words"]) == (3, 2.0)
+    assert (found.metrics["samples"], found.metrics["words"]) == (3, 2.0)
     assert [flag.partition(":")[0] for flag in found.flags] == ["the Fréchet distance is over 3 images"]
 
 
@@ -171,7 +171,7 @@ def test_one_redrawing_has_no_distance(tmp_path: Path) -> None:
     write_case(tmp_path, {"a": (100, 0, 0)})
     found, _ = scored(tmp_path, TableEncoder())
     assert "frechet_table" not in found.metrics
-    assert found.absent["frechet_table"] == "fewer than two images were redrawn"
+    assert found.absent["frechet_table"] == "fewer than two images were made again"
 
 
 def test_the_test_set_is_redrawn_or_everything_where_there_is_none(tmp_path: Path) -> None:
@@ -218,7 +218,7 @@ def test_of_repeats_a_sample_is_worth_its_mean(tmp_path: Path) -> None:
     assert found.groups["repeat"]["1"]["image_similarity"] == 0.0
     first = 100 * (1 + math.sqrt(0.5)) / 3
     assert found.metrics["image_similarity_std"] == pytest.approx(first / 2)
-    assert (found.scored, found.total, found.metrics["images"]) == (7, 8, 3)
+    assert (found.scored, found.total, found.metrics["samples"]) == (7, 8, 3)
     assert [each.outcome for each in rows["d"].repeats] == [Outcome.FILTERED, Outcome.FILTERED]
 
 

@@ -117,7 +117,7 @@ def test_a_chain_one_step_short_is_in_gc_at_2_and_not_in_gc_at_3(tmp_path: Path)
     a = gc(ANGLES["a1"], 3) / 2 + gc(ANGLES["a2"], 3) / 2
     assert found.metrics["gc_at_3"] == pytest.approx((a + b["gc_at_3"]) / 2, abs=1e-9)
     images = np.mean([gc(ANGLES[name], 3) for name in ("a1", "a2", "b1")])  # Algorithm 1: every image alike
-    assert found.metrics["gc_images_at_3"] == pytest.approx(images, abs=1e-9)
+    assert found.metrics["gc_samples_at_3"] == pytest.approx(images, abs=1e-9)
     assert (found.scored, found.total, found.outcomes) == (3, 4, {"refused": 1})
     assert (rows[3].values["gc"][2], rows[3].outcome) == (None, Outcome.REFUSED)
     assert found.absent["b: frechet_table_at_3"] == "fewer than two chains did"
@@ -131,9 +131,9 @@ def test_a_category_without_a_chain_is_absent_and_not_ranked(tmp_path: Path) -> 
     assert "gc_at_3" in found.metrics
     assert GenCeption().ranked(found, "gc_at_3") is None
     assert GenCeption().ranked(found, "gc_at_1") == found.metrics["gc_at_1"]
-    over_all = {key for key in found.metrics if key.startswith(("gc_images", "whole"))}
-    assert over_all == {"gc_images_at_1", "whole_frechet_table_at_1"}
-    assert found.metrics["images"] == 4, "of t = 1, the last that has all categories"
+    over_all = {key for key in found.metrics if key.startswith(("gc_samples", "whole"))}
+    assert over_all == {"gc_samples_at_1", "whole_frechet_table_at_1"}
+    assert found.metrics["samples"] == 4, "of t = 1, the last that has all categories"
 
 
 def test_each_group_is_scored_to_its_own_t(tmp_path: Path) -> None:
@@ -163,7 +163,7 @@ def test_frechet_is_weighted_like_gc_per_category_and_over_all(tmp_path: Path) -
     assert found.metrics["frechet_table_at_3"] == pytest.approx(a, rel=1e-5), "b has too few chains"
     whole = [distance([*ANGLES][: 4 if t < 3 else 3], t) for t in (1, 2, 3)]
     assert found.metrics["whole_frechet_table_at_3"] == pytest.approx(np.average(whole, weights=(1, 2, 3)), rel=1e-5)
-    assert found.metrics["images"] == 3
+    assert found.metrics["samples"] == 3
     [flag] = found.flags
     assert flag.startswith("the Fréchet distance is over 3 images: with fewer than 2,048 it is too high")
 
@@ -231,7 +231,7 @@ def test_of_repeats_a_sample_is_worth_its_mean(tmp_path: Path) -> None:
     assert found.metrics["whole_frechet_table_at_2"] == pytest.approx(
         np.mean([one.metrics["whole_frechet_table_at_2"] for one in each])
     )
-    assert (found.scored, found.total, found.metrics["images"]) == (7, 8, 3)
+    assert (found.scored, found.total, found.metrics["samples"]) == (7, 8, 3)
     assert any("over 3 images" in flag for flag in found.flags)
     assert [point.value for point in found.curves["gc_std"]] == [found.metrics[f"gc_at_{t}_std"] for t in (1, 2, 3)]
     means = np.array([row.values["gc"][1] for row in rows], dtype=float)

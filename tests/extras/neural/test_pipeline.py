@@ -92,7 +92,7 @@ def test_the_generator_draws_what_it_is_told(made: Checkout) -> None:
     for record in records_of(made.root):
         if record.step == 1 and record.drawing is not None:
             original = measured(made.root / DATA / "images" / f"{record.unit}.png")
-            image = made.root / CHAINS / str(record.drawing.image)
+            image = made.root / CHAINS / str(record.drawing.file)
             asked, drawn = asked + len(original), drawn + len(original & measured(image))
     assert asked == 24
     assert drawn / asked >= 0.8

@@ -84,5 +84,5 @@ def drawn_media(folder: Path, records: Sequence[CollectedRecord], repeat: int) -
     return {
         (record.unit, record.step): file
         for record in records
-        if record.drawing is not None and record.repeat == repeat and (file := record.drawing.image_file(folder))
+        if record.drawing is not None and record.repeat == repeat and (file := record.drawing.medium(folder))
     }

@@ -15,14 +15,14 @@ from driftledger.metrics.repeats import deviations, mean_over_repeats
 
 ALL = ""
 """The name of all categories together."""
-COUNT, ALIKE = "images", "gc_images_"
+COUNT, ALIKE = "samples", "gc_samples_"
 """Keys: how many samples stand behind the distance over all of them; the start of GC@t over all samples alike."""
 
 Columns = Mapping[str, Float64]
 """Metric, or key of rows → a value per sample, or a row of values; NaN where it is missing."""
 
 ENOUGH = 2048
-"""As many images as Inception has features: with fewer, their covariances are not of full rank."""
+"""As many samples as Inception has features: with fewer, their covariances are not of full rank."""
 
 
 class Measured(NamedTuple):
@@ -33,7 +33,7 @@ class Measured(NamedTuple):
     distances: dict[str, list[float]]
     """Category, or :data:`ALL` → the Fréchet distance between the originals and iteration t = 1 …, as far as it is."""
     size: int
-    """How many images the last distance over all categories is of."""
+    """How many samples the last distance over all categories is of."""
     words: list[int]
     """Of each description."""
     cut: list[bool]
@@ -162,7 +162,7 @@ def common_fields(
     """
     metrics, confidence = numbers(whole), data.confidence
     by_repeat = [numbers(each) for each in alone] if len(alone) > 1 else []
-    spreads = {key + STD: std for key, std in deviations(by_repeat).items() if key in metrics and key != "images"}
+    spreads = {key + STD: std for key, std in deviations(by_repeat).items() if key in metrics and key != COUNT}
     intervals = interval_ends(
         {key: interval_of_known(whole.values[key], strata, confidence, most) for key in estimated if key in metrics}
     )

@@ -42,10 +42,10 @@ WORDS = Metric(
     higher_is_better=None,
     digits=1,
 )
-IMAGES = Metric(
-    "images",
+SAMPLES = Metric(
+    "samples",
     "N",
-    "how many images stand behind the Fréchet distance over all of them",
+    "how many samples stand behind the Fréchet distance over all of them",
     "frechet.frechet_distance",
     SEEN - {Input.ENCODER},
     higher_is_better=None,
@@ -56,17 +56,13 @@ IMAGES = Metric(
 def chain_stage(name: str, benchmark_name: str, *settings: str) -> Stage:
     """The stage that makes the chains of a benchmark; it depends on these settings of its section."""
     path = f"{RECORDS_OF}/{benchmark_name}/{{dataset}}/{{generator}}"
-    return Stage(name, KEYS, path, 2, settings, holds=("seed", "parent_sha256"))
+    return Stage(name, KEYS, path, 3, settings, holds=("seed", "parent_sha256"))
 
 
 class ChainBenchmark(Benchmark):
     """Collects chains of describe → generate over a dataset, in one stage."""
 
     data: ClassVar[Stage] = DATASET
-    named: ClassVar[str]
-    """What is done with each sample: ``chain``."""
-    drawing: ClassVar[str]
-    """What a step of drawing is called: ``generate``."""
 
     @abstractmethod
     def request(self, given: StageInputs, dataset: DatasetCard) -> ChainRequest:
@@ -128,7 +124,7 @@ class ChainBenchmark(Benchmark):
         values = values_of(self, score)
 
         def drawn(record: CollectedRecord) -> Mapping[str, Shown]:
-            return {} if record.drawing is None else shot(folder / str(record.drawing.image))
+            return {} if record.drawing is None else shot(folder / str(record.drawing.file))
 
         def steps(row: Row, record: CollectedRecord) -> Iterator[Step]:
             t, repeat = record.step, record.repeat
@@ -142,14 +138,14 @@ class ChainBenchmark(Benchmark):
                     inputs = {"description": record.text, "seed": record.extra["seed"]}
                     outputs = {**drawn(record), **{f"s({t})": s for s in similarity[t - 1 : t] if s is not None}}
                 yield Step(
-                    f"{self.drawing if each.role == 'generator' else 'describe'} {t}{of_repeat(repeat)}",
+                    f"{'generate' if each.role == 'generator' else 'describe'} {t}{of_repeat(repeat)}",
                     each.role,
                     inputs,
                     outputs,
                     each.outcome,
                     each.error,
                     f"t = {t}",
-                    mark=largest_loss(similarity).get(t, "") if each.image is not None else "",
+                    mark=largest_loss(similarity).get(t, "") if each.file is not None else "",
                     again=f"repeat {repeat}" if repeat else "",
                 )
 
@@ -159,7 +155,7 @@ class ChainBenchmark(Benchmark):
             category = row.extra.get("category", row.group)
             yield Trace(
                 unit=row.unit,
-                name=self.named,
+                name="chain",
                 inputs={"sample": row.unit, "category": category, **shot(files[row.unit])},
                 outputs={"description": end.text, **drawn(end)},
                 outcome=row.outcome,

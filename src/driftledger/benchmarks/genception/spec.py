@@ -13,9 +13,9 @@ from pydantic import Field, model_validator
 from driftledger.benchmarks._chains.records import ChainRequest
 from driftledger.benchmarks._chains.spec import (
     ANOTHER_DESCRIPTION,
-    IMAGES,
     KEYS,
     LONGER,
+    SAMPLES,
     SEEN,
     WORDS,
     ChainBenchmark,
@@ -81,8 +81,6 @@ class GenCeption(ChainBenchmark):
 
     name: ClassVar[str] = "genception"
     title: ClassVar[str] = "GenCeption"
-    named: ClassVar[str] = "chain"
-    drawing: ClassVar[str] = "generate"
     collects: ClassVar[Stage] = chain_stage(
         "chain", name, "iterations", "iterations_by_group", "repeats", "describe_prompt", "generate_prompt"
     )
@@ -116,8 +114,8 @@ class GenCeption(ChainBenchmark):
             f"drift.cosine_similarity; {_PAPER}, section 2.2",
         ),
         _metric(
-            "gc_images_at_{t}",
-            "GC@{t} over images",
+            "gc_samples_at_{t}",
+            "GC@{t} over samples",
             "as GC@t, averaged over all samples alike; where every category has a chain that reached t",
             f"drift.gc_at; {_PAPER}, Algorithm 1",
         ),
@@ -132,7 +130,7 @@ class GenCeption(ChainBenchmark):
         _metric(
             "whole_{frechet}_at_{t}",
             "GC_{frechet}@{t} over the whole set",
-            "as the distance per category, between all originals and all their images; where every category has a "
+            "as the distance per category, between all originals and all that came of them; where every category has a "
             "chain that reached t",
             f"frechet.frechet_distance; {_PAPER}, section 2.2",
             higher_is_better=False,
@@ -157,7 +155,7 @@ class GenCeption(ChainBenchmark):
             digits=3,
         ),
         WORDS,
-        IMAGES,
+        SAMPLES,
     )
     settings: ClassVar[type[GenCeptionSettings]] = GenCeptionSettings
     layout: ClassVar[Layout] = Layout(

@@ -156,59 +156,59 @@ class _Check:
             self._same(f"{file}: inputs.protocol.{name}", inputs.protocol.get(name), value, where)
 
     def _check_collected(self, folder: Folder) -> CollectedCard | None:
-        """The card of a collected folder, once its images are checked against its records."""
+        """The card of a collected folder, once its images or sounds are checked against its records."""
         card = self._read(folder, CARD, partial(read_json, kind=CollectedCard))
         records = self._read(folder, RECORDS, partial(read_jsonl, kind=CollectedRecord)) or []
         self.result.checked["records"] += len(records)
         results = [(record.place, each) for record in records for each in record.results]
-        images = [(place, each.image, each.image_sha256) for place, each in results if each.image is not None]
+        media = [(place, each.file, each.sha256) for place, each in results if each.file is not None]
         if records:
-            self._check_images(folder, images, {RECORDS, CARD})
+            self._check_media(folder, media, {RECORDS, CARD})
         if card is not None:
             self._check_components(f"{folder.path}/{CARD}: components", card.components)
         return card
 
     def _check_data(self, folder: Folder, is_dataset: bool) -> str | None:
-        """The digest of a dataset or question set, once its images, list and card are checked; None where they cannot
+        """The digest of a dataset or question set, once its media, list and card are checked; None where they cannot
         be read."""
         card: records.DatasetCard | records.QuestionSetCard | None
         if is_dataset:
             listing, name = records.SAMPLES, records.DATASET_CARD
             samples = self._read(folder, listing, partial(read_jsonl, kind=records.SampleEntry)) or []
             card = self._read(folder, name, partial(read_json, kind=records.DatasetCard))
-            images = [(f"sample {each.id}", each.file, each.sha256) for each in samples]
+            media = [(f"sample {each.id}", each.file, each.sha256) for each in samples]
             digest, count = records.dataset_digest(samples), card.samples if card else None
         else:
             listing, name = records.QUESTIONS, records.QUESTION_SET_CARD
             entries = self._read(folder, listing, partial(read_jsonl, kind=records.QuestionEntry)) or []
             card = self._read(folder, name, partial(read_json, kind=records.QuestionSetCard))
-            images = [(f"question {each.id}", each.image, each.image_sha256) for each in entries]
+            media = [(f"question {each.id}", each.image, each.image_sha256) for each in entries]
             digest, count = records.questions_digest(entries), card.questions if card else None
-        if not images or card is None:
+        if not media or card is None:
             return None
-        self._check_images(folder, images, {listing, name})
-        if (card.digest, count) != (digest, len(images)):
-            what = f"{(card.digest, count)}, and {listing} gives {digest}, {len(images)}"
+        self._check_media(folder, media, {listing, name})
+        if (card.digest, count) != (digest, len(media)):
+            what = f"{(card.digest, count)}, and {listing} gives {digest}, {len(media)}"
             self._find(f"{folder.path}/{name}", f"its digest and length of the list are {what}")
         return digest
 
-    def _check_images(self, folder: Folder, images: Sequence[tuple[str, str, str | None]], others: set[str]) -> None:
-        """Every image is the one in its record, and every file has a record.
+    def _check_media(self, folder: Folder, media: Sequence[tuple[str, str, str | None]], others: set[str]) -> None:
+        """Every image or sound is the one in its record, and every file has a record.
 
         Args:
-            images: who has it, its file, and its SHA-256 by the record.
-            others: the files that are not images.
+            media: who has it, its file, and its SHA-256 by the record.
+            others: the files that are neither images nor sounds.
         """
-        self.result.checked["images"] += len(images)
-        for owner, name, recorded in images:
+        self.result.checked["media"] += len(media)
+        for owner, name, recorded in media:
             path = self._path(folder, name)
             if path is None:
-                what = f"{owner} has this image, which is not here; run 'dvc pull'"
+                what = f"{owner} has this file, which is not here; run 'dvc pull'"
                 self._find(f"{folder.path}/{name}", what, "missing")
             elif (sha256 := sha256_file(path)) != recorded:
-                what = f"{owner} has an image with sha256 {recorded}, and this one has {sha256}"
+                what = f"{owner} has a file with sha256 {recorded}, and this one has {sha256}"
                 self._find(f"{folder.path}/{name}", what)
-        for name in sorted(self._files(folder).keys() - {name for _, name, _ in images} - others - {INPUTS}):
+        for name in sorted(self._files(folder).keys() - {name for _, name, _ in media} - others - {INPUTS}):
             self._find(f"{folder.path}/{name}", "no record has this file")
 
     def _check_parameters(self, lineage: Lineage) -> None:

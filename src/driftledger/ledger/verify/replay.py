@@ -299,7 +299,7 @@ def _calls(lineage: Lineage, contents: Contents, components: Components, result:
         else:
             here.append(component)
     return [
-        Again(f"{path}/{each.gave.image or f'{RECORDS}: {each.place}'}", each.call, each.gave, replay.folder)
+        Again(f"{path}/{each.gave.file or f'{RECORDS}: {each.place}'}", each.call, each.gave, replay.folder)
         for each in replay.calls.values()
         if each.call.component in here
     ]
@@ -336,7 +336,7 @@ def _difference(recorded: Again) -> str:
         if again.result.outcome is Outcome.FAILED:
             raise LedgerError(f"it failed when it was made again: {again.result.error or 'no reason given'}")
         return f"it is stored as {stored_as}, and {component.provider} now ends it as {again.result.outcome}"
-    image = recorded.gave.image_file(recorded.folder)
+    image = recorded.gave.medium(recorded.folder)
     if image is None:
         before, now = recorded.gave.text or "", again.result.text or ""
         same = next((at for at, (a, b) in enumerate(zip_longest(before, now)) if a != b), 0)

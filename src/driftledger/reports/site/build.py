@@ -54,7 +54,7 @@ COMPARISON = (
     f"All data, through all components; in brackets {BRACKETS}. {LETTERS} To compare two runs over the units that both "
     "have: driftledger compare RUN RUN"
 )
-KINDS = {"not ranked": "Not ranked with the others", "controls": "Controls, which do not look at the image"}
+KINDS = {"not ranked": "Not ranked with the others", "controls": "Controls, which ignore the sample"}
 
 Figures = Mapping[str, Sequence[tuple[str, Drawing, bytes | None]]]
 """Section → its figures, each with the name of its file, and its bytes unless these are not asked for."""

@@ -58,9 +58,9 @@ def test_a_chain_of_three_is_the_same_twice(built: Callable[[str], str], tmp_pat
         files.append({path.name + path.parent.name: sha256_file(path) for path in sorted(folder.rglob("*.wav"))})
     records = read_records(tmp_path / "one" / "chain")
     assert files[0] == files[1]
-    files_of = [str(record.drawing and record.drawing.image)[-5:] for record in records]
+    files_of = [str(record.drawing and record.drawing.file)[-5:] for record in records]
     assert files_of == ["1.wav", "2.wav", "3.wav"] * 2
-    assert len({record.drawing.image_sha256 for record in records if record.drawing}) == 6
+    assert len({record.drawing.sha256 for record in records if record.drawing}) == 6
     assert all(record.text for record in records)
 
 
