@@ -2,6 +2,7 @@
 
 import io
 import json
+import shutil
 import stat
 import struct
 import warnings
@@ -12,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from driftledger.commands.stages import score
 from driftledger.core.canonical import sha256_bytes, sha256_of
 from driftledger.core.errors import LedgerError
 from driftledger.ledger.bundle import is_bundle, write_bundle
@@ -25,6 +27,7 @@ from tests.support.bundles import Forger, differing
 
 RECORDS, SCORE, ROWS = f"{CHAINS}/records.jsonl", f"{GENCEPTION}/score.json", f"{GENCEPTION}/rows.jsonl"
 SAMPLES = "data/datasets/my_images/samples.jsonl"
+REDRAWN = CHAINS.replace("genception", "fidelity")
 READ = f"reports/scores/{MODEL}/mm_sap/scenes_mm_sap/rows.jsonl"
 Change = Callable[[Forger], object]
 
@@ -39,6 +42,33 @@ def test_every_number_of_every_benchmark_is_computed_again(score_zip: Path) -> N
     assert [line.status for line in report.groups["ledger"]].count("reproduced") > 20
     why = {line.what for lines in numbers.values() for line in lines if line.status == "not checkable"}
     assert not [each for each in why if "lacks" in each or "left out" in each]
+
+
+def test_an_empty_description_is_computed_again(ledger: Ledger, forger: Forger, tmp_path: Path) -> None:
+    """In GenCeption and fidelity, after a first round and at once."""
+    scores = {GENCEPTION: (CHAINS, 2), GENCEPTION.replace("genception", "fidelity"): (REDRAWN, 1)}
+    for folder, t in scores.values():
+        rows = [json.loads(row) for row in forger.members[f"{FILES}{folder}/records.jsonl"].splitlines()]
+        row = next(row for row in rows if row["step"] == t)
+        model, generator = row["results"]
+        row["results"] = [model | {"outcome": "empty", "text": ""}]
+        data = b"".join(canonical(each) + b"\n" for each in rows)
+        forger.members[f"{FILES}{folder}/records.jsonl"] = data
+        del forger.members[f"{FILES}{folder}/{generator['image']}"]
+        (ledger.root / folder / "records.jsonl").write_bytes(data)
+    shutil.rmtree(ledger.root / "reports/scores")
+    score(ledger.project, MODEL)
+    for folder in scores:
+        for name in ("score.json", "rows.jsonl"):
+            forger.members[f"{FILES}{folder}/{name}"] = (ledger.root / folder / name).read_bytes()
+        found = json.loads(forger.members[f"{FILES}{folder}/score.json"])
+        assert (found["scored"], found["counted"], found["total"]) == (3, 4, 4)
+    forger.follow()
+    report = forger.check(tmp_path)
+    assert differing(report) == []
+    for folder in scores:
+        lines = report.groups[f"numbers of {folder.removeprefix('reports/scores/')}"]
+        assert len([line for line in lines if line.status == "reproduced"]) > 40
 
 
 def test_the_same_run_gives_the_same_bytes(original: Ledger, score_zip: Path, tmp_path: Path) -> None:

@@ -352,6 +352,19 @@ def test_another_version_of_the_scoring_is_said(ledger: Ledger) -> None:
     assert f"bytes dvc.lock: score@{MODEL}" in places(result)  # which has the version with which the stage ran
 
 
+def test_a_score_of_a_version_without_todays_settings_is_computed_again(ledger: Ledger) -> None:
+    def earlier(score: dict[str, Any]) -> None:
+        score["inputs"]["version"] = 1
+        for name in ("min_coverage", "unread"):
+            del score["inputs"]["settings"][name]
+
+    ledger.edit(f"{GENCEPTION}/score.json", earlier)
+    ledger.relock()
+    result = ledger.check(GENCEPTION)
+    assert result.checked["scores"] == 1
+    assert [each.where for each in result.findings if each.kind == "numbers"] == []
+
+
 def test_files_that_only_the_cache_has_are_read_there(ledger: Ledger) -> None:
     shutil.rmtree(ledger.root / "data/records")
     shutil.rmtree(ledger.root / "data/datasets")

@@ -90,6 +90,29 @@ class FromRecords:
         """Return how the model was asked."""
         return kind.model_validate(self.card.protocol)
 
+    def is_worst(self, record: CollectedRecord) -> bool:
+        """Whether a record counts as the worst value: the model left nothing to go on from, and that counts."""
+        return record.is_unread and self._given.section.unread == "worst"
+
+    def too_little(self, scored: int, total: int, what: str, lost: Sequence[str], counted: int = 0) -> list[str]:
+        """Return a sentence where so little could be scored that the model has no rank; else nothing.
+
+        Args:
+            what: for people, what became of those that are scored: ``answers could be read``.
+            lost: the others, a phrase each.
+            counted: how many are in the denominators, where these are more than those that are scored.
+
+        Raises:
+            CoverageError: nothing is in the denominators.
+        """
+        if not (scored or counted):
+            raise CoverageError(f"none of {total} {what} ({first_few(lost)}): there is nothing to score")
+        least = self._given.section.min_coverage
+        if scored / total >= least:
+            return []
+        asked = f"{self.card.benchmark}.min_coverage asks for {least:.0%}"
+        return [f"only {scored} of {total} {what} ({first_few(lost)}), and {asked}: no rank"]
+
     def origin(self, scored: int, total: int, flags: Iterable[str] = (), **parser: str) -> dict[str, Any]:
         """Return the fields of a score that name it, say what it was computed from, and how much of it.
 
@@ -129,33 +152,6 @@ class FromDataset(FromRecords):
         super().__init__(given, spec)
         self.dataset, self.samples = read_json(self.data / "dataset.json", DatasetCard), read_samples(self.data)
         self.digest, self.categories = self.dataset.digest, [each.category or ONE_CATEGORY for each in self.samples]
-
-
-def check_coverage(
-    scored: int,
-    total: int,
-    what: str,
-    benchmark: str,
-    least: float,
-    lost: Sequence[str],
-    *,
-    nothing: bool | None = None,
-) -> None:
-    """Refuse to score too little.
-
-    Args:
-        what: for people, what became of those that are scored: ``answers could be read``.
-        lost: the others, a phrase each.
-        nothing: whether nothing is in the denominators; by default, whether nothing is scored.
-
-    Raises:
-        CoverageError: nothing is left to score, or less than the share ``least``.
-    """
-    if (not scored if nothing is None else nothing) or scored / total < least:
-        raise CoverageError(
-            f"only {scored} of {total} {what}, and {benchmark}.min_coverage in params.yaml asks for {least:.0%} "
-            f"({first_few(lost)}); lower it to score without these"
-        )
 
 
 class Ends(NamedTuple):

@@ -41,21 +41,16 @@ def data(project: Project) -> None:
         keep_only(top, folders)
 
 
-def score(project: Project, model: str) -> None:
-    """Compute the scores of a model from its records.
-
-    Raises:
-        CoverageError: too little of a benchmark could be scored; the other scores are written.
-    """
+def score(project: Project, model: str) -> list[CoverageError]:
+    """Compute the scores of a model from its records; say and return why some have nothing to score."""
     from driftledger.benchmarks.scoring import write_score
     from driftledger.project.resolve import inputs_of
 
-    folders, refused = list[Path](), list[CoverageError]()
+    folders, without = list[Path](), list[CoverageError]()
     (project.root / SCORES / model).mkdir(parents=True, exist_ok=True)
     for spec in project.settings.benchmarks:
         for keys in project.settings.keys_of(spec, model=model):
             folder = project.root / spec.scores.at(keys)
-            folders.append(folder)
 
             def write(spec: Benchmark = spec, keys: Mapping[str, str] = keys, folder: Path = folder) -> None:
                 write_score(folder, spec, spec.score(project.to_score(spec, keys)))
@@ -63,10 +58,13 @@ def score(project: Project, model: str) -> None:
             try:
                 make(folder, inputs_of(project, "score", spec.scores, keys, spec.stages[:-1]), write)
             except CoverageError as error:
-                refused.append(error)
+                named = " · ".join(keys[key] for key in spec.scores.keys)
+                say(for_line(f"{spec.title} on {named} has no score: {error}"))
+                without.append(error)
+            else:
+                folders.append(folder)
     keep_only(project.root / SCORES / model, folders)
-    if refused:
-        raise refused[0]
+    return without
 
 
 def report(project: Project) -> None:

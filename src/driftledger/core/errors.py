@@ -29,7 +29,7 @@ class DataError(DriftledgerError):
 
 
 class CoverageError(DriftledgerError):
-    """Fewer samples could be scored than ``min_coverage`` asks for."""
+    """Too many calls failed, or nothing is left to score."""
 
 
 class StoreError(DriftledgerError):

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 from rich.console import Group, RenderableType
 
-from driftledger.benchmarks.base import Benchmark, Input, Metric, Rule
+from driftledger.benchmarks.base import UNREAD_COUNTS, Benchmark, Input, Metric, Rule
 from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import ROWS, Row, Score
 from driftledger.core.errors import LedgerError, StoreError, first_few
@@ -244,7 +244,8 @@ def _differing(a: Lineage, b: Lineage, metrics: Collection[str]) -> Iterator[Dif
         metrics: those by which they may be ranked.
     """
     spec = a.spec
-    rules = {rule.fact: rule for rule in (*spec.unfair, Rule(spec.data.name, _OTHER_DATA[spec.data.name]))}
+    other_data = Rule(spec.data.name, _OTHER_DATA[spec.data.name])
+    rules = {rule.fact: rule for rule in (*spec.unfair, UNREAD_COUNTS, other_data)}
 
     def concerned(keys: Collection[str], needed: Input | None) -> tuple[str, ...] | None:
         """Return the metrics of these keys, or else those that need an input; None if all do."""

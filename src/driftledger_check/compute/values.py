@@ -63,6 +63,13 @@ def description(record: Row) -> str | None:
     return (record["text"] or None) if record["outcome"] in ("ok", "truncated") else None
 
 
+def is_undescribed(record: Row) -> bool:
+    """Return True if the model itself left no description; a failed call is not its doing."""
+    reply = next(each for each in record["results"] if each["role"] == "model")
+    left_one = reply["outcome"] in ("ok", "truncated") and bool(reply.get("text"))
+    return reply["outcome"] != "failed" and not left_one
+
+
 def whole(value: Any, least: int, most: int) -> int:
     """A whole number within bounds, so that no file makes the checker work for ever."""
     if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:

@@ -141,14 +141,14 @@ def test_where_nothing_was_read_the_score_is_0_by_the_papers_and_none_without(tm
         number = len(taken.records())
         taken.read_as([ended(Outcome.UNPARSED)] * number)
         if unread == "left_out":
-            with pytest.raises(CoverageError, match=f"only 0 of {number} answers could be read"):
+            with pytest.raises(CoverageError, match=f"none of {number} answers could be read"):
                 taken.score()
             continue
         score = taken.score().score
         headline = benchmark(name).metrics[0].key
         assert (score.metrics[headline], score.coverage, score.counted) == (0, 0, number)
         taken.read_as([ended(Outcome.FAILED)] * number)
-        with pytest.raises(CoverageError, match=f"only 0 of {number} answers could be read"):
+        with pytest.raises(CoverageError, match=f"none of {number} answers could be read"):
             taken.score()
 
 

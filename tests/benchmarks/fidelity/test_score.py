@@ -62,7 +62,9 @@ def scored(
     given = ToScore(
         keys={"dataset": "d", "model": "m", "generator": "g", "encoder": "e"},
         folders={"dataset": folder / "d", "redraw": folder / "r"},
-        section=FidelitySettings.model_construct(ssim_side=64, confidence=0.9, min_coverage=min_coverage),
+        section=FidelitySettings.model_construct(
+            ssim_side=64, confidence=0.9, min_coverage=min_coverage, unread="left_out"
+        ),
         seed=1,
         encoders={"encoder": encoder},
         beside={"ratings": sheet} if ratings else {},
@@ -114,7 +116,7 @@ def test_an_encoder_of_both_gives_clip_s_even_of_what_could_not_be_drawn(tmp_pat
     assert [flag.partition(":")[0] for flag in found.flags] == ["the Fréchet distance is over 3 images"]
 
 
-def test_a_refusal_in_words_is_no_description(tmp_path: Path) -> None:
+def test_what_a_service_refuses_is_no_description(tmp_path: Path) -> None:
     write_case(tmp_path)
     found, _ = scored(tmp_path, LetterEncoder(wide=2))
     *described, _ = read_jsonl(tmp_path / "r" / RECORDS, CollectedRecord)
@@ -154,12 +156,14 @@ def test_ratings_of_these_descriptions_count(tmp_path: Path) -> None:
     assert "1 human ratings are of other descriptions than these and do not count" in found.flags
 
 
-def test_too_few_redrawings_are_one_sentence(tmp_path: Path) -> None:
+def test_too_few_redrawings_take_the_rank_and_none_the_score(tmp_path: Path) -> None:
     write_case(tmp_path)
-    with pytest.raises(CoverageError, match=r"only 3 of 4 images were redrawn, .* fidelity.min_coverage .*d: filtered"):
-        scored(tmp_path, TableEncoder(), min_coverage=0.9)
+    found, _ = scored(tmp_path, TableEncoder(), min_coverage=0.9)
+    few = "only 3 of 4 images were redrawn (d, step 1: filtered)"
+    assert found.flags[0] == f"{few}, and fidelity.min_coverage asks for 90%: no rank"
+    assert found.unranked is not None
     write_case(tmp_path / "none", dict.fromkeys("ab"))
-    with pytest.raises(CoverageError, match="only 0 of 2 images"):
+    with pytest.raises(CoverageError, match="none of 2 images were redrawn"):
         scored(tmp_path / "none", TableEncoder(), min_coverage=0.0)
 
 

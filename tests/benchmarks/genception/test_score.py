@@ -86,7 +86,7 @@ def scored(
     keys = {"dataset": "d", "model": "m", "generator": "g"}
     about = {"benchmark": "genception", "stage": "chain", "keys": keys, "data_digest": "dd", "components": components}
     write_json(folder / "c" / CARD, CollectedCard.model_validate(about | {"protocol": asked.model_dump()}))
-    settings = {"iterations_by_group": by_group, "text_encoder": "letters" if reader else None}
+    settings = {"iterations_by_group": by_group, "text_encoder": "letters" if reader else None, "unread": "left_out"}
     section = GenCeptionSettings.model_construct(iterations=3, confidence=0.95, min_coverage=min_coverage, **settings)
     encoders = {"encoder": TableEncoder()} | ({"text_encoder": reader} if reader else {})
     folders = {"dataset": folder / "d", "chain": folder / "c"}
@@ -169,18 +169,27 @@ def test_frechet_is_weighted_like_gc_per_category_and_over_all(tmp_path: Path) -
 
 
 COVERAGES = {
-    "too few": (SHORT, 0.9, None, r"only 3 of 4 chains reached t=3.*90%.*b2: refused at t=3"),
-    "nothing": (dict.fromkeys(ANGLES, (30,)), 0.0, None, "only 0 of 4"),
-    "of a group": (ANGLES | {"b2": (0,)}, 0.9, {"textual": 2}, r"reached their T.*b2: refused at t=2"),
+    "too few": (SHORT, None, "only 3 of 4 chains reached t=3 (b2, step 3: refused)"),
+    "of a group": (ANGLES | {"b2": (0,)}, {"textual": 2}, "only 3 of 4 chains reached their T (b2, step 2: refused)"),
 }
 
 
-@pytest.mark.parametrize(("chains", "least", "by_group", "sentence"), COVERAGES.values(), ids=COVERAGES)
-def test_too_little_coverage_names_samples_and_reasons(
-    tmp_path: Path, chains: Chains, least: float, by_group: dict[str, int] | None, sentence: str
+@pytest.mark.parametrize(("chains", "by_group", "sentence"), COVERAGES.values(), ids=COVERAGES)
+def test_too_little_coverage_takes_the_rank_and_names_samples_and_reasons(
+    tmp_path: Path, chains: Chains, by_group: dict[str, int] | None, sentence: str
 ) -> None:
-    with pytest.raises(CoverageError, match=sentence):
-        scored(tmp_path, chains, min_coverage=least, groups=GROUPS, by_group=by_group)
+    found, _ = scored(tmp_path, chains, min_coverage=0.9, groups=GROUPS, by_group=by_group)
+    assert found.flags[0] == f"{sentence}, and genception.min_coverage asks for 90%: no rank"
+    assert found.unranked == "3/4 could be scored, and genception.min_coverage asks for 90%"
+    assert found.metrics["gc_at_2"] > 0
+    enough, _ = scored(tmp_path, chains, min_coverage=0.75, groups=GROUPS, by_group=by_group)
+    assert enough.unranked is None
+    assert not [flag for flag in enough.flags if "no rank" in flag]
+
+
+def test_without_a_chain_there_is_no_score(tmp_path: Path) -> None:
+    with pytest.raises(CoverageError, match=r"none of 4 chains reached t=3 \(a1, step 2: refused; .*nothing to score"):
+        scored(tmp_path, dict.fromkeys(ANGLES, (30,)))
 
 
 TEXTS = {
@@ -228,5 +237,5 @@ def test_of_repeats_a_sample_is_worth_its_mean(tmp_path: Path) -> None:
     means = np.array([row.values["gc"][1] for row in rows], dtype=float)
     estimate = interval_of_known(means, [row.group for row in rows], 0.95)
     assert interval_ends({"gc_at_2": estimate}).metrics.items() <= found.metrics.items()
-    with pytest.raises(CoverageError, match=r"7 of 8 chains reached t=3.*a2, repeat 1: refused at t=3"):
-        scored(tmp_path / "few", ANGLES, AGAIN, min_coverage=0.9)
+    few, _ = scored(tmp_path / "few", ANGLES, AGAIN, min_coverage=0.9)
+    assert few.flags[0].startswith("only 7 of 8 chains reached t=3 (a2, step 3, repeat 1: refused), and ")

@@ -5,9 +5,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from driftledger.benchmarks._chains.records import ChainRequest
 from driftledger.benchmarks.records import CollectedRecord
 from driftledger.benchmarks.score import REPEAT, STD, RepeatRow, Row
-from driftledger.benchmarks.scoring import FromDataset, interval_ends, interval_of_known, noted
+from driftledger.benchmarks.scoring import FromDataset, interval_ends, interval_of_known, noted, outcome_counts
 from driftledger.core.types import Float64, Outcome
 from driftledger.metrics.exact import exact_mean
 from driftledger.metrics.repeats import deviations, mean_over_repeats
@@ -97,14 +98,61 @@ def known_means(values: Columns) -> dict[str, float]:
     return {key: exact_mean(column) for key, column in finite.items() if column.size}
 
 
+class Chains(NamedTuple):
+    """The chains of all samples, and what became of them."""
+
+    last: dict[str, list[CollectedRecord]]
+    """Sample → the last record of each of its chains, a repeat each."""
+    lost: list[CollectedRecord]
+    """The last records of those that did not reach their end."""
+    scored: int
+    counted: int
+    """``scored``, and those that count as the worst value from some iteration on."""
+    total: int
+    flags: list[str]
+    """What a reader must know of those that are not scored."""
+
+    def outcomes(self, sample: str) -> list[Outcome]:
+        """Return how the chains of a sample ended."""
+        return [record.outcome for record in self.last[sample]]
+
+
+def chains_of(data: FromDataset, ends: Mapping[str, int], things: str, done: str) -> Chains:
+    """Find out which chains reached their end.
+
+    Args:
+        ends: sample → the T of its chains.
+        things: for people, what there is one of for each chain.
+        done: for people, what became of those that reached their end: ``reached t=5``.
+
+    Raises:
+        CoverageError: no chain counts.
+    """
+    repeats = range(data.protocol(ChainRequest).repeats)
+    ended = {(record.unit, record.repeat): record for record in data.records}
+    last = {sample: [ended[sample, repeat] for repeat in repeats] for sample in ends}
+    every = [record for records in last.values() for record in records]
+    lost = [record for record in every if record.step != ends[record.unit] or record.drawing is None]
+    scored = len(every) - len(lost)
+    worst = outcome_counts(record.outcome for record in lost if data.is_worst(record))
+    counted = scored + sum(worst.values())
+    phrases = [", ".join(filter(None, (f"{each.place}: {each.outcome}", each.error))) for each in lost]
+    flags = data.too_little(scored, len(every), f"{things} {done}", phrases, counted)
+    if worst:
+        how = ", ".join(f"{count} {outcome}" for outcome, count in worst.items())
+        undescribed = f"for {counted - scored} of {len(every)} {things} the model gave no description ({how})"
+        flags.append(f"{undescribed}: similarities count as 0 from there on")
+    return Chains(last, lost, scored, counted, len(every), flags)
+
+
 def common_fields(
     data: FromDataset,
+    chains: Chains,
     whole: Measured,
     alone: Sequence[Measured],
     numbers: Callable[[Measured], dict[str, float]],
     strata: Sequence[str],
     estimated: Sequence[str],
-    lost: int,
     most: float = 1.0,
 ) -> dict[str, Any]:
     """Return what all scores of chains say alike: numbers with their intervals and deviations, counts and flags.
@@ -114,7 +162,6 @@ def common_fields(
         numbers: gives the metrics, without intervals.
         strata: of each sample, within which it is averaged before these are.
         estimated: the metrics that get an interval.
-        lost: how many chains could not be scored.
         most: no value of these metrics can be larger, or smaller than its negative.
     """
     metrics, confidence = numbers(whole), data.confidence
@@ -123,9 +170,10 @@ def common_fields(
     intervals = interval_ends(
         {key: interval_of_known(whole.values[key], strata, confidence, most) for key in estimated if key in metrics}
     )
-    total = len(alone) * len(strata)
+    flags = [*chains.flags, *_cut(data.records), *noted(data.records)]
     return {
-        **data.origin(total - lost, total, [*_cut(data.records), *noted(data.records)]),
+        **data.origin(chains.scored, chains.total, flags),
+        "counted": chains.counted,
         "metrics": metrics | intervals.metrics | spreads,
         "groups": {REPEAT: {str(repeat): each for repeat, each in enumerate(by_repeat)}} if by_repeat else {},
         "absent": intervals.absent,

@@ -15,7 +15,7 @@ from driftledger.benchmarks.base import QUESTION_SET, RECORDS_OF, Benchmark, Inp
 from driftledger.benchmarks.collecting import Collecting
 from driftledger.benchmarks.records import CollectedRecord, RecordedResult, read_records
 from driftledger.benchmarks.score import Row, Score
-from driftledger.benchmarks.scoring import PERCENT, FromRecords, ToScore, check_coverage, outcome_counts
+from driftledger.benchmarks.scoring import PERCENT, FromRecords, ToScore, outcome_counts
 from driftledger.benchmarks.settings import Section, holding
 from driftledger.benchmarks.traces import Option, Shot, Shown, Step, Trace, values_of
 from driftledger.collect.call import Ask, Context, Planned, Steps
@@ -30,7 +30,6 @@ READ = frozenset({Input.ANSWERS, Input.DATA})
 """What every number of a question benchmark depends on."""
 
 ANOTHER_PROMPT = Rule("prompt", "another prompt asks another question")
-UNREAD_COUNTS = Rule("unread", "what could not be read counts as wrong in one of them only")
 
 Flags = NDArray[np.bool_]
 """Questions × variants or gradings."""
@@ -65,7 +64,6 @@ class QuestionBenchmark(Benchmark):
     unfair: ClassVar[tuple[Rule, ...]] = (
         ANOTHER_PROMPT,
         Rule("parser", "another parser reads other answers from the same replies"),
-        UNREAD_COUNTS,
     )
 
     def steps(self, collecting: Collecting) -> Iterator[Planned[list[CollectedRecord]]]:
@@ -143,8 +141,7 @@ class GradedAnswers(FromRecords):
     """What a score over questions is computed from: the answers, each read or graded.
 
     Raises:
-        CoverageError: fewer than ``min_coverage`` of the answers could be read or graded, or no answer is in the
-            denominators.
+        CoverageError: no answer is in the denominators.
     """
 
     def __init__(self, given: ToScore, spec: QuestionBenchmark) -> None:
@@ -157,9 +154,8 @@ class GradedAnswers(FromRecords):
         lost = [f"{grade.record.unit}: {grade.outcome}, {grade.how}" for grade in unread]
         read, total = len(self.grades) - len(unread), len(self.grades)
         unread_is_wrong = given.section.unread == "worst"
-        counts = read or (unread_is_wrong and any(grade.outcome is not Outcome.FAILED for grade in unread))
-        least = given.section.min_coverage
-        check_coverage(read, total, "answers could be read", spec.name, least, lost, nothing=not counts)
+        wrong = [grade for grade in unread if unread_is_wrong and grade.outcome is not Outcome.FAILED]
+        self._flags = self.too_little(read, total, "answers could be read", lost, counted=read + len(wrong))
         card = read_json(self.data / QUESTION_SET_CARD, QuestionSetCard)
         self.digest, self.groups = card.digest, card.groups
         self.by_question = grouped(self.grades, lambda grade: grade.record.unit)
@@ -188,7 +184,7 @@ class GradedAnswers(FromRecords):
             read: which answers could be read.
         """
         return Score(
-            **self.origin(int(read.sum()), read.size, flags, parser=self._parser),
+            **self.origin(int(read.sum()), read.size, [*self._flags, *flags], parser=self._parser),
             metrics=metrics,
             groups=groups,
             outcomes=outcome_counts(grade.outcome for grade in self.grades),
@@ -223,7 +219,7 @@ def flow(
     *asked: str,
     scored: tuple[str, ...] = (),
     judged: bool = False,
-    version: int = 4,
+    version: int = 5,
 ) -> tuple[Stage, Stage]:
     """The stage that asks the model, and the judge where there is one; and the stage that scores the answers.
 

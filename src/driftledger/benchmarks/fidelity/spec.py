@@ -12,10 +12,11 @@ from typing import Annotated, ClassVar
 import numpy as np
 from pydantic import Field
 
-from driftledger.benchmarks._chains.records import FRECHET_DIGITS, ChainRequest, drawn_media, of_repeat
+from driftledger.benchmarks._chains.records import FRECHET_DIGITS, ChainRequest, drawn_media
 from driftledger.benchmarks._chains.scoring import (
     ALL,
     Measured,
+    chains_of,
     common_fields,
     cut_texts,
     few_samples,
@@ -41,12 +42,12 @@ from driftledger.benchmarks.descriptions import filled
 from driftledger.benchmarks.fidelity.ratings import mean_ratings, read_ratings
 from driftledger.benchmarks.records import CollectedRecord
 from driftledger.benchmarks.score import Score
-from driftledger.benchmarks.scoring import PERCENT, FromDataset, Scored, ToScore, check_coverage, outcome_counts
+from driftledger.benchmarks.scoring import PERCENT, FromDataset, Scored, ToScore, outcome_counts
 from driftledger.benchmarks.settings import DrawingPrompt, EntryOf, RepeatedSection
 from driftledger.collect.features import encode_media, encode_texts, read_texts
 from driftledger.components.base import Encoder
 from driftledger.core.strict import Name
-from driftledger.core.types import Float64, Medium, Sample
+from driftledger.core.types import Float32, Float64, Medium, Sample
 from driftledger.data.records import ONE_CATEGORY, DatasetCard
 from driftledger.metrics.drift import cosine_similarity
 from driftledger.metrics.exact import exact_mean, round_significant
@@ -91,7 +92,7 @@ class Fidelity(ChainBenchmark):
     named: ClassVar[str] = "redrawing"
     drawing: ClassVar[str] = "redraw"
     collects: ClassVar[Stage] = chain_stage("redraw", name, "description", "repeats", "generate_prompt")
-    scores: ClassVar[Stage] = score_stage("fidelity", (*KEYS, "encoder"), "ssim_side", beside=("ratings",), version=5)
+    scores: ClassVar[Stage] = score_stage("fidelity", (*KEYS, "encoder"), "ssim_side", beside=("ratings",), version=6)
     metrics: ClassVar[tuple[Metric, ...]] = (
         _per_sample(
             "ssim",
@@ -195,26 +196,21 @@ class Fidelity(ChainBenchmark):
         Ratings are about the first repeat alone.
 
         Raises:
-            CoverageError: fewer than ``min_coverage`` of the redrawings are there.
+            CoverageError: no redrawing counts.
             ConfigError: the sheet cannot be read.
         """
         data, section = FromDataset(given, self), given.section
         encoder, samples = given.encoders["encoder"], self.samples(data.samples)
         categories = [sample.category or ONE_CATEGORY for sample in samples]
         repeats = range(data.protocol(ChainRequest).repeats)
-        records = {(record.repeat, record.unit): record for record in data.records}
+        kind = samples[0].medium.kind
+        chains = chains_of(data, {sample.id: 1 for sample in samples}, f"{kind}s", "were redrawn")
         drawn = [drawn_media(data.folder, data.records, repeat) for repeat in repeats]
-        lost = [
-            f"{sample.id}{of_repeat(repeat)}: {records[repeat, sample.id].outcome}"
-            for repeat in repeats
-            for sample in samples
-            if (sample.id, 1) not in drawn[repeat]
-        ]
-        total, kind = len(repeats) * len(samples), samples[0].medium.kind
-        check_coverage(total - len(lost), total, f"{kind}s were redrawn", "fidelity", section.min_coverage, lost)
-        described = [[records[repeat, sample.id] for sample in samples] for repeat in repeats]
+        described = [[chains.last[sample.id][repeat] for sample in samples] for repeat in repeats]
         images = [[some.get((sample.id, 1)) for sample in samples] for some in drawn]
-        alone = [_measured(samples, *each, given, section.ssim_side) for each in zip(images, described, strict=True)]
+        worst = [[data.is_worst(record) for record in some] for some in described]
+        repeated = zip(images, described, worst, strict=True)
+        alone = [_measured(samples, *each, given, section.ssim_side) for each in repeated]
         whole = mean_of(alone)
         ratings = read_ratings(given.beside["ratings"]) if "ratings" in given.beside else []
         descriptions = {record.unit: record.text or None for record in described[0]}
@@ -229,7 +225,9 @@ class Fidelity(ChainBenchmark):
             return metrics | ({"words": exact_mean(measured.words)} if measured.words else {})
 
         alike = [ONE_CATEGORY] * len(samples)
-        fields = common_fields(data, whole, alone, numbers, alike, [*whole.values], len(lost), PERCENT)
+        fields = common_fields(
+            data, chains, whole, alone, numbers, strata=alike, estimated=[*whole.values], most=PERCENT
+        )
         fields["groups"]["category"] = means_of(whole.values, categories, {}).by_category
         fields["absent"] |= dict(_absent(encoder, given.keys["encoder"], fields["metrics"].keys(), kind))
         fields["flags"] += [*cut_texts(whole, "CLIP-S's text tower"), *few_samples(whole, whole.size, kind)]
@@ -240,7 +238,7 @@ class Fidelity(ChainBenchmark):
         named = [
             (sample.id, ONE_CATEGORY, {"category": name}) for sample, name in zip(samples, categories, strict=True)
         ]
-        ended = [[records[repeat, sample.id].outcome for repeat in repeats] for sample in samples]
+        ended = [chains.outcomes(sample.id) for sample in samples]
         return Scored(scored, rows(named, ended, whole.values, [each.values for each in alone], sparse=True))
 
     def notes(self, scores: Sequence[Score]) -> Iterator[str]:
@@ -258,22 +256,30 @@ def _measured(
     samples: Sequence[Sample],
     images: Sequence[Medium | None],
     records: Sequence[CollectedRecord],
+    worst: Sequence[bool],
     given: ToScore,
     ssim_side: int,
 ) -> Measured:
-    """Measure the redrawings of one repeat."""
+    """Measure the redrawings of one repeat.
+
+    Args:
+        worst: of each sample, whether it counts as 0 since the model did not describe it.
+    """
     encoder, features = given.encoders["encoder"], given.features
 
     def column(places: Sequence[int], shares: Sequence[float] | Float64) -> Float64:
-        values = np.full(len(samples), np.nan)
+        values = np.where(worst, 0.0, np.nan)
         values[list(places)] = [PERCENT * float(share) for share in shares]
         return values
+
+    def cosines(a: Float32, b: Float32) -> Float64:
+        return cosine_similarity(a, b) if len(a) else np.zeros(0)
 
     pairs = {at: (samples[at].medium, image) for at, image in enumerate(images) if image is not None}
     originals, redrawn = (encode_media(encoder, [pair[at] for pair in pairs.values()], features) for at in (0, 1))
     is_sound = samples[0].medium.kind == "sound"
     similarity = "sound_similarity" if is_sound else "clip_s_i" if encoder.reads else "image_similarity"
-    values = {similarity: column([*pairs], cosine_similarity(originals, redrawn))}
+    values = {similarity: column([*pairs], cosines(originals, redrawn))}
     if not is_sound:
         luma = [[comparable(image.open(), ssim_side) for image in pair] for pair in pairs.values()]
         values["ssim"] = column([*pairs], [structural_similarity(*pair) for pair in luma])
@@ -284,7 +290,7 @@ def _measured(
         described = {at: each.text for at, each in enumerate(replies) if each and each.text and each.outcome.goes_on}
         seen = encode_media(encoder, [samples[at].medium for at in described], features)
         read = encode_texts(encoder, [*described.values()], features)
-        values["clap_score" if is_sound else "clip_s"] = column([*described], cosine_similarity(seen, read))
+        values["clap_score" if is_sound else "clip_s"] = column([*described], cosines(seen, read))
     cut = [each.cut for each in read_texts(encoder, [*described.values()], features)] if described else []
     words = [len(record.text.split()) for record in records if record.text]
     return Measured(values, {ALL: distances}, len(pairs), words, cut)

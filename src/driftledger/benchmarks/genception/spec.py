@@ -87,7 +87,7 @@ class GenCeption(ChainBenchmark):
         "chain", name, "iterations", "iterations_by_group", "repeats", "describe_prompt", "generate_prompt"
     )
     scores: ClassVar[Stage] = score_stage(
-        "genception", (*KEYS, "encoder"), "iterations", "iterations_by_group", "text_encoder", version=3
+        "genception", (*KEYS, "encoder"), "iterations", "iterations_by_group", "text_encoder", version=4
     )
     metrics: ClassVar[tuple[Metric, ...]] = (
         _metric(

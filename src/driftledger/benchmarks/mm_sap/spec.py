@@ -114,7 +114,7 @@ class MMSAP(QuestionBenchmark):
     name: ClassVar[str] = "mm_sap"
     title: ClassVar[str] = "MM-SAP"
     questions: ClassVar[QuestionRules] = MMSAPQuestions()
-    collects, scores = flow("mm_sap", "permutations", scored=("count_free_refusals",), version=5)
+    collects, scores = flow("mm_sap", "permutations", scored=("count_free_refusals",), version=6)
     metrics: ClassVar[tuple[Metric, ...]] = (
         _percent(
             "score",

@@ -26,7 +26,6 @@ from driftledger.benchmarks._questions.parsing.reply import Parsed
 from driftledger.benchmarks._questions.spec import (
     ANOTHER_PROMPT,
     READ,
-    UNREAD_COUNTS,
     GradedAnswers,
     QuestionBenchmark,
     QuestionSection,
@@ -241,7 +240,7 @@ class MMVet(QuestionBenchmark):
     name: ClassVar[str] = "mm_vet"
     title: ClassVar[str] = "MM-Vet"
     questions: ClassVar[QuestionRules] = MMVetQuestions()
-    collects, scores = flow("mm_vet", "grade_prompt", "grade_again", "gradings", judged=True, version=5)
+    collects, scores = flow("mm_vet", "grade_prompt", "grade_again", "gradings", judged=True, version=6)
     metrics: ClassVar[tuple[Metric, ...]] = (
         _grade(
             "total",
@@ -266,7 +265,6 @@ class MMVet(QuestionBenchmark):
         Rule("served_judge", "another served version of the judge may grade otherwise"),
         Rule("grade_prompt", "another prompt asks for another grade"),
         Rule("grade_again", "another second prompt brings other grades where the first brought none"),
-        UNREAD_COUNTS,
     )
     layout: ClassVar[Layout] = Layout(
         tables={

@@ -15,7 +15,6 @@ from driftledger.benchmarks.scoring import (
     FromDataset,
     Scored,
     ToScore,
-    check_coverage,
     interval_ends,
     noted,
     outcome_counts,
@@ -67,14 +66,14 @@ def score_descriptions(given: ToScore, spec: Benchmark) -> Scored:
     """Score a folder of descriptions.
 
     Raises:
-        CoverageError: fewer than ``min_coverage`` of the test samples can be scored under some condition.
+        CoverageError: no test sample can be scored under some condition.
     """
     data = FromDataset(given, spec)
     card, section, protocol = data.dataset, given.section, data.protocol(TracProtocol)
     sampled, labels = card.name in section.sampled_classes, {each.id: each.label or "" for each in data.samples}
     by_condition = grouped((record for record in data.records if record.step), condition_of)
     metrics, groups = dict[Condition, dict[str, float]](), dict[str, dict[str, float]]()
-    retrievals = dict[Condition, Retrieval]()
+    retrievals, few = dict[Condition, Retrieval](), dict[Condition, list[str]]()
     for condition in product(protocol.max_tokens, [0, *protocol.shots]):
         records = by_condition[condition]
         retrieved = retrieve(records, labels, card, given.encoders["text_encoder"], given.features)
@@ -82,7 +81,7 @@ def score_descriptions(given: ToScore, spec: Benchmark) -> Scored:
         outcome_of = {each.unit: each.outcome for each in records if each.extra["split"] == "test"}
         lost = [f"{unit}: {outcome}" for unit, outcome in outcome_of.items() if unit not in scored]
         what = f"test samples of {card.name} can be scored"
-        check_coverage(len(scored), len(outcome_of), what, "trac", section.min_coverage, lost)
+        few[condition] = data.too_little(len(scored), len(outcome_of), what, lost)
         retrievals[condition] = retrieved
         metrics[condition] = metrics_of(retrieved, card.leaks, section.confidence, sampled=sampled)
         length, shots = condition
@@ -102,6 +101,7 @@ def score_descriptions(given: ToScore, spec: Benchmark) -> Scored:
             len(retrieved.queries),
             len(tested),
             [
+                *few[headline],
                 *_flags(card, data.samples[0].medium.kind, records, retrieved),
                 *noted(record for record in data.records if record.step),
             ],
