@@ -28,8 +28,9 @@ from driftledger.collect.run import Collector, Shard, part_of
 from driftledger.collect.store import CallStore, stores_in
 from driftledger.commands.stages import data
 from driftledger.components.service import RemoteComponent
-from driftledger.core.errors import ConfigError, CoverageError, StoreError, first_few, unknown_name
-from driftledger.core.files import files_digest, keep_only, made_from, make, read_json
+from driftledger.core.errors import ConfigError, CoverageError, DriftledgerError, StoreError, first_few, unknown_name
+from driftledger.core.files import Made, files_digest, keep_only, made_from, make, read_json
+from driftledger.core.grouping import grouped
 from driftledger.core.paths import checkouts
 from driftledger.core.terminal import Progress, line, table
 from driftledger.core.text import for_line, say
@@ -77,14 +78,18 @@ class Task:
         """
         return inputs_of(self.project, "collect", self.spec.collects, self.keys, (self.spec.data,))
 
+    def made(self) -> Made | None:
+        """Return the mark of its folder, without a look into its files; None unless what shapes it now made it."""
+        mark = made_from(self.folder)
+        with suppress(StoreError):  # the data are not built
+            if mark is not None and mark.inputs == self.inputs():
+                return mark
+        return None
+
     def is_made(self) -> bool:
-        """Whether its records were made from what shapes them now and no call failed, without a look into files; False
-        without data."""
-        try:
-            mark = made_from(self.folder)
-            return mark is not None and not mark.failed and mark.inputs == self.inputs()
-        except StoreError:
-            return False
+        """Return True if nothing is left to do: its records are made and no call failed."""
+        mark = self.made()
+        return mark is not None and not mark.failed
 
     def collecting(self) -> Collecting:
         """What it asks."""
@@ -160,16 +165,23 @@ def tasks_of(project: Project, models: Sequence[str] = ()) -> list[Task]:
 def collect(project: Project, models: Sequence[str] = ()) -> None:
     """Bring the records of these models up to date, or of all that are selected.
 
+    A model that fails stops none of the others.
+
     Raises:
         ConfigError: a model is not selected.
         StoreError: the data are not built yet, or a component has changed since it was resolved.
+        ServiceError: a service is down, or refuses every call.
         CoverageError: too many calls failed.
+        DriftledgerError: which models failed and why, where it is not all for the same reason.
     """
-    tasks, lock = tasks_of(project, models), Lock()
+    tasks, lock, failed = tasks_of(project, models), Lock(), dict[str, DriftledgerError]()
     models, left = models or project.settings.run.models, [*tasks]
 
     def work(task: Task) -> None:
-        _make(task, collector, lock)
+        try:
+            _make(task, collector, lock)
+        except DriftledgerError as error:
+            failed.setdefault(task.keys["model"], error)
         with lock:
             left.remove(task)
             for role, name in task.asks - {each for other in left for each in other.asks}:
@@ -186,10 +198,15 @@ def collect(project: Project, models: Sequence[str] = ()) -> None:
         remote = [model for model in models if isinstance(project.settings.build("models", model), RemoteComponent)]
         local = [model for model in models if model not in remote]
         collector.side_by_side([*(partial(in_turn, [model]) for model in remote), partial(in_turn, local)])
-        for model in models:
+        for model in (each for each in models if each not in failed):
             top = project.root / RECORDS_OF.format(model=model)
             top.mkdir(parents=True, exist_ok=True)
             keep_only(top, [task.folder for task in tasks if task.keys["model"] == model])
+    reasons = grouped([model for model in models if model in failed], lambda model: str(failed[model]))
+    if len(reasons) == 1 and len(failed) == len(models):
+        raise failed[models[0]]
+    if reasons:
+        raise DriftledgerError("; ".join(f"{', '.join(some)}: {reason}" for reason, some in reasons.items()))
 
 
 def _make(task: Task, collector: Collector, lock: Lock) -> None:
@@ -277,23 +294,32 @@ def _planned(project: Project) -> dict[str, PlannedCalls]:
         return counted | ({f"judge {settings.judge}": models[settings.judge]} if settings.judge else {})
 
 
-def readiness(project: Project, planned: Mapping[str, PlannedCalls] | None = None) -> tuple[list[str], list[str]]:
+def _needed(project: Project, models: Sequence[str] = ()) -> set[tuple[str, str]]:
+    """Return section and name of each component that calls of these models, or of all, still need."""
+    tasks = [task for task in tasks_of(project, models) if not task.is_made()]
+    needed = {(f"{role}s", name) for task in tasks for role, name in task.asks}
+    return needed | {("encoders", name) for name in project.settings.named("encoders") if needed}
+
+
+def readiness(
+    project: Project, planned: Mapping[str, PlannedCalls] | None = None
+) -> tuple[dict[str, tuple[str, str]], list[str]]:
     """Return what would end a run at calls that are still to be made, and what to know before the first.
+
+    The former are sentences with the section and name of the component that they are about.
 
     Args:
         planned: as :func:`plan` gives it; without it, calls are counted only if something is missing.
     """
-    project, missing, notes = replace(project, asks=False), list[str](), list[str]()
-    settings, counted = project.settings, planned
-    needed = {(f"{role}s", name) for task in tasks_of(project) if not task.is_made() for role, name in task.asks}
-    needed |= {("encoders", name) for name in settings.named("encoders") if needed}
-    for section, name in sorted(needed):
+    project, missing, notes = replace(project, asks=False), dict[str, tuple[str, str]](), list[str]()
+    counted = planned
+    for section, name in sorted(_needed(project)):
         lacks, knows = project.component(section, name).readiness()
         if lacks and section != "encoders":
             counted = plan(project) if counted is None else counted
             calls = [counted[key] for key in (f"{section}.{name}", f"judge {name}") if key in counted]
             lacks = lacks if any(each.to_make for each in calls) else []
-        missing += [f"{section}.{name}: {each}" for each in lacks]
+        missing |= {f"{section}.{name}: {each}": (section, name) for each in lacks}
         notes += [f"{section}.{name}: {each}" for each in knows]
     generators = [calls for name, calls in (planned or {}).items() if name.startswith("generators.")]
     services = [calls for calls in generators if calls.component.understands is None]
@@ -303,13 +329,25 @@ def readiness(project: Project, planned: Mapping[str, PlannedCalls] | None = Non
     return missing, notes
 
 
-def require_readiness(project: Project) -> None:
-    """Print what to know before the first call; ConfigError if something is missing that calls need."""
+def require_readiness(project: Project, *, of_all: bool = True) -> list[str]:
+    """Print what to know before the first call, and return the models whose calls lack nothing.
+
+    Args:
+        of_all: whether every model has to be ready; otherwise what others lack is printed.
+
+    Raises:
+        ConfigError: something is missing that calls of all models need, or of one.
+    """
     missing, notes = readiness(project)
     for note in notes:
         say(for_line(note))
+    lacking = {*missing.values()}
+    ready = [model for model in project.settings.run.models if not _needed(project, [model]) & lacking]
+    if missing and (of_all or not ready):
+        raise ConfigError(f"nothing was asked yet: {first_few([*missing])}; correct that and run again")
     if missing:
-        raise ConfigError(f"nothing was asked yet: {first_few(missing)}; correct that and run again")
+        say(for_line(f"driftledger: not asked: {first_few([*missing])}; correct that and run again"))
+    return ready
 
 
 def plan_table(plan: Mapping[str, Mapping[str, Any]]) -> Table:

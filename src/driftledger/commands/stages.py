@@ -70,9 +70,12 @@ def score(project: Project, model: str) -> list[CoverageError]:
 def report(project: Project) -> None:
     """Write the report; errors as in :func:`~driftledger.reports.report.write_report`."""
     from driftledger.reports.report import write_report
+    from driftledger.reports.scores import selected_scores, what_is_lacking
 
     if missing := write_report(project):
         say(missing)
+    for sentence in what_is_lacking(project, selected_scores(project)):
+        say(sentence)
     print("the scores side by side: reports/leaderboard.md", flush=True)
 
 
@@ -90,7 +93,9 @@ def track(project: Project) -> None:
     if is_unreadable(project.root):
         say(f"no commit is noted: {why_unread(project.root)}")
     refuse_if_deleted(project.root)
-    evidence = read_all_evidence(project.root, project.selected, project.combinations)
+    # A model that could not be asked has no folder of scores: 'driftledger run' shows the others.
+    combinations = [each for each in project.combinations if (project.root / SCORES / each.model).is_dir()]
+    evidence = read_all_evidence(project.root, project.selected, combinations or project.combinations)
     print(show_in_mlflow(project.root, evidence, project.settings.tracking), flush=True)
     written = [path for each in evidence if (path := publish(project.root, each)) is not None]
     print(f"{len(written)} new files in ledger/", flush=True)

@@ -222,7 +222,11 @@ def _sides(a: Evidence, b: Evidence) -> tuple[tuple[str, str], list[str]]:
 
 
 def coverage_difference(a: Score, b: Score) -> Difference | None:
-    """The difference in how much is in the denominators; None where they are equal. All tables go by it as well."""
+    """Return the difference in how much is in the denominators, or that b or a is below ``min_coverage``; None where
+    both are equal. All tables go by it as well."""
+    for each in (b, a):
+        if each.unranked is not None:
+            return Difference(f"coverage of {each.model}", "", "", "unfair", each.unranked)
     if a.share == b.share:
         return None
     what = "coverage" if a.counted == a.scored and b.counted == b.scored else "what is counted"

@@ -120,6 +120,8 @@ def read_all_evidence(
 ) -> list[Evidence]:
     """Gather each combination's evidence from ``dvc.lock``, the score files and Git.
 
+    A combination without a score, because its records held nothing to score, is left out.
+
     Args:
         tree: the files of a commit; by default, those in the folder ``root``.
 
@@ -135,16 +137,25 @@ def read_all_evidence(
     shown = [(spec, keys) for spec, keys in selected if any(each.shows(keys) for each in combinations)]
     folders = [_folder(lock, spec.scores, keys) for spec, keys in shown]
     for out, locked in dict.fromkeys((folder.out, folder.md5) for folder in folders):
-        if not (listing := tree.listing(out)):  # Git keeps the scores of a model, and DVC does not
+        listing = tree.listing(out)
+        md5 = listing_md5(listing)
+        if md5 != locked and not listing:  # Git keeps the scores of a model, and DVC does not
             raise LedgerError(f"{out} is missing; run 'dvc repro', or 'git checkout {out}'")
-        if (md5 := listing_md5(listing)) != locked:
+        if md5 != locked:
             raise LedgerError(
                 f"{out} is not what {LOCK} has (md5 {md5}, not {locked}); 'git status {out}' shows what changed, "
                 "'dvc repro' computes it again"
             )
-    every, runs = [read_lineage(tree, lock, spec, keys) for spec, keys in shown], []
+    every, runs = list[tuple[Mapping[str, str], Lineage]](), list[Evidence]()
+    for (spec, keys), folder in zip(shown, folders, strict=True):
+        scored = lock[spec.scores.lock(keys)].params.get(RESOLVED, {}).get(f"score.{keys['model']}")
+        is_scored = isinstance(scored, dict) and folder.path.removeprefix(f"{folder.out}/") in scored
+        if not is_scored or tree.read(f"{folder.path}/{SCORE}") is not None:  # else its records held nothing to score
+            every.append((keys, read_lineage(tree, lock, spec, keys)))
     for combination in combinations:
-        lineages = [each for (_, keys), each in zip(shown, every, strict=True) if combination.shows(keys)]
+        lineages = [each for keys, each in every if combination.shows(keys)]
+        if not lineages:
+            continue
         fingerprint = fingerprint_of({each.folder.path: each.score for each in lineages}, combination)
         runs.append(
             Evidence(

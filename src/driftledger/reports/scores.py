@@ -14,7 +14,7 @@ from typing import NamedTuple
 from driftledger.benchmarks.base import Benchmark, Metric, Place
 from driftledger.benchmarks.registry import benchmark, benchmarks
 from driftledger.benchmarks.score import ROWS, SCORE, SPREAD, Row, Score
-from driftledger.core.errors import StoreError
+from driftledger.core.errors import StoreError, first_few
 from driftledger.core.files import read_json, read_jsonl
 from driftledger.core.grouping import grouped
 from driftledger.ledger.compare import Units, coverage_difference, paired_units, units_of
@@ -32,12 +32,36 @@ _CLOSE = 1e-6
 
 
 def selected_scores(project: Project) -> list[Score]:
-    """Read every selected score, in the order of ``run:``.
+    """Read every selected score that is there, in the order of ``run:``.
 
     Raises:
-        StoreError: a score is missing, or was computed with other settings than ``params.yaml`` has now.
+        StoreError: there is none, or one was computed with other settings than ``params.yaml`` has now.
     """
-    return [selected_score(project, spec, keys) for spec, keys in project.selected]
+    stored = [each for each in project.selected if (project.root / each[0].scores.at(each[1]) / SCORE).is_file()]
+    if not stored:
+        raise StoreError("no selected model has a score; 'driftledger run' computes those that have records")
+    return [selected_score(project, spec, keys) for spec, keys in stored]
+
+
+def what_is_lacking(project: Project, scores: Sequence[Score]) -> Iterator[str]:
+    """Yield a sentence about each model that lacks selected scores, or a rank for lack of coverage.
+
+    Args:
+        scores: those that are there.
+    """
+    lacking: dict[str, dict[str, None]] = {}
+    """Model → phrases, each once: several scores may be of the same data."""
+    for spec, keys in project.selected:
+        score = next((each for each in scores if each.benchmark == spec.name and each.keys == keys), None)
+        where = f"in {spec.name} on {keys[spec.data.name]}"
+        phrases = lacking.setdefault(keys["model"], {})
+        if score is None:
+            phrases[f"no score {where}"] = None
+        elif score.unranked is not None:
+            phrases[f"no rank {where}: {score.unranked}"] = None
+    for model, phrases in lacking.items():
+        if phrases:
+            yield f"{model}: {first_few([*phrases])}"
 
 
 def selected_score(project: Project, spec: Benchmark, keys: Mapping[str, str]) -> Score:
@@ -81,8 +105,8 @@ class Block:
     names: Sequence[str]
     """The data and components."""
     apart: Mapping[str, str]
-    """Model → why it is not ranked, without a full stop: as in ``compare``, too much more is left out of its score than
-    of the best covered model's."""
+    """Model → why it is not ranked, without a full stop, as in ``compare``: its coverage is below ``min_coverage``, or
+    too much more is left out of its score than of the best covered model's."""
     rows_of: RowsOf = lambda score: ()
     _tested: dict[str, Tested | None] = field(default_factory=dict, repr=False)
 
@@ -237,7 +261,8 @@ def blocks_of(spec: Benchmark, scores: Sequence[Score], rows_of: RowsOf = lambda
     """The scores of a benchmark, those with equal keys but the model's together."""
     places = grouped(scores, lambda each: tuple(each.keys[key] for key in spec.scores.keys if key != "model"))
     for names, some in places.items():
-        best = max([score for score in some if not score.is_control] or some, key=lambda score: score.share)
+        models = [score for score in some if not score.is_control] or some
+        best = max(models, key=lambda score: (score.unranked is None, score.share))
         differences = {score.model: coverage_difference(best, score) for score in some}
         apart = {model: each.reason for model, each in differences.items() if each is not None and each.why}
         yield Block(spec, some, names, apart, rows_of)

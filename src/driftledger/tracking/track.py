@@ -278,9 +278,11 @@ def _is_moved(before: str, now: str) -> bool:
 
 
 def _worth(evidence: Evidence) -> float:
-    """Sorts the worst first, by the first headline: MLflow lists the newest runs first."""
-    values = [each.tracked.value * (1 if each.is_higher else -1) for each in headlines_of(evidence)]
-    return values[0] if values else -math.inf
+    """Return what sorts the worst first, and what has no rank before it: MLflow lists the newest runs first."""
+    headlines = headlines_of(evidence)
+    if not headlines or headlines[0].lineage.score.unranked is not None:
+        return -math.inf
+    return headlines[0].tracked.value * (1 if headlines[0].is_higher else -1)
 
 
 def _datasets(evidence: Evidence) -> list[Any]:
