@@ -99,9 +99,9 @@ def of_correlation(case: Any) -> Compared:
 
 
 def of_paired(case: Any) -> Compared:
-    test = paired.paired_interval if case["kind"] == "means" else paired.paired_clustered_interval
     a, b = np.array(case["a"]), np.array(case["b"])
-    found = test(a, b, case["categories"], confidence=case["confidence"])._asdict()
+    test = paired.paired_interval(a, b, case["categories"], case.get("clusters"), confidence=case["confidence"])
+    found = test._asdict()
     expected = {name: float(value) if value == "inf" else value for name, value in case["expected"].items()}
     yield (found.pop("reason"), found["interval"] is None), (expected.pop("reason", ""), expected["interval"] is None)
     interval, ends = found.pop("interval"), expected.pop("interval")

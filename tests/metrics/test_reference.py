@@ -22,13 +22,12 @@ from driftledger.metrics.correlation import pearson
 from driftledger.metrics.drift import cosine_similarity
 from driftledger.metrics.frechet import frechet_distance
 from driftledger.metrics.groups import Difference, groups, shown
-from driftledger.metrics.intervals import clustered_mean_interval, mean_interval, proportion_interval, share_interval
+from driftledger.metrics.intervals import mean_interval, proportion_interval, share_interval
 from driftledger.metrics.intervals import t_quantile as quantile
 from driftledger.metrics.neighbours import STEPS, nearest
 from driftledger.metrics.paired import (
     minimum_detectable_difference,
     p_value,
-    paired_clustered_interval,
     paired_interval,
 )
 from driftledger.metrics.repeats import mean_over_repeats, spread
@@ -259,13 +258,13 @@ def test_paired_tests_are_scipys() -> None:
     theirs = scipy.stats.ttest_rel(b, a)
     for found in (
         paired_interval(a, b, ["all"] * 30, confidence=0.9),
-        paired_clustered_interval(a, b, [str(row) for row in range(30)], confidence=0.9),
+        paired_interval(a, b, ["all"] * 30, [str(row) for row in range(30)], confidence=0.9),
     ):
         assert found.interval == pytest.approx(tuple(theirs.confidence_interval(0.9)), rel=1e-9)
         assert found.p_value == pytest.approx(theirs.pvalue, rel=1e-8)
         assert (found.a, found.b, found.n, found.free) == (pytest.approx(a.mean()), pytest.approx(b.mean()), 30, 30)
     of_three = scipy.stats.ttest_1samp((b - a).reshape(10, 3).mean(axis=1), 0)
-    found = paired_clustered_interval(a, b, [str(row // 3) for row in range(30)], confidence=0.9)
+    found = paired_interval(a, b, ["all"] * 30, [str(row // 3) for row in range(30)], confidence=0.9)
     assert (found.p_value, found.free) == (pytest.approx(of_three.pvalue, rel=1e-8), 10)
 
 
@@ -297,7 +296,7 @@ def test_clustered_errors_are_bell_and_mccaffreys_by_matrices() -> None:
         rows.append(weight @ leverage[first:last])
     products = np.array(rows) @ np.array(rows).T
     expected = values.mean(), np.sqrt(variance), np.trace(products) ** 2 / (products**2).sum()
-    assert clustered_mean_interval(values, names, 0.9)[:3] == pytest.approx(expected, rel=1e-9)
+    assert mean_interval(values, ["all"] * n, 0.9, names)[:3] == pytest.approx(expected, rel=1e-9)
     shares = share_interval(values.astype(int), np.ones(n, dtype=int), names, 0.9)
     assert shares[:3] == pytest.approx(expected, rel=1e-9)
     assert shares.interval is not None
@@ -308,8 +307,8 @@ def test_clustered_errors_are_bell_and_mccaffreys_by_matrices() -> None:
 
 
 def test_two_images_show_a_spread_and_one_does_not() -> None:
-    assert clustered_mean_interval([1.0, 0.0, 1.0, 1.0], list("aabb"), 0.9)[:3] == (0.75, 0.25, 1.0)
-    assert clustered_mean_interval([1.0, 0.0], list("aa"), 0.9).interval is None
+    assert mean_interval([1.0, 0.0, 1.0, 1.0], ["all"] * 4, 0.9, list("aabb"))[:3] == (0.75, 0.25, 1.0)
+    assert mean_interval([1.0, 0.0], ["all"] * 2, 0.9, list("aa")).interval is None
 
 
 @pytest.mark.parametrize(("hits", "n"), [(0, 1), (3, 3), (5, 21), (199, 200)])

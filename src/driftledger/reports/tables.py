@@ -23,6 +23,7 @@ from driftledger.benchmarks.base import (
 from driftledger.benchmarks.score import HIGH, LOW, STD, Score, base_key
 from driftledger.core.grouping import grouped
 from driftledger.core.text import for_cell
+from driftledger.metrics.exact import exact_mean
 from driftledger.metrics.ranks import DECIMALS
 from driftledger.reports.scores import Block
 
@@ -72,10 +73,19 @@ def cells_of(block: Block, number: str) -> dict[str, Cell]:
     return cells
 
 
+BY_VALUE = "rank by value"
+"""1 + how many have a better value, as in the papers."""
+BY_TEST = "rank by significance"
+"""1 + how many are shown to be better."""
+
+
 def ranks_in(block: Block, number: str) -> dict[str, Cell]:
-    """Return model → its rank by a number."""
-    places = block.places(number)
-    return {s.model: cell(places.get(s.model, NOWHERE).rank, digits=0, of=Origin(s, number)) for s in block.scores}
+    """Return model → its rank by the values of a number."""
+    return _rank_cells(block, number, block.ranks_by_value(number))
+
+
+def _rank_cells(block: Block, number: str, ranks: Mapping[str, int | None]) -> dict[str, Cell]:
+    return {s.model: cell(ranks.get(s.model), digits=0, of=Origin(s, number)) for s in block.scores}
 
 
 def misplaced(block: Block, number: str, title: str) -> list[str]:
@@ -102,7 +112,7 @@ def tables_of(block: Block) -> Sequence[Table]:
     spec, order = block.spec, block.order()
     models = list(_model_tables(block))
     models[0] = models[0]._replace(notes=[*models[0].notes, *spec.notes(order)])
-    return [*models, *spec.tables(order), *_group_tables(block)]
+    return [*models, *spec.tables(order), *_rank_over_groups(block), *_group_tables(block)]
 
 
 def _model_tables(block: Block) -> Iterator[Table]:
@@ -128,8 +138,9 @@ def _model_tables(block: Block) -> Iterator[Table]:
                     notes += misplaced(block, key, metric.named(key) if name == number else name)
                     cells.append(cells_of(block, key))
         if first is not None:
-            head.append("rank")
-            cells.append(ranks_in(block, first))
+            places = block.places(first)
+            head.append(BY_VALUE if block.tested(first) is None else BY_TEST)
+            cells.append(_rank_cells(block, first, {name: place.rank for name, place in places.items()}))
         rows = [[name_cell(s), *(column[s.model] for column in cells), covered[s.model]] for s in scores]
         name = f"models_{place}" if len(shown) > 1 else "models"
         notes += [filled] if place == 1 and any(each.more for each in covered.values()) else []
@@ -174,7 +185,7 @@ def _group_table(columns: Sequence[tuple[Block, Score, str]], kind: str, key: st
 
     def add_mean(name: str, number: str) -> None:
         add(f"{name} mean", number, bold=True)
-        add(f"{name} rank", number, ranks_in, bold=True)
+        add(f"{name} {BY_VALUE}", number, ranks_in, bold=True)
 
     for group, members in nested.items():
         for name in members:
@@ -205,6 +216,51 @@ def generators_tables(spec: Benchmark, blocks: Sequence[Block]) -> Iterator[Tabl
             notes = [f"{model} on {each.on} has no rank: {why}." for each in some for model, why in each.apart.items()]
             table = _group_table(columns, kind, key)
             yield table._replace(title=title, notes=notes, name="-".join(("generators", *on)))
+
+
+def _rank_over_groups(block: Block) -> Iterator[Table]:
+    """Make the GC rank of the first version: of each group its ranks' mean over t, by its share of categories."""
+    spec, scores = block.spec, block.order()
+    kind = spec.layout.means_of_groups
+    groups: dict[str, list[str]] = scores[0].details["groups"] if kind else {}
+    if len(groups) < 2:
+        return
+    gc = spec.metrics[0]
+    total = sum(map(len, groups.values()))
+    columns = list[dict[str, Cell]]()
+    head = [""]
+    weighted = {score.model: 0.0 for score in scores}
+    for group, members in groups.items():
+        numbers = [f"{kind}/{group}/{key}" for key in spec.keys_of(gc, *scores)]
+        numbers = [number for number in numbers if block.values(number)]
+        ranks = [block.ranks_by_value(number) for number in numbers]
+        for number, rank_of in zip(numbers, ranks, strict=True):
+            head.append(f"{group} {gc.named(number.rpartition('/')[2])} ({BY_VALUE})")
+            column = {}
+            for score in scores:
+                more = str(rank_of.get(score.model, ""))
+                value = spec.value_of(score, number)
+                column[score.model] = cell(value, digits=gc.digits, more=more, of=Origin(score, number))
+            columns.append(column)
+        for model in weighted:
+            own = [float(rank_of[model]) for rank_of in ranks if model in rank_of]
+            complete = ranks and len(own) == len(ranks)
+            weighted[model] += exact_mean(own) * len(members) / total if complete else math.nan
+    rows: list[Cells] = []
+    for score in scores:
+        rank = weighted[score.model]
+        gc_rank = cell(None if math.isnan(rank) else rank, of=Origin(score, ""))
+        cells = [column[score.model] for column in columns]
+        rows.append([name_cell(score), *cells, gc_rank, coverage_cell(score)])
+    shares = " + ".join(f"{len(members)}/{total} · {group}" for group, members in groups.items())
+    yield Table(
+        "GC by groups of categories, and the GC rank of the paper's first version",
+        [*head, "GC rank (lower is better)", COVERAGE.title],
+        rows,
+        [f"GC rank: {shares}, of each group the mean of its ranks by value."],
+        name="group_ranks",
+        detail=True,
+    )
 
 
 def markdown(table: Table) -> Iterator[str]:

@@ -7,8 +7,8 @@ import numpy as np
 
 from driftledger.benchmarks.records import CollectedRecord
 from driftledger.benchmarks.score import REPEAT, STD, RepeatRow, Row
-from driftledger.benchmarks.scoring import FromDataset, interval_ends, interval_of_known, noted
-from driftledger.core.types import Float64, Outcome
+from driftledger.benchmarks.scoring import FromDataset, clusters_of, interval_ends, interval_of_known, noted, twins
+from driftledger.core.types import Float64, Outcome, Sample
 from driftledger.metrics.exact import exact_mean
 from driftledger.metrics.repeats import deviations, mean_over_repeats
 
@@ -103,6 +103,7 @@ def common_fields(
     alone: Sequence[Measured],
     numbers: Callable[[Measured], dict[str, float]],
     strata: Sequence[str],
+    samples: Sequence[Sample],
     estimated: Sequence[str],
     lost: int,
     most: float = 1.0,
@@ -113,19 +114,24 @@ def common_fields(
         alone: each repeat, and ``whole`` the mean over them.
         numbers: gives the metrics, without intervals.
         strata: of each sample, within which it is averaged before these are.
+        samples: those that the values are of.
         estimated: the metrics that get an interval.
         lost: how many chains could not be scored.
         most: no value of these metrics can be larger, or smaller than its negative.
     """
-    metrics, confidence = numbers(whole), data.confidence
+    metrics, confidence, clusters = numbers(whole), data.confidence, clusters_of(samples)
     by_repeat = [numbers(each) for each in alone] if len(alone) > 1 else []
     spreads = {key + STD: std for key, std in deviations(by_repeat).items() if key in metrics and key != "images"}
     intervals = interval_ends(
-        {key: interval_of_known(whole.values[key], strata, confidence, most) for key in estimated if key in metrics}
+        {
+            key: interval_of_known(whole.values[key], strata, confidence, most, clusters)
+            for key in estimated
+            if key in metrics
+        }
     )
     total = len(alone) * len(strata)
     return {
-        **data.origin(total - lost, total, [*_cut(data.records), *noted(data.records)]),
+        **data.origin(total - lost, total, [*twins(samples), *_cut(data.records), *noted(data.records)]),
         "metrics": metrics | intervals.metrics | spreads,
         "groups": {REPEAT: {str(repeat): each for repeat, each in enumerate(by_repeat)}} if by_repeat else {},
         "absent": intervals.absent,
@@ -166,6 +172,7 @@ def cut_texts(measured: Measured, reader: str) -> Iterator[str]:
 
 def rows(
     samples: Sequence[tuple[str, str, dict[str, str]]],
+    clusters: Sequence[str],
     ended: Sequence[Sequence[Outcome]],
     whole: Columns,
     alone: Sequence[Columns],
@@ -176,6 +183,7 @@ def rows(
 
     Args:
         samples: the id, the group and what else a reader sees of each.
+        clusters: of each, as :func:`clusters_of` has them.
         ended: with which outcomes its chains ended, a repeat each.
         alone: the values of each repeat.
         sparse: whether a row lacks what it has no value of.
@@ -193,7 +201,7 @@ def rows(
         Row(
             unit=sample,
             group=group,
-            cluster=sample,
+            cluster=clusters[index],
             outcome=next((outcome for outcome in ended[index] if outcome is not Outcome.OK), Outcome.OK),
             values=values(whole, index),
             repeats=[

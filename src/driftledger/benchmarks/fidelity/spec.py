@@ -7,7 +7,7 @@
 from collections.abc import Container, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from pydantic import Field
@@ -35,13 +35,21 @@ from driftledger.benchmarks._chains.spec import (
     ChainBenchmark,
     chain_stage,
 )
-from driftledger.benchmarks.base import Input, Layout, Metric, Rule, Stage, score_stage
+from driftledger.benchmarks.base import Cells, Input, Layout, Metric, Rule, Stage, Table, cell, score_stage
 from driftledger.benchmarks.collecting import StageInputs
 from driftledger.benchmarks.descriptions import filled
-from driftledger.benchmarks.fidelity.ratings import mean_ratings, read_ratings
+from driftledger.benchmarks.fidelity.ratings import RUBRIC, mean_ratings, read_ratings
 from driftledger.benchmarks.records import CollectedRecord
 from driftledger.benchmarks.score import Score
-from driftledger.benchmarks.scoring import PERCENT, FromDataset, Scored, ToScore, check_coverage, outcome_counts
+from driftledger.benchmarks.scoring import (
+    PERCENT,
+    FromDataset,
+    Scored,
+    ToScore,
+    check_coverage,
+    clusters_of,
+    outcome_counts,
+)
 from driftledger.benchmarks.settings import DrawingPrompt, EntryOf, RepeatedSection
 from driftledger.collect.features import encode_media, encode_texts, read_texts
 from driftledger.components.base import Encoder
@@ -91,7 +99,7 @@ class Fidelity(ChainBenchmark):
     named: ClassVar[str] = "redrawing"
     drawing: ClassVar[str] = "redraw"
     collects: ClassVar[Stage] = chain_stage("redraw", name, "description", "repeats", "generate_prompt")
-    scores: ClassVar[Stage] = score_stage("fidelity", (*KEYS, "encoder"), "ssim_side", beside=("ratings",), version=5)
+    scores: ClassVar[Stage] = score_stage("fidelity", (*KEYS, "encoder"), "ssim_side", beside=("ratings",), version=6)
     metrics: ClassVar[tuple[Metric, ...]] = (
         _per_sample(
             "ssim",
@@ -229,19 +237,35 @@ class Fidelity(ChainBenchmark):
             return metrics | ({"words": exact_mean(measured.words)} if measured.words else {})
 
         alike = [ONE_CATEGORY] * len(samples)
-        fields = common_fields(data, whole, alone, numbers, alike, [*whole.values], len(lost), PERCENT)
+        fields = common_fields(data, whole, alone, numbers, alike, samples, [*whole.values], len(lost), PERCENT)
         fields["groups"]["category"] = means_of(whole.values, categories, {}).by_category
         fields["absent"] |= dict(_absent(encoder, given.keys["encoder"], fields["metrics"].keys(), kind))
         fields["flags"] += [*cut_texts(whole, "CLIP-S's text tower"), *few_samples(whole, whole.size, kind)]
         if rated.stale:
             fields["flags"].append(f"{rated.stale} human ratings are of other descriptions than these and do not count")
-        details = {"ratings": {"used": rated.ratings, "raters": rated.raters, "stale": rated.stale}}
+        given_by = {"used": rated.ratings, "raters": rated.raters, "stale": rated.stale}
+        details = {"ratings": given_by | {"counts": rated.counts}}
         scored = Score(**fields, outcomes=outcome_counts(record.outcome for record in data.records), details=details)
         named = [
             (sample.id, ONE_CATEGORY, {"category": name}) for sample, name in zip(samples, categories, strict=True)
         ]
         ended = [[records[repeat, sample.id].outcome for repeat in repeats] for sample in samples]
-        return Scored(scored, rows(named, ended, whole.values, [each.values for each in alone], sparse=True))
+        return Scored(
+            scored, rows(named, clusters_of(samples), ended, whole.values, [each.values for each in alone], sparse=True)
+        )
+
+    def tables(self, scores: Sequence[Score]) -> Iterator[Table]:
+        """Yield how often each rating was given, as in the paper's Figure 5."""
+        rows: list[Cells] = []
+        for score in scores:
+            of: dict[str, Any] = score.details["ratings"]
+            if of["used"]:
+                counts = [of["counts"].get(str(rating), 0) for rating in RUBRIC]
+                cells = [cell(count, digits=0, more=f"{count / of['used']:.0%}") for count in counts]
+                rows.append([score.model, *cells, str(of["used"])])
+        if rows:
+            head = ["", *map(str, RUBRIC), "ratings"]
+            yield Table("ratings by people and their shares, as in Figure 5", head, rows, name="ratings")
 
     def notes(self, scores: Sequence[Score]) -> Iterator[str]:
         """At which size SSIM compares, and how many ratings there are."""

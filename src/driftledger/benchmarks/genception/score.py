@@ -21,7 +21,7 @@ from driftledger.benchmarks._chains.scoring import (
 )
 from driftledger.benchmarks.base import Benchmark
 from driftledger.benchmarks.score import HIGH, LOW, STD, Point, Score
-from driftledger.benchmarks.scoring import FromDataset, Scored, ToScore, check_coverage, outcome_counts
+from driftledger.benchmarks.scoring import FromDataset, Scored, ToScore, check_coverage, clusters_of, outcome_counts
 from driftledger.collect.features import FeatureStore, encode_media, encode_texts, read_texts
 from driftledger.components.base import Encoder
 from driftledger.core.types import Float64
@@ -68,7 +68,9 @@ def score_chains(given: ToScore, spec: Benchmark) -> Scored:
         return _means(measured, categories, groups, frechet, later)
 
     estimated = [*(f"gc_at_{t}" for t in iterations), TEXT_MEAN]
-    fields = common_fields(data, whole, alone, lambda each: means(each).overall, categories, estimated, len(lost))
+    fields = common_fields(
+        data, whole, alone, lambda each: means(each).overall, categories, samples, estimated, len(lost)
+    )
     metrics, of_whole = fields["metrics"], means(whole)
     fields["groups"] |= {"category": of_whole.by_category, "group": of_whole.by_group}
     fields["absent"] |= _absent(of_whole, end_of, frechet, "text_encoder" in given.encoders)
@@ -89,7 +91,7 @@ def score_chains(given: ToScore, spec: Benchmark) -> Scored:
 
     ended = [[last[repeat, sample.id].outcome for repeat in repeats] for sample in samples]
     named = [(sample.id, category, dict[str, str]()) for sample, category in zip(samples, categories, strict=True)]
-    return Scored(scored, rows(named, ended, tables(whole), [tables(each) for each in alone]))
+    return Scored(scored, rows(named, clusters_of(samples), ended, tables(whole), [tables(each) for each in alone]))
 
 
 def _measured(data: FromDataset, repeat: int, given: ToScore, ends: np.ndarray, iterations: Sequence[int]) -> Measured:
