@@ -137,14 +137,14 @@ def compared_trac(sampled: int, random: Dice) -> Drawn:
         for _ in "ab"
     )
     one, two = (np.array([*map(str.__eq__, taken, names(of_tests))], dtype=np.float64) for taken in (a, b))
-    found = paired_interval(one, two, ["all"] * TESTED, confidence=CONFIDENCE)
+    found = paired_interval(one, two, ["all"] * TESTED, names(np.arange(TESTED)), confidence=CONFIDENCE)
     return Drawn(found.difference, found.interval)
 
 
 def compared_photos(shape: str, random: Dice) -> Drawn:
     easy = random.normal(0.6, 0.2, len(PHOTOS))
     a, b = (easy + noise(random, shape, len(PHOTOS)) for _ in "ab")
-    found = paired_interval(a, b, names(PHOTOS), confidence=CONFIDENCE)
+    found = paired_interval(a, b, names(PHOTOS), names(np.arange(len(PHOTOS))), confidence=CONFIDENCE)
     return Drawn(found.difference, found.interval)
 
 

@@ -177,20 +177,17 @@ def interval_ends(estimates: Mapping[str, Estimate], unit: float = 1.0) -> Ends:
     return ends
 
 
-def clusters_of(samples: Sequence[Sample]) -> list[str]:
-    """Return the cluster of each sample: the id of the first one with the same image or sound."""
+def clusters_of(samples: Sequence[Sample]) -> dict[str, str]:
+    """Return the cluster of each sample: the id of the first one that is the same image or sound."""
     first: dict[str, str] = {}
-    return [first.setdefault(sample.medium.sha256, sample.id) for sample in samples]
+    return {sample.id: first.setdefault(sample.medium.sha256, sample.id) for sample in samples}
 
 
-def twins(samples: Sequence[Sample]) -> Iterator[str]:
+def copies(samples: Sequence[Sample]) -> Iterator[str]:
     """Yield a sentence where several samples are the same image or sound."""
-    clusters = clusters_of(samples)
-    sizes = Counter(clusters)
-    same = [sample.id for sample, first in zip(samples, clusters, strict=True) if sizes[first] > 1]
-    if same:
-        kind = samples[0].medium.kind
-        yield f"{len(same)} samples are the same {kind} as another, with which they count as one for intervals"
+    count, kind = len(samples) - len({*clusters_of(samples).values()}), samples[0].medium.kind
+    if count:
+        yield f"{count} of {len(samples)} {kind}s repeat an earlier one; equal {kind}s count as one for intervals"
 
 
 def interval_of_known(

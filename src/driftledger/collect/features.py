@@ -92,9 +92,9 @@ def encode_media(encoder: Encoder, media: Iterable[Medium], features: FeatureSto
         for first in range(0, len(files), size):
             batch = files[first : first + size]
             digests = [file.sha256 for file in batch]
-            array = store.get(encoder.fingerprint, seen, digests, partial(encode, first))
-            _check_finite(encoder, array, [str(file.path) for file in batch])
-            arrays.append(array)
+            arrays.append(
+                _finite(encoder, batch, store.get(encoder.fingerprint, seen, digests, partial(encode, first)))
+            )
     return np.concatenate(arrays) if arrays else np.zeros((0, 0), np.float32)
 
 
@@ -108,17 +108,17 @@ def encode_texts(encoder: Encoder, texts: Sequence[str], features: FeatureStore 
     store, waiting, batches = features or FeatureStore(), iter(places), []
     while batch := list(islice(waiting, encoder.batch_size)):
         array = store.get(encoder.fingerprint, "texts", batch, partial(_alone, encoder.encode_texts, batch))
-        _check_finite(encoder, array, [repr(shortened(text, 80)) for text in batch])
-        batches.append(array)
+        batches.append(_finite(encoder, batch, array))
     return np.concatenate(batches)[[places[text] for text in texts]] if batches else np.zeros((0, 0), np.float32)
 
 
-def _check_finite(encoder: Encoder, features: Float32, names: Sequence[str]) -> None:
-    """Raise a :class:`ComponentError` that names the first file or text whose features are not finite."""
-    for name, vector in zip(names, features, strict=False):
+def _finite(encoder: Encoder, batch: Sequence[Medium | str], features: Float32) -> Float32:
+    """Return the features of a batch; some that are not finite are a :class:`ComponentError`."""
+    for each, vector in zip(batch, features, strict=False):
         if not np.isfinite(vector).all():
-            what = f"the encoder {encoder.provider} gives features of {name} that are not finite"
-            raise ComponentError(f"{what}; try dtype float32, or another encoder")
+            what = shortened(each if isinstance(each, str) else str(each.path), 200)
+            raise ComponentError(f"encoder {encoder.provider} gives features of {what!r} that are not finite")
+    return features
 
 
 def read_texts(encoder: Encoder, texts: Sequence[str], features: FeatureStore | None = None) -> list[PromptUsage]:

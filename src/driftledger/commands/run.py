@@ -235,7 +235,7 @@ def glance(shown: Table, parts: Sequence["Part"]) -> RenderableType:
         tables += [drawn, line("")]
     notes = [*shown.notes[1:]]
     if any(isinstance(each, Cell) and each.letters for row in shown.rows for each in row):
-        notes.append("models that share a letter cannot be told apart; ± is half the interval, brackets hold one that is uneven")
+        notes.append("models that share a letter cannot be told apart; ± is half the interval, brackets an uneven one")
     data = list(dict.fromkeys(column.block.scores[0].on for column in at_a_glance(parts)))
     where = f"on {first_few(data, 10)}; reports/leaderboard.md has all"
     notes.append(f"controls do not look at the image; {where}" if "controls" in kinds else where)
@@ -246,15 +246,15 @@ def _in_terminal(each: Cell | str) -> Text:
     """Show a name; or a number over half its interval, the interval if it is lopsided, and a coverage below 1."""
     if isinstance(each, str) or each.of is None:
         return line(each if isinstance(each, str) else each.text)
+    from driftledger.reports.tables import interval
+
     score, key = each.of
     metric, ends = benchmark(score.benchmark).metric(key), score.interval(key)
     texts = [line(str(each._replace(more="")), HEAD if each.bold else "")]
     if metric is not None and ends is not None:
-        low, high, below, above = (
-            f"{value:.{metric.digits}f}"
-            for value in (*ends, score.metrics[key] - ends.low, ends.high - score.metrics[key])
-        )
-        texts.append(line(f"±{above}" if below == above else f"({low}–{high})", QUIET))
+        uneven = round(ends.low + ends.high - 2 * score.metrics[key], metric.digits)
+        half = f"±{(ends.high - ends.low) / 2:.{metric.digits}f}"
+        texts.append(line(f"({interval(score.metrics, key, metric.digits)})" if uneven else half, QUIET))
     if score.coverage != 1:
         texts.append(line(f"{score.coverage:.{COVERAGE.digits}f}", QUIET))
     return Text("\n").join(texts)

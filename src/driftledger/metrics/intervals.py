@@ -91,11 +91,12 @@ def mean_interval(
     """Return the mean over categories, each counting once, of their samples' mean, with a t interval over clusters.
 
     A cluster is the samples or questions about one image; by default each sample is one. With K categories, n_k values
-    in each and variances s_k² (dividing by n_k − 1), the standard error is √(Σ v_k) / K, with (Σ v_k)² / Σ (v_k² / df_k)
-    degrees of freedom, where v_k = s_k² / n_k and df_k = n_k − 1; of clusters, both are as in :func:`share_interval`.
-    A cluster in several categories adds its covariance, and there are no more degrees of freedom than clusters less
-    one. Two or three clusters often agree by chance: the pooled variance of larger categories replaces a smaller one
-    of theirs. There is no interval if a category has a single cluster, or if fewer than :func:`fewest` do not differ.
+    in each and variances s_k² (dividing by n_k − 1), the standard error is √(Σ v_k) / K, with
+    (Σ v_k)² / Σ (v_k² / df_k) degrees of freedom, where v_k = s_k² / n_k and df_k = n_k − 1; of clusters, both are as
+    in :func:`share_interval`. A cluster in several categories adds its covariance, and degrees of freedom are fewer
+    than clusters. Two or three clusters often agree by chance: the pooled variance of larger categories replaces a
+    smaller one of theirs. There is no interval if a category has a single cluster, or if fewer than :func:`fewest` do
+    not differ at all.
 
     Source: GenCeption, table 2, for the mean; Satterthwaite 1946 and Welch 1947 for the interval; Bell and McCaffrey
     2002, and Miller 2024, "Adding Error Bars to Evals", section 2.2, for clusters.
@@ -114,7 +115,7 @@ def mean_interval(
     names = list(map(str, range(len(column)))) if clusters is None else clusters
     check_same_lengths(values=column, clusters=names)
     means = list[float]()
-    alone = list[tuple[str, str]]()
+    alone = list[str]()
     spreads = list[_Spread]()
     moves = dict[str, float]()  # cluster → how far it moves the sum of the means
     for category, rows in sorted(members(categories).items()):
@@ -123,7 +124,7 @@ def mean_interval(
         means.append(mean)
         places = members(names[row] for row in rows)
         if len(places) == 1:
-            alone.append((category, "a single sample" if len(own) == 1 else "a single file"))
+            alone.append(category)
             continue
         residuals = [math.fsum(own[at] - mean for at in some) for some in places.values()]
         sizes = [len(some) for some in places.values()]
@@ -134,8 +135,7 @@ def mean_interval(
             moves[cluster] = moves.get(cluster, 0.0) + move
     value = exact_mean(means)
     if alone:
-        category, what = alone[0]
-        subject = what if len(means) == 1 else f"{category} has {what}, which"
+        subject = "a single sample" if len(means) == 1 else f"{alone[0]} has a single sample, which"
         others = f", and so have {len(alone) - 1} more" if len(alone) > 1 else ""
         return Estimate(value, math.inf, 0.0, None, f"{subject} shows no spread{others}")
     large = [each for each in spreads if each.clusters >= _FEW]
@@ -145,17 +145,14 @@ def mean_interval(
         pooled /= math.fsum(each.df for each in large)
     parts = [max(each.variance, pooled / each.clusters if each.clusters < _FEW else 0.0) for each in spreads]
     total = math.fsum(parts)
-    apart = sum(each.clusters for each in spreads)
-    shared = 0.0
-    if len(moves) < apart:  # some clusters are in several categories
-        squares = math.fsum(move * move for move in moves.values())
-        shared = squares - math.fsum(each.variance for each in spreads)
+    # What a cluster in several categories adds; of rounding errors alone where there is none.
+    shared = math.fsum(move * move for move in moves.values()) - math.fsum(each.variance for each in spreads)
     error = math.sqrt(max(0.0, total + shared)) / len(means)
     if error <= _ROUNDING * max(map(abs, column)):
-        return _t_interval(value, 0.0, float(apart - len(means)), confidence, len(moves), "samples")
+        free = sum(each.clusters - 1 for each in spreads)
+        return _t_interval(value, 0.0, float(free), confidence, len(moves), "samples")
     weights = math.fsum((part / total) ** 2 / each.df for part, each in zip(parts, spreads, strict=True))
-    df = min(1 / weights, len(moves) - 1.0)
-    return _t_interval(value, error, df, confidence, len(moves), "samples")
+    return _t_interval(value, error, min(round(1 / weights, 12), len(moves) - 1.0), confidence, len(moves), "samples")
 
 
 class _Spread(NamedTuple):
@@ -171,9 +168,9 @@ def proportion_interval(
 ) -> Estimate:
     """Return the share of hits among n that are independent of one another, in [0, 1], with Wilson's interval.
 
-    Of n that come in clusters of these ``sizes``, each copies of one thing, as many count as n² / Σ size² (Kish 1965). A
-    further ``variance`` of the share, from something else that is a sample, counts as fewer hits and misses: with the
-    share p̃ = (hits + 2) / (n + 4), n is divided by 1 + n · variance / (p̃(1 − p̃)).
+    Of n that come in clusters of these ``sizes``, each copies of one thing, n² / Σ size² count (Kish 1965). A further
+    ``variance`` of the share, from something else that is a sample, counts as fewer hits and misses: with the share
+    p̃ = (hits + 2) / (n + 4), n is divided by 1 + n · variance / (p̃(1 − p̃)).
 
     Source: Wilson 1927, "Probable Inference, the Law of Succession, and Statistical Inference"; Newcombe 1998.
 
@@ -248,11 +245,10 @@ def _cluster_robust(residuals: Sequence[float], sizes: Sequence[int]) -> tuple[f
     """Return the standard error and degrees of freedom of :func:`share_interval`, over two clusters or more."""
     total = sum(sizes)
     variance = math.fsum(each * each * total / (total - size) for each, size in zip(residuals, sizes, strict=True))
-    if len(set(sizes)) == 1:
-        return math.sqrt(variance) / total, len(sizes) - 1.0
     ratios = [size * size / (total * (total - size)) for size in sizes]
     pairs = math.fsum(ratios) ** 2 - math.fsum(ratio * ratio for ratio in ratios)
-    return math.sqrt(variance) / total, 1 / (math.fsum(size * size / (total * total) for size in sizes) + pairs)
+    df = 1 / (math.fsum(size * size / (total * total) for size in sizes) + pairs)
+    return math.sqrt(variance) / total, round(df, 12)
 
 
 def _t_interval(value: float, error: float, df: float, confidence: float, n: int, what: str) -> Estimate:

@@ -40,7 +40,7 @@ class Paired(NamedTuple):
 
 
 def paired_interval(
-    a: Float64, b: Float64, categories: Sequence[str], clusters: Sequence[str] | None = None, *, confidence: float
+    a: Float64, b: Float64, categories: Sequence[str], clusters: Sequence[str], *, confidence: float
 ) -> Paired:
     """Compare two means of category means over the same n samples, by the t interval of their differences.
 
@@ -52,13 +52,12 @@ def paired_interval(
     Source: Student 1908; Welch 1947; Miller 2024, "Adding Error Bars to Evals", section 4.2, for pairing.
 
     >>> a, b = np.array([0.25, 0.5, 0.75, 1.0]), np.array([0.5, 1.0, 0.75, 1.25])
-    >>> found = paired_interval(a, b, ["scene"] * 4, confidence=0.9)
+    >>> found = paired_interval(a, b, ["scene"] * 4, list("ijkl"), confidence=0.9)
     >>> found.difference, found.df, round(found.standard_error, 4), round(found.p_value, 4)
     (0.25, 3.0, 0.1021, 0.125)
     """
     estimate = mean_interval(_differences(a, b, categories), categories, confidence, clusters)
-    names = list(map(str, range(len(categories)))) if clusters is None else clusters
-    apart = set(zip(categories, names, strict=True))
+    apart = set(zip(categories, clusters, strict=True))
     sizes = Counter(category for category, _ in apart)
     free = len({name for category, name in apart if sizes[category] > 1})
     one, two = (mean_interval(side, categories, confidence).value for side in (a, b))

@@ -79,12 +79,11 @@ BY_TEST = "rank by significance"
 """1 + how many are shown to be better."""
 
 
-def ranks_in(block: Block, number: str) -> dict[str, Cell]:
-    """Return model → its rank by the values of a number."""
-    return _rank_cells(block, number, block.ranks_by_value(number))
-
-
-def _rank_cells(block: Block, number: str, ranks: Mapping[str, int | None]) -> dict[str, Cell]:
+def ranks_in(block: Block, number: str, *, by_value: bool = True) -> dict[str, Cell]:
+    """Return model → its rank by the values of a number, or by its place."""
+    ranks: Mapping[str, int | None] = block.ranks_by_value(number)
+    if not by_value:
+        ranks = {model: place.rank for model, place in block.places(number).items()}
     return {s.model: cell(ranks.get(s.model), digits=0, of=Origin(s, number)) for s in block.scores}
 
 
@@ -138,9 +137,8 @@ def _model_tables(block: Block) -> Iterator[Table]:
                     notes += misplaced(block, key, metric.named(key) if name == number else name)
                     cells.append(cells_of(block, key))
         if first is not None:
-            places = block.places(first)
             head.append(BY_VALUE if block.tested(first) is None else BY_TEST)
-            cells.append(_rank_cells(block, first, {name: place.rank for name, place in places.items()}))
+            cells.append(ranks_in(block, first, by_value=False))
         rows = [[name_cell(s), *(column[s.model] for column in cells), covered[s.model]] for s in scores]
         name = f"models_{place}" if len(shown) > 1 else "models"
         notes += [filled] if place == 1 and any(each.more for each in covered.values()) else []
@@ -219,48 +217,31 @@ def generators_tables(spec: Benchmark, blocks: Sequence[Block]) -> Iterator[Tabl
 
 
 def _rank_over_groups(block: Block) -> Iterator[Table]:
-    """Make the GC rank of the first version: of each group its ranks' mean over t, by its share of categories."""
+    """Make the GC rank of the first version: of each group the mean of its ranks over t, by its share of categories."""
     spec, scores = block.spec, block.order()
     kind = spec.layout.means_of_groups
     groups: dict[str, list[str]] = scores[0].details["groups"] if kind else {}
     if len(groups) < 2:
         return
-    gc = spec.metrics[0]
     total = sum(map(len, groups.values()))
-    columns = list[dict[str, Cell]]()
-    head = [""]
-    weighted = {score.model: 0.0 for score in scores}
-    for group, members in groups.items():
-        numbers = [f"{kind}/{group}/{key}" for key in spec.keys_of(gc, *scores)]
-        numbers = [number for number in numbers if block.values(number)]
-        ranks = [block.ranks_by_value(number) for number in numbers]
-        for number, rank_of in zip(numbers, ranks, strict=True):
-            head.append(f"{group} {gc.named(number.rpartition('/')[2])} ({BY_VALUE})")
-            column = {}
-            for score in scores:
-                more = str(rank_of.get(score.model, ""))
-                value = spec.value_of(score, number)
-                column[score.model] = cell(value, digits=gc.digits, more=more, of=Origin(score, number))
-            columns.append(column)
-        for model in weighted:
-            own = [float(rank_of[model]) for rank_of in ranks if model in rank_of]
-            complete = ranks and len(own) == len(ranks)
-            weighted[model] += exact_mean(own) * len(members) / total if complete else math.nan
+    shares = {group: len(members) / total for group, members in groups.items()}
+    ranks: dict[str, list[dict[str, int]]] = {group: [] for group in groups}
+    for group in groups:
+        numbers = [f"{kind}/{group}/{key}" for key in spec.keys_of(spec.metrics[0], *scores)]
+        ranks[group] = [block.ranks_by_value(number) for number in numbers if block.values(number)]
     rows: list[Cells] = []
     for score in scores:
-        rank = weighted[score.model]
-        gc_rank = cell(None if math.isnan(rank) else rank, of=Origin(score, ""))
-        cells = [column[score.model] for column in columns]
-        rows.append([name_cell(score), *cells, gc_rank, coverage_cell(score)])
-    shares = " + ".join(f"{len(members)}/{total} · {group}" for group, members in groups.items())
-    yield Table(
-        "GC by groups of categories, and the GC rank of the paper's first version",
-        [*head, "GC rank (lower is better)", COVERAGE.title],
-        rows,
-        [f"GC rank: {shares}, of each group the mean of its ranks by value."],
-        name="group_ranks",
-        detail=True,
-    )
+        means = list[float]()
+        for of_group in ranks.values():
+            own = [float(rank_of[score.model]) for rank_of in of_group if score.model in rank_of]
+            means.append(exact_mean(own) if own and len(own) == len(of_group) else math.nan)
+        gc_rank = math.fsum(share * mean for share, mean in zip(shares.values(), means, strict=True))
+        cells = [cell(None if math.isnan(value) else value, of=Origin(score, "")) for value in (*means, gc_rank)]
+        rows.append([name_cell(score), *cells, coverage_cell(score)])
+    sums = " + ".join(f"{len(members)}/{total} · {group}" for group, members in groups.items())
+    head = ["", *(f"{group}, mean {BY_VALUE}" for group in groups), "GC rank (lower is better)", COVERAGE.title]
+    notes = [f"GC rank: {sums}. Of each group, the ranks by value of GC@1 … GC@T are averaged."]
+    yield Table("The GC rank of the paper's first version", head, rows, notes, name="group_ranks", detail=True)
 
 
 def markdown(table: Table) -> Iterator[str]:

@@ -295,10 +295,12 @@ def _datasets(evidence: Evidence, root: Path) -> list[Any]:
     for on, some in grouped(evidence.lineages, lambda each: each.score.on).items():
         each = some[-1]
         files = [root / each.data.path / name for name in (SAMPLES, QUESTIONS)]
-        counts = {"samples": file.read_bytes().count(b"\n") for file in files if file.is_file()}
+        counts = [file.read_bytes().count(b"\n") for file in files if file.is_file()]
         source = json.dumps({"uri": each.data.path})
         tags = {"mlflow.data.context": "evaluation", "dvc.out": each.data.out, "dvc.md5": each.data.md5}
-        dataset = Dataset(on, digest_of(each), "local", source, profile=json.dumps(counts))
+        dataset = Dataset(
+            on, digest_of(each), "local", source, profile=json.dumps({"samples": sum(counts)}) if counts else None
+        )
         inputs.append(DatasetInput(dataset, [InputTag(key, value) for key, value in tags.items()]))
     return inputs
 

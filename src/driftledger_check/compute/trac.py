@@ -8,7 +8,7 @@ import hashlib
 import json
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -58,6 +58,9 @@ def trac(files: ScoreFiles, found: Found) -> None:
     for each in records:
         conditions.setdefault((each.get("max_tokens"), each.get("shots", 0)), []).append(each)
     labels, leaks = {sample.id: sample.label for sample in values.samples(files.data)}, card.get("leaks", {})
+    clusters = (
+        labels if sampled else values.clusters(each for each in values.samples(files.data) if each.split == "test")
+    )
     top1: dict[tuple[Any, int], float] = {}
     for place, (length, many) in enumerate(product(lengths, shots)):
         limit, times = None if length is None else values.whole(length, 1, 10**6), values.whole(many, 0, 10**6)
@@ -76,12 +79,12 @@ def trac(files: ScoreFiles, found: Found) -> None:
         except MissingError as why:
             found.withhold([".*"], str(why))
             continue
-        numbers = _numbers(queries, retrieved, intervals, leaks, sampled)
+        numbers = _numbers(queries, retrieved, intervals, leaks, clusters, sampled)
         top1[limit, times] = numbers["top1"]
         found.put(["groups", "condition", condition], numbers | counts | ({"max_tokens": limit} if limit else {}))
         if headline:
             found.put(["metrics"], numbers)
-            _put_headline(found, queries, retrieved, tested, labels, sampled)
+            _put_headline(found, queries, retrieved, tested, labels, clusters)
     sweeps = {
         "by_length/top1": {str(limit or 0): value for (limit, times), value in top1.items() if times == 0},
         "by_shots/top1": {str(times): value for (limit, times), value in top1.items() if limit == lengths[0]},
@@ -91,7 +94,12 @@ def trac(files: ScoreFiles, found: Found) -> None:
 
 
 def _numbers(
-    queries: Sequence[Described], retrieved: Retrieved, intervals: Intervals, leaks: Row, sampled: bool
+    queries: Sequence[Described],
+    retrieved: Retrieved,
+    intervals: Intervals,
+    leaks: Row,
+    clusters: Mapping[str, str],
+    sampled: bool,
 ) -> dict[str, float]:
     """All in percent, but the number of words; nothing of nothing."""
     top1, curve = retrieved.votes[:, 0], _percents(retrieved.votes)
@@ -104,7 +112,8 @@ def _numbers(
             of_class = [query.label for query in queries]
             numbers |= intervals.of_ratio(name, map(int, some), [1] * len(some), of_class, PERCENT)
         else:
-            numbers |= intervals.of_hits(name, int(some.sum()), len(some), PERCENT, retrieved.varies[name])
+            of_image = [clusters[query.sample] for query in queries]
+            numbers |= intervals.of_hits(name, int(some.sum()), of_image, PERCENT, retrieved.varies[name])
     right = sum(retrieved.support[query.label] for query in queries)
     return numbers | {
         "vote_best": max(curve),
@@ -115,7 +124,12 @@ def _numbers(
 
 
 def _put_headline(
-    found: Found, queries: Sequence[Described], retrieved: Retrieved, tested: Sequence[Row], labels: Row, sampled: bool
+    found: Found,
+    queries: Sequence[Described],
+    retrieved: Retrieved,
+    tested: Sequence[Row],
+    labels: Row,
+    clusters: Mapping[str, str],
 ) -> None:
     found.put(["curves", "vote"], {str(k): value for k, value in enumerate(_percents(retrieved.votes), 1)})
     top1, means = retrieved.votes[:, 0], _hits(queries, retrieved.class_mean)
@@ -133,7 +147,7 @@ def _put_headline(
             worth = {"top1": [PERCENT * bool(top1[at])], "class_mean": [PERCENT * bool(means[at])]}
             extra |= {"nearest": retrieved.nearest[at], "top1": retrieved.top1[at]}
             extra["class_mean"] = retrieved.class_mean[at]
-        found.row(name, (ALL, labels[name] if sampled else name, each["outcome"]), extra, worth)
+        found.row(name, (ALL, clusters[name], each["outcome"]), extra, worth)
 
 
 def _sides(records: Sequence[Row], labels: Row) -> tuple[list[Described], list[Described]]:

@@ -7,7 +7,7 @@ import numpy as np
 
 from driftledger.benchmarks.records import CollectedRecord
 from driftledger.benchmarks.score import REPEAT, STD, RepeatRow, Row
-from driftledger.benchmarks.scoring import FromDataset, clusters_of, interval_ends, interval_of_known, noted, twins
+from driftledger.benchmarks.scoring import FromDataset, clusters_of, copies, interval_ends, interval_of_known, noted
 from driftledger.core.types import Float64, Outcome, Sample
 from driftledger.metrics.exact import exact_mean
 from driftledger.metrics.repeats import deviations, mean_over_repeats
@@ -119,7 +119,7 @@ def common_fields(
         lost: how many chains could not be scored.
         most: no value of these metrics can be larger, or smaller than its negative.
     """
-    metrics, confidence, clusters = numbers(whole), data.confidence, clusters_of(samples)
+    metrics, confidence, clusters = numbers(whole), data.confidence, [*clusters_of(samples).values()]
     by_repeat = [numbers(each) for each in alone] if len(alone) > 1 else []
     spreads = {key + STD: std for key, std in deviations(by_repeat).items() if key in metrics and key != "images"}
     intervals = interval_ends(
@@ -131,7 +131,7 @@ def common_fields(
     )
     total = len(alone) * len(strata)
     return {
-        **data.origin(total - lost, total, [*twins(samples), *_cut(data.records), *noted(data.records)]),
+        **data.origin(total - lost, total, [*copies(samples), *_cut(data.records), *noted(data.records)]),
         "metrics": metrics | intervals.metrics | spreads,
         "groups": {REPEAT: {str(repeat): each for repeat, each in enumerate(by_repeat)}} if by_repeat else {},
         "absent": intervals.absent,
@@ -172,7 +172,7 @@ def cut_texts(measured: Measured, reader: str) -> Iterator[str]:
 
 def rows(
     samples: Sequence[tuple[str, str, dict[str, str]]],
-    clusters: Sequence[str],
+    clusters: Mapping[str, str],
     ended: Sequence[Sequence[Outcome]],
     whole: Columns,
     alone: Sequence[Columns],
@@ -201,7 +201,7 @@ def rows(
         Row(
             unit=sample,
             group=group,
-            cluster=clusters[index],
+            cluster=clusters[sample],
             outcome=next((outcome for outcome in ended[index] if outcome is not Outcome.OK), Outcome.OK),
             values=values(whole, index),
             repeats=[

@@ -5,7 +5,6 @@ is in a sheet stays there.
 """
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -65,8 +64,8 @@ class Rated(NamedTuple):
     """How many people gave them."""
     stale: int
     """Ratings of another description of such a sample, or of one that has none now; they are in no mean."""
-    counts: dict[str, int]
-    """Rating, 1 to 5 → how many of those in the means gave it."""
+    counts: list[int]
+    """How many of those in the means are 1, 2, 3, 4 and 5; empty without any."""
 
 
 def to_rate(dataset: str, folders: Mapping[str, Path], seed: int, samples: int) -> list[Rating]:
@@ -137,7 +136,7 @@ def mean_ratings(ratings: Iterable[Rating], dataset: str, model: str, descriptio
         ratings=len(used),
         raters=len({each.rater for each in used}),
         stale=len(mine) - len(used),
-        counts=dict(Counter(str(each.rating) for each in used)),
+        counts=[sum(each.rating == rating for each in used) for rating in RUBRIC if used],
     )
 
 

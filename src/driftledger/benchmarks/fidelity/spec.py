@@ -7,7 +7,7 @@
 from collections.abc import Container, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 from pydantic import Field
@@ -35,7 +35,7 @@ from driftledger.benchmarks._chains.spec import (
     ChainBenchmark,
     chain_stage,
 )
-from driftledger.benchmarks.base import Cells, Input, Layout, Metric, Rule, Stage, Table, cell, score_stage
+from driftledger.benchmarks.base import Input, Layout, Metric, Rule, Stage, Table, score_stage
 from driftledger.benchmarks.collecting import StageInputs
 from driftledger.benchmarks.descriptions import filled
 from driftledger.benchmarks.fidelity.ratings import RUBRIC, mean_ratings, read_ratings
@@ -256,13 +256,12 @@ class Fidelity(ChainBenchmark):
 
     def tables(self, scores: Sequence[Score]) -> Iterator[Table]:
         """Yield how often each rating was given, as in the paper's Figure 5."""
-        rows: list[Cells] = []
+        rows = []
         for score in scores:
-            of: dict[str, Any] = score.details["ratings"]
+            of = score.details["ratings"]
             if of["used"]:
-                counts = [of["counts"].get(str(rating), 0) for rating in RUBRIC]
-                cells = [cell(count, digits=0, more=f"{count / of['used']:.0%}") for count in counts]
-                rows.append([score.model, *cells, str(of["used"])])
+                shares = [f"{count} ({count / of['used']:.0%})" for count in of["counts"]]
+                rows.append([score.model, *shares, str(of["used"])])
         if rows:
             head = ["", *map(str, RUBRIC), "ratings"]
             yield Table("ratings by people and their shares, as in Figure 5", head, rows, name="ratings")

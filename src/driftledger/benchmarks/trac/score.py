@@ -18,10 +18,10 @@ from driftledger.benchmarks.scoring import (
     ToScore,
     check_coverage,
     clusters_of,
+    copies,
     interval_ends,
     noted,
     outcome_counts,
-    twins,
 )
 from driftledger.benchmarks.trac.collect import TracProtocol, condition_name, condition_of
 from driftledger.collect.features import FeatureStore, encode_texts, read_texts
@@ -76,7 +76,7 @@ def score_descriptions(given: ToScore, spec: Benchmark) -> Scored:
     card, section, protocol = data.dataset, given.section, data.protocol(TracProtocol)
     sampled, labels = card.name in section.sampled_classes, {each.id: each.label or "" for each in data.samples}
     tests = [sample for sample in data.samples if sample.split == "test"]
-    cluster_of = labels if sampled else {each.id: name for each, name in zip(tests, clusters_of(tests), strict=True)}
+    cluster_of = labels if sampled else clusters_of(tests)
     by_condition = grouped((record for record in data.records if record.step), condition_of)
     metrics, groups = dict[Condition, dict[str, float]](), dict[str, dict[str, float]]()
     retrievals = dict[Condition, Retrieval]()
@@ -107,7 +107,7 @@ def score_descriptions(given: ToScore, spec: Benchmark) -> Scored:
             len(retrieved.queries),
             len(tested),
             [
-                *twins(tests),
+                *copies(tests),
                 *_flags(card, data.samples[0].medium.kind, records, retrieved),
                 *noted(record for record in data.records if record.step),
             ],
