@@ -252,9 +252,10 @@ def _in_terminal(each: Cell | str) -> Text:
     metric, ends = benchmark(score.benchmark).metric(key), score.interval(key)
     texts = [line(str(each._replace(more="")), HEAD if each.bold else "")]
     if metric is not None and ends is not None:
-        uneven = round(ends.low + ends.high - 2 * score.metrics[key], metric.digits)
-        half = f"±{(ends.high - ends.low) / 2:.{metric.digits}f}"
-        texts.append(line(f"({interval(score.metrics, key, metric.digits)})" if uneven else half, QUIET))
+        shown = f"±{(ends.high - ends.low) / 2:.{metric.digits}f}"
+        if round(ends.low + ends.high - 2 * score.metrics[key], metric.digits):  # uneven
+            shown = f"({interval(score.metrics, key, metric.digits)})".replace("–", "–\n")  # columns are narrow
+        texts.append(line(shown, QUIET))
     if score.coverage != 1:
         texts.append(line(f"{score.coverage:.{COVERAGE.digits}f}", QUIET))
     return Text("\n").join(texts)

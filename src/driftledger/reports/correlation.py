@@ -90,7 +90,7 @@ def correlation(project: Project, blocks: Sequence[Block]) -> Correlation:
     )
     chains = {block.title: block for block in blocks if block.spec.layout.means_of_groups}
     others = [column for column in columns if column.of not in chains]
-    growths = [table for block in chains.values() for table in _growth(block, others)]
+    growths = [table for block in chains.values() for table in growth(block, others)]
     head = ["of_a", "a", "of_b", "b", "models", "pearson", "low", "high", "spearman", "kendall"]
     return Correlation(lead, [*_tables(boards, pairs), *growths], _picture(columns, pairs), csv_text(head, rows))
 
@@ -125,7 +125,7 @@ def _looking(block: Block) -> list[str]:
     return looking
 
 
-def _growth(block: Block, others: Sequence[Column]) -> Iterator[Table]:
+def growth(block: Block, others: Sequence[Column]) -> Iterator[Table]:
     """Set GC@t and the sum of s(1) … s(t) against other numbers, as the GenCeption paper's ablation does."""
     spec = block.spec
     keys = (spec.keys_of(metric, *block.scores) for metric in spec.metrics[:2])
