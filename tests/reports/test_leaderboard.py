@@ -140,11 +140,11 @@ def test_the_closing_table_fits_a_terminal() -> None:
     text = console.export_text()
     assert max(map(len, text.splitlines())) <= 80
     lines = [line.split() for line in text.splitlines()]
-    assert ["seer", "0.700", "31.50", "0.00"] in lines
-    assert ["(0–1)", "(reader)", "(counter)", "(0–100)", "(%)", "(0–100)"] in lines
+    assert ["seer", "0.700", "31.50"] in lines
+    assert ["(0–1)", "(reader)", "(counter)", "(0–100)", "(%)"] in lines
     assert any("±0.050" in line for line in lines), "an even interval"
-    assert [["(0.00–"], ["41.14)"]] == [line[-1:] for line in lines if line and line[-1] in ("(0.00–", "41.14)")]
-    assert ["(0–200)"] in lines, "what does not fit is in a second table"
+    assert ["0.00–41.14"] in [line[:1] for line in lines], "an uneven one"
+    assert ["(0–100)", "(0–200)"] in lines, "what does not fit is in a second table"
     assert lines.index(["controls:"]) < next(n for n, line in enumerate(lines) if line[:1] == ["blind"])
 
 

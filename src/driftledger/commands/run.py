@@ -51,7 +51,7 @@ Start = Callable[..., "subprocess.Popen[str]"]
 
 _STAGE = re.compile(r"(Running stage|Stage) '([^']+)'")
 _TROUBLE = re.compile(r"(driftledger|\w*(?:Error|Exception)): (.+)")
-_COLUMNS = 6
+_COLUMNS = 5
 """Of the closing table; more follow in a second one below it."""
 _STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _PATIENCE = ((signal.SIGINT, 20.0), (signal.SIGKILL, 10.0))
@@ -235,7 +235,9 @@ def glance(shown: Table, parts: Sequence["Part"]) -> RenderableType:
         tables += [drawn, line("")]
     notes = [*shown.notes[1:]]
     if any(isinstance(each, Cell) and each.letters for row in shown.rows for each in row):
-        notes.append("models that share a letter cannot be told apart; ± is half the interval, brackets an uneven one")
+        notes.append(
+            "models that share a letter cannot be told apart; ± is half the interval; one that is uneven is shown"
+        )
     data = list(dict.fromkeys(column.block.scores[0].on for column in at_a_glance(parts)))
     where = f"on {first_few(data, 10)}; reports/leaderboard.md has all"
     notes.append(f"controls do not look at the image; {where}" if "controls" in kinds else where)
@@ -254,7 +256,7 @@ def _in_terminal(each: Cell | str) -> Text:
     if metric is not None and ends is not None:
         shown = f"±{(ends.high - ends.low) / 2:.{metric.digits}f}"
         if round(ends.low + ends.high - 2 * score.metrics[key], metric.digits):  # uneven
-            shown = f"({interval(score.metrics, key, metric.digits)})".replace("–", "–\n")  # columns are narrow
+            shown = interval(score.metrics, key, metric.digits)
         texts.append(line(shown, QUIET))
     if score.coverage != 1:
         texts.append(line(f"{score.coverage:.{COVERAGE.digits}f}", QUIET))

@@ -77,7 +77,7 @@ class Trac(Benchmark):
     collects: ClassVar[Stage] = Stage(
         "describe", _KEYS, f"{RECORDS_OF}/trac/{{dataset}}/{{description}}", 2, holds=("split",)
     )
-    scores: ClassVar[Stage] = score_stage("trac", (*_KEYS, "text_encoder"), "sampled_classes", version=4)
+    scores: ClassVar[Stage] = score_stage("trac", (*_KEYS, "text_encoder"), "sampled_classes", version=5)
     metrics: ClassVar[tuple[Metric, ...]] = (
         _accuracy(
             "top1",
