@@ -21,7 +21,7 @@ from driftledger.metrics.intervals import (
     proportion_interval,
     share_interval,
 )
-from driftledger.metrics.paired import paired_clustered_interval, paired_interval
+from driftledger.metrics.paired import paired_interval
 from driftledger.metrics.retrieval import hits as expected_hits
 from driftledger.metrics.retrieval import top1
 
@@ -138,21 +138,21 @@ def compared_trac(sampled: int, random: Dice) -> Drawn:
         for _ in "ab"
     )
     one, two = (np.array([*map(str.__eq__, taken, names(of_tests))], dtype=np.float64) for taken in (a, b))
-    found = paired_interval(one, two, ["all"] * TESTED, confidence=CONFIDENCE)
+    found = paired_interval(one, two, ["all"] * TESTED, names(np.arange(TESTED)), confidence=CONFIDENCE)
     return Drawn(found.difference, found.interval)
 
 
 def compared_photos(shape: str, random: Dice) -> Drawn:
     easy = random.normal(0.6, 0.2, len(PHOTOS))
     a, b = (easy + noise(random, shape, len(PHOTOS)) for _ in "ab")
-    found = paired_interval(a, b, names(PHOTOS), confidence=CONFIDENCE)
+    found = paired_interval(a, b, names(PHOTOS), names(np.arange(len(PHOTOS))), confidence=CONFIDENCE)
     return Drawn(found.difference, found.interval)
 
 
 def compared_mm_sap(random: Dice) -> Drawn:
     easy = random.beta(2, 1, 120)[MM_SAP]
     a, b = (random.binomial(5, easy) / 5 for _ in "ab")
-    found = paired_clustered_interval(a, b, names(MM_SAP), confidence=CONFIDENCE)
+    found = paired_interval(a, b, ["all"] * len(a), names(MM_SAP), confidence=CONFIDENCE)
     return Drawn(found.difference, found.interval)
 
 

@@ -6,25 +6,28 @@ import shutil
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from driftledger.collect.call import CallKey, Context, Cost, Finished, Result, Spent
-from driftledger.collect.features import FeatureStore
+from driftledger.collect.features import FeatureStore, encode_media, encode_texts
 from driftledger.collect.store import DATABASE, CallStore, object_path
 from driftledger.commands.collect import export_calls, merge
 from driftledger.core.canonical import sha256_file, sha256_of
-from driftledger.core.errors import StoreError
+from driftledger.core.errors import ComponentError, StoreError
 from driftledger.core.files import link_file
-from driftledger.core.types import ImageFile, Outcome, PromptUsage
+from driftledger.core.types import Float32, ImageFile, Medium, Outcome, PromptUsage
 from driftledger.project.project import Project
 from tests.conftest import draw
+from tests.support.fakes import LetterEncoder
 from tests.support.full_disk import no_file_longer_than
 from tests.support.params import default_params
 from tests.support.stores import found, stored_rows
@@ -160,7 +163,7 @@ SECOND = """
 import sys
 from pathlib import Path
 from driftledger.collect.store import CallStore
-from driftledger.core.errors import StoreError
+from driftledger.core.errors import ComponentError, StoreError
 try:
     with CallStore(Path(sys.argv[1]), wait=sys.argv[2] == "wait"):
         print("mine")
@@ -340,3 +343,28 @@ def test_features_are_made_once_unless_an_image_is_unknown(tmp_path: Path, image
         features = store.get("f" * 64, "images", images, make)
     assert len(made) == encoded
     assert features.tolist() == made[-1].tolist()
+
+
+class BrokenEncoder(LetterEncoder):
+    """Gives NaN for all that is red or begins with a b."""
+
+    provider: ClassVar[str] = "broken"
+
+    def encode_images(self, images: Sequence[Image.Image]) -> Float32:
+        return np.array([[1, np.nan if image.getpixel((0, 0)) == (255, 0, 0) else 1] for image in images], np.float32)
+
+    def encode_texts(self, texts: Sequence[str]) -> Float32:
+        return np.array([[1, np.nan if text.startswith("b") else 1] for text in texts], np.float32)
+
+
+def test_features_that_are_not_finite_name_the_encoder_and_what_it_was_given(tmp_path: Path) -> None:
+    media = []
+    for name in ("blue", "red"):
+        Image.new("RGB", (2, 2), name).save(tmp_path / f"{name}.png")
+        media.append(Medium(tmp_path / f"{name}.png", name))
+    encoder, store = BrokenEncoder(), FeatureStore()
+    for _ in range(2):  # as well where the store has them
+        with pytest.raises(ComponentError, match=r"^encoder broken gives features of '.*red\.png' that are not finite"):
+            encode_media(encoder, media, store)
+        with pytest.raises(ComponentError, match=r"^encoder broken gives features of 'blue' that are not finite"):
+            encode_texts(encoder, ["a", "blue"], store)

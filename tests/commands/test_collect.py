@@ -181,7 +181,7 @@ def test_what_is_missing_is_said_before_the_first_call_and_only_if_it_is_needed(
     assert readiness(project) == ({}, [])
     monkeypatch.setattr(Blind, "readiness", lambda self: (["no key"], ["no price"]))
     assert readiness(project) == ({"models.blind: no key": ("models", "blind")}, ["models.blind: no price"])
-    with pytest.raises(ConfigError, match="nothing was asked yet: models.blind: no key; correct that"):
+    with pytest.raises(ConfigError, match=r"nothing was asked yet: models\.blind: no key; correct that"):
         require_readiness(project)
     assert require_readiness(project, of_all=False) == ["regions_medium"]
     assert len(readiness(project, plan(project))[1]) == 1

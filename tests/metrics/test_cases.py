@@ -103,13 +103,17 @@ def of_structural(case: Any) -> Compared:
 
 
 def of_correlation(case: Any) -> Compared:
-    yield correlation.pearson(np.array(case["x"]), np.array(case["y"])), case["pearson"]
+    x, y = np.array(case["x"]), np.array(case["y"])
+    yield correlation.pearson(x, y), case["pearson"]
+    yield correlation.spearman(x, y), case["spearman"]
+    if case["kendall"] is not None:
+        yield correlation.kendall(x, y), case["kendall"]
 
 
 def of_paired(case: Any) -> Compared:
-    test = paired.paired_interval if case["kind"] == "means" else paired.paired_clustered_interval
     a, b = np.array(case["a"]), np.array(case["b"])
-    found = test(a, b, case["categories"], confidence=case["confidence"])._asdict()
+    test = paired.paired_interval(a, b, case["categories"], case["clusters"], confidence=case["confidence"])
+    found = test._asdict()
     expected = {name: float(value) if value == "inf" else value for name, value in case["expected"].items()}
     yield (found.pop("reason"), found["interval"] is None), (expected.pop("reason", ""), expected["interval"] is None)
     interval, ends = found.pop("interval"), expected.pop("interval")

@@ -4,7 +4,7 @@ It knows nothing of how records are collected.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -27,7 +27,7 @@ from driftledger.components.base import ComponentCard
 from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import CoverageError, first_few
 from driftledger.core.files import new_folder, read_json, write_json, write_jsonl
-from driftledger.core.types import Float64, Outcome
+from driftledger.core.types import Float64, Outcome, Sample
 from driftledger.data.records import ONE_CATEGORY, DatasetCard, read_samples
 from driftledger.metrics.exact import round_significant
 from driftledger.metrics.intervals import DIGITS, Estimate, mean_interval
@@ -173,11 +173,31 @@ def interval_ends(estimates: Mapping[str, Estimate], unit: float = 1.0) -> Ends:
     return ends
 
 
-def interval_of_known(values: Float64, groups: Sequence[str], confidence: float, most: float = 1.0) -> Estimate:
+def clusters_of(samples: Sequence[Sample]) -> dict[str, str]:
+    """Return the cluster of each sample: the id of the first one that is the same image or sound."""
+    first: dict[str, str] = {}
+    return {sample.id: first.setdefault(sample.medium.sha256, sample.id) for sample in samples}
+
+
+def copies(samples: Sequence[Sample]) -> Iterator[str]:
+    """Yield a sentence where several samples are the same image or sound."""
+    count, kind = len(samples) - len({*clusters_of(samples).values()}), samples[0].medium.kind
+    if count:
+        yield f"{count} of {len(samples)} {kind}s repeat an earlier one; equal {kind}s count as one for intervals"
+
+
+def interval_of_known(
+    values: Float64,
+    groups: Sequence[str],
+    confidence: float,
+    most: float = 1.0,
+    clusters: Sequence[str] | None = None,
+) -> Estimate:
     """Estimate a mean over groups of values from ``-most`` to ``most``; NaN is left out."""
-    finite = np.isfinite(values)
-    members = [group for group, is_finite in zip(groups, finite, strict=True) if is_finite]
-    return mean_interval(values[finite], members, confidence).within(-most, most)
+    known = np.flatnonzero(np.isfinite(values)).tolist()
+    members = [groups[at] for at in known]
+    drawn = None if clusters is None else [clusters[at] for at in known]
+    return mean_interval(values[known], members, confidence, drawn).within(-most, most)
 
 
 def outcome_counts(outcomes: Iterable[Outcome]) -> dict[str, int]:

@@ -54,7 +54,7 @@ Start = Callable[..., "subprocess.Popen[str]"]
 
 _STAGE = re.compile(r"(Running stage|Stage) '([^']+)'")
 _TROUBLE = re.compile(r"(driftledger|\w*(?:Error|Exception)): (.+)")
-_COLUMNS = 6
+_COLUMNS = 5
 """Of the closing table; more follow in a second one below it."""
 _STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _PATIENCE = ((signal.SIGINT, 20.0), (signal.SIGKILL, 10.0))
@@ -321,7 +321,9 @@ def glance(shown: Table, parts: Sequence["Part"]) -> RenderableType:
         tables += [drawn, line("")]
     notes = [*shown.notes[1:]]
     if any(isinstance(each, Cell) and each.letters for row in shown.rows for each in row):
-        notes.append("models that share a letter cannot be told apart; ± is half the interval")
+        notes.append(
+            "models that share a letter cannot be told apart; ± is half the interval; one that is uneven is shown"
+        )
     data = list(dict.fromkeys(column.block.scores[0].on for column in at_a_glance(parts)))
     where = f"on {first_few(data, 10)}; reports/leaderboard.md has all"
     notes.append(f"controls ignore the sample; {where}" if "controls" in kinds else where)
@@ -329,14 +331,19 @@ def glance(shown: Table, parts: Sequence["Part"]) -> RenderableType:
 
 
 def _in_terminal(each: Cell | str) -> Text:
-    """A name; or a number over half the width of its interval and a coverage below 1."""
+    """Show a name; or a number over half its interval, the interval if it is lopsided, and a coverage below 1."""
     if isinstance(each, str) or each.of is None:
         return line(each if isinstance(each, str) else each.text)
+    from driftledger.reports.tables import interval
+
     score, key = each.of
     metric, ends = benchmark(score.benchmark).metric(key), score.interval(key)
     texts = [line(str(each._replace(more="")), HEAD if each.bold else "")]
     if metric is not None and ends is not None:
-        texts.append(line(f"±{(ends.high - ends.low) / 2:.{metric.digits}f}", QUIET))
+        shown = f"±{(ends.high - ends.low) / 2:.{metric.digits}f}"
+        if round(ends.low + ends.high - 2 * score.metrics[key], metric.digits):  # uneven
+            shown = interval(score.metrics, key, metric.digits)
+        texts.append(line(shown, QUIET))
     if score.coverage != 1:
         texts.append(line(f"{score.coverage:.{COVERAGE.digits}f}", QUIET))
     return Text("\n").join(texts)

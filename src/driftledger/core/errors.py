@@ -48,6 +48,10 @@ class OutOfMemoryError(DriftledgerError):
     """The device has no room for a batch, or for a component's weights; a smaller batch may fit."""
 
 
+class ComponentError(DriftledgerError):
+    """A component gave what cannot be used: features that are not finite."""
+
+
 class LedgerError(DriftledgerError):
     """``dvc.lock``, evidence or MLflow do not hold what was asked for."""
 

@@ -176,15 +176,20 @@ class Block:
 
     def places(self, number: str) -> dict[str, Place]:
         """Model → its place, by what tests show, else by the values; controls have none, since no one chooses them."""
-        metric, tested = self.metric(number), self.tested(number)
+        tested = self.tested(number)
         if tested is not None:
             ranks, best, letters = tested.groups.ranks, tested.groups.best, tested.groups.letters
             return {name: Place(rank, name in best, letters[name]) for name, rank in ranks.items()}
-        values, models = self.values(number), self.ranked(number)
+        return {name: Place(rank) for name, rank in self.ranks_by_value(number).items()}
+
+    def ranks_by_value(self, number: str) -> dict[str, int]:
+        """Model → 1 + how many have a better value, as the papers' tables rank; controls have none."""
+        metric, models = self.metric(number), self.ranked(number)
         if metric is None or metric.higher_is_better is None or not models:
             return {}
-        ranks_by_value = competition_ranks([values[name] for name in models], metric.is_higher)
-        return {name: Place(rank) for name, rank in zip(models, ranks_by_value, strict=True)}
+        values = self.values(number)
+        ranks = competition_ranks([values[name] for name in models], metric.is_higher)
+        return dict(zip(models, ranks, strict=True))
 
     def order(self) -> list[Score]:
         """The scores by the first metric that some have: the best first, controls behind all."""
@@ -232,7 +237,8 @@ def best_first(scores: Sequence[Score], values: Mapping[str, float], higher: boo
 
 def _makes(metric: Metric, units: Units, value: float) -> bool:
     """Whether these make up the number that the score has."""
-    return bool(units) and abs(_value(metric, [*units.values()]) - value) <= _CLOSE * max(1.0, abs(value))
+    pairs = [(share, group) for share, group, _ in units.values()]
+    return bool(pairs) and abs(_value(metric, pairs) - value) <= _CLOSE * max(1.0, abs(value))
 
 
 def _value(metric: Metric, units: Sequence[tuple[float, str]]) -> float:

@@ -118,12 +118,13 @@ def genception(files: ScoreFiles, found: Found) -> None:
     stops = {each: values.whole(t, 1, most) for name, t in [*sooner.items()][::-1] for each in groups.get(name, ())}
     categories = [sample.category for sample in samples]
     until = [stops.get(category, most) for category in categories]
+    clusters = values.clusters(samples)
     encoder, intervals = Encoder(files, "encoder", found), Intervals.of(settings)
     parts = [_part(files, samples, chains, until, most, encoder, found) for chains in repeats]
     whole = parts[0] if len(parts) == 1 else _mean_of(parts)
 
     def means(part: Part, ends: Intervals | None) -> tuple[dict[str, float], dict[str, dict[str, float]]]:
-        metrics, by_category = _means(part, categories, encoder.frechet_name, ends)
+        metrics, by_category = _means(part, categories, [*clusters.values()], encoder.frechet_name, ends)
         for t in range(min(until) + 1, most + 1):  # over some of the categories it would be of something else
             metrics = {key: value for key, value in metrics.items() if not re.search(rf"_at_{t}(_low|_high)?$", key)}
         return metrics, by_category
@@ -143,7 +144,7 @@ def genception(files: ScoreFiles, found: Found) -> None:
     for place, sample in enumerate(samples):
         outcomes = [chains.last[sample.id]["outcome"] for chains in repeats]
         worth = [{name: side[place].tolist() for name, side in part.rows.items()} for part in (whole, *parts)]
-        names = (sample.category, sample.id, ended(outcomes))
+        names = (sample.category, clusters[sample.id], ended(outcomes))
         found.row(sample.id, names, {}, worth[0], list(zip(outcomes, worth[1:], strict=True)))
     counted = sum(len(finite(part.columns["similarity_mean"])) for part in parts)
     worst = sum(len(chains.worst) for chains in repeats)
@@ -207,7 +208,7 @@ def _mean_of(parts: Sequence[Part]) -> Part:
 
 
 def _means(
-    part: Part, categories: Sequence[str], name: str, intervals: Intervals | None
+    part: Part, categories: Sequence[str], clusters: Sequence[str], name: str, intervals: Intervals | None
 ) -> tuple[dict[str, float], dict[str, dict[str, float]]]:
     """Over all, with intervals where there are to be some, and of each category; ``name`` is that of the distance."""
 
@@ -220,11 +221,13 @@ def _means(
             by_category[category] |= weighed(name, distances)
     metrics = mean_of(list(by_category.values()), of_all=False)
     for key, column in part.columns.items():
-        there = [(value, one) for value, one in zip(column.tolist(), categories, strict=True) if not math.isnan(value)]
+        known = [at for at, value in enumerate(column.tolist()) if not math.isnan(value)]
+        there = [float(column[at]) for at in known]
         if intervals is not None and there and (key.startswith("gc_at_") or key == TEXT_MEAN):
-            metrics |= intervals.of_mean(key, [value for value, _ in there], [one for _, one in there])
+            groups, names = ([side[at] for at in known] for side in (categories, clusters))
+            metrics |= intervals.of_mean(key, there, groups, names)
         if key.startswith("gc_at_") and all(key in row for row in by_category.values()):
-            metrics[key.replace("gc_", "gc_samples_")] = mean([value for value, _ in there])
+            metrics[key.replace("gc_", "gc_samples_")] = mean(there)
     whole = weighed(f"whole_{name}", part.frechet.get("", []))
     return metrics | whole | ({"samples": float(part.size)} if whole else {}), by_category
 
@@ -281,6 +284,7 @@ def fidelity(files: ScoreFiles, found: Found) -> None:
     settings, every = files.score["inputs"]["settings"], values.samples(files.data)
     repeats = read_chains(files.collected["redraw"], settings, found)
     samples = [sample for sample in every if sample.split == "test"] or every
+    clusters = values.clusters(samples)
     encoder = Encoder(files, "encoder", found)
     parts = [_redrawn(files, samples, chains, encoder, settings, found) for chains in repeats]
     whole = parts[0] if len(parts) == 1 else _mean_of(parts)
@@ -299,7 +303,8 @@ def fidelity(files: ScoreFiles, found: Found) -> None:
     found.put(["metrics"], means(whole, columns))
     for metric, column in columns.items():
         several = finite(column)
-        found.put(["metrics"], intervals.of_mean(metric, several, [ALL] * len(several), -PERCENT, PERCENT))
+        of = [name for name, value in zip(clusters.values(), column, strict=True) if not math.isnan(value)]
+        found.put(["metrics"], intervals.of_mean(metric, several, [ALL] * len(several), of, -PERCENT, PERCENT))
     put_repeats(found, [means(part, part.columns) | dict(part.words) for part in parts])
     found.put(["groups", "category"], by_group(columns, [sample.category for sample in samples]))
     for place, sample in enumerate(samples):
@@ -308,7 +313,7 @@ def fidelity(files: ScoreFiles, found: Found) -> None:
             {key: [float(column[place])] for key, column in each.items() if not math.isnan(column[place])}
             for each in (columns, *(part.columns for part in parts))
         ]
-        names, extra = (ALL, sample.id, ended(ends)), {"category": sample.category}
+        names, extra = (ALL, clusters[sample.id], ended(ends)), {"category": sample.category}
         found.row(sample.id, names, extra, worth[0], list(zip(ends, worth[1:], strict=True)))
     found.rounded |= {"ssim(_low|_high|_std)?": (0.0, PERCENT * SIX_DECIMALS)}
     found.rounded[f"{encoder.frechet_name}(_std)?"] = SIX_DIGITS, 0.0

@@ -325,10 +325,14 @@ def mme(files: ScoreFiles, found: Found) -> None:
     found.put(["metrics"], graded.intervals.of_ratio("accuracy", hits, counted.astype(int).tolist(), names, PERCENT))
     if counted.all():  # accuracy+ and the score are over images
         got = [[bool(right[at]) for at in pair] for pair in about.values()]
-        found.put(["metrics"], graded.intervals.of_hits("accuracy_plus", [float(all(each)) for each in got], PERCENT))
+        alone = [*map(str, range(len(got)))]
+        both = [float(all(each)) for each in got]
+        found.put(["metrics"], graded.intervals.of_hits("accuracy_plus", both, alone, PERCENT))
         worth = [PERCENT * (sum(pair) / 2 + all(pair)) for pair in got]
         within = [categories[pair[0]] for pair in about.values()]
-        found.put(["metrics"], graded.intervals.of_mean("score", worth, within, 0.0, 200.0))
+        found.put(
+            ["metrics"], graded.intervals.of_mean("score", worth, within, [*map(str, range(len(worth)))], 0.0, 200.0)
+        )
     for image, pair in about.items():
         correct = [float(right[at]) if counted[at] else None for at in pair]
         known = [value for value in correct if value is not None]

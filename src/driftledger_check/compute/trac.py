@@ -9,7 +9,7 @@ import hashlib
 import json
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -77,6 +77,9 @@ def trac(files: ScoreFiles, found: Found) -> None:
     for each in records:
         conditions.setdefault((each.get("max_tokens"), each.get("shots", 0)), []).append(each)
     labels, leaks = {sample.id: sample.label for sample in values.samples(files.data)}, card.get("leaks", {})
+    clusters = (
+        labels if sampled else values.clusters(each for each in values.samples(files.data) if each.split == "test")
+    )
     top1: dict[tuple[Any, int], float] = {}
     for place, (length, many) in enumerate(product(lengths, shots)):
         limit, times = None if length is None else values.whole(length, 1, 10**6), values.whole(many, 0, 10**6)
@@ -95,12 +98,12 @@ def trac(files: ScoreFiles, found: Found) -> None:
         except MissingError as why:
             found.withhold([".*"], str(why))
             continue
-        numbers = _numbers(sides, retrieved, intervals, leaks, sampled)
+        numbers = _numbers(sides, retrieved, intervals, leaks, clusters, sampled)
         top1[limit, times] = numbers["top1"]
         found.put(["groups", "condition", condition], numbers | counts | ({"max_tokens": limit} if limit else {}))
         if headline:
             found.put(["metrics"], numbers)
-            _put_headline(found, sides, retrieved, tested, labels, sampled)
+            _put_headline(found, sides, retrieved, tested, labels, clusters)
     sweeps = {
         "by_length/top1": {str(limit or 0): value for (limit, times), value in top1.items() if times == 0},
         "by_shots/top1": {str(times): value for (limit, times), value in top1.items() if limit == lengths[0]},
@@ -109,7 +112,9 @@ def trac(files: ScoreFiles, found: Found) -> None:
     found.served(records, "model")
 
 
-def _numbers(sides: Sides, retrieved: Retrieved, intervals: Intervals, leaks: Row, sampled: bool) -> dict[str, float]:
+def _numbers(
+    sides: Sides, retrieved: Retrieved, intervals: Intervals, leaks: Row, clusters: Mapping[str, str], sampled: bool
+) -> dict[str, float]:
     """All in percent, but the number of words; nothing of nothing."""
     hits = {"top1": retrieved.votes[:, 0], "class_mean": retrieved.means}
     numbers = {name: _percent(some) for name, some in hits.items()}
@@ -118,7 +123,8 @@ def _numbers(sides: Sides, retrieved: Retrieved, intervals: Intervals, leaks: Ro
             of_class = [test.label for test in sides.tests]
             numbers |= intervals.of_ratio(name, some.tolist(), [1] * len(some), of_class, PERCENT)
         else:
-            numbers |= intervals.of_hits(name, some.tolist(), PERCENT, retrieved.varies[name])
+            of_image = [clusters[test.sample] for test in sides.tests]
+            numbers |= intervals.of_hits(name, some.tolist(), of_image, PERCENT, retrieved.varies[name])
     clean = np.array([bool(leaks) and test.sample not in leaks for test in sides.tests])
     if clean.any():
         numbers["top1_without_leaks"] = _percent(retrieved.votes[clean, 0])
@@ -136,7 +142,12 @@ def _numbers(sides: Sides, retrieved: Retrieved, intervals: Intervals, leaks: Ro
 
 
 def _put_headline(
-    found: Found, sides: Sides, retrieved: Retrieved, tested: Sequence[Row], labels: Row, sampled: bool
+    found: Found,
+    sides: Sides,
+    retrieved: Retrieved,
+    tested: Sequence[Row],
+    labels: Row,
+    clusters: Mapping[str, str],
 ) -> None:
     found.put(["curves", "vote"], {str(k): _percent(column) for k, column in enumerate(retrieved.votes.T, 1)})
     top1, means = retrieved.votes[:, 0], retrieved.means
@@ -153,7 +164,7 @@ def _put_headline(
             worth = {"top1": [PERCENT * float(top1[at])], "class_mean": [PERCENT * float(means[at])]}
             extra |= {"nearest": retrieved.nearest[at], "tied": retrieved.tied[at], "top1": retrieved.top1[at]}
             extra["class_mean"] = retrieved.class_mean[at]
-        found.row(name, (ALL, labels[name] if sampled else name, each["outcome"]), extra, worth)
+        found.row(name, (ALL, clusters[name], each["outcome"]), extra, worth)
 
 
 def _sides(records: Sequence[Row], labels: Row, misses: bool) -> Sides:

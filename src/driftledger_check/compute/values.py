@@ -33,14 +33,23 @@ class Sample(NamedTuple):
     category: str
     label: str
     split: str | None
+    sha256: str
 
 
 def samples(data: Folder) -> list[Sample]:
     """All samples, in their order."""
     return [
-        Sample(row["id"], row["file"], row.get("category") or ALL, row.get("label") or "", row.get("split"))
+        Sample(
+            row["id"], row["file"], row.get("category") or ALL, row.get("label") or "", row.get("split"), row["sha256"]
+        )
         for row in data.rows("samples.jsonl")
     ]
+
+
+def clusters(some: Iterable[Sample]) -> dict[str, str]:
+    """Sample → the first one that is the same image or sound."""
+    first: dict[str, str] = {}
+    return {sample.id: first.setdefault(sample.sha256, sample.id) for sample in some}
 
 
 def records(folder: Folder) -> list[Row]:

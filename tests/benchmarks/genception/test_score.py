@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import scipy.stats
 from PIL import Image
 
 from driftledger.benchmarks._chains.records import ChainRequest, medium_path
@@ -55,14 +56,24 @@ def scored(
     by_group: dict[str, int] | None = None,
     min_coverage: float = 0.0,
     reader: Encoder | None = None,
+    twins: Mapping[str, str] | None = None,
 ) -> tuple[Score, list[Row]]:
-    """The score of these chains: one that does not reach its T is refused at the next iteration."""
+    """The score of these chains: one that does not reach its T is refused at the next iteration.
+
+    Args:
+        twins: sample → the one whose image it has.
+    """
     repeats = repeats or (ANGLES,)
     entries, records = [], []
     for name in repeats[0]:
         (folder / "d").mkdir(parents=True, exist_ok=True)
         (folder / "d" / f"{name}.png").write_bytes(png_bytes(pixel(0)))
-        entry = {"id": name, "file": f"{name}.png", "category": name[0], "sha256": sha256_bytes(name.encode())}
+        entry = {
+            "id": name,
+            "file": f"{name}.png",
+            "category": name[0],
+            "sha256": sha256_bytes((twins or {}).get(name, name).encode()),
+        }
         entries.append(SampleEntry.model_validate(entry | {"width": 2, "height": 2}))
     for repeat, chains in enumerate(repeats):
         for name, angles in chains.items():
@@ -107,6 +118,23 @@ def test_gc_is_averaged_per_sample_then_category_then_over_categories(tmp_path: 
     assert rows[0].values["gc"] == pytest.approx([gc(ANGLES["a1"], t) for t in (1, 2, 3)], abs=1e-9)
     assert (found.scored, found.total, found.coverage, found.outcomes) == (4, 4, 1.0, {})
     assert [(row.unit, row.group, row.outcome) for row in rows] == [(name, name[0], Outcome.OK) for name in ANGLES]
+
+
+def test_equal_images_are_one_cluster(tmp_path: Path) -> None:
+    """Of a category of a1, a1 again, a2 and a3 the weights are 1/2, 1/4 and 1/4."""
+    angles = {"a1": (30, 40, 50), "a1b": (30, 40, 50), "a2": (10, 20, 60), "a3": (0, 5, 80)}
+    found, rows = scored(tmp_path, angles, twins={"a1b": "a1"})
+    assert [row.cluster for row in rows] == ["a1", "a1", "a2", "a3"]
+    assert "1 of 4 images repeat an earlier one; equal images count as one for intervals" in found.flags
+    values = [gc(chain, 3) for chain in angles.values()]
+    mean = np.mean(values)
+    twice, *alone = 2 * (values[0] - mean), values[2] - mean, values[3] - mean
+    error = math.sqrt(twice**2 / (1 / 2) + sum(each**2 for each in alone) / (3 / 4)) / 4
+    half = scipy.stats.t.ppf(0.975, 1.8) * error
+    assert found.metrics["gc_at_3"] == pytest.approx(mean)
+    assert found.interval("gc_at_3") == pytest.approx((max(-1, mean - half), min(1, mean + half)))
+    apart, _ = scored(tmp_path / "apart", angles)
+    assert apart.interval("gc_at_3") != found.interval("gc_at_3")
 
 
 def test_a_chain_one_step_short_is_in_gc_at_2_and_not_in_gc_at_3(tmp_path: Path) -> None:

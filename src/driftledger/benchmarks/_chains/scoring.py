@@ -8,8 +8,16 @@ import numpy as np
 from driftledger.benchmarks._chains.records import ChainRequest
 from driftledger.benchmarks.records import CollectedRecord
 from driftledger.benchmarks.score import REPEAT, STD, RepeatRow, Row
-from driftledger.benchmarks.scoring import FromDataset, interval_ends, interval_of_known, noted, outcome_counts
-from driftledger.core.types import Float64, Outcome
+from driftledger.benchmarks.scoring import (
+    FromDataset,
+    clusters_of,
+    copies,
+    interval_ends,
+    interval_of_known,
+    noted,
+    outcome_counts,
+)
+from driftledger.core.types import Float64, Outcome, Sample
 from driftledger.metrics.exact import exact_mean
 from driftledger.metrics.repeats import deviations, mean_over_repeats
 
@@ -148,6 +156,7 @@ def common_fields(
     alone: Sequence[Measured],
     numbers: Callable[[Measured], dict[str, float]],
     strata: Sequence[str],
+    samples: Sequence[Sample],
     estimated: Sequence[str],
     most: float = 1.0,
 ) -> dict[str, Any]:
@@ -157,18 +166,23 @@ def common_fields(
         alone: each repeat, and ``whole`` the mean over them.
         numbers: gives the metrics, without intervals.
         strata: of each sample, within which it is averaged before these are.
+        samples: those that the values are of.
         estimated: the metrics that get an interval.
         most: no value of these metrics can be larger, or smaller than its negative.
     """
-    metrics, confidence = numbers(whole), data.confidence
+    metrics, confidence, clusters = numbers(whole), data.confidence, [*clusters_of(samples).values()]
     by_repeat = [numbers(each) for each in alone] if len(alone) > 1 else []
     spreads = {key + STD: std for key, std in deviations(by_repeat).items() if key in metrics and key != COUNT}
     intervals = interval_ends(
-        {key: interval_of_known(whole.values[key], strata, confidence, most) for key in estimated if key in metrics}
+        {
+            key: interval_of_known(whole.values[key], strata, confidence, most, clusters)
+            for key in estimated
+            if key in metrics
+        }
     )
     flags = [*chains.flags, *_cut(data.records), *noted(data.records)]
     return {
-        **data.origin(chains.scored, chains.total, flags),
+        **data.origin(chains.scored, chains.total, [*copies(samples), *flags]),
         "counted": chains.counted,
         "metrics": metrics | intervals.metrics | spreads,
         "groups": {REPEAT: {str(repeat): each for repeat, each in enumerate(by_repeat)}} if by_repeat else {},
@@ -211,6 +225,7 @@ def cut_texts(measured: Measured, reader: str) -> Iterator[str]:
 def rows(
     samples: Sequence[tuple[str, str, dict[str, str]]],
     chains: Chains,
+    clusters: Mapping[str, str],
     whole: Columns,
     alone: Sequence[Columns],
     *,
@@ -220,6 +235,7 @@ def rows(
 
     Args:
         samples: the id, the group and what else a reader sees of each.
+        clusters: of each, as :func:`clusters_of` has them.
         alone: the values of each repeat.
         sparse: whether a row lacks what it has no value of.
     """
@@ -238,7 +254,7 @@ def rows(
         row = Row(
             unit=sample,
             group=group,
-            cluster=sample,
+            cluster=clusters[sample],
             outcome=next((outcome for outcome in ended if outcome is not Outcome.OK), Outcome.OK),
             values=values(whole, index),
             extra=extra,

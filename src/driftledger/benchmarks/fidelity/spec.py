@@ -37,13 +37,13 @@ from driftledger.benchmarks._chains.spec import (
     ChainBenchmark,
     chain_stage,
 )
-from driftledger.benchmarks.base import Input, Layout, Metric, Rule, Stage, score_stage
+from driftledger.benchmarks.base import Input, Layout, Metric, Rule, Stage, Table, score_stage
 from driftledger.benchmarks.collecting import StageInputs
 from driftledger.benchmarks.descriptions import filled
-from driftledger.benchmarks.fidelity.ratings import mean_ratings, read_ratings
+from driftledger.benchmarks.fidelity.ratings import RUBRIC, mean_ratings, read_ratings
 from driftledger.benchmarks.records import CollectedRecord
 from driftledger.benchmarks.score import Score
-from driftledger.benchmarks.scoring import PERCENT, FromDataset, Scored, ToScore, outcome_counts
+from driftledger.benchmarks.scoring import PERCENT, FromDataset, Scored, ToScore, clusters_of, outcome_counts
 from driftledger.benchmarks.settings import DrawingPrompt, EntryOf, NeededFor, RepeatedSection
 from driftledger.collect.features import encode_media, encode_texts, read_texts
 from driftledger.components.base import Encoder
@@ -227,19 +227,41 @@ class Fidelity(ChainBenchmark):
 
         alike = [ONE_CATEGORY] * len(samples)
         fields = common_fields(
-            data, chains, whole, alone, numbers, strata=alike, estimated=[*whole.values], most=PERCENT
+            data,
+            chains,
+            whole,
+            alone,
+            numbers,
+            strata=alike,
+            samples=samples,
+            estimated=[*whole.values],
+            most=PERCENT,
         )
         fields["groups"]["category"] = means_of(whole.values, categories, {}).by_category
         fields["absent"] |= dict(_absent(encoder, given.keys["encoder"], fields["metrics"].keys(), kind))
         fields["flags"] += [*cut_texts(whole, "CLIP-S's text tower"), *few_samples(whole, whole.size, kind)]
         if rated.stale:
             fields["flags"].append(f"{rated.stale} human ratings are of other descriptions than these and do not count")
-        details = {"ratings": {"used": rated.ratings, "raters": rated.raters, "stale": rated.stale}}
+        given_by = {"used": rated.ratings, "raters": rated.raters, "stale": rated.stale}
+        details = {"ratings": given_by | {"counts": rated.counts}}
         scored = Score(**fields, outcomes=outcome_counts(record.outcome for record in data.records), details=details)
         named = [
             (sample.id, ONE_CATEGORY, {"category": name}) for sample, name in zip(samples, categories, strict=True)
         ]
-        return Scored(scored, rows(named, chains, whole.values, [each.values for each in alone], sparse=True))
+        each_alone = [each.values for each in alone]
+        return Scored(scored, rows(named, chains, clusters_of(samples), whole.values, each_alone, sparse=True))
+
+    def tables(self, scores: Sequence[Score]) -> Iterator[Table]:
+        """Yield how often each rating was given, as in the paper's Figure 5."""
+        rows = []
+        for score in scores:
+            of = score.details["ratings"]
+            if of["used"]:
+                shares = [f"{count} ({count / of['used']:.0%})" for count in of["counts"]]
+                rows.append([score.model, *shares, str(of["used"])])
+        if rows:
+            head = ["", *map(str, RUBRIC), "ratings"]
+            yield Table("ratings by people and their shares, as in Figure 5", head, rows, name="ratings")
 
     def notes(self, scores: Sequence[Score]) -> Iterator[str]:
         """At which size SSIM compares, and how many ratings there are."""

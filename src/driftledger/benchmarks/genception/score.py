@@ -22,7 +22,7 @@ from driftledger.benchmarks._chains.scoring import (
 )
 from driftledger.benchmarks.base import Benchmark
 from driftledger.benchmarks.score import HIGH, LOW, STD, Point, Score
-from driftledger.benchmarks.scoring import FromDataset, Scored, ToScore, outcome_counts
+from driftledger.benchmarks.scoring import FromDataset, Scored, ToScore, clusters_of, outcome_counts
 from driftledger.collect.features import FeatureStore, encode_media, encode_texts, read_texts
 from driftledger.components.base import Encoder
 from driftledger.core.types import Float64
@@ -62,7 +62,14 @@ def score_chains(given: ToScore, spec: Benchmark) -> Scored:
 
     estimated = [*(f"gc_at_{t}" for t in iterations), TEXT_MEAN]
     fields = common_fields(
-        data, chains, whole, alone, lambda each: means(each).overall, strata=categories, estimated=estimated
+        data,
+        chains,
+        whole,
+        alone,
+        lambda each: means(each).overall,
+        strata=categories,
+        samples=samples,
+        estimated=estimated,
     )
     metrics, of_whole = fields["metrics"], means(whole)
     fields["groups"] |= {"category": of_whole.by_category, "group": of_whole.by_group}
@@ -83,7 +90,8 @@ def score_chains(given: ToScore, spec: Benchmark) -> Scored:
         return {key: np.stack([measured.values[f"{key}_at_{t}"] for t in iterations], axis=1) for key in curves}
 
     named = [(sample.id, category, dict[str, str]()) for sample, category in zip(samples, categories, strict=True)]
-    return Scored(scored, rows(named, chains, tables(whole), [tables(each) for each in alone]))
+    each_alone = [tables(each) for each in alone]
+    return Scored(scored, rows(named, chains, clusters_of(samples), tables(whole), each_alone))
 
 
 def _measured(data: FromDataset, repeat: int, given: ToScore, ends: np.ndarray, iterations: Sequence[int]) -> Measured:

@@ -1,6 +1,7 @@
 """The scoring half: what each test description is taken for, seen through one text encoder, and how often rightly."""
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any, NamedTuple
@@ -16,6 +17,8 @@ from driftledger.benchmarks.scoring import (
     FromDataset,
     Scored,
     ToScore,
+    clusters_of,
+    copies,
     interval_ends,
     noted,
     outcome_counts,
@@ -83,6 +86,8 @@ def score_descriptions(given: ToScore, spec: Benchmark) -> Scored:
     data = FromDataset(given, spec)
     card, section, protocol = data.dataset, given.section, data.protocol(TracProtocol)
     sampled, labels = card.name in section.sampled_classes, {each.id: each.label or "" for each in data.samples}
+    tests = [sample for sample in data.samples if sample.split == "test"]
+    cluster_of = labels if sampled else clusters_of(tests)
     by_condition = grouped((record for record in data.records if record.step), condition_of)
     metrics, groups = dict[Condition, dict[str, float]](), dict[str, dict[str, float]]()
     retrievals, few = dict[Condition, Retrieval](), dict[Condition, list[str]]()
@@ -96,7 +101,7 @@ def score_descriptions(given: ToScore, spec: Benchmark) -> Scored:
         what = f"test samples of {card.name} can be scored"
         few[condition] = data.too_little(len(scored), len(outcome_of), what, lost, len(retrieved.queries))
         retrievals[condition] = retrieved
-        metrics[condition] = metrics_of(retrieved, card.leaks, section.confidence, sampled=sampled)
+        metrics[condition] = metrics_of(retrieved, card.leaks, section.confidence, cluster_of, sampled=sampled)
         length, shots = condition
         counts = {"shots": shots, "scored": len(scored), "total": len(outcome_of)}
         counts |= {} if length is None else {"max_tokens": length}
@@ -115,6 +120,7 @@ def score_descriptions(given: ToScore, spec: Benchmark) -> Scored:
             len(tested),
             [
                 *few[headline],
+                *copies(tests),
                 *_flags(card, data.samples[0].medium.kind, records, retrieved),
                 *noted(record for record in data.records if record.step),
             ],
@@ -146,7 +152,8 @@ def score_descriptions(given: ToScore, spec: Benchmark) -> Scored:
             values = {how: [PERCENT * float(hits[index])] for how, hits in retrieved.hits.items()}
             taken = {how: some[index] for how, some in retrieved.taken.items()}
             extra |= {"nearest": retrieved.nearest[index], "tied": int(retrieved.tied[index]), **taken}
-        unit, cluster = record.unit, label if sampled else record.unit
+        unit = record.unit
+        cluster = cluster_of[unit]
         about = {"unit": unit, "group": ONE_CATEGORY, "cluster": cluster, "outcome": record.outcome}
         rows.append(Row(**about, values=values, extra=extra))
     return Scored(score, rows)
@@ -220,21 +227,28 @@ def retrieve(
 
 
 def metrics_of(
-    retrieved: Retrieval, leaked: Mapping[str, str], confidence: float, *, sampled: bool = False
+    retrieved: Retrieval,
+    leaked: Mapping[str, str],
+    confidence: float,
+    cluster_of: Mapping[str, str],
+    *,
+    sampled: bool = False,
 ) -> dict[str, float]:
     """Return percentages, and the mean number of words; a share of nothing is absent.
 
     Args:
         leaked: test sample → the support sample that is the same.
+        cluster_of: test sample → its cluster; copies of an image are one.
         sampled: whether classes stand for others like them, so that intervals are over classes and not over samples.
     """
     n, curve = len(retrieved.queries), [_percent(column) for column in retrieved.votes.T]
+    sizes = Counter(cluster_of[query.unit] for query in retrieved.queries).values()
     values: dict[str, float] = {}
     for name, hits in retrieved.hits.items():
         if sampled:
             share = share_interval(hits, np.ones(n, np.int64), retrieved.truth, confidence)
         else:
-            share = proportion_interval(hits, confidence, retrieved.varies[name])
+            share = proportion_interval(hits, confidence, retrieved.varies[name], sizes)
         values |= {name: _percent(hits)} | interval_ends({name: share}, PERCENT).metrics
     best = int(np.argmax(curve))
     values |= {"vote_best": curve[best], "vote_best_k": float(best + 1)}
