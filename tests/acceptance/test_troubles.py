@@ -96,3 +96,4 @@ def test_a_wrong_key_of_one_model_and_refusals_of_another(tmp_path: Path) -> Non
         service.denied = {"near"}
         service.refusals = Counter(eyes=2)
         assert ran(checkout, 1, "near: openai near", "HTTP 401")
+        assert models_in_the_report(checkout) == {"eyes"}
