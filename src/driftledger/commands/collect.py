@@ -201,10 +201,11 @@ def collect(project: Project, models: Sequence[str] = ()) -> None:
             top = project.root / RECORDS_OF.format(model=model)
             top.mkdir(parents=True, exist_ok=True)
             keep_only(top, [task.folder for task in tasks if task.keys["model"] == model])
-    if failed:
-        reasons = grouped(failed, lambda model: str(failed[model]))
-        error = next(iter(failed.values()))
-        raise type(error)("; ".join(f"{', '.join(some)}: {reason}" for reason, some in reasons.items()))
+    in_order = [model for model in models if model in failed]
+    if in_order:
+        reasons = grouped(in_order, lambda model: str(failed[model]))
+        sentence = "; ".join(f"{', '.join(some)}: {reason}" for reason, some in reasons.items())
+        raise type(failed[in_order[0]])(sentence)
 
 
 def _make(task: Task, collector: Collector, lock: Lock) -> None:

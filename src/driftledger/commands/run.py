@@ -219,6 +219,8 @@ def _make_calls(project: Project, start: Start, *, pull: bool) -> int:
     if all(task.is_made() for task in tasks_of(project)):
         return 0
     require_readiness(project, of_all=False)
+    with project.store():
+        pass  # one that cannot be used is no model's trouble
     command = [sys.executable, "-P", "-m", "driftledger", "collect", *([] if project.waits else ["--no-wait"])]
     return _wait(start(command))
 
