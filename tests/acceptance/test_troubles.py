@@ -96,8 +96,9 @@ def test_a_wrong_key_of_one_model_and_refusals_of_another(tmp_path: Path) -> Non
         checkout = described_by(tmp_path, models, hands=service.address, images=images)
         service.denied = {"near"}
         service.refusals = Counter(eyes=2)
-        assert ran(checkout, 1, "near: openai near", "HTTP 401")
+        assert ran(checkout, 1, "driftledger: near: openai near at", "HTTP 401", "near has no score")
         assert models_in_the_report(checkout) == {"eyes"}
+        service.denied = set()
         said = ran(checkout, 1)
         unranked = "eyes has no rank in genception on photos: 11/13 (13 counted) could be scored"
         assert said[-1] == f"driftledger: {unranked}, and genception.min_coverage asks for 90%"
