@@ -141,7 +141,8 @@ def run(
 ) -> None:
     """Evaluate what params.yaml selects, and show the scores.
 
-    Only what is new is run, and no call is paid for twice.
+    Only what is new is run, and no call is paid for twice. The exit code is 1 if a model failed or has no rank and the
+    others are done, and 2 if nothing could be done.
     """
     raise typer.Exit(commands.run.run(replace(context.obj, waits=not no_wait), targets or (), force=force, plain=plain))
 

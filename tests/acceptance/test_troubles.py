@@ -13,7 +13,7 @@ from tests.acceptance.places import ALWAYS
 from tests.acceptance.service import Service
 
 IMAGES = 3
-NO_SCORE = "{}: no score in genception on photos"
+NO_SCORE = "driftledger: {} has no score in genception on photos"
 
 
 def free_port() -> int:
@@ -30,7 +30,8 @@ def described_by(folder: Path, models: dict[str, str], hands: str, images: int =
     own_code.write(checkout.root, hues=own_code.ENCODER)
 
     def entry(name: str, address: str, **more: str) -> dict[str, Any]:
-        return {"model": name, "base_url": address, "api_key_env": "ACCEPTANCE_KEY", **more}
+        common = {"api_key_env": "ACCEPTANCE_KEY", "limits": {"attempts": 2}}
+        return {"model": name, "base_url": address, **common, **more}
 
     def select(params: dict[str, Any]) -> None:
         params["run"] |= {"models": [*models], "generators": ["hands"], "encoders": ["hues"]}
@@ -62,7 +63,7 @@ def models_in_the_report(checkout: Checkout) -> set[str]:
 @pytest.mark.slow
 def test_a_service_that_is_down_takes_away_its_own_scores_alone(tmp_path: Path) -> None:
     port = free_port()
-    refused = f"openai far at 127.0.0.1:{port} cannot be reached"
+    refused = f"driftledger: far: openai far: openai far at 127.0.0.1:{port}: "
     with Service() as service:
         models = {"eyes": service.address, "far": f"http://127.0.0.1:{port}/v1"}
         checkout = described_by(tmp_path, models, hands=service.address)
@@ -95,4 +96,32 @@ def test_a_wrong_key_of_one_model_and_refusals_of_another(tmp_path: Path) -> Non
         checkout = described_by(tmp_path, models, hands=service.address, images=images)
         service.denied = {"near"}
         service.refusals = Counter(eyes=2)
-        assert ran(checkout, 1, "near: openai near", "HTTP 401")
+        assert ran(checkout, 1, "driftledger: near: openai near at", "HTTP 401", "near has no score")
+        assert models_in_the_report(checkout) == {"eyes"}
+        service.denied = set()
+        said = ran(checkout, 1)
+        unranked = "eyes has no rank in genception on photos: 11/13 (13 counted) could be scored"
+        assert said[-1] == f"driftledger: {unranked}, and genception.min_coverage asks for 90%"
+        assert "1 runs created, 1 unchanged" in (checkout.root / ".driftledger/run.log").read_text(encoding="utf-8")
+        assert models_in_the_report(checkout) == {"eyes", "near"}
+        leaderboard = (checkout.root / "reports/leaderboard.md").read_text(encoding="utf-8")
+        assert "No rank (eyes): coverage of eyes: 11/13 (13 counted)" in leaderboard.replace("\\", "")
+        compared = checkout.driftledger("compare", "near/hands/hues", "eyes/hands/hues").stdout
+        assert "unfair: coverage of eyes: 11/13" in compared
+        assert "not comparable" in compared
+        assert checkout.repro() <= ALWAYS
+        assert service.kinds == {"completions": 2 * images, "generations": 2 * images - 2}
+        assert set(service.answered.values()) == {1}
+
+
+@pytest.mark.parametrize("models", [("far",), ("far", "eyes")])
+def test_where_nothing_can_be_asked_one_sentence_ends_the_run(models: tuple[str, ...], tmp_path: Path) -> None:
+    """The only model is down, or what draws for all."""
+    nowhere = f"http://127.0.0.1:{free_port()}/v1"
+    with Service() as service:
+        addresses = {"far": nowhere, "eyes": service.address}
+        hands = service.address if len(models) == 1 else nowhere
+        checkout = described_by(tmp_path, {name: addresses[name] for name in models}, hands=hands)
+        assert ran(checkout, 2, "nothing was asked yet")[-1].count("cannot be reached") == len(models)
+        assert not service.arrived
+        assert not (checkout.root / "reports/leaderboard.md").exists()

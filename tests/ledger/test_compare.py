@@ -365,6 +365,18 @@ def test_coverages_may_be_five_points_apart(tmp_path: Path, some: int, counted: 
     assert coverage.weight == ("noted" if fair else "unfair")
 
 
+@pytest.mark.parametrize(("least", "fair"), [(0.97, True), (0.98, False)])
+def test_who_is_below_min_coverage_is_not_ranked(tmp_path: Path, least: float, fair: bool) -> None:
+    score = genception_score(scored=97, counted=97, total=100, coverage=0.97)
+    settings = score.inputs.settings | {"min_coverage": least}
+    some = score.model_copy(update={"inputs": score.inputs.model_copy(update={"settings": settings})})
+    whole = {"scored": 100, "total": 100, "coverage": 1.0}
+    found = compared(tmp_path, chains(tmp_path, "a", LOW, score=some), chains(tmp_path, "b", HIGH, **whole))
+    reason = f"coverage of {score.model}: 97/100 could be scored, and genception.min_coverage asks for 98%"
+    assert found.comparable is fair
+    assert found.reasons == ([] if fair else [f"genception on {score.on}: {reason}"])
+
+
 @pytest.mark.parametrize("role", ["model", "generator"])
 def test_one_of_model_and_generator_is_compared_and_both_at_once_are_unfair(tmp_path: Path, role: str) -> None:
     one = {"score": varied(genception_score(), **{role: OTHER})}

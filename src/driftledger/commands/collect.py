@@ -165,14 +165,13 @@ def tasks_of(project: Project, models: Sequence[str] = ()) -> list[Task]:
 def collect(project: Project, models: Sequence[str] = ()) -> None:
     """Bring the records of these models up to date, or of all that are selected.
 
-    A model that fails stops none of the others.
+    A model that fails stops none of the others; the error names all that failed, and has the class of the first.
 
     Raises:
         ConfigError: a model is not selected.
         StoreError: the data are not built yet, or a component has changed since it was resolved.
         ServiceError: a service is down, or refuses every call.
         CoverageError: too many calls failed.
-        DriftledgerError: which models failed and why, where it is not all for the same reason.
     """
     tasks, lock, failed = tasks_of(project, models), Lock(), dict[str, DriftledgerError]()
     models, left = models or project.settings.run.models, [*tasks]
@@ -202,11 +201,11 @@ def collect(project: Project, models: Sequence[str] = ()) -> None:
             top = project.root / RECORDS_OF.format(model=model)
             top.mkdir(parents=True, exist_ok=True)
             keep_only(top, [task.folder for task in tasks if task.keys["model"] == model])
-    reasons = grouped([model for model in models if model in failed], lambda model: str(failed[model]))
-    if len(reasons) == 1 and len(failed) == len(models):
-        raise failed[models[0]]
-    if reasons:
-        raise DriftledgerError("; ".join(f"{', '.join(some)}: {reason}" for reason, some in reasons.items()))
+    in_order = [model for model in models if model in failed]
+    if in_order:
+        reasons = grouped(in_order, lambda model: str(failed[model]))
+        sentence = "; ".join(f"{', '.join(some)}: {reason}" for reason, some in reasons.items())
+        raise type(failed[in_order[0]])(sentence)
 
 
 def _make(task: Task, collector: Collector, lock: Lock) -> None:
@@ -294,32 +293,23 @@ def _planned(project: Project) -> dict[str, PlannedCalls]:
         return counted | ({f"judge {settings.judge}": models[settings.judge]} if settings.judge else {})
 
 
-def _needed(project: Project, models: Sequence[str] = ()) -> set[tuple[str, str]]:
-    """Return section and name of each component that calls of these models, or of all, still need."""
-    tasks = [task for task in tasks_of(project, models) if not task.is_made()]
-    needed = {(f"{role}s", name) for task in tasks for role, name in task.asks}
-    return needed | {("encoders", name) for name in project.settings.named("encoders") if needed}
-
-
-def readiness(
-    project: Project, planned: Mapping[str, PlannedCalls] | None = None
-) -> tuple[dict[str, tuple[str, str]], list[str]]:
+def readiness(project: Project, planned: Mapping[str, PlannedCalls] | None = None) -> tuple[list[str], list[str]]:
     """Return what would end a run at calls that are still to be made, and what to know before the first.
-
-    The former are sentences with the section and name of the component that they are about.
 
     Args:
         planned: as :func:`plan` gives it; without it, calls are counted only if something is missing.
     """
-    project, missing, notes = replace(project, asks=False), dict[str, tuple[str, str]](), list[str]()
-    counted = planned
-    for section, name in sorted(_needed(project)):
+    project, missing, notes = replace(project, asks=False), list[str](), list[str]()
+    settings, counted = project.settings, planned
+    needed = {(f"{role}s", name) for task in tasks_of(project) if not task.is_made() for role, name in task.asks}
+    needed |= {("encoders", name) for name in settings.named("encoders") if needed}
+    for section, name in sorted(needed):
         lacks, knows = project.component(section, name).readiness()
         if lacks and section != "encoders":
             counted = plan(project) if counted is None else counted
             calls = [counted[key] for key in (f"{section}.{name}", f"judge {name}") if key in counted]
             lacks = lacks if any(each.to_make for each in calls) else []
-        missing |= {f"{section}.{name}: {each}": (section, name) for each in lacks}
+        missing += [f"{section}.{name}: {each}" for each in lacks]
         notes += [f"{section}.{name}: {each}" for each in knows]
     generators = [calls for name, calls in (planned or {}).items() if name.startswith("generators.")]
     services = [calls for calls in generators if calls.component.understands is None]
@@ -329,25 +319,22 @@ def readiness(
     return missing, notes
 
 
-def require_readiness(project: Project, *, of_all: bool = True) -> list[str]:
-    """Print what to know before the first call, and return the models whose calls lack nothing.
+def require_readiness(project: Project, *, of_all: bool = True) -> None:
+    """Print what to know before the first call.
 
     Args:
-        of_all: whether every model has to be ready; otherwise what others lack is printed.
+        of_all: whether every model must be ready; otherwise the calls of one that is not say what it lacks.
 
     Raises:
-        ConfigError: something is missing that calls of all models need, or of one.
+        ConfigError: something is missing that calls need.
     """
     missing, notes = readiness(project)
     for note in notes:
         say(for_line(note))
-    lacking = {*missing.values()}
-    ready = [model for model in project.settings.run.models if not _needed(project, [model]) & lacking]
-    if missing and (of_all or not ready):
-        raise ConfigError(f"nothing was asked yet: {first_few([*missing])}; correct that and run again")
-    if missing:
-        say(for_line(f"driftledger: not asked: {first_few([*missing])}; correct that and run again"))
-    return ready
+    waiting = {each.partition(":")[0] for each in missing}
+    models = {f"models.{name}" for name in project.settings.run.models if name != project.settings.judge}
+    if missing and (of_all or not waiting < models):
+        raise ConfigError(f"nothing was asked yet: {first_few(missing)}; correct that and run again")
 
 
 def plan_table(plan: Mapping[str, Mapping[str, Any]]) -> Table:

@@ -105,11 +105,11 @@ def run(project: Project, targets: Sequence[str] = (), *, force: bool = False, p
         return code
     _say_what_was_done(project, ran, time.monotonic() - began)
     lacking = show_scores(project)
-    if targets:
+    if targets or not (lacking or calls):
         return 0
-    for sentence in lacking:
-        say(for_line(sentence))
-    return 1 if lacking or calls else 0
+    if lacking:
+        say(for_line(f"driftledger: {first_few(lacking)}"))
+    return 1
 
 
 def _stages_of_complete_models(project: Project) -> list[str]:
@@ -233,12 +233,11 @@ def _make_calls(project: Project, start: Start, *, pull: bool) -> int:
     data(project)
     if all(task.is_made() for task in tasks_of(project)):
         return 0
-    ready = require_readiness(project, of_all=False)
-    command = [sys.executable, "-P", "-m", "driftledger", "collect", *(f"--model={model}" for model in ready)]
-    if not project.waits:
-        command.append("--no-wait")
-    code = _wait(start(command))
-    return MISTAKE if not code and len(ready) < len(models) else code
+    require_readiness(project, of_all=False)
+    with project.store():
+        pass  # one that cannot be used is no model's trouble
+    command = [sys.executable, "-P", "-m", "driftledger", "collect", *([] if project.waits else ["--no-wait"])]
+    return _wait(start(command))
 
 
 def _follow(project: Project, start: Start, command: Sequence[str], *, plain: bool) -> tuple[int, list[str]]:
@@ -300,7 +299,7 @@ def show_scores(project: Project) -> list[str]:
             further = [f"next: driftledger audit {shlex.quote(f'{run.path}:{number}')}"]
     pages = f"report: {project.root / SITE / 'index.html'}"
     print("\n".join(map(for_line, ["", where_to_look(project.settings.tracking), pages, *further])), flush=True)
-    return list(what_is_lacking(project, scores))
+    return what_is_lacking(project, scores)
 
 
 def glance(shown: Table, parts: Sequence["Part"]) -> RenderableType:

@@ -70,12 +70,9 @@ def score(project: Project, model: str) -> list[CoverageError]:
 def report(project: Project) -> None:
     """Write the report; errors as in :func:`~driftledger.reports.report.write_report`."""
     from driftledger.reports.report import write_report
-    from driftledger.reports.scores import selected_scores, what_is_lacking
 
     if missing := write_report(project):
         say(missing)
-    for sentence in what_is_lacking(project, selected_scores(project)):
-        say(sentence)
     print("the scores side by side: reports/leaderboard.md", flush=True)
 
 

@@ -24,7 +24,7 @@ from driftledger.reports.charts import figures_of, kept_figures, series_of
 from driftledger.reports.correlation import correlation
 from driftledger.reports.cross_check import cross_check_sections, cross_checks
 from driftledger.reports.leaderboard import leaderboard_files
-from driftledger.reports.scores import by_benchmark, rows_beside, selected_scores
+from driftledger.reports.scores import by_benchmark, rows_beside, selected_scores, what_is_lacking
 from driftledger.reports.site.build import STYLE, site_files
 from driftledger.reports.tables import markdown
 
@@ -35,7 +35,7 @@ _EVALUATED = re.compile(rb'<p class="soft evaluated">[^<]*</p>')
 
 
 def write_report(project: Project, pages: Path | None = None, *, images: bool = True) -> str | None:
-    """Write what the scores give, and of that what has changed; return a sentence about what they alone do not give.
+    """Write what the scores give, and of that what has changed; return sentences, a line each, about what it lacks.
 
     Args:
         pages: a folder, into which the site alone is written.
@@ -52,7 +52,8 @@ def write_report(project: Project, pages: Path | None = None, *, images: bool = 
     files, missing = report_files(project, site, images=images, cross_checked=pages is None)
     if pages is None:
         write_folder(project.root / "reports", files, ("figures", "metrics", "plots", "site"))
-        return missing
+        lacking = what_is_lacking(project, selected_scores(project))
+        return "\n".join(filter(None, [*lacking, missing])) or None
     write_folder(pages, {name.removeprefix("site/"): data for name, data in files.items() if name.startswith("site/")})
     return None
 

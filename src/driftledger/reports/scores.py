@@ -14,7 +14,7 @@ from typing import NamedTuple
 from driftledger.benchmarks.base import Benchmark, Metric, Place
 from driftledger.benchmarks.registry import benchmark, benchmarks
 from driftledger.benchmarks.score import ROWS, SCORE, SPREAD, Row, Score
-from driftledger.core.errors import StoreError, first_few
+from driftledger.core.errors import StoreError
 from driftledger.core.files import read_json, read_jsonl
 from driftledger.core.grouping import grouped
 from driftledger.ledger.compare import Units, coverage_difference, paired_units, units_of
@@ -38,30 +38,24 @@ def selected_scores(project: Project) -> list[Score]:
         StoreError: there is none, or one was computed with other settings than ``params.yaml`` has now.
     """
     stored = [each for each in project.selected if (project.root / each[0].scores.at(each[1]) / SCORE).is_file()]
-    if not stored:
-        raise StoreError("no selected model has a score; 'driftledger run' computes those that have records")
-    return [selected_score(project, spec, keys) for spec, keys in stored]
+    return [selected_score(project, spec, keys) for spec, keys in stored or project.selected]
 
 
-def what_is_lacking(project: Project, scores: Sequence[Score]) -> Iterator[str]:
-    """Yield a sentence about each model that lacks selected scores, or a rank for lack of coverage.
+def what_is_lacking(project: Project, scores: Sequence[Score]) -> list[str]:
+    """Say which models have no score where one is selected, or no rank for lack of coverage.
 
     Args:
         scores: those that are there.
     """
-    lacking: dict[str, dict[str, None]] = {}
-    """Model → phrases, each once: several scores may be of the same data."""
+    lacking = dict[str, None]()  # several scores may be of the same data
     for spec, keys in project.selected:
         score = next((each for each in scores if each.benchmark == spec.name and each.keys == keys), None)
         where = f"in {spec.name} on {keys[spec.data.name]}"
-        phrases = lacking.setdefault(keys["model"], {})
         if score is None:
-            phrases[f"no score {where}"] = None
+            lacking[f"{keys['model']} has no score {where}"] = None
         elif score.unranked is not None:
-            phrases[f"no rank {where}: {score.unranked}"] = None
-    for model, phrases in lacking.items():
-        if phrases:
-            yield f"{model}: {first_few([*phrases])}"
+            lacking[f"{score.model} has no rank {where}: {score.unranked}"] = None
+    return [*lacking]
 
 
 def selected_score(project: Project, spec: Benchmark, keys: Mapping[str, str]) -> Score:
