@@ -95,7 +95,7 @@ def check_published(root: Path, evidence: Sequence[Evidence] = ()) -> VerifyResu
     result.checked.update({"published runs": len(files), "runs": len(evidence)})
     for name, published in files.items():
         if isinstance(published, str):
-            result.findings.append(Finding("bytes", name, f"it {published}; 'git checkout {name}' restores it"))
+            result.find(name, f"it {published}; 'git checkout {name}' restores it")
     runs = {name: published for name, published in files.items() if isinstance(published, Published)}
     for run in evidence:
         result.findings += _differences(root, run, runs)
@@ -106,7 +106,7 @@ def check_published(root: Path, evidence: Sequence[Evidence] = ()) -> VerifyResu
         file = f"{PUBLISHED}/{name}"
         if _NAME.fullmatch(name) and file not in files:
             what = f"commit {commit[:12]} has it, and it is gone; 'git checkout {commit[:12]} -- {file}' restores it"
-            result.findings.append(Finding("missing", file, what))
+            result.find(file, what, "missing")
     if git.is_shallow:
         why = "this clone has the newest commits only; 'git fetch --unshallow' gets those that may have more files"
         result.skip(PUBLISHED, why)

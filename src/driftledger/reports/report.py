@@ -13,7 +13,7 @@ from driftledger.core.errors import ConfigError, DriftledgerError
 from driftledger.core.files import Files, load_json, read_bytes, unlink_folders, write_folder
 from driftledger.core.grouping import grouped
 from driftledger.core.text import for_cell, shortened
-from driftledger.ledger.findings import Finding, VerifyResult
+from driftledger.ledger.findings import VerifyResult
 from driftledger.ledger.lock import LOCK, RESOLVED, locked_now
 from driftledger.ledger.objects.contents import Contents
 from driftledger.ledger.objects.files import listing_md5
@@ -138,7 +138,7 @@ def check_report(project: Project, contents: Contents, model: str | None = None)
             result.skip(out.path, "it is not in this checkout")
         elif (md5 := listing_md5(files) if data is None else md5_bytes(data)) != out.md5:
             what = f"it has md5 {md5}, and was written with {out.md5}; run 'dvc repro -f report'"
-            result.findings.append(Finding("bytes", out.path, what))
+            result.find(out.path, what)
     noted = entry.params.get(RESOLVED, {}).get("report")
     version = noted.get("version") if isinstance(noted, dict) else None
     if version != REPORT_VERSION:
@@ -162,12 +162,12 @@ def check_report(project: Project, contents: Contents, model: str | None = None)
             data = contents.here.read(f"reports/{name}")
             if data is None or name not in again:
                 what = "the scores give no such file" if data is not None else "it is missing; run 'dvc repro'"
-                result.findings.append(Finding("numbers", f"reports/{name}", what))
+                result.find(f"reports/{name}", what, "numbers")
             elif (new := again[name]) is not None and not name.endswith(".webp"):
                 one, other = _EVALUATED.sub(b"", data), _EVALUATED.sub(b"", new)
                 if one != other:
                     what = _first_difference(one.decode(errors="replace"), other.decode(errors="replace"))
-                    result.findings.append(Finding("numbers", f"reports/{name}", what))
+                    result.find(f"reports/{name}", what, "numbers")
     return result
 
 

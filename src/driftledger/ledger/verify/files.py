@@ -12,7 +12,7 @@ from driftledger.benchmarks.score import SCORE
 from driftledger.core.canonical import sha256_file, sha256_of
 from driftledger.core.errors import LedgerError, StoreError
 from driftledger.core.files import INPUTS, Made, parse_json
-from driftledger.ledger.findings import Finding, Kind, VerifyResult
+from driftledger.ledger.findings import VerifyResult
 from driftledger.ledger.lineage import Evidence, Folder
 from driftledger.ledger.lock import LOCK, locked_now
 from driftledger.ledger.objects.contents import FETCH, Contents
@@ -31,12 +31,12 @@ def check_hashes(evidence: Sequence[Evidence], contents: Contents) -> VerifyResu
     for name, entry in stages.items():
         command, where = f"driftledger stage {name.replace('@', ' ')}", f"{LOCK}: {name}"
         if entry.cmd != command:
-            result.findings.append(Finding("bytes", where, f"it ran {entry.cmd!s:.80}, not {command}"))
+            result.find(where, f"it ran {entry.cmd!s:.80}, not {command}")
         for dep in entry.deps:
             by, md5 = wrote.get(dep.path, (name, dep.md5))
             if md5 != dep.md5:
                 what = f"it read {dep.path} with md5 {dep.md5}, and {by} wrote it with {md5}; run 'dvc repro'"
-                result.findings.append(Finding("bytes", where, what))
+                result.find(where, what)
     return result
 
 
@@ -46,11 +46,12 @@ def check_folders(folders: Iterable[Folder], contents: Contents) -> VerifyResult
     Those that ``dvc.lock`` has now must be in the workspace as they were written, if they are there at all. Others are
     read from wherever their bytes are.
     """
-    check = _Check(contents)
+    result = VerifyResult()
     now = {(out.path, out.md5) for entry in locked_now(contents.root).values() for out in entry.outs}
     for folder in dict.fromkeys(folders):
-        check.hashes(folder, contents.listing_here(folder.path) if (folder.out, folder.md5) in now else {})
-    return check.result
+        here = contents.listing_here(folder.path) if (folder.out, folder.md5) in now else {}
+        _check_folder(result, contents, folder, here)
+    return result
 
 
 def check_links(evidence: Sequence[Evidence], contents: Contents) -> VerifyResult:
@@ -69,9 +70,8 @@ def check_links(evidence: Sequence[Evidence], contents: Contents) -> VerifyResul
             content["score"] = source.folder(lineage.folder.path).json(SCORE)
             for line in (*links.check_components(content), *links.check_lineage(source, content, checked)):
                 result.checked["links"] += 1
-                finding = Finding("bytes", line.where, line.what)
-                if line.status == "differs" and finding not in result.findings:
-                    result.findings.append(finding)
+                if line.status == "differs":
+                    result.find(line.where, line.what)
             checked |= folders.keys()
     return result
 
@@ -97,69 +97,60 @@ def _opened(contents: Contents, folder: Folder) -> bundle.Folder:
     return bundle.Folder(folder.path, named, named, read)
 
 
-class _Check:
-    """Compares files with what is recorded of them; each folder once. What cannot be read becomes a finding."""
-
-    def __init__(self, contents: Contents) -> None:
-        self._contents, self.result = contents, VerifyResult()
-
-    def hashes(self, folder: Folder, here: Mapping[str, str]) -> None:
-        """Check a folder by the MD5 of its files, and against ``here``, its files in the workspace."""
-        try:
-            files = self._contents.manifest(folder)
-        except LedgerError:
-            if not here:
-                self._find(folder.path, f"no such folder of md5 {folder.md5} is here; {FETCH}", "missing")
-                return
-            md5, files = listing_md5(self._contents.listing_here(folder.out)), {**here}
-            what = f"{folder.out} has md5 {md5}, and {LOCK} has {folder.md5}; run 'git status' or 'dvc status'"
-            self._find(folder.out, what)
-        else:
-            self.result.checked["files"] += len(files)
-            if not files:
-                what = f"{folder.out} of md5 {folder.md5} has no such folder; run 'dvc repro'"
-                self._find(folder.path, what, "missing")
-        for name, md5 in files.items():
-            path = f"{folder.path}/{name}"
-            for cached in self._contents.cached(md5):
-                if self._contents.here.md5(cached) != md5:
-                    root = self._contents.root
-                    place = cached.relative_to(root) if cached.is_relative_to(root) else cached
-                    what = f"DVC's cache holds other bytes under the name of {path}; delete it and run 'dvc fetch'"
-                    self._find(place.as_posix(), what)
-            is_found = self._contents.path(md5, path) is not None
-            if here.get(name, md5) != md5:
-                more = "" if is_found else f", which is nowhere here; {FETCH}"
-                self._find(path, f"it has md5 {here[name]}, and was written with {md5}{more}")
-            elif not is_found:
-                self._find(path, f"no file with md5 {md5} is here; {FETCH}", "missing")
-            elif here and name not in here:
-                self._find(path, f"it is not in its folder; 'dvc checkout {folder.out}' restores it", "missing")
-        for name in sorted(here.keys() - files.keys()):
-            self._find(f"{folder.path}/{name}", "the folder was written without this file; delete it")
-        self._check_inputs(folder, files)
-
-    def _check_inputs(self, folder: Folder, files: Mapping[str, str]) -> None:
-        """The digest that the stage noted in ``inputs.json`` is that of the other files."""
-        others = {name: md5 for name, md5 in files.items() if name != INPUTS}
-        paths = {name: self._contents.path(md5, f"{folder.path}/{name}") for name, md5 in others.items()}
-        here = {name: path for name, path in paths.items() if path is not None}
-        if len(here) < len(paths):
+def _check_folder(result: VerifyResult, contents: Contents, folder: Folder, here: Mapping[str, str]) -> None:
+    """Check a folder by the MD5 of its files, and against ``here``, its files in the workspace."""
+    try:
+        files = contents.manifest(folder)
+    except LedgerError:
+        if not here:
+            result.find(folder.path, f"no such folder of md5 {folder.md5} is here; {FETCH}", "missing")
             return
-        where = f"{folder.path}/{INPUTS}"
-        if INPUTS not in files:
-            what = f"nothing says what the folder was made from; run 'dvc repro -f {folder.out}'"
-            self._find(where, what, "missing")
-            return
-        noted = self._contents.path(files[INPUTS], where)
-        try:
-            made = None if noted is None else parse_json(noted.read_bytes(), Made, where)
-        except StoreError as error:
-            self._find(where, str(error))
-            return
-        if made and made.files != sha256_of({name: sha256_file(path) for name, path in here.items()}):
-            self._find(where, "its digest is not that of the files beside it; one of them was changed")
+        md5, files = listing_md5(contents.listing_here(folder.out)), {**here}
+        what = f"{folder.out} has md5 {md5}, and {LOCK} has {folder.md5}; run 'git status' or 'dvc status'"
+        result.find(folder.out, what)
+    else:
+        result.checked["files"] += len(files)
+        if not files:
+            what = f"{folder.out} of md5 {folder.md5} has no such folder; run 'dvc repro'"
+            result.find(folder.path, what, "missing")
+    for name, md5 in files.items():
+        path = f"{folder.path}/{name}"
+        for cached in contents.cached(md5):
+            if contents.here.md5(cached) != md5:
+                root = contents.root
+                place = cached.relative_to(root) if cached.is_relative_to(root) else cached
+                what = f"DVC's cache holds other bytes under the name of {path}; delete it and run 'dvc fetch'"
+                result.find(place.as_posix(), what)
+        is_found = contents.path(md5, path) is not None
+        if here.get(name, md5) != md5:
+            more = "" if is_found else f", which is nowhere here; {FETCH}"
+            result.find(path, f"it has md5 {here[name]}, and was written with {md5}{more}")
+        elif not is_found:
+            result.find(path, f"no file with md5 {md5} is here; {FETCH}", "missing")
+        elif here and name not in here:
+            result.find(path, f"it is not in its folder; 'dvc checkout {folder.out}' restores it", "missing")
+    for name in sorted(here.keys() - files.keys()):
+        result.find(f"{folder.path}/{name}", "the folder was written without this file; delete it")
+    _check_inputs(result, contents, folder, files)
 
-    def _find(self, where: str, what: str, kind: Kind = "bytes") -> None:
-        if (finding := Finding(kind, where, what)) not in self.result.findings:
-            self.result.findings.append(finding)
+
+def _check_inputs(result: VerifyResult, contents: Contents, folder: Folder, files: Mapping[str, str]) -> None:
+    """The digest that the stage noted in ``inputs.json`` is that of the other files."""
+    others = {name: md5 for name, md5 in files.items() if name != INPUTS}
+    paths = {name: contents.path(md5, f"{folder.path}/{name}") for name, md5 in others.items()}
+    here = {name: path for name, path in paths.items() if path is not None}
+    if len(here) < len(paths):
+        return
+    where = f"{folder.path}/{INPUTS}"
+    if INPUTS not in files:
+        what = f"nothing says what the folder was made from; run 'dvc repro -f {folder.out}'"
+        result.find(where, what, "missing")
+        return
+    noted = contents.path(files[INPUTS], where)
+    try:
+        made = None if noted is None else parse_json(noted.read_bytes(), Made, where)
+    except StoreError as error:
+        result.find(where, str(error))
+        return
+    if made and made.files != sha256_of({name: sha256_file(path) for name, path in here.items()}):
+        result.find(where, "its digest is not that of the files beside it; one of them was changed")
