@@ -1,8 +1,8 @@
 """Finished calls on disk: what is found again, who may write, and what merging brings together."""
 
+import hashlib
 import json
 import os
-import shutil
 import sqlite3
 import subprocess
 import sys
@@ -20,7 +20,7 @@ from PIL import Image
 from driftledger.collect.call import CallKey, Context, Cost, Finished, Result, Spent
 from driftledger.collect.features import FeatureStore, encode_media, encode_texts
 from driftledger.collect.store import DATABASE, CallStore, object_path
-from driftledger.commands.collect import export_calls, merge
+from driftledger.commands.collect import merge
 from driftledger.core.canonical import sha256_file, sha256_of
 from driftledger.core.errors import ComponentError, StoreError
 from driftledger.core.files import link_file
@@ -35,6 +35,10 @@ from tests.support.stores import found, stored_rows
 
 def key(number: int) -> CallKey:
     return CallKey("f" * 64, "describe", [{"image": "a" * 64}, f"What is {number}?"], ("a" * 64,), None)
+
+
+OWNER = int.from_bytes(hashlib.sha256(b"f" * 64).digest()[:8], "big", signed=True)
+"""How a store names the component with this fingerprint."""
 
 
 def finished(number: int, text: str = "a cat", *, png: bytes | None = None, **changes: object) -> Finished:
@@ -56,9 +60,7 @@ def test_a_result_is_found_again_with_all_that_it_holds(tmp_path: Path) -> None:
         assert stored.image.path.read_bytes() == png
         assert store.find(key(2).digest) is None
     row = stored_rows(tmp_path / "store")[item.key.digest]
-    assert (row["component"], row["dataset"], row["sample"], row["t"]) == ("f" * 64, "d", "s1", 1)
-    assert json.loads(row["request"]) == {"role": "describe", "input": [{"image": 0}, "What is 1?"]}
-    assert (row["images"].hex(), row["seed"]) == ("a" * 64, None)
+    assert (row["component"], row["dataset"], row["sample"], row["t"]) == (OWNER, "d", "s1", 1)
     assert (row["seconds"], row["input_tokens"], row["output_tokens"], row["cost"]) == (0.5, 10, 2, 0.25)
 
 
@@ -218,6 +220,27 @@ def test_a_store_of_another_version_is_named(tmp_path: Path) -> None:
                 CallStore(tmp_path, writes=writes)
 
 
+EARLIER = """CREATE TABLE texts (id INTEGER PRIMARY KEY, text BLOB NOT NULL);
+ALTER TABLE calls ADD COLUMN request INTEGER;
+ALTER TABLE calls ADD COLUMN images BLOB;
+ALTER TABLE calls ADD COLUMN seed INTEGER;"""
+
+
+def test_a_store_with_columns_of_before_is_used_as_it_is(tmp_path: Path) -> None:
+    with CallStore(tmp_path / "old") as store:
+        store.put([finished(1)])
+    with closing(sqlite3.connect(tmp_path / "old" / DATABASE)) as db:
+        db.executescript(EARLIER)
+        db.execute("UPDATE calls SET request = 7, seed = 1")
+        db.commit()
+    with CallStore(tmp_path / "old") as store, CallStore(tmp_path / "new") as new:
+        assert store.has_calls("f" * 64)
+        store.put([finished(2, "a dog")])
+        assert new.merge(store) == 2
+        stored = found(new, [key(number).digest for number in (1, 2)])
+    assert [result.text for result in stored.values()] == ["a cat", "a dog"]
+
+
 def test_a_changed_row_is_not_believed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with CallStore(tmp_path) as store:
         store.put([finished(1), finished(2)])
@@ -240,55 +263,61 @@ def test_a_call_takes_a_few_hundred_bytes(tmp_path: Path) -> None:
     assert (tmp_path / DATABASE).stat().st_size < 400 * 1000
 
 
-TEXTS = ("component", "request")
-DAMAGES: dict[str, tuple[Callable[[bytearray], object], int, int]] = {
-    "cut in half": (lambda data: data.__delitem__(slice(len(data) // 2, None)), 60, 240),
-    "a page of zeros in the middle": (lambda data: data.__setitem__(slice(-81920, -77824), bytes(4096)), 250, 299),
-    "a page of noise near the end": (lambda data: data.__setitem__(slice(-8192, -4096), b"\xa5" * 4096), 200, 300),
-    "no header": (lambda data: data.__setitem__(slice(0, 100), b"x" * 100), 300, 300),
-    "something else": (lambda data: data.__setitem__(slice(None), b"not a database" * 100), 0, 0),
+DAMAGES: dict[str, Callable[[bytearray], object]] = {
+    "cut in half": lambda data: data.__delitem__(slice(len(data) // 2, None)),
+    "a page of zeros in the middle": lambda data: data.__setitem__(slice(-81920, -77824), bytes(4096)),
+    "a page of noise near the end": lambda data: data.__setitem__(slice(-8192, -4096), b"\xa5" * 4096),
+    "no header": lambda data: data.__setitem__(slice(0, 100), b"x" * 100),
+    "something else": lambda data: data.__setitem__(slice(None), b"not a database" * 100),
 }
-"""Damages → the least and the most calls that are recovered."""
 
 
 @pytest.mark.parametrize("name", DAMAGES)
-def test_a_damaged_store_is_kept_and_recovered_row_by_row(tmp_path: Path, name: str) -> None:
+def test_a_damaged_store_is_set_aside_and_a_new_one_restored(tmp_path: Path, name: str) -> None:
     with CallStore(tmp_path) as store:
         store.put([finished(number, f"answer {number} " * 30) for number in range(300)])
-    change, least, most = DAMAGES[name]
     data = bytearray((tmp_path / DATABASE).read_bytes())
-    change(data)
+    DAMAGES[name](data)
     (tmp_path / DATABASE).write_bytes(data)
     digests = [key(number).digest for number in range(300)]
-    sentence = r"was damaged, .*it is kept as calls\.db\.damaged-1; run again"
+    sentence = r"was damaged .*is kept as calls\.db\.damaged-1; run again"
     with pytest.raises(StoreError, match=sentence), CallStore(tmp_path) as store:
         found(store, digests)
     assert (tmp_path / f"{DATABASE}.damaged-1").read_bytes() == data
+    recorded = Result(Outcome.OK, text="recorded")
     with CallStore(tmp_path) as store:
-        stored = found(store, digests)
-        assert least <= len(stored) == store.count() <= most
-        for number, digest in enumerate(digests):
-            assert digest not in stored or stored[digest].text == f"answer {number} " * 30
-    with closing(sqlite3.connect(tmp_path / DATABASE)) as db:
-        asked = "SELECT count(*) FROM calls JOIN texts ON texts.id = {}"
-        assert len(stored) < 300 or {db.execute(asked.format(name)).fetchone() for name in TEXTS} == {(300,)}
+        assert store.count() == 0
+        assert store.restore([(digests[0], "f" * 64, Context("d", "s0", 1), recorded)]) == 1
+        assert found(store, digests) == {digests[0]: recorded}
+
+
+def test_a_store_that_is_found_damaged_keeps_what_arrives_later(tmp_path: Path) -> None:
+    with CallStore(tmp_path) as store:
+        store.put([finished(number, f"answer {number} " * 30) for number in range(300)])
+    with CallStore(tmp_path) as store:
+        file = tmp_path / DATABASE
+        file.write_bytes(file.read_bytes()[:4096] + b"\xa5" * (file.stat().st_size - 4096))
+        with pytest.raises(StoreError, match="was damaged"):
+            found(store, [key(number).digest for number in range(300)])
+        store.put([finished(1, "late")])
+    with CallStore(tmp_path) as store:
+        [result] = found(store, [key(number).digest for number in range(300)]).values()
+        assert result.text == "late"
 
 
 def test_a_reader_says_that_a_store_is_damaged_and_leaves_it(tmp_path: Path) -> None:
     (tmp_path / DATABASE).write_bytes(b"not a database" * 100)
-    with pytest.raises(StoreError, match=r"is damaged .*'driftledger run' recovers it"):
+    with pytest.raises(StoreError, match=r"is damaged .*'driftledger run' sets it aside"):
         CallStore(tmp_path, writes=False)
     assert [path.name for path in tmp_path.iterdir()] == [DATABASE]
 
 
-def test_an_export_holds_every_call_and_merges_back(tmp_path: Path) -> None:
+def test_a_copy_of_the_folder_merges_back(tmp_path: Path) -> None:
     with CallStore(tmp_path / ".driftledger") as store:
         store.put([finished(1), finished(2, png=draw(tmp_path / "image.png", 1).read_bytes())])
     (tmp_path / "params.yaml").write_text(json.dumps(default_params()))
     project = Project(tmp_path, own_code=True)
-    assert "holds 2 calls, 2 of them new" in export_calls(project, tmp_path / "kept")
-    assert "holds 2 calls, 0 of them new" in export_calls(project, tmp_path / "kept")
-    shutil.rmtree(tmp_path / ".driftledger")
+    (tmp_path / ".driftledger").rename(tmp_path / "kept")
     assert "2 calls are new" in merge(project, [tmp_path / "kept"])
     with project.store(writes=False) as store:
         assert set(found(store, [key(1).digest, key(2).digest])) == {key(1).digest, key(2).digest}

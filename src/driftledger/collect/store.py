@@ -3,8 +3,8 @@
 A SQLite database holds a row per call, and images lie beside it, named by their hashes. One process at a time writes to
 a store and holds a lock on it; reading needs no lock. SQLite keeps its rollback journal, which works on network file
 systems too. What a service has answered and no stage has written yet is in the store alone, so a damaged database is
-kept, and every row that can still be read is recovered; a row that has changed is not believed, and its call is made
-again. Failures are not stored: the next run tries them again.
+set aside, not removed; finished records restore their calls into the new one. A row that has changed is not believed,
+and its call is made again. Failures are not stored: the next run tries them again.
 """
 
 import os
@@ -14,7 +14,7 @@ import sys
 import time
 import zlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
@@ -32,24 +32,17 @@ from driftledger.core.text import say
 from driftledger.core.types import Medium, Outcome
 
 DATABASE, LOCK, HOLDER = "calls.db", "calls.lock", "calls.holder"
-_PAGE = 4096
-"""Bytes of a page of a database, unless SQLite is asked for others."""
 VERSION = 5
-"""Of the tables. Those before were written by driftledger 0.2 and while 1.0 was made."""
+"""Of the tables. Those before were written by driftledger 0.2 and while 1.0 was made; early ones of this version have
+further columns and a table of texts, which nothing reads."""
 
 _CREATE = f"""BEGIN IMMEDIATE;
-CREATE TABLE texts (            -- what many calls share: fingerprints and prompts
-    id INTEGER PRIMARY KEY,     -- the first 8 bytes of the text's SHA-256
-    text BLOB NOT NULL          -- UTF-8, by zlib
-);
 CREATE TABLE calls (
     key BLOB PRIMARY KEY,       -- SHA-256
     result BLOB NOT NULL,       -- canonical JSON
     image BLOB,                 -- SHA-256
     checksum INTEGER NOT NULL,  -- CRC-32 of the columns before it
-    component INTEGER,          -- id of its fingerprint
-    request INTEGER,            -- id of role and input as JSON, with numbers in place of the images' hashes
-    images BLOB, seed INTEGER,  -- hashes one after another; without a request, the call is known by a record alone
+    component INTEGER,          -- the first 8 bytes of the SHA-256 of its fingerprint
     dataset TEXT NOT NULL, sample TEXT NOT NULL, t INTEGER NOT NULL,  -- context, not part of the key
     seconds REAL NOT NULL, input_tokens INTEGER, output_tokens INTEGER, cost REAL
 );
@@ -60,7 +53,8 @@ CREATE TABLE store (name TEXT NOT NULL);
 INSERT INTO store VALUES (lower(hex(randomblob(8))));
 PRAGMA user_version = {VERSION};
 COMMIT;"""
-_INSERT = f"INSERT OR {{}} INTO calls VALUES ({', '.join('?' * 15)})"
+_COLUMNS = "key, result, image, checksum, component, dataset, sample, t, seconds, input_tokens, output_tokens, cost"
+_INSERT = f"INSERT OR {{}} INTO calls ({_COLUMNS}) VALUES ({', '.join('?' * 12)})"
 
 
 class CallStore(AbstractContextManager["CallStore"]):
@@ -83,8 +77,8 @@ class CallStore(AbstractContextManager["CallStore"]):
         self.folder = folder
         self.fallback = fallback
         self._alone = RLock()  # one thread at a time: Python's statements are not safe in several
-        self._recovered = ""
-        """What a recovery came to."""
+        self._set_aside = ""
+        """The name under which a damaged database is kept."""
         self._writes = writes
         self._changed = set[str]()
         """Keys of the rows that were found to be changed."""
@@ -122,44 +116,32 @@ class CallStore(AbstractContextManager["CallStore"]):
         return db
 
     def _unreadable(self, error: Exception) -> StoreError:
-        """Say that the store cannot be used, once what can be read of a damaged one is recovered."""
+        """Say that the store cannot be used; a damaged database is set aside, and a new one takes its place."""
         if getattr(error, "sqlite_errorcode", 0) & 0xFF not in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
             return StoreError(
                 f"the call store {self.folder} cannot be opened ({error}); correct its permissions, or name another "
                 "folder as store: in params.yaml"
             )
         if not self._writes:
-            return StoreError(f"the call store {self.folder} is damaged ({error}); 'driftledger run' recovers it")
+            return StoreError(f"the call store {self.folder} is damaged ({error}); 'driftledger run' sets it aside")
         with self._alone:
-            if not self._recovered:
-                self._recovered = self._recover()
-        return StoreError(self._recovered)
-
-    def _recover(self) -> str:
-        """Copy each row that can be read into a new file, which takes the damaged one's place at the end; that one is
-        kept."""
-        number = next(number for number in count(1) if not (self.folder / f"{DATABASE}.damaged-{number}").exists())
-        with suppress(FileNotFoundError):
-            (self.folder / f"{DATABASE}-journal").rename(self.folder / f"{DATABASE}-journal.damaged-{number}")
-        file, copy, partial = (self.folder / f"{DATABASE}{end}" for end in ("", ".copy", ".partial"))
-        for each in (copy, partial):
-            each.unlink(missing_ok=True)
-        with closing(_connect(partial)) as db:
-            db.executescript(_CREATE)
-            pages = bytearray(file.read_bytes())
-            pages[:_PAGE] = partial.read_bytes()[:_PAGE]  # the new one's first page has the header and the same tables
-            pages[28:40] = (len(pages) // _PAGE).to_bytes(4, "big") + bytes(8)
-            copy.write_bytes(pages)
-            with closing(_connect(copy)) as old:
-                rows = _copy_rows(old, db, len(pages) // 50)  # a row has more bytes
-        copy.unlink()
-        link_file(file, self.folder / f"{DATABASE}.damaged-{number}")
-        partial.replace(file)
-        self._db = self._open(file)
-        return (
-            f"the call store {self.folder} was damaged, and {rows:,} calls that can be read are recovered; it is kept "
-            f"as {DATABASE}.damaged-{number}; run again to go on: the other calls are made again"
+            if not self._set_aside:
+                self._set_aside = self._replace_damaged()
+        return StoreError(
+            f"the call store {self.folder} was damaged ({error}) and is kept as {self._set_aside}; run again to go on: "
+            "calls of finished records are restored, the others are made and paid for again"
         )
+
+    def _replace_damaged(self) -> str:
+        """Rename the damaged database, make a new one for threads that go on, and return the new name."""
+        file = self.folder / DATABASE
+        number = next(number for number in count(1) if not (self.folder / f"{DATABASE}.damaged-{number}").exists())
+        damaged = self.folder / f"{DATABASE}.damaged-{number}"
+        file.rename(damaged)
+        with suppress(FileNotFoundError):  # which SQLite rolls back when it opens the database
+            file.with_name(f"{file.name}-journal").rename(f"{damaged}-journal")
+        self._db = self._open(file)
+        return damaged.name
 
     def __exit__(self, *_: object) -> None:
         self._opened.close()
@@ -198,7 +180,7 @@ class CallStore(AbstractContextManager["CallStore"]):
         """Whether calls to the component with this fingerprint are stored; errors as in :meth:`find`."""
         with self._reading():
             query = "SELECT 1 FROM calls WHERE component = ? LIMIT 1"
-            row = self._db.execute(query, (_text_id(component),)).fetchone()
+            row = self._db.execute(query, (_component_id(component),)).fetchone()
         return row is not None or (self.fallback is not None and self.fallback.has_calls(component))
 
     def put(self, finished: Iterable[Finished], spent: Mapping[str, Spent] | None = None) -> list[Result]:
@@ -218,7 +200,7 @@ class CallStore(AbstractContextManager["CallStore"]):
         with self._transaction():
             for item, result in zip(items, results, strict=True):
                 if result.outcome is not Outcome.FAILED:
-                    _insert(self._db, item.key.digest, vars(item.key), item.context, result.to_row(), item.cost)
+                    _insert(self._db, item.key.digest, item.key.fingerprint, item.context, result, item.cost)
             for component, (attempts, cost) in (spent or {}).items():
                 self._db.execute(
                     "INSERT INTO spent VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE "
@@ -258,7 +240,7 @@ class CallStore(AbstractContextManager["CallStore"]):
         }
         with self._transaction():
             for digest, (component, context, result) in new.items():
-                _insert(self._db, digest, {"fingerprint": component}, context, result.to_row(), Cost(0.0))
+                _insert(self._db, digest, component, context, result, Cost(0.0))
         return len(new)
 
     def link_images(self, folder: Path) -> None:
@@ -293,14 +275,13 @@ class CallStore(AbstractContextManager["CallStore"]):
                 "SET attempts = max(attempts, excluded.attempts), cost = max(cost, excluded.cost)",
                 other._db.execute("SELECT * FROM spent"),
             )
-            self._db.executemany("INSERT OR IGNORE INTO texts VALUES (?, ?)", other._db.execute("SELECT * FROM texts"))
-            whole = filter(_is_whole, other._db.execute("SELECT * FROM calls ORDER BY rowid"))
+            whole = filter(_is_whole, other._db.execute(f"SELECT {_COLUMNS} FROM calls ORDER BY rowid"))
             return self._db.executemany(_INSERT.format("IGNORE"), whole).rowcount
 
     def unused(self, used: Collection[str], components: Collection[str]) -> tuple[list[bytes], list[Path]]:
         """Return the keys of calls that are not among ``used`` and not of these component versions, by fingerprint,
         and the images that no other call has; errors as in :meth:`find`."""
-        versions, images, keys = set(map(_text_id, components)), set[str](), list[bytes]()
+        versions, images, keys = set(map(_component_id, components)), set[str](), list[bytes]()
         with self._reading():
             for key, component, image in self._db.execute("SELECT key, component, image FROM calls"):
                 # of a call without a component no more is known than that a record tells of it
@@ -314,10 +295,6 @@ class CallStore(AbstractContextManager["CallStore"]):
         """Remove calls, then files that no call has, and compact the database; errors as of :meth:`put`."""
         with self._transaction():
             self._db.executemany("DELETE FROM calls WHERE key = ?", ((key,) for key in keys))
-            self._db.execute(
-                "DELETE FROM texts WHERE id NOT IN (SELECT component FROM calls WHERE component NOT NULL) "
-                "AND id NOT IN (SELECT request FROM calls WHERE request NOT NULL)"
-            )
         with suppress(sqlite3.OperationalError):  # no room for a copy; the pages are used again
             self._db.execute("VACUUM")
         for file in files:
@@ -360,32 +337,6 @@ def _connect(file: Path | str) -> sqlite3.Connection:
     return db
 
 
-def _copy_rows(old: sqlite3.Connection, new: sqlite3.Connection, most: int) -> int:
-    """Copy each row that can be read, in one transaction, and return how many calls these are.
-
-    Args:
-        most: up to which number rows are tried, whether or not they are listed.
-    """
-    new.execute("BEGIN")
-    for name in ("calls", "spent"):
-        with suppress(sqlite3.Error):
-            most = min(most, old.execute(f"SELECT max(rowid) FROM {name}").fetchone()[0] or 0)
-        rowids = set(range(1, most + 1))
-        with suppress(sqlite3.Error):
-            rowids.update(rowid for (rowid,) in old.execute(f"SELECT rowid FROM {name} NOT INDEXED"))
-        for rowid in sorted(rowids):
-            with suppress(sqlite3.Error, ValueError, TypeError, AttributeError, KeyError):
-                [row] = old.execute(f"SELECT * FROM {name} WHERE rowid = ?", (rowid,))
-                if name == "spent":
-                    new.execute("INSERT OR REPLACE INTO spent VALUES (?, ?, ?, ?)", row)
-                elif _is_whole(row):
-                    new.execute(_INSERT.format("REPLACE"), row)
-                    texts = old.execute("SELECT * FROM texts WHERE id IN (?, ?)", row[4:6])
-                    new.executemany("INSERT OR IGNORE INTO texts VALUES (?, ?)", texts)
-    new.execute("COMMIT")  # which brings it to the disk
-    return int(new.execute("SELECT count(*) FROM calls").fetchone()[0])
-
-
 def _is_whole(row: Sequence[Any]) -> bool:
     """Whether a row of calls is as it was stored."""
     return all(isinstance(each, bytes | None) for each in row[:3]) and row[3] == _checksum(*row[:3])
@@ -395,34 +346,24 @@ def _checksum(*parts: bytes | None) -> int:
     return zlib.crc32(b"".join(filter(None, parts)))
 
 
-def _text_id(text: str) -> int:
-    return int.from_bytes(bytes.fromhex(sha256_bytes(text.encode()))[:8], "big", signed=True)
+def _component_id(fingerprint: str) -> int:
+    return int.from_bytes(bytes.fromhex(sha256_bytes(fingerprint.encode()))[:8], "big", signed=True)
 
 
 def _insert(
-    db: sqlite3.Connection, digest: str, key: Mapping[str, Any], context: Context, row: dict[str, Any], cost: Cost
+    db: sqlite3.Connection, digest: str, component: str | None, context: Context, result: Result, cost: Cost
 ) -> None:
     """Add a row; it replaces one that was changed or has a lost image.
 
     Args:
-        key: the fields of a :class:`CallKey`; of a call that only a record tells of, the fingerprint or nothing.
-        row: as of :meth:`Result.to_row`.
+        component: its fingerprint; None where only a record tells of the call and does not name it.
     """
-    images, component, request = key.get("images", ()), key.get("fingerprint"), None
-    if "input" in key:
-        request = canonical_json({"role": key["role"], "input": key["input"]})
-        for place, sha256 in enumerate(images):
-            request = request.replace(f'"{sha256}"', str(place))
-    ids = [None if text is None else _text_id(text) for text in (component, request)]
-    for number, text in zip(ids, (component, request), strict=True):
-        if text is not None and not db.execute("SELECT 1 FROM texts WHERE id = ?", (number,)).fetchone():
-            db.execute("INSERT OR IGNORE INTO texts VALUES (?, ?)", (number, zlib.compress(text.encode())))
-    result = canonical_json({name: value for name, value in row.items() if name != "image" and value is not None})
-    hashes = (bytes.fromhex(each) for each in (digest, row.get("image") or "", "".join(images)))
-    binary, image, shown = (each or None for each in hashes)
-    stored = (binary, result.encode(), image)
-    values = (*stored, _checksum(*stored), *ids, shown, key.get("seed"), *context, *cost)
-    db.execute(_INSERT.format("REPLACE"), values)
+    row = result.to_row()
+    image = row.pop("image")
+    content = canonical_json({name: value for name, value in row.items() if value is not None})
+    stored = (bytes.fromhex(digest), content.encode(), bytes.fromhex(image) if image else None)
+    owner = None if component is None else _component_id(component)
+    db.execute(_INSERT.format("REPLACE"), (*stored, _checksum(*stored), owner, *context, *cost))
 
 
 def stores_in(folder: Path) -> list[Path]:

@@ -417,17 +417,6 @@ def merge(project: Project, paths: Sequence[Path]) -> str:
     return f"{'1 store' if len(folders) == 1 else f'{len(folders)} stores'} merged: {new} calls are new"
 
 
-def export_calls(project: Project, folder: Path) -> str:
-    """Copy what the call store has into a store in another folder, and say how much was new.
-
-    Raises:
-        StoreError: one of them cannot be used.
-    """
-    with project.store(writes=False) as store, CallStore(folder, wait=project.waits) as copy:
-        new, total = copy.merge(store), copy.count()
-    return f"{for_line(str(folder))} holds {total:,} calls, {new:,} of them new; 'driftledger merge' brings them back"
-
-
 def remove_unused(project: Project, *, yes: bool = False) -> str:
     """Remove what no selected run of any checkout and no published run uses from the call store, and say what that is.
 

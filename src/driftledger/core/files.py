@@ -37,8 +37,8 @@ LARGEST_YAML = 2**22
 DEEPEST = 64
 """Levels of YAML or JSON. Ours has eight; parsers give up, or crash, at some thousand."""
 MOST_VALUES = 2**20
-"""Values in one YAML file or JSON value. In YAML, each counts as often as aliases repeat it, and for every 64
-characters once more."""
+"""Values in one YAML file or JSON value. In YAML, each counts for every 64 characters once more, and an alias as all
+that stands before it."""
 MANY_VALUES = 2**24
 """Of a file of :data:`LARGEST_TEXT`: DVC's list of four million files has as many."""
 LONGEST_NUMBER = 100
@@ -290,28 +290,28 @@ def load_yaml(text: str | bytes) -> Any:
     parser = YAML(typ="safe")
     if len(text) > LARGEST_YAML:
         raise ValueError(f"it has {len(text):,} characters, and up to {LARGEST_YAML:,} are read")
-    # Before anything is built: an alias is a few bytes and repeats all that its anchor holds, other aliases included.
-    sizes, opened, values = dict[str, int](), list[tuple[CollectionStartEvent, int]](), 0
+    # Before anything is built: an alias is a few bytes and repeats up to all that stands before it.
+    values, repeated, anchors = 0, 0, list[str | None]()
     try:
         for event in parser.parse(text):
             problem = ""
             if isinstance(event, CollectionEndEvent):
-                start, before = opened.pop()
-                sizes[str(start.anchor)] = values - before
+                anchors.pop()
             elif isinstance(event, AliasEvent):
-                values += sizes.get(str(event.anchor), MOST_VALUES)  # one inside of what it repeats has no end
+                repeated += values
+                if any(anchors):
+                    problem = "an alias stands inside of what an anchor names; write out what it repeats"
             elif isinstance(event, ScalarEvent):
-                values += (size := 1 + len(event.value) // 64)
-                sizes[str(event.anchor)] = size
+                values += 1 + len(event.value) // 64
                 is_number = not event.style and _NUMBER.fullmatch(event.value)
                 if len(event.value) > LONGEST_NUMBER and (is_number or (event.tag or "").endswith((":int", ":float"))):
                     problem = f"{event.value:.20}… has {len(event.value):,} digits, and up to {LONGEST_NUMBER} are read"
             elif isinstance(event, CollectionStartEvent):
-                opened.append((event, values))
+                anchors.append(event.anchor)
                 values += 1
-            if len(opened) > DEEPEST:
+            if len(anchors) > DEEPEST:
                 problem = f"it is nested deeper than {DEEPEST} levels"
-            if values > MOST_VALUES:
+            if values + repeated > MOST_VALUES:
                 problem = f"it holds more than {MOST_VALUES:,} values, those that aliases repeat among them"
             if problem:
                 raise MarkedYAMLError(problem=problem, problem_mark=event.start_mark)

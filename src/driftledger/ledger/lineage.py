@@ -2,14 +2,17 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import ClassVar
+
+from pydantic import Field
 
 from driftledger.benchmarks.base import Benchmark, Selected, Stage
 from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import ROWS, SCORE, Score
 from driftledger.components.base import ComponentCard
 from driftledger.core.canonical import sha256_of
-from driftledger.core.errors import LedgerError
-from driftledger.core.files import load_json, parse_json
+from driftledger.core.errors import LedgerError, StoreError
+from driftledger.core.files import Record, load_json, parse_json, read_bytes
 from driftledger.core.paths import Combination
 from driftledger.core.strict import Strict
 from driftledger.ledger.lock import LOCK, RESOLVED, LockEntry, parse_lock
@@ -86,6 +89,41 @@ class CodeVersion(Strict):
     dirty: bool
     """Whether a tracked file differed from the commit, not a page (``.md``, ``.rst``) nor written by the pipeline;
     or Git could not be read."""
+
+
+class PublishedScore(Strict):
+    """A score of a published run, by the SHA-256 of its files."""
+
+    benchmark: str
+    keys: dict[str, str]
+    path: str
+    """The folder of the score, relative to the top folder."""
+    inputs: str
+    """SHA-256 of ``inputs`` in ``score.json``, as canonical JSON."""
+    score: str
+    """SHA-256 of ``score.json``."""
+    rows: str
+    """SHA-256 of ``rows.jsonl``."""
+    components: list[dict[str, str]]
+    """``role``, ``name``, ``version`` and ``fingerprint`` of each."""
+
+
+class Published(Record):
+    """What stays of a run."""
+
+    SCHEMA: ClassVar[int] = 1
+    schema_: int = Field(default=1, alias="schema", ge=1, le=1)
+
+    fingerprint: str
+    combination: Combination
+    scores: list[PublishedScore]
+    code: CodeVersion
+    """What made the scores, as far as Git tells."""
+
+    @property
+    def file(self) -> str:
+        """The path of its file, relative to the top folder."""
+        return f"{PUBLISHED}/{sha256_of(self.to_dict())}.json"
 
 
 class Evidence(Strict):
@@ -236,14 +274,26 @@ def code_version(root: Path) -> CodeVersion:
 def published_code(root: Path) -> dict[str, CodeVersion]:
     """Fingerprint → the code in the file of each published run; of several files of one run, clean code.
 
-    Damaged files are left out: verifying reports them.
+    Files that are not as they were written are left out: verifying reports them.
     """
-    noted = list[tuple[bool, str, CodeVersion]]()
-    for path in sorted((root / PUBLISHED).glob("*.json")):
+    runs = [each for each in published_files(root).values() if isinstance(each, Published)]
+    runs.sort(key=lambda each: not each.code.dirty)
+    return {each.fingerprint: each.code for each in runs}
+
+
+def published_files(root: Path) -> dict[str, Published | str]:
+    """Path of each file → its run, or what is wrong with it, as a phrase after its name."""
+    folder, files = root / PUBLISHED, dict[str, Published | str]()
+    for path in sorted(folder.glob("*.json")) if folder.is_dir() and not folder.is_symlink() else []:
+        name = f"{PUBLISHED}/{path.name}"
         try:
-            content = load_json(path.read_bytes())
-            code = CodeVersion.model_validate(content["code"])
-            noted.append((code.dirty, str(content["fingerprint"]), code))
-        except (OSError, ValueError, TypeError, LookupError):
-            continue
-    return {fingerprint: code for _, fingerprint, code in sorted(noted, key=lambda each: not each[0])}
+            if path.is_symlink():
+                raise ValueError("it is a link")
+            data = read_bytes(path)
+            content = sha256_of(load_json(data))
+            if f"{content}.json" != path.name:
+                raise ValueError(f"it has the content of {content[:12]}…, not of its name")
+            files[name] = parse_json(data, Published, path.name)
+        except (StoreError, ValueError, TypeError) as error:
+            files[name] = f"is not as it was written ({error})"
+    return files

@@ -12,15 +12,14 @@ from driftledger.core.canonical import md5_bytes, pretty_json
 from driftledger.core.errors import ConfigError, DriftledgerError
 from driftledger.core.files import Files, load_json, read_bytes, unlink_folders, write_folder
 from driftledger.core.grouping import grouped
-from driftledger.core.paths import STATE
 from driftledger.core.text import for_cell, shortened
-from driftledger.ledger.findings import Finding, VerifyResult
+from driftledger.ledger.findings import VerifyResult
 from driftledger.ledger.lock import LOCK, RESOLVED, locked_now
 from driftledger.ledger.objects.contents import Contents
 from driftledger.ledger.objects.files import listing_md5
 from driftledger.project.project import Project
 from driftledger.project.resolve import REPORT_VERSION
-from driftledger.reports.charts import figures_of, kept_figures, series_of
+from driftledger.reports.charts import Drawing, drawn, figures_of, series_of
 from driftledger.reports.correlation import correlation
 from driftledger.reports.cross_check import cross_check_sections, cross_checks
 from driftledger.reports.leaderboard import leaderboard_files
@@ -86,12 +85,10 @@ def report_files(
     correlated, series = correlation(project, blocks), series_of(scores)
     every = [(block.name, drawing) for block in blocks for drawing in figures_of(block, series)]
     every.append(("correlation", correlated.picture))
-    kept, drawings = project.root / STATE / "figures", [drawing for _, drawing in every]
-    data = [None] * len(every) if again else kept_figures(drawings, kept if project.own_code else None)
-    figures = {
-        section: [(f"{section}-{drawing.name}.svg", drawing, svg) for (_, drawing), svg in some]
-        for section, some in grouped(zip(every, data, strict=True), lambda each: each[0][0]).items()
-    }
+    figures: dict[str, list[tuple[str, Drawing, bytes | None]]] = {}
+    for section, drawing in every:
+        svg = None if again else drawn(drawing)
+        figures.setdefault(section, []).append((f"{section}-{drawing.name}.svg", drawing, svg))
     missing = dict[str, list[str]]()
     """Benchmark → the folders of data and records that are not in this checkout."""
     for score in scores:
@@ -142,7 +139,7 @@ def check_report(project: Project, contents: Contents, model: str | None = None)
             result.skip(out.path, "it is not in this checkout")
         elif (md5 := listing_md5(files) if data is None else md5_bytes(data)) != out.md5:
             what = f"it has md5 {md5}, and was written with {out.md5}; run 'dvc repro -f report'"
-            result.findings.append(Finding("bytes", out.path, what))
+            result.find(out.path, what)
     noted = entry.params.get(RESOLVED, {}).get("report")
     version = noted.get("version") if isinstance(noted, dict) else None
     if version != REPORT_VERSION:
@@ -166,12 +163,12 @@ def check_report(project: Project, contents: Contents, model: str | None = None)
             data = contents.here.read(f"reports/{name}")
             if data is None or name not in again:
                 what = "the scores give no such file" if data is not None else "it is missing; run 'dvc repro'"
-                result.findings.append(Finding("numbers", f"reports/{name}", what))
+                result.find(f"reports/{name}", what, "numbers")
             elif (new := again[name]) is not None and not name.endswith(".webp"):
                 one, other = _EVALUATED.sub(b"", data), _EVALUATED.sub(b"", new)
                 if one != other:
                     what = _first_difference(one.decode(errors="replace"), other.decode(errors="replace"))
-                    result.findings.append(Finding("numbers", f"reports/{name}", what))
+                    result.find(f"reports/{name}", what, "numbers")
     return result
 
 

@@ -99,7 +99,7 @@ def _reading(lineage: Lineage, what: str, result: VerifyResult) -> Iterator[None
     except _UNFIT as error:
         kind = "" if isinstance(error, DriftledgerError) else f"{type(error).__name__}: "
         why = f"no {what} can be had from what is stored: {kind}{shortened(str(error))}"
-        result.findings.append(Finding("numbers", lineage.score_path, why))
+        result.find(lineage.score_path, why, "numbers")
 
 
 def _follow(
@@ -167,7 +167,7 @@ def _compare_score(result: VerifyResult, lineage: Lineage, inputs: ToScore, cont
     score = Score.model_validate_json(canonical_json(again.score.to_dict()))  # as its file would give it
     for place, what in _differences(result, stored, score, exact=exact).items():
         if place not in left_out:
-            result.findings.append(Finding("numbers", f"{lineage.score_path}: {place}", what))
+            result.find(f"{lineage.score_path}: {place}", what, "numbers")
     rows = read_jsonl(contents.recorded(lineage.folder) / ROWS, Row)
     _compare_rows(result, lineage.rows_path, rows, again.rows, lambda row: row.unit, exact=exact)
 
@@ -181,13 +181,13 @@ def _compare_rows(
         unmatched = first_few(sorted({*names} ^ {*expected}))
         order = "its rows are in another order, or one is there twice"
         what = f"rows are missing or have no record: {unmatched}" if unmatched else order
-        result.findings.append(Finding("numbers", path, what))
+        result.find(path, what, "numbers")
         return
     for name, one, other in zip(names, stored, again, strict=True):
         if differences := _differences(result, one, other, exact=exact):
             place, what = next(iter(differences.items()))
             more = f"; and {len(differences) - 1} more of this row" if len(differences) > 1 else ""
-            result.findings.append(Finding("numbers", f"{path}: {name}.{place}", f"{what}{more}"))
+            result.find(f"{path}: {name}.{place}", f"{what}{more}", "numbers")
 
 
 def _differences(result: VerifyResult, stored: Record, again: Record, *, exact: bool) -> dict[str, str]:
