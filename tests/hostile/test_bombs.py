@@ -146,7 +146,7 @@ def test_large_records(tmp_path: Path) -> None:
         read_jsonl(tmp_path / "rows", Line, "rows")
     with (tmp_path / "rows.jsonl").open("wb") as file:
         file.truncate(2**30 + 1)
-    with pytest.raises(StoreError, match=r"rows\.jsonl is not a file, or has more than 1024 MiB"):
+    with pytest.raises(StoreError, match=r"rows\.jsonl cannot be read \(more than 1,024 MiB\)"):
         read_jsonl(tmp_path / "rows.jsonl", Line)
 
 

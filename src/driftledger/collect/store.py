@@ -14,8 +14,9 @@ import sys
 import time
 import zlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
 from dataclasses import replace
+from functools import cache
 from itertools import count
 from pathlib import Path
 from threading import RLock
@@ -57,6 +58,30 @@ _COLUMNS = "key, result, image, checksum, component, dataset, sample, t, seconds
 _INSERT = f"INSERT OR {{}} INTO calls ({_COLUMNS}) VALUES ({', '.join('?' * 12)})"
 
 
+_MADE_OF = "SELECT type, name FROM sqlite_master ORDER BY name"
+
+
+@cache
+def _ours() -> list[tuple[str, str]]:
+    """Return what a call store is made of: its tables, and their indexes."""
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as db:
+        db.executescript(_CREATE)
+        made_of: list[tuple[str, str]] = db.execute(_MADE_OF).fetchall()
+        return made_of
+
+
+def _refuse_strange_files(folder: Path) -> None:
+    """Refuse a pipe or a device in the place of the database or its journal: SQLite would wait for it.
+
+    Raises:
+        StoreError: there is one.
+    """
+    for name in (DATABASE, f"{DATABASE}-journal", f"{DATABASE}-wal", f"{DATABASE}-shm"):
+        file = folder / name
+        if file.exists() and not file.is_file():
+            raise StoreError(f"{file} is not a regular file; move it away")
+
+
 class CallStore(AbstractContextManager["CallStore"]):
     """Finished calls in ``folder``. A context manager, which closes it."""
 
@@ -88,6 +113,7 @@ class CallStore(AbstractContextManager["CallStore"]):
                     folder.mkdir(parents=True, exist_ok=True)
                     opened.callback(_locked(folder, wait=wait).release)
                 try:
+                    _refuse_strange_files(folder)
                     self._db = self._open(folder / DATABASE if writes or (folder / DATABASE).is_file() else None)
                 except sqlite3.DatabaseError as error:
                     raise self._unreadable(error) from None
@@ -111,6 +137,9 @@ class CallStore(AbstractContextManager["CallStore"]):
             db = _connect(":memory:")
         if version == 0:
             db.executescript(_CREATE)
+        elif db.execute(_MADE_OF).fetchall() != _ours():  # a view may have no end, and a trigger may do anything
+            db.close()
+            raise StoreError(f"{file} is not a call store of driftledger's; move it away")
         [(self._name,)] = db.execute("SELECT name FROM store")
         db.execute("SELECT count(*) FROM calls").fetchone()  # a database that was cut, or has a damaged index, fails
         return db

@@ -7,7 +7,6 @@ import json
 import os
 import re
 import shutil
-import stat
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -21,8 +20,9 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.events import AliasEvent, CollectionEndEvent, CollectionStartEvent, ScalarEvent
 
-from driftledger.core.canonical import canonical_json, pretty_json, sha256_file, sha256_of
+from driftledger.core.canonical import canonical_json, open_regular, pretty_json, sha256_file, sha256_of
 from driftledger.core.errors import StoreError
+from driftledger.core.paths import leads_out
 from driftledger.core.strict import explain
 from driftledger.core.text import shortened
 
@@ -108,7 +108,7 @@ def write_folder(folder: Path, files: Files, within: Iterable[str] = ("",)) -> N
         unlink_folders(folder / name)
     for name, data in files.items():
         path = folder / name
-        if data is not None and not (path.is_file() and path.read_bytes() == data):
+        if data is not None and not (path.is_file() and read_regular(path) == data):
             write_bytes(path, data)
     paths = {folder / name for name in files}
     for name in within:
@@ -188,14 +188,32 @@ def read_bytes(path: Path) -> bytes:
         StoreError: it is missing, too large, or something else, such as a link to a device.
     """
     try:
-        facts = path.stat()
+        return read_regular(path)
     except FileNotFoundError:
         raise StoreError(f"{path} is missing; run 'dvc pull' to fetch it, or 'dvc repro' to make it") from None
-    if not stat.S_ISREG(facts.st_mode) or facts.st_size > LARGEST_FILE:
-        raise StoreError(
-            f"{path} is not a file, or has more than {LARGEST_FILE >> 20} MiB; run 'dvc repro' to make it again"
-        )
-    return path.read_bytes()
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise StoreError(f"{path} cannot be read ({reason}); run 'dvc repro' to make it again") from None
+
+
+def read_regular(path: Path, most: int = LARGEST_FILE, *, within: Path | None = None) -> bytes:
+    """Read a file that somebody else may have made, in bounded time and memory.
+
+    Args:
+        most: bytes that are read.
+        within: the folder that no link may lead out of.
+
+    Raises:
+        OSError: it is missing, cannot be read, or is a folder, a pipe or a device.
+        ValueError: it is larger, or a link out of the folder.
+    """
+    if within is not None and leads_out(path, within):
+        raise ValueError(f"a link out of {within}")
+    with open_regular(path) as file:
+        data = file.read(most + 1)
+    if len(data) > most:
+        raise ValueError(f"more than {most >> 20:,} MiB")
+    return data
 
 
 def parse_json(data: bytes, kind: type[R], where: str) -> R:
