@@ -1,6 +1,7 @@
 """Predictions of other tools and texts of people: found by what they are about, or a failure with its reason."""
 
 import csv
+import json
 import shutil
 from collections.abc import Sequence
 from functools import partial
@@ -51,6 +52,44 @@ def test_a_file_of_predictions(case: dict[str, Any], tmp_path: Path) -> None:
         assert model.respond([ask(name)]) == [Reply(text)]
     for name, reason in case.get("fails", {}).items():
         assert failure(model, ask(name)) == reason
+
+
+DOG = "Is there a dog? Please answer yes or no."
+CAT = "Is there a cat? Please answer yes or no."
+CHOICE = "What is it?\nA. a dog\nB. a cat\nAnswer with the letter."
+
+
+@pytest.mark.parametrize(
+    ("row", "asked", "is_refused"),
+    [
+        *(({column: CAT}, DOG, True) for column in ("question", "prompt", "text", "input")),
+        *(({column: DOG}, DOG, False) for column in ("question", "prompt", "text", "input")),
+        *(({"doc": {column: CAT}}, DOG, True) for column in ("question", "prompt")),
+        ({"prompt": f"<image>\n{DOG}\nUse a single word."}, DOG, False),
+        ({"prompt": f"<image>\n{CAT}\nUse a single word."}, DOG, True),
+        ({"question": "Is there a dog?"}, DOG, False),
+        ({"question": DOG, "text": "something else"}, DOG, False),
+        ({"prompt": "Question: What is it?\nOptions:\nA. a cat\nB. a dog"}, CHOICE, False),
+        ({"prompt": "Question: What was it?\nOptions:\nA. a dog\nB. a cat"}, CHOICE, True),
+        ({}, DOG, False),
+        ({"text": None, "prompt": ""}, DOG, False),
+    ],
+    ids=str,
+)
+def test_whichever_column_shows_it_another_question_is_refused(
+    row: dict[str, Any], asked: str, is_refused: bool, tmp_path: Path
+) -> None:
+    (tmp_path / "a.jsonl").write_text(json.dumps({"id": 7, "answer": "a dog"} | row))
+    options = ("a dog", "a cat") if asked == CHOICE else ()
+    [reply] = Predictions(path=tmp_path / "a.jsonl").respond([ask("7", asked, options=options)])
+    assert ("answers another question" in (reply.error or "")) == is_refused
+    assert reply.text == ("" if is_refused else "a dog")
+
+
+def test_the_column_of_the_answer_is_not_taken_for_the_question(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text(json.dumps({"question_id": 7, "prompt": DOG, "text": "Yes"}))
+    model = Predictions(path=tmp_path / "a.jsonl", id="question_id", answer="text")
+    assert model.respond([ask("7", DOG)]) == [Reply("Yes")]
 
 
 @pytest.mark.parametrize("case", cases(__file__, "options"), ids=lambda case: case["text"])

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pandas
 import pytest
 
 from driftledger.core.errors import ConfigError, DataError, MissingExtraError
@@ -209,3 +210,17 @@ def test_without_the_library_the_extra_is_named(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setitem(sys.modules, "datasets", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'driftledger\[huggingface\]'"):
         built(tmp_path, pets(tmp_path / "pets"))
+
+
+@pytest.mark.parametrize("keys", [("bytes", "path"), ("bytes",)])
+def test_images_as_pandas_writes_them_are_read(keys: tuple[str, ...], tmp_path: Path) -> None:
+    cells = [{"bytes": png(red), "path": f"{red}.png"} for red in (1, 2)]
+    rows = [{"image": {key: cell[key] for key in keys}} for cell in cells]
+    pandas.DataFrame(rows).to_parquet(tmp_path / "test.parquet")
+    assert [item.read() for item in HuggingFace(path=str(tmp_path)).items()] == [png(1), png(2)]
+
+
+def test_lists_of_images_are_named_for_what_they_are(tmp_path: Path) -> None:
+    pandas.DataFrame({"image": [[{"bytes": png(1), "path": "a.png"}]]}).to_parquet(tmp_path / "test.parquet")
+    with pytest.raises(ConfigError, match="column 'image' holds lists of objects of bytes, path, and no images"):
+        list(HuggingFace(path=str(tmp_path)).items())

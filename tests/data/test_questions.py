@@ -1,6 +1,8 @@
 """Question sets: which tables are read, the rules of each benchmark, and what is built."""
 
+import base64
 import csv
+import datetime
 import io
 import json
 import os
@@ -11,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import openpyxl
 import pytest
 from PIL import Image
 from pydantic import ValidationError
@@ -391,3 +394,82 @@ def test_numbers_of_rows_have_as_many_digits_and_cells_may_be_numbers(tmp_path: 
     assert [entry.id for entry in every] == [f"{number:02}" for number in range(12)]
     assert every[0].options == ["1", "2.5", REFUSAL, "True", "1" + "0" * 30]
     assert (every[0].answer, every[0].subtask) == (1, None)
+
+
+SHEET_CELLS: list[tuple[Any, str, str]] = [
+    (datetime.time(12, 30), "hh:mm", "holds a time"),
+    (datetime.datetime(2024, 1, 2), "yyyy-mm-dd", "holds a date"),
+    (datetime.datetime(2024, 1, 2, 9, 5), "dd.mm.yy hh:mm", "holds a date"),
+    (datetime.timedelta(hours=30), "[h]:mm", "holds a duration"),
+    (True, "General", "holds a truth value"),
+    (0.5, "0%", "holds a percentage"),
+    (0.125, "0.0%", "holds a percentage"),
+    (5, '"$"#,##0', "holds a number that is shown as"),
+    (1234.5, "0.00E+00", "holds a number that is shown as"),
+]
+"""A cell's value, its format, and what is said of it."""
+
+
+@pytest.mark.parametrize("column", ["question", "answer", "A", "refusal", "subtask", "id", "image"])
+@pytest.mark.parametrize(("value", "shown_as", "says"), SHEET_CELLS, ids=str)
+def test_a_cell_that_shows_something_else_than_text_is_refused(
+    column: str, value: Any, shown_as: str, says: str, tmp_path: Path
+) -> None:
+    row = {"id": "1", "image": "a.png", "question": "What time is it?", "A": "8:00", "B": "7:00", "C": "6:00"}
+    row |= {"D": "5:00", "refusal": "unknown", "answer": "8:00", "subtask": "clock"}
+    book = openpyxl.Workbook()
+    book.active.append([*row])
+    book.active.append([*row.values()])
+    cell = book.active.cell(2, [*row].index(column) + 1)
+    cell.value = value
+    cell.number_format = shown_as
+    book.save(images(tmp_path) / "q.xlsx")
+    with pytest.raises(DataError) as caught:
+        sheet(tmp_path / "q.xlsx", tmp_path / "out")
+    assert f"row 2 of q.xlsx in {column} {says}" in str(caught.value)
+    assert not (tmp_path / "out").exists()
+
+
+def sheet(file: Path, target: Path) -> list[QuestionEntry]:
+    columns = {"options": ("A", "B", "C", "D", "refusal")}
+    provider = QuestionTable(protocol="mm_sap", path={"basic": file}, columns=columns)
+    build_set("mine", provider, target)
+    return read_questions(target)
+
+
+def test_numbers_of_a_sheet_are_as_it_shows_them(tmp_path: Path) -> None:
+    book = openpyxl.Workbook()
+    book.active.append(["id", "image", "question", "A", "B", "C", "D", "refusal", "answer"])
+    book.active.append([7, "a.png", "How long is it?", 3.5, 3, 2.25, "=1+1", "unknown", 3.5])
+    for column in "DI":
+        book.active[f"{column}2"].number_format = "0.00"
+    book.active["E2"].number_format = "0"
+    book.save(images(tmp_path) / "q.xlsx")
+    [entry] = sheet(tmp_path / "q.xlsx", tmp_path / "out")
+    assert (entry.id, entry.answer) == ("basic-7", 0)
+    assert entry.options == ["3.50", "3", "2.25", "=1+1", "unknown"]
+
+
+@pytest.mark.parametrize(
+    "spelt",
+    [
+        lambda code: code,
+        lambda code: "\n".join(code[at : at + 76] for at in range(0, len(code), 76)),
+        lambda code: code.rstrip("="),
+        lambda code: code.replace("+", "-").replace("/", "_"),
+        lambda code: f"data:image/png;base64,{code}",
+    ],
+    ids=["plain", "lines", "no padding", "of addresses", "data URL"],
+)
+def test_images_in_base64_are_read_and_told_apart_by_their_bytes(spelt: Callable[[str], str], tmp_path: Path) -> None:
+    first, second = (base64.b64encode(png(red)).decode() for red in (1, 2))
+    rows = [row | {"image": spelt(code)} for code in (first, second) for row in MME]
+    file = tmp_path / "q.json"
+    file.write_text(json.dumps(rows))
+    provider = QuestionTable(protocol="mme", path=file)
+    assert provider.source_digest() != ""
+    build_set("mine", provider, tmp_path / "out")
+    entries = read_questions(tmp_path / "out")
+    assert [entry.image for entry in entries] == ["images/0.png"] * 2 + ["images/1.png"] * 2
+    assert {entry.source["row"] for entry in entries} == {"0", "1", "2", "3"}
+    assert all("file" not in entry.source for entry in entries)

@@ -55,6 +55,19 @@ def test_formats_become_one_channel_at_one_rate_and_it_is_noted(kind: str, subty
     assert (peak, 0.45 < np.abs(sound.samples).max() < 0.55) == (440, True)
 
 
+def test_channels_that_cancel_one_another_out_are_told() -> None:
+    opposite = np.hstack([TONE, -TONE])
+    sound, notes = decode_sound(written(opposite, "WAV", "PCM_16"), "x")
+    assert notes == [
+        "nothing is left to hear: its channels cancel one another out",
+        "2 channels mixed into 1",
+    ]
+    assert np.abs(sound.samples).max() < 0.001
+    assert decode_sound(written(opposite, "WAV", "PCM_16"), "x", stereo=True)[1] == []
+    assert decode_sound(written(np.hstack([TONE, -TONE / 2]), "WAV", "PCM_16"), "x")[1] == ["2 channels mixed into 1"]
+    assert decode_sound(written(0 * opposite, "WAV", "PCM_16"), "x")[1] == ["2 channels mixed into 1"]
+
+
 HOSTILE = {
     "ten hours of silence": (lambda: silence(36_000), r"it has 36,000.00 s, and from 0.1 s to max_seconds, 60, are"),
     "384 kHz": (lambda: written(TONE, "WAV", "FLOAT", 384_000), r"it has 384,000 Hz and 1 channels, and at most 192,0"),

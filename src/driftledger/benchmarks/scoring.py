@@ -28,7 +28,7 @@ from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import CoverageError, first_few
 from driftledger.core.files import new_folder, read_json, write_json, write_jsonl
 from driftledger.core.types import Float64, Outcome, Sample
-from driftledger.data.records import ONE_CATEGORY, DatasetCard, read_samples
+from driftledger.data.records import ONE_CATEGORY, DatasetCard, blank_notes, read_samples
 from driftledger.metrics.exact import round_significant
 from driftledger.metrics.intervals import DIGITS, Estimate, mean_interval
 
@@ -85,6 +85,8 @@ class FromRecords:
         self.card = read_json(self.folder / CARD, CollectedCard)
         self.confidence: float = given.section.confidence
         self.records, self._given, self._spec = read_records(self.folder, spec.collects.holds), given, spec
+        self.data_notes: list[str] = []
+        """What a reader must know of the data."""
 
     def protocol(self, kind: type[M]) -> M:
         """Return how the model was asked."""
@@ -134,7 +136,13 @@ class FromRecords:
             "total": total,
             "coverage": scored / total,
             "served": served,
-            "flags": [*([both] if is_both else []), *changed_versions(served), *reasoned(self.records), *flags],
+            "flags": [
+                *([both] if is_both else []),
+                *changed_versions(served),
+                *self.data_notes,
+                *reasoned(self.records),
+                *flags,
+            ],
             "inputs": Inputs(
                 data_digest=self.digest,
                 records={self._spec.collects.name: sha256_file(self.folder / RECORDS)},
@@ -152,6 +160,8 @@ class FromDataset(FromRecords):
         super().__init__(given, spec)
         self.dataset, self.samples = read_json(self.data / "dataset.json", DatasetCard), read_samples(self.data)
         self.digest, self.categories = self.dataset.digest, [each.category or ONE_CATEGORY for each in self.samples]
+        things = f"{self.samples[0].medium.kind}s"
+        self.data_notes = blank_notes(self.dataset.blank, self.dataset.samples, things)
 
 
 class Ends(NamedTuple):

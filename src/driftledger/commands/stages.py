@@ -15,6 +15,7 @@ from driftledger.project.project import Project
 def data(project: Project) -> None:
     """Read, check and store the selected datasets and question sets."""
     from driftledger.data.build import build, build_questions
+    from driftledger.data.records import blank_notes
 
     settings, noted, folders = project.settings, project.noted().get("data", {}), list[Path]()
     for section, stage in (("datasets", DATASET), ("question_sets", QUESTION_SET)):
@@ -27,12 +28,17 @@ def data(project: Project) -> None:
             def write(name: str = name, folder: Path = folder, stage: Stage = stage) -> None:
                 print(f"reading {name}", flush=True)
                 if stage is DATASET:
-                    card = build(name, settings.build("datasets", name), folder)
+                    dataset = settings.build("datasets", name)
+                    card = build(name, dataset, folder)
+                    notes = blank_notes(card.blank, card.samples, f"{dataset.medium}s")
                     if left_out := card.source.get("left_out"):
-                        say(for_line(f"dataset {name}: left out, not a file that is read: {left_out}"))
+                        notes.append(f"left out, not a file that is read: {left_out}")
                 else:
                     provider = settings.build("question_sets", name)
-                    build_questions(name, provider, question_rules(provider), folder)
+                    questions = build_questions(name, provider, question_rules(provider), folder)
+                    notes = blank_notes(questions.blank, questions.questions, "questions' images")
+                for note in notes:
+                    say(for_line(f"{stage.name.replace('_', ' ')} {name}: {note}"))
 
             make(folder, sha256_of([noted["version"], noted[section][name]]), write)
     for stage in (DATASET, QUESTION_SET):

@@ -29,6 +29,7 @@ from driftledger.core.strict import is_relative_path
 from driftledger.core.terminal import HEAD, QUIET, line, table
 from driftledger.core.text import for_line, shortened
 from driftledger.data.datasets.image_folder import ImageFolder
+from driftledger.data.records import blank_notes
 from driftledger.ledger.lock import LOCK
 from driftledger.project.catalogue import SECTIONS, catalogue, name_of, selectable
 from driftledger.project.presets import NOTHING, OWN, Chosen, first_params, with_entry
@@ -105,8 +106,13 @@ def init(
         _run(sys.executable, "-m", "dvc", "add", "--", path, cwd=root)
     for name, text in texts.items():
         _write(root / name, text)
-    unread = {} if images is None else ImageFolder(path=images.resolve()).files()[1]
-    notes = [f"left out, not an image that is read: {first_few([*unread])}"] if unread else []
+    notes = []
+    if images is not None:
+        given = ImageFolder(path=images.resolve())
+        read, unread = given.files()
+        if unread:
+            notes.append(f"left out, not an image that is read: {first_few([*unread])}")
+        notes += blank_notes(given.blank(), len(read), "images")
     keeper = f"DVC keeps {path} now; commit {path}.dvc" if is_kept else f"{path}, where it is"
     sentences = [f"{place} is a project now", *([] if top else ["with a Git repository of its own"])]
     sentences += [*(f"the dataset {name}: {keeper}" for name in selected), *notes]

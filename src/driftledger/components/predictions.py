@@ -23,7 +23,7 @@ from driftledger.core.media import ANY_MEDIUM, Kind
 from driftledger.core.sheets import LONGEST_CELL, is_cut
 from driftledger.core.types import Conversation, Outcome, Reply
 from driftledger.data.datasets.base import reached
-from driftledger.data.tables import read_table
+from driftledger.data.tables import not_text, read_table
 
 FormatName = Literal["vlmevalkit", "lmms_eval", "lm_eval", "mmvet"]
 
@@ -62,7 +62,7 @@ class Predictions(Model):
 
     provider: ClassVar[str] = "predictions"
     media: ClassVar[frozenset[Kind]] = ANY_MEDIUM
-    version: ClassVar[str] = "2"
+    version: ClassVar[str] = "3"
     code_is_identity: ClassVar[bool] = False  # what was predicted is the answer; the code looks it up
     reads_files: ClassVar[bool] = True
 
@@ -123,7 +123,7 @@ class Predictions(Model):
             first = f"its first id is {next(iter(self._content[1]))!r:.100}, and `id` says where ids are"
             raise LookupError(row.trouble if row else f"{about} has no prediction in {self.path.name!r:.200}; {first}")
         text = " ".join(part for part in conversation.turns[-1].parts if isinstance(part, str))
-        if self.same_question and f" {_words(row.question)} " not in f" {_words(text)} " and _words(row.question):
+        if self.same_question and not _is_same_question(row.question, text, conversation.options):
             raise LookupError(
                 f"{row.place} answers another question than {about}: {row.question!r:.200}; set same_question: false "
                 "if it is the same in other words"
@@ -155,9 +155,9 @@ class Predictions(Model):
             if name is None:
                 raise ConfigError(f"{where} has no id by {rule!r:.100}; set id to what holds it: {names}")
             text, trouble = _text(_cell(cells, column), place)
-            question = _cell(cells, "question") or _cell(cells, "doc.question")
+            question = _question_of(cells, without=(column, rule))
             options = [str(each) for each in takewhile(_is_filled, map(cells.get, string.ascii_uppercase))]
-            row = PredictionRow(place, text, trouble, question if isinstance(question, str) else "", options)
+            row = PredictionRow(place, text, trouble, question, options)
             if name not in rows or (text and not rows[name].text):  # what failed may have been asked again
                 rows[name] = row
             elif text and row[1:] != rows[name][1:]:
@@ -179,6 +179,39 @@ def _cell(cells: Any, name: str, otherwise: Any = None) -> Any:
         return cells[name]
     first, _, rest = name.partition(".")
     return _cell(cells.get(first), rest, otherwise) if rest else otherwise
+
+
+_ASKED = ("question", "prompt", "input", "text")
+"""Columns that tools keep what was asked in, in the order in which they are looked at."""
+
+
+def _question_of(cells: Any, without: Sequence[str]) -> str:
+    """Return what was asked, of the first column that holds it; empty where none does.
+
+    Args:
+        without: columns that hold something else: the prediction, the id.
+    """
+    for name in _ASKED:
+        for column in (name, f"doc.{name}"):
+            value = _cell(cells, column)
+            if column not in without and isinstance(value, str) and value.strip():
+                return value
+    return ""
+
+
+def _is_same_question(theirs: str, asked: str, options: Sequence[str]) -> bool:
+    """Return whether a row's question is the one that is asked, as far as it shows.
+
+    One must hold the words of the other: the row has the question alone, or the question with
+    another tool's instructions. Options and what follows them are not a part of the question.
+    """
+    if not _words(theirs):
+        return True
+    body = asked
+    if options:
+        body = asked.partition(f"\nA. {' '.join(options[0].split())}")[0]
+    is_part = f" {_words(theirs)} " in f" {_words(asked)} "
+    return is_part or f" {_words(body)} " in f" {_words(theirs)} "
 
 
 def id_of(cells: Any, rule: str) -> str | None:
@@ -219,7 +252,7 @@ def _text(value: Any, place: str) -> tuple[str, str]:
     if not _is_filled(value) or (isinstance(value, str) and not value.strip()):
         return "", ""
     if not isinstance(value, str):
-        return "", f"{place} holds a {type(value).__name__} where a text should be"
+        return "", f"{place} holds {not_text(value) or type(value).__name__} where a text should be"
     if value.lstrip().startswith(_FAILED_THERE):
         return "", f"the call of {place} failed there: {value.strip()!r:.200}"
     if is_cut(value):

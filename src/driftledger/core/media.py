@@ -89,6 +89,36 @@ def suffix_of(data: bytes) -> str:
     return {b"\x89PN": ".png", b"\xff\xd8\xff": ".jpg"}.get(data[:3], "")
 
 
+_SHORTEST_IMAGE = 60
+"""Characters of base64: no image that is read is shorter, and few paths are as long."""
+
+
+def from_base64(text: str) -> bytes:
+    """Decode base64 as services and tables write it.
+
+    Lines, the alphabet of addresses, missing padding and a data URL around it are read.
+
+    Raises:
+        ValueError: it is not base64.
+    """
+    if text.lstrip()[:5].casefold() == "data:":
+        text = text.partition(",")[2]
+    joined = "".join(text.split()).rstrip("=").translate(str.maketrans("-_", "+/"))
+    padding = "=" * (-len(joined) % 4)
+    return base64.b64decode(joined + padding, validate=True)
+
+
+def image_in(text: str) -> bytes | None:
+    """Return the image that a text holds in base64; None where it holds none, as a path does."""
+    if len(text) < _SHORTEST_IMAGE:
+        return None
+    try:
+        data = from_base64(text)
+    except ValueError:
+        return None
+    return data if suffix_of(data) or data[:4] == b"GIF8" or data[:2] == b"BM" else None
+
+
 def data_url(path: Path) -> str:
     """A file inside an address."""
     return f"data:{MEDIA[path.suffix]};base64,{base64.b64encode(read_regular(path)).decode()}"

@@ -20,7 +20,7 @@ from driftledger.core.media import Sound, encoded
 from driftledger.core.strict import ID_RULE, is_id
 from driftledger.core.types import Split
 from driftledger.data.datasets.base import MAX_PIXELS, DatasetProvider
-from driftledger.data.datasets.decode import decode
+from driftledger.data.datasets.decode import NOTHING_LEFT, decode
 from driftledger.data.question_sets.base import QuestionProvider, QuestionRules, SourceQuestion
 from driftledger.data.records import (
     DATASET_CARD,
@@ -99,6 +99,7 @@ def _dataset_card(name: str, dataset: DatasetProvider, entries: Sequence[SampleE
         general_category=dataset.general_category,
         labels=_label_counts(where, entries),
         leaks={entry.id: support[entry.sha256] for entry in tested if entry.sha256 in support},
+        blank=_blank(entries),
         digest=dataset_digest(entries),
     )
 
@@ -128,8 +129,10 @@ def _label_counts(where: str, entries: Sequence[SampleEntry]) -> dict[str, dict[
     return dict(sorted(counts.items()))
 
 
-def build_questions(name: str, provider: QuestionProvider, rules: QuestionRules, target: Path) -> None:
-    """Write the question set called ``name`` to the folder ``target``; its questions must keep ``rules``.
+def build_questions(name: str, provider: QuestionProvider, rules: QuestionRules, target: Path) -> QuestionSetCard:
+    """Write the question set called ``name`` to the folder ``target``, and return its card.
+
+    Its questions must keep ``rules``.
 
     Holds one image in memory at a time. Equal sources give equal bytes.
 
@@ -162,7 +165,9 @@ def build_questions(name: str, provider: QuestionProvider, rules: QuestionRules,
         if problems := problems or list(rules.problems_of_images(by_image.values())):
             raise DataError(f"question set {name!r}: {first_few(problems)}")
         write_jsonl(folder / QUESTIONS, entries)
-        write_json(folder / QUESTION_SET_CARD, _question_set_card(name, provider, entries))
+        card = _question_set_card(name, provider, entries)
+        write_json(folder / QUESTION_SET_CARD, card)
+    return card
 
 
 _COPIED = ("id", "image_id", "question", "options", "subset", "subtask", "capabilities", "category", "source")
@@ -228,8 +233,18 @@ def _question_set_card(name: str, provider: QuestionProvider, entries: Sequence[
         capabilities=_counts(name for entry in entries for name in entry.capabilities),
         categories=categories,
         groups=groups,
+        blank=_blank(entries),
         digest=questions_digest(entries),
     )
+
+
+def _blank(entries: Sequence[SampleEntry] | Sequence[QuestionEntry]) -> list[str]:
+    """Return the ids of those in which a conversion left nothing to see or to hear."""
+    ids = []
+    for entry in entries:
+        if any(note.startswith(NOTHING_LEFT) for note in entry.notes):
+            ids.append(entry.id)
+    return ids
 
 
 def _id_problem(id_: str, name: str, names: dict[str, str]) -> str | None:

@@ -169,8 +169,12 @@ class HubTable(Provider, ABC):
                 raise ConfigError(unknown_name(f"{self.path}: column", column, table.features))
         datasets, feature = import_extra("datasets"), table.features[files]
         kind = datasets.Audio if self.medium == "sound" else datasets.Image
-        if not isinstance(feature, kind) and "binary" not in str(getattr(feature, "dtype", "")):
-            raise ConfigError(f"{self.path}: column {files!r} holds no {self.medium}s; set {setting}")
+        is_bytes = "binary" in str(getattr(feature, "dtype", ""))
+        is_file = isinstance(feature, dict) and "bytes" in feature  # as pandas writes {bytes, path}
+        if not isinstance(feature, kind) and not is_bytes and not is_file:
+            what = _in_words(feature, datasets)
+            sentence = f"column {files!r} holds {what}, and no {self.medium}s; correct it, or set {setting}"
+            raise ConfigError(f"{self.path}: {sentence}")
         media = table.select_columns([files]).cast_column(files, kind(decode=False))
         paths = [path for chunk in media.data.column(files).chunks for path in chunk.field("path").to_pylist()]
         texts = table.select_columns(names)
@@ -206,6 +210,17 @@ class HubTable(Provider, ABC):
         hub = import_extra("huggingface_hub.constants").HF_HUB_CACHE
         folders = [Path(downloads), Path(hub), *([self._source.folder] if self._source.folder else [])]
         return any(not leads_out(file, folder) for folder in folders)
+
+
+def _in_words(feature: Any, datasets: Any) -> str:
+    """Return what a column of the library holds."""
+    if isinstance(feature, datasets.Image | datasets.Audio):
+        return f"{type(feature).__name__.lower()}s"
+    if isinstance(feature, dict):
+        return f"objects of {', '.join(feature)}"
+    if hasattr(feature, "feature"):
+        return f"lists of {_in_words(feature.feature, datasets)}"
+    return f"values of type {getattr(feature, 'dtype', feature)}"
 
 
 class HuggingFace(HubTable, DatasetProvider):

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from driftledger.core.canonical import sha256_of
+from driftledger.core.errors import first_few
 from driftledger.core.files import Record, read_jsonl
 from driftledger.core.strict import Id, Name, RelativePath, Words
 from driftledger.core.types import Medium, Sample, Split
@@ -53,8 +54,23 @@ class DatasetCard(Record):
     """Label → split → how many samples; empty unless the dataset has a support and a test set."""
     leaks: dict[Id, Id] = Field(default_factory=dict)
     """Id of a test sample → id of the support sample that is the same, pixel for pixel."""
+    blank: list[Id] = Field(default_factory=list, exclude_if=lambda blank: not blank)
+    """Ids of the samples in which a conversion left nothing to see or to hear."""
     digest: str
     """SHA-256 over every sample's id, category, label, split and file hash."""
+
+
+def blank_notes(blank: Sequence[str], total: int, things: str) -> list[str]:
+    """Say in how many things a conversion left nothing to see or to hear; empty where in none.
+
+    >>> blank_notes(["a"], 3, "images")
+    ['nothing is left to see in 1 of 3 images after conversion: a']
+    """
+    if not blank:
+        return []
+    sense = "hear" if things == "sounds" else "see"
+    share = f"{len(blank):,} of {total:,} {things}"
+    return [f"nothing is left to {sense} in {share} after conversion: {first_few([*blank])}"]
 
 
 def dataset_digest(entries: Sequence[SampleEntry]) -> str:
@@ -117,6 +133,8 @@ class QuestionSetCard(Record):
     categories: dict[str, int] = Field(default_factory=dict)
     groups: dict[str, list[str]] = Field(default_factory=dict, exclude_if=lambda groups: not groups)
     """Group name → its categories, which are averaged in it."""
+    blank: list[Id] = Field(default_factory=list, exclude_if=lambda blank: not blank)
+    """Ids of the questions in whose image a conversion left nothing to see."""
     digest: str
     """SHA-256 over every question's content and its image's hash, in order."""
 

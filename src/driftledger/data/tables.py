@@ -1,10 +1,11 @@
 """Tables of any kind as rows: JSON, JSONL, CSV, TSV and Excel, each row with its place in the file."""
 
+import datetime
 import io
+import re
 from codecs import BOM_UTF8
 from collections import Counter
 from collections.abc import Callable, Iterator
-from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -91,9 +92,7 @@ def _jsonl(data: bytes) -> Iterator[tuple[str, Any]]:
 def _csv(data: bytes) -> Iterator[tuple[str, Any]]:
     rows = csv_rows(data)
     head = [column.strip() for column in next(rows, (1, list[str]()))[1]]
-    for column, count in Counter(head).items():
-        if column and count > 1:
-            raise ValueError(f"it has the column {column!r:.80} twice")
+    _refuse_column_twice(head)
     for line, cells in rows:
         if len(cells) not in (0, len(head)):
             raise ValueError(f"line {line} has {len(cells)} cells, and the first line {len(head)}")
@@ -101,27 +100,93 @@ def _csv(data: bytes) -> Iterator[tuple[str, Any]]:
             yield f"line {line}", dict(zip(head, cells, strict=True))
 
 
+def _refuse_column_twice(head: list[str]) -> None:
+    for column, count in Counter(head).items():
+        if column and count > 1:
+            raise ValueError(f"it has the column {column!r:.80} twice")
+
+
 def _excel(data: bytes) -> Iterator[tuple[str, Any]]:
-    import_extra("openpyxl")
-    formulas = {"data_only": False}  # a text that begins with "=" is kept as a formula: its text is what was meant
-    options: dict[str, Any] = {"dtype": object, "keep_default_na": False, "na_filter": False}
+    openpyxl = import_extra("openpyxl")
     try:
-        table = import_module("pandas").read_excel(
-            io.BytesIO(data), engine="openpyxl", engine_kwargs=formulas, **options
-        )
-    except Exception as error:  # damaged sheets bring about all kinds of errors in the libraries that read them
-        raise ValueError(str(error)) from None
-    for number, cells in enumerate(table.to_dict("records"), 2):
-        yield f"row {number}", {str(name).strip(): cell for name, cell in cells.items()}
+        # A text that begins with "=" is kept as a formula: its text is what was meant.
+        book = openpyxl.load_workbook(io.BytesIO(data), read_only=True, keep_links=False)
+        sheet = book.worksheets[0]
+        sheet.reset_dimensions()  # which some programs write wrongly
+        rows = [[_sheet_value(cell) for cell in row] for row in sheet.iter_rows()]
+    except Exception as error:  # damaged sheets bring about all kinds of errors in the library
+        raise ValueError(str(error) or type(error).__name__) from None
+    head = [str(name or "").strip() for name in rows[0]] if rows else []
+    _refuse_column_twice(head)
+    for number, cells in enumerate(rows[1:], 2):
+        if any(cell is not None for cell in cells):
+            padded = cells + [None] * (len(head) - len(cells))
+            named = dict(zip(head, padded, strict=False))
+            yield f"row {number}", {name: cell for name, cell in named.items() if name}
+
+
+class _Unwritten(NamedTuple):
+    """A cell that shows something else than its value, which no text can be taken from."""
+
+    what: str
+
+
+_DIGITS = re.compile(r"0+(?:\.(?P<decimals>0+))?")
+"""A number format of Excel that shows plain digits."""
+
+
+def _sheet_value(cell: Any) -> Any:
+    """Return a cell's value as the sheet shows it; an :class:`_Unwritten` where that cannot be told."""
+    value = cell.value
+    if cell.data_type == "e":  # such as #N/A
+        return None
+    if isinstance(value, bool):
+        return _Unwritten("a truth value")
+    if not isinstance(value, int | float):
+        return value
+    shown_as = cell.number_format or "General"
+    if shown_as in ("General", "@"):
+        return int(value) if float(value).is_integer() else value
+    if "%" in shown_as:
+        return _Unwritten("a percentage")
+    if digits := _DIGITS.fullmatch(shown_as):
+        return f"{value:.{len(digits['decimals'] or '')}f}"
+    return _Unwritten(f"a number that is shown as {shown_as[:40]}")
+
+
+_NOT_TEXT: tuple[tuple[type, str], ...] = (
+    (datetime.date, "a date"),
+    (datetime.time, "a time"),
+    (datetime.timedelta, "a duration"),
+    (list, "a list"),
+    (tuple, "a list"),
+    (dict, "an object"),
+    (bytes, "bytes"),
+    (bytearray, "bytes"),
+)
+
+
+def not_text(value: Any) -> str | None:
+    """Return what a cell holds that is neither text nor a number; None where it is one of both.
+
+    >>> not_text(datetime.time(12, 30)), not_text(0.5)
+    ('a time', None)
+    """
+    if isinstance(value, _Unwritten):
+        return value.what
+    return next((what for kind, what in _NOT_TEXT if isinstance(value, kind)), None)
 
 
 def as_text(value: Any, where: str) -> str | None:
-    """Return a cell as text, unchanged where it is text; None where it is missing; DataError if it is another thing, or
-    was cut by a spreadsheet."""
+    """Return a cell as text, unchanged where it is text; None where it is missing.
+
+    Raises:
+        DataError: it holds another thing, such as a date of a spreadsheet, or was cut by one.
+    """
     if value is None or (isinstance(value, float) and value != value):  # as pandas writes a missing cell
         return None
-    if isinstance(value, list | tuple | dict | bytes | bytearray):
-        raise DataError(f"{where} holds a {type(value).__name__} where a text belongs; correct it or the column map")
+    if what := not_text(value):
+        raise DataError(f"{where} holds {what} where a text belongs; write it as text, or correct the column map")
     text = str(value)
     if is_cut(text):
         raise DataError(f"{where} was cut by a spreadsheet at {LONGEST_CELL:,} characters; name a file that none wrote")

@@ -24,7 +24,13 @@ from driftledger.core.files import read_json
 from driftledger.core.grouping import grouped
 from driftledger.core.types import Conversation, Medium, Outcome, Subject
 from driftledger.data.question_sets.base import QuestionRules
-from driftledger.data.records import QUESTION_SET_CARD, QuestionEntry, QuestionSetCard, read_questions
+from driftledger.data.records import (
+    QUESTION_SET_CARD,
+    QuestionEntry,
+    QuestionSetCard,
+    blank_notes,
+    read_questions,
+)
 
 READ = frozenset({Input.ANSWERS, Input.DATA})
 """What every number of a question benchmark depends on."""
@@ -165,6 +171,7 @@ class GradedAnswers(FromRecords):
         self._flags = self.too_little(read, total, "answers could be read", lost, counted=read + len(wrong))
         card = read_json(self.data / QUESTION_SET_CARD, QuestionSetCard)
         self.digest, self.groups = card.digest, card.groups
+        self.data_notes = blank_notes(card.blank, card.questions, "questions' images")
         self.by_question = grouped(self.grades, lambda grade: grade.record.unit)
         """Each question's grades, by variant and grading."""
         came = [[grade.outcome is not Outcome.FAILED for grade in self.by_question[each.id]] for each in self.questions]

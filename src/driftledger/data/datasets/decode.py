@@ -4,6 +4,7 @@ This is the only place where foreign image bytes are decoded. Every conversion i
 behind a score; all arithmetic is on integers, so that every machine gets the same pixels.
 """
 
+import re
 import warnings
 from io import BytesIO
 
@@ -17,13 +18,24 @@ FORMATS = ("AVIF", "BMP", "GIF", "JPEG", "JPEG2000", "PNG", "PPM", "QOI", "TIFF"
 """Formats that begin with a signature and that Pillow decodes by itself. Without one, as in TGA, any bytes might pass
 for an image; EPS would start Ghostscript on a stranger's file."""
 
+LEAST_SPREAD = 16
+"""Levels of 256 between the darkest and the brightest value of an image; below, nothing is left to see."""
+NOTHING_LEFT = "nothing is left"
+"""How the note of a conversion begins that took everything away: ``nothing is left to see``."""
+
+_LOSES = re.compile("first of|16 bits|transparency")
+"""How the notes of those conversions begin that can take something away."""
+
 _ALIKE = 2
 """Levels of 256 within which two profiles are the same but for rounding."""
 _KINDS = {"1": "black and white", "L": "grey", "P": "a palette"}
 
 
 def decode(data: bytes, name: str, max_pixels: int) -> tuple[Image.Image, list[str]]:
-    """Decode an image file into upright 8-bit RGB: its first frame, with transparency laid over white.
+    """Decode an image file into upright 8-bit RGB: its first frame, without transparency.
+
+    Transparency is laid over white, or over black where white would leave nothing to see. A
+    conversion that leaves nothing to see is noted with :data:`NOTHING_LEFT`.
 
     Returns:
         The image, and what was done to get it.
@@ -43,7 +55,9 @@ def decode(data: bytes, name: str, max_pixels: int) -> tuple[Image.Image, list[s
                 raise DataError(f"{name} is {size}, and max_pixels allows {max_pixels}; scale it down or raise that")
             notes = _notes_before_loading(opened)
             notes += _profile_notes(opened.info.get("icc_profile"), opened.mode)
-            image, more = _to_rgb(ImageOps.exif_transpose(opened), opened.format, name)  # which loads it
+            upright = ImageOps.exif_transpose(opened)  # which loads it
+            image, more = _to_rgb(upright, opened.format, name)
+            had_something = _differs(upright) or getattr(opened, "n_frames", 1) > 1
     except (DataError, MemoryError):
         raise
     except UnidentifiedImageError:
@@ -52,7 +66,21 @@ def decode(data: bytes, name: str, max_pixels: int) -> tuple[Image.Image, list[s
     except Exception as error:  # Pillow's decoders answer broken bytes with any exception, AttributeError included
         reason = shortened(str(error)) or type(error).__name__
         raise DataError(f"{name} cannot be decoded ({reason}); replace or remove it") from None
-    return image, notes + more
+    notes += more
+    if had_something and any(_LOSES.match(note) for note in notes) and _spread(image) < LEAST_SPREAD:
+        notes.append(f"{NOTHING_LEFT} to see: all values lie within {LEAST_SPREAD} of 256 levels")
+    return image, notes
+
+
+def _spread(image: Image.Image) -> int:
+    """Return the largest difference between two values of a channel of an RGB image, 0 to 255."""
+    return max(int(band.max()) - int(band.min()) for band in np.asarray(image).transpose(2, 0, 1))
+
+
+def _differs(image: Image.Image) -> bool:
+    """Return whether an image of any mode has two different pixels."""
+    values = np.asarray(image)
+    return bool((values != values[0, 0]).any())
 
 
 def _notes_before_loading(image: Image.Image) -> list[str]:
@@ -84,6 +112,13 @@ def _profile_notes(profile: bytes | None, mode: str) -> list[str]:
         return ["its colour profile cannot be read and is not applied"]
 
 
+def _laid_over(colour: str, image: Image.Image) -> Image.Image:
+    """Return an RGBA image over a ground of one colour."""
+    ground = Image.new("RGB", image.size, colour)
+    ground.paste(image, mask=image)  # integer arithmetic, rounded to nearest
+    return ground
+
+
 def _to_rgb(image: Image.Image, file_format: str | None, name: str) -> tuple[Image.Image, list[str]]:
     if image.mode.startswith("I;16") or (image.mode == "I" and file_format == "PPM"):
         # Pillow's own conversion would cut everything above 255 off.
@@ -94,9 +129,12 @@ def _to_rgb(image: Image.Image, file_format: str | None, name: str) -> tuple[Ima
     elif image.mode in ("I", "F"):
         raise DataError(f"{name} holds 32-bit values without a defined white; save it with 8 or 16 bits per channel")
     if image.has_transparency_data:
-        coloured, white = image.convert("RGBA"), Image.new("RGB", image.size, "white")
-        white.paste(coloured, mask=coloured)  # integer arithmetic, rounded to nearest
-        return white, ["transparency laid over white"]
+        coloured = image.convert("RGBA")
+        over_white = _laid_over("white", coloured)
+        over_black = _laid_over("black", coloured)
+        if _spread(over_white) < LEAST_SPREAD <= _spread(over_black):
+            return over_black, ["transparency laid over black, since over white nothing is left to see"]
+        return over_white, ["transparency laid over white"]
     if image.mode == "RGB":
         return image, []
     return image.convert("RGB"), [f"converted from {_KINDS.get(image.mode, image.mode)}"]

@@ -17,6 +17,7 @@ from driftledger.core.media import Kind, Sound, read_wav
 from driftledger.core.registry import import_extra
 from driftledger.core.text import shortened
 from driftledger.data.datasets.base import DatasetProvider
+from driftledger.data.datasets.decode import NOTHING_LEFT
 from driftledger.data.datasets.image_folder import ImageFolder
 from driftledger.data.hub import HuggingFace
 
@@ -24,6 +25,10 @@ FORMATS = (".wav", ".flac", ".ogg", ".opus", ".mp3", ".aif", ".aiff")
 MOST_RATE, MOST_CHANNELS, MOST_SAMPLES = 192_000, 8, 2**26
 SHORTEST, LONGEST, MOST_SECONDS = 0.1, 60.0, 600.0
 """The longest where settings name no other, and the most that they allow."""
+
+
+_FAINTEST = 0.01
+"""Of a sound's loudest sample: where its channels' mean stays below, they cancel one another out."""
 
 
 def decode_sound(
@@ -52,7 +57,10 @@ def decode_sound(
     if np.abs(samples).max() > 1:
         notes.append("clipped at full scale")
     if (channels := samples.shape[1]) != 1 + stereo:
-        samples = np.repeat(samples.mean(axis=1, keepdims=True, dtype=np.float64), 1 + stereo, axis=1)
+        mixed = samples.mean(axis=1, keepdims=True, dtype=np.float64)
+        if np.abs(mixed).max() < _FAINTEST * np.abs(samples).max():
+            notes.append(f"{NOTHING_LEFT} to hear: its channels cancel one another out")
+        samples = np.repeat(mixed, 1 + stereo, axis=1)
         notes.append(f"{channels} channel{'s' * (channels > 1)} mixed into {1 + stereo}")
     if rate is not None and rate != sound.rate:
         notes.append(f"resampled from {sound.rate} Hz")

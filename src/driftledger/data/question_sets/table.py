@@ -6,7 +6,7 @@ wrongly is refused and never scored.
 
 import string
 from abc import ABC
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import chain
@@ -18,6 +18,7 @@ from pydantic import Field
 from driftledger.core.canonical import sha256_bytes
 from driftledger.core.errors import ConfigError, DataError, unknown_name
 from driftledger.core.files import load_json
+from driftledger.core.media import image_in
 from driftledger.data.datasets.base import digest_files, inside, printable, reached, read_file
 from driftledger.data.hub import HubTable
 from driftledger.data.question_sets.base import QuestionProvider, QuestionRules, SourceQuestion
@@ -101,7 +102,7 @@ class ColumnQuestions(QuestionProvider, ABC):
             text = as_text(cells[field][0] if field in cells else None, f"{place} in {field}") or ""
             return (text.strip() if strip else text) if text.strip() else None
 
-        options = _options(cells.get("options", []), f"{place} in options")
+        options = _options(cells.get("options", []), columns.get("options", ()), place)
         answer = text("answer", strip=False)
         if answer is not None and self.answer_is == "letter":
             letters = string.ascii_uppercase[: len(options)]
@@ -133,9 +134,13 @@ class ColumnQuestions(QuestionProvider, ABC):
         )
 
 
-def _options(cells: list[Any], where: str) -> tuple[str, ...]:
-    """The options in a list of cells, or in the one cell that holds a list, or a list as JSON."""
-    options = cells[0] if len(cells) == 1 else cells
+def _options(cells: list[Any], columns: Sequence[str], place: str) -> tuple[str, ...]:
+    """Return the options in one cell each, or in the one cell that holds a list, or a list as JSON."""
+    if len(cells) > 1:
+        named = zip(columns, cells, strict=True)
+        return tuple(as_text(cell, f"{place} in {column}") or "" for column, cell in named)
+    where = f"{place} in options"
+    options = cells[0] if cells else []
     if isinstance(options, str):
         with suppress(ValueError):
             options = load_json(options.encode(), finite=False)
@@ -171,6 +176,11 @@ class QuestionTable(ColumnQuestions):
             columns = self.columns_of(rules, table.name, table.columns, subset) if table.rows else {}
             for number, (place, cells) in enumerate(table.rows):
                 path = as_text(cells.get(self.image_column), f"{place} in image") or ""
+                image = image_in(path)
+                if image is not None:
+                    row = TableRow(number, place, cells, None, partial(bytes, image))
+                    yield self.question(row, columns, sha256_bytes(image), len(table.rows), subset)
+                    continue
                 name = printable(PurePosixPath(path).as_posix()) if path.strip() else ""
                 row = TableRow(number, place, cells, name, partial(_image_bytes, folder, path, place))
                 yield self.question(row, columns, name, len(table.rows), subset)
@@ -181,7 +191,7 @@ class QuestionTable(ColumnQuestions):
             files.append((subset or "", file))
             rows = read_table(file).rows
             named = {path for _, cells in rows if isinstance(path := cells.get(self.image_column), str)}
-            for path in sorted(path for path in named if path.strip()):
+            for path in sorted(path for path in named if path.strip() and image_in(path) is None):
                 with suppress(DataError):  # the build reports all missing images
                     files.append((printable(path), inside(folder, path, file.name)))
         return digest_files(files)
