@@ -64,11 +64,12 @@ perf: $(VENV)/installed-all ## measure; results in reports/perf/ and docs/method
 	python perf/waits.py
 	python -m lab.performance
 
+# requirements-all.txt has no hashes: its torch may come from PyPI or, built for the CPU, from PyTorch's own index.
 requirements: $(VENV)/uv ## pin the newest versions that pyproject.toml allows
 	$(VENV)/bin/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-annotate \
-		--no-emit-index-url --no-emit-find-links --upgrade pyproject.toml -o requirements.txt
+		--no-emit-index-url --no-emit-find-links --generate-hashes --upgrade pyproject.toml -o requirements.txt
 	$(VENV)/bin/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-annotate \
-		--no-emit-index-url --no-emit-find-links --constraint requirements.txt --extra dev pyproject.toml \
+		--no-emit-index-url --no-emit-find-links --generate-hashes --constraint requirements.txt --extra dev pyproject.toml \
 		-o requirements-dev.txt
 	$(VENV)/bin/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-annotate \
 		--no-emit-index-url --no-emit-find-links --constraint requirements-dev.txt --extra test-all \

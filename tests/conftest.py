@@ -20,7 +20,7 @@ from tests.extras import MISSING
 from tests.support.params import DEFAULT
 
 REPOSITORY = Path(__file__).parent.parent
-TRACKED = ("dvc.yaml", "MLproject", "python_env.yaml", ".dvcignore", ".gitignore")
+TRACKED = ("dvc.yaml", "MLproject", ".dvcignore", ".gitignore")
 DVC_CONFIG = """\
 [core]
     analytics = false

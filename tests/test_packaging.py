@@ -78,3 +78,11 @@ def test_every_photograph_has_its_licence() -> None:
     for photo in manifest().photos:
         stated = [photo.title, photo.author, photo.licence, *([photo.url] if photo.url != "not stated" else [])]
         assert [words for words in stated if words not in rows[photo.id]] == []
+
+
+@pytest.mark.parametrize("name", ["requirements.txt", "requirements-dev.txt"])
+def test_every_pin_of_the_readmes_commands_has_hashes(name: str) -> None:
+    lines = (REPOSITORY / name).read_text(encoding="utf-8").splitlines()
+    pins = [number for number, line in enumerate(lines) if "==" in line]
+    assert len(pins) > 50
+    assert [lines[at] for at in pins if not lines[at + 1].strip().startswith("--hash=sha256:")] == []
