@@ -19,7 +19,8 @@ from PIL import Image
 from tenacity import wait_fixed, wait_none
 
 from driftledger.components import service
-from driftledger.components.openai import OpenAIChat, OpenAIImages, retry_after, tokens_of
+from driftledger.components.answers import retry_after
+from driftledger.components.openai import OpenAIChat, OpenAIImages, tokens_of
 from driftledger.components.service import Answered, Limits, Meter, Prices, RefusedError, ServiceClient, TransientError
 from driftledger.components.sounds import OpenAISpeech
 from driftledger.core.canonical import sha256_file, sha256_of
