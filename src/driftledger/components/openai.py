@@ -9,6 +9,7 @@ import base64
 import json
 import os
 import re
+import zlib
 from abc import abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
@@ -17,8 +18,9 @@ from difflib import get_close_matches
 from functools import lru_cache, partial
 from io import BytesIO
 from itertools import islice
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from PIL import Image
 from pydantic import Field, JsonValue, model_validator
@@ -28,12 +30,11 @@ from driftledger.components.answers import (
     MAY_PASS,
     Rule,
     Trouble,
-    bytes_in,
+    facts,
     field,
     flag_of,
-    says_something,
+    retry_after,
     trouble_in,
-    unpacked,
     usage_of,
 )
 from driftledger.components.base import Operational
@@ -92,18 +93,21 @@ async def _bound(largest: int, response: "httpx2.Response") -> None:
 
     if not response.is_success:
         largest = _LARGEST_ERROR
-    encoding = response.headers.pop("content-encoding", "identity").lower()
-    data = bytearray()
+    response.headers.pop("content-encoding", None)
+    received = bytearray()
     stream = cast(httpx2.AsyncByteStream, response.stream)
     async for chunk in stream:
-        data += chunk
-        if len(data) > largest:
+        received += chunk
+        if len(received) > largest:
             raise httpx2.ReadError(f"the answer has more than {largest:,} bytes")
     await stream.aclose()
-    try:
-        response.stream = httpx2.ByteStream(unpacked(bytes(data), encoding, largest))
-    except ValueError as error:
-        raise httpx2.DecodingError(str(error)) from None
+    data = bytes(received)
+    if data[:2] == b"\x1f\x8b":  # some send gzip whatever is asked for
+        packed = zlib.decompressobj(zlib.MAX_WBITS | 16)
+        data = packed.decompress(data, largest)
+        if not packed.eof:
+            raise httpx2.ReadError(f"the answer has more than {largest:,} bytes, or is cut")
+    response.stream = httpx2.ByteStream(data)
 
 
 class OpenAIComponent(RemoteComponent):
@@ -201,26 +205,22 @@ class OpenAIComponent(RemoteComponent):
         import httpx2
 
         server = f"{self.title} at {self.host}"
-        data = b""
+        names: list[str] = []
         try:
             with httpx2.stream("GET", f"{self._address}/models", headers=headers, timeout=_PATIENCE) as answer:
-                data = b"".join(islice(answer.iter_raw(2**16), 2**8))
-                data = unpacked(data, answer.headers.get("content-encoding", "identity").lower(), LARGEST_JSON)
+                data = b"".join(islice(answer.iter_bytes(2**16), 2**8))
             if answer.status_code == 401:
-                reason, env = self.say(data.decode(errors="replace")), self.api_key_env or "api_key_env"
-                return [*missing, f"{server} refuses the key (HTTP 401: {reason}); check it in {env}"], notes
+                trouble, _, advice = self._judged(401, data.decode(errors="replace"))
+                return [*missing, f"{server} refuses the key ({trouble.message}); {advice}"], notes
+            listed = field(load_json(data, strict=False), list, "data") or []
+            names = [str(field(each, str, "id")) for each in listed]
         except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.ProxyError, ImportError) as error:
-            _, reason, advice = self._judged(trouble_in(0, f"{type(error).__name__}: {error}", {}))
-            return [*missing, f"{server} cannot be reached ({reason}); {advice}"], notes
+            trouble, _, advice = self._judged(0, f"{type(error).__name__}: {error}")
+            return [*missing, f"{server} cannot be reached ({trouble.message}); {advice}"], notes
         except (httpx2.HTTPError, httpx2.InvalidURL, ValueError):
             pass
-        listed: list[Any] = []
-        with suppress(ValueError):
-            listed = field(load_json(data, strict=False), list, "data") or []
-        names = [str(field(each, str, "id")) for each in listed]
         if not names:
-            hint = self._missing_v1
-            notes.append(f"{server} lists no models{hint}; whether it has this one shows at the first call")
+            notes.append(f"{server} lists no models; whether it has this one shows at the first call{self._missing_v1}")
         elif not {self.model, f"{self.model}:latest", f"models/{self.model}"} & {*names}:
             nearest = ", ".join(get_close_matches(self.model, names, n=3, cutoff=0))
             what = for_line(f"{server}: the service lists {len(names)} models, and not this one; nearest: {nearest}")
@@ -244,11 +244,8 @@ class OpenAIComponent(RemoteComponent):
                     event_hooks={"response": [partial(_bound, self.largest)]},
                 ),
             )
-        except httpx2.InvalidURL as error:
-            raise ConfigError(f"{self.title}: base_url cannot be asked: {error}; correct it and run again") from None
-        except (ImportError, ValueError) as error:  # about a proxy
+        except (httpx2.InvalidURL, ImportError, ValueError) as error:  # about base_url or a proxy
             self.ended(0, f"{type(error).__name__}: {error}")
-            raise
         # It has read OPENAI_ORG_ID, OPENAI_PROJECT_ID and OPENAI_CUSTOM_HEADERS, and has no argument against that.
         client.organization = client.project = None
         client._custom_headers = {}
@@ -287,7 +284,7 @@ class OpenAIComponent(RemoteComponent):
         if item is None:
             return self.ended(200, text)
         for inside in (answer.get("error"), item.get("error")):
-            if says_something(inside):
+            if any(value for _, value in facts(inside)):
                 return self.ended(200, json.dumps({"error": inside}))
         return await self.read(answer, *given)
 
@@ -322,56 +319,59 @@ class OpenAIComponent(RemoteComponent):
         advice = "" if may_pass else f"check {self._entry}"
         return TransientError(self.say(text), billed=True, advice=advice, once_more=not may_pass)
 
-    def ended(self, status: int, text: str, headers: Mapping[str, str] | None = None) -> Any:
+    def ended(self, status: int, text: str, headers: Mapping[str, str] = MappingProxyType({})) -> Any:
         """Return what a call becomes that ends with an error, or raise it.
 
         Args:
             status: HTTP's; 0 where no answer came, and ``text`` says why.
             text: the body of the answer.
         """
-        trouble = trouble_in(status, text, headers or {})
-        rule, reason, advice = self._judged(trouble)
+        trouble, rule, advice = self._judged(status, text)
+        reason = trouble.message
         where = f"{self.title} at {self.host}"
+        wait = retry_after(headers, trouble.text, trouble.status)
         if rule.end == "filtered":
             return self.answer(outcome=Outcome.FILTERED, error=reason)
         if rule.end == "refused":
-            raise RefusedError(reason, advice=advice, names_setting=rule.names_setting) from None
+            names_setting = rule.setting and bool(advice)
+            raise RefusedError(reason, advice=advice, names_setting=names_setting) from None
         if rule.end == "later":
-            raise TransientError(
-                reason if status else f"{where}: {reason}",
-                advice=advice,
-                retry_after=trouble.wait,
-                billed=rule.billed,
-                busy=rule.busy,
-                gone=rule.gone,
-            ) from None
-        again = "" if "run again" in advice else " and run again"
-        raise ServiceError(f"{where}: {reason}; {advice}{again}") from None
+            flags = rule.model_dump(include={"billed", "busy", "gone"})
+            reason = reason if status else f"{where}: {reason}"
+            raise TransientError(reason, advice=advice, retry_after=wait, **flags) from None
+        if rule.end == "another day":
+            advice = f"{advice}; run again after {moment(wait) if wait else 'a day'}"
+        else:
+            advice = f"{advice} and run again"
+        raise ServiceError(f"{where}: {reason}; {advice}") from None
 
-    def _judged(self, trouble: Trouble) -> tuple[Rule, str, str]:
-        """Return the rule for an error, the error as one sentence, and what to do about it."""
-        named, line = self._setting(trouble.param, trouble.message)
-        rule = trouble.rule(named)
-        reason = self.say(trouble.message)
-        if 200 <= trouble.status < 300:
-            reason = self.say(f"an answer that cannot be read: {trouble.message[:1000]}")
-        elif trouble.status:
-            reason = f"HTTP {trouble.status}: {reason}"
-        env = self.api_key_env
-        proxy = proxy_variable(urlsplit(self._address).scheme)
-        where = f"`base_url: {self.base_url}` in params.yaml" if self.base_url else "the network"
+    def _judged(self, status: int, text: str) -> tuple[Trouble, Rule, str]:
+        """Return an error with one line as its message, the rule for it, and what to do about it."""
+        trouble = trouble_in(status, text)
+        message = trouble.message
+        lines = {name: f"take `{name}` out of `extra:`" for name in self.extra} | self.lines
+        named = re.findall(r"\w+", trouble.param) + re.findall(r"[`'\"](\w+)[`'\"]", message)
+        mentioned = [word for word in re.findall(r"\w+", message) if word not in _ORDINARY]
+        change = [lines[word] for word in named + mentioned if word in lines]
+        rule = trouble.rule(not lines.keys().isdisjoint(named))
+        if trouble.status in range(200, 300):
+            message = f"an answer that cannot be read: {message[:1000]}"
+        message = self.say(message)
+        if trouble.status >= 300:
+            message = f"HTTP {trouble.status}: {message}"
+        known = (f"{urlsplit(self._address).scheme}_proxy", "all_proxy")
+        proxies = [name for name, value in os.environ.items() if value and name.lower() in known]
+        where = f"`base_url: {self.base_url}`" if self.base_url else "the network"
         advice = rule.advice.format(
-            key=f"check the key in {env}" if env else "name in api_key_env the variable that holds its key",
-            account=f" (its key is in {env})" if env else "",
-            model=self.model,
-            address=f" and `base_url: {self.base_url}`{self._missing_v1}" if self.base_url else "",
-            entry=f"{self._entry}{self._missing_v1}",
-            line=line,
-            proxy=proxy or "HTTPS_PROXY",
-            when=moment(trouble.wait) if trouble.wait else "a day",
-            where=where + (f", or the proxy in {proxy}" if proxy else ""),
+            env=self.api_key_env or "api_key_env",
+            model=f"`model: {self.model}`" + (f" and {where}" if self.base_url else ""),
+            entry=self._entry,
+            line=f"{change[0]} in {self._entry}" if change else f"change {self._entry}",
+            proxy=[*proxies, "HTTPS_PROXY"][0],
+            where=" or ".join([where, *proxies]),
+            v1=self._missing_v1,
         )
-        return rule, reason, advice
+        return trouble._replace(message=message), rule, advice
 
     @property
     def _missing_v1(self) -> str:
@@ -382,28 +382,7 @@ class OpenAIComponent(RemoteComponent):
 
     @property
     def _entry(self) -> str:
-        return f"its entry, with `model: {self.model}`, in params.yaml"
-
-    def _setting(self, param: str, message: str) -> tuple[bool, str]:
-        """Return whether an error names a setting, and which line of params.yaml to change.
-
-        Args:
-            param: the field of the request that the service says it is about.
-        """
-        lines = {name: f"take `{name}` out of `extra:`" for name in self.extra} | self.lines
-        about = next((word for word in re.findall(r"\w+", param) if word in lines), param)
-        named = [name for name in lines if re.search(rf"[`'\"]{re.escape(name)}[`'\"]", message)]
-        words = {*re.findall(r"\w+", message)} - _ORDINARY
-        mentioned = [name for name in lines if name in words]
-        line = next((lines[name] for name in (about, *named, *mentioned) if name in lines), "")
-        entry = f"{self._entry}{self._missing_v1}"
-        return about in lines or bool(named), f"{line} in {entry}" if line else f"change {entry}"
-
-
-def proxy_variable(scheme: str) -> str | None:
-    """Return the name of the environment variable whose proxy is asked for an address."""
-    names = (f"{scheme}_proxy", f"{scheme.upper()}_PROXY", "all_proxy", "ALL_PROXY")
-    return next((name for name in names if os.environ.get(name)), None)
+        return f"its entry, with `model: {self.model}`, in params.yaml{self._missing_v1}"
 
 
 def tokens_of(text: str) -> int:
@@ -551,8 +530,10 @@ class OpenAIChat(OpenAIComponent, RemoteModel):
             text, outcome = refusal, Outcome.REFUSED
         elif outcome is Outcome.FILTERED:
             error = self.say(f"finish_reason: {reason}")
-        elif outcome is Outcome.OK and self._is_cut(answer, usage, most):
-            outcome = Outcome.TRUNCATED
+        elif outcome is Outcome.OK and usage and most and not self.beams:
+            own = field(answer, int, "usage", "completion_tokens") or 0
+            if own >= most or usage.output_tokens == most:  # some services say "stop" then, too
+                outcome = Outcome.TRUNCATED
         if outcome is Outcome.TRUNCATED and not text.strip():
             error = f"max_tokens = {most or 'null'} were used up before the answer began"
         if outcome is None:
@@ -568,16 +549,6 @@ class OpenAIChat(OpenAIComponent, RemoteModel):
             usage=usage,
             reasoning=_joined(thoughts) or None,
         )
-
-    def _is_cut(self, answer: Any, usage: Usage | None, most: int | None) -> bool:
-        """Return whether an answer took all tokens it was allowed: some services say ``stop`` then, too.
-
-        Thoughts that are counted beside the answer may exceed them.
-        """
-        if usage is None or most is None or self.beams is not None:
-            return False
-        own = field(answer, int, "usage", "completion_tokens") or 0
-        return own >= most or usage.output_tokens == most
 
 
 class OpenAIImages(OpenAIComponent, RemoteGenerator):
@@ -636,7 +607,8 @@ class OpenAIImages(OpenAIComponent, RemoteGenerator):
                 raise ServiceError(f"{self.title} at {self.host} answers with the address of an image; {advice}")
             raise self.useless("an answer without an image")
         try:
-            data = bytes_in(encoded)
+            # In lines, in a data URL, for URLs, without padding: the decoder leaves out what is no base64.
+            data = base64.urlsafe_b64decode(unquote(encoded).rpartition(",")[2] + "===")
         except ValueError as error:
             raise self.useless(f"an answer with no image that can be used: {error}") from None
         revised = field(drawn, str, "revised_prompt")

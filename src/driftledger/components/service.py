@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any, ClassVar, Generic, Literal, TypeVar, cast
 
@@ -82,25 +81,27 @@ class AttemptError(Exception):
     message: str
     advice: str = field(default="", kw_only=True)
     """What to change where every call fails like this; empty for what has to do with one call or one moment."""
+    billed: bool = field(default=False, kw_only=True)
+    """Whether the service may have done the work."""
 
 
 @dataclass(eq=False)
 class TransientError(AttemptError):
-    """It may pass: 408, 409, 429, 5xx, a timeout, a lost connection, half an answer.
-
-    Without ``advice`` it has to do with one moment, and counts where it lasts for all attempts at a call.
-    """
+    """It may pass: 408, 409, 429, 5xx, a timeout, a lost connection, half an answer."""
 
     retry_after: float | None = field(default=None, kw_only=True)
     """Seconds that the service asks to wait."""
-    billed: bool = field(default=False, kw_only=True)
-    """Whether the service may have done the work."""
     once_more: bool = field(default=False, kw_only=True)
     """Whether a second attempt with the same end is the last."""
     busy: bool = field(default=False, kw_only=True)
     """Whether the service has too many calls at once."""
     gone: bool = field(default=False, kw_only=True)
-    """Whether no server is there, so that the run ends once all attempts at a call have met it."""
+    """Whether no server is there: the run ends once all attempts at a call have met it."""
+
+    @property
+    def is_of_moment(self) -> bool:
+        """Whether it counts only where all attempts at a call have met it."""
+        return self.gone or not self.advice
 
 
 @dataclass(eq=False)
@@ -113,8 +114,8 @@ class RefusedError(AttemptError):
 
 def moment(seconds: float) -> str:
     """Return the time after a wait; after ten years where it is longer."""
-    later = datetime.now(UTC) + timedelta(seconds=min(seconds, 10 * 365 * 86_400))
-    return f"{later:%Y-%m-%d %H:%M} UTC"
+    later = time.time() + min(seconds, 10 * 365 * 86_400)
+    return time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(later))
 
 
 @dataclass
@@ -274,7 +275,7 @@ class ServiceClient:
             pass
         except TransientError as error:
             answered.error = f"{error} ({answered.attempts} attempts)"
-            if answered.answer is None and (error.gone or not error.advice):
+            if answered.answer is None and error.is_of_moment:
                 self._end_if_always(error, answered.error)
         except ServiceError:
             if answered.answer is None:
@@ -291,13 +292,13 @@ class ServiceClient:
         words = _NUMBER.sub("", str(error))
         self._failures[words] += 1
         enough = _FEW
-        if isinstance(error, RefusedError) and not error.advice:
-            enough = _MANY
+        at_once = gone
+        if isinstance(error, RefusedError):
+            enough = _FEW if error.advice else _MANY
+            at_once = error.names_setting
         if self._failures[words] == enough:
             self._first = {*self._under_way}
-        at_once = gone or (isinstance(error, RefusedError) and error.names_setting and error.advice)
-        is_over = self._failures[words] >= enough and not self._first & self._under_way
-        if at_once or is_over:
+        if at_once or (self._failures[words] >= enough and not self._first & self._under_way):
             advice = error.advice or "no call was answered so far: correct it, or wait,"
             reason = ServiceError(f"{self._budget.title}: {shown}; {advice} and run again")
             self.refuse(reason)
@@ -328,6 +329,8 @@ class ServiceClient:
             raise self._refused
         await self._budget.admit(most)
         cost: float | None = None  # until the attempt has begun
+        began = 0.0
+        this = object()
         try:
             async with self._turn:
                 while (seconds := max(self._next, self._held_until) - time.monotonic()) > 0 and self._refused is None:
@@ -335,28 +338,15 @@ class ServiceClient:
                 self._next = max(self._next, time.monotonic()) + 60 / (self._limits.requests_per_minute or math.inf)
             if self._refused is not None:
                 raise self._refused
-            cost = 0.0
+            cost = most  # of an attempt that is dropped, the service may go on with the work
             answered.attempts += 1
-            began, this = time.monotonic(), object()
+            began = time.monotonic()
             self._under_way.add(this)
             try:
                 async with asyncio.timeout(self._limits.timeout):
                     answer = await attempt()
             except TimeoutError:
                 raise TransientError(f"no answer within {self._limits.timeout:g} s", billed=True) from None
-            except AttemptError as error:
-                self._under_way.discard(this)
-                of_call = False
-                if isinstance(error, TransientError):
-                    of_call = error.gone or not error.advice
-                    if error.busy:
-                        self.slots.halve(began)
-                if not of_call:  # otherwise it counts when all attempts at the call have met it
-                    self._end_if_always(error, str(error))
-                raise
-            except asyncio.CancelledError:
-                cost = most  # the service may go on with the work
-                raise
             finally:
                 self._under_way.discard(this)
                 answered.seconds = time.monotonic() - began
@@ -369,12 +359,15 @@ class ServiceClient:
             cost = self._prices.cost(used)
             self._dearest = max(self._dearest, cost)
             return answer
-        except TransientError as error:
+        except AttemptError as error:
             cost = most if error.billed else 0.0
+            if isinstance(error, TransientError) and error.busy:
+                self.slots.halve(began)
+            if not (isinstance(error, TransientError) and error.is_of_moment):
+                self._end_if_always(error, str(error))
             raise
         except ServiceError as error:
-            # A request that is refused whatever it asks has consumed nothing.
-            cost = most if isinstance(error.__cause__, TransientError) and error.__cause__.billed else None
+            cost = None  # a request that is refused whatever it asks has consumed nothing
             self.refuse(error)
             raise
         finally:

@@ -59,9 +59,24 @@ def decode_sound(
     return Sound(samples.clip(-1, 1).astype(np.float32), sound.rate).at(rate or sound.rate), notes
 
 
+def _with_lengths(data: bytes) -> bytes:
+    """Return a WAV that was streamed, so that its header holds no lengths, with those of what follows."""
+    place = data.find(b"data", 12, 4096)
+    if data[:4] != b"RIFF" or place < 0:
+        return data
+    length = int.from_bytes(data[place + 4 : place + 8], "little")
+    rest = len(data) - place - 8
+    whole = int.from_bytes(data[4:8], "little") + 8
+    if length < 2**31 - 2**16 and (length or whole >= len(data)):
+        return data
+    head = data[:4] + (len(data) - 8).to_bytes(4, "little") + data[8 : place + 4]
+    return head + rest.to_bytes(4, "little") + data[place + 8 :]
+
+
 def _read(data: bytes, max_seconds: float) -> Sound:
     if not data:
         raise ValueError("it is empty")
+    data = _with_lengths(data)
     if data[:4] == b"RIFF" and data[20:22] == b"\x01\0":
         with wave.open(BytesIO(data)) as header:
             _check(header.getframerate(), header.getnchannels(), header.getnframes(), max_seconds)
