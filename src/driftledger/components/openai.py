@@ -271,7 +271,9 @@ class OpenAIComponent(RemoteComponent):
         try:
             text = await self.post(client, self.body_of(*given))
         except openai.APIStatusError as error:  # LiteLLM's have only a message
-            return self.ended(error.status_code, error.response.text or error.message, error.response.headers)
+            status = error.status_code
+            text = error.response.text or error.message.removeprefix(f"Error code: {status}")
+            return self.ended(status, text, error.response.headers)
         except openai.APIConnectionError as error:
             cause = error.__cause__ or error
             return self.ended(0, f"{type(cause).__name__}: {cause}".removesuffix(": "))
@@ -361,10 +363,10 @@ class OpenAIComponent(RemoteComponent):
             message = f"HTTP {trouble.status}: {message}"
         known = (f"{urlsplit(self._address).scheme}_proxy", "all_proxy")
         proxies = [name for name, value in os.environ.items() if value and name.lower() in known]
-        where = f"`base_url: {self.base_url}`" if self.base_url else "the network"
+        where = f"`base_url: {self.base_url}` in params.yaml" if self.base_url else "the network"
         advice = rule.advice.format(
             env=self.api_key_env or "api_key_env",
-            model=f"`model: {self.model}`" + (f" and {where}" if self.base_url else ""),
+            model=f"`model: {self.model}` and {where}" if self.base_url else f"`model: {self.model}`",
             entry=self._entry,
             line=f"{change[0]} in {self._entry}" if change else f"change {self._entry}",
             proxy=[*proxies, "HTTPS_PROXY"][0],

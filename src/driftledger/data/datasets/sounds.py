@@ -67,7 +67,8 @@ def _with_lengths(data: bytes) -> bytes:
     length = int.from_bytes(data[place + 4 : place + 8], "little")
     rest = len(data) - place - 8
     whole = int.from_bytes(data[4:8], "little") + 8
-    if length < 2**31 - 2**16 and (length or whole >= len(data)):
+    is_odd = whole != len(data) and (length == 0 or length >= 2**31 - 2**16)
+    if length != 2**32 - 1 and not is_odd:
         return data
     head = data[:4] + (len(data) - 8).to_bytes(4, "little") + data[8 : place + 4]
     return head + rest.to_bytes(4, "little") + data[place + 8 :]
