@@ -56,6 +56,7 @@ class LiteLLM(OpenAIChat):
     async def connect(self) -> AsyncIterator[Callable[..., Awaitable[Any]]]:
         litellm = self._litellm()
         litellm.suppress_debug_info = True
+        self.look_at_proxy()
         yield partial(self._ask, litellm)
 
     async def post(self, client: Any, body: dict[str, Any]) -> str:
@@ -93,6 +94,7 @@ class HuggingFaceImages(OpenAIComponent, RemoteGenerator):
     @asynccontextmanager
     async def connect(self) -> AsyncIterator[Callable[..., Awaitable[Any]]]:
         hub = import_extra("huggingface_hub")
+        self.look_at_proxy()
         settings = {"provider": self.service, "api_key": self._key, "timeout": self.limits.timeout}
         async with hub.AsyncInferenceClient(self.model, **settings) as client:
             yield partial(self._draw, client)
@@ -108,7 +110,7 @@ class HuggingFaceImages(OpenAIComponent, RemoteGenerator):
             return self.ended(given.status_code, given.text or str(error), given.headers)
         except OfflineModeIsEnabled as error:
             raise ServiceError(f"{self.title}: {self.say(str(error))}") from None
-        except (httpx2.HTTPError, TimeoutError, ImportError) as error:
+        except (httpx2.HTTPError, TimeoutError) as error:
             return self.ended(0, f"{type(error).__name__}: {error}")
         except (LookupError, TypeError, JSONDecodeError, binascii.Error, UnidentifiedImageError) as error:
             raise self.useless(f"an answer that cannot be read: {error!r}") from None

@@ -198,7 +198,8 @@ class OpenAIComponent(RemoteComponent):
         try:
             import_extra(self.library)
             headers = _PLAIN | ({"Authorization": f"Bearer {self._key}"} if self._key else {})
-        except ConfigError as error:
+            self.look_at_proxy()
+        except (ConfigError, ServiceError) as error:
             return [*missing, str(error)], notes
         if type(self).connect is not OpenAIComponent.connect:
             return missing, notes
@@ -214,7 +215,7 @@ class OpenAIComponent(RemoteComponent):
                 return [*missing, f"{server} refuses the key ({trouble.message}); {advice}"], notes
             listed = field(load_json(data, strict=False), list, "data") or []
             names = [str(field(each, str, "id")) for each in listed]
-        except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.ProxyError, ImportError) as error:
+        except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.ProxyError) as error:
             trouble, _, advice = self._judged(0, f"{type(error).__name__}: {error}")
             return [*missing, f"{server} cannot be reached ({trouble.message}); {advice}"], notes
         except (httpx2.HTTPError, httpx2.InvalidURL, ValueError):
@@ -227,25 +228,34 @@ class OpenAIComponent(RemoteComponent):
             (notes if self.base_url else missing).append(what)  # others also answer to names that they don't list
         return missing, notes
 
-    @asynccontextmanager
-    async def connect(self) -> AsyncIterator[Callable[..., Awaitable[Any]]]:
-        openai = import_extra("openai")
+    def look_at_proxy(self) -> None:
+        """Make a client as the library will, which reads the environment's proxies.
+
+        Raises:
+            ServiceError: none can be made.
+        """
         import httpx2
 
         try:
-            client = openai.AsyncOpenAI(
-                api_key=self._key or "none",  # given nothing, it would take OPENAI_API_KEY and send that
-                base_url=self._address,
-                max_retries=0,
-                timeout=self.limits.timeout,
-                http_client=openai.DefaultAsyncHttpxClient(
-                    follow_redirects=False,
-                    headers=_PLAIN,
-                    event_hooks={"response": [partial(_bound, self.largest)]},
-                ),
-            )
-        except (httpx2.InvalidURL, ImportError, ValueError) as error:  # about base_url or a proxy
+            httpx2.Client(base_url=self._address).close()
+        except (httpx2.InvalidURL, ImportError, ValueError) as error:
             self.ended(0, f"{type(error).__name__}: {error}")
+
+    @asynccontextmanager
+    async def connect(self) -> AsyncIterator[Callable[..., Awaitable[Any]]]:
+        openai = import_extra("openai")
+        self.look_at_proxy()
+        client = openai.AsyncOpenAI(
+            api_key=self._key or "none",  # given nothing, it would take OPENAI_API_KEY and send that
+            base_url=self._address,
+            max_retries=0,
+            timeout=self.limits.timeout,
+            http_client=openai.DefaultAsyncHttpxClient(
+                follow_redirects=False,
+                headers=_PLAIN,
+                event_hooks={"response": [partial(_bound, self.largest)]},
+            ),
+        )
         # It has read OPENAI_ORG_ID, OPENAI_PROJECT_ID and OPENAI_CUSTOM_HEADERS, and has no argument against that.
         client.organization = client.project = None
         client._custom_headers = {}
@@ -270,13 +280,16 @@ class OpenAIComponent(RemoteComponent):
 
         try:
             text = await self.post(client, self.body_of(*given))
-        except openai.APIStatusError as error:  # LiteLLM's have only a message
-            status = error.status_code
-            text = error.response.text or error.message.removeprefix(f"Error code: {status}")
-            return self.ended(status, text, error.response.headers)
         except openai.APIConnectionError as error:
             cause = error.__cause__ or error
             return self.ended(0, f"{type(cause).__name__}: {cause}".removesuffix(": "))
+        except openai.APIError as error:
+            status = getattr(error, "status_code", 0)
+            response = getattr(error, "response", None)
+            text = response.text if response is not None else ""
+            text = text or error.message.removeprefix(f"Error code: {status}")  # LiteLLM's
+            headers = getattr(error, "litellm_response_headers", None) or getattr(response, "headers", {})
+            return self.ended(status, text, headers)
         if self._key and len(self._key) >= _SHORTEST_SECRET:
             text = text.replace(self._key, "***")
         answer: Any = None
