@@ -50,9 +50,7 @@ class Rule(Strict):
     setting: bool = False
     end: Literal["filtered", "refused", "later", "another day", "never"]
     advice: str = ""
-    busy: bool = False
-    billed: bool = False
-    gone: bool = False
+    flags: tuple[Literal["busy", "billed", "gone"], ...] = ()
 
 
 _TABLE = Path(__file__).with_name("errors.toml").read_text(encoding="utf-8")

@@ -218,7 +218,7 @@ class OpenAIComponent(RemoteComponent):
         except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.ProxyError) as error:
             trouble, _, advice = self._judged(0, f"{type(error).__name__}: {error}")
             return [*missing, f"{server} cannot be reached ({trouble.message}); {advice}"], notes
-        except (httpx2.HTTPError, httpx2.InvalidURL, ValueError):
+        except (httpx2.HTTPError, ValueError):
             pass
         if not names:
             notes.append(f"{server} lists no models; whether it has this one shows at the first call{self._missing_v1}")
@@ -351,7 +351,7 @@ class OpenAIComponent(RemoteComponent):
             names_setting = rule.setting and bool(advice)
             raise RefusedError(reason, advice=advice, names_setting=names_setting) from None
         if rule.end == "later":
-            flags = rule.model_dump(include={"billed", "busy", "gone"})
+            flags: dict[str, Any] = dict.fromkeys(rule.flags, True)
             reason = reason if status else f"{where}: {reason}"
             raise TransientError(reason, advice=advice, retry_after=wait, **flags) from None
         if rule.end == "another day":
