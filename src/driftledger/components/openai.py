@@ -369,7 +369,7 @@ class OpenAIComponent(RemoteComponent):
         mentioned = [word for word in re.findall(r"\w+", message) if word not in _ORDINARY]
         change = [lines[word] for word in named + mentioned if word in lines]
         rule = trouble.rule(not lines.keys().isdisjoint(named))
-        if trouble.status in range(200, 300):
+        if message == text and trouble.status in range(200, 300):
             message = f"an answer that cannot be read: {message[:1000]}"
         message = self.say(message)
         if trouble.status >= 300:

@@ -58,7 +58,7 @@ class Prices(Strict):
 
     input: float = Field(default=0.0, ge=0)
     """Per million input tokens."""
-    cached_input: float | None = Field(default=None, ge=0, exclude_if=lambda price: price is None)
+    cached_input: float | None = Field(default=None, ge=0)
     """Per million input tokens that the service had cached; ``null``: as all others."""
     output: float = Field(default=0.0, ge=0)
     """Per million output tokens."""
@@ -311,10 +311,12 @@ class ServiceClient:
         if wait is None:
             return 0.0 if state.attempt_number == 1 else _BACKOFF(state)
         if wait > self._limits.deadline:
-            raise ServiceError(
-                f"{error}; the service asks to wait {wait:.6g} s, and limits.deadline is "
+            reason = ServiceError(
+                f"{self._budget.title}: {error}; the service asks to wait {wait:.6g} s, and limits.deadline is "
                 f"{self._limits.deadline:g} s: finished calls are stored, run again after {moment(wait)}"
             )
+            self.refuse(reason)
+            raise reason
         self._held_until = max(self._held_until, time.monotonic() + wait)
         return wait * random.uniform(1.0, 1.1)  # calls that wait for the same moment come back a little apart
 
