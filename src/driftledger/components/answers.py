@@ -71,10 +71,9 @@ class Trouble(NamedTuple):
     def rule(self, names_setting: bool) -> Rule:
         """Return the first rule that matches; the last one matches everything."""
         for rule in RULES:
-            if rule.setting and not names_setting:
-                continue
-            is_status = re.fullmatch(rule.status, str(self.status))
-            if is_status and re.search("|".join(rule.words), self.text, re.IGNORECASE):
+            is_meant = names_setting or not rule.setting
+            is_meant = is_meant and bool(re.fullmatch(rule.status, str(self.status)))
+            if is_meant and re.search("|".join(rule.words), self.text, re.IGNORECASE):
                 break
         return rule
 
@@ -99,8 +98,8 @@ def trouble_in(status: int, text: str) -> Trouble:
         if status in range(200, 300) and is_status and re.fullmatch("[45][0-9][0-9]", str(value)):
             status = int(value)
     param = str(inner.get("param") or "")
-    words = f"{param} {message[:_MOST_SEARCHED]} {text[:_MOST_SEARCHED]}".lstrip()
-    return Trouble(status, message, param, _NOT_SO.sub("", words))
+    words = _NOT_SO.sub("", f"{param} {message} {text}"[:_MOST_SEARCHED])
+    return Trouble(status, message, param, words.lstrip())
 
 
 def facts(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:

@@ -61,9 +61,7 @@ class LiteLLM(OpenAIChat):
 
     async def post(self, client: Any, body: dict[str, Any]) -> str:
         once = {"timeout": self.limits.timeout, "num_retries": 0, "max_retries": 0, "drop_params": False}
-        where = {"api_key": self._key, "api_base": self.base_url}
-        given = {name: value for name, value in where.items() if value is not None}
-        answer = await client.acompletion(**body, **given, **once)
+        answer = await client.acompletion(**body, api_key=self._key, api_base=self.base_url, **once)
         return json.dumps(answer.model_dump(), default=str)  # its own JSON can hold no half of a surrogate pair
 
 

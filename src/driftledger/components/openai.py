@@ -286,10 +286,10 @@ class OpenAIComponent(RemoteComponent):
         except openai.APIError as error:
             status = getattr(error, "status_code", 0)
             response = getattr(error, "response", None)
-            text = response.text if response is not None else ""
-            text = text or error.message.removeprefix(f"Error code: {status}")  # LiteLLM's
+            message = error.message.removeprefix(f"Error code: {status}")
+            text = getattr(response, "text", "") or message  # LiteLLM's have only a message
             headers = getattr(error, "litellm_response_headers", None) or getattr(response, "headers", {})
-            return self.ended(status, text, headers)
+            return self.ended(status, text, headers=headers)
         if self._key and len(self._key) >= _SHORTEST_SECRET:
             text = text.replace(self._key, "***")
         answer: Any = None
@@ -376,15 +376,18 @@ class OpenAIComponent(RemoteComponent):
             message = f"HTTP {trouble.status}: {message}"
         known = (f"{urlsplit(self._address).scheme}_proxy", "all_proxy")
         proxies = [name for name, value in os.environ.items() if value and name.lower() in known]
-        where = f"`base_url: {self.base_url}` in params.yaml" if self.base_url else "the network"
+        where = "the network"
+        model = f"`model: {self.model}`"
+        if self.base_url:
+            where = f"`base_url: {self.base_url}` in params.yaml{self._missing_v1}"
+            model = f"{model} and {where}"
         advice = rule.advice.format(
             env=self.api_key_env or "api_key_env",
-            model=f"`model: {self.model}` and {where}" if self.base_url else f"`model: {self.model}`",
+            model=model,
             entry=self._entry,
             line=f"{change[0]} in {self._entry}" if change else f"change {self._entry}",
             proxy=[*proxies, "HTTPS_PROXY"][0],
             where=" or ".join([where, *proxies]),
-            v1=self._missing_v1,
         )
         return trouble._replace(message=message), rule, advice
 
