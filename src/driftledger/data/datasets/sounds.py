@@ -7,6 +7,7 @@ are read from its header and bounded before its samples are decoded.
 import wave
 from io import BytesIO
 from pathlib import Path
+from struct import pack, unpack_from
 from typing import ClassVar
 
 import numpy as np
@@ -61,17 +62,15 @@ def decode_sound(
 
 def _with_lengths(data: bytes) -> bytes:
     """Return a WAV that was streamed, so that its header holds no lengths, with those of what follows."""
-    place = data.find(b"data", 12, 4096)
-    if data[:4] != b"RIFF" or place < 0:
+    head, mark, rest = data.partition(b"data")
+    if head[:4] + head[8:12] != b"RIFFWAVE" or len(rest) < 4:
         return data
-    length = int.from_bytes(data[place + 4 : place + 8], "little")
-    rest = len(data) - place - 8
-    whole = int.from_bytes(data[4:8], "little") + 8
-    is_odd = whole != len(data) and (length == 0 or length >= 2**31 - 2**16)
+    [whole] = unpack_from("<I", head, 4)
+    [length] = unpack_from("<I", rest)
+    is_odd = whole + 8 != len(data) and not 0 < length < 2**31 - 2**16
     if length != 2**32 - 1 and not is_odd:
         return data
-    head = data[:4] + (len(data) - 8).to_bytes(4, "little") + data[8 : place + 4]
-    return head + rest.to_bytes(4, "little") + data[place + 8 :]
+    return pack("<4sI", b"RIFF", len(data) - 8) + head[8:] + mark + pack("<I", len(rest) - 4) + rest[4:]
 
 
 def _read(data: bytes, max_seconds: float) -> Sound:
