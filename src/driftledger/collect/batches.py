@@ -40,6 +40,8 @@ ENDED = sys.maxsize
 """The step of a unit that makes no more calls."""
 _LONGEST_ERROR = 300
 """Characters of an exception's message in a record."""
+_BLACK = 3
+"""The first of 256 levels that is not black."""
 _QUEUED_AT_ONCE = 32
 """Calls that are put into an engine's queue before it is looked at again."""
 _LOOK = 0.1
@@ -170,6 +172,7 @@ def finished(call: Call, answer: Answer) -> Finished:
     given, usage, data = answer.given, answer.given.usage or Usage(), None
     if isinstance(given, Reply) and isinstance(call, Ask):
         given = separated(given, call.conversation)
+    note = answer.note
     texts: dict[str, str | None] = {
         "served_model": given.served_model,
         "system_fingerprint": given.system_fingerprint,
@@ -183,9 +186,11 @@ def finished(call: Call, answer: Answer) -> Finished:
             medium = given.image if given.image is not None else given.sound
             if medium is None:
                 raise ValueError(f"a generator reported {given.outcome} and gave no image or sound")
+            if isinstance(medium, Image.Image) and not any(medium.convert("L").histogram()[_BLACK:]):
+                note = "the image is wholly black, as services draw what they filter"
             data = given.data or encoded(medium)
     whole: dict[str, Any] = {name: text and text.encode("utf-8", "replace").decode() for name, text in texts.items()}
-    result = Result(given.outcome, note=answer.note, reading=getattr(given, "reading", None), **whole)
+    result = Result(given.outcome, note=note, reading=getattr(given, "reading", None), **whole)
     cost = Cost(answer.seconds, usage.input_tokens, usage.output_tokens, answer.cost)
     return Finished(call.key, call.context, result, data, cost)
 

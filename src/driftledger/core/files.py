@@ -227,14 +227,23 @@ def parse_json(data: bytes, kind: type[R], where: str) -> R:
         raise StoreError(f"{unfit}: {error}") from None
 
 
-def load_json(data: bytes, most: int = LARGEST_JSON, *, values: int = MOST_VALUES, finite: bool = True) -> Any:
+def load_json(
+    data: bytes,
+    most: int = LARGEST_JSON,
+    *,
+    values: int = MOST_VALUES,
+    finite: bool = True,
+    strict: bool = True,
+) -> Any:
     """Read JSON that may come from others.
 
     Args:
         most: bytes that are read.
         values: commas and brackets that are read, those in texts among them; without a bound, an empty object takes 30
             times its bytes.
-        finite: whether NaN and infinities are refused: pandas and some services write them.
+        finite: whether NaN and infinities are refused: pandas writes them.
+        strict: whether they and other slips are refused. Otherwise the last of equal keys counts,
+            half of a surrogate pair becomes U+FFFD, and texts may hold control characters.
 
     Raises:
         ValueError: it is larger than that or nested deeper than :data:`DEEPEST`, it is not JSON in UTF-8, or it holds a
@@ -245,8 +254,11 @@ def load_json(data: bytes, most: int = LARGEST_JSON, *, values: int = MOST_VALUE
     brackets = data.count(b"[") + data.count(b"{")
     if brackets + data.count(b",") > values:
         raise ValueError(f"it holds more than {values:,} values")
+    decoder = _LENIENT
+    if strict:
+        decoder = _FINITE if finite else _ANY_NUMBER
     try:
-        value = (_FINITE if finite else _ANY_NUMBER).decode(data.decode())
+        value = decoder.decode(data.decode("utf-8" if strict else "utf-8-sig"))
     except RecursionError:
         raise ValueError("it is nested too deep") from None
     level, levels = [value] if brackets > DEEPEST else [], 0
@@ -255,11 +267,12 @@ def load_json(data: bytes, most: int = LARGEST_JSON, *, values: int = MOST_VALUE
         if levels > DEEPEST:
             raise ValueError("it is nested too deep")
         level = [child for each in level for child in (each.values() if isinstance(each, dict) else each)]
-    try:
-        if b"\\u" in data:
-            json.dumps(value, ensure_ascii=False).encode()
-    except UnicodeEncodeError:
-        raise ValueError("it holds half of a surrogate pair, which is not a character") from None
+    if b"\\u" in data:
+        text = json.dumps(value, ensure_ascii=False)
+        if _HALF_A_PAIR.search(text):
+            if strict:
+                raise ValueError("it holds half of a surrogate pair, which is not a character")
+            value = json.loads(_HALF_A_PAIR.sub("\ufffd", text))
     return value
 
 
@@ -285,6 +298,8 @@ def _finite(text: str) -> float:
     return value
 
 
+_HALF_A_PAIR = re.compile("[\ud800-\udfff]")
+_LENIENT = json.JSONDecoder(strict=False, parse_int=_whole)
 _ANY_NUMBER = json.JSONDecoder(object_pairs_hook=_each_once, parse_int=_whole)
 _FINITE = json.JSONDecoder(object_pairs_hook=_each_once, parse_int=_whole, parse_float=_finite, parse_constant=_finite)
 

@@ -96,16 +96,13 @@ _SHORTEST_IMAGE = 60
 def from_base64(text: str) -> bytes:
     """Decode base64 as services and tables write it.
 
-    Lines, the alphabet of addresses, missing padding and a data URL around it are read.
+    Lines, the alphabet of addresses, missing padding and a data URL around it are read, and
+    characters that are no base64 are left out.
 
     Raises:
-        ValueError: it is not base64.
+        ValueError: no bytes can be made of it.
     """
-    if text.lstrip()[:5].casefold() == "data:":
-        text = text.partition(",")[2]
-    joined = "".join(text.split()).rstrip("=").translate(str.maketrans("-_", "+/"))
-    padding = "=" * (-len(joined) % 4)
-    return base64.b64decode(joined + padding, validate=True)
+    return base64.urlsafe_b64decode(text.rpartition(",")[2] + "===")
 
 
 def image_in(text: str) -> bytes | None:

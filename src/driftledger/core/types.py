@@ -135,6 +135,8 @@ class Usage:
     input_tokens: int | None = None
     output_tokens: int | None = None
     images: int = 0
+    cached_tokens: int = 0
+    """Tokens among those of the input that the service had cached."""
 
 
 @dataclass(frozen=True, slots=True)
