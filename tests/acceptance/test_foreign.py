@@ -62,7 +62,7 @@ def test_a_benchmark_of_somebody_else(tmp_path: Path) -> None:
 
     def select(params: dict[str, Any]) -> None:
         params["run"] |= {"genception": [], "words": ["photos"]}
-        params["words"] = {"prompt": "Describe it.", "min_coverage": 0.9, "confidence": 0.95}
+        params["words"] = {"prompt": "Describe it.", "min_coverage": 0.9, "unread": "worst", "confidence": 0.95}
 
     checkout.params(select)
     checkout.driftledger("run")

@@ -58,7 +58,7 @@ def test_an_empty_description_is_computed_again(ledger: Ledger, forger: Forger, 
         row["results"] = [model | {"outcome": "empty", "text": ""}]
         data = b"".join(canonical(each) + b"\n" for each in rows)
         forger.members[f"{FILES}{folder}/records.jsonl"] = data
-        del forger.members[f"{FILES}{folder}/{generator['image']}"]
+        del forger.members[f"{FILES}{folder}/{generator['file']}"]
         (ledger.root / folder / "records.jsonl").write_bytes(data)
     shutil.rmtree(ledger.root / "reports/scores")
     score(ledger.project, MODEL)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from driftledger.benchmarks.score import SCORE
 from driftledger.core.canonical import sha256_file, sha256_of
 from driftledger.core.errors import LedgerError, StoreError
-from driftledger.core.files import INPUTS, Made, parse_json
+from driftledger.core.files import INPUTS, Made, parse_json, read_regular
 from driftledger.ledger.findings import VerifyResult
 from driftledger.ledger.lineage import Evidence, Folder
 from driftledger.ledger.lock import LOCK, locked_now
@@ -91,7 +91,7 @@ def _opened(contents: Contents, folder: Folder) -> bundle.Folder:
 
     def read(name: str) -> bytes:
         file = contents.within(folder, name)
-        return b"" if file is None else file.read_bytes()
+        return b"" if file is None else read_regular(file)
 
     named = {name: bundle.digests(read(name)) for name in contents.manifest(folder)}
     return bundle.Folder(folder.path, named, named, read)
@@ -148,7 +148,7 @@ def _check_inputs(result: VerifyResult, contents: Contents, folder: Folder, file
         return
     noted = contents.path(files[INPUTS], where)
     try:
-        made = None if noted is None else parse_json(noted.read_bytes(), Made, where)
+        made = None if noted is None else parse_json(read_regular(noted), Made, where)
     except StoreError as error:
         result.find(where, str(error))
         return
