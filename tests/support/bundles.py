@@ -102,10 +102,12 @@ class Forger:
             self.members[f"{LEDGER}{sha256_of(published)}.json"] = canonical(published)
         self.rehash()
 
-    def fit(self) -> None:
-        """Let every score have the numbers that its records and features give, and all hashes fit to them."""
+    def fit(self, encoder: str) -> None:
+        """Let the scores of an encoder have the numbers that its features give, and all hashes fit to them."""
         bundle = Bundle(Archive(self._file()))
         for lineage in bundle.lineages:
+            if encoder not in [card["fingerprint"] for card in lineage["score"]["components"].values()]:
+                continue
             numbers = recompute(bundle.score_files(lineage)).numbers
             path = lineage["folder"]["path"]
             self.json(f"{FILES}{path}/score.json", lambda score, given=numbers: fit_score(score, given))

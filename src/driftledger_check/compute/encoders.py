@@ -65,9 +65,9 @@ class Encoder:
         """Only of Inception's features is it the FID; an encoder of somebody's own names it as the score has it."""
         self.reads = self.provider in both or (name not in shipped and not {"clip_s", "clap_score"}.isdisjoint(metrics))
         """Whether it has a tower for texts beside the other."""
-        self._shapes = (_BY_TEXT_ENCODER,)
+        self._shapes = [_BY_TEXT_ENCODER]
         if role == "encoder":
-            self._shapes = (_BY_ENCODER, f"(whole_)?{self.frechet_name}")
+            self._shapes = [_BY_ENCODER, f"(whole_)?{self.frechet_name}"]
 
     def images(self, pictures: Sequence[Picture]) -> Vector:
         """Raises MissingError where they can be neither computed nor taken."""
