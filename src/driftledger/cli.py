@@ -397,14 +397,18 @@ def bundle(
 def check(
     bundle: Annotated[Path, typer.Argument(help="A file written by 'driftledger bundle'.")],
     as_json: JsonOption = False,
+    trust_features: Annotated[
+        bool, typer.Option("--trust-features", help="Accept headlines that are from the bundle's own features.")
+    ] = False,
 ) -> None:
     """Check a bundle without its repository.
 
-    Bytes, links and numbers are checked; the exit code is 1 if something differs.
+    Exit codes: 0 every headline is reproduced, 1 something differs, 2 not a bundle, 3 a headline is not checked or is
+    from the bundle's own features.
     """
     from driftledger_check.cli import run
 
-    raise typer.Exit(run(bundle, as_json=as_json))
+    raise typer.Exit(run(bundle, as_json=as_json, trust_features=trust_features))
 
 
 @app.command(rich_help_panel=SHOW)
