@@ -17,7 +17,7 @@ from driftledger.benchmarks.traces import Shot, Shown, Trace
 from driftledger.components.base import ComponentCard
 from driftledger.core.canonical import canonical_json, pretty_json, sha256_file, sha256_of
 from driftledger.core.errors import LedgerError, unknown_name
-from driftledger.core.files import INPUTS, load_json, read_jsonl, write_bytes
+from driftledger.core.files import INPUTS, load_json, read_jsonl, read_regular, write_bytes
 from driftledger.core.media import data_url, kind_of
 from driftledger.core.registry import import_extra
 from driftledger.core.text import csv_text
@@ -104,7 +104,7 @@ def _every_eval_ever(root: Path, run: Evidence, date: datetime) -> dict[str, byt
         id_ = _repository(model) or model.name
         developer = id_.rpartition("/")[0] or "unknown"
         [card] = (file for file in (root / lineage.data.path).glob("*.json") if file.name != INPUTS)
-        source = load_json(card.read_bytes())["source"]
+        source = load_json(read_regular(card))["source"]
         data = {"dataset_name": lineage.score.on, "source_type": "other", "additional_details": _texts_of(source)}
         if "dataset" in source:
             data |= {"source_type": "hf_dataset", "hf_repo": source["dataset"]}

@@ -17,7 +17,8 @@ from tests.support.canned_server import Canned
 __all__ = ["original"]
 
 IN_TURN = """
-import json, os, sys, traceback
+import json, os, resource, sys, traceback
+resource.setrlimit(resource.RLIMIT_AS, (2**33, 2**33))  # what reads without an end fails
 from driftledger import cli
 folders, commands = map(json.loads, sys.argv[1:])
 for folder in folders:
@@ -86,7 +87,7 @@ def read_in_turn(
     }
     asked = [json.dumps([str(each.root) for each in strangers]), json.dumps(commands)]
     command = [sys.executable, "-P", "-c", IN_TURN, *asked]
-    done = subprocess.run(command, env=env | dict(environment), capture_output=True, text=True, check=False)
+    done = subprocess.run(command, env=env | dict(environment), capture_output=True, text=True, timeout=900)
     assert done.returncode == 0, done.stderr
     said = ["".join(both) for both in zip(done.stdout.split("\x1e"), done.stderr.split("\x1e"), strict=True)]
     assert len(said) == len(strangers) + 1  # what follows the last one

@@ -6,7 +6,9 @@ Each case makes a copy of one project hostile; all copies of a kind are then rea
 
 import os
 import shutil
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,6 +17,7 @@ import typer
 import yaml
 
 from driftledger.cli import READ_OTHERS, app
+from driftledger.collect.store import CallStore
 from tests.hostile.conftest import Ledger, Stranger, read_in_turn
 from tests.ledger.conftest import CHAINS, GENCEPTION, MODEL
 from tests.support.canned_server import Canned
@@ -236,7 +239,62 @@ def store(stranger: Stranger, _: Canned) -> None:
     (stranger.root / "params.yaml").write_text(yaml.safe_dump(content | {"store": str(stranger.private / "store")}))
 
 
+def never_ends(path: str, says: str, *, pipe: bool = False) -> Case:
+    """A file of the checkout that is a pipe, or a link to a device without an end."""
+
+    def attack(stranger: Stranger, _: Canned) -> None:
+        file = stranger.root / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.unlink(missing_ok=True)
+        if pipe:
+            os.mkfifo(file)
+        else:
+            file.symlink_to("/dev/zero")
+
+    return Case(attack, says)
+
+
+def a_view_without_end(stranger: Stranger, _: Canned) -> None:
+    """A call store whose calls are computed, for ever."""
+    (stranger.root / ".driftledger").mkdir(exist_ok=True)
+    with CallStore(stranger.root / ".driftledger"):
+        pass
+    with closing(sqlite3.connect(stranger.root / ".driftledger/calls.db")) as db:
+        columns = [name for _, name, *_ in db.execute("PRAGMA table_info(calls)")]
+        endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i AS "
+        db.execute("DROP TABLE calls")
+        db.execute(f"CREATE VIEW calls AS {endless}{', i AS '.join(columns)} FROM n")
+        db.commit()
+
+
+def outside(stranger: Stranger, _: Canned) -> None:
+    """Settings that are a link to a file of the reader's."""
+    (stranger.root / "params.yaml").rename(stranger.root.parent / "theirs.yaml")
+    (stranger.root / "params.yaml").symlink_to(stranger.root.parent / "theirs.yaml")
+
+
+FILES = {
+    "params.yaml": "params.yaml cannot be read: ",
+    "dvc.lock": "dvc.lock cannot be read: ",
+    "data/resolved.json": "",
+    f"ledger/{'0' * 64}.json": "",
+    ".git/index": "index in it is not a regular file",
+    ".git/config": "config in it is not a regular file",
+    ".gitattributes": "",
+    ".driftledger/calls.db": "calls.db is not a regular file; move it away",
+    ".driftledger/calls.db-journal": "calls.db-journal is not a regular file; move it away",
+    f"{GENCEPTION}/score.json": "",
+}
+"""Files that commands read, and what is said of one that is none."""
+
+
 KINDS: dict[str, dict[str, Case]] = {
+    "files": {
+        **{f"link {path}": never_ends(path, says) for path, says in FILES.items()},
+        **{f"pipe {path}": never_ends(path, says, pipe=True) for path, says in FILES.items()},
+        "a view without an end": Case(a_view_without_end, "is not a call store of driftledger's"),
+        "settings outside": Case(outside, "params.yaml cannot be read: a link out of"),
+    },
     "git": {
         **{name: git_setting(name) for name in ("core.fsmonitor", "diff.external", "core.sshCommand", "core.pager")},
         **{f"filter {kind}": git_filter(kind) for kind in ("clean", "process", "smudge")},
@@ -296,6 +354,8 @@ def test_who_reads_a_checkout_runs_asks_and_writes_nothing(
     secrets = {"MLFLOW_TRACKING_TOKEN": "secret", "HF_ENDPOINT": listener.address, "HF_HUB_OFFLINE": "0"}
     commands = [each for each in READERS if each[0] != "report" or kind in ("components", "state")]  # verify writes it
     commands += [("verify", "--regenerate", "1")] if kind == "components" else []
+    if kind == "files":
+        commands = [("verify",), ("audit", RUN), ("plan", "--local"), ("report", "--out", "../site")]
     said = read_in_turn(list(strangers.values()), commands, tmp_path / "reader", secrets)
     for (name, stranger), text in zip(strangers.items(), said, strict=True):
         case = KINDS[kind][name]

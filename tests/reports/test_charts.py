@@ -1,7 +1,6 @@
 """Figures by what they draw, and as files that any reader takes."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
@@ -11,8 +10,7 @@ from matplotlib.figure import Figure
 
 from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import Score
-from driftledger.reports import charts
-from driftledger.reports.charts import Drawing, drawn, figures_of, kept_figures, series_of
+from driftledger.reports.charts import Drawing, drawn, figures_of, series_of
 from driftledger.reports.scores import blocks_of
 from tests.reports.test_tables import case, control
 from tests.support.ledgers import genception_score, question_score, trac_score
@@ -77,25 +75,6 @@ def test_the_benchmarks_own_figures() -> None:
             assert (3 * x + 2 * y) / 4 == pytest.approx(float(label), abs=0.01), "(right + refused) of all questions"
     vote = axes_of(figures([trac_score()])["vote"])
     assert (vote.get_xlabel(), list(vote.lines[0].get_ydata())) == ("k", [64.0, 66.0])
-
-
-def test_a_figure_is_drawn_once_for_what_it_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def all_of(value: float) -> list[Drawing]:
-        groups = {"category": {"\ud800": {"gc_at_2": value}, "b": {"gc_at_2": 0.25}}, "group": {}}
-        some = [*figures([genception_score(groups=groups, metrics={"gc_at_2": value})]).values()]
-        return [*some, *figures([trac_score()]).values(), *figures(case("mm_sap")[-1:]).values()]
-
-    first = kept_figures(all_of(0.5), tmp_path)
-    assert first == list(map(drawn, all_of(0.5)))
-    changed = {at for at, (a, b) in enumerate(zip(first, map(drawn, all_of(0.6)), strict=True)) if a != b}
-    count: list[str] = []
-    monkeypatch.setattr(charts, "drawn", lambda each: count.append(each.name) or drawn(each))
-    assert kept_figures(all_of(0.5), tmp_path) == first
-    assert count == []
-    again = kept_figures(all_of(0.6), tmp_path)
-    assert {at for at, (a, b) in enumerate(zip(first, again, strict=True)) if a != b} == changed
-    assert len(count) == len(changed)
-    assert len([*tmp_path.iterdir()]) == len(first)
 
 
 @pytest.mark.parametrize("name", [HOSTILE, "$\\frac{1}{2}$", "漢字 \ud800 \ufffe", "w" * 500, "_hidden"])

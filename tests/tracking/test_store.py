@@ -1,20 +1,16 @@
 """A store that cannot be used is one sentence without secrets, and nothing stays locked; a real server works alike."""
 
 import re
-import sqlite3
 from collections.abc import Sequence
-from contextlib import closing
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
-import mlflow
 import pytest
 import requests
 
 from driftledger.core.errors import DriftledgerError
 from driftledger.ledger.lineage import Evidence
 from driftledger.project.settings import Tracking
-from driftledger.tracking.store import TABLES, made_by_mlflow, opened, pages, serve, where_to_look
+from driftledger.tracking.store import opened, pages, serve, where_to_look
 from driftledger.tracking.track import track
 from tests.support.canned_server import Canned
 from tests.support.full_disk import no_file_longer_than
@@ -63,21 +59,6 @@ def test_a_full_disk_is_a_sentence_and_the_next_push_completes(
     assert [len(run["traces"]) for run in dump(store)["runs"]] == [2, 2]
 
 
-def tables_of(file: Path) -> str:
-    """All that a store holds, without where and when it was made."""
-    made_by_mlflow(file)
-    with closing(sqlite3.connect(file)) as database:
-        rows = "\n".join(database.iterdump())
-    return re.sub(r"(?<=VALUES\(0,'Default',)'[^']*','deleted',\d+,\d+", "'mlruns/0','deleted',0,0", rows) + "\n"
-
-
-def test_tables_are_those_that_mlflow_makes(tmp_path: Path) -> None:
-    kept = TABLES.with_name(TABLES.name.format(mlflow.__version__)).read_text(encoding="utf-8")
-    made = tables_of(tmp_path / "made.db")
-    rows = [sorted(row.strip("\t ,") for row in text.splitlines()) for text in (made, kept)]  # constraints in any order
-    assert rows[0] == rows[1], "python -m tests.tracking.test_store"
-
-
 def test_a_deleted_experiment_is_not_written_to(tmp_path: Path, runs: Sequence[Evidence], store: Tracking) -> None:
     with opened(store, create=True) as client:
         client.delete_experiment(client.create_experiment(EXPERIMENT))
@@ -121,10 +102,3 @@ def test_a_server_shows_the_same_as_a_file(
         assert requests.get(scores.partition(" ")[2], timeout=30).ok
     assert shown.pop("experiments") != wanted.pop("experiments")  # the server made an empty one
     assert shown == wanted
-
-
-if __name__ == "__main__":
-    for old in TABLES.parent.glob("mlflow-*.sql"):
-        old.unlink()
-    with TemporaryDirectory() as folder:
-        TABLES.with_name(TABLES.name.format(mlflow.__version__)).write_text(tables_of(Path(folder, "made.db")))

@@ -3,8 +3,8 @@
 A SQLite database holds a row per call, and images lie beside it, named by their hashes. One process at a time writes to
 a store and holds a lock on it; reading needs no lock. SQLite keeps its rollback journal, which works on network file
 systems too. What a service has answered and no stage has written yet is in the store alone, so a damaged database is
-kept, and every row that can still be read is recovered; a row that has changed is not believed, and its call is made
-again. Failures are not stored: the next run tries them again.
+set aside, not removed; finished records restore their calls into the new one. A row that has changed is not believed,
+and its call is made again. Failures are not stored: the next run tries them again.
 """
 
 import os
@@ -16,6 +16,7 @@ import zlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
 from dataclasses import replace
+from functools import cache
 from itertools import count
 from pathlib import Path
 from threading import RLock
@@ -32,8 +33,6 @@ from driftledger.core.text import say
 from driftledger.core.types import Medium, Outcome
 
 DATABASE, LOCK, HOLDER = "calls.db", "calls.lock", "calls.holder"
-_PAGE = 4096
-"""Bytes of a page of a database, unless SQLite is asked for others."""
 VERSION = 5
 """Of the tables. Those before were written by driftledger 0.2 and while 1.0 was made."""
 
@@ -63,6 +62,30 @@ COMMIT;"""
 _INSERT = f"INSERT OR {{}} INTO calls VALUES ({', '.join('?' * 15)})"
 
 
+_MADE_OF = "SELECT type, name FROM sqlite_master ORDER BY name"
+
+
+@cache
+def _ours() -> list[tuple[str, str]]:
+    """Return what a call store is made of: its tables, and their indexes."""
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as db:
+        db.executescript(_CREATE)
+        made_of: list[tuple[str, str]] = db.execute(_MADE_OF).fetchall()
+        return made_of
+
+
+def _refuse_strange_files(folder: Path) -> None:
+    """Refuse a pipe or a device in the place of the database or its journal: SQLite would wait for it.
+
+    Raises:
+        StoreError: there is one.
+    """
+    for name in (DATABASE, f"{DATABASE}-journal", f"{DATABASE}-wal", f"{DATABASE}-shm"):
+        file = folder / name
+        if file.exists() and not file.is_file():
+            raise StoreError(f"{file} is not a regular file; move it away")
+
+
 class CallStore(AbstractContextManager["CallStore"]):
     """Finished calls in ``folder``. A context manager, which closes it."""
 
@@ -83,8 +106,8 @@ class CallStore(AbstractContextManager["CallStore"]):
         self.folder = folder
         self.fallback = fallback
         self._alone = RLock()  # one thread at a time: Python's statements are not safe in several
-        self._recovered = ""
-        """What a recovery came to."""
+        self._set_aside = ""
+        """The name under which a damaged database is kept."""
         self._writes = writes
         self._changed = set[str]()
         """Keys of the rows that were found to be changed."""
@@ -94,6 +117,7 @@ class CallStore(AbstractContextManager["CallStore"]):
                     folder.mkdir(parents=True, exist_ok=True)
                     opened.callback(_locked(folder, wait=wait).release)
                 try:
+                    _refuse_strange_files(folder)
                     self._db = self._open(folder / DATABASE if writes or (folder / DATABASE).is_file() else None)
                 except sqlite3.DatabaseError as error:
                     raise self._unreadable(error) from None
@@ -117,49 +141,40 @@ class CallStore(AbstractContextManager["CallStore"]):
             db = _connect(":memory:")
         if version == 0:
             db.executescript(_CREATE)
+        elif db.execute(_MADE_OF).fetchall() != _ours():  # a view may have no end, and a trigger may do anything
+            db.close()
+            raise StoreError(f"{file} is not a call store of driftledger's; move it away")
         [(self._name,)] = db.execute("SELECT name FROM store")
         db.execute("SELECT count(*) FROM calls").fetchone()  # a database that was cut, or has a damaged index, fails
         return db
 
     def _unreadable(self, error: Exception) -> StoreError:
-        """Say that the store cannot be used, once what can be read of a damaged one is recovered."""
+        """Say that the store cannot be used; a damaged database is set aside, and a new one takes its place."""
         if getattr(error, "sqlite_errorcode", 0) & 0xFF not in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
             return StoreError(
                 f"the call store {self.folder} cannot be opened ({error}); correct its permissions, or name another "
                 "folder as store: in params.yaml"
             )
         if not self._writes:
-            return StoreError(f"the call store {self.folder} is damaged ({error}); 'driftledger run' recovers it")
+            return StoreError(f"the call store {self.folder} is damaged ({error}); 'driftledger run' sets it aside")
         with self._alone:
-            if not self._recovered:
-                self._recovered = self._recover()
-        return StoreError(self._recovered)
-
-    def _recover(self) -> str:
-        """Copy each row that can be read into a new file, which takes the damaged one's place at the end; that one is
-        kept."""
-        number = next(number for number in count(1) if not (self.folder / f"{DATABASE}.damaged-{number}").exists())
-        with suppress(FileNotFoundError):
-            (self.folder / f"{DATABASE}-journal").rename(self.folder / f"{DATABASE}-journal.damaged-{number}")
-        file, copy, partial = (self.folder / f"{DATABASE}{end}" for end in ("", ".copy", ".partial"))
-        for each in (copy, partial):
-            each.unlink(missing_ok=True)
-        with closing(_connect(partial)) as db:
-            db.executescript(_CREATE)
-            pages = bytearray(file.read_bytes())
-            pages[:_PAGE] = partial.read_bytes()[:_PAGE]  # the new one's first page has the header and the same tables
-            pages[28:40] = (len(pages) // _PAGE).to_bytes(4, "big") + bytes(8)
-            copy.write_bytes(pages)
-            with closing(_connect(copy)) as old:
-                rows = _copy_rows(old, db, len(pages) // 50)  # a row has more bytes
-        copy.unlink()
-        link_file(file, self.folder / f"{DATABASE}.damaged-{number}")
-        partial.replace(file)
-        self._db = self._open(file)
-        return (
-            f"the call store {self.folder} was damaged, and {rows:,} calls that can be read are recovered; it is kept "
-            f"as {DATABASE}.damaged-{number}; run again to go on: the other calls are made again"
+            if not self._set_aside:
+                self._set_aside = self._replace_damaged()
+        return StoreError(
+            f"the call store {self.folder} was damaged ({error}) and is kept as {self._set_aside}; run again to go on: "
+            "calls of finished records are restored, the others are made and paid for again"
         )
+
+    def _replace_damaged(self) -> str:
+        """Rename the damaged database, make a new one for threads that go on, and return the new name."""
+        file = self.folder / DATABASE
+        number = next(number for number in count(1) if not (self.folder / f"{DATABASE}.damaged-{number}").exists())
+        damaged = self.folder / f"{DATABASE}.damaged-{number}"
+        file.rename(damaged)
+        with suppress(FileNotFoundError):  # which SQLite rolls back when it opens the database
+            file.with_name(f"{file.name}-journal").rename(f"{damaged}-journal")
+        self._db = self._open(file)
+        return damaged.name
 
     def __exit__(self, *_: object) -> None:
         self._opened.close()
@@ -358,32 +373,6 @@ def _connect(file: Path | str) -> sqlite3.Connection:
     db = sqlite3.connect(file, timeout=60, isolation_level=None, check_same_thread=False)
     db.text_factory = lambda data: data.decode(errors="replace")  # in a damaged row; its checksum is of bytes
     return db
-
-
-def _copy_rows(old: sqlite3.Connection, new: sqlite3.Connection, most: int) -> int:
-    """Copy each row that can be read, in one transaction, and return how many calls these are.
-
-    Args:
-        most: up to which number rows are tried, whether or not they are listed.
-    """
-    new.execute("BEGIN")
-    for name in ("calls", "spent"):
-        with suppress(sqlite3.Error):
-            most = min(most, old.execute(f"SELECT max(rowid) FROM {name}").fetchone()[0] or 0)
-        rowids = set(range(1, most + 1))
-        with suppress(sqlite3.Error):
-            rowids.update(rowid for (rowid,) in old.execute(f"SELECT rowid FROM {name} NOT INDEXED"))
-        for rowid in sorted(rowids):
-            with suppress(sqlite3.Error, ValueError, TypeError, AttributeError, KeyError):
-                [row] = old.execute(f"SELECT * FROM {name} WHERE rowid = ?", (rowid,))
-                if name == "spent":
-                    new.execute("INSERT OR REPLACE INTO spent VALUES (?, ?, ?, ?)", row)
-                elif _is_whole(row):
-                    new.execute(_INSERT.format("REPLACE"), row)
-                    texts = old.execute("SELECT * FROM texts WHERE id IN (?, ?)", row[4:6])
-                    new.executemany("INSERT OR IGNORE INTO texts VALUES (?, ?)", texts)
-    new.execute("COMMIT")  # which brings it to the disk
-    return int(new.execute("SELECT count(*) FROM calls").fetchone()[0])
 
 
 def _is_whole(row: Sequence[Any]) -> bool:

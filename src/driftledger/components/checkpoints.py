@@ -1,7 +1,6 @@
 """Components with torch weights: the bytes behind a name, their settings, loading and letting go."""
 
 import gc
-import json
 import os
 import re
 import shutil
@@ -19,6 +18,7 @@ from pydantic import Field
 from driftledger.components.base import Component, Operational, library_versions
 from driftledger.core.canonical import sha256_file, sha256_of
 from driftledger.core.errors import ConfigError, DriftledgerError, OutOfMemoryError, first_few
+from driftledger.core.files import load_json, read_regular
 from driftledger.core.registry import import_extra
 from driftledger.core.text import for_line
 from driftledger.data.hub import Source, find_source
@@ -242,7 +242,7 @@ class ImageCheckpoint(CheckpointComponent):
         content: dict[str, Any] = {}
         for name in reversed(names):
             with suppress(OSError, ValueError):  # loading names what is missing or damaged
-                content |= json.loads((folder / name).read_text(encoding="utf-8"))
+                content |= load_json(read_regular(folder / name))
         content |= content.get("image_processor") or {}
         kind = str(content.get("image_processor_type")).removesuffix("Fast")
         if "image_processor_type" not in content:

@@ -29,7 +29,7 @@ from driftledger.components.checkpoints import (
     remembered_sha256,
 )
 from driftledger.core.errors import ConfigError, unknown_name
-from driftledger.core.files import load_json
+from driftledger.core.files import load_json, read_regular
 from driftledger.core.images import ENCODING
 from driftledger.core.registry import import_extra
 from driftledger.core.strict import Strict
@@ -425,7 +425,7 @@ class Diffusers(CheckpointComponent, Generator):
         """A small file of the checkpoint, from the folder, the hub's cache or the hub."""
         try:
             file = self.source.local([name]) / name
-            content: dict[str, Any] = load_json(file.read_bytes(), finite=False)
+            content: dict[str, Any] = load_json(read_regular(file), finite=False)
             if not isinstance(content, dict):
                 raise ValueError("it is not an object")
             return content

@@ -26,7 +26,7 @@ from driftledger.components.checkpoints import (
     remembered_sha256,
 )
 from driftledger.core.errors import ConfigError
-from driftledger.core.files import load_json
+from driftledger.core.files import load_json, read_regular
 from driftledger.core.registry import import_extra
 from driftledger.core.types import Float32, PromptUsage
 from driftledger.data.hub import Source
@@ -377,7 +377,7 @@ class Sentence(TorchEncoder):
         if network is None or not hasattr(model.tokenizer, "split_special_tokens"):
             raise ValueError("its first module is not a transformer with a tokenizer of transformers")
         # transformers says which weights were missing, and sentence-transformers does not pass it on.
-        first = load_json((folder / "modules.json").read_bytes())[0]["path"]
+        first = load_json(read_regular(folder / "modules.json"))[0]["path"]
         _, report = type(network).from_pretrained(
             folder / first, config=network.config, device_map="meta", **REPORTING, **arguments
         )

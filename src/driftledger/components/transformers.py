@@ -28,6 +28,7 @@ from driftledger.components.checkpoints import (
 )
 from driftledger.core.canonical import sha256_of
 from driftledger.core.errors import ConfigError
+from driftledger.core.files import read_regular
 from driftledger.core.grouping import grouped
 from driftledger.core.registry import import_extra
 from driftledger.core.text import for_line
@@ -282,7 +283,7 @@ class ChatCheckpoint(CheckpointComponent, Model):
         if self.chat_template is None:
             return None
         try:
-            return Path(self.chat_template).expanduser().read_text(encoding="utf-8")
+            return read_regular(Path(self.chat_template).expanduser()).decode()
         except (OSError, ValueError) as error:
             raise ConfigError(
                 f"chat_template {self.chat_template!r:.200} cannot be read: {for_line(str(error)):.200}"

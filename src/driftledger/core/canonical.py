@@ -1,7 +1,10 @@
 """One way to write JSON and to hash it, so that equal things have equal bytes everywhere; and seeds made of it."""
 
+import errno
 import hashlib
 import json
+import stat
+from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
@@ -36,10 +39,27 @@ def md5_bytes(data: bytes) -> str:
     return hashlib.md5(data, usedforsecurity=False).hexdigest()
 
 
+def open_regular(path: Path) -> BufferedReader:
+    """Open a file that somebody else may have made, to read its bytes.
+
+    Raises:
+        OSError: it is missing, cannot be read, or is a folder, a pipe or a device.
+    """
+    if not stat.S_ISREG(path.stat().st_mode):  # before it is opened, which would wait for a pipe
+        raise OSError(errno.EINVAL, "not a regular file", str(path))
+    return path.open("rb")
+
+
 def sha256_file(path: Path) -> str:
-    """Hex SHA-256 of a file's bytes."""
-    with path.open("rb") as file:
+    """Hex SHA-256 of a file's bytes; errors as of :func:`open_regular`."""
+    with open_regular(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def md5_file(path: Path) -> str:
+    """Hex MD5 of a file's bytes, as :func:`md5_bytes`; errors as of :func:`open_regular`."""
+    with open_regular(path) as file:
+        return hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
 
 
 def derive_seed(run_seed: int, dataset: str, sample: str, t: int, repeat: int = 0) -> int:

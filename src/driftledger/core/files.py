@@ -7,7 +7,6 @@ import json
 import os
 import re
 import shutil
-import stat
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -21,8 +20,9 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.events import AliasEvent, CollectionEndEvent, CollectionStartEvent, ScalarEvent
 
-from driftledger.core.canonical import canonical_json, pretty_json, sha256_file, sha256_of
+from driftledger.core.canonical import canonical_json, open_regular, pretty_json, sha256_file, sha256_of
 from driftledger.core.errors import StoreError
+from driftledger.core.paths import leads_out
 from driftledger.core.strict import explain
 from driftledger.core.text import shortened
 
@@ -37,8 +37,8 @@ LARGEST_YAML = 2**22
 DEEPEST = 64
 """Levels of YAML or JSON. Ours has eight; parsers give up, or crash, at some thousand."""
 MOST_VALUES = 2**20
-"""Values in one YAML file or JSON value. In YAML, each counts as often as aliases repeat it, and for every 64
-characters once more."""
+"""Values in one YAML file or JSON value. In YAML, each counts for every 64 characters once more, and an alias as all
+that stands before it."""
 MANY_VALUES = 2**24
 """Of a file of :data:`LARGEST_TEXT`: DVC's list of four million files has as many."""
 LONGEST_NUMBER = 100
@@ -108,7 +108,7 @@ def write_folder(folder: Path, files: Files, within: Iterable[str] = ("",)) -> N
         unlink_folders(folder / name)
     for name, data in files.items():
         path = folder / name
-        if data is not None and not (path.is_file() and path.read_bytes() == data):
+        if data is not None and not (path.is_file() and read_regular(path) == data):
             write_bytes(path, data)
     paths = {folder / name for name in files}
     for name in within:
@@ -188,14 +188,32 @@ def read_bytes(path: Path) -> bytes:
         StoreError: it is missing, too large, or something else, such as a link to a device.
     """
     try:
-        facts = path.stat()
+        return read_regular(path)
     except FileNotFoundError:
         raise StoreError(f"{path} is missing; run 'dvc pull' to fetch it, or 'dvc repro' to make it") from None
-    if not stat.S_ISREG(facts.st_mode) or facts.st_size > LARGEST_FILE:
-        raise StoreError(
-            f"{path} is not a file, or has more than {LARGEST_FILE >> 20} MiB; run 'dvc repro' to make it again"
-        )
-    return path.read_bytes()
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise StoreError(f"{path} cannot be read ({reason}); run 'dvc repro' to make it again") from None
+
+
+def read_regular(path: Path, most: int = LARGEST_FILE, *, within: Path | None = None) -> bytes:
+    """Read a file that somebody else may have made, in bounded time and memory.
+
+    Args:
+        most: bytes that are read.
+        within: the folder that no link may lead out of.
+
+    Raises:
+        OSError: it is missing, cannot be read, or is a folder, a pipe or a device.
+        ValueError: it is larger, or a link out of the folder.
+    """
+    if within is not None and leads_out(path, within):
+        raise ValueError(f"a link out of {within}")
+    with open_regular(path) as file:
+        data = file.read(most + 1)
+    if len(data) > most:
+        raise ValueError(f"more than {most >> 20:,} MiB")
+    return data
 
 
 def parse_json(data: bytes, kind: type[R], where: str) -> R:
@@ -290,28 +308,28 @@ def load_yaml(text: str | bytes) -> Any:
     parser = YAML(typ="safe")
     if len(text) > LARGEST_YAML:
         raise ValueError(f"it has {len(text):,} characters, and up to {LARGEST_YAML:,} are read")
-    # Before anything is built: an alias is a few bytes and repeats all that its anchor holds, other aliases included.
-    sizes, opened, values = dict[str, int](), list[tuple[CollectionStartEvent, int]](), 0
+    # Before anything is built: an alias is a few bytes and repeats up to all that stands before it.
+    values, repeated, anchors = 0, 0, list[str | None]()
     try:
         for event in parser.parse(text):
             problem = ""
             if isinstance(event, CollectionEndEvent):
-                start, before = opened.pop()
-                sizes[str(start.anchor)] = values - before
+                anchors.pop()
             elif isinstance(event, AliasEvent):
-                values += sizes.get(str(event.anchor), MOST_VALUES)  # one inside of what it repeats has no end
+                repeated += values
+                if any(anchors):
+                    problem = "an alias stands inside of what an anchor names; write out what it repeats"
             elif isinstance(event, ScalarEvent):
-                values += (size := 1 + len(event.value) // 64)
-                sizes[str(event.anchor)] = size
+                values += 1 + len(event.value) // 64
                 is_number = not event.style and _NUMBER.fullmatch(event.value)
                 if len(event.value) > LONGEST_NUMBER and (is_number or (event.tag or "").endswith((":int", ":float"))):
                     problem = f"{event.value:.20}… has {len(event.value):,} digits, and up to {LONGEST_NUMBER} are read"
             elif isinstance(event, CollectionStartEvent):
-                opened.append((event, values))
+                anchors.append(event.anchor)
                 values += 1
-            if len(opened) > DEEPEST:
+            if len(anchors) > DEEPEST:
                 problem = f"it is nested deeper than {DEEPEST} levels"
-            if values > MOST_VALUES:
+            if values + repeated > MOST_VALUES:
                 problem = f"it holds more than {MOST_VALUES:,} values, those that aliases repeat among them"
             if problem:
                 raise MarkedYAMLError(problem=problem, problem_mark=event.start_mark)

@@ -12,6 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from driftledger.core.canonical import open_regular
+from driftledger.core.files import read_regular
 from driftledger.core.images import png_bytes
 
 MEDIA = {".png": "image/png", ".jpg": "image/jpeg", ".webp": "image/webp", ".wav": "audio/wav"}
@@ -70,8 +72,8 @@ class Medium:
         if self.content is not None:
             return self.content.copy() if isinstance(self.content, Image.Image) else self.content
         if self.kind == "sound":
-            return read_wav(self.path.read_bytes())
-        with Image.open(self.path) as image:
+            return read_wav(read_regular(self.path))
+        with open_regular(self.path) as file, Image.open(file) as image:
             return image.convert("RGB")
 
 
@@ -89,7 +91,7 @@ def suffix_of(data: bytes) -> str:
 
 def data_url(path: Path) -> str:
     """A file inside an address."""
-    return f"data:{MEDIA[path.suffix]};base64,{base64.b64encode(path.read_bytes()).decode()}"
+    return f"data:{MEDIA[path.suffix]};base64,{base64.b64encode(read_regular(path)).decode()}"
 
 
 def encoded(medium: Image.Image | Sound) -> bytes:

@@ -2,13 +2,16 @@
 
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from driftledger.core.canonical import md5_bytes
+from driftledger.core.canonical import md5_file, open_regular
 
 STATE = ".driftledger"
 """Below a checkout: locks and finished calls, disposable, outside Git and DVC."""
+_LONGEST_PATH = 2**14
+"""Bytes of a file that holds one path."""
 _COPIES = (".dvc", "tmp", "exps")
 
 
@@ -41,7 +44,7 @@ def leads_out(path: Path, folder: Path) -> bool:
     if real.is_relative_to(os.path.realpath(folder)):
         return False
     parts = real.parts[-4:]
-    return parts[:2] != ("files", "md5") or not real.is_file() or md5_bytes(real.read_bytes()) != "".join(parts[2:])
+    return parts[:2] != ("files", "md5") or not real.is_file() or md5_file(real) != "".join(parts[2:])
 
 
 def main_checkout(root: Path) -> Path:
@@ -55,7 +58,9 @@ def main_checkout(root: Path) -> Path:
     if copies and (top := top_of(here)) and (main := top_of(copies.parents[2])):
         here = main / here.relative_to(top)
     if (top := top_of(here)) and (top / ".git").is_file():  # a further checkout's names its place in the repository
-        entry = top / os.fsdecode((top / ".git").read_bytes()).removeprefix("gitdir: ").strip("\r\n")
+        with open_regular(top / ".git") as file:
+            named = os.fsdecode(file.read(_LONGEST_PATH))
+        entry = top / named.removeprefix("gitdir: ").strip("\r\n")
         if entry.parent.name == "worktrees" and entry.is_dir():
             repository = entry.parent.parent.resolve()
             main = repository.parent if repository.name == ".git" else repository
@@ -68,7 +73,10 @@ def checkouts(root: Path) -> list[Path]:
     main = main_checkout(root).resolve()
     if (top := top_of(main)) is None:
         return [main]
-    others = [Path(os.fsdecode(each.read_bytes()).strip()).parent for each in top.glob(".git/worktrees/*/gitdir")]
+    others = []
+    for each in top.glob(".git/worktrees/*/gitdir"):
+        with suppress(OSError), open_regular(each) as file:
+            others.append(Path(os.fsdecode(file.read(_LONGEST_PATH)).strip()).parent)
     return [main, *(each / main.relative_to(top) for each in others)]
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from driftledger.core.errors import ConfigError, MissingSourceError
-from driftledger.core.files import LARGEST_TEXT
+from driftledger.core.files import LARGEST_TEXT, read_regular
 from driftledger.core.text import csv_text
 
 LONGEST_CELL = 32_767
@@ -105,7 +105,7 @@ def read_table(path: Path, required: Sequence[str], about: str, writes: str) -> 
     """
     where, table = f"{about}: {path}", SheetTable([], [], [])
     try:
-        for line, raw in csv_rows(path.read_bytes()):
+        for line, raw in csv_rows(read_regular(path, LARGEST_TEXT)):
             cells, width = [cleaned(from_cell(cell)) for cell in raw], len(table.head)
             if line == 1:
                 table.head.extend(cells)

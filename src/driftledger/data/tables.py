@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from driftledger.core.errors import ConfigError, DataError
-from driftledger.core.files import LARGEST_TEXT, MANY_VALUES, load_json
+from driftledger.core.files import LARGEST_TEXT, MANY_VALUES, load_json, read_regular
 from driftledger.core.registry import import_extra
 from driftledger.core.sheets import LONGEST_CELL, csv_rows, is_cut
 from driftledger.core.text import shortened
@@ -56,7 +56,8 @@ def read_table(file: Path) -> Table:
     try:
         if file.stat().st_size > LARGEST_TEXT:
             raise DataError(f"{name} is larger than {LARGEST_TEXT >> 20} MiB; split it")
-        rows = [(f"{place} of {name}", cells) for place, cells in readers[kind](file.read_bytes())]
+        data = read_regular(file, LARGEST_TEXT)
+        rows = [(f"{place} of {name}", cells) for place, cells in readers[kind](data)]
     except OSError as error:
         raise unreadable(name, error) from None
     except ValueError as error:

@@ -19,7 +19,7 @@ from driftledger.benchmarks.registry import benchmark, find_score
 from driftledger.benchmarks.score import SCORE, Score, base_key, interval_of
 from driftledger.core.canonical import canonical_json, md5_bytes, sha256_bytes, sha256_file
 from driftledger.core.errors import ConfigError, DataError, DriftledgerError, LedgerError, first_few
-from driftledger.core.files import Record, parse_json, read_json
+from driftledger.core.files import Record, parse_json, read_json, read_regular
 from driftledger.core.images import png_bytes
 from driftledger.core.paths import Combination
 from driftledger.data.datasets.decode import decode
@@ -264,7 +264,7 @@ def find_image(sources: Sources, text: str) -> ImageTarget:
     if image.places or file is None:
         return image
     try:
-        digest = sha256_bytes(png_bytes(decode(file.read_bytes(), str(file), _MOST_PIXELS)[0]))
+        digest = sha256_bytes(png_bytes(decode(read_regular(file), str(file), _MOST_PIXELS)[0]))
     except DataError:
         return image
     places = _places(sources, digest)
@@ -285,7 +285,7 @@ def _places(sources: Sources, digest: str) -> tuple[list[dict[str, Any]], list[s
         role, kind, card, card_kind = _LISTS[name]
         path, card_file = (sources.contents.within(folder, each) for each in (name, card))
         unknown += [f"{folder.path}/{name} is not here; run 'dvc pull'"] if path is None else []
-        lines = [] if path is None else path.read_bytes().split(b"\n")
+        lines = [] if path is None else read_regular(path).split(b"\n")
         for line in (each for each in lines if digest.encode() in each):
             entry = parse_json(line, kind, f"{folder.path}/{name}").to_dict()
             images = {each.get("image_sha256") or each.get("sha256"): each for each in entry.get("results", [entry])}

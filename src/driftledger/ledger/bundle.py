@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftledger.collect.features import OF_FILES, FeatureStore, Modality, Number
-from driftledger.core.canonical import canonical_json, sha256_bytes, sha256_of
+from driftledger.core.canonical import canonical_json, open_regular, sha256_bytes, sha256_of
 from driftledger.core.errors import LedgerError, first_few
+from driftledger.core.files import read_regular
 from driftledger.ledger.lineage import Evidence
 from driftledger.ledger.objects.contents import Contents
 from driftledger.ledger.objects.files import listing_bytes
@@ -99,9 +100,10 @@ def write_bundle(project: Project, evidence: Evidence, out: Path, *, images: boo
             path, file = f"{folder.path}/{name}", contents.path(md5, f"{folder.path}/{name}")
             assert file is not None  # all of it is here
             if images or path.endswith((".json", ".jsonl")):
-                held[path], members[bundle.FILES + path] = bundle.digests(file.read_bytes()), file.read_bytes
+                held[path] = bundle.digests(read_regular(file))
+                members[bundle.FILES + path] = partial(read_regular, file)
             else:
-                left_out[path] = bundle.digests(file.read_bytes())
+                left_out[path] = bundle.digests(read_regular(file))
     manifest = {
         "schema": bundle.SCHEMA,
         "kind": bundle.KIND,
@@ -133,7 +135,7 @@ def write_bundle(project: Project, evidence: Evidence, out: Path, *, images: boo
 def is_bundle(path: Path) -> bool:
     """Whether a file has the form of a bundle."""
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             bundle.Bundle(archive.Archive(file))
     except (BundleError, OSError):
         return False

@@ -9,7 +9,7 @@ from driftledger.benchmarks.score import ROWS, SCORE, Score
 from driftledger.components.base import ComponentCard
 from driftledger.core.canonical import sha256_of
 from driftledger.core.errors import LedgerError
-from driftledger.core.files import load_json, parse_json
+from driftledger.core.files import LARGEST_JSON, load_json, parse_json, read_regular
 from driftledger.core.paths import Combination
 from driftledger.core.strict import Strict
 from driftledger.ledger.lock import LOCK, RESOLVED, LockEntry, parse_lock
@@ -230,7 +230,7 @@ def published_code(root: Path) -> dict[str, CodeVersion]:
     noted = list[tuple[bool, str, CodeVersion]]()
     for path in sorted((root / PUBLISHED).glob("*.json")):
         try:
-            content = load_json(path.read_bytes())
+            content = load_json(read_regular(path, LARGEST_JSON, within=root))
             code = CodeVersion.model_validate(content["code"])
             noted.append((code.dirty, str(content["fingerprint"]), code))
         except (OSError, ValueError, TypeError, LookupError):

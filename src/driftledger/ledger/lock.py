@@ -6,7 +6,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from driftledger.core.errors import LedgerError
-from driftledger.core.files import load_yaml
+from driftledger.core.files import LARGEST_YAML, load_yaml, read_regular
 from driftledger.core.strict import Md5, RelativePath
 
 LOCK = "dvc.lock"
@@ -51,9 +51,12 @@ def read_lock(root: Path) -> dict[str, LockEntry]:
         LedgerError: ``dvc.lock`` is missing, or cannot be read.
     """
     try:
-        data = (root / LOCK).read_bytes()
-    except OSError:
+        data = read_regular(root / LOCK, LARGEST_YAML, within=root)
+    except FileNotFoundError:
         raise LedgerError(f"{root / LOCK} is missing; run 'dvc repro' first") from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise LedgerError(f"{root / LOCK} cannot be read: {reason}") from None
     return parse_lock(data, str(root / LOCK))
 
 

@@ -20,7 +20,7 @@ from driftledger.benchmarks.descriptions import Description
 from driftledger.collect.settings import WorkerSettings
 from driftledger.components.base import Component, Encoder, Generator, Model
 from driftledger.core.errors import ConfigError, unknown_name
-from driftledger.core.files import load_json, load_yaml
+from driftledger.core.files import load_json, load_yaml, read_regular
 from driftledger.core.registry import LONGEST, PROVIDED_SECTIONS, Provided, provider_class, providers
 from driftledger.core.strict import Name, Strict
 from driftledger.core.text import for_line
@@ -141,7 +141,7 @@ def _provider_of(section: str, folder: Path) -> str:
     if (folder / "modules.json").is_file():
         return "sentence"
     with suppress(OSError, ValueError):
-        kind = load_json((folder / "config.json").read_bytes())["model_type"]
+        kind = load_json(read_regular(folder / "config.json"))["model_type"]
         for provider in providers(section):
             if kind in getattr(provider_class(section, provider), "model_types", ()):
                 return provider

@@ -15,7 +15,7 @@ from driftledger.collect.features import FeatureStore
 from driftledger.collect.store import CallStore
 from driftledger.components.base import Component
 from driftledger.core.errors import ConfigError, MissingExtraError, MissingSourceError, StoreError
-from driftledger.core.files import load_json
+from driftledger.core.files import LARGEST_JSON, load_json, read_regular
 from driftledger.core.paths import STATE, Combination, main_checkout
 from driftledger.project.settings import PARAMS, Settings, load_settings
 
@@ -146,10 +146,10 @@ class Project:
         return folder
 
     def noted(self) -> dict[str, Any]:
-        """Read ``data/resolved.json``; empty if it is missing or damaged."""
+        """Read ``data/resolved.json``; empty if it is missing, damaged or not a file of the checkout."""
         try:
-            noted = load_json((self.root / RESOLVED).read_bytes())
-        except (FileNotFoundError, ValueError):
+            noted = load_json(read_regular(self.root / RESOLVED, LARGEST_JSON, within=self.root))
+        except (OSError, ValueError):
             return {}
         return noted if isinstance(noted, dict) else {}
 

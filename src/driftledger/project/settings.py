@@ -20,7 +20,7 @@ from driftledger.benchmarks.settings import EntryOf, NeededFor, OfSelected, Sect
 from driftledger.collect.settings import CollectSettings, WorkerSettings
 from driftledger.components.base import CONTROLS, Component, Encoder, Model
 from driftledger.core.errors import ConfigError, UntrustedCodeError, unknown_name
-from driftledger.core.files import load_yaml
+from driftledger.core.files import LARGEST_YAML, load_yaml, read_regular
 from driftledger.core.registry import PROVIDED_SECTIONS
 from driftledger.core.strict import Name, Strict, explain
 from driftledger.data.question_sets.base import QuestionProvider
@@ -245,25 +245,35 @@ def load_settings(path: Path = Path(PARAMS), *, own_code: bool = False) -> Setti
     Raises:
         ConfigError: it is missing, is not YAML, or something in it is unknown or out of bounds.
     """
-    return parse_settings(read_yaml(path), str(path), path.absolute().parent if own_code else None)
+    folder = path.absolute().parent
+    content = read_yaml(path, within=None if own_code else folder)
+    return parse_settings(content, str(path), folder if own_code else None)
 
 
-def read_yaml(path: Path) -> Any:
+def read_yaml(path: Path, *, within: Path | None = None) -> Any:
     """Read a file of settings in the checkout, unchecked.
+
+    Args:
+        within: as of :func:`~driftledger.core.files.read_regular`.
 
     Raises:
         ConfigError: it is missing, or is not YAML.
     """
     try:
-        content = load_yaml(path.read_bytes().decode())
-        json.dumps(content)
-        return content
-    except TypeError as error:
-        raise ConfigError(f"{path} holds what DVC cannot hold ({error}); put a date into quotes") from None
+        data = read_regular(path, LARGEST_YAML, within=within)
     except FileNotFoundError:
         raise ConfigError(f"{path} is missing; run this in the top folder of the project") from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise ConfigError(f"{path} cannot be read: {reason}") from None
+    try:
+        content = load_yaml(data.decode())
+        json.dumps(content)
+    except TypeError as error:
+        raise ConfigError(f"{path} holds what DVC cannot hold ({error}); put a date into quotes") from None
     except ValueError as error:
         raise ConfigError(f"{path} is not YAML: {error}") from None
+    return content
 
 
 def parse_settings(raw: Any, where: str, own_code: Path | None = None, given: Given | None = None) -> Settings:

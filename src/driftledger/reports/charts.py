@@ -11,14 +11,10 @@ import textwrap
 import warnings
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
-from importlib.metadata import version
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from driftledger.benchmarks.base import Metric, Scatter
 from driftledger.benchmarks.score import HIGH, LOW, Score, base_key
-from driftledger.core.canonical import sha256_bytes, sha256_file
-from driftledger.core.files import write_bytes
 from driftledger.core.text import for_line
 from driftledger.reports.scores import Block
 from driftledger.reports.tables import cells_of, direction, title_of
@@ -300,21 +296,6 @@ def short(text: str, most: int = _NAME) -> str:
     """One line of at most so many characters, valid in XML."""
     line = "".join("?" if 0xD800 <= ord(c) < 0xE000 or ord(c) & 0xFFFE == 0xFFFE else c for c in for_line(text))
     return line if len(line) <= most else f"{line[: most - 1].rstrip()}…"
-
-
-def kept_figures(drawings: Sequence[Drawing], folder: Path | None) -> list[bytes]:
-    """Draw figures, but for those in a folder of figures by a digest of what they show; it has these alone then."""
-    if folder is None:
-        return list(map(drawn, drawings))
-    by = sha256_file(Path(__file__)), version("matplotlib")
-    shown = [(by, each.draw.func.__name__, each.draw.args, each.title, each.note, each.size) for each in drawings]
-    files = [folder / f"{sha256_bytes(ascii(each).encode())}.svg" for each in shown]
-    for file, drawing in zip(files, drawings, strict=True):
-        if not file.is_file():
-            write_bytes(file, drawn(drawing), durable=True)
-    for file in {*folder.glob(f"{'[0-9a-f]' * 64}.svg")} - {*files}:
-        file.unlink(missing_ok=True)
-    return [file.read_bytes() for file in files]
 
 
 def drawn(drawing: Drawing) -> bytes:

@@ -12,7 +12,6 @@ from driftledger.core.canonical import md5_bytes, pretty_json
 from driftledger.core.errors import ConfigError, DriftledgerError
 from driftledger.core.files import Files, load_json, read_bytes, unlink_folders, write_folder
 from driftledger.core.grouping import grouped
-from driftledger.core.paths import STATE
 from driftledger.core.text import for_cell, shortened
 from driftledger.ledger.findings import Finding, VerifyResult
 from driftledger.ledger.lock import LOCK, RESOLVED, locked_now
@@ -20,7 +19,7 @@ from driftledger.ledger.objects.contents import Contents
 from driftledger.ledger.objects.files import listing_md5
 from driftledger.project.project import Project
 from driftledger.project.resolve import REPORT_VERSION
-from driftledger.reports.charts import figures_of, kept_figures, series_of
+from driftledger.reports.charts import Drawing, drawn, figures_of, series_of
 from driftledger.reports.correlation import correlation
 from driftledger.reports.cross_check import cross_check_sections, cross_checks
 from driftledger.reports.leaderboard import leaderboard_files
@@ -85,12 +84,10 @@ def report_files(
     correlated, series = correlation(project, blocks), series_of(scores)
     every = [(block.name, drawing) for block in blocks for drawing in figures_of(block, series)]
     every.append(("correlation", correlated.picture))
-    kept, drawings = project.root / STATE / "figures", [drawing for _, drawing in every]
-    data = [None] * len(every) if again else kept_figures(drawings, kept if project.own_code else None)
-    figures = {
-        section: [(f"{section}-{drawing.name}.svg", drawing, svg) for (_, drawing), svg in some]
-        for section, some in grouped(zip(every, data, strict=True), lambda each: each[0][0]).items()
-    }
+    figures: dict[str, list[tuple[str, Drawing, bytes | None]]] = {}
+    for section, drawing in every:
+        svg = None if again else drawn(drawing)
+        figures.setdefault(section, []).append((f"{section}-{drawing.name}.svg", drawing, svg))
     missing = dict[str, list[str]]()
     """Benchmark → the folders of data and records that are not in this checkout."""
     for score in scores:

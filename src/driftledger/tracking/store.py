@@ -5,10 +5,9 @@ import logging
 import os
 import re
 import socket
-import sqlite3
 import sys
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -38,10 +37,6 @@ ENVIRONMENT = {
     "MLFLOW_ASYNC_TRACE_LOGGING_MAX_SPAN_BATCH_SIZE": "500",
 }
 """Defaults for what the user has not set; some are read once, when MLflow is imported."""
-
-TABLES = Path(__file__).with_name("mlflow-{}.sql")
-"""What :func:`made_by_mlflow` makes by one version of MLflow; its migrations take a second: 'python -m
-tests.tracking.test_store' writes it for the installed one."""
 
 _CREDENTIALS = ("MLFLOW_TRACKING_TOKEN", "MLFLOW_TRACKING_USERNAME", "MLFLOW_TRACKING_PASSWORD")
 _BUG = "INVALID_PARAMETER_VALUE"
@@ -131,12 +126,8 @@ def _client(uri: str) -> "MlflowClient":
             partial = file.with_name(f"{file.name}.partial")
             for stale in file.parent.glob(f"{partial.name}*"):
                 stale.unlink()
-            tables = TABLES.with_name(TABLES.name.format(mlflow.__version__))
-            if tables.is_file():
-                with closing(sqlite3.connect(partial)) as database:
-                    database.executescript(tables.read_text(encoding="utf-8"))
-            else:
-                made_by_mlflow(partial)
+            # without the experiment "Default", an empty page next to ours
+            mlflow.MlflowClient(f"sqlite:///{partial}").delete_experiment("0")
             partial.replace(file)
         mlflow.set_tracking_uri(uri)
         client = mlflow.MlflowClient(tracking_uri=uri, registry_uri=uri)
@@ -144,13 +135,6 @@ def _client(uri: str) -> "MlflowClient":
     except Exception as error:  # SQLAlchemy, Alembic, database drivers and plugins fail in ways of their own
         raise _unusable(uri, error) from None
     return client
-
-
-def made_by_mlflow(file: Path) -> None:
-    """Make a SQLite file with MLflow's tables, and without the experiment "Default", an empty page next to ours."""
-    import mlflow
-
-    mlflow.MlflowClient(f"sqlite:///{file}").delete_experiment("0")
 
 
 def artifact_location(tracking: "Tracking") -> str | None:

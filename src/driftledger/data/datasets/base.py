@@ -17,6 +17,7 @@ from pydantic import Field, PositiveInt
 
 from driftledger.core.canonical import sha256_file, sha256_of
 from driftledger.core.errors import ConfigError, DataError, MissingSourceError
+from driftledger.core.files import read_regular
 from driftledger.core.media import Kind, Sound
 from driftledger.core.paths import leads_out
 from driftledger.core.registry import Provided
@@ -122,7 +123,7 @@ def read_file(path: Path, name: str) -> bytes:
     try:
         if path.stat().st_size > MOST_BYTES:
             raise DataError(f"{name} is larger than {MOST_BYTES >> 20} MiB; cut it into parts, or remove it")
-        return path.read_bytes()
+        return read_regular(path, MOST_BYTES)
     except OSError as error:
         raise unreadable(name, error) from None
 

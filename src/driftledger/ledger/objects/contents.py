@@ -15,6 +15,7 @@ from tempfile import mkdtemp
 
 from driftledger.core.canonical import md5_bytes
 from driftledger.core.errors import LedgerError
+from driftledger.core.files import LARGEST_TEXT, read_regular
 from driftledger.ledger.lineage import Folder
 from driftledger.ledger.objects.files import DIR, Workspace, listing_md5, parse_listing
 from driftledger.ledger.objects.git import Git
@@ -126,7 +127,7 @@ class Contents:
 
     def _known_listings(self, out: str, md5: str) -> Iterator[dict[str, str]]:
         for cached in self.cached(md5):
-            data = cached.read_bytes()
+            data = read_regular(cached, LARGEST_TEXT)
             if md5_bytes(data) + DIR == md5 and (files := parse_listing(data)):
                 yield files
         if listing_md5(files := self.listing_here(out)) == md5:

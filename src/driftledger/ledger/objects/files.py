@@ -7,8 +7,8 @@ from pathlib import Path
 from pathspec import GitIgnoreSpec
 from pydantic import TypeAdapter
 
-from driftledger.core.canonical import md5_bytes
-from driftledger.core.files import LARGEST_TEXT, MANY_VALUES, load_json
+from driftledger.core.canonical import md5_bytes, md5_file
+from driftledger.core.files import LARGEST_TEXT, MANY_VALUES, load_json, read_regular
 from driftledger.core.strict import Md5, RelativePath
 
 DIR = ".dir"
@@ -42,13 +42,16 @@ class Workspace:
         facts = file.stat()
         key = facts.st_dev, facts.st_ino, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns
         if key not in self._md5s:
-            self._md5s[key] = md5_bytes(file.read_bytes())
+            self._md5s[key] = md5_file(file)
         return self._md5s[key]
 
     def read(self, path: str) -> bytes | None:
-        """The bytes of a file; None where it is missing."""
+        """The bytes of a file; None where it is missing or larger than any of ours."""
         file = self.here(path)
-        return None if file is None else file.read_bytes()
+        try:
+            return None if file is None else read_regular(file)
+        except (OSError, ValueError):
+            return None
 
     def listing(self, folder: str) -> dict[str, str]:
         """Path relative to a folder → MD5 of every file below it, without those that ``.dvcignore`` names."""

@@ -17,11 +17,14 @@ from pygit2.enums import FileMode, SortMode
 
 from driftledger.core.canonical import md5_bytes
 from driftledger.core.errors import LedgerError
+from driftledger.core.files import read_regular
 from driftledger.core.text import shortened
 
 _UNREADABLE = (pygit2.GitError, KeyError, ValueError)
 """What pygit2 raises for a name, an object or a repository that is missing, malformed or of an unknown format."""
 _FILES = (FileMode.BLOB, FileMode.BLOB_EXECUTABLE)
+_RULES = (".gitattributes", ".gitignore")
+"""Files of a checkout that libgit2 reads in each folder."""
 _LAST_SECOND = 253_402_300_799
 """Of the year 9999: a commit can claim to be from any time."""
 _NO_REPOSITORY, _NO_COMMIT = "no Git repository here", "the Git repository here has no commit"
@@ -43,7 +46,7 @@ class Git:
         self._repository = checkout
         if (common := Path(checkout.path, "commondir")).is_file():
             # A linked worktree: libgit2 knows of its main repository alone that it is shallow, and where it ends.
-            self._repository = pygit2.Repository(str(common.parent / common.read_text().strip()))
+            self._repository = pygit2.Repository(str(common.parent / read_regular(common).decode().strip()))
         self.is_shallow: bool = self._repository.is_shallow
         """Whether older commits were left out when it was cloned."""
         top, here = Path(checkout.workdir or root).resolve(), root.resolve()  # a bare repository is read from its top
@@ -82,6 +85,11 @@ class Git:
         if top is None or not Path(top, ".git").exists():  # core.worktree can name any folder of the disk
             return None
         try:
+            tracked = [Path(entry.path) for entry in self._checkout.index]
+            folders = {parent for path in tracked for parent in path.parents}
+            rules = [Path(top, folder, name) for folder in folders for name in _RULES]
+            if any(rule.exists() and not rule.is_file() for rule in rules):  # a pipe, which libgit2 would wait for
+                return None
             return list(self._checkout.status(untracked_files="no"))
         except _UNREADABLE:
             return None
@@ -189,12 +197,27 @@ def is_unreadable(root: Path) -> bool:
     return why_unread(root) not in ("", _NO_REPOSITORY, _NO_COMMIT)
 
 
+def _not_files(top: Path) -> Iterator[Path]:
+    """Yield each pipe and device below a folder, links to them included: libgit2 would wait for it."""
+    waiting = [top]
+    while waiting:
+        with suppress(OSError), os.scandir(waiting.pop()) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    waiting.append(Path(entry.path))
+                elif not entry.is_file() and not entry.is_dir() and Path(entry.path).exists():
+                    yield Path(entry.path)
+
+
 def _find(root: Path) -> pygit2.Repository | str:
     """The repository with a commit that a folder lies in, or why no such can be read."""
     here, ceilings = str(root.resolve()), os.environ.get("GIT_CEILING_DIRECTORIES", "")
     try:
-        if pygit2.discover_repository(here, False, ceilings) is None:
+        found = pygit2.discover_repository(here, False, ceilings)
+        if found is None:
             return _NO_REPOSITORY
+        if strange := next(_not_files(Path(found)), None):
+            return f"the Git repository here cannot be read ({strange.name} in it is not a regular file)"
         # By its place and not by that of its objects, to which a checkout may be no more than linked.
         repository = pygit2.Repository(here)
         return _NO_COMMIT if repository.head_is_unborn or not repository.head.target else repository

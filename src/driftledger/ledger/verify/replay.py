@@ -33,7 +33,7 @@ from driftledger.components.checkpoints import CheckpointComponent
 from driftledger.components.service import RemoteComponent
 from driftledger.core.canonical import canonical_json, sha256_bytes, sha256_file
 from driftledger.core.errors import ConfigError, DriftledgerError, LedgerError, OutOfMemoryError, first_few
-from driftledger.core.files import Record, read_json, read_jsonl
+from driftledger.core.files import Record, read_json, read_jsonl, read_regular
 from driftledger.core.text import shortened
 from driftledger.core.types import Outcome
 from driftledger.ledger.findings import Finding, VerifyResult
@@ -342,7 +342,7 @@ def _difference(recorded: Again) -> str:
         around = slice(max(0, same - _BEFORE), same + _AFTER)
         differs = f"{before[around]!r} is stored, {component.provider} now says {now[around]!r}"
         return "" if before == now else differs
-    stored, png = image.path.read_bytes(), again.data
+    stored, png = read_regular(image.path), again.data
     digest = sha256_bytes(stored)
     if digest != image.sha256:
         return f"its sha256 is {digest[:12]}…, its record has {image.sha256[:12]}…"

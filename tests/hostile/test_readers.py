@@ -1,0 +1,56 @@
+"""Files of a checkout are read by one reader, which waits for no pipe and is bounded in memory."""
+
+import ast
+from collections import Counter
+
+from tests.conftest import REPOSITORY
+
+SOURCE = REPOSITORY / "src" / "driftledger"
+METHODS = {"read_bytes", "read_text"}
+OPENS = {"open", "connect"}
+"""Methods that read a file by themselves; the latter with a name or a mode, which a Medium's own lacks."""
+
+MAY_READ = {
+    "core/canonical.py": 1,  # open_regular itself
+    "core/files.py": 1,  # writes
+    "core/media.py": 3,  # Pillow and wave, of bytes or of a file that open_regular has opened
+    "core/code_digest.py": 1,  # a module, which Python has imported
+    "benchmarks/_questions/parsing/text.py": 1,  # a file of the package
+    "project/catalogue.py": 1,  # a file of the package
+    "project/presets.py": 5,  # files of the package, and settings that are read after read_yaml
+    "reports/site/build.py": 1,  # a file of the package
+    "commands/evaluate.py": 1,  # a file of the package
+    "commands/start.py": 5,  # files of the package, and of one's own new project
+    "commands/run.py": 2,  # of one's own project: locks of DVC, and the log that it writes
+    "collect/store.py": 4,  # a database that is a regular file, files of the store
+    "collect/batches.py": 1,  # pictures of the store
+    "collect/ray.py": 1,  # pictures of the store
+    "components/checkpoints.py": 1,  # a database in the user's cache
+    "components/human.py": 2,  # one's own sheets
+    "data/datasets/decode.py": 1,  # Pillow, of bytes
+    "data/datasets/sounds.py": 1,  # wave, of bytes
+    "ledger/verify/replay.py": 1,  # Pillow, of bytes
+    "ledger/bundle.py": 1,  # writes
+    "tracking/traces.py": 1,  # of one's own project
+    "tracking/store.py": 1,  # of one's own project
+    "reports/site/thumbnails.py": 1,  # what report has written
+    "cli.py": 1,  # the browser
+    "exports.py": 1,  # what it has written itself
+}
+"""Module → how many such calls it has, none of them of a file that a stranger's checkout names."""
+
+
+def test_nothing_else_reads_files() -> None:
+    counts: Counter[str] = Counter()
+    for path in SOURCE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            called = node.func if isinstance(node, ast.Call) else None
+            if isinstance(called, ast.Name):
+                is_reader = called.id == "open"
+            elif isinstance(called, ast.Attribute):
+                is_reader = called.attr in METHODS or (called.attr in OPENS and bool(node.args))
+            else:
+                continue
+            counts[path.relative_to(SOURCE).as_posix()] += is_reader
+    found = {name: count for name, count in counts.items() if count}
+    assert found == MAY_READ, "use read_regular of core/files.py, or say above why it reads no file of a stranger"
