@@ -21,8 +21,9 @@ from driftledger.metrics.intervals import (
     proportion_interval,
     share_interval,
 )
-from driftledger.metrics.paired import paired_clustered_interval, paired_interval
-from driftledger.metrics.retrieval import class_mean, support_variances, top1
+from driftledger.metrics.paired import paired_interval
+from driftledger.metrics.retrieval import hits as expected_hits
+from driftledger.metrics.retrieval import top1
 
 PAGE = Path("reports/intervals.md")
 HEAD = "| 95 % interval of | data | contains the truth in |\n|---|---|---:|\n"
@@ -95,7 +96,7 @@ def mme(metric: str, low: float, high: float, random: Dice) -> Drawn:
     elif metric == "accuracy":
         found = share_interval(right.ravel(), np.ones(2 * len(MME), np.int64), names(np.arange(240) // 2), CONFIDENCE)
     else:
-        found = proportion_interval(int(both.sum()), len(MME), CONFIDENCE)
+        found = proportion_interval(both, CONFIDENCE)
     return Drawn(found.value, found.interval)
 
 
@@ -113,9 +114,9 @@ def trac(how: str, sampled: int, texts: int, random: Dice) -> Drawn:
         known = np.random.default_rng(9).normal(size=(texts, 8))
         support, tests = (known[((x[:, None] - known) ** 2).sum(axis=2).argmin(axis=1)] for x in (support, tests))
     labels, truth = names(of_support), names(of_tests)
-    taken = (top1 if how == "top1" else class_mean)(support, labels, tests)
-    varies = support_variances(support, labels, tests, truth)[how]
-    found = proportion_interval(sum(map(str.__eq__, taken, truth)), TESTED, CONFIDENCE, varies)
+    expected = expected_hits(support, labels, tests, truth, 1)
+    worth = expected.votes[:, 0] if how == "top1" else expected.class_mean
+    found = proportion_interval(worth, CONFIDENCE, expected.varies[how])
     return Drawn(found.value, found.interval)
 
 
@@ -137,21 +138,21 @@ def compared_trac(sampled: int, random: Dice) -> Drawn:
         for _ in "ab"
     )
     one, two = (np.array([*map(str.__eq__, taken, names(of_tests))], dtype=np.float64) for taken in (a, b))
-    found = paired_interval(one, two, ["all"] * TESTED, confidence=CONFIDENCE)
+    found = paired_interval(one, two, ["all"] * TESTED, names(np.arange(TESTED)), confidence=CONFIDENCE)
     return Drawn(found.difference, found.interval)
 
 
 def compared_photos(shape: str, random: Dice) -> Drawn:
     easy = random.normal(0.6, 0.2, len(PHOTOS))
     a, b = (easy + noise(random, shape, len(PHOTOS)) for _ in "ab")
-    found = paired_interval(a, b, names(PHOTOS), confidence=CONFIDENCE)
+    found = paired_interval(a, b, names(PHOTOS), names(np.arange(len(PHOTOS))), confidence=CONFIDENCE)
     return Drawn(found.difference, found.interval)
 
 
 def compared_mm_sap(random: Dice) -> Drawn:
     easy = random.beta(2, 1, 120)[MM_SAP]
     a, b = (random.binomial(5, easy) / 5 for _ in "ab")
-    found = paired_clustered_interval(a, b, names(MM_SAP), confidence=CONFIDENCE)
+    found = paired_interval(a, b, ["all"] * len(a), names(MM_SAP), confidence=CONFIDENCE)
     return Drawn(found.difference, found.interval)
 
 

@@ -50,8 +50,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.add_typer(people.app, name="people", rich_help_panel=EVALUATE)
-calls = typer.Typer(help="Keep a copy of the calls that were paid for.", no_args_is_help=True)
-app.add_typer(calls, name="calls", hidden=True)  # rarely needed: docs/clusters.md names it
 
 TrustOption = Annotated[
     bool, typer.Option("--trust", help="This checkout is my own: follow its links, use its DVC cache, run its code.")
@@ -141,7 +139,8 @@ def run(
 ) -> None:
     """Evaluate what params.yaml selects, and show the scores.
 
-    Only what is new is run, and no call is paid for twice.
+    Only what is new is run, and no call is paid for twice. The exit code is 1 if a model failed or has no rank and the
+    others are done, and 2 if nothing could be done.
     """
     raise typer.Exit(commands.run.run(replace(context.obj, waits=not no_wait), targets or (), force=force, plain=plain))
 
@@ -252,18 +251,6 @@ def merge(
     Merging a store again changes nothing.
     """
     _say(commands.collect.merge(replace(context.obj, waits=not no_wait), stores))
-
-
-@calls.command("export")
-def export_calls(
-    context: typer.Context,
-    folder: Annotated[Path, typer.Argument(help="A new folder, or one with an earlier export.")],
-) -> None:
-    """Copy every stored call and its image into a folder, to keep what was paid for.
-
-    'driftledger merge FOLDER' brings them back, here or in another project.
-    """
-    _say(commands.collect.export_calls(context.obj, folder))
 
 
 @app.command("gc", rich_help_panel=EVALUATE)

@@ -3,9 +3,9 @@
 import hashlib
 import io
 import warnings
-from collections.abc import Callable, Mapping, Sequence
-from functools import cache, cached_property
-from typing import Any, NamedTuple
+from collections.abc import Callable, Container, Mapping, Sequence
+from functools import cache
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,25 +41,27 @@ def digests(data: bytes) -> dict[str, Any]:
 class Folder:
     """A folder behind a score. Every method but :meth:`has` raises KeyError for a file that it has not."""
 
-    def __init__(self, bundle: "Bundle", path: str) -> None:
-        self._bundle, self.path = bundle, path
+    def __init__(
+        self, path: str, named: Mapping[str, Mapping[str, Any]], held: Container[str], read: Callable[[str], bytes]
+    ) -> None:
+        """
+        Args:
+            named: every file in it, relative to it, those that were left out as well, with its digests.
+            held: those with bytes, which ``read`` gives.
+        """
+        self.path, self.names = path, named
+        self._held, self._bytes = held, read
         self.json = cache(lambda name: strict_json.loads(self._bytes(name)))
         """The content of a JSON file."""
         self.rows = cache(lambda name: [strict_json.loads(row) for row in self._bytes(name).splitlines()])
         """The lines of a JSONL file."""
 
-    @cached_property
-    def names(self) -> dict[str, None]:
-        """Every file in it, relative to it, those that were left out as well."""
-        start = f"{self.path}/"
-        return {each.removeprefix(start): None for each in self._bundle.named if each.startswith(start)}
-
     def digests(self, name: str) -> Mapping[str, Any]:
         """Known also where the bytes themselves were left out."""
-        return self._bundle.named[f"{self.path}/{name}"]
+        return self.names[name]
 
     def has(self, name: str) -> bool:
-        return f"{self.path}/{name}" in self._bundle.files
+        return name in self._held
 
     def image(self, name: str) -> Image.Image:
         """An image as RGB, its pixels counted before they are decoded.
@@ -76,8 +78,17 @@ class Folder:
         except (OSError, SyntaxError, Image.DecompressionBombError) as error:
             raise ValueError(f"it is no image that can be read: {error}") from None
 
-    def _bytes(self, name: str) -> bytes:
-        return self._bundle.archive.read(f"{FILES}{self.path}/{name}")
+
+class Source(Protocol):
+    """Where the files behind scores are: a bundle, or a checkout."""
+
+    @property
+    def evidence(self) -> Mapping[str, Any]:
+        """Of the run: its ``combination``, among others."""
+
+    @property
+    def folder(self) -> Callable[[str], Folder]:
+        """The folder of a path."""
 
 
 class ScoreFiles(NamedTuple):
@@ -107,7 +118,7 @@ class Bundle:
         size = sum(size for name, size in archive.sizes.items() if not name.endswith(_BINARY))
         if size > TEXT_BYTES:
             raise BundleError(f"has {size:,} bytes of text, and no more than {TEXT_BYTES:,} are read")
-        self.features, self.folder = cache(self._features), cache(lambda path: Folder(self, path))
+        self.features, self.folder = cache(self._features), cache(self._folder)
         try:
             manifest = strict_json.loads(archive.read(MANIFEST), in_one_form=True)
             self.evidence = strict_json.loads(archive.read(EVIDENCE), in_one_form=True)
@@ -132,6 +143,12 @@ class Bundle:
             raise BundleError(f"does not hold what it must: {type(error).__name__}: {error!s:.200}") from None
         if twice := self.files.keys() & self.left_out.keys():
             raise BundleError(f"both holds {min(twice)} and leaves it out")
+
+    def _folder(self, path: str) -> Folder:
+        start = f"{path}/"
+        named = {name.removeprefix(start): digests for name, digests in self.named.items() if name.startswith(start)}
+        held = {name for name in named if start + name in self.files}
+        return Folder(path, named, held, lambda name: self.archive.read(f"{FILES}{start}{name}"))
 
     def score_files(self, lineage: Mapping[str, Any]) -> ScoreFiles:
         """A score, and what it was computed from; KeyError or ValueError where that cannot be read."""

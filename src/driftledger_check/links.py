@@ -3,12 +3,12 @@
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from typing import Any
 
 from driftledger_check import bundle as names
 from driftledger_check import strict_json
-from driftledger_check.bundle import DIR, Bundle, Folder, noted_of
+from driftledger_check.bundle import DIR, Bundle, Folder, Source, noted_of
 from driftledger_check.report import Line
 
 _RECORDS, _CARD, _SCORE = "records.jsonl", "components.json", "score.json"
@@ -75,23 +75,32 @@ def check_links(bundle: Bundle) -> Iterator[Line]:
     yield same(f"{names.MANIFEST}: run", dict(bundle.run), run, names.EVIDENCE)
     seen, behind = set[str](), set[str]()
     for lineage in bundle.lineages:
-        path, data = lineage["folder"]["path"], lineage["data"]
-        yield from guarded(f"{path}/{_SCORE}", _score, bundle, lineage)
         for folder in folders_of(lineage):
             yield from _written(lineage, folder)
             if (key := str(folder)) not in seen:
                 yield from guarded(folder["path"], _listed, bundle, lineage, folder)
             seen.add(key)
-        if data["path"] not in behind:
-            yield from guarded(data["path"], _data, bundle.folder(data["path"]))
-        for stage, folder in lineage["collected"].items():
-            if folder["path"] not in behind:
-                yield from guarded(folder["path"], _collected, bundle, lineage, stage)
-            yield from guarded(folder["path"], _card, bundle, lineage, stage)
+        yield from check_lineage(bundle, lineage, behind)
         behind |= {folder["path"] for folder in folders_of(lineage)}
     for path in bundle.named:
         if behind.isdisjoint(path[: each.start()] for each in re.finditer("/", path)):
             yield Line(path, "differs", "nothing behind the run has this file: it was put in")
+
+
+def check_lineage(source: Source, lineage: Mapping[str, Any], known: Container[str]) -> Iterator[Line]:
+    """A score, its records and its data belong together.
+
+    Args:
+        known: the paths of folders that are checked already.
+    """
+    path, data = lineage["folder"]["path"], lineage["data"]["path"]
+    yield from guarded(f"{path}/{_SCORE}", _score, source, lineage)
+    if data not in known:
+        yield from guarded(data, _data, source.folder(data))
+    for stage, folder in lineage["collected"].items():
+        if folder["path"] not in known:
+            yield from guarded(folder["path"], _collected, source, lineage, stage)
+        yield from guarded(folder["path"], _card, source, lineage, stage)
 
 
 def _written(lineage: Mapping[str, Any], folder: Mapping[str, str]) -> Iterator[Line]:
@@ -135,13 +144,18 @@ def check_fingerprints(bundle: Bundle) -> Iterator[Line]:
     """The run's fingerprint is that of what went into its scores, each component's that of its card."""
     yield same(f"{names.EVIDENCE}: fingerprint", bundle.run["fingerprint"], run_fingerprint(bundle), "its scores")
     for lineage in bundle.lineages:
-        for role, card in lineage["score"]["components"].items():
-            where = f"{lineage['folder']['path']}/{_SCORE}: components.{role}"
-            spec = {key: card[key] for key in ("provider", "version", "settings", "identity")}
-            yield same(where, card["fingerprint"], sha256_of(spec), "the card")
+        yield from check_components(lineage)
     cards = [card for lineage in bundle.lineages for card in lineage["score"]["components"].values()]
     for fingerprint in sorted({card["fingerprint"] for card in cards}):
         yield from guarded(f"{names.FEATURES}{fingerprint}.npy", _features, bundle, fingerprint)
+
+
+def check_components(lineage: Mapping[str, Any]) -> Iterator[Line]:
+    """The fingerprint of each component of a score is that of its card."""
+    for role, card in lineage["score"]["components"].items():
+        where = f"{lineage['folder']['path']}/{_SCORE}: components.{role}"
+        spec = {key: card[key] for key in ("provider", "version", "settings", "identity")}
+        yield same(where, card["fingerprint"], sha256_of(spec), "the card")
 
 
 def _features(bundle: Bundle, fingerprint: str) -> Iterator[Line]:
@@ -185,13 +199,13 @@ def check_ledger(bundle: Bundle) -> Iterator[Line]:
         yield Line(f"{name}: {path}", "differs", "the bundle leaves out this score of the run")
 
 
-def _score(bundle: Bundle, lineage: Mapping[str, Any]) -> Iterator[Line]:
+def _score(source: Source, lineage: Mapping[str, Any]) -> Iterator[Line]:
     """The score is where its keys say, of the run's combination, and was made with the settings of its stages."""
     score, folder = lineage["score"], lineage["folder"]["path"]
     path = f"{folder}/{_SCORE}"
     keys = sorted([score["benchmark"], *score["keys"].values()])
     yield same(f"{path}: keys", keys, sorted(folder.split("/")[2:]), "its path")
-    for role, named in zip(_COMBINATION, bundle.evidence["combination"], strict=True):
+    for role, named in zip(_COMBINATION, source.evidence["combination"], strict=True):
         yield same(f"{path}: keys.{role}", score["keys"].get(role, named), named, "the run")
     for role, card in score["components"].items():
         yield same(f"{path}: components.{role}.name", card["name"], score["keys"].get(role, card["name"]), "its key")
@@ -244,9 +258,9 @@ def _media(folder: Folder, media: Mapping[str, str]) -> Iterator[Line]:
             yield Line(f"{folder.path}/{name}", "differs", "no record has this file")
 
 
-def _collected(bundle: Bundle, lineage: Mapping[str, Any], stage: str) -> Iterator[Line]:
+def _collected(source: Source, lineage: Mapping[str, Any], stage: str) -> Iterator[Line]:
     """The records of a collect stage are of the data, and their files are those that they name."""
-    folder, data = bundle.folder(lineage["collected"][stage]["path"]), bundle.folder(lineage["data"]["path"])
+    folder, data = source.folder(lineage["collected"][stage]["path"]), source.folder(lineage["data"]["path"])
     records = folder.rows(_RECORDS)
     listing = data.rows("samples.jsonl" if data.has("samples.jsonl") else "questions.jsonl")
     known = {each["id"]: each.get("sha256") for each in listing}
@@ -276,10 +290,10 @@ def _twice(folder: Folder, units: Iterable[str]) -> Iterator[Line]:
             yield Line(folder.path, "differs", f"{count} of its records are of {unit:.120}")
 
 
-def _card(bundle: Bundle, lineage: Mapping[str, Any], stage: str) -> Iterator[Line]:
+def _card(source: Source, lineage: Mapping[str, Any], stage: str) -> Iterator[Line]:
     """A score and the card of a collect stage agree with one another and with earlier stages."""
     score, path = lineage["score"], f"{lineage['folder']['path']}/{_SCORE}"
-    folder, data = bundle.folder(lineage["collected"][stage]["path"]), bundle.folder(lineage["data"]["path"])
+    folder, data = source.folder(lineage["collected"][stage]["path"]), source.folder(lineage["data"]["path"])
     where, card, inputs = f"{folder.path}/{_CARD}", folder.json(_CARD), score["inputs"]
     records = f"{folder.path}/{_RECORDS}"
     yield same(

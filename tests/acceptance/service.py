@@ -42,7 +42,11 @@ class Service:
     It answers the next ``allowed`` requests and holds the others without an answer; None answers all.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, port: int = 0) -> None:
+        self.denied = set[str]()
+        """Models for which the key is wrong."""
+        self.refusals = Counter[str]()
+        """Model → how many of its next descriptions are refusals."""
         self.arrived: list[bytes] = []
         """Digest of each request that came, its address and its body."""
         self.answered: Counter[bytes] = Counter()
@@ -69,7 +73,7 @@ class Service:
             def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
                 """Log nothing to the terminal."""
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
         self._server.daemon_threads = True
         self.address = f"http://127.0.0.1:{self._server.server_port}/v1"
 
@@ -100,24 +104,37 @@ class Service:
             released.wait()
             request.close_connection = True
             return
-        kind = request.path.rpartition("/")[2]
-        _send(request, _completion(digest, json.loads(body)) if kind == "completions" else _drawing(digest))
+        kind, asked = request.path.rpartition("/")[2], json.loads(body)
+        if asked["model"] in self.denied:
+            error = {
+                "message": "Incorrect API key provided",
+                "type": "invalid_request_error",
+                "code": "invalid_api_key",
+            }
+            _send(request, {"error": error}, status=401)
+            return
+        with self._lock:
+            refused = self.refusals[asked["model"]] > 0
+            self.refusals[asked["model"]] -= refused
+        _send(request, _completion(digest, asked, refused) if kind == "completions" else _drawing(digest))
         with self._lock:
             self.answered[digest] += 1
             self.kinds[kind] += 1
 
 
-def _send(request: BaseHTTPRequestHandler, content: dict[str, Any]) -> None:
+def _send(request: BaseHTTPRequestHandler, content: dict[str, Any], status: int = 200) -> None:
     text = json.dumps(content).encode()
-    request.send_response(200)
+    request.send_response(status)
     request.send_header("Content-Type", "application/json")
     request.send_header("Content-Length", str(len(text)))
     request.end_headers()
     request.wfile.write(text)
 
 
-def _completion(digest: bytes, body: dict[str, Any]) -> dict[str, Any]:
+def _completion(digest: bytes, body: dict[str, Any], refused: bool) -> dict[str, Any]:
     message = {"role": "assistant", "content": describe(digest), "refusal": None}
+    if refused:
+        message |= {"content": None, "refusal": "I cannot describe this image."}
     return {
         "id": "chatcmpl-1",
         "object": "chat.completion",

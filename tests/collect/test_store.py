@@ -1,30 +1,33 @@
 """Finished calls on disk: what is found again, who may write, and what merging brings together."""
 
+import hashlib
 import json
 import os
-import shutil
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from driftledger.collect.call import CallKey, Context, Cost, Finished, Result, Spent
-from driftledger.collect.features import FeatureStore
+from driftledger.collect.features import FeatureStore, encode_media, encode_texts
 from driftledger.collect.store import DATABASE, CallStore, object_path
-from driftledger.commands.collect import export_calls, merge
+from driftledger.commands.collect import merge
 from driftledger.core.canonical import sha256_file, sha256_of
-from driftledger.core.errors import StoreError
+from driftledger.core.errors import ComponentError, StoreError
 from driftledger.core.files import link_file
-from driftledger.core.types import ImageFile, Outcome, PromptUsage
+from driftledger.core.types import Float32, ImageFile, Medium, Outcome, PromptUsage
 from driftledger.project.project import Project
 from tests.conftest import draw
+from tests.support.fakes import LetterEncoder
 from tests.support.full_disk import no_file_longer_than
 from tests.support.params import default_params
 from tests.support.stores import found, stored_rows
@@ -32,6 +35,10 @@ from tests.support.stores import found, stored_rows
 
 def key(number: int) -> CallKey:
     return CallKey("f" * 64, "describe", [{"image": "a" * 64}, f"What is {number}?"], ("a" * 64,), None)
+
+
+OWNER = int.from_bytes(hashlib.sha256(b"f" * 64).digest()[:8], "big", signed=True)
+"""How a store names the component with this fingerprint."""
 
 
 def finished(number: int, text: str = "a cat", *, png: bytes | None = None, **changes: object) -> Finished:
@@ -53,9 +60,7 @@ def test_a_result_is_found_again_with_all_that_it_holds(tmp_path: Path) -> None:
         assert stored.image.path.read_bytes() == png
         assert store.find(key(2).digest) is None
     row = stored_rows(tmp_path / "store")[item.key.digest]
-    assert (row["component"], row["dataset"], row["sample"], row["t"]) == ("f" * 64, "d", "s1", 1)
-    assert json.loads(row["request"]) == {"role": "describe", "input": [{"image": 0}, "What is 1?"]}
-    assert (row["images"].hex(), row["seed"]) == ("a" * 64, None)
+    assert (row["component"], row["dataset"], row["sample"], row["t"]) == (OWNER, "d", "s1", 1)
     assert (row["seconds"], row["input_tokens"], row["output_tokens"], row["cost"]) == (0.5, 10, 2, 0.25)
 
 
@@ -160,7 +165,7 @@ SECOND = """
 import sys
 from pathlib import Path
 from driftledger.collect.store import CallStore
-from driftledger.core.errors import StoreError
+from driftledger.core.errors import ComponentError, StoreError
 try:
     with CallStore(Path(sys.argv[1]), wait=sys.argv[2] == "wait"):
         print("mine")
@@ -213,6 +218,27 @@ def test_a_store_of_another_version_is_named(tmp_path: Path) -> None:
         for writes in (True, False):
             with pytest.raises(StoreError, match=f"is of version {version}, and version 5 is read here"):
                 CallStore(tmp_path, writes=writes)
+
+
+EARLIER = """CREATE TABLE texts (id INTEGER PRIMARY KEY, text BLOB NOT NULL);
+ALTER TABLE calls ADD COLUMN request INTEGER;
+ALTER TABLE calls ADD COLUMN images BLOB;
+ALTER TABLE calls ADD COLUMN seed INTEGER;"""
+
+
+def test_a_store_with_columns_of_before_is_used_as_it_is(tmp_path: Path) -> None:
+    with CallStore(tmp_path / "old") as store:
+        store.put([finished(1)])
+    with closing(sqlite3.connect(tmp_path / "old" / DATABASE)) as db:
+        db.executescript(EARLIER)
+        db.execute("UPDATE calls SET request = 7, seed = 1")
+        db.commit()
+    with CallStore(tmp_path / "old") as store, CallStore(tmp_path / "new") as new:
+        assert store.has_calls("f" * 64)
+        store.put([finished(2, "a dog")])
+        assert new.merge(store) == 2
+        stored = found(new, [key(number).digest for number in (1, 2)])
+    assert [result.text for result in stored.values()] == ["a cat", "a dog"]
 
 
 def test_a_changed_row_is_not_believed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -286,14 +312,12 @@ def test_a_reader_says_that_a_store_is_damaged_and_leaves_it(tmp_path: Path) -> 
     assert [path.name for path in tmp_path.iterdir()] == [DATABASE]
 
 
-def test_an_export_holds_every_call_and_merges_back(tmp_path: Path) -> None:
+def test_a_copy_of_the_folder_merges_back(tmp_path: Path) -> None:
     with CallStore(tmp_path / ".driftledger") as store:
         store.put([finished(1), finished(2, png=draw(tmp_path / "image.png", 1).read_bytes())])
     (tmp_path / "params.yaml").write_text(json.dumps(default_params()))
     project = Project(tmp_path, own_code=True)
-    assert "holds 2 calls, 2 of them new" in export_calls(project, tmp_path / "kept")
-    assert "holds 2 calls, 0 of them new" in export_calls(project, tmp_path / "kept")
-    shutil.rmtree(tmp_path / ".driftledger")
+    (tmp_path / ".driftledger").rename(tmp_path / "kept")
     assert "2 calls are new" in merge(project, [tmp_path / "kept"])
     with project.store(writes=False) as store:
         assert set(found(store, [key(1).digest, key(2).digest])) == {key(1).digest, key(2).digest}
@@ -348,3 +372,28 @@ def test_features_are_made_once_unless_an_image_is_unknown(tmp_path: Path, image
         features = store.get("f" * 64, "images", images, make)
     assert len(made) == encoded
     assert features.tolist() == made[-1].tolist()
+
+
+class BrokenEncoder(LetterEncoder):
+    """Gives NaN for all that is red or begins with a b."""
+
+    provider: ClassVar[str] = "broken"
+
+    def encode_images(self, images: Sequence[Image.Image]) -> Float32:
+        return np.array([[1, np.nan if image.getpixel((0, 0)) == (255, 0, 0) else 1] for image in images], np.float32)
+
+    def encode_texts(self, texts: Sequence[str]) -> Float32:
+        return np.array([[1, np.nan if text.startswith("b") else 1] for text in texts], np.float32)
+
+
+def test_features_that_are_not_finite_name_the_encoder_and_what_it_was_given(tmp_path: Path) -> None:
+    media = []
+    for name in ("blue", "red"):
+        Image.new("RGB", (2, 2), name).save(tmp_path / f"{name}.png")
+        media.append(Medium(tmp_path / f"{name}.png", name))
+    encoder, store = BrokenEncoder(), FeatureStore()
+    for _ in range(2):  # as well where the store has them
+        with pytest.raises(ComponentError, match=r"^encoder broken gives features of '.*red\.png' that are not finite"):
+            encode_media(encoder, media, store)
+        with pytest.raises(ComponentError, match=r"^encoder broken gives features of 'blue' that are not finite"):
+            encode_texts(encoder, ["a", "blue"], store)

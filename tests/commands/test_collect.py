@@ -15,9 +15,18 @@ import pytest
 from driftledger.benchmarks.registry import benchmark_names
 from driftledger.collect.features import FeatureStore
 from driftledger.collect.store import CallStore
-from driftledger.commands.collect import collect, collect_shard, merge, plan, readiness, remove_unused
+from driftledger.commands.collect import (
+    collect,
+    collect_shard,
+    merge,
+    plan,
+    readiness,
+    remove_unused,
+    require_readiness,
+    tasks_of,
+)
 from driftledger.components.base import Component
-from driftledger.core.errors import ConfigError, StoreError
+from driftledger.core.errors import ConfigError, ServiceError, StoreError
 from driftledger.core.files import INPUTS, Made, read_json
 from driftledger.core.types import Conversation, Outcome, Reply
 from driftledger.project.project import Project
@@ -77,6 +86,34 @@ def test_failed_calls_are_planned_and_made_by_the_next_run(
         assert (said in capsys.readouterr().err) == bool(failed)
         assert (len(asked), to_make(project)["models.blind"]) == (calls, failed)
         assert read_json(folder / INPUTS, Made).failed == failed
+
+
+@pytest.mark.parametrize(
+    ("component", "method", "sentence", "complete"),
+    [
+        (Blind, "respond", "blind: the service is away", {"regions_medium"}),
+        (Painter, "generate", "regions_medium, blind: the service is away", set()),
+    ],
+)
+def test_a_model_that_cannot_be_asked_takes_no_other_with_it(
+    component: type[Component],
+    method: str,
+    sentence: str,
+    complete: set[str],
+    project: Project,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def away(*_: object) -> None:
+        raise ServiceError("the service is away")
+
+    models = {"regions_medium", "blind"}
+    with monkeypatch.context() as patched:
+        patched.setattr(component, method, away)
+        with pytest.raises(ServiceError, match=f"^{sentence}$"):
+            collect(project)
+    assert {model for model in models if all(task.made() for task in tasks_of(project, [model]))} == complete
+    collect(project)
+    assert all(task.is_made() for task in tasks_of(project))
 
 
 def test_a_plan_counts_what_examples_depend_on_at_most(project: Project) -> None:
@@ -173,6 +210,9 @@ def test_what_is_missing_is_said_before_the_first_call_and_only_if_it_is_needed(
     assert readiness(project) == ([], [])
     monkeypatch.setattr(Blind, "readiness", lambda self: (["no key"], ["no price"]))
     assert readiness(project) == (["models.blind: no key"], ["models.blind: no price"])
+    with pytest.raises(ConfigError, match=r"nothing was asked yet: models\.blind: no key; correct that"):
+        require_readiness(project)
+    require_readiness(project, of_all=False)  # regions_medium can be asked
     assert len(readiness(project, plan(project))[1]) == 1
     monkeypatch.setattr(Painter, "understands", None)  # like a generator that draws at full size
     assert readiness(project, plan(project))[1][1:] == ["12 images to draw, about 0.02 GB at 1024 pixels a side"]

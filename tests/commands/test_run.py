@@ -21,7 +21,9 @@ from driftledger.core.errors import ConfigError
 from driftledger.core.files import INPUTS, Made, read_json, write_json
 from driftledger.core.paths import STATE
 from driftledger.project.project import Project
+from driftledger.reports import scores
 from tests.conftest import Checkout, stages_run
+from tests.support.ledgers import question_score
 from tests.support.small import contents, folders, matching
 
 PATIENCE = 60.0
@@ -83,7 +85,7 @@ def test_calls_are_made_before_dvc_starts_and_its_text_goes_to_the_log(
     mark = project.root / "data/records" / MODEL / "genception/my_images/painter" / INPUTS
     write_json(mark, read_json(mark, Made).model_copy(update={"failed": 2}))
     assert run(project, ["report"]) == 0
-    left = "2 records end with a failed call and are in no score; 'driftledger run' tries them again"
+    left = "2 records failed and are in no score; 'driftledger run' makes failed calls again"
     assert capfd.readouterr().err.splitlines()[-1] == left
     assert run(project) == 0
     assert read_json(mark, Made).failed == 0
@@ -94,6 +96,19 @@ def test_calls_are_made_before_dvc_starts_and_its_text_goes_to_the_log(
     dvc(say(*text))
     assert run(project, ["report"], plain=True) == 0
     assert capfd.readouterr().out.splitlines()[:4] == text
+
+
+@pytest.mark.parametrize(("ended", "scored", "counted"), [(2, 0, 2), (2, 6, 6), (0, 4, 4), (0, 0, 0)])
+def test_failed_records_are_counted_as_a_score_counts_them(
+    project: Project, monkeypatch: pytest.MonkeyPatch, ended: int, scored: int, counted: int
+) -> None:
+    """The score of a judged benchmark calls also those gradings failed in which the judge gave nothing."""
+    assert run(project, plain=True) == 0
+    mark = project.root / "data/records" / MODEL / "genception/my_images/painter" / INPUTS
+    write_json(mark, read_json(mark, Made).model_copy(update={"failed": ended}))
+    score = question_score("mm_vet").model_copy(update={"outcomes": {"failed": scored, "ok": 9}})
+    monkeypatch.setattr(scores, "selected_score", lambda *_: score)
+    assert running._failed_records(project) == counted
 
 
 def test_what_others_have_pushed_is_pulled_before_anything_is_asked(project: Project, dvc: Callable[..., Path]) -> None:

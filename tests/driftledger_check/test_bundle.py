@@ -2,6 +2,7 @@
 
 import io
 import json
+import shutil
 import stat
 import struct
 import warnings
@@ -12,6 +13,9 @@ from typing import Any
 
 import pytest
 
+from driftledger.benchmarks.scoring import ToScore
+from driftledger.benchmarks.trac.spec import Trac, TracSettings
+from driftledger.commands.stages import score
 from driftledger.core.canonical import sha256_bytes, sha256_of
 from driftledger.core.errors import LedgerError
 from driftledger.ledger.bundle import is_bundle, write_bundle
@@ -20,11 +24,14 @@ from driftledger_check.archive import Archive, BundleError
 from driftledger_check.bundle import EVIDENCE, FEATURES, FILES, LEDGER, LISTINGS, MANIFEST
 from driftledger_check.cli import check, run
 from driftledger_check.strict_json import canonical
+from driftledger_demo.encoders.tfidf import TfIdf
 from tests.ledger.conftest import CHAINS, GENCEPTION, MODEL, Ledger
 from tests.support.bundles import Forger, differing
 
 RECORDS, SCORE, ROWS = f"{CHAINS}/records.jsonl", f"{GENCEPTION}/score.json", f"{GENCEPTION}/rows.jsonl"
+TRAC_RECORDS, TRAC = f"data/records/{MODEL}/trac/digits/shown", f"reports/scores/{MODEL}/trac/digits/shown/tfidf"
 SAMPLES = "data/datasets/my_images/samples.jsonl"
+REDRAWN = CHAINS.replace("genception", "fidelity")
 READ = f"reports/scores/{MODEL}/mm_sap/scenes_mm_sap/rows.jsonl"
 Change = Callable[[Forger], object]
 
@@ -39,6 +46,33 @@ def test_every_number_of_every_benchmark_is_computed_again(score_zip: Path) -> N
     assert [line.status for line in report.groups["ledger"]].count("reproduced") > 20
     why = {line.what for lines in numbers.values() for line in lines if line.status == "not checkable"}
     assert not [each for each in why if "lacks" in each or "left out" in each]
+
+
+def test_an_empty_description_is_computed_again(ledger: Ledger, forger: Forger, tmp_path: Path) -> None:
+    """In GenCeption and fidelity, after a first round and at once."""
+    scores = {GENCEPTION: (CHAINS, 2), GENCEPTION.replace("genception", "fidelity"): (REDRAWN, 1)}
+    for folder, t in scores.values():
+        rows = [json.loads(row) for row in forger.members[f"{FILES}{folder}/records.jsonl"].splitlines()]
+        row = next(row for row in rows if row["step"] == t)
+        model, generator = row["results"]
+        row["results"] = [model | {"outcome": "empty", "text": ""}]
+        data = b"".join(canonical(each) + b"\n" for each in rows)
+        forger.members[f"{FILES}{folder}/records.jsonl"] = data
+        del forger.members[f"{FILES}{folder}/{generator['image']}"]
+        (ledger.root / folder / "records.jsonl").write_bytes(data)
+    shutil.rmtree(ledger.root / "reports/scores")
+    score(ledger.project, MODEL)
+    for folder in scores:
+        for name in ("score.json", "rows.jsonl"):
+            forger.members[f"{FILES}{folder}/{name}"] = (ledger.root / folder / name).read_bytes()
+        found = json.loads(forger.members[f"{FILES}{folder}/score.json"])
+        assert (found["scored"], found["counted"], found["total"]) == (3, 4, 4)
+    forger.follow()
+    report = forger.check(tmp_path)
+    assert differing(report) == []
+    for folder in scores:
+        lines = report.groups[f"numbers of {folder.removeprefix('reports/scores/')}"]
+        assert len([line for line in lines if line.status == "reproduced"]) > 40
 
 
 def test_the_same_run_gives_the_same_bytes(original: Ledger, score_zip: Path, tmp_path: Path) -> None:
@@ -231,6 +265,52 @@ def test_a_bundle_without_a_score_or_with_one_twice_is_refused(
     forger.rehash()
     assert run(forger.write(tmp_path / "x.zip")) == 2
     assert "holds no score, one of them twice" in capsys.readouterr().err
+
+
+def test_ties_and_missing_descriptions_are_computed_again(forger: Forger, tmp_path: Path) -> None:
+    """Two support descriptions and a test description are alike, of a digit each, and two are empty."""
+    records, score = f"{TRAC_RECORDS}/records.jsonl", f"{TRAC}/score.json"
+    stored = json.loads(forger.members[FILES + score])
+    rows = [json.loads(line) for line in forger.members[FILES + records].splitlines()]
+    asked = [place for place, row in enumerate(rows) if row["step"]]
+    support = [place for place in asked if rows[place]["extra"]["split"] == "support"]
+    tests = [place for place in asked if rows[place]["extra"]["split"] == "test"]
+    headline = [place for place in tests if rows[place]["extra"].get("shots")]
+    for place in (*support, *headline[:1]):
+        forger.row(records, lambda row: row["results"][0].update(text="a thin stroke"), place)
+    for place in (support[-1], headline[1]):
+        forger.row(records, lambda row: row["results"].__setitem__(0, _emptied(row["results"][0])), place)
+    for name, data in forger.members.items():
+        if name.startswith((FILES + TRAC_RECORDS, FILES + "data/datasets/digits")):
+            file = tmp_path / name.removeprefix(FILES)
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(data)
+    given = ToScore(
+        keys=stored["keys"],
+        folders={"dataset": tmp_path / "data/datasets/digits", "describe": tmp_path / TRAC_RECORDS},
+        section=TracSettings.model_construct(**stored["inputs"]["settings"] | {"sampled_classes": ()}),
+        seed=1,
+        encoders={"text_encoder": TfIdf()},
+    )
+    scored, of_tests = Trac().score(given)
+    made = json.loads(scored.model_dump_json(by_alias=True))
+    assert scored.metrics["ties"] > 0
+    assert scored.counted == scored.scored + 1
+    kept = {name: stored[name] for name in ("keys", "components", "inputs", "schema")}
+    sha256 = sha256_bytes(forger.members[FILES + records])
+    kept["inputs"]["records"] = {"describe": sha256}
+    forger.json(FILES + score, lambda old: old.update(made | kept))
+    lines = (canonical(row.to_dict()) + b"\n" for row in of_tests)
+    forger.members[f"{FILES}{TRAC}/rows.jsonl"] = b"".join(lines)
+    forger.follow()
+    report = forger.check(tmp_path)
+    assert differing(report) == []
+    [numbers] = [lines for group, lines in report.groups.items() if "trac" in group]
+    assert len([line for line in numbers if line.status == "reproduced"]) > 40
+
+
+def _emptied(reply: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in reply.items() if name != "text"} | {"outcome": "empty"}
 
 
 def test_an_owner_who_mends_all_that_there_is_passes(forger: Forger, tmp_path: Path) -> None:

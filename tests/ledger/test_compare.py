@@ -261,6 +261,9 @@ UNFAIR: list[tuple[str, str, dict[str, Any]]] = [
     ("genception", "iterations_by_group", texts(iterations_by_group={"textual": 1})),
     ("genception", "encoder", texts(encoder=LENS)),
     ("genception", "text_encoder", texts(text_encoder=LENS)),
+    ("genception", "unread", scored(texts(), unread="worst")),
+    ("trac", "unread", scored(descriptions(), unread="worst")),
+    ("fidelity", "unread", scored(redraws(), unread="worst")),
     ("trac", "dataset", descriptions(data_digest="e" * 64)),
     ("trac", "prompt", descriptions(prompt="Tell it.")),
     ("trac", "prefix", descriptions(prefix="It has")),
@@ -281,7 +284,7 @@ UNFAIR: list[tuple[str, str, dict[str, Any]]] = [
             (benchmark, "question_set", answers(benchmark, data_digest="0" * 64)),
             (benchmark, "prompt", answers(benchmark, prompt="{question}!")),
             (benchmark, "parser", answers(benchmark, parser="2")),
-            (benchmark, "unread", scored(answers(benchmark), unread="wrong")),
+            (benchmark, "unread", scored(answers(benchmark), unread="worst")),
         )
     ),
     ("mm_sap", "count_free_refusals", scored(answers("mm_sap"), count_free_refusals=False)),
@@ -331,8 +334,22 @@ def test_what_moves_the_numbers_by_itself_forbids_a_ranking(
 
 def test_every_rule_is_tried() -> None:
     rules = {(spec.name, rule.fact) for spec in benchmarks() for rule in spec.unfair}
-    data = {(spec.name, spec.data.name) for spec in benchmarks()}
-    assert {case[:2] for case in UNFAIR} == rules | data
+    of_all = {(spec.name, fact) for spec in benchmarks() for fact in (spec.data.name, "unread")}
+    assert {case[:2] for case in UNFAIR} == rules | of_all
+
+
+@pytest.mark.parametrize(
+    ("made", "earlier", "today"),
+    [(texts(), {}, {"unread": "left_out"}), (answers("mme"), {"unread": "wrong"}, {"unread": "worst"})],
+)
+def test_what_an_unread_reply_counted_as_in_earlier_versions_is_known(
+    tmp_path: Path, made: dict[str, Score], earlier: dict[str, str], today: dict[str, str]
+) -> None:
+    of = made["score"].benchmark
+    pair = [BUILD[of](tmp_path, name, scored(made, **some)) for name, some in (("a", earlier), ("b", today))]
+    assert [each.score.inputs.settings.get("unread") for each in pair] == [earlier.get("unread"), today["unread"]]
+    found = compared(tmp_path, *pair)
+    assert (found.comparable, found.reasons) == (True, [])
 
 
 @pytest.mark.parametrize(
@@ -346,6 +363,18 @@ def test_coverages_may_be_five_points_apart(tmp_path: Path, some: int, counted: 
     assert found.comparable is fair
     [coverage] = [each for each in found.pairs[0].differing if each.what == "coverage"]
     assert coverage.weight == ("noted" if fair else "unfair")
+
+
+@pytest.mark.parametrize(("least", "fair"), [(0.97, True), (0.98, False)])
+def test_who_is_below_min_coverage_is_not_ranked(tmp_path: Path, least: float, fair: bool) -> None:
+    score = genception_score(scored=97, counted=97, total=100, coverage=0.97)
+    settings = score.inputs.settings | {"min_coverage": least}
+    some = score.model_copy(update={"inputs": score.inputs.model_copy(update={"settings": settings})})
+    whole = {"scored": 100, "total": 100, "coverage": 1.0}
+    found = compared(tmp_path, chains(tmp_path, "a", LOW, score=some), chains(tmp_path, "b", HIGH, **whole))
+    reason = f"coverage of {score.model}: 97/100 could be scored, and genception.min_coverage asks for 98%"
+    assert found.comparable is fair
+    assert found.reasons == ([] if fair else [f"genception on {score.on}: {reason}"])
 
 
 @pytest.mark.parametrize("role", ["model", "generator"])

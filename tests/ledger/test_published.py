@@ -7,6 +7,7 @@ import pytest
 
 from driftledger.commands.stages import track
 from driftledger.core.errors import LedgerError
+from driftledger.core.files import write_json
 from driftledger.ledger.lineage import CodeVersion
 from driftledger.ledger.published import check_published, publish, read_published, refuse_if_deleted
 from tests.conftest import REPOSITORY
@@ -41,16 +42,21 @@ def test_two_branches_that_publish_the_same_run_merge_without_a_conflict(ledger:
     assert code in [each.code for each in runs]
 
 
-@pytest.mark.parametrize("name", ["0.json", "z.json"])
-def test_of_two_files_clean_code_is_believed(ledger: Ledger, name: str) -> None:
-    evidence = ledger.evidence()
-    dirty = evidence.model_copy(update={"code": CodeVersion(commit="0" * 40, dirty=True)})
+def test_of_several_files_clean_code_is_believed(ledger: Ledger) -> None:
+    code = ledger.evidence().code
+    [clean] = read_published(ledger.root)
+    for digit in "0123456789abcdef":  # names are hashes: some come before the clean file's, and some behind it
+        dirty = clean.model_copy(update={"code": CodeVersion(commit=digit * 40, dirty=True)})
+        write_json(ledger.root / dirty.file, dirty)
+    assert ledger.evidence().code == code
+    assert not code.dirty
+
+
+def test_code_is_not_believed_of_a_file_with_another_name(ledger: Ledger) -> None:
     [file] = (ledger.root / "ledger").iterdir()
-    clean = file.read_bytes()
-    file.unlink()
-    publish(ledger.root, dirty)
-    file.with_name(name).write_bytes(clean)
-    assert ledger.evidence().code == evidence.code
+    file.rename(file.with_name(f"{'0' * 64}.json"))
+    ledger.commit("renamed")
+    assert ledger.evidence().code.commit == ledger.git("rev-parse", "HEAD")
 
 
 def test_a_run_without_a_file_is_missing(ledger: Ledger) -> None:

@@ -32,6 +32,7 @@ from tests.support.terminal import printed
 
 SAMPLES = "data/datasets/my_images/samples.jsonl"
 RECORDS = f"{CHAINS}/records.jsonl"
+FIDELITY = f"{SCORES}/fidelity/my_images/painter/layout"
 MM_VET = f"{SCORES}/mm_vet/{SETS['mm_vet']}"
 GRADES = f"data/records/{MODEL}/mm_vet/{SETS['mm_vet']}/records.jsonl"
 Change = Callable[[Ledger], object]
@@ -83,11 +84,11 @@ PLAIN: dict[str, tuple[Change, str]] = {
     ),
     "the seed of a stage": (
         replaced("dvc.lock", r"(?s)(score@.*?seed: )1", r"\g<1>2"),
-        f"bytes dvc.lock: score@{MODEL}",
+        f"bytes {FIDELITY}/score.json: inputs.settings.seed",
     ),
     "a version of a stage": (
         replaced("dvc.lock", r"(?s)(score@.*?version: )\d+", r"\g<1>99"),
-        f"bytes dvc.lock: score@{MODEL}",
+        f"bytes {FIDELITY}/score.json: inputs.version",
     ),
     "a published run": (
         lambda ledger: replaced(read_published(ledger.root)[0].file, '"dirty": false', '"dirty": true')(ledger),
@@ -141,7 +142,7 @@ RELOCKED: dict[str, tuple[Change, str, str]] = {
     "a fingerprint": (
         edited(f"{CHAINS}/components.json", lambda card: card["components"]["model"].update(version="9")),
         "",
-        f"bytes {CHAINS}/components.json: components.model",
+        f"bytes {GENCEPTION}/score.json: components.model",
     ),
     "a prompt": (
         edited(f"{GENCEPTION}/score.json", lambda score: score["inputs"]["protocol"].update(describe_prompt="x")),
@@ -184,7 +185,7 @@ RELOCKED: dict[str, tuple[Change, str, str]] = {
     "records that cannot be read": (
         lambda ledger: (ledger.root / RECORDS).write_text("[]\n"),
         GENCEPTION,
-        f"bytes {RECORDS}",
+        f"bytes {CHAINS}",
     ),
 }
 """Changes whose hashes were all repaired → the score to compute again, and a finding."""
@@ -223,7 +224,7 @@ def test_an_untouched_project_holds(original: Ledger) -> None:
     checked = verified.result.checked
     assert checked["scores"] == 6
     assert checked["calls"] == 8
-    assert min(checked[name] for name in ("files", "links", "media", "fingerprints", "records", "runs"))
+    assert min(checked[name] for name in ("files", "links", "runs"))
     numbers: list[str] = []
     for pattern in ("reports/scores/**/score.json", "reports/scores/**/rows.jsonl", "data/records/**/records.jsonl"):
         for path in original.root.glob(pattern):
@@ -349,7 +350,20 @@ def test_another_version_of_the_scoring_is_said(ledger: Ledger) -> None:
     ledger.relock()
     result = ledger.check(GENCEPTION)
     assert any("version 9" in each.why for each in result.skipped)
-    assert f"bytes dvc.lock: score@{MODEL}" in places(result)  # which has the version with which the stage ran
+    assert f"bytes {GENCEPTION}/score.json: inputs.version" in places(result)  # dvc.lock has what the stage ran with
+
+
+def test_a_score_of_a_version_without_todays_settings_is_computed_again(ledger: Ledger) -> None:
+    def earlier(score: dict[str, Any]) -> None:
+        score["inputs"]["version"] = 1
+        for name in ("min_coverage", "unread"):
+            del score["inputs"]["settings"][name]
+
+    ledger.edit(f"{GENCEPTION}/score.json", earlier)
+    ledger.relock()
+    result = ledger.check(GENCEPTION)
+    assert result.checked["scores"] == 1
+    assert [each.where for each in result.findings if each.kind == "numbers"] == []
 
 
 def test_files_that_only_the_cache_has_are_read_there(ledger: Ledger) -> None:

@@ -52,11 +52,19 @@ def of_retrieval(case: Any) -> Compared:
     nearest = neighbours.nearest(support, query, len(support))
     votes = retrieval.votes(support, labels, query, len(support))
     yield (nearest.indices[0].tolist(), nearest.similarities[0].tolist()), (case["nearest"], case["similarities"])
-    yield (votes.nearest[0], votes.similarity[0]), (case["nearest"][0], case["similarities"][0])
+    yield votes.nearest[0], case["nearest"][0]
     yield retrieval.top1(support, labels, query), [case["top1"]]
     yield retrieval.class_mean(support, labels, query), [case["class_mean"]]
     for k, expected in enumerate(case["votes"], 1):
         yield (votes.by(k), retrieval.vote(support, labels, query, k)), ([expected], [expected])
+    untied = {name: {"votes": [float(name == vote) for vote in case["votes"]]} for name in labels}
+    for label, expected in case.get("hits", untied).items():
+        hits = retrieval.hits(support, labels, query, [label], len(support))
+        wanted = list(map(number, expected["votes"]))
+        yield hits.votes[0, :2].tolist(), wanted[:2]
+        yield hits.votes[0].tolist(), pytest.approx(wanted, abs=0.05)  # three standard errors of a mean over orders
+        yield hits.class_mean[0], number(expected.get("class_mean", float(label == case["class_mean"])))
+        yield hits.tied[0], case.get("tied", 1)
 
 
 def of_self_awareness(case: Any) -> Compared:
@@ -95,13 +103,17 @@ def of_structural(case: Any) -> Compared:
 
 
 def of_correlation(case: Any) -> Compared:
-    yield correlation.pearson(np.array(case["x"]), np.array(case["y"])), case["pearson"]
+    x, y = np.array(case["x"]), np.array(case["y"])
+    yield correlation.pearson(x, y), case["pearson"]
+    yield correlation.spearman(x, y), case["spearman"]
+    if case["kendall"] is not None:
+        yield correlation.kendall(x, y), case["kendall"]
 
 
 def of_paired(case: Any) -> Compared:
-    test = paired.paired_interval if case["kind"] == "means" else paired.paired_clustered_interval
     a, b = np.array(case["a"]), np.array(case["b"])
-    found = test(a, b, case["categories"], confidence=case["confidence"])._asdict()
+    test = paired.paired_interval(a, b, case["categories"], case["clusters"], confidence=case["confidence"])
+    found = test._asdict()
     expected = {name: float(value) if value == "inf" else value for name, value in case["expected"].items()}
     yield (found.pop("reason"), found["interval"] is None), (expected.pop("reason", ""), expected["interval"] is None)
     interval, ends = found.pop("interval"), expected.pop("interval")

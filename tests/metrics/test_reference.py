@@ -3,7 +3,7 @@
 import math
 from collections import Counter
 from fractions import Fraction
-from itertools import combinations, pairwise
+from itertools import combinations, pairwise, permutations
 
 import numpy as np
 import pandas as pd
@@ -18,21 +18,20 @@ from PIL import Image
 from sklearn.metrics import pairwise as sklearn_pairwise
 
 from driftledger.metrics.capabilities import by_combination
-from driftledger.metrics.correlation import pearson
+from driftledger.metrics.correlation import kendall, pearson, spearman
 from driftledger.metrics.drift import cosine_similarity
 from driftledger.metrics.frechet import frechet_distance
 from driftledger.metrics.groups import Difference, groups, shown
-from driftledger.metrics.intervals import clustered_mean_interval, mean_interval, proportion_interval, share_interval
+from driftledger.metrics.intervals import mean_interval, proportion_interval, share_interval
 from driftledger.metrics.intervals import t_quantile as quantile
 from driftledger.metrics.neighbours import STEPS, nearest
 from driftledger.metrics.paired import (
     minimum_detectable_difference,
     p_value,
-    paired_clustered_interval,
     paired_interval,
 )
 from driftledger.metrics.repeats import mean_over_repeats, spread
-from driftledger.metrics.retrieval import class_mean, support_variances, top1, votes
+from driftledger.metrics.retrieval import hits, votes
 from driftledger.metrics.self_awareness import MEASURES, by_group, over_permutations, score
 from driftledger.metrics.structural import comparable, structural_similarity
 from driftledger.metrics.yes_no import YesNoScores, total
@@ -215,15 +214,37 @@ def test_the_variance_of_the_support_set_is_that_of_leaving_out_each_row() -> No
         queries = np.vstack([random.integers(1, 4, (6, 2)), [[0, 0]]]).astype(np.float64)
         labels = sorted(random.integers(0, classes, 9).astype(str).tolist())
         truth = random.choice(labels, 7).tolist()
-        for name, how in (("top1", top1), ("class_mean", class_mean)):
+        for name in ("top1", "class_mean"):
             moved = []
             for left_out in [None, *range(9)]:
                 rows = [row for row in range(9) if row != left_out]
-                taken = how(support[rows], [labels[row] for row in rows], queries)
-                moved.append([a == b for a, b in zip(taken, truth, strict=True)] & queries.any(axis=1))
-            changes = np.array(moved[1:], dtype=np.int64) - moved[0]
+                found = hits(support[rows], [labels[row] for row in rows], queries, truth, 1)
+                moved.append(found.votes[:, 0] if name == "top1" else found.class_mean)
+            changes = np.array(moved[1:]) - moved[0]
             expected = max(0, (changes.sum(axis=1) ** 2).sum() - (changes**2).sum()) / (7 * 6)
-            assert support_variances(support, labels, queries, truth)[name] == pytest.approx(expected)
+            assert hits(support, labels, queries, truth, 1).varies[name] == pytest.approx(expected, abs=1e-12)
+
+
+def test_hits_are_the_mean_over_all_orders_of_the_support_set() -> None:
+    random = dice(6)
+    for size in (2, 3, 4, 5, 5, 5):
+        support, queries = random.integers(0, 3, (size, 2)).astype(float), random.integers(1, 3, (4, 2)).astype(float)
+        labels = random.choice(list("abc"), size).tolist()
+        truth = random.choice(labels, 4).tolist()
+        right = []
+        for order in permutations(range(size)):
+            voted = votes(support[[*order]], [labels[row] for row in order], queries, size)
+            taken = [voted.by(k) for k in range(1, size + 1)]
+            right.append(
+                [
+                    [name == label for name in column]
+                    for column, label in zip(zip(*taken, strict=True), truth, strict=True)
+                ]
+            )
+        found = hits(support, labels, queries, truth, size).votes
+        expected = np.mean(right, axis=0)
+        np.testing.assert_allclose(found[:, :2], expected[:, :2], atol=1e-12)
+        np.testing.assert_allclose(found, expected, atol=0.05)
 
 
 # Intervals
@@ -244,7 +265,9 @@ def test_quantiles_and_tails_are_scipys(df: float) -> None:
 
 def test_students_sleep() -> None:
     """R's t.test(extra, paired = TRUE): t = 4.0621, df = 9, from 0.7001142 to 2.4598858; and Welch's of the two."""
-    found = paired_interval(np.array(SLEEP["1"]), np.array(SLEEP["2"]), ["all"] * 10, confidence=0.95)
+    found = paired_interval(
+        np.array(SLEEP["1"]), np.array(SLEEP["2"]), ["all"] * 10, list("abcdefghij"), confidence=0.95
+    )
     assert found.interval is not None
     assert (round(found.difference / found.standard_error, 4), found.df) == (4.0621, 9)
     assert [round(end, 7) for end in found.interval] == [0.7001142, 2.4598858]
@@ -257,15 +280,12 @@ def test_students_sleep() -> None:
 def test_paired_tests_are_scipys() -> None:
     a, b = dice(1).normal(size=(2, 30))
     theirs = scipy.stats.ttest_rel(b, a)
-    for found in (
-        paired_interval(a, b, ["all"] * 30, confidence=0.9),
-        paired_clustered_interval(a, b, [str(row) for row in range(30)], confidence=0.9),
-    ):
-        assert found.interval == pytest.approx(tuple(theirs.confidence_interval(0.9)), rel=1e-9)
-        assert found.p_value == pytest.approx(theirs.pvalue, rel=1e-8)
-        assert (found.a, found.b, found.n, found.free) == (pytest.approx(a.mean()), pytest.approx(b.mean()), 30, 30)
+    found = paired_interval(a, b, ["all"] * 30, [str(row) for row in range(30)], confidence=0.9)
+    assert found.interval == pytest.approx(tuple(theirs.confidence_interval(0.9)), rel=1e-9)
+    assert found.p_value == pytest.approx(theirs.pvalue, rel=1e-8)
+    assert (found.a, found.b, found.n, found.free) == (pytest.approx(a.mean()), pytest.approx(b.mean()), 30, 30)
     of_three = scipy.stats.ttest_1samp((b - a).reshape(10, 3).mean(axis=1), 0)
-    found = paired_clustered_interval(a, b, [str(row // 3) for row in range(30)], confidence=0.9)
+    found = paired_interval(a, b, ["all"] * 30, [str(row // 3) for row in range(30)], confidence=0.9)
     assert (found.p_value, found.free) == (pytest.approx(of_three.pvalue, rel=1e-8), 10)
 
 
@@ -297,7 +317,7 @@ def test_clustered_errors_are_bell_and_mccaffreys_by_matrices() -> None:
         rows.append(weight @ leverage[first:last])
     products = np.array(rows) @ np.array(rows).T
     expected = values.mean(), np.sqrt(variance), np.trace(products) ** 2 / (products**2).sum()
-    assert clustered_mean_interval(values, names, 0.9)[:3] == pytest.approx(expected, rel=1e-9)
+    assert mean_interval(values, ["all"] * n, 0.9, names)[:3] == pytest.approx(expected, rel=1e-9)
     shares = share_interval(values.astype(int), np.ones(n, dtype=int), names, 0.9)
     assert shares[:3] == pytest.approx(expected, rel=1e-9)
     assert shares.interval is not None
@@ -308,14 +328,17 @@ def test_clustered_errors_are_bell_and_mccaffreys_by_matrices() -> None:
 
 
 def test_two_images_show_a_spread_and_one_does_not() -> None:
-    assert clustered_mean_interval([1.0, 0.0, 1.0, 1.0], list("aabb"), 0.9)[:3] == (0.75, 0.25, 1.0)
-    assert clustered_mean_interval([1.0, 0.0], list("aa"), 0.9).interval is None
+    of_two = mean_interval([1.0, 0.0, 1.0, 1.0], ["all"] * 4, 0.9, list("aabb"))
+    assert of_two[:3] == pytest.approx((0.75, 0.25, 1.0))
+    assert mean_interval([1.0, 0.0], ["all"] * 2, 0.9, list("aa")).interval is None
 
 
-@pytest.mark.parametrize(("hits", "n"), [(0, 1), (3, 3), (5, 21), (199, 200)])
-def test_proportions_are_scipys(hits: int, n: int) -> None:
-    theirs = scipy.stats.binomtest(hits, n).proportion_ci(0.9, method="wilson")
-    assert proportion_interval(hits, n, 0.9).interval == pytest.approx((theirs.low, theirs.high), abs=1e-9)
+@pytest.mark.parametrize(("right", "n"), [(0, 1), (3, 3), (5, 21), (199, 200)])
+def test_proportions_are_scipys(right: int, n: int) -> None:
+    theirs = scipy.stats.binomtest(right, n).proportion_ci(0.9, method="wilson")
+    assert proportion_interval([1] * right + [0] * (n - right), 0.9).interval == pytest.approx(
+        (theirs.low, theirs.high), abs=1e-9
+    )
 
 
 def test_detectable_differences_are_cohens() -> None:
@@ -410,6 +433,8 @@ def test_totals_of_published_scores() -> None:
 def test_a_correlation_is_scipys() -> None:
     x, y = dice(5).integers(1, 6, 30), dice(6).normal(size=30)
     assert pearson(x, y) == pytest.approx(scipy.stats.pearsonr(x, y).statistic, abs=1e-6)
+    assert spearman(x, y) == pytest.approx(scipy.stats.spearmanr(x, y).statistic, abs=1e-6)
+    assert kendall(x, y) == pytest.approx(scipy.stats.kendalltau(x, y).statistic, abs=1e-6)
 
 
 def test_spreads_are_numpys() -> None:

@@ -107,6 +107,11 @@ def test_a_table_and_pictures_of_several_models(tmp_path: Path) -> None:
         look.audit("regions_medium/painter/layout")
 
 
+def test_a_model_that_only_fails_leaves_the_others_their_scores(tmp_path: Path) -> None:
+    look = look_at(folder_of(tmp_path), models=[Saying(outcome=Outcome.FAILED), "regions_coarse"])
+    assert look.table.index.tolist() == ["regions_coarse"]
+
+
 def test_any_benchmark(tmp_path: Path) -> None:
     digits = {"provider": "digits", "support_per_label": 2, "test_per_label": 1}
     trac = evaluate(models="regions_coarse", benchmark="trac", images=digits, text_encoder="tfidf")
@@ -187,7 +192,7 @@ def test_an_interruption_ends_it(tmp_path: Path) -> None:
         ({"images": []}, ConfigError, "images is an empty list"),
         ({"images": ["/nowhere.png"]}, ConfigError, "'/nowhere.png' is missing"),
         ({"images": [__file__]}, DataError, "unsupported|not an image|cannot"),
-        ({"models": Saying(outcome=Outcome.FAILED)}, CoverageError, r"only 0 of 3 .+0: failed at t=1"),
+        ({"models": Saying(outcome=Outcome.FAILED)}, CoverageError, r"none of 3 .+0, step 1: no room"),
     ],
 )
 def test_what_is_wrong_is_one_sentence(

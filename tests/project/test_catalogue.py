@@ -148,6 +148,16 @@ def test_a_preset_selects_what_the_paper_says(project: Path, name: str) -> None:
     assert selected == PUBLISHED[name]
 
 
+def test_the_presets_of_mme_and_mm_vet_read_as_the_published_scripts(project: Path) -> None:
+    for preset, setting, reader in (("mme", "read", "literal"), ("mm_vet", "grades", "strict")):
+        apply_preset(project, preset)
+        assert getattr(load_settings(project / "params.yaml").section(preset), setting) == reader
+    apply_preset(project, "default")
+    settings = load_settings(project / "params.yaml")
+    assert settings.section("mme").model_dump()["read"] == "tolerant"
+    assert settings.section("mm_vet").model_dump()["grades"] == "tolerant"
+
+
 def test_trac_asks_and_compares_as_the_paper_does(project: Path) -> None:
     apply_preset(project, "trac")
     settings = load_settings(project / "params.yaml")

@@ -5,6 +5,7 @@ import io
 
 import numpy as np
 import pytest
+import scipy.stats
 import yaml
 from matplotlib.figure import Figure
 
@@ -12,13 +13,14 @@ from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import Row, Score
 from driftledger.core.errors import ConfigError
 from driftledger.data.leaderboards import OutsideValue
+from driftledger.metrics.drift import gc_at
 from driftledger.project.catalogue import CorrelationSettings
 from driftledger.project.project import Project
-from driftledger.reports.correlation import Correlation, correlated, correlation, our_columns, outside_columns
+from driftledger.reports.correlation import Correlation, correlated, correlation, growth, our_columns, outside_columns
 from driftledger.reports.scores import blocks_of
 from tests.conftest import shapes_only
 from tests.reports.test_tables import control
-from tests.support.ledgers import question_score, row, varied
+from tests.support.ledgers import genception_score, question_score, row, varied
 from tests.support.params import default_params
 
 TABLE_3 = {
@@ -101,16 +103,51 @@ def test_of_duplicates_only_the_first_counts() -> None:
     assert column.values == {"a": 1.0, "b": 2.0, "e": 2.0}
 
 
-def test_pairs_share_three_models() -> None:
+def test_pairs_share_four_models() -> None:
     scores = [
-        question_score("mme", model=n, metrics={"score": v}) for n, v in zip("abcd", (1.0, 2.0, 4.0, 9.0), strict=True)
+        question_score("mme", model=n, metrics={"score": v})
+        for n, v in zip("abcde", (1.0, 2.0, 4.0, 9.0, 9.0), strict=True)
     ]
     ours = list(our_columns(list(blocks_of(benchmark("mme"), scores))))
     outside = {"b": board(*((n, "MME", v) for n, v in (("A", 10.0), ("B", 20.0), ("C", 15.0), ("D", 99.0))))}
-    [pair] = correlated([*ours, *outside_columns(outside, settings({"b": {"a": "A", "b": "B", "c": "C"}}))], 0.95)
-    assert (pair.models, pair.pearson, pair.interval) == (3, pytest.approx(0.327327, abs=1e-6), None)
     four = settings({"b": {"a": "A", "b": "B", "c": "C", "d": "D"}})
-    assert [pair.interval is None for pair in correlated([*ours, *outside_columns(outside, four)], 0.95)] == [False]
-    assert list(correlated([*ours, *outside_columns(outside, settings({"b": {"a": "A", "b": "B"}}))], 0.95)) == []
+    [pair] = correlated([*ours, *outside_columns(outside, four)], 0.95)
+    assert (pair.models, pair.spearman, pair.kendall) == (4, 0.8, 0.666667)
+    assert (pair.pearson, pair.interval is None) == (pytest.approx(0.94329, abs=1e-6), False)
+    three = settings({"b": {"a": "A", "b": "B", "c": "C"}})
+    assert list(correlated([*ours, *outside_columns(outside, three)], 0.95)) == []
     parts = {"b": board(*((model, "FID/a", value) for model, value in zip("ABC", (1.0, 2.0, 4.0), strict=True)))}
     assert list(outside_columns(parts, settings())) == [], "parts of a benchmark are left out"
+
+
+CHAINS = {
+    "a": ((0.9, 0.8, 0.7), 9.0),
+    "b": ((0.8, 0.8, 0.1), 6.0),
+    "c": ((0.7, 0.6, 0.5), 7.0),
+    "d": ((0.2, 0.2, 0.2), 1.0),
+}
+"""Model → s(1) … s(3), and its score in another benchmark."""
+
+
+def test_table_3_and_its_ablation_are_made_of_ones_own_models() -> None:
+    chains, others = [], []
+    for name, (similarities, other) in CHAINS.items():
+        metrics = {f"similarity_at_{t}": value for t, value in enumerate(similarities, 1)}
+        metrics |= {f"gc_at_{t}": gc_at(np.array([similarities]), t)[0] for t in (1, 2, 3)}
+        chains.append(genception_score(model=name, metrics=metrics, groups={"category": {}}, details={"groups": {}}))
+        others.append(question_score("mme", model=name, metrics={"score": other}))
+    blocks = [*blocks_of(benchmark("genception"), chains), *blocks_of(benchmark("mme"), others)]
+    columns = list(our_columns(blocks))
+    assert [each.key for each in columns] == [
+        *("genception/gc_at_1", "genception/gc_at_3", "genception/similarity_at_3", "mme/score")
+    ]
+    [table] = growth(blocks[0], columns[3:])
+    theirs = [other for _, other in CHAINS.values()]
+    expected = []
+    for t in (1, 2, 3):
+        means = [sum(similarities[:t]) / t for similarities, _ in CHAINS.values()]
+        weighted = [sum(i * s for i, s in enumerate(row[:t], 1)) / sum(range(1, t + 1)) for row, _ in CHAINS.values()]
+        both = (scipy.stats.pearsonr(side, theirs).statistic for side in (weighted, means))
+        expected.append(["score, mme on exam", str(t), "4", *(f"{r:.2f}" for r in both)])
+    assert table.rows == expected
+    assert expected[1][3] != expected[1][4]

@@ -130,7 +130,7 @@ def test_the_closing_table_fits_a_terminal() -> None:
         question_score(),
         fidelity_score(),
         question_score("mme"),
-        question_score("mm_vet", metrics={"total": 45.0}),
+        question_score("mm_vet", metrics={"total": 0.0, "total_low": 0.0, "total_high": 41.14}),
     ]
     console = Console(width=80, record=True, file=io.StringIO())
     parts = by_benchmark(some)
@@ -141,8 +141,10 @@ def test_the_closing_table_fits_a_terminal() -> None:
     assert max(map(len, text.splitlines())) <= 80
     lines = [line.split() for line in text.splitlines()]
     assert ["seer", "0.700", "31.50"] in lines
-    assert ["(0–1)", "(reader)", "(counter)", "(0–100)", "(%)", "(0–100)"] in lines
-    assert ["(0–200)"] in lines, "what does not fit is in a second table"
+    assert ["(0–1)", "(reader)", "(counter)", "(0–100)", "(%)"] in lines
+    assert any("±0.050" in line for line in lines), "an even interval"
+    assert ["0.00–41.14"] in [line[:1] for line in lines], "an uneven one"
+    assert ["(0–100)", "(0–200)"] in lines, "what does not fit is in a second table"
     assert lines.index(["controls:"]) < next(n for n, line in enumerate(lines) if line[:1] == ["blind"])
 
 

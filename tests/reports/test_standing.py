@@ -142,3 +142,17 @@ def test_the_best_covered_model_decides_who_is_ranked() -> None:
     [made] = blocks_of(benchmark("genception"), [*scores[:2], control(scores[3])])
     assert {*made.apart} == {"m100"}
     assert {*made.places("gc_at_2")} == {"m90", "m94"}
+
+
+def test_a_model_below_min_coverage_has_no_rank_and_decides_for_no_one() -> None:
+    """All replies of m80 are counted, so that more of them are in the denominators than of m92."""
+    scores = list[Score]()
+    for name, some, counted in (("m80", 80, 100), ("m92", 92, 92), ("m90", 90, 90)):
+        score = genception_score(model=name, scored=some, counted=counted, total=100, coverage=some / 100)
+        settings = score.inputs.settings | {"min_coverage": 0.9}
+        scores.append(score.model_copy(update={"inputs": score.inputs.model_copy(update={"settings": settings})}))
+    [made] = blocks_of(benchmark("genception"), scores)
+    reason = "coverage of m80: 80/100 (100 counted) could be scored, and genception.min_coverage asks for 90%"
+    assert made.apart == {"m80": reason}
+    assert {*made.places("gc_at_2")} == {"m90", "m92"}
+    assert made.order()[-1].model == "m80"

@@ -115,7 +115,7 @@ def test_the_gc_rank_of_the_first_version_is_as_printed_there() -> None:
     assert ranks == {model: rank for model, (*_, rank) in FIRST_VERSION.items()}
     rows = {row[0]: row[1:] for row in texts(named("category_gc_at_5", some))}
     assert rows["visual mean"] == ["0.335", "0.243", "0.220", "0.215"]
-    assert rows["textual mean"] == rows["overall mean"] == rows["overall rank"] == ["–"] * 4, "never of a part"
+    assert rows["textual mean"] == rows["overall mean"] == rows["overall rank by value"] == ["–"] * 4, "never of a part"
 
 
 def test_a_model_without_a_category_has_no_overall_value_and_rank() -> None:
@@ -123,9 +123,9 @@ def test_a_model_without_a_category_has_no_overall_value_and_rank() -> None:
     some = tables_of([gc_only("part", 0.9, 0.9, None), gc_only("whole", 0.5, 0.5, 0.5)])
     rows = {row[0]: row[1:] for row in texts(named("category_gc_at_2", some))}
     assert rows[""] == ["whole", "part"]
-    assert rows["visual rank"] == ["2", "1"]
-    assert rows["textual rank"] == ["1", "–"]
-    assert (rows["overall mean"], rows["overall rank"]) == (["0.500", "–"], ["1", "–"])
+    assert rows["visual rank by value"] == ["2", "1"]
+    assert rows["textual rank by value"] == ["1", "–"]
+    assert (rows["overall mean"], rows["overall rank by value"]) == (["0.500", "–"], ["1", "–"])
 
 
 def test_generators_stand_side_by_side_by_category_each_ranked_by_itself() -> None:
@@ -141,7 +141,7 @@ def test_generators_stand_side_by_side_by_category_each_ranked_by_itself() -> No
     head, living, *_, rank, coverage = texts(table)
     assert head == ["", "a · one", "a · two", "b · one", "b · two", "sparse · one"]
     assert living == ["living", "0.900", "0.200", "0.100", "0.300", "0.900"]
-    assert rank == ["overall rank", "1", "2", "2", "1", "–"]
+    assert rank == ["overall rank by value", "1", "2", "2", "1", "–"]
     assert coverage == ["coverage", "1.000", "1.000", "1.000", "1.000", "0.900"]
     assert "90.0%" in table.notes[0]
     assert list(tables.generators_tables(spec, list(blocks_of(spec, scores[:2])))) == []

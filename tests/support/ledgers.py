@@ -232,7 +232,7 @@ def fidelity_score(**changes: Any) -> Score:
         "total": 2,
         "coverage": 0.5,
         "absent": {"clip_s": "eye has no text tower"},
-        "details": {"ratings": {"used": 6, "raters": 3, "stale": 0}},
+        "details": {"ratings": {"used": 6, "raters": 3, "stale": 0, "counts": [0, 1, 2, 2, 1]}},
         "inputs": {
             "data_digest": "d" * 64,
             "records": {"redraw": "c" * 64},

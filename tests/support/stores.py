@@ -1,7 +1,6 @@
 """The rows of a call store, read as anybody can read them."""
 
 import sqlite3
-import zlib
 from collections.abc import Iterable
 from contextlib import closing
 from pathlib import Path
@@ -17,10 +16,7 @@ def found(store: CallStore, digests: Iterable[str]) -> dict[str, Result]:
 
 
 def stored_rows(folder: Path) -> dict[str, dict[str, Any]]:
-    """Key → columns of each stored call, in the order in which they were stored, with its texts for their ids."""
+    """Key → columns of each stored call, in the order in which they were stored."""
     with closing(sqlite3.connect(folder / DATABASE)) as db:
         db.row_factory = sqlite3.Row
-        texts = {row["id"]: zlib.decompress(row["text"]).decode() for row in db.execute("SELECT * FROM texts")}
-        rows = [dict(row) for row in db.execute("SELECT * FROM calls ORDER BY rowid")]
-    shared = ("component", "request")
-    return {row["key"].hex(): row | {name: texts.get(row[name]) for name in shared} for row in rows}
+        return {row["key"].hex(): dict(row) for row in db.execute("SELECT * FROM calls ORDER BY rowid")}

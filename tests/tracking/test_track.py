@@ -68,6 +68,9 @@ def test_traces_show_each_chain_with_small_pictures_attached_once(
     track(tmp_path, runs[:1], store)
     [run] = dump(store)["runs"]
     assert [trace["tags"]["unit"] for trace in run["traces"]] == ["ring", "disc"]  # the worst first
+    with opened(store, create=False) as client:
+        [found] = client.search_runs([client.get_experiment_by_name(EXPERIMENT).experiment_id])
+        assert {each.dataset.profile for each in found.inputs.dataset_inputs} == {'{"samples": 2}'}
     names = [name for name, *_ in run["traces"][0]["spans"]]
     assert names == ["chain", "t = 1", "t = 2"]
     [_, asked, gave] = run["traces"][0]["spans"][1]

@@ -8,7 +8,7 @@ from driftledger.benchmarks.base import DATASET, RECORDS_OF, Benchmark, Input, M
 from driftledger.benchmarks.collecting import Collecting
 from driftledger.benchmarks.records import CollectedRecord, RecordedResult
 from driftledger.benchmarks.score import Row, Score
-from driftledger.benchmarks.scoring import FromDataset, Scored, ToScore, check_coverage
+from driftledger.benchmarks.scoring import FromDataset, Scored, ToScore
 from driftledger.benchmarks.settings import Section
 from driftledger.collect.call import Ask, Context, Planned, Steps
 from driftledger.core.types import Conversation, Subject
@@ -57,5 +57,5 @@ class Words(Benchmark):
             about = {"unit": each.unit, "group": ONE_CATEGORY, "cluster": each.unit, "outcome": each.outcome}
             rows.append(Row.model_validate(about | {"values": values}))
         counts = [value for row in rows for value in row.values.get("words", []) if value is not None]
-        check_coverage(len(counts), len(rows), "samples were described", "words", given.section.min_coverage, lost)
-        return Scored(Score(**data.origin(len(counts), len(rows)), metrics={"words": exact_mean(counts)}), rows)
+        flags = data.too_little(len(counts), len(rows), "samples were described", lost)
+        return Scored(Score(**data.origin(len(counts), len(rows), flags), metrics={"words": exact_mean(counts)}), rows)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeAlias
 from driftledger.benchmarks.collecting import Collecting, FailedCalls, StageInputs
 from driftledger.benchmarks.records import CollectedRecord
 from driftledger.benchmarks.score import RepeatRow, Row, Score, base_key
-from driftledger.benchmarks.settings import Section
+from driftledger.benchmarks.settings import Section, as_now
 from driftledger.collect.call import Planned, RunSteps
 from driftledger.core.types import Outcome
 from driftledger.data.question_sets.base import QuestionRules
@@ -239,6 +239,10 @@ class Rule(NamedTuple):
     """It moves the metrics that depend on this; None is all of them."""
     concerns: tuple[str, ...] = ()
     """Rows of the table that it moves alone, by their keys, where ``moves`` would name too many."""
+
+
+UNREAD_COUNTS = Rule("unread", "a reply that holds nothing to go on from counts as the worst value in one of them only")
+"""Which holds of every benchmark."""
 
 
 class Origin(NamedTuple):
@@ -526,7 +530,7 @@ class Benchmark(ABC):
     def facts(self, score: Score) -> dict[str, Any]:
         """What beside components and data may make two scores unfair to compare, by the names in :attr:`unfair`."""
         facts = dict(score.inputs.protocol)
-        for name, value in score.inputs.settings.items():
+        for name, value in as_now(score.inputs.settings).items():
             if name != "confidence":
                 facts[name] = value if facts.get(name, value) == value else [facts[name], value]
         return facts

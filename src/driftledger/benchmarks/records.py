@@ -162,6 +162,15 @@ class CollectedRecord(Record):
         """Whether there is a text that can be compared."""
         return self.outcome.goes_on and bool(self.text)
 
+    @property
+    def is_unread(self) -> bool:
+        """Whether the model itself left nothing to go on from: empty, refused or filtered by its service, or cut inside
+        its thoughts. A failed call is not its doing, nor is what a generator makes of its text."""
+        reply = self.by("model")
+        if reply is None or reply.outcome is Outcome.FAILED:
+            return False
+        return not (reply.outcome.goes_on and reply.text)
+
 
 def read_records(folder: Path, holds: Collection[str] = ()) -> list[CollectedRecord]:
     """Read the records in a folder; ``extra`` of each step has to hold these names.

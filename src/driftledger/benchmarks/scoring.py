@@ -4,7 +4,7 @@ It knows nothing of how records are collected.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -27,7 +27,7 @@ from driftledger.components.base import ComponentCard
 from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import CoverageError, first_few
 from driftledger.core.files import new_folder, read_json, write_json, write_jsonl
-from driftledger.core.types import Float64, Outcome
+from driftledger.core.types import Float64, Outcome, Sample
 from driftledger.data.records import ONE_CATEGORY, DatasetCard, read_samples
 from driftledger.metrics.exact import round_significant
 from driftledger.metrics.intervals import DIGITS, Estimate, mean_interval
@@ -90,6 +90,29 @@ class FromRecords:
         """Return how the model was asked."""
         return kind.model_validate(self.card.protocol)
 
+    def is_worst(self, record: CollectedRecord) -> bool:
+        """Whether a record counts as the worst value: the model left nothing to go on from, and that counts."""
+        return record.is_unread and self._given.section.unread == "worst"
+
+    def too_little(self, scored: int, total: int, what: str, lost: Sequence[str], counted: int = 0) -> list[str]:
+        """Return a sentence where so little could be scored that the model has no rank; else nothing.
+
+        Args:
+            what: for people, what became of those that are scored: ``answers could be read``.
+            lost: the others, a phrase each.
+            counted: how many are in the denominators, where these are more than those that are scored.
+
+        Raises:
+            CoverageError: nothing is in the denominators.
+        """
+        if not (scored or counted):
+            raise CoverageError(f"none of {total} {what} ({first_few(lost)}): there is nothing to score")
+        least = self._given.section.min_coverage
+        if scored / total >= least:
+            return []
+        asked = f"{self.card.benchmark}.min_coverage asks for {least:.0%}"
+        return [f"only {scored} of {total} {what} ({first_few(lost)}), and {asked}: no rank"]
+
     def origin(self, scored: int, total: int, flags: Iterable[str] = (), **parser: str) -> dict[str, Any]:
         """Return the fields of a score that name it, say what it was computed from, and how much of it.
 
@@ -131,33 +154,6 @@ class FromDataset(FromRecords):
         self.digest, self.categories = self.dataset.digest, [each.category or ONE_CATEGORY for each in self.samples]
 
 
-def check_coverage(
-    scored: int,
-    total: int,
-    what: str,
-    benchmark: str,
-    least: float,
-    lost: Sequence[str],
-    *,
-    nothing: bool | None = None,
-) -> None:
-    """Refuse to score too little.
-
-    Args:
-        what: for people, what became of those that are scored: ``answers could be read``.
-        lost: the others, a phrase each.
-        nothing: whether nothing is in the denominators; by default, whether nothing is scored.
-
-    Raises:
-        CoverageError: nothing is left to score, or less than the share ``least``.
-    """
-    if (not scored if nothing is None else nothing) or scored / total < least:
-        raise CoverageError(
-            f"only {scored} of {total} {what}, and {benchmark}.min_coverage in params.yaml asks for {least:.0%} "
-            f"({first_few(lost)}); lower it to score without these"
-        )
-
-
 class Ends(NamedTuple):
     """The ends of intervals, by the keys that a score keeps them under, and why some metrics have none."""
 
@@ -177,11 +173,31 @@ def interval_ends(estimates: Mapping[str, Estimate], unit: float = 1.0) -> Ends:
     return ends
 
 
-def interval_of_known(values: Float64, groups: Sequence[str], confidence: float, most: float = 1.0) -> Estimate:
+def clusters_of(samples: Sequence[Sample]) -> dict[str, str]:
+    """Return the cluster of each sample: the id of the first one that is the same image or sound."""
+    first: dict[str, str] = {}
+    return {sample.id: first.setdefault(sample.medium.sha256, sample.id) for sample in samples}
+
+
+def copies(samples: Sequence[Sample]) -> Iterator[str]:
+    """Yield a sentence where several samples are the same image or sound."""
+    count, kind = len(samples) - len({*clusters_of(samples).values()}), samples[0].medium.kind
+    if count:
+        yield f"{count} of {len(samples)} {kind}s repeat an earlier one; equal {kind}s count as one for intervals"
+
+
+def interval_of_known(
+    values: Float64,
+    groups: Sequence[str],
+    confidence: float,
+    most: float = 1.0,
+    clusters: Sequence[str] | None = None,
+) -> Estimate:
     """Estimate a mean over groups of values from ``-most`` to ``most``; NaN is left out."""
-    finite = np.isfinite(values)
-    members = [group for group, is_finite in zip(groups, finite, strict=True) if is_finite]
-    return mean_interval(values[finite], members, confidence).within(-most, most)
+    known = np.flatnonzero(np.isfinite(values)).tolist()
+    members = [groups[at] for at in known]
+    drawn = None if clusters is None else [clusters[at] for at in known]
+    return mean_interval(values[known], members, confidence, drawn).within(-most, most)
 
 
 def outcome_counts(outcomes: Iterable[Outcome]) -> dict[str, int]:

@@ -79,6 +79,16 @@ def recorded(section: type["Section"], given: Mapping[str, Any], needed: Iterabl
     return section.model_construct(**checked)
 
 
+def as_now(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings of a score as scores of today hold them.
+
+    Those of GenCeption, TRAC and fidelity have left out what a model does not describe; those of questions called it
+    ``wrong`` that an unread answer counts.
+    """
+    unread = settings.get("unread", "left_out")
+    return {"min_coverage": 0.0, **settings, "unread": "worst" if unread == "wrong" else unread}
+
+
 def holding(*places: str) -> AfterValidator:
     """Require a prompt to hold each of these placeholders exactly once."""
 

@@ -20,7 +20,9 @@ from numpy.typing import NDArray
 
 from driftledger.components.base import Encoder
 from driftledger.core.canonical import sha256_of
+from driftledger.core.errors import ComponentError
 from driftledger.core.files import write_bytes
+from driftledger.core.text import shortened
 from driftledger.core.types import Float32, Medium, PromptUsage
 
 R = TypeVar("R")
@@ -88,8 +90,11 @@ def encode_media(encoder: Encoder, media: Iterable[Medium], features: FeatureSto
             return _alone(compute, [each.result() for each in decoding.pop(first)])
 
         for first in range(0, len(files), size):
-            digests = [file.sha256 for file in files[first : first + size]]
-            arrays.append(store.get(encoder.fingerprint, seen, digests, partial(encode, first)))
+            batch = files[first : first + size]
+            digests = [file.sha256 for file in batch]
+            arrays.append(
+                _finite(encoder, batch, store.get(encoder.fingerprint, seen, digests, partial(encode, first)))
+            )
     return np.concatenate(arrays) if arrays else np.zeros((0, 0), np.float32)
 
 
@@ -102,8 +107,18 @@ def encode_texts(encoder: Encoder, texts: Sequence[str], features: FeatureStore 
     places = {text: place for place, text in enumerate(dict.fromkeys(texts))}
     store, waiting, batches = features or FeatureStore(), iter(places), []
     while batch := list(islice(waiting, encoder.batch_size)):
-        batches.append(store.get(encoder.fingerprint, "texts", batch, partial(_alone, encoder.encode_texts, batch)))
+        array = store.get(encoder.fingerprint, "texts", batch, partial(_alone, encoder.encode_texts, batch))
+        batches.append(_finite(encoder, batch, array))
     return np.concatenate(batches)[[places[text] for text in texts]] if batches else np.zeros((0, 0), np.float32)
+
+
+def _finite(encoder: Encoder, batch: Sequence[Medium | str], features: Float32) -> Float32:
+    """Return the features of a batch; some that are not finite are a :class:`ComponentError`."""
+    for each, vector in zip(batch, features, strict=False):
+        if not np.isfinite(vector).all():
+            what = shortened(each if isinstance(each, str) else str(each.path), 200)
+            raise ComponentError(f"encoder {encoder.provider} gives features of {what!r} that are not finite")
+    return features
 
 
 def read_texts(encoder: Encoder, texts: Sequence[str], features: FeatureStore | None = None) -> list[PromptUsage]:

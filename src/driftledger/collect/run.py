@@ -3,7 +3,7 @@
 import asyncio
 import re
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import AsyncExitStack, suppress
 from functools import partial
 from pathlib import Path
@@ -93,7 +93,7 @@ class Collector:
         return self._wait_for(self.drive(protocols, progress, positions))
 
     def side_by_side(self, jobs: Sequence[Callable[[], R]]) -> list[R]:
-        """Do each job, which calls :meth:`run`, in a thread of its own; when one fails, the others go on.
+        """Do each job, which calls :meth:`run`, in a thread of its own; when one fails, the others go on first.
 
         Raises:
             Exception: that of the first job that failed.
@@ -101,10 +101,7 @@ class Collector:
         threads = ThreadPoolExecutor(max(1, len(jobs)), thread_name_prefix="collect")
         try:
             futures = [threads.submit(job) for job in jobs]
-            for future in as_completed(futures):
-                error = future.exception()
-                if error is not None and not self._is_closing:  # said at once, since the others may go on for hours
-                    say(f"stopped: {error}")
+            wait(futures)
         finally:
             threads.shutdown(wait=False, cancel_futures=True)  # after an interrupt, the threads end with their runs
         return [future.result() for future in futures]

@@ -34,21 +34,16 @@ from driftledger.core.types import Medium, Outcome
 
 DATABASE, LOCK, HOLDER = "calls.db", "calls.lock", "calls.holder"
 VERSION = 5
-"""Of the tables. Those before were written by driftledger 0.2 and while 1.0 was made."""
+"""Of the tables. Those before were written by driftledger 0.2 and while 1.0 was made; early ones of this version have
+further columns and a table of texts, which nothing reads."""
 
 _CREATE = f"""BEGIN IMMEDIATE;
-CREATE TABLE texts (            -- what many calls share: fingerprints and prompts
-    id INTEGER PRIMARY KEY,     -- the first 8 bytes of the text's SHA-256
-    text BLOB NOT NULL          -- UTF-8, by zlib
-);
 CREATE TABLE calls (
     key BLOB PRIMARY KEY,       -- SHA-256
     result BLOB NOT NULL,       -- canonical JSON
     image BLOB,                 -- SHA-256
     checksum INTEGER NOT NULL,  -- CRC-32 of the columns before it
-    component INTEGER,          -- id of its fingerprint
-    request INTEGER,            -- id of role and input as JSON, with numbers in place of the images' hashes
-    images BLOB, seed INTEGER,  -- hashes one after another; without a request, the call is known by a record alone
+    component INTEGER,          -- the first 8 bytes of the SHA-256 of its fingerprint
     dataset TEXT NOT NULL, sample TEXT NOT NULL, t INTEGER NOT NULL,  -- context, not part of the key
     seconds REAL NOT NULL, input_tokens INTEGER, output_tokens INTEGER, cost REAL
 );
@@ -59,7 +54,8 @@ CREATE TABLE store (name TEXT NOT NULL);
 INSERT INTO store VALUES (lower(hex(randomblob(8))));
 PRAGMA user_version = {VERSION};
 COMMIT;"""
-_INSERT = f"INSERT OR {{}} INTO calls VALUES ({', '.join('?' * 15)})"
+_COLUMNS = "key, result, image, checksum, component, dataset, sample, t, seconds, input_tokens, output_tokens, cost"
+_INSERT = f"INSERT OR {{}} INTO calls ({_COLUMNS}) VALUES ({', '.join('?' * 12)})"
 
 
 _MADE_OF = "SELECT type, name FROM sqlite_master ORDER BY name"
@@ -213,7 +209,7 @@ class CallStore(AbstractContextManager["CallStore"]):
         """Whether calls to the component with this fingerprint are stored; errors as in :meth:`find`."""
         with self._reading():
             query = "SELECT 1 FROM calls WHERE component = ? LIMIT 1"
-            row = self._db.execute(query, (_text_id(component),)).fetchone()
+            row = self._db.execute(query, (_component_id(component),)).fetchone()
         return row is not None or (self.fallback is not None and self.fallback.has_calls(component))
 
     def put(self, finished: Iterable[Finished], spent: Mapping[str, Spent] | None = None) -> list[Result]:
@@ -233,7 +229,7 @@ class CallStore(AbstractContextManager["CallStore"]):
         with self._transaction():
             for item, result in zip(items, results, strict=True):
                 if result.outcome is not Outcome.FAILED:
-                    _insert(self._db, item.key.digest, vars(item.key), item.context, result.to_row(), item.cost)
+                    _insert(self._db, item.key.digest, item.key.fingerprint, item.context, result, item.cost)
             for component, (attempts, cost) in (spent or {}).items():
                 self._db.execute(
                     "INSERT INTO spent VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE "
@@ -273,7 +269,7 @@ class CallStore(AbstractContextManager["CallStore"]):
         }
         with self._transaction():
             for digest, (component, context, result) in new.items():
-                _insert(self._db, digest, {"fingerprint": component}, context, result.to_row(), Cost(0.0))
+                _insert(self._db, digest, component, context, result, Cost(0.0))
         return len(new)
 
     def link_images(self, folder: Path) -> None:
@@ -308,14 +304,13 @@ class CallStore(AbstractContextManager["CallStore"]):
                 "SET attempts = max(attempts, excluded.attempts), cost = max(cost, excluded.cost)",
                 other._db.execute("SELECT * FROM spent"),
             )
-            self._db.executemany("INSERT OR IGNORE INTO texts VALUES (?, ?)", other._db.execute("SELECT * FROM texts"))
-            whole = filter(_is_whole, other._db.execute("SELECT * FROM calls ORDER BY rowid"))
+            whole = filter(_is_whole, other._db.execute(f"SELECT {_COLUMNS} FROM calls ORDER BY rowid"))
             return self._db.executemany(_INSERT.format("IGNORE"), whole).rowcount
 
     def unused(self, used: Collection[str], components: Collection[str]) -> tuple[list[bytes], list[Path]]:
         """Return the keys of calls that are not among ``used`` and not of these component versions, by fingerprint,
         and the images that no other call has; errors as in :meth:`find`."""
-        versions, images, keys = set(map(_text_id, components)), set[str](), list[bytes]()
+        versions, images, keys = set(map(_component_id, components)), set[str](), list[bytes]()
         with self._reading():
             for key, component, image in self._db.execute("SELECT key, component, image FROM calls"):
                 # of a call without a component no more is known than that a record tells of it
@@ -329,10 +324,6 @@ class CallStore(AbstractContextManager["CallStore"]):
         """Remove calls, then files that no call has, and compact the database; errors as of :meth:`put`."""
         with self._transaction():
             self._db.executemany("DELETE FROM calls WHERE key = ?", ((key,) for key in keys))
-            self._db.execute(
-                "DELETE FROM texts WHERE id NOT IN (SELECT component FROM calls WHERE component NOT NULL) "
-                "AND id NOT IN (SELECT request FROM calls WHERE request NOT NULL)"
-            )
         with suppress(sqlite3.OperationalError):  # no room for a copy; the pages are used again
             self._db.execute("VACUUM")
         for file in files:
@@ -384,34 +375,24 @@ def _checksum(*parts: bytes | None) -> int:
     return zlib.crc32(b"".join(filter(None, parts)))
 
 
-def _text_id(text: str) -> int:
-    return int.from_bytes(bytes.fromhex(sha256_bytes(text.encode()))[:8], "big", signed=True)
+def _component_id(fingerprint: str) -> int:
+    return int.from_bytes(bytes.fromhex(sha256_bytes(fingerprint.encode()))[:8], "big", signed=True)
 
 
 def _insert(
-    db: sqlite3.Connection, digest: str, key: Mapping[str, Any], context: Context, row: dict[str, Any], cost: Cost
+    db: sqlite3.Connection, digest: str, component: str | None, context: Context, result: Result, cost: Cost
 ) -> None:
     """Add a row; it replaces one that was changed or has a lost image.
 
     Args:
-        key: the fields of a :class:`CallKey`; of a call that only a record tells of, the fingerprint or nothing.
-        row: as of :meth:`Result.to_row`.
+        component: its fingerprint; None where only a record tells of the call and does not name it.
     """
-    images, component, request = key.get("images", ()), key.get("fingerprint"), None
-    if "input" in key:
-        request = canonical_json({"role": key["role"], "input": key["input"]})
-        for place, sha256 in enumerate(images):
-            request = request.replace(f'"{sha256}"', str(place))
-    ids = [None if text is None else _text_id(text) for text in (component, request)]
-    for number, text in zip(ids, (component, request), strict=True):
-        if text is not None and not db.execute("SELECT 1 FROM texts WHERE id = ?", (number,)).fetchone():
-            db.execute("INSERT OR IGNORE INTO texts VALUES (?, ?)", (number, zlib.compress(text.encode())))
-    result = canonical_json({name: value for name, value in row.items() if name != "image" and value is not None})
-    hashes = (bytes.fromhex(each) for each in (digest, row.get("image") or "", "".join(images)))
-    binary, image, shown = (each or None for each in hashes)
-    stored = (binary, result.encode(), image)
-    values = (*stored, _checksum(*stored), *ids, shown, key.get("seed"), *context, *cost)
-    db.execute(_INSERT.format("REPLACE"), values)
+    row = result.to_row()
+    image = row.pop("image")
+    content = canonical_json({name: value for name, value in row.items() if value is not None})
+    stored = (bytes.fromhex(digest), content.encode(), bytes.fromhex(image) if image else None)
+    owner = None if component is None else _component_id(component)
+    db.execute(_INSERT.format("REPLACE"), (*stored, _checksum(*stored), owner, *context, *cost))
 
 
 def stores_in(folder: Path) -> list[Path]:

@@ -168,7 +168,7 @@ def _damaged(project: Project, chosen: list[Combination], contents: Contents, er
     try:
         read_lock(project.root)
     except DriftledgerError as damage:
-        result.findings.append(Finding("bytes", LOCK, str(damage)))
+        result.find(LOCK, str(damage))
     for spec, keys in (score for each in chosen for score in project.selected if each.shows(score[1])):
         for stage in spec.stages:
             name, out = stage.lock(keys), stage.out(keys)

@@ -28,8 +28,9 @@ from driftledger.collect.run import Collector, Shard, part_of
 from driftledger.collect.store import CallStore, stores_in
 from driftledger.commands.stages import data
 from driftledger.components.service import RemoteComponent
-from driftledger.core.errors import ConfigError, CoverageError, StoreError, first_few, unknown_name
-from driftledger.core.files import files_digest, keep_only, made_from, make, read_json
+from driftledger.core.errors import ConfigError, CoverageError, DriftledgerError, StoreError, first_few, unknown_name
+from driftledger.core.files import Made, files_digest, keep_only, made_from, make, read_json
+from driftledger.core.grouping import grouped
 from driftledger.core.paths import checkouts
 from driftledger.core.terminal import Progress, line, table
 from driftledger.core.text import for_line, say
@@ -77,14 +78,18 @@ class Task:
         """
         return inputs_of(self.project, "collect", self.spec.collects, self.keys, (self.spec.data,))
 
+    def made(self) -> Made | None:
+        """Return the mark of its folder, without a look into its files; None unless what shapes it now made it."""
+        mark = made_from(self.folder)
+        with suppress(StoreError):  # the data are not built
+            if mark is not None and mark.inputs == self.inputs():
+                return mark
+        return None
+
     def is_made(self) -> bool:
-        """Whether its records were made from what shapes them now and no call failed, without a look into files; False
-        without data."""
-        try:
-            mark = made_from(self.folder)
-            return mark is not None and not mark.failed and mark.inputs == self.inputs()
-        except StoreError:
-            return False
+        """Return True if nothing is left to do: its records are made and no call failed."""
+        mark = self.made()
+        return mark is not None and not mark.failed
 
     def collecting(self) -> Collecting:
         """What it asks."""
@@ -160,16 +165,22 @@ def tasks_of(project: Project, models: Sequence[str] = ()) -> list[Task]:
 def collect(project: Project, models: Sequence[str] = ()) -> None:
     """Bring the records of these models up to date, or of all that are selected.
 
+    A model that fails stops none of the others; the error names all that failed, and has the class of the first.
+
     Raises:
         ConfigError: a model is not selected.
         StoreError: the data are not built yet, or a component has changed since it was resolved.
+        ServiceError: a service is down, or refuses every call.
         CoverageError: too many calls failed.
     """
-    tasks, lock = tasks_of(project, models), Lock()
+    tasks, lock, failed = tasks_of(project, models), Lock(), dict[str, DriftledgerError]()
     models, left = models or project.settings.run.models, [*tasks]
 
     def work(task: Task) -> None:
-        _make(task, collector, lock)
+        try:
+            _make(task, collector, lock)
+        except DriftledgerError as error:
+            failed.setdefault(task.keys["model"], error)
         with lock:
             left.remove(task)
             for role, name in task.asks - {each for other in left for each in other.asks}:
@@ -186,10 +197,15 @@ def collect(project: Project, models: Sequence[str] = ()) -> None:
         remote = [model for model in models if isinstance(project.settings.build("models", model), RemoteComponent)]
         local = [model for model in models if model not in remote]
         collector.side_by_side([*(partial(in_turn, [model]) for model in remote), partial(in_turn, local)])
-        for model in models:
+        for model in (each for each in models if each not in failed):
             top = project.root / RECORDS_OF.format(model=model)
             top.mkdir(parents=True, exist_ok=True)
             keep_only(top, [task.folder for task in tasks if task.keys["model"] == model])
+    in_order = [model for model in models if model in failed]
+    if in_order:
+        reasons = grouped(in_order, lambda model: str(failed[model]))
+        sentence = "; ".join(f"{', '.join(some)}: {reason}" for reason, some in reasons.items())
+        raise type(failed[in_order[0]])(sentence)
 
 
 def _make(task: Task, collector: Collector, lock: Lock) -> None:
@@ -303,12 +319,21 @@ def readiness(project: Project, planned: Mapping[str, PlannedCalls] | None = Non
     return missing, notes
 
 
-def require_readiness(project: Project) -> None:
-    """Print what to know before the first call; ConfigError if something is missing that calls need."""
+def require_readiness(project: Project, *, of_all: bool = True) -> None:
+    """Print what to know before the first call.
+
+    Args:
+        of_all: whether every model must be ready; otherwise the calls of one that is not say what it lacks.
+
+    Raises:
+        ConfigError: something is missing that calls need.
+    """
     missing, notes = readiness(project)
     for note in notes:
         say(for_line(note))
-    if missing:
+    waiting = {each.partition(":")[0] for each in missing}
+    models = {f"models.{name}" for name in project.settings.run.models if name != project.settings.judge}
+    if missing and (of_all or not waiting < models):
         raise ConfigError(f"nothing was asked yet: {first_few(missing)}; correct that and run again")
 
 
@@ -390,17 +415,6 @@ def merge(project: Project, paths: Sequence[Path]) -> str:
                 new += store.merge(other)
             progress.update()
     return f"{'1 store' if len(folders) == 1 else f'{len(folders)} stores'} merged: {new} calls are new"
-
-
-def export_calls(project: Project, folder: Path) -> str:
-    """Copy what the call store has into a store in another folder, and say how much was new.
-
-    Raises:
-        StoreError: one of them cannot be used.
-    """
-    with project.store(writes=False) as store, CallStore(folder, wait=project.waits) as copy:
-        new, total = copy.merge(store), copy.count()
-    return f"{for_line(str(folder))} holds {total:,} calls, {new:,} of them new; 'driftledger merge' brings them back"
 
 
 def remove_unused(project: Project, *, yes: bool = False) -> str:

@@ -155,8 +155,9 @@ def evaluate(
             data(project)
         require_readiness(project)
         collect(project)
-        for model in project.settings.run.models:
-            score(project, model)
+        without = [error for model in project.settings.run.models for error in score(project, model)]
+        if len(without) == len(project.selected):
+            raise without[0]
     except BaseException:
         kept.cleanup()
         raise

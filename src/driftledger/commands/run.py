@@ -1,7 +1,8 @@
 """``driftledger run``: bring everything that ``params.yaml`` selects up to date, and show the scores.
 
 First one process makes the calls that are missing, of all models; then ``dvc repro`` runs as a child. DVC's text, and
-that of the stages, goes to a log, from which the names of stages are read.
+that of the stages, goes to a log, from which the names of stages are read. A model that could not be asked has no
+score until a later run; all others have theirs.
 """
 
 import json
@@ -12,9 +13,9 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from configparser import ConfigParser
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -24,12 +25,12 @@ from filelock import FileLock, Timeout
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from driftledger.benchmarks.base import COVERAGE, RECORDS_OF, Cell, Table
+from driftledger.benchmarks.base import COVERAGE, RECORDS_OF, SCORES, Cell, Table
 from driftledger.benchmarks.registry import benchmark
 from driftledger.commands.collect import require_readiness, tasks_of
 from driftledger.commands.stages import data
 from driftledger.core.errors import ConfigError, DriftledgerError, LedgerError, first_few
-from driftledger.core.files import INPUTS, made_from
+from driftledger.core.files import INPUTS, keep_only, made_from
 from driftledger.core.paths import STATE
 from driftledger.core.terminal import HEAD, QUIET, line, show, table
 from driftledger.core.text import for_line, say
@@ -44,6 +45,8 @@ if TYPE_CHECKING:
 
 LOG = "run.log"
 """In the folder of the checkout's state."""
+MISTAKE = 2
+"""The exit code of a command of ours after a sentence that says what to correct."""
 ALWAYS = ("resolve", "track")
 """Stages that do not count as work."""
 
@@ -51,7 +54,7 @@ Start = Callable[..., "subprocess.Popen[str]"]
 
 _STAGE = re.compile(r"(Running stage|Stage) '([^']+)'")
 _TROUBLE = re.compile(r"(driftledger|\w*(?:Error|Exception)): (.+)")
-_COLUMNS = 6
+_COLUMNS = 5
 """Of the closing table; more follow in a second one below it."""
 _STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _PATIENCE = ((signal.SIGINT, 20.0), (signal.SIGKILL, 10.0))
@@ -60,6 +63,9 @@ _PATIENCE = ((signal.SIGINT, 20.0), (signal.SIGKILL, 10.0))
 
 def run(project: Project, targets: Sequence[str] = (), *, force: bool = False, plain: bool = False) -> int:
     """Bring everything up to date, or ``targets`` of DVC, end with the scores, and return the exit code.
+
+    It is 1 where a model failed and others are done, or where one has no rank for lack of coverage, and 2 where all
+    failed.
 
     Args:
         force: whether records and scores are made again; calls that are stored are not repeated.
@@ -71,51 +77,124 @@ def run(project: Project, targets: Sequence[str] = (), *, force: bool = False, p
     models = project.settings.run.models  # a mistake in params.yaml ends the run before anything starts
     if not (project.root / ".dvc").is_dir():
         raise ConfigError(f"{project.root} is not a DVC project; 'driftledger init' makes it one")
-    log, began = project.root / STATE / LOG, time.monotonic()
+    log = project.root / STATE / LOG
     log.parent.mkdir(parents=True, exist_ok=True)
-    handlers = {each: signal.getsignal(each) for each in _STOPS}
+    began = time.monotonic()
     try:
-        with FileLock(log.with_suffix(".lock"), timeout=0):
-            for number in (each for each in _STOPS if handlers[each] != signal.SIG_IGN):  # as nohup does to SIGHUP
-                signal.signal(number, lambda number, _: sys.exit(128 + number))
+        with FileLock(log.with_suffix(".lock"), timeout=0), _stops_as_exits():
             _set_cut_files_aside(project.root)
             if force:
-                for name in (*(RECORDS_OF.format(model=model) for model in models), "reports/scores"):
-                    for mark in (project.root / name).rglob(INPUTS):
-                        mark.unlink()
-            own, path = str(Path(sys.executable).parent), os.environ.get("PATH", "")  # the commands of this Python
-            path = path if own in path.split(os.pathsep) else os.pathsep.join([own, path])
-            start = partial(  # a child has a group of processes of its own, which _end can end
-                subprocess.Popen, cwd=project.root, env=os.environ | {"PATH": path, "PYTHONUNBUFFERED": "1"},
-                stdin=subprocess.DEVNULL, start_new_session=True, encoding="utf-8", errors="replace",
-            )  # fmt: skip
-            config = ConfigParser(strict=False, interpolation=None)
-            config.read([project.root / ".dvc" / name for name in ("config", "config.local")], encoding="utf-8")
-            remote = bool(config.get("core", "remote", fallback=""))
-            if not targets and (code := _make_calls(project, start, remote)):
-                return code
-            options = [*(["--pull"] if remote else []), *(["--force"] if force else [])]
-            code, ran = _follow(project, start, ["dvc", "repro", *options, *targets], plain=plain)
+                _forget_what_was_made(project.root, models)
+            start = _children_of(project)
+            options = ["--pull"] if _has_remote(project.root) else []
+            calls = 0 if targets else _make_calls(project, start, pull=bool(options))
+            stages = _stages_of_complete_models(project) if calls == MISTAKE else []
+            if calls and not stages:
+                return calls
+            if stages:
+                options.append("--single-item")
+            if force:
+                options.append("--force")
+            code, ran = _follow(project, start, ["dvc", "repro", *options, *targets, *stages], plain=plain)
     except Timeout:
         raise ConfigError(f"another 'driftledger run' is under way here; its log is {log}") from None
     except SystemExit as stopped:
         say("stopped; 'driftledger run' goes on from here")
         return int(stopped.code or 0)
+    if code:
+        return code
+    _say_what_was_done(project, ran, time.monotonic() - began)
+    lacking = show_scores(project)
+    if targets or not (lacking or calls):
+        return 0
+    if lacking:
+        say(for_line(f"driftledger: {first_few(lacking)}"))
+    return 1
+
+
+def _stages_of_complete_models(project: Project) -> list[str]:
+    """List the stages of the models that have their records; empty without any. Remove the scores of all others.
+
+    Each is to run by itself: to DVC, the report depends on every model.
+    """
+    models = project.settings.run.models
+    complete = [model for model in models if all(task.made() for task in tasks_of(project, [model]))]
+    if not complete:
+        return []
+    keep_only(project.root / SCORES, [project.root / SCORES / model for model in complete])
+    of_models = [f"{stage}@{model}" for stage in ("collect", "score") for model in complete]
+    return ["resolve", "data", *of_models, "report", "track"]
+
+
+def _say_what_was_done(project: Project, ran: Sequence[str], seconds: float) -> None:
+    work = [name for name in ran if name not in ALWAYS]
+    count = f"{len(work)} {'stage' if len(work) == 1 else 'stages'} ran" if work else "nothing had to be done"
+    say(f"{count}, in {timedelta(seconds=round(seconds))}; DVC's text is in {STATE}/{LOG}")
+    if failed := _failed_records(project):
+        say(f"{failed} records failed and are in no score; 'driftledger run' makes failed calls again")
+    if is_unreadable(project.root):
+        say(f"no commit is noted: {why_unread(project.root)}")
+
+
+@contextmanager
+def _stops_as_exits() -> Iterator[None]:
+    """Let signals that stop a process raise SystemExit, so that its children are ended first."""
+    handlers = {number: signal.getsignal(number) for number in _STOPS}
+    try:
+        for number, handler in handlers.items():
+            if handler != signal.SIG_IGN:  # as nohup does to SIGHUP
+                signal.signal(number, lambda number, _: sys.exit(128 + number))
+        yield
     finally:
         for number, handler in handlers.items():
             signal.signal(number, handler)
-    if not code:
-        work = [name for name in ran if name not in ALWAYS]
-        count = f"{len(work)} {'stage' if len(work) == 1 else 'stages'} ran" if work else "nothing had to be done"
-        where = log.relative_to(project.root)
-        say(f"{count}, in {timedelta(seconds=round(time.monotonic() - began))}; DVC's text is in {where}")
-        marks = [made_from(task.folder) for task in tasks_of(project)]
-        if failed := sum(mark.failed for mark in marks if mark is not None):
-            say(f"{failed} records end with a failed call and are in no score; 'driftledger run' tries them again")
-        if is_unreadable(project.root):
-            say(f"no commit is noted: {why_unread(project.root)}")
-        show_scores(project)
-    return code
+
+
+def _forget_what_was_made(root: Path, models: Sequence[str]) -> None:
+    """Remove the marks of the folders of records and scores, so that each is made again."""
+    for name in (*(RECORDS_OF.format(model=model) for model in models), SCORES):
+        for mark in (root / name).rglob(INPUTS):
+            mark.unlink()
+
+
+def _children_of(project: Project) -> Start:
+    """Return what starts a child: in a group of processes of its own, which :func:`_end` can end."""
+    own = str(Path(sys.executable).parent)  # the commands of this Python
+    path = os.environ.get("PATH", "")
+    if own not in path.split(os.pathsep):
+        path = os.pathsep.join([own, path])
+    return partial(
+        subprocess.Popen,
+        cwd=project.root,
+        env=os.environ | {"PATH": path, "PYTHONUNBUFFERED": "1"},
+        stdin=subprocess.DEVNULL,
+        start_new_session=True,
+        encoding="utf-8",
+        errors="replace",
+    )
+
+
+def _has_remote(root: Path) -> bool:
+    """Return True if DVC's configuration names a default remote."""
+    config = ConfigParser(strict=False, interpolation=None)
+    config.read([root / ".dvc" / name for name in ("config", "config.local")], encoding="utf-8")
+    return bool(config.get("core", "remote", fallback=""))
+
+
+def _failed_records(project: Project) -> int:
+    """Count the records that a score calls failed: of a failed call, or graded by a judge that gave nothing."""
+    from driftledger.reports.scores import selected_score
+
+    failed: dict[Path, int] = {}
+    for task in tasks_of(project):
+        mark = made_from(task.folder)
+        failed[task.folder] = mark.failed if mark else 0
+    for spec, keys in project.selected:
+        folder = project.root / spec.collects.at(keys)
+        with suppress(DriftledgerError):
+            outcomes = selected_score(project, spec, keys).outcomes
+            failed[folder] = max(failed.get(folder, 0), outcomes.get("failed", 0))
+    return sum(failed.values())
 
 
 def _set_cut_files_aside(root: Path) -> None:
@@ -142,11 +221,11 @@ def _set_cut_files_aside(root: Path) -> None:
                 say(f"{file.relative_to(root)} cannot be read, as after a kill; it is now {aside.name}")
 
 
-def _make_calls(project: Project, start: Start, remote: bool) -> int:
+def _make_calls(project: Project, start: Start, *, pull: bool) -> int:
     """Make the calls that are missing, of all models in one process, and return its exit code."""
     resolve(project)
     models = project.settings.run.models
-    if remote and not all((project.root / RECORDS_OF.format(model=model)).is_dir() for model in models):
+    if pull and not all((project.root / RECORDS_OF.format(model=model)).is_dir() for model in models):
         # What others have paid for comes first. Stages that no one has pushed are left out.
         stages = ["data", *(f"collect@{model}" for model in models)]
         command = ["dvc", "pull", "--quiet", "--allow-missing", *stages]
@@ -154,7 +233,9 @@ def _make_calls(project: Project, start: Start, remote: bool) -> int:
     data(project)
     if all(task.is_made() for task in tasks_of(project)):
         return 0
-    require_readiness(project)
+    require_readiness(project, of_all=False)
+    with project.store():
+        pass  # one that cannot be used is no model's trouble
     command = [sys.executable, "-P", "-m", "driftledger", "collect", *([] if project.waits else ["--no-wait"])]
     return _wait(start(command))
 
@@ -189,21 +270,24 @@ def _follow(project: Project, start: Start, command: Sequence[str], *, plain: bo
         say(f"driftledger: {stage + ': ' if stage else ''}{what}; the whole text is in {where}")
         if stage == "track":
             show_scores(project)
-    return (2 if code and mistake else code), ran
+    return (MISTAKE if code and mistake else code), ran
 
 
-def show_scores(project: Project) -> None:
-    """Print the models at a glance, where to look further, and a command that audits the first number."""
+def show_scores(project: Project) -> list[str]:
+    """Print the models at a glance, where to look further, and a command that audits the first number.
+
+    Return a sentence about each model that lacks scores or a rank.
+    """
     from driftledger.reports.leaderboard import overview
     from driftledger.reports.report import SITE
-    from driftledger.reports.scores import by_benchmark, rows_beside, selected_scores
+    from driftledger.reports.scores import by_benchmark, rows_beside, selected_scores, what_is_lacking
     from driftledger.tracking.store import where_to_look
 
     try:
         scores = selected_scores(project)
     except DriftledgerError as error:
         show(for_line(f"no scores to show: {error}"))
-        return
+        return []
     parts = by_benchmark(scores, rows_beside(project))
     shown, further = overview(parts, every=True), list[str]()
     if shown is not None:
@@ -215,6 +299,7 @@ def show_scores(project: Project) -> None:
             further = [f"next: driftledger audit {shlex.quote(f'{run.path}:{number}')}"]
     pages = f"report: {project.root / SITE / 'index.html'}"
     print("\n".join(map(for_line, ["", where_to_look(project.settings.tracking), pages, *further])), flush=True)
+    return what_is_lacking(project, scores)
 
 
 def glance(shown: Table, parts: Sequence["Part"]) -> RenderableType:
@@ -235,7 +320,9 @@ def glance(shown: Table, parts: Sequence["Part"]) -> RenderableType:
         tables += [drawn, line("")]
     notes = [*shown.notes[1:]]
     if any(isinstance(each, Cell) and each.letters for row in shown.rows for each in row):
-        notes.append("models that share a letter cannot be told apart; ± is half the interval")
+        notes.append(
+            "models that share a letter cannot be told apart; ± is half the interval; one that is uneven is shown"
+        )
     data = list(dict.fromkeys(column.block.scores[0].on for column in at_a_glance(parts)))
     where = f"on {first_few(data, 10)}; reports/leaderboard.md has all"
     notes.append(f"controls ignore the sample; {where}" if "controls" in kinds else where)
@@ -243,14 +330,19 @@ def glance(shown: Table, parts: Sequence["Part"]) -> RenderableType:
 
 
 def _in_terminal(each: Cell | str) -> Text:
-    """A name; or a number over half the width of its interval and a coverage below 1."""
+    """Show a name; or a number over half its interval, the interval if it is lopsided, and a coverage below 1."""
     if isinstance(each, str) or each.of is None:
         return line(each if isinstance(each, str) else each.text)
+    from driftledger.reports.tables import interval
+
     score, key = each.of
     metric, ends = benchmark(score.benchmark).metric(key), score.interval(key)
     texts = [line(str(each._replace(more="")), HEAD if each.bold else "")]
     if metric is not None and ends is not None:
-        texts.append(line(f"±{(ends.high - ends.low) / 2:.{metric.digits}f}", QUIET))
+        shown = f"±{(ends.high - ends.low) / 2:.{metric.digits}f}"
+        if round(ends.low + ends.high - 2 * score.metrics[key], metric.digits):  # uneven
+            shown = interval(score.metrics, key, metric.digits)
+        texts.append(line(shown, QUIET))
     if score.coverage != 1:
         texts.append(line(f"{score.coverage:.{COVERAGE.digits}f}", QUIET))
     return Text("\n").join(texts)

@@ -41,21 +41,16 @@ def data(project: Project) -> None:
         keep_only(top, folders)
 
 
-def score(project: Project, model: str) -> None:
-    """Compute the scores of a model from its records.
-
-    Raises:
-        CoverageError: too little of a benchmark could be scored; the other scores are written.
-    """
+def score(project: Project, model: str) -> list[CoverageError]:
+    """Compute the scores of a model from its records; say and return why some have nothing to score."""
     from driftledger.benchmarks.scoring import write_score
     from driftledger.project.resolve import inputs_of
 
-    folders, refused = list[Path](), list[CoverageError]()
+    folders, without = list[Path](), list[CoverageError]()
     (project.root / SCORES / model).mkdir(parents=True, exist_ok=True)
     for spec in project.settings.benchmarks:
         for keys in project.settings.keys_of(spec, model=model):
             folder = project.root / spec.scores.at(keys)
-            folders.append(folder)
 
             def write(spec: Benchmark = spec, keys: Mapping[str, str] = keys, folder: Path = folder) -> None:
                 write_score(folder, spec, spec.score(project.to_score(spec, keys)))
@@ -63,10 +58,13 @@ def score(project: Project, model: str) -> None:
             try:
                 make(folder, inputs_of(project, "score", spec.scores, keys, spec.stages[:-1]), write)
             except CoverageError as error:
-                refused.append(error)
+                named = " · ".join(keys[key] for key in spec.scores.keys)
+                say(for_line(f"{spec.title} on {named} has no score: {error}"))
+                without.append(error)
+            else:
+                folders.append(folder)
     keep_only(project.root / SCORES / model, folders)
-    if refused:
-        raise refused[0]
+    return without
 
 
 def report(project: Project) -> None:
@@ -92,7 +90,9 @@ def track(project: Project) -> None:
     if is_unreadable(project.root):
         say(f"no commit is noted: {why_unread(project.root)}")
     refuse_if_deleted(project.root)
-    evidence = read_all_evidence(project.root, project.selected, project.combinations)
+    # A model that could not be asked has no folder of scores: 'driftledger run' shows the others.
+    combinations = [each for each in project.combinations if (project.root / SCORES / each.model).is_dir()]
+    evidence = read_all_evidence(project.root, project.selected, combinations or project.combinations)
     print(show_in_mlflow(project.root, evidence, project.settings.tracking), flush=True)
     written = [path for each in evidence if (path := publish(project.root, each)) is not None]
     print(f"{len(written)} new files in ledger/", flush=True)

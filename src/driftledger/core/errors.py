@@ -29,7 +29,7 @@ class DataError(DriftledgerError):
 
 
 class CoverageError(DriftledgerError):
-    """Fewer samples could be scored than ``min_coverage`` asks for."""
+    """Too many calls failed, or nothing is left to score."""
 
 
 class StoreError(DriftledgerError):
@@ -46,6 +46,10 @@ class BudgetError(ServiceError):
 
 class OutOfMemoryError(DriftledgerError):
     """The device has no room for a batch, or for a component's weights; a smaller batch may fit."""
+
+
+class ComponentError(DriftledgerError):
+    """A component gave what cannot be used: features that are not finite."""
 
 
 class LedgerError(DriftledgerError):

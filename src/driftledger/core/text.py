@@ -17,7 +17,8 @@ _CONTROL = re.compile(
     r"\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e007f]"
 )
 """What is obeyed or not seen; the joiners U+200C and U+200D are part of words and pictures."""
-_MARKDOWN = re.compile(r"([\\`*_{}\[\]()#+!|~:.-])")
+_MARKDOWN = re.compile(r"(?<=[^\W\d_])[.:](?= |$)|(?<=[^\W_])[_-](?=[^\W_])|(?<= )\+(?= )|([\\`*_{}\[\]()#+!|~:.-])")
+"""What is written as it is behind a word or between words; and, as a group, what needs a backslash."""
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "＝", "＋", "－", "＠")
 _INERT = re.compile(
     r"(?!.*@[\w-]*\.[0-9])-?(?:[^\W_]|(?<=[^\W_])[_'+-](?=[^\W_])|(?<=[0-9])\.(?=[0-9])|(?<=\S)[.:](?= |$)"
@@ -51,7 +52,8 @@ def for_cell(text: str) -> str:
     Text in which nothing is Markdown stays as it is, so that a table's source can be read.
     """
     line = for_line(text)
-    return line if _INERT.fullmatch(line) else _MARKDOWN.sub(r"\\\1", html.escape(line, quote=False))
+    escaped = html.escape(line, quote=False)
+    return line if _INERT.fullmatch(line) else _MARKDOWN.sub(lambda at: f"\\{at[1]}" if at[1] else at[0], escaped)
 
 
 def for_html(text: str) -> str:

@@ -24,11 +24,11 @@ from driftledger.core.images import png_bytes
 from driftledger.core.paths import Combination
 from driftledger.data.datasets.decode import decode
 from driftledger.data.records import DatasetCard, QuestionEntry, QuestionSetCard, SampleEntry
-from driftledger.ledger.lineage import Evidence, Folder, Lineage, read_all_evidence
+from driftledger.ledger.lineage import Evidence, Folder, Lineage, Published, read_all_evidence
 from driftledger.ledger.lock import locked_now
 from driftledger.ledger.objects.contents import Contents
 from driftledger.ledger.objects.git import Commit, CommitTree, Git
-from driftledger.ledger.published import Published, read_published
+from driftledger.ledger.published import read_published
 from driftledger.metrics.intervals import ConfidenceInterval
 from driftledger.project.project import Project
 

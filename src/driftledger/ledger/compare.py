@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 from rich.console import Group, RenderableType
 
-from driftledger.benchmarks.base import Benchmark, Input, Metric, Rule
+from driftledger.benchmarks.base import UNREAD_COUNTS, Benchmark, Input, Metric, Rule
 from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import ROWS, Row, Score
 from driftledger.core.errors import LedgerError, StoreError, first_few
@@ -30,12 +30,11 @@ from driftledger.metrics.paired import (
     POWER,
     Paired,
     minimum_detectable_difference,
-    paired_clustered_interval,
     paired_interval,
 )
 
-Units = Mapping[str, tuple[float, str]]
-"""Unit → its value, and the category or cluster that it is averaged or drawn within."""
+Units = Mapping[str, tuple[float, str, str]]
+"""Unit → its value, the category that it is averaged in, and the cluster that it is drawn with."""
 MOST_APART = Fraction(1, 20)
 """How far the shares that are in the denominators may lie apart. What is left out is seldom what is easy: who leaves
 out what is hard has the better score."""
@@ -222,7 +221,11 @@ def _sides(a: Evidence, b: Evidence) -> tuple[tuple[str, str], list[str]]:
 
 
 def coverage_difference(a: Score, b: Score) -> Difference | None:
-    """The difference in how much is in the denominators; None where they are equal. All tables go by it as well."""
+    """Return the difference in how much is in the denominators, or that b or a is below ``min_coverage``; None where
+    both are equal. All tables go by it as well."""
+    for each in (b, a):
+        if each.unranked is not None:
+            return Difference(f"coverage of {each.model}", "", "", "unfair", each.unranked)
     if a.share == b.share:
         return None
     what = "coverage" if a.counted == a.scored and b.counted == b.scored else "what is counted"
@@ -240,7 +243,8 @@ def _differing(a: Lineage, b: Lineage, metrics: Collection[str]) -> Iterator[Dif
         metrics: those by which they may be ranked.
     """
     spec = a.spec
-    rules = {rule.fact: rule for rule in (*spec.unfair, Rule(spec.data.name, _OTHER_DATA[spec.data.name]))}
+    other_data = Rule(spec.data.name, _OTHER_DATA[spec.data.name])
+    rules = {rule.fact: rule for rule in (*spec.unfair, UNREAD_COUNTS, other_data)}
 
     def concerned(keys: Collection[str], needed: Input | None) -> tuple[str, ...] | None:
         """Return the metrics of these keys, or else those that need an input; None if all do."""
@@ -340,20 +344,24 @@ def _compared_keys(spec: Benchmark, a: Score, b: Score) -> list[str]:
 
 
 def units_of(metric: Metric, rows: Sequence[Row], key: str) -> Units:
-    """What the rows of a score are worth in a number; the mean over orders or gradings."""
-    by_mean = metric.pairing == "mean"
+    """Return what the rows of a score are worth in a number; the mean over orders or gradings."""
     values = [(row, [value for value in metric.values_in(row, key) if value is not None]) for row in rows]
-    return {row.unit: (exact_mean(some), row.group if by_mean else row.cluster) for row, some in values if some}
+    return {row.unit: (exact_mean(some), row.group, row.cluster) for row, some in values if some}
 
 
 def paired_units(metric: Metric, a: Units, b: Units, confidence: float) -> tuple[int, Paired | None]:
-    """How many units both have in the same category or cluster, and B's less A's over these; None without any."""
-    common = [unit for unit in a if unit in b and a[unit][1] == b[unit][1]]
+    """Return how many units both have, and B's less A's over these; None without any.
+
+    Those of another category in one of them, or of a ratio another cluster, do not count.
+    """
+    place = 2 if metric.pairing == "ratio" else 1
+    common = [unit for unit in a if unit in b and a[unit][place] == b[unit][place]]
     if not common:
         return 0, None
-    test = paired_interval if metric.pairing == "mean" else paired_clustered_interval
     one, two = (np.array([side[unit][0] for unit in common]) for side in (a, b))
-    return len(common), test(one, two, [a[unit][1] for unit in common], confidence=confidence)
+    groups = [a[unit][1] for unit in common]
+    clusters = [a[unit][2] for unit in common]
+    return len(common), paired_interval(one, two, groups, clusters, confidence=confidence)
 
 
 def _measured(

@@ -38,6 +38,11 @@ class VerifyResult:
     def holds(self) -> bool:
         return not self.findings
 
+    def find(self, where: str, what: str, kind: Kind = "bytes") -> None:
+        """Note, once, something that does not hold."""
+        if (finding := Finding(kind, where, what)) not in self.findings:
+            self.findings.append(finding)
+
     def skip(self, where: str, why: str) -> None:
         """Note, once, that something cannot be checked here."""
         if (skipped := Skipped(where, why)) not in self.skipped:

@@ -2,14 +2,17 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import ClassVar
+
+from pydantic import Field
 
 from driftledger.benchmarks.base import Benchmark, Selected, Stage
 from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import ROWS, SCORE, Score
 from driftledger.components.base import ComponentCard
 from driftledger.core.canonical import sha256_of
-from driftledger.core.errors import LedgerError
-from driftledger.core.files import LARGEST_JSON, load_json, parse_json, read_regular
+from driftledger.core.errors import LedgerError, StoreError
+from driftledger.core.files import Record, load_json, parse_json, read_bytes
 from driftledger.core.paths import Combination
 from driftledger.core.strict import Strict
 from driftledger.ledger.lock import LOCK, RESOLVED, LockEntry, parse_lock
@@ -88,6 +91,41 @@ class CodeVersion(Strict):
     or Git could not be read."""
 
 
+class PublishedScore(Strict):
+    """A score of a published run, by the SHA-256 of its files."""
+
+    benchmark: str
+    keys: dict[str, str]
+    path: str
+    """The folder of the score, relative to the top folder."""
+    inputs: str
+    """SHA-256 of ``inputs`` in ``score.json``, as canonical JSON."""
+    score: str
+    """SHA-256 of ``score.json``."""
+    rows: str
+    """SHA-256 of ``rows.jsonl``."""
+    components: list[dict[str, str]]
+    """``role``, ``name``, ``version`` and ``fingerprint`` of each."""
+
+
+class Published(Record):
+    """What stays of a run."""
+
+    SCHEMA: ClassVar[int] = 1
+    schema_: int = Field(default=1, alias="schema", ge=1, le=1)
+
+    fingerprint: str
+    combination: Combination
+    scores: list[PublishedScore]
+    code: CodeVersion
+    """What made the scores, as far as Git tells."""
+
+    @property
+    def file(self) -> str:
+        """The path of its file, relative to the top folder."""
+        return f"{PUBLISHED}/{sha256_of(self.to_dict())}.json"
+
+
 class Evidence(Strict):
     """The evidence of one run."""
 
@@ -120,6 +158,8 @@ def read_all_evidence(
 ) -> list[Evidence]:
     """Gather each combination's evidence from ``dvc.lock``, the score files and Git.
 
+    A combination without a score, because its records held nothing to score, is left out.
+
     Args:
         tree: the files of a commit; by default, those in the folder ``root``.
 
@@ -135,16 +175,25 @@ def read_all_evidence(
     shown = [(spec, keys) for spec, keys in selected if any(each.shows(keys) for each in combinations)]
     folders = [_folder(lock, spec.scores, keys) for spec, keys in shown]
     for out, locked in dict.fromkeys((folder.out, folder.md5) for folder in folders):
-        if not (listing := tree.listing(out)):  # Git keeps the scores of a model, and DVC does not
+        listing = tree.listing(out)
+        md5 = listing_md5(listing)
+        if md5 != locked and not listing:  # Git keeps the scores of a model, and DVC does not
             raise LedgerError(f"{out} is missing; run 'dvc repro', or 'git checkout {out}'")
-        if (md5 := listing_md5(listing)) != locked:
+        if md5 != locked:
             raise LedgerError(
                 f"{out} is not what {LOCK} has (md5 {md5}, not {locked}); 'git status {out}' shows what changed, "
                 "'dvc repro' computes it again"
             )
-    every, runs = [read_lineage(tree, lock, spec, keys) for spec, keys in shown], []
+    every, runs = list[tuple[Mapping[str, str], Lineage]](), list[Evidence]()
+    for (spec, keys), folder in zip(shown, folders, strict=True):
+        scored = lock[spec.scores.lock(keys)].params.get(RESOLVED, {}).get(f"score.{keys['model']}")
+        is_scored = isinstance(scored, dict) and folder.path.removeprefix(f"{folder.out}/") in scored
+        if not is_scored or tree.read(f"{folder.path}/{SCORE}") is not None:  # else its records held nothing to score
+            every.append((keys, read_lineage(tree, lock, spec, keys)))
     for combination in combinations:
-        lineages = [each for (_, keys), each in zip(shown, every, strict=True) if combination.shows(keys)]
+        lineages = [each for keys, each in every if combination.shows(keys)]
+        if not lineages:
+            continue
         fingerprint = fingerprint_of({each.folder.path: each.score for each in lineages}, combination)
         runs.append(
             Evidence(
@@ -225,14 +274,26 @@ def code_version(root: Path) -> CodeVersion:
 def published_code(root: Path) -> dict[str, CodeVersion]:
     """Fingerprint → the code in the file of each published run; of several files of one run, clean code.
 
-    Damaged files are left out: verifying reports them.
+    Files that are not as they were written are left out: verifying reports them.
     """
-    noted = list[tuple[bool, str, CodeVersion]]()
-    for path in sorted((root / PUBLISHED).glob("*.json")):
+    runs = [each for each in published_files(root).values() if isinstance(each, Published)]
+    runs.sort(key=lambda each: not each.code.dirty)
+    return {each.fingerprint: each.code for each in runs}
+
+
+def published_files(root: Path) -> dict[str, Published | str]:
+    """Path of each file → its run, or what is wrong with it, as a phrase after its name."""
+    folder, files = root / PUBLISHED, dict[str, Published | str]()
+    for path in sorted(folder.glob("*.json")) if folder.is_dir() and not folder.is_symlink() else []:
+        name = f"{PUBLISHED}/{path.name}"
         try:
-            content = load_json(read_regular(path, LARGEST_JSON, within=root))
-            code = CodeVersion.model_validate(content["code"])
-            noted.append((code.dirty, str(content["fingerprint"]), code))
-        except (OSError, ValueError, TypeError, LookupError):
-            continue
-    return {fingerprint: code for _, fingerprint, code in sorted(noted, key=lambda each: not each[0])}
+            if path.is_symlink():
+                raise ValueError("it is a link")
+            data = read_bytes(path)
+            content = sha256_of(load_json(data))
+            if f"{content}.json" != path.name:
+                raise ValueError(f"it has the content of {content[:12]}…, not of its name")
+            files[name] = parse_json(data, Published, path.name)
+        except (StoreError, ValueError, TypeError) as error:
+            files[name] = f"is not as it was written ({error})"
+    return files

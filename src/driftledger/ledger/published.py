@@ -8,55 +8,15 @@ commit had and that is gone is found in Git's history. Who must also show who pu
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import ClassVar
-
-from pydantic import Field
 
 from driftledger.core.canonical import sha256_file, sha256_of
-from driftledger.core.errors import LedgerError, StoreError
-from driftledger.core.files import Record, load_json, parse_json, read_bytes, write_json
-from driftledger.core.paths import Combination
-from driftledger.core.strict import Strict
+from driftledger.core.errors import LedgerError
+from driftledger.core.files import write_json
 from driftledger.ledger.findings import Finding, VerifyResult
-from driftledger.ledger.lineage import PUBLISHED, CodeVersion, Evidence
+from driftledger.ledger.lineage import PUBLISHED, Evidence, Published, PublishedScore, published_files
 from driftledger.ledger.objects.git import Git, why_unread
 
 _NAME = re.compile(r"[0-9a-f]{64}\.json")
-
-
-class PublishedScore(Strict):
-    """A score of a published run, by the SHA-256 of its files."""
-
-    benchmark: str
-    keys: dict[str, str]
-    path: str
-    """The folder of the score, relative to the top folder."""
-    inputs: str
-    """SHA-256 of ``inputs`` in ``score.json``, as canonical JSON."""
-    score: str
-    """SHA-256 of ``score.json``."""
-    rows: str
-    """SHA-256 of ``rows.jsonl``."""
-    components: list[dict[str, str]]
-    """``role``, ``name``, ``version`` and ``fingerprint`` of each."""
-
-
-class Published(Record):
-    """What stays of a run."""
-
-    SCHEMA: ClassVar[int] = 1
-    schema_: int = Field(default=1, alias="schema", ge=1, le=1)
-
-    fingerprint: str
-    combination: Combination
-    scores: list[PublishedScore]
-    code: CodeVersion
-    """What made the scores, as far as Git tells."""
-
-    @property
-    def file(self) -> str:
-        """The path of its file, relative to the top folder."""
-        return f"{PUBLISHED}/{sha256_of(self.to_dict())}.json"
 
 
 def publish(root: Path, evidence: Evidence) -> Path | None:
@@ -75,7 +35,7 @@ def read_published(root: Path) -> list[Published]:
         LedgerError: a file is not as it was written.
     """
     runs = []
-    for name, published in _files(root).items():
+    for name, published in published_files(root).items():
         if isinstance(published, str):
             raise LedgerError(f"{name} {published}; run 'git checkout {name}'")
         runs.append(published)
@@ -91,11 +51,11 @@ def check_published(root: Path, evidence: Sequence[Evidence] = ()) -> VerifyResu
     Raises:
         LedgerError: Git's history is damaged.
     """
-    result, files, git = VerifyResult(), _files(root), Git.around(root)
+    result, files, git = VerifyResult(), published_files(root), Git.around(root)
     result.checked.update({"published runs": len(files), "runs": len(evidence)})
     for name, published in files.items():
         if isinstance(published, str):
-            result.findings.append(Finding("bytes", name, f"it {published}; 'git checkout {name}' restores it"))
+            result.find(name, f"it {published}; 'git checkout {name}' restores it")
     runs = {name: published for name, published in files.items() if isinstance(published, Published)}
     for run in evidence:
         result.findings += _differences(root, run, runs)
@@ -106,7 +66,7 @@ def check_published(root: Path, evidence: Sequence[Evidence] = ()) -> VerifyResu
         file = f"{PUBLISHED}/{name}"
         if _NAME.fullmatch(name) and file not in files:
             what = f"commit {commit[:12]} has it, and it is gone; 'git checkout {commit[:12]} -- {file}' restores it"
-            result.findings.append(Finding("missing", file, what))
+            result.find(file, what, "missing")
     if git.is_shallow:
         why = "this clone has the newest commits only; 'git fetch --unshallow' gets those that may have more files"
         result.skip(PUBLISHED, why)
@@ -161,21 +121,3 @@ def _differences(root: Path, run: Evidence, runs: Mapping[str, Published]) -> It
         for path in (path for path in then | now if then.get(path) != now.get(path)):
             what = f"{path} is not as it was published; 'git log {path}' shows when it changed"
             yield Finding("bytes", name, what)
-
-
-def _files(root: Path) -> dict[str, Published | str]:
-    """Path of each file → its run, or what is wrong with it, as a phrase after its name."""
-    folder, files = root / PUBLISHED, dict[str, Published | str]()
-    for path in sorted(folder.glob("*.json")) if folder.is_dir() and not folder.is_symlink() else []:
-        name = f"{PUBLISHED}/{path.name}"
-        try:
-            if path.is_symlink():
-                raise ValueError("it is a link")
-            data = read_bytes(path)
-            content = sha256_of(load_json(data))
-            if f"{content}.json" != path.name:
-                raise ValueError(f"it has the content of {content[:12]}…, not of its name")
-            files[name] = parse_json(data, Published, path.name)
-        except (StoreError, ValueError, TypeError) as error:
-            files[name] = f"is not as it was written ({error})"
-    return files

@@ -1,4 +1,4 @@
-"""Pearson's correlation of two columns, with its interval."""
+"""Correlations of two columns: Pearson's with its interval, Spearman's and Kendall's."""
 
 import math
 from statistics import NormalDist
@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 from driftledger.metrics._checks import check_same_lengths
 from driftledger.metrics.intervals import ConfidenceInterval
 
-FEWEST = 3
-"""Two points always lie on a line."""
+FEWEST = 4
+"""Of three pairs that have nothing in common, r is above 0.9 or below −0.9 in 29 % of all cases."""
 
 
 def pearson(x: NDArray[np.number[Any]], y: NDArray[np.number[Any]]) -> float | None:
     """Return Pearson's r of n pairs of values, in [−1, 1], to 6 decimals.
 
-    None if there are fewer than three, or if either is constant.
+    None if there are fewer than four, or if either is constant.
 
     Raises:
         ValueError: one is not a vector of finite numbers, or the lengths differ; says which.
@@ -34,16 +34,38 @@ def pearson(x: NDArray[np.number[Any]], y: NDArray[np.number[Any]]) -> float | N
     return _rounded(np.corrcoef(x.astype(np.float64), y.astype(np.float64))[0, 1])
 
 
+def spearman(x: NDArray[np.number[Any]], y: NDArray[np.number[Any]]) -> float | None:
+    """Return Spearman's ρ, Pearson's r of the ranks, where ties share their mean rank; else as :func:`pearson`.
+
+    >>> spearman(np.array([1, 2, 3, 5]), np.array([20.0, 25.0, 24.0, 30.0]))
+    0.8
+    """
+    from scipy import stats  # imported late: it takes a second
+
+    return pearson(stats.rankdata(x), stats.rankdata(y))
+
+
+def kendall(x: NDArray[np.number[Any]], y: NDArray[np.number[Any]]) -> float:
+    """Return Kendall's τ-b, which corrects for ties, to 6 decimals; NaN where :func:`pearson` is None.
+
+    >>> kendall(np.array([1, 2, 3, 5]), np.array([20.0, 25.0, 24.0, 30.0]))
+    0.666667
+    """
+    from scipy import stats
+
+    return _rounded(stats.kendalltau(x, y).statistic)
+
+
 def fisher_interval(r: float, n: int, confidence: float) -> ConfidenceInterval | None:
     """Return tanh(artanh r ± z / √(n − 3)), the interval of Pearson's r (Fisher 1921), to 6 decimals.
 
     It assumes that the models are drawn independently from one population, which models of one family are not. None for
-    three models, or if all are on one line: an interval of no width would claim too much.
+    fewer than four models, or if all are on one line: an interval of no width would claim too much.
 
     >>> fisher_interval(0.934510, 7, 0.95)
     ConfidenceInterval(low=0.612476, high=0.990508)
     """
-    if n <= FEWEST or abs(r) == 1:
+    if n < FEWEST or abs(r) == 1:
         return None
     half = NormalDist().inv_cdf((1 + confidence) / 2) / math.sqrt(n - 3)
     return ConfidenceInterval(*(_rounded(math.tanh(math.atanh(r) + side * half)) for side in (-1, 1)))

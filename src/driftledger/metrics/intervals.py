@@ -7,7 +7,7 @@ The last bits of quantiles vary with scipy's version: write ends with :data:`DIG
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import count
 from typing import NamedTuple
 
@@ -85,96 +85,119 @@ def t_quantile(confidence: float, df: float) -> float:
     return float(special.stdtrit(df, (1 + confidence) / 2))
 
 
-def mean_interval(values: ArrayLike, categories: Sequence[str], confidence: float) -> Estimate:
-    """Return the mean over categories, each counting once, of their samples' mean, with a t interval over samples.
+def mean_interval(
+    values: ArrayLike, categories: Sequence[str], confidence: float, clusters: Sequence[str] | None = None
+) -> Estimate:
+    """Return the mean over categories, each counting once, of their samples' mean, with a t interval over clusters.
 
-    With K categories, n_k values in each and variances s_k² (dividing by n_k − 1), the standard error is
-    √(Σ v_k) / K, with (Σ v_k)² / Σ (v_k² / (n_k − 1)) degrees of freedom, where v_k = s_k² / n_k. Two or three samples
-    often agree by chance: the pooled variance of larger categories replaces a smaller s_k² of theirs. There is no
-    interval if a category has a single sample, or if fewer than :func:`fewest` samples do not differ at all.
+    A cluster is the samples or questions about one image; by default each sample is one. With K categories, n_k values
+    in each and variances s_k² (dividing by n_k − 1), the standard error is √(Σ v_k) / K, with
+    (Σ v_k)² / Σ (v_k² / df_k) degrees of freedom, where v_k = s_k² / n_k and df_k = n_k − 1; of clusters, both are as
+    in :func:`share_interval`. A cluster in several categories adds its covariance, and degrees of freedom are fewer
+    than clusters. Two or three clusters often agree by chance: the pooled variance of larger categories replaces a
+    smaller one of theirs. There is no interval if a category has a single cluster, or if fewer than :func:`fewest` do
+    not differ at all.
 
-    Source: GenCeption, table 2, for the mean; Satterthwaite 1946 and Welch 1947 for the interval.
+    Source: GenCeption, table 2, for the mean; Satterthwaite 1946 and Welch 1947 for the interval; Bell and McCaffrey
+    2002, and Miller 2024, "Adding Error Bars to Evals", section 2.2, for clusters.
 
     Raises:
-        ValueError: there are no values, as many categories are not given, or a value is not finite.
+        ValueError: there are no values, as many categories or clusters are not given, or a value is not finite.
 
     >>> found = mean_interval([0.25, 0.5, 0.75, 1.0, 0.5], ["scene"] * 5, 0.9)
     >>> found.value, found.df, [round(end, 4) for end in found.interval]
     (0.6, 4.0, [0.3282, 0.8718])
-    """
-    column = _column(values, categories, "categories")
-    groups = {name: [column[row] for row in rows] for name, rows in sorted(members(categories).items())}
-    means = [exact_mean(group) for group in groups.values()]
-    value = exact_mean(means)
-    alone = [name for name, group in groups.items() if len(group) == 1]
-    if alone:
-        subject = "a single sample" if len(groups) == 1 else f"{alone[0]} has a single sample, which"
-        others = f", and so have {len(alone) - 1} more" if len(alone) > 1 else ""
-        return Estimate(value, math.inf, 0.0, None, f"{subject} shows no spread{others}")
-    sizes = [len(group) for group in groups.values()]
-    squares = [
-        math.fsum((each - mean) ** 2 for each in group) for group, mean in zip(groups.values(), means, strict=True)
-    ]
-    large = [(square, size - 1) for square, size in zip(squares, sizes, strict=True) if size >= _FEW]
-    pooled = math.fsum(square for square, _ in large) / sum(df for _, df in large) if large else 0.0
-    parts = [
-        max(square / (size - 1), pooled if size < _FEW else 0.0) / size
-        for square, size in zip(squares, sizes, strict=True)
-    ]
-    total = math.fsum(parts)
-    error = math.sqrt(total) / len(groups)
-    if error <= _ROUNDING * max(map(abs, column)):
-        return _t_interval(value, 0.0, float(sum(sizes) - len(sizes)), confidence, sum(sizes), "samples")
-    df = 1 / math.fsum((part / total) ** 2 / (size - 1) for part, size in zip(parts, sizes, strict=True))
-    return _t_interval(value, error, df, confidence, sum(sizes), "samples")
-
-
-def clustered_mean_interval(values: ArrayLike, clusters: Sequence[str], confidence: float) -> Estimate:
-    """Return the mean of n values, each counting once, with a t interval over the clusters that they belong to.
-
-    The standard error and its degrees of freedom are as in :func:`share_interval`, errors as in :func:`mean_interval`.
-    A single cluster gives no interval, nor do fewer than :func:`fewest` that do not differ at all.
-
-    Source: Bell and McCaffrey 2002; Miller 2024, "Adding Error Bars to Evals", section 2.2.
-
-    >>> found = clustered_mean_interval([1.0, 0.0, 1.0, 1.0, 0.0, 0.0], list("aabbcc"), 0.9)
+    >>> found = mean_interval([1.0, 0.0, 1.0, 1.0, 0.0, 0.0], ["all"] * 6, 0.9, list("aabbcc"))
     >>> found.value, found.df, round(found.standard_error, 4)
     (0.5, 2.0, 0.2887)
     """
-    column = _column(values, clusters, "clusters")
-    mean, rows = exact_mean(column), list(members(clusters).values())
-    if len(rows) < 2:
-        return Estimate(mean, math.inf, 0.0, None, "all questions are about one image, which shows no spread")
-    residuals = [math.fsum(column[row] - mean for row in some) for some in rows]
-    error, df = _cluster_robust(residuals, [len(some) for some in rows])
+    column = _column(values, categories, "categories")
+    names = list(map(str, range(len(column)))) if clusters is None else clusters
+    check_same_lengths(values=column, clusters=names)
+    means = list[float]()
+    alone = list[str]()
+    spreads = list[_Spread]()
+    moves = dict[str, float]()  # cluster → how far it moves the sum of the means
+    for category, rows in sorted(members(categories).items()):
+        own = [column[row] for row in rows]
+        mean = exact_mean(own)
+        means.append(mean)
+        places = members(names[row] for row in rows)
+        if len(places) == 1:
+            alone.append(category)
+            continue
+        residuals = [math.fsum(own[at] - mean for at in some) for some in places.values()]
+        sizes = [len(some) for some in places.values()]
+        error, df = _cluster_robust(residuals, sizes)
+        spreads.append(_Spread(error * error, df, len(sizes)))
+        for cluster, residual, size in zip(places, residuals, sizes, strict=True):
+            move = residual / math.sqrt(len(own) * (len(own) - size))
+            moves[cluster] = moves.get(cluster, 0.0) + move
+    value = exact_mean(means)
+    if alone:
+        subject = "a single sample" if len(means) == 1 else f"{alone[0]} has a single sample, which"
+        others = f", and so have {len(alone) - 1} more" if len(alone) > 1 else ""
+        return Estimate(value, math.inf, 0.0, None, f"{subject} shows no spread{others}")
+    large = [each for each in spreads if each.clusters >= _FEW]
+    pooled = 0.0
+    if large:
+        pooled = math.fsum(each.variance * each.clusters * each.df for each in large)
+        pooled /= math.fsum(each.df for each in large)
+    parts = [max(each.variance, pooled / each.clusters if each.clusters < _FEW else 0.0) for each in spreads]
+    total = math.fsum(parts)
+    # What a cluster in several categories adds; of rounding errors alone where there is none.
+    shared = math.fsum(move * move for move in moves.values()) - math.fsum(each.variance for each in spreads)
+    error = math.sqrt(max(0.0, total + shared)) / len(means)
     if error <= _ROUNDING * max(map(abs, column)):
-        error = 0.0
-    return _t_interval(mean, error, df, confidence, len(rows), "images")
+        free = sum(each.clusters - 1 for each in spreads)
+        return _t_interval(value, 0.0, float(free), confidence, len(moves), "samples")
+    weights = math.fsum((part / total) ** 2 / each.df for part, each in zip(parts, spreads, strict=True))
+    return _t_interval(value, error, min(round(1 / weights, 12), len(moves) - 1.0), confidence, len(moves), "samples")
 
 
-def proportion_interval(hits: int, n: int, confidence: float, variance: float = 0.0) -> Estimate:
-    """Return the share of hits among n that are independent of one another, in [0, 1], with Wilson's interval.
+class _Spread(NamedTuple):
+    """How far the mean of a category may be off."""
 
-    A further ``variance`` of the share, from something else that is a sample, counts as fewer hits and misses: with the
-    share p̃ = (hits + 2) / (n + 4), n is divided by 1 + n · variance / (p̃(1 − p̃)).
+    variance: float
+    df: float
+    clusters: int
+
+
+def proportion_interval(
+    values: ArrayLike, confidence: float, variance: float = 0.0, sizes: Collection[int] = ()
+) -> Estimate:
+    """Return the mean of n values within [0, 1] that are independent of one another, with Wilson's interval.
+
+    Values are 1 for a hit and 0 for a miss, or between for an expected hit. With the mean p, the interval is that of
+    n·p(1 − p) / s² hits and misses, where s² is the mean squared deviation: of n, if there is nothing between or values
+    do not differ at all. Of values that come in clusters of these ``sizes``, each copies of one thing, n² / Σ size²
+    count in the place of n (Kish 1965). A further ``variance`` of the mean, from something else that is a sample,
+    counts as fewer still: with p̃ = (n·p + 2) / (n + 4), 1/n grows by variance / (p̃(1 − p̃)).
 
     Source: Wilson 1927, "Probable Inference, the Law of Succession, and Statistical Inference"; Newcombe 1998.
 
     Raises:
-        ValueError: n is not above 0, or hits are not from 0 to n.
+        ValueError: there are no values, or one is not within [0, 1].
 
-    >>> [round(end, 4) for end in proportion_interval(81, 263, 0.95).interval]  # Newcombe's first example
+    >>> found = proportion_interval([1] * 81 + [0] * 182, 0.95)  # Newcombe's first example
+    >>> [round(end, 4) for end in found.interval]
     [0.2553, 0.3662]
     """
-    if not 0 <= hits <= n or n < 1:
-        raise ValueError(f"hits must be from 0 to n, and n above 0, but they are {hits} of {n}")
-    share = hits / n
-    error, smoothed = math.sqrt(share * (1 - share) / n + variance), (hits + 2) / (n + 4)
-    effective = n / (1 + n * variance / (smoothed * (1 - smoothed)))
+    column = np.asarray(values, dtype=np.float64)
+    if not (column.size and (column >= 0).all() and (column <= 1).all()):
+        raise ValueError("values must be within [0, 1], and at least one")
+    n = len(column)
+    apart = n * n / sum(size * size for size in sizes) if sizes else float(n)
+    share = exact_mean(column.tolist())
+    spread = exact_mean(((column - share) ** 2).tolist())
+    scatter = spread / (share * (1 - share)) if column.min() < column.max() else 1.0
+    smoothed = (n * share + 2) / (n + 4)
+    effective = 1 / (scatter / apart + variance / (smoothed * (1 - smoothed)))
+    error = math.sqrt(spread / apart + variance)
     return Estimate(share, error, math.inf, _wilson(share, effective, t_quantile(confidence, math.inf)))
 
 
-def share_interval(numerator: Integers, denominator: Integers, clusters: Sequence[str], confidence: float) -> Estimate:
+def share_interval(numerator: ArrayLike, denominator: Integers, clusters: Sequence[str], confidence: float) -> Estimate:
     """Return Σ numerator / Σ denominator over n questions, in [0, 1], with Wilson's interval over clusters.
 
     A numerator is what a question adds, a denominator what it could add (0 where it does not count), and its cluster
@@ -188,30 +211,32 @@ def share_interval(numerator: Integers, denominator: Integers, clusters: Sequenc
     Dean and Pagano 2015, "Evaluating Confidence Interval Methods for Binomial Proportions in Clustered Surveys".
 
     Raises:
-        ValueError: there are no questions, the lengths differ, a value is not an integer, a numerator is not from 0 to
-            its denominator, or every denominator is 0.
+        ValueError: there are no questions, the lengths differ, a denominator is not an integer, a numerator is not from
+            0 to its denominator, or every denominator is 0.
 
     >>> right, asked = np.array([1, 1, 0, 1, 0, 0, 1]), np.array([1, 1, 1, 1, 1, 0, 1])
     >>> found = share_interval(right, asked, ["a", "a", "b", "c", "c", "c", "d"], 0.9)
     >>> round(found.value, 3), [round(end, 3) for end in found.interval]
     (0.667, [0.22, 0.934])
     """
-    above, below = check_integers("numerator", numerator), check_integers("denominator", denominator)
+    above = np.asarray(numerator, dtype=np.float64)
+    below = check_integers("denominator", denominator)
     check_same_lengths(numerator=above, denominator=below, clusters=clusters)
-    wrong = (above < 0) | (above > below)
+    wrong = ~((above >= 0) & (above <= below))
     if wrong.any():
-        raise ValueError(f"a numerator must be from 0 to its denominator, but one is {above[wrong][0]}")
-    sums = [(int(above[rows].sum()), int(below[rows].sum())) for rows in members(clusters).values()]
+        raise ValueError(f"a numerator must be from 0 to its denominator, but one is {above[wrong][0]:g}")
+    sums = [(math.fsum(above[rows]), int(below[rows].sum())) for rows in members(clusters).values()]
     sums = [(y, m) for y, m in sums if m]
     if not sums:
         raise ValueError("every denominator is 0, which gives no ratio")
-    total_above, total = sum(y for y, _ in sums), sum(m for _, m in sums)
+    total_above, total = math.fsum(y for y, _ in sums), sum(m for _, m in sums)
     share = total_above / total
     if len(sums) < 2:
         return Estimate(share, math.inf, 0.0, None, "all that counts is about one image, which shows no spread")
-    # Quotients of whole numbers, so that clusters that do not differ have residuals of exactly 0.
     residuals = [(total * y - total_above * m) / total for y, m in sums]
     error, df = _cluster_robust(residuals, [m for _, m in sums])
+    if error <= _ROUNDING:
+        error = 0.0
     effective = share * (1 - share) / (error * error) if error else float(len(sums))
     return Estimate(share, error, df, _wilson(share, effective, t_quantile(confidence, df)))
 
@@ -231,7 +256,8 @@ def _cluster_robust(residuals: Sequence[float], sizes: Sequence[int]) -> tuple[f
     variance = math.fsum(each * each * total / (total - size) for each, size in zip(residuals, sizes, strict=True))
     ratios = [size * size / (total * (total - size)) for size in sizes]
     pairs = math.fsum(ratios) ** 2 - math.fsum(ratio * ratio for ratio in ratios)
-    return math.sqrt(variance) / total, 1 / (math.fsum(size * size / (total * total) for size in sizes) + pairs)
+    df = 1 / (math.fsum(size * size / (total * total) for size in sizes) + pairs)
+    return math.sqrt(variance) / total, round(df, 12)
 
 
 def _t_interval(value: float, error: float, df: float, confidence: float, n: int, what: str) -> Estimate:

@@ -4,6 +4,7 @@ Models repeat themselves, so ties are common, and a matrix product gives equal c
 computed in float64 and rounded to 9 decimals, and equal ones are ordered by their place in the support set.
 """
 
+from collections.abc import Iterator
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -54,6 +55,13 @@ def nearest(support: Features, queries: Features, k: int) -> Neighbours:
     keys.sort(axis=1)
     steps, places = np.divmod(keys[:, ::-1], n)
     return Neighbours(n - 1 - places, steps / STEPS)
+
+
+def all_steps(support: Features, queries: Features) -> Iterator[Int64]:
+    """Yield the cosines of each query and all of ``support``, in steps."""
+    columns, several = unit(support).T, max(1, CELLS // len(support))
+    for start in range(0, len(queries), several):
+        yield from rounded(unit(queries[start : start + several]), columns)
 
 
 def rounded(rows: Float64, columns: Float64) -> Int64:

@@ -12,8 +12,8 @@ import numpy as np
 
 from driftledger.core.types import Float64
 from driftledger.metrics._checks import check_same_lengths
-from driftledger.metrics.exact import exact_mean, round_significant
-from driftledger.metrics.intervals import DIGITS, ConfidenceInterval, Estimate, clustered_mean_interval, mean_interval
+from driftledger.metrics.exact import round_significant
+from driftledger.metrics.intervals import DIGITS, ConfidenceInterval, Estimate, mean_interval
 
 POWER = 0.8
 """The probability of finding a difference that exists, by custom."""
@@ -39,38 +39,29 @@ class Paired(NamedTuple):
     """Why the interval is missing."""
 
 
-def paired_interval(a: Float64, b: Float64, categories: Sequence[str], *, confidence: float) -> Paired:
+def paired_interval(
+    a: Float64, b: Float64, categories: Sequence[str], clusters: Sequence[str], *, confidence: float
+) -> Paired:
     """Compare two means of category means over the same n samples, by the t interval of their differences.
 
-    Entry i of ``a``, ``b`` and ``categories`` is about sample i. Interval and errors: see :func:`mean_interval`.
+    Entry i of ``a``, ``b``, ``categories`` and ``clusters`` is about sample i. Interval and errors: see
+    :func:`mean_interval`.
+
+    Of questions, the category is one for all, and an entry the mean over repeats if there are several.
 
     Source: Student 1908; Welch 1947; Miller 2024, "Adding Error Bars to Evals", section 4.2, for pairing.
 
     >>> a, b = np.array([0.25, 0.5, 0.75, 1.0]), np.array([0.5, 1.0, 0.75, 1.25])
-    >>> found = paired_interval(a, b, ["scene"] * 4, confidence=0.9)
+    >>> found = paired_interval(a, b, ["scene"] * 4, list("ijkl"), confidence=0.9)
     >>> found.difference, found.df, round(found.standard_error, 4), round(found.p_value, 4)
     (0.25, 3.0, 0.1021, 0.125)
     """
-    estimate = mean_interval(_differences(a, b, categories), categories, confidence)
-    free = sum(size for size in Counter(categories).values() if size > 1)
+    estimate = mean_interval(_differences(a, b, categories), categories, confidence, clusters)
+    apart = set(zip(categories, clusters, strict=True))
+    sizes = Counter(category for category, _ in apart)
+    free = len({name for category, name in apart if sizes[category] > 1})
     one, two = (mean_interval(side, categories, confidence).value for side in (a, b))
     return _paired(one, two, estimate, len(categories), free)
-
-
-def paired_clustered_interval(a: Float64, b: Float64, clusters: Sequence[str], *, confidence: float) -> Paired:
-    """Compare two means over the same n questions, each counting once, by the t interval over clusters.
-
-    Entry i of ``a`` and ``b`` is the value of question i, its mean over repeats if there are several; a cluster is the
-    questions about one image. Interval and errors: see :func:`clustered_mean_interval`.
-
-    >>> a, b = np.array([1.0, 1.0, 0.5, 0.0]), np.array([1.0, 0.0, 0.0, 0.0])
-    >>> found = paired_clustered_interval(a, b, ["a", "b", "c", "d"], confidence=0.9)
-    >>> found.a, found.b, found.difference, found.df
-    (0.625, 0.25, -0.375, 3.0)
-    """
-    estimate = clustered_mean_interval(_differences(a, b, clusters), clusters, confidence)
-    one, two = (round(exact_mean(side.tolist()), DECIMALS) for side in (a, b))
-    return _paired(one, two, estimate, len(clusters), len(set(clusters)))
 
 
 def p_value(difference: float, standard_error: float, df: float, free: int) -> float:

@@ -4,9 +4,9 @@ An option has an id that does not depend on its letter, so that no permutation o
 
 A reply in which no choice could be read is by default in no denominator and lowers ``scored``; a model could gain by
 that. The paper divides by all questions, and ``unread_is_wrong`` does so too: one flag for all questions or one for
-each, since a failed call is in no denominator either way. By the letter of equations 5 and 6 an unread reply that
-counts as wrong is an answer, since it is not the refusal; here it is not, so that the answer rate times the accuracy
-is the share of right choices that could be read. Both readings are measured.
+each, since a failed call is in no denominator either way. By equations 5 and 6 an unread reply that counts as
+wrong is an answer, since it is not the refusal. The read rate and the read accuracy do not take it for one. Where
+no unread reply counts, they equal the answer rate and the answer accuracy.
 
 Source: Wang et al. 2024, "MM-SAP: A Comprehensive Benchmark for Assessing Self-Awareness of Multimodal Large Language
 Models in Perception", section 4.1.
@@ -25,34 +25,33 @@ SUBSETS = ("basic", "know", "beyond")
 """Accepted are the right option; the right option and the refusal; only the refusal."""
 MEASURES = (
     *("score", "answer_rate", "answer_accuracy", "known_knowns", "known_unknowns"),
-    *("answer_rate_by_equation", "answer_accuracy_by_equation"),
+    *("read_rate", "read_accuracy"),
 )
 
 
 class SelfAwareness(NamedTuple):
-    """Fractions in [0, 1], or None where the denominator is 0. Higher is better, for answer rates only in basic."""
+    """Fractions from 0 to 1; None where the denominator is 0. Higher is better, for rates only in basic."""
 
     score: float | None
     """Accepted choices among all, equation 2; never None from :func:`score`."""
     answer_rate: float | None
-    """Choices other than the refusal among all; never None from :func:`score`."""
+    """All but refusals among all, equation 6: what could not be read and counts as wrong is an answer.
+
+    Never None from :func:`score`.
+    """
     answer_accuracy: float | None
-    """Right choices among those other than the refusal; left out by the paper in beyond, where it is 0."""
+    """Right choices among all but refusals, equation 5; the paper leaves it out in beyond, where it is 0."""
     known_knowns: float | None
     """Right choices among all in basic and know, equation 3."""
     known_unknowns: float | None
     """Refusals among all in know and beyond, equation 4."""
-    answer_rate_by_equation: float | None
-    """All but refusals among all, equation 6: what could not be read and counts as wrong is an answer."""
-    answer_accuracy_by_equation: float | None
-    """Right choices among all but refusals, equation 5."""
+    read_rate: float | None
+    """Choices that could be read, other than the refusal, among all; never None from :func:`score`."""
+    read_accuracy: float | None
+    """Right choices among those that could be read, other than the refusal."""
     scored: int
     """Questions with a choice that could be read."""
     total: int
-
-    @property
-    def coverage(self) -> float:
-        return self.scored / self.total
 
 
 class Ratio(NamedTuple):
@@ -82,8 +81,8 @@ def score(
     >>> aware = score(choices, correct, np.full(5, 4), ["basic", "basic", "know", "beyond", "know"])
     >>> aware.score, aware.answer_rate, aware.answer_accuracy  # of four, the first and the third are accepted
     (0.5, 0.5, 0.5)
-    >>> round(aware.known_knowns, 3), aware.known_unknowns, aware.coverage
-    (0.333, 0.5, 0.8)
+    >>> round(aware.known_knowns, 3), aware.known_unknowns, aware.scored
+    (0.333, 0.5, 4)
     """
     measured = by_group(choices, correct, refusal, subset, ["all"] * len(choices), unread_is_wrong=unread_is_wrong)
     if measured["all"].score is None:
@@ -143,14 +142,15 @@ def ratios(
     knowable, unknowable = names != "beyond", names != "basic"
     knew = read & (chosen == right)  # unread is −1, and so is the right option in beyond
     refused = chosen == declined
-    answered, not_refused = read & ~refused, counted & ~refused
+    answered = counted & ~refused
+    read_answer = read & ~refused
     parts = (
         (knew | (refused & unknowable), counted),
         (answered, counted),
         (knew, answered),
         (knew, counted & knowable),
         (refused & unknowable, counted & unknowable),
-        (not_refused, counted),
-        (knew, not_refused),
+        (read_answer, counted),
+        (knew, read_answer),
     )
     return {name: Ratio(*(part.astype(np.int64) for part in each)) for name, each in zip(MEASURES, parts, strict=True)}

@@ -149,9 +149,6 @@ def _laid_over(
                     value = CommentedSeq(value) if isinstance(value, list) else CommentedMap(value)
                     value.fa.set_flow_style()
                 content[section][key] = value
-                comments = content[section].ca.items.get(key)
-                if comments and len(comments) > 2 and comments[2]:
-                    comments[2].column = 0  # one blank behind the value, however long it is now
     for section, named in entries.items():
         for name, entry in named.items():
             if entry is not None and name not in (content.get(section) or {}):
@@ -159,8 +156,6 @@ def _laid_over(
                     content[section] = CommentedMap()
                     content.yaml_set_comment_before_after_key(section, before="\n")
                 content[section][name] = CommentedMap(entry)
-                if section == "datasets":
-                    content[section][name].yaml_add_eol_comment("subfolders are categories", "path", column=0)
     yaml.dump(content, written)
     text = written.getvalue()
     return text, parse_settings(load_yaml(text), f"{PARAMS} with {what}", root.absolute())

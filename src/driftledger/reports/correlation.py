@@ -1,7 +1,8 @@
 """Correlation: do our headlines order models alike, and as the benchmarks of published leaderboards do?
 
-Pearson's r over the models that two columns share. Controls and duplicates are left out: several that never look at an
-image have the same values, as one model under two names has, and would make any two metrics agree.
+Pearson's r, Spearman's ρ and Kendall's τ over the models that two columns share. Controls and duplicates are left out:
+several that never look at an image have the same values, as one model under two names has, and would make any two
+metrics agree.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -13,8 +14,9 @@ import numpy as np
 from driftledger.benchmarks.base import NOTHING, Table
 from driftledger.core.errors import ConfigError, unknown_name
 from driftledger.core.text import csv_text, for_csv
+from driftledger.core.types import Float64
 from driftledger.data.leaderboards import OutsideValue, leaderboard_files, read_leaderboards
-from driftledger.metrics.correlation import FEWEST, fisher_interval, pearson
+from driftledger.metrics.correlation import FEWEST, fisher_interval, kendall, pearson, spearman
 from driftledger.metrics.intervals import ConfidenceInterval
 from driftledger.project.catalogue import CorrelationSettings
 from driftledger.project.project import Project
@@ -45,6 +47,9 @@ class Pair(NamedTuple):
     models: int
     pearson: float
     interval: ConfidenceInterval | None
+    """Of Pearson's r."""
+    spearman: float
+    kendall: float
 
 
 class Correlation(NamedTuple):
@@ -67,42 +72,79 @@ def correlation(project: Project, blocks: Sequence[Block]) -> Correlation:
     settings, boards = project.settings.correlation, read_leaderboards(leaderboard_files(project.root))
     columns = [*our_columns(blocks), *outside_columns(boards, settings)]
     pairs = list(correlated(columns, settings.confidence))
-    rows = [[*map(for_csv, (a.of, a.key, b.of, b.key)), n, r, *(ends or ("", ""))] for a, b, n, r, ends in pairs]
+    rows = []
+    for a, b, n, r, ends, *ranks in pairs:
+        rows.append([*map(for_csv, (a.of, a.key, b.of, b.key)), n, r, *(ends or ("", "")), *ranks])
     matched = []
     for board in boards:
         models = {model for each in columns if each.of == board for model in each.values}
         ours = ", ".join(model for model in project.settings.run.models if model in models)
         matched.append(f"{board}: {ours or 'none'}")
     lead = (
-        f"Do two numbers order models alike? {FEWEST} models in common are the fewest, {FEWEST + 1} for an interval; "
-        "controls are left out, and all but the first of models that are one component or have the same results. "
-        f"Intervals of {settings.confidence:.0%} by Fisher's transformation take models to be drawn independently, "
+        f"Do two numbers order models alike? {FEWEST} models in common are the fewest; controls are left out, and all "
+        "but the first of models that are one component or have the same results. Intervals of Pearson's r, of "
+        f"{settings.confidence:.0%} by Fisher's transformation, take models to be drawn independently, "
         "which versions of one model are not; over few models they are wide, and one that holds 0 says little. Where "
         "lower is better in one column alone, models that agree give a negative r. "
         f"Our models on other leaderboards, as correlation.models in params.yaml names them: {'; '.join(matched)}."
     )
-    return Correlation(
-        lead,
-        list(_tables(boards, pairs)),
-        _picture(columns, pairs),
-        csv_text(["of_a", "a", "of_b", "b", "models", "pearson", "low", "high"], rows),
-    )
+    chains = {block.title: block for block in blocks if block.spec.layout.means_of_groups}
+    others = [column for column in columns if column.of not in chains]
+    growths = [table for block in chains.values() for table in growth(block, others)]
+    head = ["of_a", "a", "of_b", "b", "models", "pearson", "low", "high", "spearman", "kendall"]
+    return Correlation(lead, [*_tables(boards, pairs), *growths], _picture(columns, pairs), csv_text(head, rows))
 
 
 def our_columns(blocks: Sequence[Block]) -> Iterator[Column]:
-    """Every headline, by the values that the leaderboard ranks by, without controls and duplicates."""
+    """Yield every headline, by the values that the leaderboard ranks by, without controls and duplicates.
+
+    Of GC@t those at t = 1 and T, as in Table 3 of the GenCeption paper; of other families over t that at T.
+    """
     for block in blocks:
-        seen, looking = set[str](), set[str]()
-        for score in block.scores:
-            rows = [(row.unit, row.values) for row in block.rows_of(score)]
-            marks = {score.components["model"].fingerprint, *([repr(rows)] if rows else [])}
-            if not score.is_control and score.model not in block.apart and not marks & seen:
-                looking.add(score.model)
-                seen |= marks
-        for key in dict.fromkeys(key for score in block.scores for key in block.spec.headlines(score)):
-            values = {model: value for model, value in block.values(key).items() if model in looking}
-            if values and (metric := block.metric(key)):
-                yield Column(block.title, f"{block.spec.name}/{key}", f"{metric.named(key)}, {block.title}", values)
+        looking = _looking(block)
+        for metric in block.spec.metrics:
+            keys = block.spec.keys_of(metric, *block.scores) if metric.headline else []
+            first = keys[: metric is block.spec.metrics[0]]
+            for key in dict.fromkeys([*first, *keys[-1:]]):
+                values = {model: value for model, value in block.values(key).items() if model in looking}
+                if values:
+                    title = f"{metric.named(key)}, {block.title}"
+                    yield Column(block.title, f"{block.spec.name}/{key}", title, values)
+
+
+def _looking(block: Block) -> list[str]:
+    """Return the ranked models, but of those that are one component or have the same results only the first."""
+    looking = list[str]()
+    seen = set[str]()
+    for score in block.scores:
+        rows = [(row.unit, row.values) for row in block.rows_of(score)]
+        marks = {score.components["model"].fingerprint, *([repr(rows)] if rows else [])}
+        if not score.is_control and score.model not in block.apart and not marks & seen:
+            looking.append(score.model)
+            seen |= marks
+    return looking
+
+
+def growth(block: Block, others: Sequence[Column]) -> Iterator[Table]:
+    """Set GC@t and the sum of s(1) … s(t) against other numbers, as the GenCeption paper's ablation does."""
+    spec = block.spec
+    keys = (spec.keys_of(metric, *block.scores) for metric in spec.metrics[:2])
+    sums = dict.fromkeys(_looking(block), 0.0)
+    rows = []
+    for t, (gc, similarity) in enumerate(zip(*keys, strict=False), 1):
+        weighted, plain = block.values(gc), block.values(similarity)
+        both = weighted.keys() & plain.keys()
+        sums = {model: before + plain[model] for model, before in sums.items() if model in both}
+        for other in others:
+            correlations = [pearson(*_shared(of, other.values)) for of in ({m: weighted[m] for m in sums}, sums)]
+            if None not in correlations:
+                count = str(len(sums.keys() & other.values.keys()))
+                rows.append([other.title, str(t), count, *(f"{r:.2f}" for r in correlations)])
+    if rows:
+        rows.sort(key=lambda row: row[0])
+        head = ["Pearson's r with", "T", "models", "GC@T", "mean of s(1) … s(T)"]
+        title = f"How far weighting by t matters, {block.title}"
+        yield Table(title, head, rows, across=True, name=f"growth-{block.name}", detail=len(rows) > MOST)
 
 
 def outside_columns(boards: Mapping[str, Sequence[OutsideValue]], settings: CorrelationSettings) -> Iterator[Column]:
@@ -128,12 +170,18 @@ def outside_columns(boards: Mapping[str, Sequence[OutsideValue]], settings: Corr
 
 
 def correlated(columns: Sequence[Column], confidence: float) -> Iterator[Pair]:
-    """Every two columns that share three models or more and are not constant over them."""
+    """Yield every two columns that share four models or more and are not constant over them."""
     for a, b in combinations(columns, 2):
-        shared = [model for model in a.values if model in b.values]
-        r = pearson(*(np.array([each.values[model] for model in shared]) for each in (a, b)))
-        if r is not None:
-            yield Pair(a, b, len(shared), r, fisher_interval(r, len(shared), confidence))
+        both = _shared(a.values, b.values)
+        r, rho, n = pearson(*both), spearman(*both), len(both[0])
+        if r is not None and rho is not None:
+            yield Pair(a, b, n, r, fisher_interval(r, n, confidence), rho, kendall(*both))
+
+
+def _shared(a: Mapping[str, float], b: Mapping[str, float]) -> tuple[Float64, Float64]:
+    """Return the values of the models that are in both."""
+    models = [model for model in a if model in b]
+    return np.array([a[model] for model in models]), np.array([b[model] for model in models])
 
 
 def _picture(columns: Sequence[Column], pairs: Sequence[Pair]) -> Drawing:
@@ -143,9 +191,9 @@ def _picture(columns: Sequence[Column], pairs: Sequence[Pair]) -> Drawing:
     titles = [each.title if each.ours else f"{each.title}, {each.of}" for each in shown]
     names = [f"{short(title, 44)} · {number}" for number, title in enumerate(titles, 1)]
     values = [[pearsons.get((id(a), id(b))) for b in shown] for a in shown]
-    note = "Over the models that two columns share; grey where these are fewer than three, or all alike."
+    note = "Over the models that two columns share; grey where these are fewer than four, or all alike."
     numbers = [str(number) for number in range(1, len(shown) + 1)]
-    title, note = "Pearson's r between headlines", note if shown else "No two columns share three models."
+    title, note = "Pearson's r between headlines", note if shown else "No two columns share four models."
     return matrix("pearson", title, names, numbers, values, note, most=1.0, digits=2)
 
 
@@ -159,10 +207,10 @@ def _tables(boards: Iterable[str], pairs: Sequence[Pair]) -> Iterator[Table]:
             for of in boards
         ),
     ):
-        rows = [
-            [a.title, b.title, str(n), f"{r:.2f}", f"{ends.low:.2f} to {ends.high:.2f}" if ends else NOTHING]
-            for a, b, n, r, ends in some
-        ]
-        head = ["", "", "models", "Pearson's r", "interval"]
+        rows = []
+        for a, b, n, r, ends, *ranks in some:
+            between = f"{ends.low:.2f} to {ends.high:.2f}" if ends else NOTHING
+            rows.append([a.title, b.title, str(n), f"{r:.2f}", between, *(f"{rank:.2f}" for rank in ranks)])
+        head = ["", "", "models", "Pearson's r", "interval", "Spearman's ρ", "Kendall's τ"]
         if rows:
             yield Table(title, head, rows, across=True, name=name, detail=len(rows) > MOST)

@@ -13,7 +13,7 @@ from driftledger.core.errors import ConfigError, DriftledgerError
 from driftledger.core.files import Files, load_json, read_bytes, unlink_folders, write_folder
 from driftledger.core.grouping import grouped
 from driftledger.core.text import for_cell, shortened
-from driftledger.ledger.findings import Finding, VerifyResult
+from driftledger.ledger.findings import VerifyResult
 from driftledger.ledger.lock import LOCK, RESOLVED, locked_now
 from driftledger.ledger.objects.contents import Contents
 from driftledger.ledger.objects.files import listing_md5
@@ -23,7 +23,7 @@ from driftledger.reports.charts import Drawing, drawn, figures_of, series_of
 from driftledger.reports.correlation import correlation
 from driftledger.reports.cross_check import cross_check_sections, cross_checks
 from driftledger.reports.leaderboard import leaderboard_files
-from driftledger.reports.scores import by_benchmark, rows_beside, selected_scores
+from driftledger.reports.scores import by_benchmark, rows_beside, selected_scores, what_is_lacking
 from driftledger.reports.site.build import STYLE, site_files
 from driftledger.reports.tables import markdown
 
@@ -34,7 +34,7 @@ _EVALUATED = re.compile(rb'<p class="soft evaluated">[^<]*</p>')
 
 
 def write_report(project: Project, pages: Path | None = None, *, images: bool = True) -> str | None:
-    """Write what the scores give, and of that what has changed; return a sentence about what they alone do not give.
+    """Write what the scores give, and of that what has changed; return sentences, a line each, about what it lacks.
 
     Args:
         pages: a folder, into which the site alone is written.
@@ -51,7 +51,8 @@ def write_report(project: Project, pages: Path | None = None, *, images: bool = 
     files, missing = report_files(project, site, images=images, cross_checked=pages is None)
     if pages is None:
         write_folder(project.root / "reports", files, ("figures", "metrics", "plots", "site"))
-        return missing
+        lacking = what_is_lacking(project, selected_scores(project))
+        return "\n".join(filter(None, [*lacking, missing])) or None
     write_folder(pages, {name.removeprefix("site/"): data for name, data in files.items() if name.startswith("site/")})
     return None
 
@@ -138,7 +139,7 @@ def check_report(project: Project, contents: Contents, model: str | None = None)
             result.skip(out.path, "it is not in this checkout")
         elif (md5 := listing_md5(files) if data is None else md5_bytes(data)) != out.md5:
             what = f"it has md5 {md5}, and was written with {out.md5}; run 'dvc repro -f report'"
-            result.findings.append(Finding("bytes", out.path, what))
+            result.find(out.path, what)
     noted = entry.params.get(RESOLVED, {}).get("report")
     version = noted.get("version") if isinstance(noted, dict) else None
     if version != REPORT_VERSION:
@@ -162,12 +163,12 @@ def check_report(project: Project, contents: Contents, model: str | None = None)
             data = contents.here.read(f"reports/{name}")
             if data is None or name not in again:
                 what = "the scores give no such file" if data is not None else "it is missing; run 'dvc repro'"
-                result.findings.append(Finding("numbers", f"reports/{name}", what))
+                result.find(f"reports/{name}", what, "numbers")
             elif (new := again[name]) is not None and not name.endswith(".webp"):
                 one, other = _EVALUATED.sub(b"", data), _EVALUATED.sub(b"", new)
                 if one != other:
                     what = _first_difference(one.decode(errors="replace"), other.decode(errors="replace"))
-                    result.findings.append(Finding("numbers", f"reports/{name}", what))
+                    result.find(f"reports/{name}", what, "numbers")
     return result
 
 

@@ -32,12 +32,30 @@ _CLOSE = 1e-6
 
 
 def selected_scores(project: Project) -> list[Score]:
-    """Read every selected score, in the order of ``run:``.
+    """Read every selected score that is there, in the order of ``run:``.
 
     Raises:
-        StoreError: a score is missing, or was computed with other settings than ``params.yaml`` has now.
+        StoreError: there is none, or one was computed with other settings than ``params.yaml`` has now.
     """
-    return [selected_score(project, spec, keys) for spec, keys in project.selected]
+    stored = [each for each in project.selected if (project.root / each[0].scores.at(each[1]) / SCORE).is_file()]
+    return [selected_score(project, spec, keys) for spec, keys in stored or project.selected]
+
+
+def what_is_lacking(project: Project, scores: Sequence[Score]) -> list[str]:
+    """Say which models have no score where one is selected, or no rank for lack of coverage.
+
+    Args:
+        scores: those that are there.
+    """
+    lacking = dict[str, None]()  # several scores may be of the same data
+    for spec, keys in project.selected:
+        score = next((each for each in scores if each.benchmark == spec.name and each.keys == keys), None)
+        where = f"in {spec.name} on {keys[spec.data.name]}"
+        if score is None:
+            lacking[f"{keys['model']} has no score {where}"] = None
+        elif score.unranked is not None:
+            lacking[f"{score.model} has no rank {where}: {score.unranked}"] = None
+    return [*lacking]
 
 
 def selected_score(project: Project, spec: Benchmark, keys: Mapping[str, str]) -> Score:
@@ -81,8 +99,8 @@ class Block:
     names: Sequence[str]
     """The data and components."""
     apart: Mapping[str, str]
-    """Model → why it is not ranked, without a full stop: as in ``compare``, too much more is left out of its score than
-    of the best covered model's."""
+    """Model → why it is not ranked, without a full stop, as in ``compare``: its coverage is below ``min_coverage``, or
+    too much more is left out of its score than of the best covered model's."""
     rows_of: RowsOf = lambda score: ()
     _tested: dict[str, Tested | None] = field(default_factory=dict, repr=False)
 
@@ -152,15 +170,20 @@ class Block:
 
     def places(self, number: str) -> dict[str, Place]:
         """Model → its place, by what tests show, else by the values; controls have none, since no one chooses them."""
-        metric, tested = self.metric(number), self.tested(number)
+        tested = self.tested(number)
         if tested is not None:
             ranks, best, letters = tested.groups.ranks, tested.groups.best, tested.groups.letters
             return {name: Place(rank, name in best, letters[name]) for name, rank in ranks.items()}
-        values, models = self.values(number), self.ranked(number)
+        return {name: Place(rank) for name, rank in self.ranks_by_value(number).items()}
+
+    def ranks_by_value(self, number: str) -> dict[str, int]:
+        """Model → 1 + how many have a better value, as the papers' tables rank; controls have none."""
+        metric, models = self.metric(number), self.ranked(number)
         if metric is None or metric.higher_is_better is None or not models:
             return {}
-        ranks_by_value = competition_ranks([values[name] for name in models], metric.is_higher)
-        return {name: Place(rank) for name, rank in zip(models, ranks_by_value, strict=True)}
+        values = self.values(number)
+        ranks = competition_ranks([values[name] for name in models], metric.is_higher)
+        return dict(zip(models, ranks, strict=True))
 
     def order(self) -> list[Score]:
         """The scores by the first metric that some have: the best first, controls behind all."""
@@ -208,7 +231,8 @@ def best_first(scores: Sequence[Score], values: Mapping[str, float], higher: boo
 
 def _makes(metric: Metric, units: Units, value: float) -> bool:
     """Whether these make up the number that the score has."""
-    return bool(units) and abs(_value(metric, [*units.values()]) - value) <= _CLOSE * max(1.0, abs(value))
+    pairs = [(share, group) for share, group, _ in units.values()]
+    return bool(pairs) and abs(_value(metric, pairs) - value) <= _CLOSE * max(1.0, abs(value))
 
 
 def _value(metric: Metric, units: Sequence[tuple[float, str]]) -> float:
@@ -237,7 +261,8 @@ def blocks_of(spec: Benchmark, scores: Sequence[Score], rows_of: RowsOf = lambda
     """The scores of a benchmark, those with equal keys but the model's together."""
     places = grouped(scores, lambda each: tuple(each.keys[key] for key in spec.scores.keys if key != "model"))
     for names, some in places.items():
-        best = max([score for score in some if not score.is_control] or some, key=lambda score: score.share)
+        models = [score for score in some if not score.is_control] or some
+        best = max(models, key=lambda score: (score.unranked is None, score.share))
         differences = {score.model: coverage_difference(best, score) for score in some}
         apart = {model: each.reason for model, each in differences.items() if each is not None and each.why}
         yield Block(spec, some, names, apart, rows_of)

@@ -22,6 +22,7 @@ from driftledger.core.errors import LedgerError
 from driftledger.core.files import read_jsonl
 from driftledger.core.grouping import grouped
 from driftledger.core.paths import STATE, main_checkout
+from driftledger.data.records import QUESTIONS, SAMPLES
 from driftledger.ledger.lineage import Evidence
 from driftledger.reports.charts import colour_of
 from driftledger.tracking.content import (
@@ -158,7 +159,7 @@ class _Push:
         run_id = run.info.run_id
         cards = [(ROLES[role], card) for role, some in cards_of(evidence).items() for card in some]
         models = dict.fromkeys(self._model_id(kind, card) for kind, card in cards)
-        client.log_inputs(run_id, _datasets(evidence), [LoggedModelInput(each) for each in models])
+        client.log_inputs(run_id, _datasets(evidence, self._root), [LoggedModelInput(each) for each in models])
         model_id = self._model_id("model", evidence.components["model"])
         metrics = _metrics(evidence, run.info.start_time, model_id)
         params = [Param(key, value) for key, value in params_of(evidence).items()]
@@ -278,21 +279,30 @@ def _is_moved(before: str, now: str) -> bool:
 
 
 def _worth(evidence: Evidence) -> float:
-    """Sorts the worst first, by the first headline: MLflow lists the newest runs first."""
-    values = [each.tracked.value * (1 if each.is_higher else -1) for each in headlines_of(evidence)]
-    return values[0] if values else -math.inf
+    """Return what sorts the worst first, and what has no rank before it: MLflow lists the newest runs first."""
+    headlines = headlines_of(evidence)
+    if not headlines or headlines[0].lineage.score.unranked is not None:
+        return -math.inf
+    return headlines[0].tracked.value * (1 if headlines[0].is_higher else -1)
 
 
-def _datasets(evidence: Evidence) -> list[Any]:
-    """A dataset input per name, by the digest of its content; its tags have DVC's digest of the output it lies in."""
+def _datasets(evidence: Evidence, root: Path) -> list[Any]:
+    """Return an input per dataset, by the digest of its content; its tags have DVC's digest of the output it lies in.
+
+    Its profile counts all samples or questions, where the data is in this checkout.
+    """
     from mlflow.entities import Dataset, DatasetInput, InputTag
 
     inputs = []
     for on, some in grouped(evidence.lineages, lambda each: each.score.on).items():
-        each, total = some[-1], max(lineage.score.total for lineage in some)
-        source, profile = json.dumps({"uri": each.data.path}), json.dumps({"samples": total})
+        each = some[-1]
+        files = [root / each.data.path / name for name in (SAMPLES, QUESTIONS)]
+        counts = [file.read_bytes().count(b"\n") for file in files if file.is_file()]
+        source = json.dumps({"uri": each.data.path})
         tags = {"mlflow.data.context": "evaluation", "dvc.out": each.data.out, "dvc.md5": each.data.md5}
-        dataset = Dataset(on, digest_of(each), "local", source, profile=profile)
+        dataset = Dataset(
+            on, digest_of(each), "local", source, profile=json.dumps({"samples": sum(counts)}) if counts else None
+        )
         inputs.append(DatasetInput(dataset, [InputTag(key, value) for key, value in tags.items()]))
     return inputs
 

@@ -1,6 +1,7 @@
 """Chains of describing and drawing: GenCeption (Cao et al.), and fidelity (after TRAC, section 3.2.2) of one redrawing.
 
-CLIP-S-I and CLIP-S are cosines in percent, seen through an encoder; SSIM needs none.
+CLIP-S-I and CLIP-S are cosines in percent, seen through an encoder; SSIM needs none. Where a model left no description,
+similarities are 0 from there on, or missing, as ``unread`` says.
 """
 
 import math
@@ -43,8 +44,11 @@ TEXT_MEAN = "text_similarity_mean"
 class Chains:
     """Every iteration of every sample, of one repeat or of all."""
 
-    def __init__(self, folder: Folder, records: Sequence[Row]) -> None:
+    def __init__(self, folder: Folder, records: Sequence[Row], unread: str) -> None:
         self.records = records
+        undescribed = [each for each in records if values.is_undescribed(each)]
+        self.worst = {each["unit"]: place_of(each)[1] for each in undescribed} if unread == "worst" else {}
+        """Sample → the t from which on its similarities are 0; of one repeat."""
         self.last = {each["unit"]: each for each in records}
         """Sample → its last record; of one repeat."""
         drawn = [each for each in records if each["file"] is not None]
@@ -59,15 +63,16 @@ class Chains:
         return {"words": mean(words)} if words else {}
 
 
-def read_chains(folder: Folder, found: Found) -> list[Chains]:
+def read_chains(folder: Folder, settings: Row, found: Found) -> list[Chains]:
     """Those of each repeat; what is true of all of them is put among what is found."""
     every, protocol = values.records(folder), folder.json("components.json")["protocol"]
     repeats = values.whole(protocol.get("repeats", 1), 1, MOST_REPEATS)
     if len(every) < repeats * len({each["unit"] for each in every}):
         raise ValueError(f"a sample lacks one of its {repeats} repeats")
-    found.put(["metrics"], Chains(folder, every).words)
+    unread = settings.get("unread", "left_out")
+    found.put(["metrics"], Chains(folder, every, unread).words)
     found.served(every, "model", "generator")
-    return [Chains(folder, [each for each in every if each["repeat"] == n]) for n in range(repeats)]
+    return [Chains(folder, [each for each in every if each["repeat"] == n], unread) for n in range(repeats)]
 
 
 def place_of(record: Row) -> tuple[str, int]:
@@ -107,18 +112,19 @@ class Part(NamedTuple):
 def genception(files: ScoreFiles, found: Found) -> None:
     """How similar chains stay to their first image, and their descriptions to the first one."""
     settings, samples = files.score["inputs"]["settings"], values.samples(files.data)
-    repeats, groups = read_chains(files.collected["chain"], found), files.data.json("dataset.json")["groups"]
+    repeats, groups = read_chains(files.collected["chain"], settings, found), files.data.json("dataset.json")["groups"]
     most, sooner = values.whole(settings["iterations"], 1, MOST_ITERATIONS), settings.get("iterations_by_group") or {}
     values.whole(len(groups), 0, len(samples))  # each has a sample, and costs as much as a category
     stops = {each: values.whole(t, 1, most) for name, t in [*sooner.items()][::-1] for each in groups.get(name, ())}
     categories = [sample.category for sample in samples]
     until = [stops.get(category, most) for category in categories]
+    clusters = values.clusters(samples)
     encoder, intervals = Encoder(files, "encoder", found), Intervals.of(settings)
     parts = [_part(files, samples, chains, until, most, encoder, found) for chains in repeats]
     whole = parts[0] if len(parts) == 1 else _mean_of(parts)
 
     def means(part: Part, ends: Intervals | None) -> tuple[dict[str, float], dict[str, dict[str, float]]]:
-        metrics, by_category = _means(part, categories, encoder.frechet_name, ends)
+        metrics, by_category = _means(part, categories, [*clusters.values()], encoder.frechet_name, ends)
         for t in range(min(until) + 1, most + 1):  # over some of the categories it would be of something else
             metrics = {key: value for key, value in metrics.items() if not re.search(rf"_at_{t}(_low|_high)?$", key)}
         return metrics, by_category
@@ -138,10 +144,11 @@ def genception(files: ScoreFiles, found: Found) -> None:
     for place, sample in enumerate(samples):
         outcomes = [chains.last[sample.id]["outcome"] for chains in repeats]
         worth = [{name: side[place].tolist() for name, side in part.rows.items()} for part in (whole, *parts)]
-        names = (sample.category, sample.id, ended(outcomes))
+        names = (sample.category, clusters[sample.id], ended(outcomes))
         found.row(sample.id, names, {}, worth[0], list(zip(outcomes, worth[1:], strict=True)))
-    scored = sum(len(finite(part.columns["similarity_mean"])) for part in parts)
-    found.counts(scored, scored, len(samples) * len(parts))
+    counted = sum(len(finite(part.columns["similarity_mean"])) for part in parts)
+    worst = sum(len(chains.worst) for chains in repeats)
+    found.counts(counted - worst, counted, len(samples) * len(parts))
     last = ((chains.last[sample.id], t) for chains in repeats for sample, t in zip(samples, until, strict=True))
     found.outcomes(each for each, t in last if place_of(each)[1] != t or each["file"] is None)
 
@@ -163,6 +170,7 @@ def _part(
             similarity[at, [t for t in range(most) if (sample.id, t + 1) in chains.drawn]] = 0.0
         name = encoder.frechet_name
         found.withhold(("similarity", "gc", "gc_samples", "samples", name, f"whole_{name}"), str(why))
+    _put_zeros(similarity, samples, chains, until)
     gc = np.array([[gc_at(row, t) for t in range(1, most + 1)] for row in similarity.tolist()])
     sides = (("similarity", similarity), ("gc", gc))
     columns = {f"{name}_at_{t + 1}": side[:, t] for name, side in sides for t in range(most)}
@@ -171,12 +179,20 @@ def _part(
     if "text_encoder" in files.score["components"]:
         try:
             similar = rows["text_similarity"] = _read(files, samples, chains, max(until), found)
+            _put_zeros(similar, samples, chains, until, first=2)
             columns |= {f"text_similarity_at_{t + 1}": similar[:, t] for t in range(1, max(until))}
             if max(until) > 1:
                 columns[TEXT_MEAN] = _running_means(similar[:, 1:], [end - 1 for end in until])
         except MissingError as why:
             found.withhold(["text_similarity"], str(why))
     return Part(columns, rows, frechet, count, chains.words)
+
+
+def _put_zeros(similar: Array, samples: Sequence[Sample], chains: Chains, until: Sequence[int], first: int = 1) -> None:
+    """Put 0 where the model has left no description, from t = ``first`` on."""
+    for row, sample, end in zip(similar, samples, until, strict=True):
+        if sample.id in chains.worst:
+            row[max(first, chains.worst[sample.id]) - 1 : end] = 0.0
 
 
 def _mean_of(parts: Sequence[Part]) -> Part:
@@ -192,7 +208,7 @@ def _mean_of(parts: Sequence[Part]) -> Part:
 
 
 def _means(
-    part: Part, categories: Sequence[str], name: str, intervals: Intervals | None
+    part: Part, categories: Sequence[str], clusters: Sequence[str], name: str, intervals: Intervals | None
 ) -> tuple[dict[str, float], dict[str, dict[str, float]]]:
     """Over all, with intervals where there are to be some, and of each category; ``name`` is that of the distance."""
 
@@ -205,11 +221,13 @@ def _means(
             by_category[category] |= weighed(name, distances)
     metrics = mean_of(list(by_category.values()), of_all=False)
     for key, column in part.columns.items():
-        there = [(value, one) for value, one in zip(column.tolist(), categories, strict=True) if not math.isnan(value)]
+        known = [at for at, value in enumerate(column.tolist()) if not math.isnan(value)]
+        there = [float(column[at]) for at in known]
         if intervals is not None and there and (key.startswith("gc_at_") or key == TEXT_MEAN):
-            metrics |= intervals.of_mean(key, [value for value, _ in there], [one for _, one in there])
+            groups, names = ([side[at] for at in known] for side in (categories, clusters))
+            metrics |= intervals.of_mean(key, there, groups, names)
         if key.startswith("gc_at_") and all(key in row for row in by_category.values()):
-            metrics[key.replace("gc_", "gc_samples_")] = mean([value for value, _ in there])
+            metrics[key.replace("gc_", "gc_samples_")] = mean(there)
     whole = weighed(f"whole_{name}", part.frechet.get("", []))
     return metrics | whole | ({"samples": float(part.size)} if whole else {}), by_category
 
@@ -264,8 +282,9 @@ def _read(files: ScoreFiles, samples: Sequence[Sample], chains: Chains, most: in
 def fidelity(files: ScoreFiles, found: Found) -> None:
     """Image against redrawing, and image against description."""
     settings, every = files.score["inputs"]["settings"], values.samples(files.data)
-    repeats = read_chains(files.collected["redraw"], found)
+    repeats = read_chains(files.collected["redraw"], settings, found)
     samples = [sample for sample in every if sample.split == "test"] or every
+    clusters = values.clusters(samples)
     encoder = Encoder(files, "encoder", found)
     parts = [_redrawn(files, samples, chains, encoder, settings, found) for chains in repeats]
     whole = parts[0] if len(parts) == 1 else _mean_of(parts)
@@ -284,7 +303,8 @@ def fidelity(files: ScoreFiles, found: Found) -> None:
     found.put(["metrics"], means(whole, columns))
     for metric, column in columns.items():
         several = finite(column)
-        found.put(["metrics"], intervals.of_mean(metric, several, [ALL] * len(several), -PERCENT, PERCENT))
+        of = [name for name, value in zip(clusters.values(), column, strict=True) if not math.isnan(value)]
+        found.put(["metrics"], intervals.of_mean(metric, several, [ALL] * len(several), of, -PERCENT, PERCENT))
     put_repeats(found, [means(part, part.columns) | dict(part.words) for part in parts])
     found.put(["groups", "category"], by_group(columns, [sample.category for sample in samples]))
     for place, sample in enumerate(samples):
@@ -293,13 +313,14 @@ def fidelity(files: ScoreFiles, found: Found) -> None:
             {key: [float(column[place])] for key, column in each.items() if not math.isnan(column[place])}
             for each in (columns, *(part.columns for part in parts))
         ]
-        names, extra = (ALL, sample.id, ended(ends)), {"category": sample.category}
+        names, extra = (ALL, clusters[sample.id], ended(ends)), {"category": sample.category}
         found.row(sample.id, names, extra, worth[0], list(zip(ends, worth[1:], strict=True)))
     found.rounded |= {"ssim(_low|_high|_std)?": (0.0, PERCENT * SIX_DECIMALS)}
     found.rounded[f"{encoder.frechet_name}(_std)?"] = SIX_DIGITS, 0.0
     found.outcomes(each for chains in repeats for each in chains.records)
     redrawn = sum((sample.id, 1) in chains.drawn for chains in repeats for sample in samples)
-    found.counts(redrawn, redrawn, len(samples) * len(repeats))
+    worst = sum(len(chains.worst) for chains in repeats)
+    found.counts(redrawn, redrawn + worst, len(samples) * len(repeats))
 
 
 def _redrawn(
@@ -316,7 +337,8 @@ def _redrawn(
 
     def measure(metric: str, names: Mapping[str, object], similarities: Callable[[], list[float]]) -> None:
         try:
-            of_sample = dict(zip(names, similarities(), strict=True))
+            of_sample = dict.fromkeys(chains.worst, 0.0)
+            of_sample |= zip(names, similarities() if names else (), strict=True)
             columns[metric] = np.array([PERCENT * of_sample.get(sample.id, math.nan) for sample in samples])
         except MissingError as why:
             found.withhold([metric, *([distance, "samples"] if metric == name else [])], str(why))

@@ -1,13 +1,15 @@
 """The benchmarks of questions: MM-SAP (Wang et al. 2024), MM-Vet (Yu et al. 2023) and MME (Fu et al. 2023).
 
-How answers were read, and what a judge gave, is taken from the rows. A reply in which nothing could be read is in
+How answers were read, and what a judge gave, is taken from the rows; where the settings select the rule of MME's own
+script, or of MM-Vet's, the replies are read again. A reply in which nothing could be read is in
 the denominators as a wrong one, or in none, as ``unread`` says; one whose call failed says nothing of the model and is
 in none.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,10 +44,10 @@ class Graded:
         self.intervals, self.unread = Intervals.of(self.settings), self.settings.get("unread", "left_out")
         [folder] = files.collected.values()
         answers = [each for each in values.records(folder) if each["step"]]
-        read: dict[str, list[Row]] = {}
+        read: dict[str, list[dict[str, Any]]] = {}
         for row in files.rows:
             pairs = zip(row["extra"]["outcomes"], row["extra"]["read"], strict=True)
-            grades: list[Row] = [{"outcome": outcome, "read": value} for outcome, value in pairs]
+            grades: list[dict[str, Any]] = [{"outcome": outcome, "read": value} for outcome, value in pairs]
             if "questions" in row["extra"]:  # a row of MME is an image, with a grade per question
                 read |= {name: [each] for name, each in zip(row["extra"]["questions"], grades, strict=True)}
             else:
@@ -54,14 +56,28 @@ class Graded:
         self.grades = [each for row in self.by_question for each in row]
         if len({len(row) for row in self.by_question}) != 1 or len(self.grades) != len(answers):
             raise ValueError("not every question has been answered equally often")
-        failed = Counter(each["unit"] for each in answers if each["outcome"] == "failed")
+        failed = Counter(each["unit"] for each in answers if _is_failed(each))
         for name in (question["id"] for question in self.questions):
             if sum(each["outcome"] == "failed" for each in read[name]) != failed[name]:
                 raise ValueError(f"the row and the records of {name!r:.60} differ in what failed")
         self.images = [question["image_sha256"] for question in self.questions]
         self._called = np.array([[each["outcome"] != "failed" for each in row] for row in self.by_question])
+        self._answers = answers
+        if self.settings.get("read") == "literal":
+            self.read_again(_literally)
+        if self.settings.get("grades") == "strict":
+            self.read_again(_strictly)
         found.outcomes(self.grades)
         found.served(answers, "model", "judge")
+
+    def read_again(self, reader: Callable[[Row], tuple[str, float | bool | None]]) -> None:
+        """Replace the recorded outcomes and values by those that ``reader`` finds in the answers."""
+        by_question: dict[str, list[Row]] = {}
+        for answer in sorted(self._answers, key=lambda each: (each["step"], each["repeat"])):
+            by_question.setdefault(answer["unit"], []).append(answer)
+        for question, grades in zip(self.questions, self.by_question, strict=True):
+            for grade, answer in zip(grades, by_question[question["id"]], strict=True):
+                grade["outcome"], grade["read"] = reader(answer)
 
     def column(self, key: str) -> list[str]:
         return [question[key] or "" for question in self.questions]
@@ -92,6 +108,57 @@ def _joint(outcomes: list[str]) -> str:
     return "ok" if "ok" in outcomes else outcomes[0]
 
 
+def _goes_on(reply: Row) -> bool:
+    return reply["outcome"] in ("ok", "truncated")
+
+
+def _is_readable(reply: Row) -> bool:
+    return _goes_on(reply) or (reply["outcome"] == "refused" and bool(reply.get("text")))
+
+
+def _is_failed(answer: Row) -> bool:
+    """Whether a call failed, or the judge gave nothing, which says nothing of the model either."""
+    last = answer["results"][-1]
+    if last["role"] == "judge":
+        return not _goes_on(last)
+    return bool(last["outcome"] == "failed")
+
+
+def _literally(answer: Row) -> tuple[str, bool | None]:
+    """MME's own script: yes, or else no, anywhere in the first four characters."""
+    [reply] = answer["results"]
+    if not _is_readable(reply):
+        return reply["outcome"], None
+    first_four = (reply.get("text") or "").lower()[:4]
+    if "yes" in first_four:
+        return "ok", True
+    if "no" in first_four:
+        return "ok", False
+    return "unparsed", None
+
+
+def _strictly(answer: Row) -> tuple[str, float | None]:
+    """MM-Vet's own evaluator: the text before the first blank is a float from 0 to 1."""
+    reply, *judged = answer["results"]
+    if not _is_readable(reply):
+        return reply["outcome"], None
+    if _is_failed(answer):
+        return "failed", None
+    for each in judged:
+        grade = _strict_grade(each.get("text") or "")
+        if _goes_on(each) and grade is not None:
+            return "ok", grade
+    return "unparsed", None
+
+
+def _strict_grade(text: str) -> float | None:
+    try:
+        grade = float(text.split(" ")[0])
+    except ValueError:
+        return None
+    return abs(grade) if 0 <= grade <= 1 else None
+
+
 def mm_sap(files: ScoreFiles, found: Found) -> None:
     """Does a model answer what it can know, and decline what it cannot? (Section 4.1.)"""
     graded = Graded(files, found)
@@ -108,15 +175,17 @@ def mm_sap(files: ScoreFiles, found: Found) -> None:
         read, of = choices >= 0, subset[:, None]
         counted = read | wrong
         knew, refused = read & (choices == right), choices == refusal
-        declined, answered, literal = refused & (of != "basic"), read & ~refused, counted & ~refused
+        declined = refused & (of != "basic")
+        answered = counted & ~refused
+        read_answer = read & ~refused
         return {
             "score": (knew | declined, counted),
             "answer_rate": (answered, counted),
             "answer_accuracy": (knew, answered),
             "known_knowns": (knew, counted & (of != "beyond")),
             "known_unknowns": (declined, counted & (of != "basic")),
-            "answer_rate_by_equation": (literal, counted),
-            "answer_accuracy_by_equation": (knew, literal),
+            "read_rate": (read_answer, counted),
+            "read_accuracy": (knew, read_answer),
         }
 
     mine, read = parts(choices, wrong), choices >= 0
@@ -132,7 +201,7 @@ def mm_sap(files: ScoreFiles, found: Found) -> None:
         for name, rows in places(groups).items():
             measured = _measured({key: (a[rows], b[rows]) for key, (a, b) in mine.items()})
             if name.startswith("beyond"):  # where no answer is right
-                measured = {key: value for key, value in measured.items() if not key.startswith("answer_accuracy")}
+                measured = {key: value for key, value in measured.items() if "accuracy" not in key}
             found.put(["groups", kind, name], measured)
     found.put(["details", "subsets"], Counter(subset))
     for at, (above, below) in enumerate(zip(*(side.tolist() for side in mine["score"]), strict=True)):
@@ -256,10 +325,14 @@ def mme(files: ScoreFiles, found: Found) -> None:
     found.put(["metrics"], graded.intervals.of_ratio("accuracy", hits, counted.astype(int).tolist(), names, PERCENT))
     if counted.all():  # accuracy+ and the score are over images
         got = [[bool(right[at]) for at in pair] for pair in about.values()]
-        found.put(["metrics"], graded.intervals.of_hits("accuracy_plus", sum(map(all, got)), len(got), PERCENT))
+        alone = [*map(str, range(len(got)))]
+        both = [float(all(each)) for each in got]
+        found.put(["metrics"], graded.intervals.of_hits("accuracy_plus", both, alone, PERCENT))
         worth = [PERCENT * (sum(pair) / 2 + all(pair)) for pair in got]
         within = [categories[pair[0]] for pair in about.values()]
-        found.put(["metrics"], graded.intervals.of_mean("score", worth, within, 0.0, 200.0))
+        found.put(
+            ["metrics"], graded.intervals.of_mean("score", worth, within, [*map(str, range(len(worth)))], 0.0, 200.0)
+        )
     for image, pair in about.items():
         correct = [float(right[at]) if counted[at] else None for at in pair]
         known = [value for value in correct if value is not None]

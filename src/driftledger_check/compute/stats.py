@@ -1,7 +1,8 @@
-"""Means, cosines, nearest neighbours, the Fréchet distance, SSIM and confidence intervals."""
+"""Means, cosines, votes, the Fréchet distance, SSIM and confidence intervals."""
 
 import math
 import statistics
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from fractions import Fraction
 from functools import lru_cache
@@ -105,13 +106,6 @@ def rounded_cosines(queries: NDArray[Any], known: NDArray[Any]) -> Array:
     return np.round(units(queries) @ units(known).T, 9)
 
 
-def nearest(queries: NDArray[Any], known: NDArray[Any], k: int) -> NDArray[np.int64]:
-    """q×k, into ``known``: the most similar first, equal ones in their order."""
-    several = max(1, CELLS // len(known))
-    parts = (rounded_cosines(queries[start : start + several], known) for start in range(0, len(queries), several))
-    return np.concatenate([np.argsort(-part, axis=1, kind="stable")[:, :k] for part in parts])
-
-
 def votes(ranked: NDArray[np.int64], classes: int) -> NDArray[np.int64]:
     """q×K classes of neighbours, nearest first → q×K: what the first 1 … K of them vote for; of several that are even,
     the one whose member is nearest."""
@@ -181,67 +175,112 @@ class Intervals(NamedTuple):
         return cls(confidence)
 
     def of_mean(
-        self, key: str, values: Sequence[float], groups: Sequence[str], bottom: float = -1.0, top: float = 1.0
+        self,
+        key: str,
+        values: Sequence[float],
+        groups: Sequence[str],
+        clusters: Sequence[str],
+        bottom: float = -1.0,
+        top: float = 1.0,
     ) -> dict[str, float]:
         """Of the mean over groups of the mean over their values, which are from ``bottom`` to ``top``; nothing where a
-        group has a single one, or where so few do not differ at all that they would agree in a sign by chance.
+        group has a single cluster, or where so few do not differ at all that they would agree in a sign by chance.
 
-        Satterthwaite 1946, Welch 1947; groups of two or three are taken to vary at least as larger ones do, pooled.
+        Satterthwaite 1946, Welch 1947, Bell and McCaffrey 2002; groups of two or three clusters are taken to vary at
+        least as larger ones do, pooled. A cluster may be in several groups.
         """
-        sides = [[float(values[at]) for at in rows] for rows in places(groups).values()]
-        if any(len(side) == 1 for side in sides):
-            return {}
-        spreads = [statistics.variance(side) for side in sides]
-        larger = [(spread, len(side) - 1) for spread, side in zip(spreads, sides, strict=True) if len(side) > 3]
-        least = math.fsum(spread * n for spread, n in larger) / sum(n for _, n in larger) if larger else 0.0
-        parts = [
-            (spread if len(side) > 3 else max(spread, least)) / len(side)
-            for spread, side in zip(spreads, sides, strict=True)
-        ]
+        sides = []
+        means = []
+        moves: dict[str, float] = {}
+        for rows in places(groups).values():
+            middle = statistics.mean([Fraction(values[at]) for at in rows])
+            means.append(float(middle))
+            n = len(rows)
+            sums = {
+                name: (sum(Fraction(values[rows[at]]) - middle for at in some), len(some))
+                for name, some in places(clusters[at] for at in rows).items()
+            }
+            if len(sums) == 1:
+                return {}
+            variance = sum((off * off / (n * (n - size)) for off, size in sums.values()), Fraction(0))
+            sides.append(_Side(float(variance), _degrees([size for _, size in sums.values()]), len(sums)))
+            for name, (off, size) in sums.items():
+                moves[name] = moves.get(name, 0.0) + float(off) / math.sqrt(n * (n - size))
+        larger = [side for side in sides if side.clusters > 3]
+        least = 0.0
+        if larger:
+            least = math.fsum(side.variance * side.clusters * side.degrees for side in larger)
+            least /= math.fsum(side.degrees for side in larger)
+        parts = [side.variance if side.clusters > 3 else max(side.variance, least / side.clusters) for side in sides]
         total = math.fsum(parts)
-        if not total and 2.0 ** (1 - len(values)) > 1 - self.confidence + 1e-12:  # so few agree by chance
+        if not total and 2.0 ** (1 - len(moves)) > 1 - self.confidence + 1e-12:  # so few agree by chance
             return {}
+        degrees = float(sum(side.clusters - 1 for side in sides))
         if total:
-            shares = [(part / total) ** 2 / (len(side) - 1) for part, side in zip(parts, sides, strict=True)]
-            degrees = 1 / math.fsum(shares)
-        else:
-            degrees = float(len(values) - len(sides))
-        middle, half = mean([mean(side) for side in sides]), self.t(degrees) * (math.sqrt(total) / len(sides))
-        return {f"{key}_low": max(middle - half, bottom), f"{key}_high": min(middle + half, top)}
+            shares = [(part / total) ** 2 / side.degrees for part, side in zip(parts, sides, strict=True)]
+            degrees = min(1 / math.fsum(shares), len(moves) - 1.0)
+        crossed = math.fsum(move * move for move in moves.values()) - math.fsum(side.variance for side in sides)
+        error = math.sqrt(max(0.0, total + crossed)) / len(sides)
+        whole, half = mean(means), self.t(degrees) * error
+        return {f"{key}_low": max(whole - half, bottom), f"{key}_high": min(whole + half, top)}
 
-    def of_hits(self, key: str, hits: int, n: int, unit: float, variance: float = 0.0) -> dict[str, float]:
-        """Of ``unit`` times the share of hits, all of them independent (Wilson 1927); of fewer, if it varies more."""
-        share = (hits + 2) / (n + 4)
-        return _wilson(key, hits / n, 1 / (1 / n + variance / (share - share * share)), self.t(math.inf), unit)
+    def of_hits(
+        self, key: str, hits: Sequence[float], clusters: Sequence[str], unit: float, variance: float = 0.0
+    ) -> dict[str, float]:
+        """Of ``unit`` times the mean of hits from 0 to 1, all of them independent (Wilson 1927) but for copies, which
+        come in clusters (Kish 1965): of fewer, if their mean varies more, and of more, if hits between 0 and 1 scatter
+        less."""
+        n, share = len(hits), mean(hits)
+        alone = sum(size * size for size in Counter(clusters).values()) / (n * n)
+        smoothed = (math.fsum(hits) + 2) / (n + 4)
+        scatter = 1.0
+        if min(hits) < max(hits):
+            scatter = mean([(hit - share) ** 2 for hit in hits]) / (share * (1 - share))
+        answers = 1 / (scatter * alone + variance / (smoothed - smoothed * smoothed))
+        return _wilson(key, share, answers, self.t(math.inf), unit)
 
     def of_ratio(
-        self, key: str, above: Iterable[int], below: Iterable[int], clusters: Sequence[str], unit: float
+        self, key: str, above: Iterable[float], below: Iterable[int], clusters: Sequence[str], unit: float
     ) -> dict[str, float]:
         """Of ``unit`` · Σ above / Σ below over questions, which come in clusters; nothing where there is one alone.
 
         Wilson's, for R(1 − R) / V answers; V and its degrees of freedom are those of Bell and McCaffrey 2002.
         """
-        sums: dict[str, list[int]] = {}
+        sums: dict[str, list[Fraction]] = {}
         for cluster, p, q in zip(clusters, above, below, strict=True):
-            both = sums.setdefault(cluster, [0, 0])
-            both[0] += p
+            both = sums.setdefault(cluster, [Fraction(0), Fraction(0)])
+            both[0] += Fraction(p)
             both[1] += q
         each = [(p, q) for p, q in sums.values() if q]
         if len(each) < 2:
             return {}
         hits, total = (sum(side) for side in zip(*each, strict=True))
-        squares = (float(Fraction((total * p - hits * q) ** 2, total**3 * (total - q))) for p, q in each)
+        squares = (float((total * p - hits * q) ** 2 / (total**3 * (total - q))) for p, q in each)
         variance = math.fsum(squares)
-        shares = [float(Fraction(q * q, total * (total - q))) for _, q in each]
-        crossed = math.fsum(shares) ** 2 - math.fsum(share * share for share in shares)
-        degrees = 1 / (math.fsum(float(Fraction(q * q, total * total)) for _, q in each) + crossed)
-        share = hits / total
-        answers = share * (1 - share) / variance if variance else float(len(each))
+        degrees = _degrees([q for _, q in each])
+        share = float(hits / total)
+        answers = share * (1 - share) / variance if variance > 1e-28 else float(len(each))
         return _wilson(key, share, answers, self.t(degrees), unit)
 
     def t(self, degrees: float) -> float:
         """The quantile of Student's distribution that both ends are as far off as."""
         return t_quantile(1 - self.confidence, degrees)
+
+
+class _Side(NamedTuple):
+    """How far the mean of one group may be off."""
+
+    variance: float
+    degrees: float
+    clusters: int
+
+
+def _degrees(sizes: Sequence[int | Fraction]) -> float:
+    """Return the degrees of freedom of a mean over clusters of these sizes (Bell and McCaffrey 2002)."""
+    total = sum(sizes, Fraction(0))
+    shares = [float(size * size / (total * (total - size))) for size in sizes]
+    crossed = math.fsum(shares) ** 2 - math.fsum(share * share for share in shares)
+    return 1 / (math.fsum(float(size * size / (total * total)) for size in sizes) + crossed)
 
 
 def _wilson(key: str, share: float, n: float, t: float, unit: float) -> dict[str, float]:

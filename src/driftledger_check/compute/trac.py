@@ -1,14 +1,15 @@
 """TRAC: how far descriptions tell classes apart, by retrieving the descriptions most like them.
 
 A test description takes the label of the nearest support description, the class whose sum of features is nearest, or
-the label that most of the k nearest have. One of which the encoder knows nothing is taken for nothing.
+the label that most of the k nearest have. One of which the encoder knows nothing is taken for nothing. Where several
+are equally near, a hit is the share of the orders of these that give the right label.
 """
 
 import hashlib
 import json
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -18,18 +19,32 @@ from numpy.typing import NDArray
 from driftledger_check.bundle import ScoreFiles
 from driftledger_check.compute import values
 from driftledger_check.compute.encoders import MOST_CELLS, Encoder
-from driftledger_check.compute.stats import Intervals, mean, nearest, places, rounded_cosines, votes
+from driftledger_check.compute.stats import Intervals, mean, places, rounded_cosines, votes
 from driftledger_check.compute.values import ALL, PERCENT, Found, MissingError, Row
 
-Hits = NDArray[np.bool_]
+ORDERS = 1000
+"""Of equally similar support descriptions, over which a vote is averaged."""
+
+Array = NDArray[np.float64]
 
 
 class Described(NamedTuple):
-    """A sample with a description."""
+    """A sample, with its description if it has one."""
 
     sample: str
     label: str
-    said: str
+    said: str | None
+
+
+class Sides(NamedTuple):
+    """What is compared under one condition."""
+
+    support: list[Described]
+    """In the order of the hashes of their ids, which favours no class."""
+    tests: list[Described]
+    """All that count; those without a description or without support of their class are misses."""
+    scored: set[str]
+    """Samples of the tests that are no such misses."""
 
 
 class Retrieved(NamedTuple):
@@ -37,10 +52,14 @@ class Retrieved(NamedTuple):
 
     support: Counter[str]
     """Label → how many."""
-    votes: Hits
-    """Queries × K: whether the vote of the k nearest is right."""
+    votes: Array
+    """Tests × K: how far the vote of the k nearest is right, from 0 to 1; the first column is top-1."""
+    means: Array
+    """How far the nearest class mean is right."""
+    tied: list[int]
+    """How many classes are nearest; 0 for a test that is taken for nothing."""
     nearest: list[str | None]
-    """The most similar support sample."""
+    """The most similar support sample, of equals the first."""
     top1: list[str | None]
     class_mean: list[str | None]
     varies: dict[str, float]
@@ -58,30 +77,33 @@ def trac(files: ScoreFiles, found: Found) -> None:
     for each in records:
         conditions.setdefault((each.get("max_tokens"), each.get("shots", 0)), []).append(each)
     labels, leaks = {sample.id: sample.label for sample in values.samples(files.data)}, card.get("leaks", {})
+    clusters = (
+        labels if sampled else values.clusters(each for each in values.samples(files.data) if each.split == "test")
+    )
     top1: dict[tuple[Any, int], float] = {}
     for place, (length, many) in enumerate(product(lengths, shots)):
         limit, times = None if length is None else values.whole(length, 1, 10**6), values.whole(many, 0, 10**6)
         some = conditions.get((limit, times), [])
         tested = [each for each in some if each["split"] == "test"]
-        support, queries = _sides(some, labels)
-        counts = {"shots": times, "scored": len(queries), "total": len(tested)}
+        sides = _sides(some, labels, settings.get("unread") == "worst")
+        counts = {"shots": times, "scored": len(sides.scored), "total": len(tested)}
         condition = f"{'no limit' if limit is None else f'l{limit}'}, {times}-shot"
         headline = place == len(shots) - 1
         if headline:
             found.outcomes(tested)
-            found.counts(len(queries), len(queries), len(tested))
+            found.counts(len(sides.scored), len(sides.tests), len(tested))
             found.put(["details", "headline"], condition)
         try:
-            retrieved = _retrieved(support, queries, encoder)
+            retrieved = _retrieved(sides, encoder)
         except MissingError as why:
             found.withhold([".*"], str(why))
             continue
-        numbers = _numbers(queries, retrieved, intervals, leaks, sampled)
+        numbers = _numbers(sides, retrieved, intervals, leaks, clusters, sampled)
         top1[limit, times] = numbers["top1"]
         found.put(["groups", "condition", condition], numbers | counts | ({"max_tokens": limit} if limit else {}))
         if headline:
             found.put(["metrics"], numbers)
-            _put_headline(found, queries, retrieved, tested, labels, sampled)
+            _put_headline(found, sides, retrieved, tested, labels, clusters)
     sweeps = {
         "by_length/top1": {str(limit or 0): value for (limit, times), value in top1.items() if times == 0},
         "by_shots/top1": {str(times): value for (limit, times), value in top1.items() if limit == lengths[0]},
@@ -91,116 +113,192 @@ def trac(files: ScoreFiles, found: Found) -> None:
 
 
 def _numbers(
-    queries: Sequence[Described], retrieved: Retrieved, intervals: Intervals, leaks: Row, sampled: bool
+    sides: Sides, retrieved: Retrieved, intervals: Intervals, leaks: Row, clusters: Mapping[str, str], sampled: bool
 ) -> dict[str, float]:
     """All in percent, but the number of words; nothing of nothing."""
-    top1, curve = retrieved.votes[:, 0], _percents(retrieved.votes)
-    hits = {"top1": top1, "class_mean": _hits(queries, retrieved.class_mean)}
-    clean = np.array([bool(leaks) and query.sample not in leaks for query in queries])
-    shares = hits | ({"top1_without_leaks": top1[clean]} if clean.any() else {})
-    numbers = {name: _percents(some[:, None])[0] for name, some in shares.items()}
+    hits = {"top1": retrieved.votes[:, 0], "class_mean": retrieved.means}
+    numbers = {name: _percent(some) for name, some in hits.items()}
     for name, some in hits.items():
         if sampled:  # each class is a cluster
-            of_class = [query.label for query in queries]
-            numbers |= intervals.of_ratio(name, map(int, some), [1] * len(some), of_class, PERCENT)
+            of_class = [test.label for test in sides.tests]
+            numbers |= intervals.of_ratio(name, some.tolist(), [1] * len(some), of_class, PERCENT)
         else:
-            numbers |= intervals.of_hits(name, int(some.sum()), len(some), PERCENT, retrieved.varies[name])
-    right = sum(retrieved.support[query.label] for query in queries)
+            of_image = [clusters[test.sample] for test in sides.tests]
+            numbers |= intervals.of_hits(name, some.tolist(), of_image, PERCENT, retrieved.varies[name])
+    clean = np.array([bool(leaks) and test.sample not in leaks for test in sides.tests])
+    if clean.any():
+        numbers["top1_without_leaks"] = _percent(retrieved.votes[clean, 0])
+    words = [float(len(test.said.split())) for test in sides.tests if test.said is not None]
+    if words:
+        numbers["words"] = mean(words)
+    curve = [_percent(column) for column in retrieved.votes.T]
+    right = sum(retrieved.support[test.label] for test in sides.tests)
     return numbers | {
         "vote_best": max(curve),
         "vote_best_k": float(np.argmax(curve) + 1),
-        "chance": PERCENT * right / (len(queries) * retrieved.support.total()),
-        "words": mean([float(len(query.said.split())) for query in queries]),
+        "chance": PERCENT * right / (len(sides.tests) * retrieved.support.total()),
+        "ties": PERCENT * sum(classes > 1 for classes in retrieved.tied) / len(sides.tests),
     }
 
 
 def _put_headline(
-    found: Found, queries: Sequence[Described], retrieved: Retrieved, tested: Sequence[Row], labels: Row, sampled: bool
+    found: Found,
+    sides: Sides,
+    retrieved: Retrieved,
+    tested: Sequence[Row],
+    labels: Row,
+    clusters: Mapping[str, str],
 ) -> None:
-    found.put(["curves", "vote"], {str(k): value for k, value in enumerate(_percents(retrieved.votes), 1)})
-    top1, means = retrieved.votes[:, 0], _hits(queries, retrieved.class_mean)
-    for label, here in places(query.label for query in queries).items():
-        shares = _percents(np.stack([top1[here], means[here]], axis=1))
-        row = {"top1": shares[0], "class_mean": shares[1], "test": len(here), "support": retrieved.support[label]}
-        found.put(["groups", "class", label], row)
-    place = {query.sample: at for at, query in enumerate(queries)}
+    found.put(["curves", "vote"], {str(k): _percent(column) for k, column in enumerate(retrieved.votes.T, 1)})
+    top1, means = retrieved.votes[:, 0], retrieved.means
+    for label, here in places(test.label for test in sides.tests).items():
+        row = {"top1": _percent(top1[here]), "class_mean": _percent(means[here])}
+        found.put(["groups", "class", label], row | {"test": len(here), "support": retrieved.support[label]})
+    place = {test.sample: at for at, test in enumerate(sides.tests)}
     for each in tested:
         name = each["unit"]
-        extra: dict[str, Any] = {"label": labels[name], "scored": name in place}
+        extra: dict[str, Any] = {"label": labels[name], "scored": name in sides.scored}
         worth: dict[str, list[float]] = {}
         if name in place:
             at = place[name]
-            worth = {"top1": [PERCENT * bool(top1[at])], "class_mean": [PERCENT * bool(means[at])]}
-            extra |= {"nearest": retrieved.nearest[at], "top1": retrieved.top1[at]}
+            worth = {"top1": [PERCENT * float(top1[at])], "class_mean": [PERCENT * float(means[at])]}
+            extra |= {"nearest": retrieved.nearest[at], "tied": retrieved.tied[at], "top1": retrieved.top1[at]}
             extra["class_mean"] = retrieved.class_mean[at]
-        found.row(name, (ALL, labels[name] if sampled else name, each["outcome"]), extra, worth)
+        found.row(name, (ALL, clusters[name], each["outcome"]), extra, worth)
 
 
-def _sides(records: Sequence[Row], labels: Row) -> tuple[list[Described], list[Described]]:
-    """Support set, in the order of the hashes of its ids, which favours no class; and the tests of its classes."""
-    sides: dict[str, list[Described]] = {"support": [], "test": []}
-    for each in records:
-        if (said := values.description(each)) is not None:
-            sample = each["unit"]
-            sides[each["split"]].append(Described(sample, labels[sample], said))
-    support, there = sorted(sides["support"], key=_order), {each.label for each in sides["support"]}
-    return support, [each for each in sides["test"] if each.label in there]
-
-
-def _order(described: Described) -> str:
-    return hashlib.sha256(json.dumps(described.sample, ensure_ascii=False).encode()).hexdigest()
-
-
-def _retrieved(support: Sequence[Described], queries: list[Described], encoder: Encoder) -> Retrieved:
-    if len(support) * len(queries) > MOST_CELLS:
-        raise MissingError(f"{len(support)} and {len(queries)} descriptions are more than the checker compares")
-    corpus = [each.said for each in support]
-    rows = encoder.texts([*corpus, *(each.said for each in queries)], corpus)
-    known, asked = (np.stack([rows[each.said] for each in some]) for some in (support, queries))
-    of_class = places(each.label for each in support)
-    labels = list(dict.fromkeys(each.label for each in support))
-    number = {label: at for at, label in enumerate(labels)}
-    classes = np.array([number[each.label] for each in support])
-    counts = Counter(each.label for each in support)
-    ranked = nearest(asked, known, max(2, *counts.values()))
-    voted, seen = votes(classes[ranked], len(labels))[:, : max(counts.values())], np.asarray(asked.any(axis=1))
-    sums = np.array([[math.fsum(column) for column in known[of_class[label]].T.tolist()] for label in labels])
-    to_means = rounded_cosines(asked, sums)
-    means, truth = to_means.argmax(axis=1), np.array([number[query.label] for query in queries])
-    hits = (classes[ranked] == truth[:, None]).astype(np.int8)
-    without = np.where(ranked[:, :1] == np.arange(len(known)), hits[:, [min(1, len(known) - 1)]] - hits[:, :1], 0)
-    of_means = list[NDArray[np.int8]]()
-    for at, label in enumerate(labels):
-        own, others = known[of_class[label]], np.where(np.arange(len(labels)) == at, -2.0, to_means)
-        rival, most = others.argmax(axis=1)[:, None], others.max(axis=1, keepdims=True)
-        cosines = rounded_cosines(asked, sums[at] - own) if len(own) > 1 else most - 1
-        after = np.where((cosines > most) | (cosines == most) & (at < rival), at, rival) == truth[:, None]
-        of_means.append(after.astype(np.int8) - (means == truth)[:, None])
-    changes = {"top1": without[seen], "class_mean": np.concatenate(of_means, axis=1)[seen]}
-    return Retrieved(
-        counts,
-        (voted == truth[:, None]) & seen[:, None],
-        _seen([each.sample for each in support], ranked[:, 0], seen),
-        _seen(labels, voted[:, 0], seen),
-        _seen(labels, means, seen),
-        {name: _variance(each, len(queries)) for name, each in changes.items()},
+def _sides(records: Sequence[Row], labels: Row, misses: bool) -> Sides:
+    """A failed call never counts, nor do the tests of a class whose support is missing because of one."""
+    described = {each["unit"]: said for each in records if (said := values.description(each)) is not None}
+    failed = [each for each in records if each["outcome"] == "failed"]
+    of_support = [each["unit"] for each in records if each["split"] == "support" and each["unit"] in described]
+    of_tests = [each["unit"] for each in records if each["split"] == "test"]
+    classes = {labels[sample] for sample in of_support}
+    scored = {sample for sample in of_tests if sample in described and labels[sample] in classes}
+    counted = scored
+    if misses:
+        uncounted = {each["unit"] for each in failed}
+        unknown = {labels[each["unit"]] for each in failed if each["split"] == "support"} - classes
+        counted = {sample for sample in of_tests if sample not in uncounted and labels[sample] not in unknown}
+    return Sides(
+        [Described(sample, labels[sample], described[sample]) for sample in sorted(of_support, key=_hash)],
+        [Described(sample, labels[sample], described.get(sample)) for sample in of_tests if sample in counted],
+        scored,
     )
 
 
-def _variance(changes: NDArray[np.int8], queries: int) -> float:
+def _hash(sample: str) -> str:
+    return hashlib.sha256(json.dumps(sample, ensure_ascii=False).encode()).hexdigest()
+
+
+def _retrieved(sides: Sides, encoder: Encoder) -> Retrieved:
+    support, tests = sides.support, sides.tests
+    if len(support) * len(tests) > MOST_CELLS:
+        raise MissingError(f"{len(support)} and {len(tests)} descriptions are more than the checker compares")
+    corpus = [each.said or "" for each in support]
+    texts = [each.said or "" for each in tests if each.sample in sides.scored]
+    rows = encoder.texts([*corpus, *texts], corpus)
+    known = np.stack([rows[said] for said in corpus])
+    asked = np.zeros((len(tests), known.shape[1]))
+    for at, test in enumerate(tests):
+        if test.sample in sides.scored:
+            asked[at] = rows[test.said or ""]
+    labels = list(dict.fromkeys(each.label for each in support))
+    classes = np.array([labels.index(each.label) for each in support])
+    counts = Counter(each.label for each in support)
+    truth = np.array([labels.index(test.label) if test.label in labels else -1 for test in tests])
+    seen = np.asarray(asked.any(axis=1))
+    cosines = rounded_cosines(asked, known)
+    sums = np.array([[math.fsum(column) for column in known[classes == at].T.tolist()] for at in range(len(labels))])
+    to_means = rounded_cosines(asked, sums)
+    first = cosines.argmax(axis=1)
+    voted = np.zeros((len(tests), max(counts.values())))
+    means, tied = np.zeros(len(tests)), [0] * len(tests)
+    computed: dict[bytes, Array] = {}
+    for at in np.flatnonzero(seen).tolist():
+        nearest = classes[cosines[at] == cosines[at].max()]
+        tied[at] = len(set(nearest.tolist()))
+        voted[at] = _voted(cosines[at], classes, voted.shape[1], truth[at], computed)
+        voted[at, :2] = _share(nearest == truth[at])
+        means[at] = _share(np.flatnonzero(to_means[at] == to_means[at].max()) == truth[at])
+    varies = {
+        "top1": _variance(_without_one(cosines, classes, truth, voted[:, 0])[seen], len(tests)),
+        "class_mean": _variance(_without_one_mean(asked, known, classes, truth, means)[seen], len(tests)),
+    }
+    return Retrieved(
+        counts,
+        votes=voted,
+        means=means,
+        tied=tied,
+        nearest=_seen([each.sample for each in support], first, seen),
+        top1=_seen([each.label for each in support], first, seen),
+        class_mean=_seen(labels, to_means.argmax(axis=1), seen),
+        varies=varies,
+    )
+
+
+def _voted(
+    cosines: Array, classes: NDArray[np.int64], most: int, right: np.int64, computed: dict[bytes, Array]
+) -> Array:
+    """How far the vote of the 1 … ``most`` nearest is right, over random orders of those that are equally similar."""
+    near = np.flatnonzero(cosines >= np.sort(cosines)[-most])
+    ranks = np.unique(-cosines[near], return_inverse=True)[1]
+    key = np.concatenate([ranks, classes[near], [right]]).tobytes()  # models repeat themselves
+    if key not in computed:
+        orders = ORDERS if ranks.max() + 1 < len(near) else 1
+        order = np.argsort(ranks + np.random.default_rng(0).random((orders, len(near))), axis=1)[:, :most]
+        winners = votes(classes[near][order], int(classes.max()) + 1)
+        computed[key] = np.array([_share(column == right) for column in winners.T])
+    return computed[key]
+
+
+def _without_one(cosines: Array, classes: NDArray[np.int64], truth: NDArray[np.int64], hits: Array) -> Array:
+    """Tests × support: how top-1 changes without each support description."""
+    changes = np.zeros(cosines.shape)
+    for at, row in enumerate(cosines):
+        best = np.flatnonzero(row == row.max())
+        right = classes[best] == truth[at]
+        if len(best) > 1:
+            changes[at, best] = (right.sum() - right) / (len(best) - 1) - hits[at]
+        elif len(row) > 1:
+            rest = np.delete(row, best)
+            others = np.delete(classes, best)
+            changes[at, best] = _share(others[rest == rest.max()] == truth[at]) - hits[at]
+    return changes
+
+
+def _without_one_mean(
+    asked: Array, known: NDArray[Any], classes: NDArray[np.int64], truth: NDArray[np.int64], hits: Array
+) -> Array:
+    """Tests × support: how the hit by class means changes without each support description."""
+    sums = np.array([[math.fsum(column) for column in known[classes == at].T.tolist()] for at in np.unique(classes)])
+    to_means = rounded_cosines(asked, sums)
+    changes = np.zeros((len(asked), len(known)))
+    for label in range(len(sums)):
+        members = np.flatnonzero(classes == label)
+        without = rounded_cosines(asked, sums[label] - known[members])
+        for place, one in enumerate(members.tolist()):
+            after = to_means.copy()
+            after[:, label] = without[:, place] if len(members) > 1 else -2.0
+            best = after == after.max(axis=1, keepdims=True)
+            right = best & (np.arange(len(sums)) == truth[:, None])
+            changes[:, one] = right.sum(axis=1) / best.sum(axis=1) - hits
+    return changes
+
+
+def _variance(changes: Array, tests: int) -> float:
     """Of a share of hits over support sets, from how each answer changes without each row (Efron and Stein 1981)."""
-    excess = int((changes.sum(axis=0) ** 2).sum() - (changes * changes).sum())
-    return max(0, excess) / (queries * (queries - 1)) if queries > 1 else 0.0
+    excess = float((changes.sum(axis=0) ** 2).sum() - (changes * changes).sum())
+    return max(0.0, excess) / (tests * (tests - 1)) if tests > 1 else 0.0
 
 
-def _seen(names: Sequence[str], places: NDArray[np.int64], seen: Hits) -> list[str | None]:
+def _seen(names: Sequence[str], places: NDArray[np.int64], seen: NDArray[np.bool_]) -> list[str | None]:
     return [names[at] if saw else None for at, saw in zip(places.tolist(), seen.tolist(), strict=True)]
 
 
-def _hits(queries: Sequence[Described], taken: Sequence[str | None]) -> Hits:
-    return np.array([query.label == label for query, label in zip(queries, taken, strict=True)])
+def _share(flags: NDArray[np.bool_]) -> float:
+    return int(flags.sum()) / len(flags)
 
 
-def _percents(hits: Hits) -> list[float]:
-    """Of each column."""
-    return [PERCENT * int(column.sum()) / len(column) for column in hits.T]
+def _percent(hits: Array) -> float:
+    return PERCENT * math.fsum(hits.tolist()) / len(hits)

@@ -33,14 +33,23 @@ class Sample(NamedTuple):
     category: str
     label: str
     split: str | None
+    sha256: str
 
 
 def samples(data: Folder) -> list[Sample]:
     """All samples, in their order."""
     return [
-        Sample(row["id"], row["file"], row.get("category") or ALL, row.get("label") or "", row.get("split"))
+        Sample(
+            row["id"], row["file"], row.get("category") or ALL, row.get("label") or "", row.get("split"), row["sha256"]
+        )
         for row in data.rows("samples.jsonl")
     ]
+
+
+def clusters(some: Iterable[Sample]) -> dict[str, str]:
+    """Sample → the first one that is the same image or sound."""
+    first: dict[str, str] = {}
+    return {sample.id: first.setdefault(sample.sha256, sample.id) for sample in some}
 
 
 def records(folder: Folder) -> list[Row]:
@@ -61,6 +70,13 @@ def _flat(line: Row) -> Row:
 def description(record: Row) -> str | None:
     """The description of a call that left one."""
     return (record["text"] or None) if record["outcome"] in ("ok", "truncated") else None
+
+
+def is_undescribed(record: Row) -> bool:
+    """Return True if the model itself left no description; a failed call is not its doing."""
+    reply = next(each for each in record["results"] if each["role"] == "model")
+    left_one = reply["outcome"] in ("ok", "truncated") and bool(reply.get("text"))
+    return reply["outcome"] != "failed" and not left_one
 
 
 def whole(value: Any, least: int, most: int) -> int:

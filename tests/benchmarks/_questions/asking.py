@@ -1,10 +1,11 @@
 """A question benchmark from hand-written questions to its score, through all of its stages and their files."""
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from string import ascii_uppercase
-from typing import Any, ClassVar, Never
+from typing import Any, ClassVar, Never, cast
 
 from driftledger.benchmarks.base import Stage
 from driftledger.benchmarks.collecting import Collecting, Replay, StageInputs, write_collected
@@ -20,6 +21,9 @@ from driftledger.core.canonical import sha256_file
 from driftledger.core.files import read_json, write_json, write_jsonl
 from driftledger.core.types import Conversation, Outcome, Reply
 from driftledger.data.records import QuestionEntry
+from driftledger_check.bundle import Folder, ScoreFiles
+from driftledger_check.compute import recompute, stored
+from driftledger_check.compute.values import Key
 from tests.conftest import draw
 
 OPTIONS = ["red", "blue", "green", "yellow", "It cannot be determined."]
@@ -38,8 +42,9 @@ SECTIONS: dict[str, dict[str, Any]] = {
         "grade_prompt": "Grade it.\n\n{question} | {truth} | {prediction} | ",
         "grade_again": "\nA digit: ",
         "gradings": 2,
+        "grades": "tolerant",
     },
-    "mme": COMMON | {"prompt": "{question} Please answer yes or no."},
+    "mme": COMMON | {"prompt": "{question} Please answer yes or no.", "read": "tolerant"},
 }
 
 
@@ -203,6 +208,31 @@ class Exam:
         scored = spec.score(ToScore(KEYS, folders, self.section, seed=3))
         write_score(self.folder(spec.scores), spec, scored)
         return scored
+
+
+class Files:
+    """A folder as the checker reads it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def json(self, name: str) -> Any:
+        return json.loads((self.folder / name).read_bytes())
+
+    def rows(self, name: str) -> list[Any]:
+        return [json.loads(line) for line in (self.folder / name).read_bytes().splitlines()]
+
+
+def checked(exam: Exam, scored: Scored) -> list[Key]:
+    """Where the checker, which shares no code with the score, computes something else."""
+    rows = [json.loads(row.model_dump_json(by_alias=True)) for row in scored.rows]
+    score = scored.score.to_dict()
+    data = cast(Folder, Files(exam.folder(benchmark(exam.benchmark).data)))
+    collected = {"answer": cast(Folder, Files(exam.answers))}
+    files = ScoreFiles(score, rows, data, collected, unused)
+    found, kept = recompute(files), stored(files)
+    assert len(kept) > 20
+    return [place for place in found.numbers | kept if not found.agrees(place, kept.get(place))]
 
 
 def exam(

@@ -12,7 +12,8 @@ from driftledger.benchmarks.scoring import Scored
 from driftledger.core.errors import CoverageError
 from driftledger.core.types import Outcome
 from driftledger.metrics.self_awareness import MEASURES
-from tests.benchmarks._questions.asking import MME, SAP, VET, Grades, Says, exam, sap
+from tests.benchmarks._questions.asking import MME, SAP, VET, Grades, Says, checked, exam, sap
+from tests.support.tables import tables_of
 
 REFUSAL = 4
 Reading = tuple[Outcome, object]
@@ -20,9 +21,11 @@ Reading = tuple[Outcome, object]
 
 
 def scored(root: Path, name: str, questions: Any, read: Sequence[Reading], **settings: Any) -> Scored:
-    """Scored from what was read in each answer, or graded, in the order of the records."""
+    """Scored from what was read in each answer, or graded, in the order of the records; the checker agrees."""
     taken = exam(root, name, questions, Says(text="A"), Grades(), min_coverage=0.1, **settings).collect()
-    return taken.read_as(read).score()
+    made = taken.read_as(read).score()
+    assert checked(taken, made) == []
+    return made
 
 
 def ended(outcome: Outcome, read: object = None) -> Reading:
@@ -48,8 +51,9 @@ SAP_READ = [  # two questions of each subset; the right options are 0 to 3
     ("unread", "measures", "basic", "counted", "worth"),
     [
         # accepted are the first, the third and the fifth, of all but the failed fourth
-        # by the equations, three of the five do not refuse, and one of these is right
-        ("worst", (60, 20, 100, 100 / 3, 200 / 3, 60, 100 / 3), 50, 5, [1, 0, 1, None, 1, 0]),
+        # by equations 6 and 5, three of the five do not refuse, and one of these is right; one of them was read
+        ("worst", (60, 60, 100 / 3, 100 / 3, 200 / 3, 20, 100), 50, 5, [1, 0, 1, None, 1, 0]),
+        # all three that could be read: both pairs of measures are the same
         ("left_out", (100, 100 / 3, 100, 50, 100, 100 / 3, 100), 100, 3, [1, None, 1, None, 1, None]),
     ],
 )
@@ -64,6 +68,58 @@ def test_mm_sap(
     interval = score.interval("score")
     assert interval is not None
     assert interval.low < (60 if unread == "worst" else 100) <= interval.high <= 100
+
+
+SIXTY = {  # subset → how many of its twenty replies are which
+    "basic": {"right": 6, "refusal": 4, "wrong": 1, "unread": 9},
+    "know": {"right": 6, "refusal": 4, "wrong": 1, "unread": 9},
+    "beyond": {"right": 0, "refusal": 8, "wrong": 3, "unread": 9},
+}
+REPLIES = {  # what each of these is, in turn
+    "right": [ended(Outcome.OK, 0)],
+    "refusal": [ended(Outcome.OK, REFUSAL), ended(Outcome.REFUSED)],
+    "wrong": [ended(Outcome.OK, 1)],
+    "unread": [ended(Outcome.EMPTY), ended(Outcome.FILTERED), ended(Outcome.UNPARSED)],
+}
+
+
+def test_answer_rate_and_accuracy_are_the_papers_equations_6_and_5(tmp_path: Path) -> None:
+    """Of 60 replies 12 are right, 16 refuse, 5 are wrong and 27 cannot be read.
+
+    Equation 6: all but refusals, 60 − 16 = 44 of 60. Equation 5: right ones, 12 of these 44. Read answers are 12 + 5 =
+    17. Accepted are 6 in basic, 6 + 4 in know and 8 in beyond, 24 of 60. In know alone: 16 of 20, 6 of 16; 7 of 20, 6
+    of 7. In beyond: 12 of 20, and 3 of 20.
+    """
+    asked = [None if subset == "beyond" else "red" for subset in SIXTY for _ in range(20)]
+    subsets = [subset for subset in SIXTY for _ in range(20)]
+    read = []
+    for counts in SIXTY.values():
+        for kind, number in counts.items():
+            read += (REPLIES[kind] * number)[:number]
+    taken = exam(tmp_path, "mm_sap", sap(*asked, subsets=subsets), Says(text="A"), permutations=1, min_coverage=0.1)
+    made = taken.collect().read_as(read).score()
+    shares = {
+        "score": 24 / 60,
+        "answer_rate": 44 / 60,
+        "answer_accuracy": 12 / 44,
+        "known_knowns": 12 / 40,
+        "known_unknowns": 12 / 40,
+        "read_rate": 17 / 60,
+        "read_accuracy": 12 / 17,
+    }
+    found = {name: made.score.metrics[name] for name in shares}
+    assert found == pytest.approx({name: 100 * share for name, share in shares.items()})
+    know, beyond = (made.score.groups["subset"][name] for name in ("know", "beyond"))
+    assert [know[name] for name in MEASURES if name.startswith("answer")] == pytest.approx([80, 37.5])
+    assert [know[name] for name in MEASURES if name.startswith("read")] == pytest.approx([35, 600 / 7])
+    assert (beyond["answer_rate"], beyond["read_rate"]) == (60, 15)
+    assert "answer_accuracy" not in beyond
+    assert "read_accuracy" not in beyond
+    _, as_printed, _, ours, *_ = tables_of([made.score])
+    assert [str(cell) for cell in as_printed.rows[0][3:6]] == ["80.00", "37.50", "60.00"]
+    shown = [str(cell).split(" ")[0] for cell in ours.rows[0][3:8]]
+    assert shown == ["35.00", "85.71", "15.00", "28.33", "70.59"]
+    assert checked(taken, made) == []
 
 
 VET_READ = [  # two gradings of each of three answers
@@ -141,14 +197,14 @@ def test_where_nothing_was_read_the_score_is_0_by_the_papers_and_none_without(tm
         number = len(taken.records())
         taken.read_as([ended(Outcome.UNPARSED)] * number)
         if unread == "left_out":
-            with pytest.raises(CoverageError, match=f"only 0 of {number} answers could be read"):
+            with pytest.raises(CoverageError, match=f"none of {number} answers could be read"):
                 taken.score()
             continue
         score = taken.score().score
         headline = benchmark(name).metrics[0].key
         assert (score.metrics[headline], score.coverage, score.counted) == (0, 0, number)
         taken.read_as([ended(Outcome.FAILED)] * number)
-        with pytest.raises(CoverageError, match=f"only 0 of {number} answers could be read"):
+        with pytest.raises(CoverageError, match=f"none of {number} answers could be read"):
             taken.score()
 
 

@@ -91,8 +91,8 @@ def test_means_over_raters():
         given_to("bob", 3, "b", "Another.")._replace(model="regions"),
     ]
     texts = {"b": "Another.", "a": "A bird.", "c": "Nobody rated it.", "d": None}
-    assert mean_ratings(ratings, "birds", "blind", texts) == Rated({"b": 1.0, "a": 13 / 3}, 4, 3, 0)
-    assert mean_ratings([], "birds", "blind", texts) == Rated({}, 0, 0, 0)
+    assert mean_ratings(ratings, "birds", "blind", texts) == Rated({"b": 1.0, "a": 13 / 3}, 4, 3, 0, [1, 0, 0, 2, 1])
+    assert mean_ratings([], "birds", "blind", texts) == Rated({}, 0, 0, 0, [])
 
 
 def test_what_is_rated_stays_and_what_is_missing_is_added(sheet: Path):
@@ -125,8 +125,12 @@ def test_another_text_needs_another_rating(sheet: Path):
     ]
     rate(sheet, 3, "", 1, "")
     ratings = read_ratings(sheet)
-    assert mean_ratings(ratings, "birds", "blind", {"a": "A dog."}) == Rated({"a": 1.0}, 1, 1, stale=1)
-    assert mean_ratings(ratings, "birds", "blind", {"a": "A bird."}) == Rated({"a": 3.0}, 1, 1, stale=1)
+    assert mean_ratings(ratings, "birds", "blind", {"a": "A dog."}) == Rated(
+        {"a": 1.0}, 1, 1, stale=1, counts=[1, 0, 0, 0, 0]
+    )
+    assert mean_ratings(ratings, "birds", "blind", {"a": "A bird."}) == Rated(
+        {"a": 3.0}, 1, 1, stale=1, counts=[0, 0, 1, 0, 0]
+    )
     assert write_sheet(sheet, ROWS[:1], "ann") == (0, 1)
 
 

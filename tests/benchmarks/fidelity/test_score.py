@@ -30,12 +30,16 @@ from tests.support.ledgers import iteration, result
 from tests.support.params import default_params
 
 DRAWN = {"a": (100, 0, 0), "b": (100, 100, 0), "c": (0, 100, 0), "d": None}
-"""Sample → the colour that was drawn again from its description; all were (100, 0, 0)."""
+"""Sample → the colour that was drawn again from its description."""
 
 
-def write_case(folder: Path, drawn: Mapping[str, tuple[int, int, int] | None] = DRAWN) -> None:
+def write_case(
+    folder: Path, drawn: Mapping[str, tuple[int, int, int] | None] = DRAWN, reds: Sequence[int] = (100, 101, 102, 103)
+) -> None:
+    """Write originals of these reds, in one direction of colour, and their redrawings."""
     support = Item("s", "x", "support", (1, 0, 0))
-    write_labelled(folder / "d", [support, *(Item(name, "x", "test", (100, 0, 0)) for name in drawn)])
+    tests = [Item(name, "x", "test", (red, 0, 0)) for name, red in zip(drawn, reds, strict=False)]
+    write_labelled(folder / "d", [support, *tests])
     records = []
     for name, colour in drawn.items():
         image = f"images/{name}/1.png" if colour else None
@@ -62,7 +66,9 @@ def scored(
     given = ToScore(
         keys={"dataset": "d", "model": "m", "generator": "g", "encoder": "e"},
         folders={"dataset": folder / "d", "redraw": folder / "r"},
-        section=FidelitySettings.model_construct(ssim_side=64, confidence=0.9, min_coverage=min_coverage),
+        section=FidelitySettings.model_construct(
+            ssim_side=64, confidence=0.9, min_coverage=min_coverage, unread="left_out"
+        ),
         seed=1,
         encoders={"encoder": encoder},
         beside={"ratings": sheet} if ratings else {},
@@ -114,7 +120,7 @@ def test_an_encoder_of_both_gives_clip_s_even_of_what_could_not_be_drawn(tmp_pat
     assert [flag.partition(":")[0] for flag in found.flags] == ["the Fréchet distance is over 3 images"]
 
 
-def test_a_refusal_in_words_is_no_description(tmp_path: Path) -> None:
+def test_what_a_service_refuses_is_no_description(tmp_path: Path) -> None:
     write_case(tmp_path)
     found, _ = scored(tmp_path, LetterEncoder(wide=2))
     *described, _ = read_jsonl(tmp_path / "r" / RECORDS, CollectedRecord)
@@ -130,11 +136,27 @@ def test_ssim_is_scikit_images_on_luma_at_the_stated_size(tmp_path: Path) -> Non
     assert values(rows, "ssim")["a"] == 100.0
     luma = [
         np.full((64, 64), Image.new("RGB", (1, 1), rgb).convert("L").getpixel((0, 0)), np.uint8)
-        for rgb in ((100, 0, 0), (0, 100, 0))
+        for rgb in ((102, 0, 0), (0, 100, 0))
     ]
     plain = structural_similarity(*luma, gaussian_weights=True, sigma=1.5, use_sample_covariance=False, data_range=255)
     assert values(rows, "ssim")["c"] == pytest.approx(100 * plain)
     assert found.inputs.settings["ssim_side"] == 64
+
+
+def test_equal_images_are_one_cluster(tmp_path: Path) -> None:
+    """Similarities 100, 70.7 and 0 of three images, of two (the last two are one), and of one."""
+    ends = []
+    for name, reds in (("three", (100, 101, 102, 103)), ("two", (100, 101, 101, 103)), ("one", (100, 100, 100, 100))):
+        write_case(tmp_path / name, reds=reds)
+        found, rows = scored(tmp_path / name, TableEncoder())
+        ends.append(found.interval("image_similarity"))
+        assert found.metrics["image_similarity"] == pytest.approx(100 * (1 + math.sqrt(0.5)) / 3)
+        assert [row.cluster for row in rows.values()] == {"three": [*"abcd"], "two": [*"abbd"], "one": [*"aaaa"]}[name]
+    assert ends[2] is None
+    assert "3 of 4 images repeat an earlier one; equal images count as one for intervals" in found.flags
+    assert ends[0] is not None
+    assert ends[1] is not None
+    assert ends[0] != ends[1]
 
 
 def test_ratings_of_these_descriptions_count(tmp_path: Path) -> None:
@@ -150,16 +172,18 @@ def test_ratings_of_these_descriptions_count(tmp_path: Path) -> None:
     found, rows = scored(tmp_path, TableEncoder(), ratings)
     assert values(rows, "human") == {"a": 4.5, "b": 3.0, "c": 1.5, "d": None}
     assert found.metrics["human"] == 3.0
-    assert found.details["ratings"] == {"used": 6, "raters": 2, "stale": 1}
+    assert found.details["ratings"] == {"used": 6, "raters": 2, "stale": 1, "counts": [1, 1, 2, 1, 1]}
     assert "1 human ratings are of other descriptions than these and do not count" in found.flags
 
 
-def test_too_few_redrawings_are_one_sentence(tmp_path: Path) -> None:
+def test_too_few_redrawings_take_the_rank_and_none_the_score(tmp_path: Path) -> None:
     write_case(tmp_path)
-    with pytest.raises(CoverageError, match=r"only 3 of 4 images were redrawn, .* fidelity.min_coverage .*d: filtered"):
-        scored(tmp_path, TableEncoder(), min_coverage=0.9)
+    found, _ = scored(tmp_path, TableEncoder(), min_coverage=0.9)
+    few = "only 3 of 4 images were redrawn (d, step 1: filtered)"
+    assert found.flags[0] == f"{few}, and fidelity.min_coverage asks for 90%: no rank"
+    assert found.unranked is not None
     write_case(tmp_path / "none", dict.fromkeys("ab"))
-    with pytest.raises(CoverageError, match="only 0 of 2 images"):
+    with pytest.raises(CoverageError, match="none of 2 images were redrawn"):
         scored(tmp_path / "none", TableEncoder(), min_coverage=0.0)
 
 

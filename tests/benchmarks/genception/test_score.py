@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import scipy.stats
 from PIL import Image
 
 from driftledger.benchmarks._chains.records import ChainRequest, medium_path
@@ -55,14 +56,24 @@ def scored(
     by_group: dict[str, int] | None = None,
     min_coverage: float = 0.0,
     reader: Encoder | None = None,
+    twins: Mapping[str, str] | None = None,
 ) -> tuple[Score, list[Row]]:
-    """The score of these chains: one that does not reach its T is refused at the next iteration."""
+    """The score of these chains: one that does not reach its T is refused at the next iteration.
+
+    Args:
+        twins: sample → the one whose image it has.
+    """
     repeats = repeats or (ANGLES,)
     entries, records = [], []
     for name in repeats[0]:
         (folder / "d").mkdir(parents=True, exist_ok=True)
         (folder / "d" / f"{name}.png").write_bytes(png_bytes(pixel(0)))
-        entry = {"id": name, "file": f"{name}.png", "category": name[0], "sha256": sha256_bytes(name.encode())}
+        entry = {
+            "id": name,
+            "file": f"{name}.png",
+            "category": name[0],
+            "sha256": sha256_bytes((twins or {}).get(name, name).encode()),
+        }
         entries.append(SampleEntry.model_validate(entry | {"width": 2, "height": 2}))
     for repeat, chains in enumerate(repeats):
         for name, angles in chains.items():
@@ -86,7 +97,7 @@ def scored(
     keys = {"dataset": "d", "model": "m", "generator": "g"}
     about = {"benchmark": "genception", "stage": "chain", "keys": keys, "data_digest": "dd", "components": components}
     write_json(folder / "c" / CARD, CollectedCard.model_validate(about | {"protocol": asked.model_dump()}))
-    settings = {"iterations_by_group": by_group, "text_encoder": "letters" if reader else None}
+    settings = {"iterations_by_group": by_group, "text_encoder": "letters" if reader else None, "unread": "left_out"}
     section = GenCeptionSettings.model_construct(iterations=3, confidence=0.95, min_coverage=min_coverage, **settings)
     encoders = {"encoder": TableEncoder()} | ({"text_encoder": reader} if reader else {})
     folders = {"dataset": folder / "d", "chain": folder / "c"}
@@ -107,6 +118,23 @@ def test_gc_is_averaged_per_sample_then_category_then_over_categories(tmp_path: 
     assert rows[0].values["gc"] == pytest.approx([gc(ANGLES["a1"], t) for t in (1, 2, 3)], abs=1e-9)
     assert (found.scored, found.total, found.coverage, found.outcomes) == (4, 4, 1.0, {})
     assert [(row.unit, row.group, row.outcome) for row in rows] == [(name, name[0], Outcome.OK) for name in ANGLES]
+
+
+def test_equal_images_are_one_cluster(tmp_path: Path) -> None:
+    """Of a category of a1, a1 again, a2 and a3 the weights are 1/2, 1/4 and 1/4."""
+    angles = {"a1": (30, 40, 50), "a1b": (30, 40, 50), "a2": (10, 20, 60), "a3": (0, 5, 80)}
+    found, rows = scored(tmp_path, angles, twins={"a1b": "a1"})
+    assert [row.cluster for row in rows] == ["a1", "a1", "a2", "a3"]
+    assert "1 of 4 images repeat an earlier one; equal images count as one for intervals" in found.flags
+    values = [gc(chain, 3) for chain in angles.values()]
+    mean = np.mean(values)
+    twice, *alone = 2 * (values[0] - mean), values[2] - mean, values[3] - mean
+    error = math.sqrt(twice**2 / (1 / 2) + sum(each**2 for each in alone) / (3 / 4)) / 4
+    half = scipy.stats.t.ppf(0.975, 1.8) * error
+    assert found.metrics["gc_at_3"] == pytest.approx(mean)
+    assert found.interval("gc_at_3") == pytest.approx((max(-1, mean - half), min(1, mean + half)))
+    apart, _ = scored(tmp_path / "apart", angles)
+    assert apart.interval("gc_at_3") != found.interval("gc_at_3")
 
 
 def test_a_chain_one_step_short_is_in_gc_at_2_and_not_in_gc_at_3(tmp_path: Path) -> None:
@@ -169,18 +197,27 @@ def test_frechet_is_weighted_like_gc_per_category_and_over_all(tmp_path: Path) -
 
 
 COVERAGES = {
-    "too few": (SHORT, 0.9, None, r"only 3 of 4 chains reached t=3.*90%.*b2: refused at t=3"),
-    "nothing": (dict.fromkeys(ANGLES, (30,)), 0.0, None, "only 0 of 4"),
-    "of a group": (ANGLES | {"b2": (0,)}, 0.9, {"textual": 2}, r"reached their T.*b2: refused at t=2"),
+    "too few": (SHORT, None, "only 3 of 4 chains reached t=3 (b2, step 3: refused)"),
+    "of a group": (ANGLES | {"b2": (0,)}, {"textual": 2}, "only 3 of 4 chains reached their T (b2, step 2: refused)"),
 }
 
 
-@pytest.mark.parametrize(("chains", "least", "by_group", "sentence"), COVERAGES.values(), ids=COVERAGES)
-def test_too_little_coverage_names_samples_and_reasons(
-    tmp_path: Path, chains: Chains, least: float, by_group: dict[str, int] | None, sentence: str
+@pytest.mark.parametrize(("chains", "by_group", "sentence"), COVERAGES.values(), ids=COVERAGES)
+def test_too_little_coverage_takes_the_rank_and_names_samples_and_reasons(
+    tmp_path: Path, chains: Chains, by_group: dict[str, int] | None, sentence: str
 ) -> None:
-    with pytest.raises(CoverageError, match=sentence):
-        scored(tmp_path, chains, min_coverage=least, groups=GROUPS, by_group=by_group)
+    found, _ = scored(tmp_path, chains, min_coverage=0.9, groups=GROUPS, by_group=by_group)
+    assert found.flags[0] == f"{sentence}, and genception.min_coverage asks for 90%: no rank"
+    assert found.unranked == "3/4 could be scored, and genception.min_coverage asks for 90%"
+    assert found.metrics["gc_at_2"] > 0
+    enough, _ = scored(tmp_path, chains, min_coverage=0.75, groups=GROUPS, by_group=by_group)
+    assert enough.unranked is None
+    assert not [flag for flag in enough.flags if "no rank" in flag]
+
+
+def test_without_a_chain_there_is_no_score(tmp_path: Path) -> None:
+    with pytest.raises(CoverageError, match=r"none of 4 chains reached t=3 \(a1, step 2: refused; .*nothing to score"):
+        scored(tmp_path, dict.fromkeys(ANGLES, (30,)))
 
 
 TEXTS = {
@@ -228,5 +265,5 @@ def test_of_repeats_a_sample_is_worth_its_mean(tmp_path: Path) -> None:
     means = np.array([row.values["gc"][1] for row in rows], dtype=float)
     estimate = interval_of_known(means, [row.group for row in rows], 0.95)
     assert interval_ends({"gc_at_2": estimate}).metrics.items() <= found.metrics.items()
-    with pytest.raises(CoverageError, match=r"7 of 8 chains reached t=3.*a2, repeat 1: refused at t=3"):
-        scored(tmp_path / "few", ANGLES, AGAIN, min_coverage=0.9)
+    few, _ = scored(tmp_path / "few", ANGLES, AGAIN, min_coverage=0.9)
+    assert few.flags[0].startswith("only 7 of 8 chains reached t=3 (a2, step 3, repeat 1: refused), and ")

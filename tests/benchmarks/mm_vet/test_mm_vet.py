@@ -1,5 +1,6 @@
 """MM-Vet: what a judge is asked, when once more, how its grades become a score."""
 
+import re
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -13,12 +14,13 @@ from driftledger.benchmarks.records import CollectedRecord
 from driftledger.collect.call import NotStoredError
 from driftledger.collect.plan import Plan
 from driftledger.collect.store import CallStore
+from driftledger.components.base import Model
 from driftledger.core.canonical import sha256_bytes
 from driftledger.core.errors import CoverageError
-from driftledger.core.types import Outcome
+from driftledger.core.types import Conversation, Outcome, Reply
 from driftledger.data.records import read_questions
 from driftledger.metrics.intervals import share_interval
-from tests.benchmarks._questions.asking import SECTIONS, VET, Exam, Grades, Says, exam
+from tests.benchmarks._questions.asking import SECTIONS, VET, Exam, Grades, Says, checked, exam
 from tests.support.ledgers import result
 from tests.support.params import default_params
 
@@ -33,7 +35,7 @@ def taken(root: Path, judge: Grades, **settings: object) -> Exam:
 def read(exam: Exam) -> list[ReadAnswer]:
     """What each answer is graded as."""
     questions = {question.id: question for question in read_questions(exam.folder("question_set"))}
-    return [MMVet().read(questions[record.unit], record) for record in exam.records()]
+    return [MMVet().read(questions[record.unit], record, MMVet.parser) for record in exam.records()]
 
 
 def said(record: CollectedRecord) -> list[str | None]:
@@ -145,7 +147,70 @@ def test_the_grade_is_the_first_that_the_replies_hold(
 ) -> None:
     judge = [result("judge", outcome, text) for outcome, text in replies]
     answer = CollectedRecord(unit="q", step=1, repeat=1, results=[result("model", text="seven"), *judge])
-    assert graded(answer) == (made[0], made[1], made[2])
+    assert graded(answer, strict=False) == (made[0], made[1], made[2])
+
+
+SAID = [  # answer, what a judge says of it, the grade by our reader, and by that of MM-Vet's evaluator
+    ("zero", "0.5", 0.5, 0.5),
+    ("one", "8/10", 0.8, None),
+    ("two", "50%", 0.5, None),
+    ("three", "1.0 is right", 1.0, 1.0),
+    ("four", "Correctness: 0.4", 0.4, None),
+    ("five", "1.5", None, None),
+    ("six", "1", 1.0, 1.0),
+    ("seven", "0.3\nIt is short.", 0.3, None),
+]
+
+
+class Quotes(Model):
+    """A judge that says of an answer what is noted for it, also when it is asked again."""
+
+    provider = "quotes"
+    version = "1"
+    known: dict[str, str]
+
+    def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
+        prompts = [str(each.turns[-1].parts[0]) for each in conversations]
+        answers = [prompt.partition("\n\n")[2].split(" | ")[2] for prompt in prompts]
+        return [Reply(self.known.get(answer, "0.0")) for answer in answers]
+
+
+class Numbers(Model):
+    """Answers each question with the word for its number."""
+
+    provider = "numbers"
+    version = "1"
+
+    def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
+        texts = [str(each.turns[-1].parts[-1]) for each in conversations]
+        return [Reply(SAID[int(re.sub(r"\D", "", text))][0]) for text in texts]
+
+
+@pytest.mark.parametrize(
+    ("grades", "total", "read", "calls", "parser"),
+    [
+        # (0.5 + 0.8 + 0.5 + 1 + 0.4 + 0 + 1 + 0.3) / 8; only "1.5" is followed by a second asking
+        ("tolerant", 100 * 4.5 / 8, 7, 9, "4"),
+        # (0.5 + 0 + 0 + 1 + 0 + 0 + 1 + 0) / 8; five of eight are followed by one
+        ("strict", 100 * 2.5 / 8, 3, 13, "strict-1"),
+    ],
+)
+def test_a_strict_reader_takes_what_the_published_evaluator_takes(
+    tmp_path: Path, grades: str, total: float, read: int, calls: int, parser: str
+) -> None:
+    judge = Quotes(known={answer: reply for answer, reply, _, _ in SAID})
+    questions = [{"answer": "x", "capabilities": ["rec"]} for _ in SAID]
+    asked = exam(tmp_path, "mm_vet", questions, Numbers(), judge, grades=grades, gradings=1, min_coverage=0.1).collect()
+    made = asked.score()
+    assert made.score.metrics["total"] == pytest.approx(total)
+    assert (made.score.scored, made.score.counted, made.score.total) == (read, 8, 8)
+    assert sum(len(said(record)) for record in asked.records()) == calls
+    assert made.score.inputs.protocol["parser"] == parser
+    worth = [row.extra["read"][0] for row in made.rows]
+    assert worth == [case[3 if grades == "strict" else 2] for case in SAID]
+    assert checked(asked, made) == []
+    forged = [row.model_copy(update={"extra": row.extra | {"read": [0.8]}}) for row in made.rows]
+    assert bool(checked(asked, made._replace(rows=forged))) is True
 
 
 # --- Scores ---

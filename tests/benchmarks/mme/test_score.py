@@ -8,15 +8,14 @@ from typing import Any
 
 import pytest
 
-from driftledger.benchmarks._questions.parsing.yes_no import parse_yes_no
+from driftledger.benchmarks._questions.parsing.yes_no import parse_yes_no, read_literally
 from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import base_key
 from driftledger.components.base import Model
-from driftledger.core.errors import CoverageError
 from driftledger.core.files import read_json, write_json
 from driftledger.core.types import Conversation, Outcome, Reply
 from driftledger.data.records import QuestionSetCard
-from tests.benchmarks._questions.asking import MME, Exam, Says, exam
+from tests.benchmarks._questions.asking import MME, Exam, Says, checked, exam
 from tests.conftest import REPOSITORY
 
 COUNTS = [{"picture": 9, "answer": answer, "category": "existence"} for answer in ("yes", "yes")]
@@ -41,8 +40,9 @@ def test_to_decline_a_yes_no_question_is_wrong(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:
-    with pytest.raises(CoverageError, match=r"only 0 of 6 answers could be read, and mme\.min_coverage.*q0: unparsed"):
-        taken(tmp_path, "Perhaps.").score()
+    score = taken(tmp_path, "Perhaps.").score().score
+    assert score.flags[0].startswith("only 0 of 6 answers could be read (q0: unparsed, ")
+    assert score.flags[0].endswith(", and mme.min_coverage asks for 50%: no rank")
 
 
 def test_categories_weigh_the_same_and_rows_are_pairs(tmp_path: Path) -> None:
@@ -170,6 +170,50 @@ def test_perception_and_cognition_are_the_sums_that_public_scorers_print(scorer:
     metrics = asked(tmp_path, categories).score().score.metrics
     assert {ability: metrics[ability] for ability in ABILITIES} == pytest.approx(printed)
     assert metrics["score_sum"] == pytest.approx(sum(printed.values()))
+
+
+LITERAL = [  # about three images, with the answers yes and no: reply, ours, MME's script
+    ("Yes, there is.", True, True),
+    ("None of them.", None, False),
+    ("The answer is yes.", True, None),
+    ("Not at all.", False, False),
+    ("eyes are open", None, True),
+    ("The apple does not look fresh.", False, None),
+]
+
+
+@pytest.mark.parametrize(
+    ("read", "accuracy", "plus", "parser"),
+    [
+        # right are 1, 3, 4 and 6 of six, and both of the second and of no other image
+        ("tolerant", 400 / 6, 100 / 3, "6"),
+        # right are 1, 2, 4 and 5 of six, and both of the first image; 3 and 6 are neither yes nor no, and so wrong
+        ("literal", 400 / 6, 100 / 3, "literal-1"),
+    ],
+)
+def test_a_literal_reader_reads_as_the_published_script(
+    tmp_path: Path, read: str, accuracy: float, plus: float, parser: str
+) -> None:
+    model = Reads(texts=tuple(reply for reply, _, _ in LITERAL))
+    taken = exam(tmp_path, "mme", MME, model, read=read).collect()
+    made = taken.score()
+    shares = {"accuracy": accuracy, "accuracy_plus": plus, "score": accuracy + plus}
+    assert {name: made.score.metrics[name] for name in shares} == pytest.approx(shares)
+    column = 2 if read == "literal" else 1
+    assert [each for row in made.rows for each in row.extra["read"]] == [case[column] for case in LITERAL]
+    assert [row.values["score"][0] for row in made.rows] == ([200, 50, 50] if read == "literal" else [50, 200, 50])
+    assert made.score.inputs.protocol["parser"] == parser
+    assert checked(taken, made) == []
+    forged = [row.model_copy(update={"extra": row.extra | {"read": [True, False]}}) for row in made.rows]
+    assert bool(checked(taken, made._replace(rows=forged))) is True
+
+
+def test_the_literal_reader_takes_every_reply_as_the_published_script_takes_it() -> None:
+    replies = [answer for _, answer in PAIRS] + [case["answer"] for case in CASE["otherwise"]]
+    replies += ["Yes", "nO", "eyes", "know", "\nno", "    yes", "no yes", "", "y", "ye s", "YES!", "any"]
+    said = [{True: "yes", False: "no", None: UNREAD}[read_literally(reply).value] for reply in replies]
+    assert said == [mme(reply) for reply in replies]
+    assert {*said} == {"yes", "no", UNREAD}
 
 
 def test_a_set_without_all_ten_has_no_perception(tmp_path: Path) -> None:

@@ -5,10 +5,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from driftledger.benchmarks._chains.records import ChainRequest
 from driftledger.benchmarks.records import CollectedRecord
 from driftledger.benchmarks.score import REPEAT, STD, RepeatRow, Row
-from driftledger.benchmarks.scoring import FromDataset, interval_ends, interval_of_known, noted
-from driftledger.core.types import Float64, Outcome
+from driftledger.benchmarks.scoring import (
+    FromDataset,
+    clusters_of,
+    copies,
+    interval_ends,
+    interval_of_known,
+    noted,
+    outcome_counts,
+)
+from driftledger.core.types import Float64, Outcome, Sample
 from driftledger.metrics.exact import exact_mean
 from driftledger.metrics.repeats import deviations, mean_over_repeats
 
@@ -97,14 +106,58 @@ def known_means(values: Columns) -> dict[str, float]:
     return {key: exact_mean(column) for key, column in finite.items() if column.size}
 
 
+class Chains(NamedTuple):
+    """The chains of all samples, and what became of them."""
+
+    last: dict[str, list[CollectedRecord]]
+    """Sample → the last record of each of its chains, a repeat each."""
+    lost: list[CollectedRecord]
+    """The last records of those that did not reach their end."""
+    scored: int
+    counted: int
+    """``scored``, and those that count as the worst value from some iteration on."""
+    total: int
+    flags: list[str]
+    """What a reader must know of those that are not scored."""
+
+
+def chains_of(data: FromDataset, ends: Mapping[str, int], things: str, done: str) -> Chains:
+    """Find out which chains reached their end.
+
+    Args:
+        ends: sample → the T of its chains.
+        things: for people, what there is one of for each chain.
+        done: for people, what became of those that reached their end: ``reached t=5``.
+
+    Raises:
+        CoverageError: no chain counts.
+    """
+    repeats = range(data.protocol(ChainRequest).repeats)
+    ended = {(record.unit, record.repeat): record for record in data.records}
+    last = {sample: [ended[sample, repeat] for repeat in repeats] for sample in ends}
+    every = [record for records in last.values() for record in records]
+    lost = [record for record in every if record.step != ends[record.unit] or record.drawing is None]
+    scored = len(every) - len(lost)
+    worst = outcome_counts(record.outcome for record in lost if data.is_worst(record))
+    counted = scored + sum(worst.values())
+    phrases = [f"{record.place}: {record.error or record.outcome}" for record in lost]
+    flags = data.too_little(scored, len(every), f"{things} {done}", phrases, counted)
+    if worst:
+        how = ", ".join(f"{count} {outcome}" for outcome, count in worst.items())
+        undescribed = f"for {counted - scored} of {len(every)} {things} the model gave no description ({how})"
+        flags.append(f"{undescribed}: similarities count as 0 from there on")
+    return Chains(last, lost, scored, counted, len(every), flags)
+
+
 def common_fields(
     data: FromDataset,
+    chains: Chains,
     whole: Measured,
     alone: Sequence[Measured],
     numbers: Callable[[Measured], dict[str, float]],
     strata: Sequence[str],
+    samples: Sequence[Sample],
     estimated: Sequence[str],
-    lost: int,
     most: float = 1.0,
 ) -> dict[str, Any]:
     """Return what all scores of chains say alike: numbers with their intervals and deviations, counts and flags.
@@ -113,19 +166,24 @@ def common_fields(
         alone: each repeat, and ``whole`` the mean over them.
         numbers: gives the metrics, without intervals.
         strata: of each sample, within which it is averaged before these are.
+        samples: those that the values are of.
         estimated: the metrics that get an interval.
-        lost: how many chains could not be scored.
         most: no value of these metrics can be larger, or smaller than its negative.
     """
-    metrics, confidence = numbers(whole), data.confidence
+    metrics, confidence, clusters = numbers(whole), data.confidence, [*clusters_of(samples).values()]
     by_repeat = [numbers(each) for each in alone] if len(alone) > 1 else []
     spreads = {key + STD: std for key, std in deviations(by_repeat).items() if key in metrics and key != COUNT}
     intervals = interval_ends(
-        {key: interval_of_known(whole.values[key], strata, confidence, most) for key in estimated if key in metrics}
+        {
+            key: interval_of_known(whole.values[key], strata, confidence, most, clusters)
+            for key in estimated
+            if key in metrics
+        }
     )
-    total = len(alone) * len(strata)
+    flags = [*chains.flags, *_cut(data.records), *noted(data.records)]
     return {
-        **data.origin(total - lost, total, [*_cut(data.records), *noted(data.records)]),
+        **data.origin(chains.scored, chains.total, [*copies(samples), *flags]),
+        "counted": chains.counted,
         "metrics": metrics | intervals.metrics | spreads,
         "groups": {REPEAT: {str(repeat): each for repeat, each in enumerate(by_repeat)}} if by_repeat else {},
         "absent": intervals.absent,
@@ -166,7 +224,8 @@ def cut_texts(measured: Measured, reader: str) -> Iterator[str]:
 
 def rows(
     samples: Sequence[tuple[str, str, dict[str, str]]],
-    ended: Sequence[Sequence[Outcome]],
+    chains: Chains,
+    clusters: Mapping[str, str],
     whole: Columns,
     alone: Sequence[Columns],
     *,
@@ -176,7 +235,7 @@ def rows(
 
     Args:
         samples: the id, the group and what else a reader sees of each.
-        ended: with which outcomes its chains ended, a repeat each.
+        clusters: of each, as :func:`clusters_of` has them.
         alone: the values of each repeat.
         sparse: whether a row lacks what it has no value of.
     """
@@ -189,19 +248,19 @@ def rows(
             if not sparse or np.isfinite(row).any()
         }
 
-    return [
-        Row(
+    found = []
+    for index, (sample, group, extra) in enumerate(samples):
+        ended = [record.outcome for record in chains.last[sample]]
+        row = Row(
             unit=sample,
             group=group,
-            cluster=sample,
-            outcome=next((outcome for outcome in ended[index] if outcome is not Outcome.OK), Outcome.OK),
+            cluster=clusters[sample],
+            outcome=next((outcome for outcome in ended if outcome is not Outcome.OK), Outcome.OK),
             values=values(whole, index),
-            repeats=[
-                RepeatRow(outcome=outcome, values=values(tables, index))
-                for outcome, tables in zip(ended[index], alone, strict=True)
-                if len(alone) > 1
-            ],
             extra=extra,
         )
-        for index, (sample, group, extra) in enumerate(samples)
-    ]
+        if len(alone) > 1:
+            for outcome, tables in zip(ended, alone, strict=True):
+                row.repeats.append(RepeatRow(outcome=outcome, values=values(tables, index)))
+        found.append(row)
+    return found

@@ -15,7 +15,7 @@ from driftledger.benchmarks.base import QUESTION_SET, RECORDS_OF, Benchmark, Inp
 from driftledger.benchmarks.collecting import Collecting
 from driftledger.benchmarks.records import CollectedRecord, RecordedResult, read_records
 from driftledger.benchmarks.score import Row, Score
-from driftledger.benchmarks.scoring import PERCENT, FromRecords, ToScore, check_coverage, outcome_counts
+from driftledger.benchmarks.scoring import PERCENT, FromRecords, ToScore, outcome_counts
 from driftledger.benchmarks.settings import Section, holding
 from driftledger.benchmarks.traces import Option, Shot, Shown, Step, Trace, values_of
 from driftledger.collect.call import Ask, Context, Planned, Steps
@@ -30,7 +30,6 @@ READ = frozenset({Input.ANSWERS, Input.DATA})
 """What every number of a question benchmark depends on."""
 
 ANOTHER_PROMPT = Rule("prompt", "another prompt asks another question")
-UNREAD_COUNTS = Rule("unread", "what could not be read counts as wrong in one of them only")
 
 Flags = NDArray[np.bool_]
 """Questions × variants or gradings."""
@@ -60,12 +59,11 @@ class QuestionBenchmark(Benchmark):
     questions: ClassVar[QuestionRules]
     settings: ClassVar[type[QuestionSection]] = QuestionSection
     parser: ClassVar[str]
-    """The version of what reads the answers, or a judge's grades; a part of each score's protocol."""
+    """The version of what reads answers, or a judge's grades, unless the section selects another reader."""
 
     unfair: ClassVar[tuple[Rule, ...]] = (
         ANOTHER_PROMPT,
         Rule("parser", "another parser reads other answers from the same replies"),
-        UNREAD_COUNTS,
     )
 
     def steps(self, collecting: Collecting) -> Iterator[Planned[list[CollectedRecord]]]:
@@ -75,15 +73,19 @@ class QuestionBenchmark(Benchmark):
                 ask, order = put(collecting, question, variant)
                 yield Planned(partial(_answered, ask, order), [(ask.component, ask.conversation)])
 
-    @abstractmethod
-    def parsed(self, question: QuestionEntry, record: CollectedRecord) -> Parsed[Any]:
-        """Read an answer that :func:`is_readable`, or its grade."""
+    def selected_parser(self, section: Any) -> str:
+        """Return the version of the reader that a section selects; a part of each score's protocol."""
+        return self.parser
 
-    def read(self, question: QuestionEntry, record: CollectedRecord) -> ReadAnswer:
+    @abstractmethod
+    def parsed(self, question: QuestionEntry, record: CollectedRecord, parser: str) -> Parsed[Any]:
+        """Read an answer that :func:`is_readable`, or its grade, by the reader of this version."""
+
+    def read(self, question: QuestionEntry, record: CollectedRecord, parser: str) -> ReadAnswer:
         """Read an answer; pure, so that scoring and traces do it whenever they need it."""
         if not is_readable(answer := answer_of(record)):
             return ReadAnswer(record, answer.outcome, None, "no answer")
-        return ReadAnswer(record, *self.parsed(question, record))
+        return ReadAnswer(record, *self.parsed(question, record, parser))
 
     def traces(self, folders: Mapping[str, Path], score: Score, rows: Sequence[Row]) -> Iterator[Trace]:
         """Yield the questions of these rows, with every answer to them and what it was read or graded as."""
@@ -92,6 +94,7 @@ class QuestionBenchmark(Benchmark):
         records = [each for each in read_records(folders[self.collects.name], self.collects.holds) if each.step]
         by_question = grouped(records, lambda record: record.unit)
         values = values_of(self, score)
+        parser = score.inputs.protocol["parser"]
         for row in rows:
             about = [questions[name] for name in row.extra.get("questions", [row.unit])]
             answers = [
@@ -103,7 +106,8 @@ class QuestionBenchmark(Benchmark):
             verdicts = worth if len(worth) == len(answers) else [None] * len(answers)
             steps, given = list[Step](), set[str]()
             for number, ((entry, repeats), verdict) in enumerate(zip(answers, verdicts, strict=True), 1):
-                grades = [self.read(entry, record) for record in sorted(repeats, key=lambda each: each.repeat)]
+                in_turn = sorted(repeats, key=lambda each: each.repeat)
+                grades = [self.read(entry, record, parser) for record in in_turn]
                 order = f"order {repeats[0].step}" if len(answers) > 1 else "answer"
                 column = entry.question if len(about) > 1 else order
                 steps.append(_answer_step(number, entry, repeats[0], {grade.read for grade in grades}, column))
@@ -143,23 +147,22 @@ class GradedAnswers(FromRecords):
     """What a score over questions is computed from: the answers, each read or graded.
 
     Raises:
-        CoverageError: fewer than ``min_coverage`` of the answers could be read or graded, or no answer is in the
-            denominators.
+        CoverageError: no answer is in the denominators.
     """
 
     def __init__(self, given: ToScore, spec: QuestionBenchmark) -> None:
         super().__init__(given, spec)
-        self._parser, self.questions = spec.parser, read_questions(self.data)
+        self._parser = spec.selected_parser(given.section)
+        self.questions = read_questions(self.data)
         by_id = {question.id: question for question in self.questions}
         answers = sorted((each for each in self.records if each.step), key=lambda each: (each.step, each.repeat))
-        self.grades = [spec.read(by_id[record.unit], record) for record in answers]
+        self.grades = [spec.read(by_id[record.unit], record, self._parser) for record in answers]
         unread = [grade for grade in self.grades if grade.read is None and grade.outcome is not Outcome.REFUSED]
         lost = [f"{grade.record.unit}: {grade.outcome}, {grade.how}" for grade in unread]
         read, total = len(self.grades) - len(unread), len(self.grades)
         unread_is_wrong = given.section.unread == "worst"
-        counts = read or (unread_is_wrong and any(grade.outcome is not Outcome.FAILED for grade in unread))
-        least = given.section.min_coverage
-        check_coverage(read, total, "answers could be read", spec.name, least, lost, nothing=not counts)
+        wrong = [grade for grade in unread if unread_is_wrong and grade.outcome is not Outcome.FAILED]
+        self._flags = self.too_little(read, total, "answers could be read", lost, counted=read + len(wrong))
         card = read_json(self.data / QUESTION_SET_CARD, QuestionSetCard)
         self.digest, self.groups = card.digest, card.groups
         self.by_question = grouped(self.grades, lambda grade: grade.record.unit)
@@ -188,7 +191,7 @@ class GradedAnswers(FromRecords):
             read: which answers could be read.
         """
         return Score(
-            **self.origin(int(read.sum()), read.size, flags, parser=self._parser),
+            **self.origin(int(read.sum()), read.size, [*self._flags, *flags], parser=self._parser),
             metrics=metrics,
             groups=groups,
             outcomes=outcome_counts(grade.outcome for grade in self.grades),
@@ -223,7 +226,7 @@ def flow(
     *asked: str,
     scored: tuple[str, ...] = (),
     judged: bool = False,
-    version: int = 4,
+    version: int = 5,
 ) -> tuple[Stage, Stage]:
     """The stage that asks the model, and the judge where there is one; and the stage that scores the answers.
 

@@ -64,6 +64,8 @@ class Rated(NamedTuple):
     """How many people gave them."""
     stale: int
     """Ratings of another description of such a sample, or of one that has none now; they are in no mean."""
+    counts: list[int]
+    """How many of those in the means are 1, 2, 3, 4 and 5; empty without any."""
 
 
 def to_rate(dataset: str, folders: Mapping[str, Path], seed: int, samples: int) -> list[Rating]:
@@ -129,7 +131,13 @@ def mean_ratings(ratings: Iterable[Rating], dataset: str, model: str, descriptio
     for each in used:
         given.setdefault(each.sample, []).append(each.rating)
     means = {sample: sum(some) / len(some) for sample in descriptions if (some := given.get(_name(sample)))}
-    return Rated(means, len(used), len({each.rater for each in used}), len(mine) - len(used))
+    return Rated(
+        means=means,
+        ratings=len(used),
+        raters=len({each.rater for each in used}),
+        stale=len(mine) - len(used),
+        counts=[sum(each.rating == rating for each in used) for rating in RUBRIC if used],
+    )
 
 
 def write_sheet(path: Path, rows: Sequence[Rating], rater: str | None) -> tuple[int, int]:

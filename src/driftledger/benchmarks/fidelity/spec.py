@@ -12,11 +12,12 @@ from typing import Annotated, ClassVar
 import numpy as np
 from pydantic import Field
 
-from driftledger.benchmarks._chains.records import FRECHET_DIGITS, ChainRequest, drawn_media, of_repeat
+from driftledger.benchmarks._chains.records import FRECHET_DIGITS, ChainRequest, drawn_media
 from driftledger.benchmarks._chains.scoring import (
     ALL,
     COUNT,
     Measured,
+    chains_of,
     common_fields,
     cut_texts,
     few_samples,
@@ -36,18 +37,18 @@ from driftledger.benchmarks._chains.spec import (
     ChainBenchmark,
     chain_stage,
 )
-from driftledger.benchmarks.base import Input, Layout, Metric, Rule, Stage, score_stage
+from driftledger.benchmarks.base import Input, Layout, Metric, Rule, Stage, Table, score_stage
 from driftledger.benchmarks.collecting import StageInputs
 from driftledger.benchmarks.descriptions import filled
-from driftledger.benchmarks.fidelity.ratings import mean_ratings, read_ratings
+from driftledger.benchmarks.fidelity.ratings import RUBRIC, mean_ratings, read_ratings
 from driftledger.benchmarks.records import CollectedRecord
 from driftledger.benchmarks.score import Score
-from driftledger.benchmarks.scoring import PERCENT, FromDataset, Scored, ToScore, check_coverage, outcome_counts
+from driftledger.benchmarks.scoring import PERCENT, FromDataset, Scored, ToScore, clusters_of, outcome_counts
 from driftledger.benchmarks.settings import DrawingPrompt, EntryOf, NeededFor, RepeatedSection
 from driftledger.collect.features import encode_media, encode_texts, read_texts
 from driftledger.components.base import Encoder
 from driftledger.core.strict import Name
-from driftledger.core.types import Float64, Medium, Sample
+from driftledger.core.types import Float32, Float64, Medium, Sample
 from driftledger.data.records import ONE_CATEGORY, DatasetCard
 from driftledger.metrics.drift import cosine_similarity
 from driftledger.metrics.exact import exact_mean, round_significant
@@ -197,26 +198,20 @@ class Fidelity(ChainBenchmark):
         Ratings are about the first repeat alone.
 
         Raises:
-            CoverageError: fewer than ``min_coverage`` of the redrawings are there.
+            CoverageError: no redrawing counts.
             ConfigError: the sheet cannot be read.
         """
-        data, section = FromDataset(given, self), given.section
+        data = FromDataset(given, self)
         encoder, samples = given.encoders["encoder"], self.samples(data.samples)
         categories = [sample.category or ONE_CATEGORY for sample in samples]
         repeats = range(data.protocol(ChainRequest).repeats)
-        records = {(record.repeat, record.unit): record for record in data.records}
+        kind = samples[0].medium.kind
+        chains = chains_of(data, {sample.id: 1 for sample in samples}, f"{kind}s", "were redrawn")
         drawn = [drawn_media(data.folder, data.records, repeat) for repeat in repeats]
-        lost = [
-            f"{sample.id}{of_repeat(repeat)}: {records[repeat, sample.id].outcome}"
-            for repeat in repeats
-            for sample in samples
-            if (sample.id, 1) not in drawn[repeat]
-        ]
-        total, kind = len(repeats) * len(samples), samples[0].medium.kind
-        check_coverage(total - len(lost), total, f"{kind}s were redrawn", "fidelity", section.min_coverage, lost)
-        described = [[records[repeat, sample.id] for sample in samples] for repeat in repeats]
+        described = [[chains.last[sample.id][repeat] for sample in samples] for repeat in repeats]
         images = [[some.get((sample.id, 1)) for sample in samples] for some in drawn]
-        alone = [_measured(samples, *each, given) for each in zip(images, described, strict=True)]
+        repeated = zip(images, described, strict=True)
+        alone = [_measured(data, samples, *each, given) for each in repeated]
         whole = mean_of(alone)
         ratings = read_ratings(given.beside["ratings"]) if "ratings" in given.beside else []
         descriptions = {record.unit: record.text or None for record in described[0]}
@@ -231,19 +226,42 @@ class Fidelity(ChainBenchmark):
             return metrics | ({"words": exact_mean(measured.words)} if measured.words else {})
 
         alike = [ONE_CATEGORY] * len(samples)
-        fields = common_fields(data, whole, alone, numbers, alike, [*whole.values], len(lost), PERCENT)
+        fields = common_fields(
+            data,
+            chains,
+            whole,
+            alone,
+            numbers,
+            strata=alike,
+            samples=samples,
+            estimated=[*whole.values],
+            most=PERCENT,
+        )
         fields["groups"]["category"] = means_of(whole.values, categories, {}).by_category
         fields["absent"] |= dict(_absent(encoder, given.keys["encoder"], fields["metrics"].keys(), kind))
         fields["flags"] += [*cut_texts(whole, "CLIP-S's text tower"), *few_samples(whole, whole.size, kind)]
         if rated.stale:
             fields["flags"].append(f"{rated.stale} human ratings are of other descriptions than these and do not count")
-        details = {"ratings": {"used": rated.ratings, "raters": rated.raters, "stale": rated.stale}}
+        given_by = {"used": rated.ratings, "raters": rated.raters, "stale": rated.stale}
+        details = {"ratings": given_by | {"counts": rated.counts}}
         scored = Score(**fields, outcomes=outcome_counts(record.outcome for record in data.records), details=details)
         named = [
             (sample.id, ONE_CATEGORY, {"category": name}) for sample, name in zip(samples, categories, strict=True)
         ]
-        ended = [[records[repeat, sample.id].outcome for repeat in repeats] for sample in samples]
-        return Scored(scored, rows(named, ended, whole.values, [each.values for each in alone], sparse=True))
+        each_alone = [each.values for each in alone]
+        return Scored(scored, rows(named, chains, clusters_of(samples), whole.values, each_alone, sparse=True))
+
+    def tables(self, scores: Sequence[Score]) -> Iterator[Table]:
+        """Yield how often each rating was given, as in the paper's Figure 5."""
+        rows = []
+        for score in scores:
+            of = score.details["ratings"]
+            if of["used"]:
+                shares = [f"{count} ({count / of['used']:.0%})" for count in of["counts"]]
+                rows.append([score.model, *shares, str(of["used"])])
+        if rows:
+            head = ["", *map(str, RUBRIC), "ratings"]
+            yield Table("ratings by people and their shares, as in Figure 5", head, rows, name="ratings")
 
     def notes(self, scores: Sequence[Score]) -> Iterator[str]:
         """At which size SSIM compares, and how many ratings there are."""
@@ -257,24 +275,29 @@ class Fidelity(ChainBenchmark):
 
 
 def _measured(
+    data: FromDataset,
     samples: Sequence[Sample],
     images: Sequence[Medium | None],
     records: Sequence[CollectedRecord],
     given: ToScore,
 ) -> Measured:
     """Measure the redrawings of one repeat."""
+    worst = [data.is_worst(record) for record in records]
     encoder, features = given.encoders["encoder"], given.features
 
     def column(places: Sequence[int], shares: Sequence[float] | Float64) -> Float64:
-        values = np.full(len(samples), np.nan)
+        values = np.where(worst, 0.0, np.nan)
         values[list(places)] = [PERCENT * float(share) for share in shares]
         return values
+
+    def cosines(a: Float32, b: Float32) -> Float64:
+        return cosine_similarity(a, b) if len(a) else np.zeros(0)
 
     pairs = {at: (samples[at].medium, image) for at, image in enumerate(images) if image is not None}
     originals, redrawn = (encode_media(encoder, [pair[at] for pair in pairs.values()], features) for at in (0, 1))
     is_sound = samples[0].medium.kind == "sound"
     similarity = "sound_similarity" if is_sound else "clip_s_i" if encoder.reads else "image_similarity"
-    values = {similarity: column([*pairs], cosine_similarity(originals, redrawn))}
+    values = {similarity: column([*pairs], cosines(originals, redrawn))}
     if not is_sound:
         luma = [[comparable(image.open(), given.section.ssim_side) for image in pair] for pair in pairs.values()]
         values["ssim"] = column([*pairs], [structural_similarity(*pair) for pair in luma])
@@ -285,7 +308,7 @@ def _measured(
         described = {at: each.text for at, each in enumerate(replies) if each and each.text and each.outcome.goes_on}
         seen = encode_media(encoder, [samples[at].medium for at in described], features)
         read = encode_texts(encoder, [*described.values()], features)
-        values["clap_score" if is_sound else "clip_s"] = column([*described], cosine_similarity(seen, read))
+        values["clap_score" if is_sound else "clip_s"] = column([*described], cosines(seen, read))
     cut = [each.cut for each in read_texts(encoder, [*described.values()], features)] if described else []
     words = [len(record.text.split()) for record in records if record.text]
     return Measured(values, {ALL: distances}, len(pairs), words, cut)

@@ -4,13 +4,14 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from driftledger.benchmarks._chains.records import FRECHET_DIGITS, ChainRequest, drawn_media, last_of, of_repeat
+from driftledger.benchmarks._chains.records import FRECHET_DIGITS, ChainRequest, drawn_media, last_of
 from driftledger.benchmarks._chains.scoring import (
     ALIKE,
     ALL,
     COUNT,
     Means,
     Measured,
+    chains_of,
     common_fields,
     cut_texts,
     few_samples,
@@ -21,7 +22,7 @@ from driftledger.benchmarks._chains.scoring import (
 )
 from driftledger.benchmarks.base import Benchmark
 from driftledger.benchmarks.score import HIGH, LOW, STD, Point, Score
-from driftledger.benchmarks.scoring import FromDataset, Scored, ToScore, check_coverage, outcome_counts
+from driftledger.benchmarks.scoring import FromDataset, Scored, ToScore, clusters_of, outcome_counts
 from driftledger.collect.features import FeatureStore, encode_media, encode_texts, read_texts
 from driftledger.components.base import Encoder
 from driftledger.core.types import Float64
@@ -39,27 +40,19 @@ def score_chains(given: ToScore, spec: Benchmark) -> Scored:
     whatever is averaged over samples is averaged over these.
 
     Raises:
-        CoverageError: fewer than ``min_coverage`` of the chains reached T.
+        CoverageError: no chain counts.
     """
     data, section = FromDataset(given, spec), given.section
     samples, categories, groups = data.samples, data.categories, data.dataset.groups
     by_group = section.iterations_by_group
     end_of = {name: last_of(section.iterations, by_group, name, groups) for name in set(categories)}
-    repeats = range(data.protocol(ChainRequest).repeats)
-    last = {(record.repeat, record.unit): record for record in data.records}
-    lost = {}
-    for repeat in repeats:
-        for sample, category in zip(samples, categories, strict=True):
-            record = last[repeat, sample.id]
-            if record.step != end_of[category] or record.drawing is None:
-                error = f", {record.error}" if record.error else ""
-                lost[repeat, sample.id] = f"{sample.id}{of_repeat(repeat)}: {record.outcome} at t={record.step}{error}"
-    total = len(repeats) * len(samples)
-    what = "chains reached " + ("their T" if by_group else f"t={section.iterations}")
-    check_coverage(total - len(lost), total, what, "genception", section.min_coverage, [*lost.values()])
+    until = {sample.id: end_of[category] for sample, category in zip(samples, categories, strict=True)}
+    done = "reached " + ("their T" if by_group else f"t={section.iterations}")
+    chains = chains_of(data, until, "chains", done)
 
     iterations = range(1, section.iterations + 1)
-    ends = np.array([end_of[name] for name in categories])
+    ends = np.array([*until.values()])
+    repeats = range(data.protocol(ChainRequest).repeats)
     alone = [_measured(data, repeat, given, ends, iterations) for repeat in repeats]
     whole, frechet = mean_of(alone), given.encoders["encoder"].frechet_name
     later = tuple(f"_at_{t}" for t in iterations if t > min(ends))
@@ -68,18 +61,27 @@ def score_chains(given: ToScore, spec: Benchmark) -> Scored:
         return _means(measured, categories, groups, frechet, later)
 
     estimated = [*(f"gc_at_{t}" for t in iterations), TEXT_MEAN]
-    fields = common_fields(data, whole, alone, lambda each: means(each).overall, categories, estimated, len(lost))
+    fields = common_fields(
+        data,
+        chains,
+        whole,
+        alone,
+        lambda each: means(each).overall,
+        strata=categories,
+        samples=samples,
+        estimated=estimated,
+    )
     metrics, of_whole = fields["metrics"], means(whole)
     fields["groups"] |= {"category": of_whole.by_category, "group": of_whole.by_group}
     fields["absent"] |= _absent(of_whole, end_of, frechet, "text_encoder" in given.encoders)
     fields["flags"] += [
-        *few_samples(whole, total - len(lost), samples[0].medium.kind),
+        *few_samples(whole, chains.scored, samples[0].medium.kind),
         *cut_texts(whole, "the text encoder"),
     ]
     scored = Score(
         **fields,
         curves=_curves(metrics, iterations, frechet),
-        outcomes=outcome_counts(last[place].outcome for place in lost),
+        outcomes=outcome_counts(record.outcome for record in chains.lost),
         details={"groups": groups},
     )
 
@@ -87,9 +89,9 @@ def score_chains(given: ToScore, spec: Benchmark) -> Scored:
         curves = [key for key in ("similarity", "gc", "text_similarity") if f"{key}_at_1" in measured.values]
         return {key: np.stack([measured.values[f"{key}_at_{t}"] for t in iterations], axis=1) for key in curves}
 
-    ended = [[last[repeat, sample.id].outcome for repeat in repeats] for sample in samples]
     named = [(sample.id, category, dict[str, str]()) for sample, category in zip(samples, categories, strict=True)]
-    return Scored(scored, rows(named, ended, tables(whole), [tables(each) for each in alone]))
+    each_alone = [tables(each) for each in alone]
+    return Scored(scored, rows(named, chains, clusters_of(samples), tables(whole), each_alone))
 
 
 def _measured(data: FromDataset, repeat: int, given: ToScore, ends: np.ndarray, iterations: Sequence[int]) -> Measured:
@@ -117,6 +119,11 @@ def _measured(data: FromDataset, repeat: int, given: ToScore, ends: np.ndarray, 
                 distance = frechet_distance(originals[[reached[place] for place in places]], drawings[places])
                 curve.append(round_significant(distance, FRECHET_DIGITS))
                 count = len(places) if name == ALL else count
+    first_worst = {record.unit: record.step for record in records if data.is_worst(record)}
+    starts = np.array([first_worst.get(sample.id, len(iterations) + 1) for sample in samples])
+    steps = np.array(iterations)
+    is_worst = (starts[:, None] <= steps) & (steps <= ends[:, None])
+    similarity[is_worst] = 0.0
     tables = {"similarity": similarity, "gc": np.stack([gc_at(similarity, t) for t in iterations], axis=1)}
     means, cut = {"similarity_mean": _mean_until(similarity, ends)}, list[bool]()
     if reader := given.encoders.get("text_encoder"):
@@ -125,7 +132,9 @@ def _measured(data: FromDataset, repeat: int, given: ToScore, ends: np.ndarray, 
         fitted = reader.fitted([text for (_, t), text in texts.items() if t == 1]) if texts else reader
         kept = given.features if fitted is reader else None
         chains = [[texts.get((sample.id, t), "") for t in range(1, max(ends) + 1)] for sample in samples]
-        tables["text_similarity"] = np.stack([_along(chain, fitted, kept) for chain in chains])
+        along = np.stack([_along(chain, fitted, kept) for chain in chains])
+        along[:, 1:][is_worst[:, 1 : max(ends)]] = 0.0
+        tables["text_similarity"] = along
         if max(ends) > 1:
             means[TEXT_MEAN] = _mean_until(tables["text_similarity"][:, 1:], ends - 1)
         cut = [each.cut for each in read_texts(fitted, [*texts.values()])]

@@ -3,7 +3,6 @@
 Cao et al., "GenCeption: Evaluate Vision LLMs with Unlabeled Unimodal Data", Algorithm 1.
 """
 
-import math
 from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Annotated, Any, ClassVar, Self
@@ -22,7 +21,6 @@ from driftledger.benchmarks._chains.spec import (
     chain_stage,
 )
 from driftledger.benchmarks.base import (
-    COVERAGE,
     NOTHING,
     Benchmark,
     Cell,
@@ -35,7 +33,6 @@ from driftledger.benchmarks.base import (
     Stage,
     Table,
     cell,
-    coverage_cell,
     score_stage,
 )
 from driftledger.benchmarks.collecting import StageInputs
@@ -46,8 +43,6 @@ from driftledger.benchmarks.settings import DrawingPrompt, EntryOf, RepeatedSect
 from driftledger.core.errors import ConfigError, unknown_name
 from driftledger.core.strict import Name
 from driftledger.data.records import DatasetCard
-from driftledger.metrics.exact import exact_mean
-from driftledger.metrics.ranks import competition_ranks
 
 _OVER_CATEGORIES = "averaged over a sample's repeats, over a category's samples, then over categories"
 _PAPER = "Cao et al., GenCeption"
@@ -209,7 +204,6 @@ class GenCeption(ChainBenchmark):
 
     def tables(self, scores: Sequence[Score]) -> Iterator[Table]:
         yield from people(self, scores)
-        yield from rank_over_groups(self, scores)
 
     def rows_in(self, score: Score, kind: str, name: str, rows: Sequence[Row]) -> Sequence[Row]:
         """A group's are those of its categories."""
@@ -253,41 +247,3 @@ def people(spec: Benchmark, scores: Sequence[Score]) -> Iterator[Table]:
         coverages = ", ".join(f"{score.model} {score.coverage:.3f}" for score in (person, *models))
         title = f"{gc.named(key)} of {person.model} and of the best model, as in Table 5"
         yield Table(title, head, rows, [f"Coverage: {coverages}."], name=f"people_{number}")
-
-
-def rank_over_groups(spec: Benchmark, scores: Sequence[Score]) -> Iterator[Table]:
-    """The first version's GC rank: of each group the mean of its ranks over t, weighted by its share of categories."""
-    gc, groups = spec.metrics[0], scores[0].details["groups"]
-    if len(groups) < 2:
-        return
-    head = [""]
-    rows = [[Cell(score.model, more=(score.is_control and "control") or "")] for score in scores]
-    total, weighted = sum(map(len, groups.values())), [0.0 for _ in scores]
-    for group, members in groups.items():
-        numbers = {f"group/{group}/{key}": f"{group} {gc.named(key)}" for key in spec.keys_of(gc, *scores)}
-        columns = {number: [spec.value_of(score, number) for score in scores] for number in numbers}
-        columns = {number: values for number, values in columns.items() if any(value is not None for value in values)}
-        ranks_of: list[list[float]] = [[] for _ in scores]
-        for number, values in columns.items():
-            ranked = [at for at, value in enumerate(values) if value is not None and not scores[at].is_control]
-            ranks = competition_ranks([values[at] or 0.0 for at in ranked], higher_is_better=True) if ranked else []
-            rank_of = dict(zip(ranked, ranks, strict=True))
-            head.append(numbers[number])
-            for at, (cells, score) in enumerate(zip(rows, scores, strict=True)):
-                more = f"rank {rank_of[at]}" if at in rank_of else ""
-                cells.append(cell(values[at], digits=gc.digits, more=more, of=Origin(score, number)))
-                ranks_of[at] += [float(rank_of[at])] if at in rank_of else []
-        for at, ranks_at in enumerate(ranks_of):
-            complete = columns and len(ranks_at) == len(columns)
-            weighted[at] += exact_mean(ranks_at) * len(members) / total if complete else math.nan
-    for cells, score, rank in zip(rows, scores, weighted, strict=True):
-        cells += [cell(None if math.isnan(rank) else rank, of=Origin(score, "")), coverage_cell(score)]
-    shares = " + ".join(f"{len(members)}/{total} · {group}" for group, members in groups.items())
-    yield Table(
-        "GC by groups of categories, and the GC rank of the paper's first version",
-        [*head, "GC rank (lower is better)", COVERAGE.title],
-        rows,
-        [f"GC rank: {shares}, of each group the mean of its ranks, which go by the values alone."],
-        name="group_ranks",
-        detail=True,
-    )

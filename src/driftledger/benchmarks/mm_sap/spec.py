@@ -114,7 +114,7 @@ class MMSAP(QuestionBenchmark):
     name: ClassVar[str] = "mm_sap"
     title: ClassVar[str] = "MM-SAP"
     questions: ClassVar[QuestionRules] = MMSAPQuestions()
-    collects, scores = flow("mm_sap", "permutations", scored=("count_free_refusals",), version=5)
+    collects, scores = flow("mm_sap", "permutations", scored=("count_free_refusals",), version=6)
     metrics: ClassVar[tuple[Metric, ...]] = (
         _percent(
             "score",
@@ -130,8 +130,8 @@ class MMSAP(QuestionBenchmark):
         _percent(
             "answer_rate",
             "answer rate",
-            f"100 · choices other than the refusal / all; {_OVER_ORDERS}",
-            "self_awareness.score",
+            f"100 · all but refusals, so also what could not be read / all; {_OVER_ORDERS}",
+            f"{_MEASURE} 6",
             headline=True,
             higher_is_better=None,
             tracked="answer_rate",
@@ -139,8 +139,8 @@ class MMSAP(QuestionBenchmark):
         _percent(
             "answer_accuracy",
             "answer accuracy",
-            f"100 · right choices / choices other than the refusal; {_OVER_ORDERS}",
-            "self_awareness.score",
+            f"100 · right choices / all but refusals, so also what could not be read; {_OVER_ORDERS}",
+            f"{_MEASURE} 5",
             headline=True,
             tracked="answer_accuracy",
         ),
@@ -159,17 +159,17 @@ class MMSAP(QuestionBenchmark):
             headline=True,
         ),
         _percent(
-            "answer_rate_by_equation",
-            "answer rate by equation 6",
-            f"100 · all but refusals, so also what could not be read / all; {_OVER_ORDERS}",
-            f"{_MEASURE} 6",
+            "read_rate",
+            "read rate",
+            f"100 · choices that could be read, other than the refusal / all; {_OVER_ORDERS}",
+            "self_awareness.score",
             higher_is_better=None,
         ),
         _percent(
-            "answer_accuracy_by_equation",
-            "answer accuracy by equation 5",
-            f"100 · right choices / all but refusals, so also what could not be read; {_OVER_ORDERS}",
-            f"{_MEASURE} 5",
+            "read_accuracy",
+            "read accuracy",
+            f"100 · right choices / choices that could be read, other than the refusal; {_OVER_ORDERS}",
+            "self_awareness.score",
         ),
         _percent(
             "free_refusals",
@@ -209,21 +209,21 @@ class MMSAP(QuestionBenchmark):
                 "known unknowns": "known_unknowns",
                 "self-awareness score": "score",
             },
-            "answer rate and answer accuracy by the letter of equations 6 and 5: what could not be read is answered": {
-                "basic: rate": "subset/basic/answer_rate_by_equation",
-                "basic: accuracy": "subset/basic/answer_accuracy_by_equation",
-                "know: rate": "subset/know/answer_rate_by_equation",
-                "know: accuracy": "subset/know/answer_accuracy_by_equation",
-                "beyond: rate (lower is better)": "subset/beyond/answer_rate_by_equation",
-                "total: rate": "answer_rate_by_equation",
-                "total: accuracy": "answer_accuracy_by_equation",
+            "read rate and read accuracy: what could not be read is no answer": {
+                "basic: rate": "subset/basic/read_rate",
+                "basic: accuracy": "subset/basic/read_accuracy",
+                "know: rate": "subset/know/read_rate",
+                "know: accuracy": "subset/know/read_accuracy",
+                "beyond: rate (lower is better)": "subset/beyond/read_rate",
+                "total: rate": "read_rate",
+                "total: accuracy": "read_accuracy",
             },
         },
         group_bars={"subset": "score", "subtask": "score"},
         groups={"subtask": ", as in the paper's Figure 4"},
     )
 
-    def parsed(self, question: QuestionEntry, record: CollectedRecord) -> Parsed[int]:
+    def parsed(self, question: QuestionEntry, record: CollectedRecord, parser: str) -> Parsed[int]:
         """Read which option an answer chooses, by its id and not its letter."""
         answer, order = answer_of(record), record.extra["order"]
         shown, refusal = [question.options[option] for option in order], question.refusal
@@ -260,7 +260,7 @@ class MMSAP(QuestionBenchmark):
             values: dict[str, dict[str, float]] = {name: {} for name in scores[0]}
             for name in values:
                 for measure, (mean, std, _) in over_permutations([each[name] for each in scores]).items():
-                    if measure.startswith("answer_accuracy") and name.startswith("beyond"):
+                    if measure.endswith("accuracy") and name.startswith("beyond"):
                         continue  # no answer is right there, and the paper leaves it out
                     values[name] |= {measure: PERCENT * mean} | ({} if std is None else {measure + STD: PERCENT * std})
             return values

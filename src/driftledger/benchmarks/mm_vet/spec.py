@@ -15,18 +15,17 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Annotated, Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from pydantic import Field
 
 from driftledger.benchmarks._questions.parsing import grade
-from driftledger.benchmarks._questions.parsing.grade import parse_grade
+from driftledger.benchmarks._questions.parsing.grade import parse_grade, strict_grade
 from driftledger.benchmarks._questions.parsing.reply import Parsed
 from driftledger.benchmarks._questions.spec import (
     ANOTHER_PROMPT,
     READ,
-    UNREAD_COUNTS,
     GradedAnswers,
     QuestionBenchmark,
     QuestionSection,
@@ -65,6 +64,8 @@ class MMVetSettings(QuestionSection):
     """What follows the same prompt where the judge is asked once more, since no grade could be read."""
     gradings: int = Field(ge=1, le=100)
     """Of each answer, for their deviation."""
+    grades: Literal["tolerant", "strict"]
+    """The reader of grades: ours, or MM-Vet's own, to which only a float from 0 to 1 is a grade."""
 
 
 class MMVetQuestions(QuestionRules):
@@ -145,6 +146,7 @@ def _gradings(
         answer: what the records begin with.
     """
     records = list[CollectedRecord]()
+    strict = collecting.protocol.get("grades") == "strict"
     prompt = graded_prompt(collecting.protocol["grade_prompt"], *texts) if texts else ""
     for repeat in range(collecting.protocol["gradings"]):
         results = [*answer]
@@ -152,7 +154,7 @@ def _gradings(
             ask = Ask(collecting.model(JUDGE), "grade", conversation, Context(collecting.on, name, repeat + 1), repeat)
             result = yield ask
             results.append(RecordedResult.of(JUDGE, ask, result))
-            if result.outcome is Outcome.FAILED or _grade_in(results[-1]) is not None:
+            if result.outcome is Outcome.FAILED or _grade_in(results[-1], strict) is not None:
                 break
         records.append(CollectedRecord(unit=unit, step=step, repeat=repeat, results=results))
     return records
@@ -178,23 +180,25 @@ def graded_prompt(prompt: str, question: str, truth: str, prediction: str) -> st
     return re.sub("|".join(map(re.escape, pieces)), lambda place: pieces[place[0]], prompt)
 
 
-def _grade_in(reply: RecordedResult) -> float | None:
+def _grade_in(reply: RecordedResult, strict: bool) -> float | None:
     if not reply.outcome.goes_on:
         return None
+    if strict:
+        return strict_grade(reply.text or "")
     return parse_grade(reply.text or "", cut=reply.outcome is Outcome.TRUNCATED).value
 
 
-def graded(record: CollectedRecord) -> Parsed[float]:
+def graded(record: CollectedRecord, strict: bool) -> Parsed[float]:
     """Read the first grade that the judge's replies hold."""
     replies = [each for each in record.results if each.role == JUDGE]
     for reply, how in zip(replies, ("grade", "grade, asked again"), strict=False):
-        if (grade := _grade_in(reply)) is not None:
+        if (grade := _grade_in(reply, strict)) is not None:
             return Parsed(Outcome.OK, grade, how)
     # What a judge declines, or its service withholds, says nothing about the model.
     return Parsed(Outcome.UNPARSED if replies[-1].outcome.goes_on else Outcome.FAILED, None, "no grade")
 
 
-def calibrations(records: Iterable[CollectedRecord]) -> list[dict[str, Any]]:
+def calibrations(records: Iterable[CollectedRecord], strict: bool) -> list[dict[str, Any]]:
     """Return what the judge gave each calibration answer, once per grading; None where unreadable."""
     gradings = grouped((record for record in records if record.step == 0), lambda record: record.unit)
     return [
@@ -203,7 +207,7 @@ def calibrations(records: Iterable[CollectedRecord]) -> list[dict[str, Any]]:
             "answer": answer.answer,
             "known": answer.grade,
             "forged": answer.forged,
-            "given": [graded(record).value for record in gradings.get(CALIBRATION_UNIT.format(number), [])],
+            "given": [graded(record, strict).value for record in gradings.get(CALIBRATION_UNIT.format(number), [])],
         }
         for number, answer in enumerate(CALIBRATION)
     ]
@@ -241,7 +245,9 @@ class MMVet(QuestionBenchmark):
     name: ClassVar[str] = "mm_vet"
     title: ClassVar[str] = "MM-Vet"
     questions: ClassVar[QuestionRules] = MMVetQuestions()
-    collects, scores = flow("mm_vet", "grade_prompt", "grade_again", "gradings", judged=True, version=5)
+    collects, scores = flow(
+        "mm_vet", "grade_prompt", "grade_again", "gradings", "grades", scored=("grades",), judged=True, version=6
+    )
     metrics: ClassVar[tuple[Metric, ...]] = (
         _grade(
             "total",
@@ -266,7 +272,6 @@ class MMVet(QuestionBenchmark):
         Rule("served_judge", "another served version of the judge may grade otherwise"),
         Rule("grade_prompt", "another prompt asks for another grade"),
         Rule("grade_again", "another second prompt brings other grades where the first brought none"),
-        UNREAD_COUNTS,
     )
     layout: ClassVar[Layout] = Layout(
         tables={
@@ -295,9 +300,12 @@ class MMVet(QuestionBenchmark):
             unit = CALIBRATION_UNIT.format(number)
             yield Planned(partial(_gradings, collecting, unit, 0, "calibration", answer[:3], []), judged)
 
-    def parsed(self, question: QuestionEntry, record: CollectedRecord) -> Parsed[float]:
+    def selected_parser(self, section: Any) -> str:
+        return grade.STRICT if section.grades == "strict" else self.parser
+
+    def parsed(self, question: QuestionEntry, record: CollectedRecord, parser: str) -> Parsed[float]:
         """Read the grade in what the judge said of an answer."""
-        return graded(record)
+        return graded(record, strict=parser == grade.STRICT)
 
     def score(self, given: ToScore) -> Scored:
         """Score grades by capability, combination and in total: means and deviations over the gradings, and an interval
@@ -327,7 +335,7 @@ class MMVet(QuestionBenchmark):
         absent = {f"{name}: grade": "no question needs it" for name in CAPABILITIES if name not in by_capability}
         unread = [name for name, each in by_capability.items() if each.mean is None]
         absent |= {f"{name}: grade": "no grade could be read" for name in unread} | ends.absent
-        calibration = calibrations(answers.records)
+        calibration = calibrations(answers.records, strict=given.section.grades == "strict")
         score = answers.score(
             _values("total", total) | ends.metrics,
             {

@@ -6,16 +6,17 @@ Fu et al., "MME: A Comprehensive Evaluation Benchmark for Multimodal Large Langu
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from driftledger.benchmarks._questions.parsing import yes_no as parser
+from driftledger.benchmarks._questions.parsing import yes_no as parsing
 from driftledger.benchmarks._questions.parsing.reply import Parsed
 from driftledger.benchmarks._questions.spec import (
     READ,
     GradedAnswers,
     QuestionBenchmark,
+    QuestionSection,
     answer_of,
     flow,
     joint_outcome,
@@ -42,6 +43,13 @@ SUBTASKS = {
     "cognition": ("commonsense_reasoning", "numerical_calculation", "text_translation", "code_reasoning"),
 }
 """MME's fourteen, by ability; the score of an ability is the sum of theirs."""
+
+
+class MMESettings(QuestionSection):
+    """How yes-or-no questions are put and read."""
+
+    read: Literal["tolerant", "literal"]
+    """The reader of answers: ours, or MME's own, which looks at the first four characters alone."""
 
 
 class MMEQuestions(QuestionRules):
@@ -86,7 +94,7 @@ class MME(QuestionBenchmark):
     name: ClassVar[str] = "mme"
     title: ClassVar[str] = "MME"
     questions: ClassVar[QuestionRules] = MMEQuestions()
-    collects, scores = flow("mme")
+    collects, scores = flow("mme", scored=("read",))
     metrics: ClassVar[tuple[Metric, ...]] = (
         _score(
             "score",
@@ -139,12 +147,18 @@ class MME(QuestionBenchmark):
         group_bars={"category": "score"},
         groups={"category": "", "group": ""},
     )
-    parser: ClassVar[str] = parser.VERSION
+    settings: ClassVar[type[MMESettings]] = MMESettings
+    parser: ClassVar[str] = parsing.VERSION
 
-    def parsed(self, question: QuestionEntry, record: CollectedRecord) -> Parsed[bool]:
+    def selected_parser(self, section: Any) -> str:
+        return parsing.LITERAL if section.read == "literal" else self.parser
+
+    def parsed(self, question: QuestionEntry, record: CollectedRecord, parser: str) -> Parsed[bool]:
         """Read whether an answer says yes."""
         answer = answer_of(record)
-        return parser.parse_yes_no(answer.text or "", cut=answer.outcome is Outcome.TRUNCATED)
+        if parser == parsing.LITERAL:
+            return parsing.read_literally(answer.text or "")
+        return parsing.parse_yes_no(answer.text or "", cut=answer.outcome is Outcome.TRUNCATED)
 
     def score(self, given: ToScore) -> Scored:
         """Score answers per category, with the sum and mean over categories, and accuracies over all questions.
@@ -229,7 +243,7 @@ def _intervals(rows: Sequence[Row], confidence: float) -> tuple[Ends, Ends]:
         why = f"{len(rows) - len(whole)} images have a question without an answer that counts"
         plus = score = Estimate(math.nan, math.inf, 0.0, None, why)
     else:
-        plus = proportion_interval(int(sum(right == totals)), len(rows), confidence)
+        plus = proportion_interval(right == totals, confidence)
         values, groups = [value for _, value in whole], [group for group, _ in whole]
         score = mean_interval(values, groups, confidence).within(0, 2 * PERCENT)
     return interval_ends({"accuracy": accuracy, "accuracy_plus": plus}, PERCENT), interval_ends({"score": score})

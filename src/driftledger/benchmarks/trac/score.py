@@ -1,5 +1,7 @@
 """The scoring half: what each test description is taken for, seen through one text encoder, and how often rightly."""
 
+import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any, NamedTuple
@@ -15,7 +17,8 @@ from driftledger.benchmarks.scoring import (
     FromDataset,
     Scored,
     ToScore,
-    check_coverage,
+    clusters_of,
+    copies,
     interval_ends,
     noted,
     outcome_counts,
@@ -26,13 +29,19 @@ from driftledger.components.base import Encoder
 from driftledger.core.canonical import sha256_of
 from driftledger.core.errors import CoverageError, first_few
 from driftledger.core.grouping import grouped
+from driftledger.core.types import Float64
 from driftledger.data.records import ONE_CATEGORY, DatasetCard
 from driftledger.metrics.exact import exact_mean
 from driftledger.metrics.intervals import proportion_interval, share_interval
-from driftledger.metrics.retrieval import class_mean, support_variances, votes
+from driftledger.metrics.neighbours import Int64
+from driftledger.metrics.retrieval import class_mean
+from driftledger.metrics.retrieval import hits as expected_hits
 
 FEW = 100
 """Below so many support descriptions, another support set would often order two equal models otherwise."""
+
+MANY_TIES = 5.0
+"""A larger percentage of test samples that are equally near to several classes is flagged."""
 
 Flags = NDArray[np.bool_]
 Condition = tuple[int | None, int]
@@ -43,20 +52,25 @@ class Retrieval(NamedTuple):
     """What q test descriptions were taken for, among n support descriptions."""
 
     queries: list[CollectedRecord]
+    """All that count. One without a description, or without support of its class, is a miss."""
+    scored: set[str]
+    """Ids of the queries that have both."""
     truth: list[str]
     """Their labels."""
     support: list[str]
-    """Ids, in the order in which equally similar ones are taken: that of their hashes, which favours no class."""
+    """Ids, in the order in which equally similar ones are named: that of their hashes, which favours no class."""
     labels: list[str]
     """Of the support samples."""
     nearest: list[str | None]
-    """Id of the most similar support sample; None where the encoder knows nothing of a description."""
+    """Id of the most similar support sample; None for a miss, and where the encoder knows nothing of a description."""
     taken: dict[str, list[str | None]]
     """``top1`` and ``class_mean`` → the label that each query is taken for."""
-    hits: dict[str, Flags]
-    """``top1`` and ``class_mean`` → whether each query was taken for what it is."""
-    votes: Flags
-    """q×K: whether the majority among the k nearest is right, for k = 1 … K, the support size of the largest class."""
+    hits: dict[str, Float64]
+    """``top1`` and ``class_mean`` → how far each query was taken for what it is, from 0 to 1."""
+    votes: Float64
+    """q×K: how far the majority among the k nearest is right, for k = 1 … K, the support size of the largest class."""
+    tied: Int64
+    """How many classes are equally near to each query; 0 for a miss."""
     varies: dict[str, float]
     """``top1`` and ``class_mean`` → the variance of the share of hits from one support set to another."""
     cut: int
@@ -67,24 +81,27 @@ def score_descriptions(given: ToScore, spec: Benchmark) -> Scored:
     """Score a folder of descriptions.
 
     Raises:
-        CoverageError: fewer than ``min_coverage`` of the test samples can be scored under some condition.
+        CoverageError: no test sample can be scored under some condition.
     """
     data = FromDataset(given, spec)
     card, section, protocol = data.dataset, given.section, data.protocol(TracProtocol)
     sampled, labels = card.name in section.sampled_classes, {each.id: each.label or "" for each in data.samples}
+    tests = [sample for sample in data.samples if sample.split == "test"]
+    cluster_of = labels if sampled else clusters_of(tests)
     by_condition = grouped((record for record in data.records if record.step), condition_of)
     metrics, groups = dict[Condition, dict[str, float]](), dict[str, dict[str, float]]()
-    retrievals = dict[Condition, Retrieval]()
+    retrievals, few = dict[Condition, Retrieval](), dict[Condition, list[str]]()
     for condition in product(protocol.max_tokens, [0, *protocol.shots]):
         records = by_condition[condition]
-        retrieved = retrieve(records, labels, card, given.encoders["text_encoder"], given.features)
-        scored = {each.unit for each in retrieved.queries}
+        encoder, misses = given.encoders["text_encoder"], section.unread == "worst"
+        retrieved = retrieve(records, labels, encoder, given.features, misses=misses)
+        scored = retrieved.scored
         outcome_of = {each.unit: each.outcome for each in records if each.extra["split"] == "test"}
         lost = [f"{unit}: {outcome}" for unit, outcome in outcome_of.items() if unit not in scored]
         what = f"test samples of {card.name} can be scored"
-        check_coverage(len(scored), len(outcome_of), what, "trac", section.min_coverage, lost)
+        few[condition] = data.too_little(len(scored), len(outcome_of), what, lost, len(retrieved.queries))
         retrievals[condition] = retrieved
-        metrics[condition] = metrics_of(retrieved, card.leaks, section.confidence, sampled=sampled)
+        metrics[condition] = metrics_of(retrieved, card.leaks, section.confidence, cluster_of, sampled=sampled)
         length, shots = condition
         counts = {"shots": shots, "scored": len(scored), "total": len(outcome_of)}
         counts |= {} if length is None else {"max_tokens": length}
@@ -99,13 +116,16 @@ def score_descriptions(given: ToScore, spec: Benchmark) -> Scored:
     }
     score = Score(
         **data.origin(
-            len(retrieved.queries),
+            len(retrieved.scored),
             len(tested),
             [
+                *few[headline],
+                *copies(tests),
                 *_flags(card, data.samples[0].medium.kind, records, retrieved),
                 *noted(record for record in data.records if record.step),
             ],
         ),
+        counted=len(retrieved.queries),
         metrics=metrics[headline],
         groups={"class": _by_class(retrieved), "condition": groups},
         curves={
@@ -121,15 +141,19 @@ def score_descriptions(given: ToScore, spec: Benchmark) -> Scored:
         },
         details={"headline": condition_name(*headline)},
     )
-    place, rows = {query.unit: index for index, query in enumerate(retrieved.queries)}, list[Row]()
-    for record in tested:  # scored are those that are described and have a support description of their class
-        label, index = labels[record.unit], place.get(record.unit)
-        values, extra = dict[str, list[float | None]](), dict[str, Any](label=label, scored=index is not None)
+    place = {query.unit: index for index, query in enumerate(retrieved.queries)}
+    rows: list[Row] = []
+    for record in tested:
+        label = labels[record.unit]
+        index = place.get(record.unit)
+        values: dict[str, list[float | None]] = {}
+        extra: dict[str, Any] = {"label": label, "scored": record.unit in retrieved.scored}
         if index is not None:
-            values = {how: [PERCENT * bool(hits[index])] for how, hits in retrieved.hits.items()}
+            values = {how: [PERCENT * float(hits[index])] for how, hits in retrieved.hits.items()}
             taken = {how: some[index] for how, some in retrieved.taken.items()}
-            extra |= {"nearest": retrieved.nearest[index], **taken}
-        unit, cluster = record.unit, label if sampled else record.unit
+            extra |= {"nearest": retrieved.nearest[index], "tied": int(retrieved.tied[index]), **taken}
+        unit = record.unit
+        cluster = cluster_of[unit]
         about = {"unit": unit, "group": ONE_CATEGORY, "cluster": cluster, "outcome": record.outcome}
         rows.append(Row(**about, values=values, extra=extra))
     return Scored(score, rows)
@@ -138,87 +162,110 @@ def score_descriptions(given: ToScore, spec: Benchmark) -> Scored:
 def retrieve(
     records: Sequence[CollectedRecord],
     labels: Mapping[str, str],
-    dataset: DatasetCard,
     encoder: Encoder,
     features: FeatureStore | None = None,
+    *,
+    misses: bool = True,
 ) -> Retrieval:
     """Retrieve from the support descriptions of one condition with its test descriptions.
 
-    Descriptions that are not there (refused, failed) are left out on both sides, and test samples of a class without a
-    support description.
+    A failed call never counts, nor does a class whose support is missing because of one.
 
     Args:
         records: of one length and number of shots.
         labels: of samples, by id.
+        misses: whether test samples without a description count, and those of a class without a support description.
 
     Raises:
-        CoverageError: nothing is left on one of the sides.
+        CoverageError: there is no support description, or no test sample that counts.
     """
-    present = [each for each in records if each.is_there]
-    of_support = [each for each in present if each.extra["split"] == "support"]
+    of_support = [each for each in records if each.extra["split"] == "support" and each.is_there]
     of_support.sort(key=lambda each: sha256_of(each.unit))
     classes = [labels[each.unit] for each in of_support]
-    queries = [each for each in present if each.extra["split"] == "test" and labels[each.unit] in set(classes)]
+    with_support = set(classes)
+    tested = [each for each in records if each.extra["split"] == "test"]
+    scored = {each.unit for each in tested if each.is_there and labels[each.unit] in with_support}
+    queries = [each for each in tested if each.unit in scored]
+    if misses:
+        failed = [each for each in records if not (each.is_there or each.is_unread)]
+        lost = {labels[each.unit] for each in failed if each.extra["split"] == "support"} - with_support
+        ended = [each for each in tested if each.is_there or each.is_unread]
+        queries = [each for each in ended if labels[each.unit] not in lost]
     if not of_support or not queries:
         raise CoverageError(f"no description of the {'test' if of_support else 'support'} set is left to compare")
     truth = [labels[each.unit] for each in queries]
-    corpus, texts = ([each.text or "" for each in some] for some in (of_support, queries))
+    corpus = [each.text or "" for each in of_support]
+    is_scored = [each.unit in scored for each in queries]
+    texts = [each.text or "" for each in queries if each.unit in scored]
     reader = encoder.fitted(corpus)
     kept = features if reader is encoder else None
-    support_vectors, query_vectors = encode_texts(reader, corpus, kept), encode_texts(reader, texts, kept)
-    voted = votes(support_vectors, classes, query_vectors, max(map(classes.count, set(classes))))
-    seen = [bool(row.any()) for row in query_vectors]
-    right = voted.winners == np.array([voted.classes.index(label) for label in truth])[:, None]
+    support_vectors = encode_texts(reader, corpus, kept)
+    query_vectors = np.zeros((len(queries), support_vectors.shape[1]), dtype=support_vectors.dtype)
+    if texts:
+        query_vectors[is_scored] = encode_texts(reader, texts, kept)
+    found = expected_hits(support_vectors, classes, query_vectors, truth, max(map(classes.count, with_support)))
+    seen = np.asarray(query_vectors.any(axis=1)).tolist()
 
     def known(values: Sequence[str]) -> list[str | None]:
         return [value if saw else None for value, saw in zip(values, seen, strict=True)]
 
-    taken = {"top1": known(voted.by(1)), "class_mean": known(class_mean(support_vectors, classes, query_vectors))}
+    by_mean = class_mean(support_vectors, classes, query_vectors)
     return Retrieval(
         queries,
-        truth,
-        [each.unit for each in of_support],
-        classes,
-        known([of_support[index].unit for index in voted.nearest]),
-        taken,
-        {how: np.array([a == b for a, b in zip(truth, some, strict=True)]) for how, some in taken.items()},
-        right & np.array(seen)[:, None],
-        support_variances(support_vectors, classes, query_vectors, truth),
-        sum(reading.cut for reading in read_texts(reader, [*corpus, *texts])),
+        scored,
+        truth=truth,
+        support=[each.unit for each in of_support],
+        labels=classes,
+        nearest=known([of_support[index].unit for index in found.first.nearest]),
+        taken={"top1": known(found.first.by(1)), "class_mean": known(by_mean)},
+        hits={"top1": found.votes[:, 0], "class_mean": found.class_mean},
+        votes=found.votes,
+        tied=found.tied,
+        varies=found.varies,
+        cut=sum(reading.cut for reading in read_texts(reader, [*corpus, *texts])),
     )
 
 
 def metrics_of(
-    retrieved: Retrieval, leaked: Mapping[str, str], confidence: float, *, sampled: bool = False
+    retrieved: Retrieval,
+    leaked: Mapping[str, str],
+    confidence: float,
+    cluster_of: Mapping[str, str],
+    *,
+    sampled: bool = False,
 ) -> dict[str, float]:
     """Return percentages, and the mean number of words; a share of nothing is absent.
 
     Args:
         leaked: test sample → the support sample that is the same.
+        cluster_of: test sample → its cluster; copies of an image are one.
         sampled: whether classes stand for others like them, so that intervals are over classes and not over samples.
     """
     n, curve = len(retrieved.queries), [_percent(column) for column in retrieved.votes.T]
+    sizes = Counter(cluster_of[query.unit] for query in retrieved.queries).values()
     values: dict[str, float] = {}
     for name, hits in retrieved.hits.items():
         if sampled:
-            ones = np.ones(n, np.int64)
-            share = share_interval(hits.astype(np.int64), ones, retrieved.truth, confidence)
+            share = share_interval(hits, np.ones(n, np.int64), retrieved.truth, confidence)
         else:
-            share = proportion_interval(int(hits.sum()), n, confidence, retrieved.varies[name])
+            share = proportion_interval(hits, confidence, retrieved.varies[name], sizes)
         values |= {name: _percent(hits)} | interval_ends({name: share}, PERCENT).metrics
     best = int(np.argmax(curve))
     values |= {"vote_best": curve[best], "vote_best_k": float(best + 1)}
     right = sum(retrieved.labels.count(label) for label in retrieved.truth)
     values["chance"] = PERCENT * right / (n * len(retrieved.labels))  # of drawing a support description blindly
-    values["words"] = exact_mean([len((query.text or "").split()) for query in retrieved.queries])
+    values["ties"] = _percent(retrieved.tied > 1)
+    words = [len((query.text or "").split()) for query in retrieved.queries if query.is_there]
+    if words:
+        values["words"] = exact_mean(words)
     kept = np.array([query.unit not in leaked for query in retrieved.queries])
     if leaked and kept.any():
         values["top1_without_leaks"] = _percent(retrieved.hits["top1"][kept])
     return values
 
 
-def _percent(hits: Flags) -> float:
-    return PERCENT * int(hits.sum()) / len(hits)
+def _percent(hits: Float64 | Flags) -> float:
+    return PERCENT * math.fsum(hits) / len(hits)
 
 
 def _by_class(retrieved: Retrieval) -> dict[str, dict[str, float]]:
@@ -243,12 +290,19 @@ def _flags(dataset: DatasetCard, kind: str, records: Sequence[CollectedRecord], 
         yield f"{missing} support samples have no description and cannot be retrieved"
     if len(retrieved.support) < FEW:
         yield f"letters and compare take the {len(retrieved.support)} support descriptions as given; intervals do not"
+    silent = sum(not query.is_there for query in retrieved.queries)
+    if silent:
+        yield f"{silent} test samples have no description and count as misses"
     lost = [label for label in dataset.labels if label not in retrieved.labels]
     if lost:
-        yield f"no support description is left of {first_few(lost)}; their test samples are not scored"
-    unknown = retrieved.nearest.count(None)
+        what = "count as misses" if {*lost} & {*retrieved.truth} else "are not scored"
+        yield f"no support description is left of {first_few(lost)}; their test samples {what}"
+    ties = _percent(retrieved.tied > 1)
+    if ties > MANY_TIES:
+        yield f"{ties:.1f} % of the test samples are equally near to several classes: top1 is an expectation"
+    unknown = retrieved.nearest.count(None) - (len(retrieved.queries) - len(retrieved.scored))
     if unknown:
         yield f"the text encoder knows no word of {unknown} test descriptions, which count as wrong"
     if retrieved.cut:
-        texts = len(retrieved.support) + len(retrieved.queries)
+        texts = len(retrieved.support) + len(retrieved.scored)
         yield f"the text encoder read only the beginning of {retrieved.cut} of {texts} descriptions"

@@ -24,7 +24,7 @@ from driftledger.benchmarks.collecting import Collecting, Replay
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard, CollectedRecord, RecordedResult
 from driftledger.benchmarks.score import ROWS, Row, Score
 from driftledger.benchmarks.scoring import ToScore
-from driftledger.benchmarks.settings import recorded
+from driftledger.benchmarks.settings import as_now, recorded
 from driftledger.collect.batches import ask_batch, finished
 from driftledger.collect.call import Ask, Call
 from driftledger.collect.features import FeatureStore
@@ -99,7 +99,7 @@ def _reading(lineage: Lineage, what: str, result: VerifyResult) -> Iterator[None
     except _UNFIT as error:
         kind = "" if isinstance(error, DriftledgerError) else f"{type(error).__name__}: "
         why = f"no {what} can be had from what is stored: {kind}{shortened(str(error))}"
-        result.findings.append(Finding("numbers", lineage.score_path, why))
+        result.find(lineage.score_path, why, "numbers")
 
 
 def _follow(
@@ -146,7 +146,7 @@ def _to_score(
     return ToScore(
         keys=stored.keys,
         folders={stage.name: contents.recorded(lineage.folders[stage.name]) for stage in spec.stages[:-1]},
-        section=recorded(spec.settings, stored.inputs.settings, spec.scores.settings),
+        section=recorded(spec.settings, as_now(stored.inputs.settings), spec.scores.settings),
         seed=stored.inputs.settings["seed"],
         encoders=encoders,
         beside=beside,
@@ -157,16 +157,17 @@ def _to_score(
 def _compare_score(result: VerifyResult, lineage: Lineage, inputs: ToScore, contents: Contents) -> None:
     """Compute a score, and compare its numbers and rows with those that are stored."""
     stored, version, again = lineage.score, lineage.spec.scores.version, lineage.spec.score(inputs)
+    left_out = {"inputs.version", *(f"components.{role}.code" for role in inputs.encoders)}
     if stored.inputs.version != version:
         why = f"version {stored.inputs.version} of the scoring made it, and version {version} is installed"
         result.skip(lineage.score_path, f"{why}; differences may be due to that")
+        left_out |= {"inputs.settings.min_coverage", "inputs.settings.unread"}
     result.checked["scores"] += 1
     exact = not any(isinstance(encoder, CheckpointComponent) for encoder in inputs.encoders.values())
     score = Score.model_validate_json(canonical_json(again.score.to_dict()))  # as its file would give it
-    left_out = {"inputs.version", *(f"components.{role}.code" for role in inputs.encoders)}
     for place, what in _differences(result, stored, score, exact=exact).items():
         if place not in left_out:
-            result.findings.append(Finding("numbers", f"{lineage.score_path}: {place}", what))
+            result.find(f"{lineage.score_path}: {place}", what, "numbers")
     rows = read_jsonl(contents.recorded(lineage.folder) / ROWS, Row)
     _compare_rows(result, lineage.rows_path, rows, again.rows, lambda row: row.unit, exact=exact)
 
@@ -180,13 +181,13 @@ def _compare_rows(
         unmatched = first_few(sorted({*names} ^ {*expected}))
         order = "its rows are in another order, or one is there twice"
         what = f"rows are missing or have no record: {unmatched}" if unmatched else order
-        result.findings.append(Finding("numbers", path, what))
+        result.find(path, what, "numbers")
         return
     for name, one, other in zip(names, stored, again, strict=True):
         if differences := _differences(result, one, other, exact=exact):
             place, what = next(iter(differences.items()))
             more = f"; and {len(differences) - 1} more of this row" if len(differences) > 1 else ""
-            result.findings.append(Finding("numbers", f"{path}: {name}.{place}", f"{what}{more}"))
+            result.find(f"{path}: {name}.{place}", f"{what}{more}", "numbers")
 
 
 def _differences(result: VerifyResult, stored: Record, again: Record, *, exact: bool) -> dict[str, str]:

@@ -216,6 +216,8 @@ def _evaluated(project: Project, scores: Sequence[Score]) -> Iterator[str]:
     models = dict[str, dict[str, None]]()
     for run in project.combinations:
         own = {benchmark(score.benchmark).scores.at(score.keys): score for score in scores if run.shows(score.keys)}
+        if not own:
+            continue
         code = published.get(fingerprint_of(own, run), now)
         day = git.date(code.commit) if git and code.commit else ""
         text = f"commit {code.commit[:12]}{day and f' of {day}'}" if code.commit else "no commit"

@@ -22,11 +22,11 @@ from driftledger.benchmarks._questions.parsing.reply import (
     meant,
     unparsed,
 )
-from driftledger.benchmarks._questions.parsing.text import find, folded, is_error, plain
+from driftledger.benchmarks._questions.parsing.text import find, folded, is_error, plain, replaced
 from driftledger.core.thinking import without_thinking
 from driftledger.core.types import Outcome
 
-VERSION = "5"
+VERSION = "6"
 
 _MOST_JOINED = 32  # answers to one
 _AROUND = " .,;:!?\"'"
@@ -53,6 +53,11 @@ def parse_choice(text: str, options: Sequence[str], refusal: int, *, cut: bool =
     >>> parse_choice("A or B", options, refusal=2)
     Parsed(outcome=<Outcome.UNPARSED: 'unparsed'>, value=None, how='several')
     """
+    alike = [option for option in options if find("counts_or_sides").match(folded(option))]
+    spelled = [replaced("written_alike", option) for option in options]
+    if len(alike) > 1 and len({*spelled}) == len(spelled):
+        options = spelled
+        text = replaced("written_alike", text)
     shown = Options(options)
     spoken, thoughts, finished = without_thinking(text)
     spoken = spoken if finished else thoughts

@@ -1,8 +1,8 @@
 """A judge's grade, as MM-Vet's prompt asks for it: 0.0, 0.1, … 1.0, or a number between two of them.
 
-MM-Vet's own evaluator takes the text before the first blank, accepts any float from 0 to 1, asks up to five times and
-then grades 0. A reply that is such a float is the same grade here, except NaN, which it lets through; a number is also
-read behind a label or alone on a line; and what cannot be read is left without a grade, which is not a zero.
+:func:`strict_grade` is the rule of MM-Vet's own evaluator, which asks up to five times and then grades 0.
+:func:`parse_grade` reads the same grade in a reply that is such a float, and also a number behind a label, alone on a
+line, or out of another number. What cannot be read is left without a grade, which is not a zero.
 """
 
 from driftledger.benchmarks._questions.parsing.reply import Parsed, Reading, Reply, agreed, unparsed
@@ -10,6 +10,23 @@ from driftledger.benchmarks._questions.parsing.text import find, is_error, plain
 from driftledger.core.thinking import without_thinking
 
 VERSION = "4"
+STRICT = "strict-1"
+"""The version of :func:`strict_grade`."""
+
+
+def strict_grade(text: str) -> float | None:
+    """Read the text before the first blank as a grade, if it is a float from 0 to 1.
+
+    Source: mm-vet_evaluator.ipynb in github.com/yuweihao/MM-Vet at acde843, which lets NaN through.
+
+    >>> strict_grade("0.5 of it"), strict_grade("8/10"), strict_grade("50%")
+    (0.5, None, None)
+    """
+    try:
+        grade = float(text.split(" ")[0])
+    except ValueError:
+        return None
+    return abs(grade) if 0 <= grade <= 1 else None
 
 
 def parse_grade(text: str, *, cut: bool = False) -> Parsed[float]:

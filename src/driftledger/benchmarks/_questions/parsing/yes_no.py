@@ -1,9 +1,8 @@
-"""Yes or no, as MME asks for.
+"""Yes or no, as MME asks for, by one of two readers.
 
-MME's own script (``calculation.py`` of its evaluation tools) lowers the reply, looks at its first four characters, and
-takes ``yes`` or else ``no`` from anywhere in them: ``Now I see a dog`` and ``Nothing`` are a no, ``eyes`` is a yes, and
-*The answer is yes* is neither. Here a reply says yes or no by a word that means nothing else there: at the start of the
-reply or of a sentence, or announced. On replies as MME's prompt asks for them the two agree.
+:func:`read_literally` is the rule of MME's own script: ``Now I see a dog`` and ``Nothing`` are a no, ``eyes`` is a yes,
+and *The answer is yes* is neither. To :func:`parse_yes_no` a reply says yes or no by a word that means nothing else
+there: at the start of the reply or of a sentence, or announced. On replies as MME's prompt asks for them they agree.
 """
 
 from collections.abc import Iterator
@@ -14,7 +13,26 @@ from driftledger.benchmarks._questions.parsing.text import find, is_error, plain
 from driftledger.core.thinking import without_thinking
 from driftledger.core.types import Outcome
 
-VERSION = "5"
+VERSION = "6"
+LITERAL = "literal-1"
+"""The version of :func:`read_literally`."""
+
+
+def read_literally(text: str) -> Parsed[bool]:
+    """Read yes, True, or else no in the first four characters of ``text``, whatever follows them.
+
+    Source: calculation.py of the evaluation tool in github.com/BradyFU/Awesome-Multimodal-Large-Language-Models.
+
+    >>> read_literally("No, there isn't.")
+    Parsed(outcome=<Outcome.OK: 'ok'>, value=False, how='first_four')
+    >>> read_literally("The answer is yes.")
+    Parsed(outcome=<Outcome.UNPARSED: 'unparsed'>, value=None, how='nothing')
+    """
+    first_four = text.lower()[:4]
+    for word in ("yes", "no"):
+        if word in first_four:
+            return Parsed(Outcome.OK, word == "yes", "first_four")
+    return unparsed("nothing")
 
 
 def parse_yes_no(text: str, *, cut: bool = False) -> Parsed[bool]:
