@@ -25,7 +25,7 @@ from driftledger.benchmarks.records import (
 from driftledger.benchmarks.score import HIGH, LOW, ROWS, SCORE, Inputs, Row, Score
 from driftledger.components.base import ComponentCard
 from driftledger.core.canonical import sha256_file
-from driftledger.core.errors import CoverageError, first_few
+from driftledger.core.errors import CoverageError, StoreError, first_few
 from driftledger.core.files import new_folder, read_json, write_json, write_jsonl
 from driftledger.core.types import Float64, Outcome, Sample
 from driftledger.data.records import ONE_CATEGORY, DatasetCard, read_samples
@@ -85,6 +85,26 @@ class FromRecords:
         self.card = read_json(self.folder / CARD, CollectedCard)
         self.confidence: float = given.section.confidence
         self.records, self._given, self._spec = read_records(self.folder, spec.collects.holds), given, spec
+
+    def require(self, places: Iterable[tuple[str, int, int]]) -> None:
+        """Check that there is one record for each of these units, steps and repeats, and none of another unit.
+
+        Raises:
+            StoreError: a record is missing, doubled or of another unit.
+        """
+        needed = set(places)
+        units = {unit for unit, _, _ in needed}
+        present = set[tuple[str, int, int]]()
+        for record in self.records:
+            place = (record.unit, record.step, record.repeat)
+            if record.step and (place in present or record.unit not in units):
+                raise StoreError(
+                    f"{self.folder / RECORDS} has {record.place} twice, or the data lack it; run 'dvc repro'"
+                )
+            present.add(place)
+        for unit, step, repeat in sorted(needed - present):
+            missing = CollectedRecord(unit=unit, step=step, repeat=repeat, results=[])
+            raise StoreError(f"{self.folder / RECORDS} lacks the record of {missing.place}; run 'dvc repro'")
 
     def protocol(self, kind: type[M]) -> M:
         """Return how the model was asked."""
