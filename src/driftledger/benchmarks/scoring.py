@@ -87,24 +87,16 @@ class FromRecords:
         self.records, self._given, self._spec = read_records(self.folder, spec.collects.holds), given, spec
 
     def require(self, places: Iterable[tuple[str, int, int]]) -> None:
-        """Check that there is one record for each of these units, steps and repeats, and none of another unit.
+        """Check that each of these units has a record of this step and repeat.
 
         Raises:
-            StoreError: a record is missing, doubled or of another unit.
+            StoreError: one has none.
         """
-        needed = set(places)
-        units = {unit for unit, _, _ in needed}
-        present = set[tuple[str, int, int]]()
-        for record in self.records:
-            place = (record.unit, record.step, record.repeat)
-            if record.step and (place in present or record.unit not in units):
-                raise StoreError(
-                    f"{self.folder / RECORDS} has {record.place} twice, or the data lack it; run 'dvc repro'"
-                )
-            present.add(place)
-        for unit, step, repeat in sorted(needed - present):
-            missing = CollectedRecord(unit=unit, step=step, repeat=repeat, results=[])
-            raise StoreError(f"{self.folder / RECORDS} lacks the record of {missing.place}; run 'dvc repro'")
+        present = {(record.unit, record.step, record.repeat) for record in self.records}
+        for unit, step, repeat in places:
+            if (unit, step, repeat) not in present:
+                lacks = f"lacks the record of {unit}, step {step}, repeat {repeat}"
+                raise StoreError(f"{self.folder / RECORDS} {lacks}; run 'dvc repro' to make it again")
 
     def protocol(self, kind: type[M]) -> M:
         """Return how the model was asked."""

@@ -157,9 +157,8 @@ class GradedAnswers(FromRecords):
         self._parser = spec.selected_parser(given.section)
         self.questions = read_questions(self.data)
         by_id = {question.id: question for question in self.questions}
-        steps = range(1, self.card.protocol.get("permutations", 1) + 1)
-        self.require(product(by_id, steps, range(self.card.protocol.get("gradings", 1))))
         answers = sorted((each for each in self.records if each.step), key=lambda each: (each.step, each.repeat))
+        self.require(product(by_id, {each.step for each in answers}, {each.repeat for each in answers}))
         self.grades = [spec.read(by_id[record.unit], record, self._parser) for record in answers]
         unread = [grade for grade in self.grades if grade.read is None and grade.outcome is not Outcome.REFUSED]
         lost = [f"{grade.record.unit}: {grade.outcome}, {grade.how}" for grade in unread]

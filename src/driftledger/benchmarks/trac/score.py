@@ -89,13 +89,12 @@ def score_descriptions(given: ToScore, spec: Benchmark) -> Scored:
     sampled, labels = card.name in section.sampled_classes, {each.id: each.label or "" for each in data.samples}
     tests = [sample for sample in data.samples if sample.split == "test"]
     cluster_of = labels if sampled else clusters_of(tests)
-    steps = {record.step for record in data.records if record.step}
-    data.require(product(labels, steps, [0]))
+    data.require(product(labels, {record.step for record in data.records if record.step}, [0]))
     by_condition = grouped((record for record in data.records if record.step), condition_of)
     metrics, groups = dict[Condition, dict[str, float]](), dict[str, dict[str, float]]()
     retrievals, few = dict[Condition, Retrieval](), dict[Condition, list[str]]()
     for condition in product(protocol.max_tokens, [0, *protocol.shots]):
-        records = by_condition.get(condition, [])
+        records = by_condition[condition]
         encoder, misses = given.encoders["text_encoder"], section.unread == "worst"
         retrieved = retrieve(records, labels, encoder, given.features, misses=misses)
         scored = retrieved.scored
