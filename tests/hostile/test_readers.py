@@ -35,7 +35,7 @@ MAY_READ = {
     "ledger/bundle.py": 1,  # writes
     "tracking/traces.py": 1,  # of one's own project
     "tracking/track.py": 1,  # of one's own project
-    "tracking/store.py": 1,  # of one's own project
+    "tracking/store.py": 2,  # of one's own project, whose store is asked whether it is locked
     "reports/site/thumbnails.py": 1,  # what report has written
     "cli.py": 1,  # the browser
     "exports.py": 1,  # what it has written itself

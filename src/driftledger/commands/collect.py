@@ -408,13 +408,17 @@ def merge(project: Project, paths: Sequence[Path]) -> str:
                 "'driftledger collect' as --into"
             )
         folders |= dict.fromkeys(stores)
-    new = 0
+    new = differing = 0
     with project.store() as store, Progress("merge", total=len(folders), unit="store") as progress:
         for folder in folders:
             with CallStore(folder, writes=False) as other:
-                new += store.merge(other)
+                counts = store.merge(other)
+            new += counts[0]
+            differing += counts[1]
             progress.update()
-    return f"{'1 store' if len(folders) == 1 else f'{len(folders)} stores'} merged: {new} calls are new"
+    names = "1 store" if len(folders) == 1 else f"{len(folders)} stores"
+    others = f"; {differing:,} calls have another answer here; the first stays" if differing else ""
+    return f"{names} merged: {new:,} calls are new{others}"
 
 
 def remove_unused(project: Project, *, yes: bool = False) -> str:
