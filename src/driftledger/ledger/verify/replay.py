@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from io import BytesIO
-from itertools import groupby, zip_longest
+from itertools import groupby
 from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple, TypeVar
@@ -34,7 +34,7 @@ from driftledger.components.service import RemoteComponent
 from driftledger.core.canonical import canonical_json, sha256_bytes, sha256_file
 from driftledger.core.errors import ConfigError, DriftledgerError, LedgerError, OutOfMemoryError, first_few
 from driftledger.core.files import Record, read_json, read_jsonl, read_regular
-from driftledger.core.text import shortened
+from driftledger.core.text import same_start, shortened
 from driftledger.core.types import Outcome
 from driftledger.ledger.findings import Finding, VerifyResult
 from driftledger.ledger.lineage import Evidence, Lineage
@@ -339,7 +339,7 @@ def _difference(recorded: Again) -> str:
     image = recorded.gave.medium(recorded.folder)
     if image is None:
         before, now = recorded.gave.text or "", again.result.text or ""
-        same = next((at for at, (a, b) in enumerate(zip_longest(before, now)) if a != b), 0)
+        same = same_start(before, now)
         around = slice(max(0, same - _BEFORE), same + _AFTER)
         differs = f"{before[around]!r} is stored, {component.provider} now says {now[around]!r}"
         return "" if before == now else differs

@@ -1,5 +1,6 @@
 """The site's folder: the leaderboard, a page per benchmark, a page per model with its runs, and the gallery."""
 
+import math
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -56,8 +57,8 @@ COMPARISON = (
 )
 KINDS = {"not ranked": "Not ranked with the others", "controls": "Controls, which ignore the sample"}
 
-Figures = Mapping[str, Sequence[tuple[str, Drawing, bytes | None]]]
-"""Section → its figures, each with the name of its file, and its bytes unless these are not asked for."""
+Figures = Mapping[str, Mapping[str, Drawing]]
+"""Section → the name of each file → its figure."""
 
 
 class Chains(NamedTuple):
@@ -110,7 +111,7 @@ def site_files(
     images: bool = True,
     only: str | None = None,
 ) -> Files:
-    """Make the files of the site, without those pictures that ``folder`` has.
+    """Make the files of the site, without its figures, and without those pictures that ``folder`` has.
 
     Args:
         images: whether pages may show images of datasets.
@@ -123,7 +124,6 @@ def site_files(
     chains, missing = _read_chains(project.root, parts, only)
     files = [file for each in chains for trace in each.traces.values() for file in files_of(trace)]
     pictures, thumbnails = thumbnails_of(files, folder) if images else ({}, {})
-    shelves = {each.shelf for each in chains if each.traces}
     nav = [("Leaderboard", "index.html"), *((part.spec.title, f"{part.spec.name}.html") for part in parts)]
     templates = Environment(
         loader=FileSystemLoader(HERE / "templates"),
@@ -148,6 +148,8 @@ def site_files(
         "strips_of": strips_of,
         "title_of": title_of,
         "interval": interval,
+        "figures": figures,
+        "shelves": {shelf["id"]: shelf for shelf in _shelves(chains)},
     }
 
     def write(path: str, template: str, title: str, **context: Any) -> None:
@@ -175,21 +177,17 @@ def site_files(
         remarks=list(remarks(parts)),
         chains=list(_first_chains(chains)) if images else [],
     )
-    every = [table for part in parts if (table := side_by_side(part))]
-    for path, title, some, lead in (
-        *((f"{part.spec.name}.html", part.spec.title, list(sections(part)), "") for part in parts),
-        ("comparison.html", "Comparison", [Section("Side by side", "all", every)], COMPARISON),
-        (
-            "correlation.html",
-            "Correlation",
-            [Section("Headlines", "correlation", correlation.tables)],
-            correlation.lead,
-        ),
+    for part in parts:
+        path = f"{part.spec.name}.html"
+        write(path, "benchmark.html.j2", part.spec.title, lead="", sections=list(sections(part)))
+    beside = [table for part in parts if (table := side_by_side(part))]
+    for title, lead, section in (
+        ("Comparison", COMPARISON, Section("Side by side", "all", beside)),
+        ("Correlation", correlation.lead, Section("Headlines", "correlation", correlation.tables)),
     ):
-        write(path, "benchmark.html.j2", title, lead=lead, sections=some, figures=figures, shelves=shelves)
-    write("gallery.html", "gallery.html.j2", "Gallery", shelves=list(_shelves(chains)), missing=missing)
-    drawings = {f"figures/{name}": data for some in figures.values() for name, _, data in some}
-    return {**pages, **drawings, **thumbnails}
+        write(f"{title.lower()}.html", "benchmark.html.j2", title, lead=lead, sections=[section])
+    write("gallery.html", "gallery.html.j2", "Gallery", missing=missing)
+    return {**pages, **thumbnails}
 
 
 def _read_chains(root: Path, parts: Sequence[Part], only: str | None) -> tuple[list[Chains], list[str]]:
@@ -290,27 +288,36 @@ def _shelves(chains: Sequence[Chains]) -> Iterator[Mapping[str, Any]]:
     """The gallery: units of each benchmark, the worst by the mean over models first; controls do not count."""
     for name, every in grouped(chains, lambda each: each.shelf).items():
         models = [each for each in every if not each.score.is_control] or every
-        spec, first = benchmark(models[0].score.benchmark), models[0].score
+        first = models[0].score
+        spec = benchmark(first.benchmark)
         key, _ = spec.headline(first)
         metric = spec.metric(key)
-        title, sign = spec.titled(key), -1 if metric and not metric.is_higher else 1
-        cards: list[tuple[float, Mapping[str, Any]]] = []
+        title = spec.titled(key)
+        sign = -1 if metric and not metric.is_higher else 1
+        cards = []
         for unit in dict.fromkeys(unit for each in models for unit in each.traces):
-            valued = [(each.traces[unit].values.get(title), each) for each in models if unit in each.traces]
-            values = [value for value, _ in valued if value is not None]
-            worst = min(valued, key=lambda each: -1e9 if each[0] is None else sign * each[0])[1]
+            shown = [each for each in models if unit in each.traces]
+            values = [each.traces[unit].values.get(title) for each in shown]
+            ranks = [-math.inf if value is None else sign * value for value in values]
+            worst = shown[ranks.index(min(ranks))]
             files = list(dict.fromkeys(files_of(worst.traces[unit])))
-            number = number_of(spec, title, sum(values) / len(values)) if values else None
+            numbers = [value for value in values if value is not None]
+            mean = sum(numbers) / len(numbers) if numbers else None
             card = {
                 "name": unit,
                 "href": worst.href(unit),
                 "model": worst.score.model,
-                "number": number,
+                "number": None if mean is None else number_of(spec, title, mean),
                 "files": [*files[:1], *(files[1:][-1:] if worst.traces[unit].start else [])],
             }
-            cards.append((sign * number.value if number else -1e9, card))
+            cards.append((-math.inf if mean is None else sign * mean, card))
         cards.sort(key=lambda each: each[0])
         if cards:
-            about = {"id": name, "title": f"{spec.title} on {first.on}", "headline": title, "total": len(cards)}
-            count = len({each.score.model for each in models})
-            yield {**about, "models": count, "cards": [card for _, card in cards[:SHOWN]]}
+            yield {
+                "id": name,
+                "title": f"{spec.title} on {first.on}",
+                "headline": title,
+                "total": len(cards),
+                "models": len({each.score.model for each in models}),
+                "cards": [card for _, card in cards[:SHOWN]],
+            }
