@@ -273,38 +273,55 @@ def find_image(sources: Sources, text: str) -> ImageTarget:
 
 def _places(sources: Sources, digest: str) -> tuple[list[dict[str, Any]], list[str]]:
     """Search every list of images in the folders of ``dvc.lock``."""
-    places, unknown, lists = list[dict[str, Any]](), list[str](), list[tuple[Folder, str]]()
+    places, unknown = list[dict[str, Any]](), list[str]()
     outs = {out.path: out.md5 for entry in locked_now(sources.root).values() for out in entry.outs}
     for out, md5 in outs.items():
-        if out.startswith("data/") and md5.endswith(".dir"):
-            files = sources.contents.output(out, md5)
-            unknown += [] if files else [f"{out} (md5 {md5}) is not here; run 'dvc pull'"]
-            for inner, _, name in (each.rpartition("/") for each in files):
-                lists += [(Folder(path=f"{out}/{inner}", out=out, md5=md5), name)] if name in _LISTS else []
-    for folder, name in lists:
-        role, kind, card, card_kind = _LISTS[name]
-        path, card_file = (sources.contents.within(folder, each) for each in (name, card))
-        unknown += [f"{folder.path}/{name} is not here; run 'dvc pull'"] if path is None else []
-        lines = [] if path is None else read_regular(path).split(b"\n")
-        for line in (each for each in lines if digest.encode() in each):
-            entry = parse_json(line, kind, f"{folder.path}/{name}").to_dict()
-            images = {each.get("image_sha256") or each.get("sha256"): each for each in entry.get("results", [entry])}
-            if digest not in images:
-                continue
-            parent, t = entry.get("extra", {}).get("parent_sha256"), entry.get("step", 1)
-            before = f"made at t = {t - 1}" if t > 1 else "the original"
-            uses = [each for _, each in sources.lineages if folder in (each.data, *each.collected.values())]
-            place: dict[str, Any] = {"role": role, "folder": folder.path}
-            place["file"] = images[digest].get("image") or images[digest].get("file")
-            place |= {"entry": entry, "card": {} if card_file is None else read_json(card_file, card_kind).to_dict()}
-            place["parent"] = None if parent is None else f"sha256 {parent}, {before}"
-            place["scores"] = []
-            for each in uses:
-                key, value = each.spec.headline(each.score)
-                shown = {"path": each.score_path, "benchmark": each.score.benchmark, "headline": key, "value": value}
-                place["scores"].append(shown)
-            places.append(place)
+        if not out.startswith("data/") or not md5.endswith(".dir"):
+            continue
+        files = sources.contents.output(out, md5)
+        if not files:
+            unknown.append(f"{out} (md5 {md5}) is not here; run 'dvc pull'")
+        for file in files:
+            inner, _, name = file.rpartition("/")
+            if name in _LISTS:
+                folder = Folder(path=f"{out}/{inner}", out=out, md5=md5)
+                path = sources.contents.within(folder, name)
+                if path is None:
+                    unknown.append(f"{folder.path}/{name} is not here; run 'dvc pull'")
+                else:
+                    places += _uses(sources, digest, folder, path, name)
     return places, unknown
+
+
+def _uses(sources: Sources, digest: str, folder: Folder, file: Path, name: str) -> Iterator[dict[str, Any]]:
+    """Yield where the list of images in a file has one, ready for JSON; ``name`` is the list's own."""
+    role, kind, card, card_kind = _LISTS[name]
+    card_file = sources.contents.within(folder, card)
+    for line in read_regular(file).split(b"\n"):
+        if digest.encode() not in line:
+            continue
+        entry = parse_json(line, kind, f"{folder.path}/{name}").to_dict()
+        shown = (each for each in entry.get("results", [entry]) if digest in each.values())
+        for image in shown:
+            parent = entry.get("extra", {}).get("parent_sha256")
+            t = entry.get("step", 1)
+            before = f"made at t = {t - 1}" if t > 1 else "the original"
+            scores = []
+            for _, each in sources.lineages:
+                if folder in (each.data, *each.collected.values()):
+                    key, value = each.spec.headline(each.score)
+                    of = {"path": each.score_path, "benchmark": each.score.benchmark}
+                    scores.append({**of, "headline": key, "value": value})
+            yield {
+                "role": role,
+                "folder": folder.path,
+                "file": image.get("image") or image.get("file"),
+                "entry": entry,
+                "card": {} if card_file is None else read_json(card_file, card_kind).to_dict(),
+                "parent": None if parent is None else f"sha256 {parent}, {before}",
+                "scores": scores,
+            }
+            break
 
 
 def meant(sources: Sources, text: str) -> list[tuple[Number, str]]:
