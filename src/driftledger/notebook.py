@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from driftledger.benchmarks.base import Benchmark
 from driftledger.benchmarks.registry import benchmark as benchmark_of
-from driftledger.benchmarks.score import ROWS, SCORE, Row, Score
+from driftledger.benchmarks.score import ROWS, Row, Score
 from driftledger.benchmarks.traces import Shot, Trace
 from driftledger.core.errors import DriftledgerError, LedgerError, StoreError
 from driftledger.core.files import read_jsonl
@@ -27,7 +27,7 @@ from driftledger.ledger.compare import compare
 from driftledger.ledger.lineage import read_all_evidence
 from driftledger.ledger.published import read_published
 from driftledger.project.project import Project
-from driftledger.reports.scores import selected_score
+from driftledger.reports.scores import is_stored, selected_score
 from driftledger.reports.site.thumbnails import thumbnail
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ class OpenedProject:
             except DriftledgerError:
                 fingerprint = ""
             scores = [each for each in self._project.selected if combination.shows(each[1])]
-            stored = sum(map(self._is_stored, scores))
+            stored = sum(is_stored(self._project, *each) for each in scores)
             rows.append((*combination, stored, len(scores), fingerprint in published, fingerprint[:12]))
         columns = [*Combination._fields, "scores", "selected", "published", "fingerprint"]
         return pd.DataFrame(rows, columns=columns)
@@ -228,14 +228,13 @@ class OpenedProject:
     def _stored(self, name: str | None) -> list[tuple[Benchmark, Mapping[str, str]]]:
         """The benchmark and the keys of each stored score, of one benchmark or of all."""
         wanted = None if name is None else benchmark_of(name)
-        scores = [each for each in self._project.selected if wanted in (None, each[0]) and self._is_stored(each)]
+        scores = [
+            each for each in self._project.selected if wanted in (None, each[0]) and is_stored(self._project, *each)
+        ]
         if not scores:
             of = f" of {name}" if name else ""
             raise StoreError(f"{self.path} has no score{of} that params.yaml selects; run 'dvc repro' or 'dvc pull'")
         return scores
-
-    def _is_stored(self, score: tuple[Benchmark, Mapping[str, str]]) -> bool:
-        return (self.path / score[0].scores.at(score[1]) / SCORE).is_file()
 
     def _rows(self, spec: Benchmark, keys: Mapping[str, str]) -> list[Row]:
         return read_jsonl(self.path / spec.scores.at(keys) / ROWS, Row)

@@ -1,9 +1,10 @@
 """Every benchmark's models side by side: tables as in the papers for people, one row per value for programs."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from typing import NamedTuple, TypeVar
 
-from driftledger.benchmarks.base import COVERAGE, NOTHING, NOWHERE, Benchmark, Cell, Cells, Metric, Place, Table
+from driftledger.benchmarks.base import COVERAGE, NOTHING, NOWHERE, Benchmark, Cell, Cells, Metric, Table
 from driftledger.benchmarks.score import Score, base_key, marks_of
 from driftledger.core.grouping import grouped
 from driftledger.core.text import csv_text, for_cell, for_csv
@@ -142,9 +143,9 @@ def at_a_glance(parts: Sequence[Part], *, every: bool = False) -> list[MetricCol
         for metric in (metric for metric in spec.metrics if metric.key in spec.glanced):
             columns = list(_columns(spec, blocks, metric))
             columns = columns if every else columns[:1]
-            shared = set[str]().union(*(c.block.names for c in columns)).intersection(*(c.block.names for c in columns))
+            named = [column.block.names for column in columns]
             for column in columns:
-                apart = " · ".join(name for name in column.block.names if name not in shared)
+                apart = " · ".join(name for name in column.block.names if not all(name in names for names in named))
                 shown.append(column._replace(head=f"{spec.title} {column.head}{apart and f' ({apart})'}"))
     return shown
 
@@ -222,24 +223,19 @@ def _csv_rows(part: Part) -> Iterator[tuple[str, ...]]:
     """Every number of a score, of its groups and of its curves, with its rank among the models of its block."""
     spec = part.spec
     for block in part.blocks:
-        places: dict[str, dict[str, Place]] = {}
+        places = cache(block.places)
         for score in block.scores:
             generator, encoder, description = (score.keys.get(k, "") for k in ("generator", "encoder", "description"))
             fixed = (score.on, generator, encoder or score.keys.get("text_encoder", ""), description)
-            rows = list[tuple[str, str, str, float]]()
+            apart = block.apart.get(score.model, "")
             for number, value in score.numbers():
                 group, _, key = number.rpartition("/")
                 kind, _, name = (group or f"{OVERALL}/{OVERALL}").partition("/")
-                rows.append((kind, name, key, value))
+                is_ranked = spec.metric(key) in spec.metrics and base_key(key) == key
+                place = places(number).get(score.model, NOWHERE) if is_ranked else NOWHERE
+                shown = (f"{spec.name}/{key}", kind, for_csv(name), score.model, repr(float(value)))
+                yield (*fixed, *shown, "" if place.rank is None else str(place.rank), place.letters, apart)
             for curve, points in sorted(score.curves.items()):
-                rows += [(STEP, str(point.step), curve, point.value) for point in points]
-            for kind, name, key, value in rows:
-                number = key if kind == OVERALL else f"{kind}/{name}/{key}"
-                if number not in places:
-                    is_ranked = spec.metric(key) in spec.metrics and kind != STEP and base_key(key) == key
-                    places[number] = block.places(number) if is_ranked else {}
-                place = places[number].get(score.model, NOWHERE)
-                yield (
-                    *(*fixed, f"{spec.name}/{key}", kind, for_csv(name), score.model, repr(float(value))),
-                    *("" if place.rank is None else str(place.rank), place.letters, block.apart.get(score.model, "")),
-                )
+                for point in points:
+                    shown = (f"{spec.name}/{curve}", STEP, str(point.step), score.model, repr(float(point.value)))
+                    yield (*fixed, *shown, "", "", apart)

@@ -31,14 +31,19 @@ _CLOSE = 1e-6
 """How far a score's number may lie from what its rows give, as a share of it."""
 
 
+def is_stored(project: Project, spec: Benchmark, keys: Mapping[str, str]) -> bool:
+    """Return whether a score is there."""
+    return (project.root / spec.scores.at(keys) / SCORE).is_file()
+
+
 def selected_scores(project: Project) -> list[Score]:
     """Read every selected score that is there, in the order of ``run:``.
 
     Raises:
         StoreError: there is none, or one was computed with other settings than ``params.yaml`` has now.
     """
-    stored = [each for each in project.selected if (project.root / each[0].scores.at(each[1]) / SCORE).is_file()]
-    return [selected_score(project, spec, keys) for spec, keys in stored or project.selected]
+    stored = [each for each in project.selected if is_stored(project, *each)]
+    return [selected_score(project, *each) for each in stored or project.selected]
 
 
 def what_is_lacking(project: Project, scores: Sequence[Score]) -> list[str]:
@@ -138,8 +143,9 @@ class Block:
             return None
         by_mean, rows = metric.pairing == "mean", list[tuple[str, list[float | None]]]()
         for row in self.rows_of(score):
-            alone = [row.alone(repeat) for repeat in range(max(1, len(row.repeats)))]
-            values = [value for part in alone for value in metric.values_in(part, number) or [None]]
+            values = list[float | None]()
+            for repeat in range(max(1, len(row.repeats))):
+                values += metric.values_in(row.alone(repeat), number) or [None]
             rows.append((row.group if by_mean else "", values))
         # A group without any value has none at this step: its chains end sooner.
         going_on = {group for group, values in rows if any(value is not None for value in values)}
