@@ -15,7 +15,7 @@ from driftledger.benchmarks.base import Metric
 from driftledger.benchmarks.score import SPREAD, Row, base_key
 from driftledger.benchmarks.traces import Shot, Shown, Trace
 from driftledger.components.base import ComponentCard
-from driftledger.core.canonical import canonical_json, pretty_json, sha256_file, sha256_of
+from driftledger.core.canonical import Json, canonical_json, pretty_json, sha256_file, sha256_of
 from driftledger.core.errors import LedgerError, unknown_name
 from driftledger.core.files import INPUTS, load_json, read_jsonl, read_regular, write_bytes
 from driftledger.core.media import data_url, kind_of
@@ -114,7 +114,7 @@ def _every_eval_ever(root: Path, run: Evidence, date: datetime) -> dict[str, byt
         }
         results = []
         for key, metric in _metrics(lineage):
-            scored: dict[str, Any] = {"score": score.metrics[key]}
+            scored: Json = {"score": score.metrics[key]}
             if interval := score.interval(key):
                 ends = {"lower": interval.low, "upper": interval.high, "confidence_level": score.confidence}
                 scored["uncertainty"] = {"confidence_interval": ends}
@@ -217,7 +217,7 @@ def _texts(shown: Mapping[str, Shown]) -> Iterator[str]:
         yield from (_plain(each) for each in some if each is not None and not isinstance(each, Shot))
 
 
-def _noted(root: Path, run: Evidence, lineage: Lineage) -> dict[str, Any]:
+def _noted(root: Path, run: Evidence, lineage: Lineage) -> Json:
     return {
         "run": run.name,
         "run_fingerprint": run.fingerprint,

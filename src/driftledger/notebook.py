@@ -5,7 +5,7 @@ Opening a project only reads stored files: it calls no component and no MLflow.
 
 import base64
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -15,10 +15,11 @@ from driftledger.benchmarks.base import Benchmark
 from driftledger.benchmarks.registry import benchmark as benchmark_of
 from driftledger.benchmarks.score import ROWS, Row, Score
 from driftledger.benchmarks.traces import Shot, Trace
+from driftledger.core.canonical import Json
 from driftledger.core.errors import DriftledgerError, LedgerError, StoreError
 from driftledger.core.files import read_jsonl
 from driftledger.core.media import data_url, kind_of
-from driftledger.core.paths import Combination
+from driftledger.core.paths import Combination, Keys
 from driftledger.core.text import for_html, for_line, for_terminal, shortened
 from driftledger.core.types import Outcome
 from driftledger.ledger.answers import data_of
@@ -198,7 +199,7 @@ class OpenedProject:
             raise LedgerError(f"no chain of sample {for_line(sample)!r:.200}; nearest: {for_line(nearest)}")
         return Chains(sample, pd.DataFrame(steps))
 
-    def audit(self, target: str) -> dict[str, Any]:
+    def audit(self, target: str) -> Json:
         """Where a run, a score file, an image or one number (``RUN:METRIC``) comes from, as ``audit --json``.
 
         Raises:
@@ -225,7 +226,7 @@ class OpenedProject:
         compared = compare(find_run(sources, a), find_run(sources, b), sources.contents, anyway=anyway)
         return pd.json_normalize(compared.to_dict()["pairs"], "metrics", ["benchmark", "on"])
 
-    def _stored(self, name: str | None) -> list[tuple[Benchmark, Mapping[str, str]]]:
+    def _stored(self, name: str | None) -> list[tuple[Benchmark, Keys]]:
         """The benchmark and the keys of each stored score, of one benchmark or of all."""
         wanted = None if name is None else benchmark_of(name)
         scores = [
@@ -236,7 +237,7 @@ class OpenedProject:
             raise StoreError(f"{self.path} has no score{of} that params.yaml selects; run 'dvc repro' or 'dvc pull'")
         return scores
 
-    def _rows(self, spec: Benchmark, keys: Mapping[str, str]) -> list[Row]:
+    def _rows(self, spec: Benchmark, keys: Keys) -> list[Row]:
         return read_jsonl(self.path / spec.scores.at(keys) / ROWS, Row)
 
 

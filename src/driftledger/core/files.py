@@ -20,7 +20,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.events import AliasEvent, CollectionEndEvent, CollectionStartEvent, ScalarEvent
 
-from driftledger.core.canonical import canonical_json, open_regular, pretty_json, sha256_file, sha256_of
+from driftledger.core.canonical import Json, canonical_json, open_regular, pretty_json, sha256_file, sha256_of
 from driftledger.core.errors import StoreError
 from driftledger.core.paths import leads_out
 from driftledger.core.strict import explain
@@ -56,7 +56,7 @@ class Record(BaseModel):
     SCHEMA: ClassVar[int] = 2
     schema_: int = Field(default=2, alias="schema", ge=2, le=2)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Json:
         """Return it JSON-ready, with file names for field names."""
         return self.model_dump(mode="json", by_alias=True)
 
@@ -66,7 +66,7 @@ Files: TypeAlias = Mapping[str, bytes | None]
 """Path below a folder → its bytes; None: those that are there."""
 
 
-def write_json(path: Path, value: Record | dict[str, Any]) -> None:
+def write_json(path: Path, value: Record | Json) -> None:
     """Write a JSON file in one step."""
     write_text(path, pretty_json(value.to_dict() if isinstance(value, Record) else value))
 
@@ -263,7 +263,7 @@ def load_json(data: bytes, most: int = LARGEST_JSON, *, values: int = MOST_VALUE
     return value
 
 
-def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _each_once(pairs: list[tuple[str, Any]]) -> Json:
     """Make an object, in time that grows with its length."""
     value = dict(pairs)
     if len(value) < len(pairs):

@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field
 
-from driftledger.core.canonical import sha256_of
+from driftledger.core.canonical import Json, sha256_of
 from driftledger.core.errors import first_few
 from driftledger.core.files import Record, read_jsonl
 from driftledger.core.strict import Id, Name, RelativePath, Words
@@ -43,7 +43,7 @@ class DatasetCard(Record):
 
     name: str
     provider: str
-    settings: dict[str, Any]
+    settings: Json
     source: dict[str, str]
     samples: int
     categories: dict[str, int]
@@ -121,7 +121,7 @@ class QuestionSetCard(Record):
     name: str
     provider: str
     protocol: Name
-    settings: dict[str, Any]
+    settings: Json
     source: dict[str, str]
     questions: int
     images: int

@@ -2,8 +2,7 @@
 
 import json
 import shlex
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import yaml
 from rich.console import Group
@@ -11,6 +10,7 @@ from rich.table import Table
 
 from driftledger.benchmarks.base import NEEDED_FOR, ROLES
 from driftledger.benchmarks.registry import benchmark
+from driftledger.core.canonical import Json
 from driftledger.core.errors import first_few
 from driftledger.core.terminal import HEAD, facts, line, lines, table
 from driftledger.core.text import figure, for_terminal, shortened
@@ -35,7 +35,7 @@ _PROOF = {
 }
 
 
-def data_of(target: RunTarget | ImageTarget) -> dict[str, Any]:
+def data_of(target: RunTarget | ImageTarget) -> Json:
     """Everything about a target, ready for JSON."""
     if isinstance(target, ImageTarget):
         image = {"image": {"sha256": target.sha256}, "converted": target.converted}
@@ -177,7 +177,7 @@ def offers_table(text: str, offers: Sequence[tuple[Number, str]], most: int = 9)
     return Group(line(f"{text:.40} could mean:", HEAD), shown, lines(more))
 
 
-def touched_table(rows: Sequence[Mapping[str, Any]]) -> Group:
+def touched_table(rows: Sequence[Json]) -> Group:
     """The scores by what made them, the oldest first, with their dates and the runs that show them."""
     groups: dict[str, Table] = {}
     for row in rows:

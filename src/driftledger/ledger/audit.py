@@ -17,7 +17,7 @@ from driftledger.benchmarks.base import ROLES, SCORES, Metric
 from driftledger.benchmarks.records import CollectedCard, CollectedRecord
 from driftledger.benchmarks.registry import benchmark, find_score
 from driftledger.benchmarks.score import SCORE, Score, base_key, interval_of
-from driftledger.core.canonical import canonical_json, md5_bytes, sha256_bytes, sha256_file
+from driftledger.core.canonical import Json, canonical_json, md5_bytes, sha256_bytes, sha256_file
 from driftledger.core.errors import ConfigError, DataError, DriftledgerError, LedgerError, first_few
 from driftledger.core.files import Record, parse_json, read_json, read_regular
 from driftledger.core.images import png_bytes
@@ -87,7 +87,7 @@ class ImageTarget(NamedTuple):
     """An image, wherever it is used."""
 
     sha256: str
-    places: list[dict[str, Any]]
+    places: list[Json]
     """Ready for JSON: ``role``, ``folder``, ``file``, its line of the list, ``card``, ``parent`` and ``scores``."""
     unknown: list[str]
     """Folders that could not be searched, and why."""
@@ -271,9 +271,9 @@ def find_image(sources: Sources, text: str) -> ImageTarget:
     return ImageTarget(digest, *places, converted=True) if places[0] else image
 
 
-def _places(sources: Sources, digest: str) -> tuple[list[dict[str, Any]], list[str]]:
+def _places(sources: Sources, digest: str) -> tuple[list[Json], list[str]]:
     """Search every list of images in the folders of ``dvc.lock``."""
-    places, unknown = list[dict[str, Any]](), list[str]()
+    places, unknown = list[Json](), list[str]()
     outs = {out.path: out.md5 for entry in locked_now(sources.root).values() for out in entry.outs}
     for out, md5 in outs.items():
         if not out.startswith("data/") or not md5.endswith(".dir"):
@@ -293,7 +293,7 @@ def _places(sources: Sources, digest: str) -> tuple[list[dict[str, Any]], list[s
     return places, unknown
 
 
-def _uses(sources: Sources, digest: str, folder: Folder, file: Path, name: str) -> Iterator[dict[str, Any]]:
+def _uses(sources: Sources, digest: str, folder: Folder, file: Path, name: str) -> Iterator[Json]:
     """Yield where the list of images in a file has one, ready for JSON; ``name`` is the list's own."""
     role, kind, card, card_kind = _LISTS[name]
     card_file = sources.contents.within(folder, card)
@@ -360,7 +360,7 @@ def meant(sources: Sources, text: str) -> list[tuple[Number, str]]:
     return [(number, target) for _, number, target in sorted(offers, key=lambda each: each[0])]
 
 
-def touched(sources: Sources, parts: Mapping[str, str | None]) -> list[dict[str, Any]]:
+def touched(sources: Sources, parts: Mapping[str, str | None]) -> list[Json]:
     """Every score, here and in Git's history, that was made with all these parts, the oldest first; ready for JSON.
 
     Args:
@@ -403,7 +403,7 @@ def touched(sources: Sources, parts: Mapping[str, str | None]) -> list[dict[str,
     return sorted(matches, key=lambda row: (row["first_date"] or "9", row["path"], row["md5"]))
 
 
-def _history(sources: Sources, parts: Sequence[str]) -> Iterator[tuple[Score, dict[str, Any]]]:
+def _history(sources: Sources, parts: Sequence[str]) -> Iterator[tuple[Score, Json]]:
     """Every score file in Git's history that holds these texts, with the first and the last commit that have it."""
     git, stood = sources.git, dict[tuple[str, str], tuple[Commit, Commit]]()
     if git is None:
@@ -421,7 +421,7 @@ def _history(sources: Sources, parts: Sequence[str]) -> Iterator[tuple[Score, di
                 yield score, _row(path, md5_bytes(data), score, first, last)
 
 
-def _row(path: str, md5: str, score: Score, first: Commit | None, last: Commit | None) -> dict[str, Any]:
+def _row(path: str, md5: str, score: Score, first: Commit | None, last: Commit | None) -> Json:
     key, value = benchmark(score.benchmark).headline(score)
     shown = {"name", "fingerprint", "settings", "identity"}
     return {

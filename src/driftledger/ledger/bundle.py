@@ -9,13 +9,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from driftledger.collect.features import OF_FILES, FeatureStore, Modality, Number
-from driftledger.core.canonical import canonical_json, open_regular, sha256_bytes, sha256_of
+from driftledger.core.canonical import Json, canonical_json, open_regular, sha256_bytes, sha256_of
 from driftledger.core.errors import LedgerError, first_few
 from driftledger.core.files import read_regular
 from driftledger.ledger.lineage import Evidence
@@ -94,7 +93,7 @@ def write_bundle(project: Project, evidence: Evidence, out: Path, *, images: boo
         **features.members(),
     }
     small |= {bundle.LISTINGS + each.md5: listing_bytes(contents.output(each.out, each.md5)) for each in folders}
-    held, left_out, members = dict[str, Any](), dict[str, Any](), dict[str, Callable[[], bytes]]()
+    held, left_out, members = Json(), Json(), dict[str, Callable[[], bytes]]()
     for folder in folders:
         for name, md5 in contents.manifest(folder).items():
             path, file = f"{folder.path}/{name}", contents.path(md5, f"{folder.path}/{name}")

@@ -16,6 +16,7 @@ from rich.console import Group, RenderableType
 from driftledger.benchmarks.base import UNREAD_COUNTS, Benchmark, Input, Metric, Rule
 from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import ROWS, Row, Score
+from driftledger.core.canonical import Json
 from driftledger.core.errors import LedgerError, StoreError, first_few
 from driftledger.core.files import read_jsonl
 from driftledger.core.paths import Combination
@@ -140,7 +141,7 @@ class Comparison:
     sides: tuple[str, str]
     """What A and B are called where people read: by what differs."""
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Json:
         """Ready for JSON."""
         return {name: value for name, value in asdict(self).items() if name != "sides"}
 

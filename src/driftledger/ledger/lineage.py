@@ -13,7 +13,7 @@ from driftledger.components.base import ComponentCard
 from driftledger.core.canonical import sha256_of
 from driftledger.core.errors import LedgerError, StoreError
 from driftledger.core.files import Record, load_json, parse_json, read_bytes
-from driftledger.core.paths import Combination
+from driftledger.core.paths import Combination, Keys
 from driftledger.core.strict import Strict
 from driftledger.ledger.lock import LOCK, RESOLVED, LockEntry, parse_lock
 from driftledger.ledger.objects.files import Workspace, listing_md5
@@ -144,7 +144,7 @@ class Evidence(Strict):
         return {role: card for each in reversed(self.lineages) for role, card in each.score.components.items()}
 
 
-def place_of(spec: Benchmark, keys: Mapping[str, str]) -> str:
+def place_of(spec: Benchmark, keys: Keys) -> str:
     """The benchmark, the data, and what else distinguishes its scores of one combination."""
     own = [keys[key] for key in spec.scores.keys if key not in Combination._fields]
     return "/".join([spec.name, *own])
@@ -184,7 +184,7 @@ def read_all_evidence(
                 f"{out} is not what {LOCK} has (md5 {md5}, not {locked}); 'git status {out}' shows what changed, "
                 "'dvc repro' computes it again"
             )
-    every, runs = list[tuple[Mapping[str, str], Lineage]](), list[Evidence]()
+    every, runs = list[tuple[Keys, Lineage]](), list[Evidence]()
     for (spec, keys), folder in zip(shown, folders, strict=True):
         scored = lock[spec.scores.lock(keys)].params.get(RESOLVED, {}).get(f"score.{keys['model']}")
         is_scored = isinstance(scored, dict) and folder.path.removeprefix(f"{folder.out}/") in scored
@@ -229,9 +229,7 @@ def fingerprint_of(scores: Mapping[str, Score], combination: Combination) -> str
     )
 
 
-def read_lineage(
-    tree: Workspace | CommitTree, lock: Mapping[str, LockEntry], spec: Benchmark, keys: Mapping[str, str]
-) -> Lineage:
+def read_lineage(tree: Workspace | CommitTree, lock: Mapping[str, LockEntry], spec: Benchmark, keys: Keys) -> Lineage:
     """What one score was made from; its files are not checked.
 
     Raises:
@@ -251,7 +249,7 @@ def read_lineage(
     )
 
 
-def _folder(lock: Mapping[str, LockEntry], stage: Stage, keys: Mapping[str, str]) -> Folder:
+def _folder(lock: Mapping[str, LockEntry], stage: Stage, keys: Keys) -> Folder:
     name, out = stage.lock(keys), stage.out(keys)
     if name not in lock:
         raise LedgerError(f"{LOCK} has no stage {name!r}; run 'dvc repro' first")

@@ -1,10 +1,10 @@
 """``dvc.lock``: which bytes each stage read and wrote. The truth that everything else is a view of."""
 
 from pathlib import Path
-from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from driftledger.core.canonical import Json
 from driftledger.core.errors import LedgerError
 from driftledger.core.files import LARGEST_YAML, load_yaml, read_regular
 from driftledger.core.strict import Md5, RelativePath
@@ -32,7 +32,7 @@ class LockEntry(BaseModel):
 
     cmd: str | list[str]
     deps: list[LockedFile] = []
-    params: dict[RelativePath, dict[str, Any]] = {}
+    params: dict[RelativePath, Json] = {}
     outs: list[LockedFile] = []
 
     def out(self, path: str) -> LockedFile | None:

@@ -15,6 +15,7 @@ from ruamel.yaml.comments import CommentedMap, CommentedSeq
 
 from driftledger.benchmarks.base import DATASET
 from driftledger.benchmarks.registry import benchmark, benchmark_names
+from driftledger.core.canonical import Json
 from driftledger.core.errors import ConfigError, unknown_name
 from driftledger.core.files import load_yaml, write_text
 from driftledger.core.text import changes
@@ -40,7 +41,7 @@ def presets_in_words(root: Path) -> dict[str, str]:
     }
 
 
-def read_preset(root: Path, name: str) -> dict[str, Any]:
+def read_preset(root: Path, name: str) -> Json:
     """Read what a preset sets, by section.
 
     Raises:
@@ -49,7 +50,7 @@ def read_preset(root: Path, name: str) -> dict[str, Any]:
     paths = presets(root)
     if name not in paths:
         raise ConfigError(unknown_name("preset", name, paths))
-    preset: dict[str, Any] = read_yaml(paths[name])
+    preset: Json = read_yaml(paths[name])
     return preset
 
 
@@ -101,7 +102,7 @@ def first_params(root: Path, preset: str, images: Mapping[str, str], chosen: Cho
     return _laid_over(root, text, laid, f"the preset {preset}", {"datasets": datasets, **chosen})[0]
 
 
-def with_entry(root: Path, section: str, name: str, entry: Mapping[str, Any] | None, *, only: bool) -> str:
+def with_entry(root: Path, section: str, name: str, entry: Json | None, *, only: bool) -> str:
     """Return the text of ``params.yaml`` with one more entry, selected beside the others or alone.
 
     Raises:

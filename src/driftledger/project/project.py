@@ -1,7 +1,6 @@
 """A checkout: its settings, its folders, its components as DVC has seen them, and what benchmarks get of it."""
 
 import os
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
@@ -14,9 +13,10 @@ from driftledger.benchmarks.scoring import ToScore
 from driftledger.collect.features import FeatureStore
 from driftledger.collect.store import CallStore
 from driftledger.components.base import Component
+from driftledger.core.canonical import Json
 from driftledger.core.errors import ConfigError, MissingExtraError, MissingSourceError, StoreError
 from driftledger.core.files import LARGEST_JSON, load_json, read_regular
-from driftledger.core.paths import STATE, Combination, main_checkout
+from driftledger.core.paths import STATE, Combination, Keys, main_checkout
 from driftledger.project.settings import PARAMS, Settings, load_settings
 
 RESOLVED = "data/resolved.json"
@@ -85,7 +85,7 @@ class Project:
             self.components[section, name] = next(same, component)
         return self.components[section, name]
 
-    def stage_inputs(self, spec: Benchmark, keys: Mapping[str, str]) -> StageInputs:
+    def stage_inputs(self, spec: Benchmark, keys: Keys) -> StageInputs:
         """Return what the collect stages of a benchmark are made from."""
         return StageInputs(
             keys=keys,
@@ -99,7 +99,7 @@ class Project:
             judge=self.settings.judge if spec.collects.judged else None,
         )
 
-    def to_score(self, spec: Benchmark, keys: Mapping[str, str]) -> ToScore:
+    def to_score(self, spec: Benchmark, keys: Keys) -> ToScore:
         """Return what a score is computed from; errors as of :meth:`component`."""
         section = self.settings.section(spec.name)
         named = {role: keys.get(role) or getattr(section, role, None) for role in ("encoder", "text_encoder")}
@@ -127,7 +127,7 @@ class Project:
                 raise (ConfigError if file.exists() else MissingSourceError)(f"{what}; correct it or set null")
         return files
 
-    def _folders(self, spec: Benchmark, keys: Mapping[str, str]) -> dict[str, Path]:
+    def _folders(self, spec: Benchmark, keys: Keys) -> dict[str, Path]:
         stages = spec.stages[:-1]
         return {stage.name: self.root / stage.at(keys) for stage in stages if {*stage.keys} <= keys.keys()}
 
@@ -145,7 +145,7 @@ class Project:
             raise ConfigError(f"this checkout keeps its calls in {folder}, outside of it; --trust allows that")
         return folder
 
-    def noted(self) -> dict[str, Any]:
+    def noted(self) -> Json:
         """Read ``data/resolved.json``; empty if it is missing, damaged or not a file of the checkout."""
         try:
             noted = load_json(read_regular(self.root / RESOLVED, LARGEST_JSON, within=self.root))

@@ -21,6 +21,7 @@ from driftledger.collect.settings import CollectSettings, WorkerSettings
 from driftledger.components.base import CONTROLS, Component, Encoder, Model
 from driftledger.core.errors import ConfigError, UntrustedCodeError, unknown_name
 from driftledger.core.files import LARGEST_YAML, load_yaml, read_regular
+from driftledger.core.paths import Keys
 from driftledger.core.registry import PROVIDED_SECTIONS
 from driftledger.core.strict import Name, Strict, explain
 from driftledger.data.question_sets.base import QuestionProvider
@@ -139,7 +140,7 @@ class Settings(Strict):
             raise ConfigError(f"{PARAMS}: run.judge names no model; name the one that grades open answers")
         return self.run.judge
 
-    def keys_of(self, spec: Benchmark, stage: Stage | None = None, model: str | None = None) -> list[dict[str, str]]:
+    def keys_of(self, spec: Benchmark, stage: Stage | None = None, model: str | None = None) -> list[Keys]:
         """Return the keys of every folder that a stage writes, in the order of ``run:``.
 
         Args:

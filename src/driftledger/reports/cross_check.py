@@ -8,7 +8,7 @@ cosine between sentences in place of BERTScore; see :mod:`driftledger.metrics.co
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from driftledger.benchmarks.score import Score
 from driftledger.benchmarks.scoring import interval_ends, interval_of_known
 from driftledger.collect.features import FeatureStore, encode_texts
 from driftledger.components.base import Encoder
+from driftledger.core.canonical import Json
 from driftledger.core.grouping import grouped
 from driftledger.data.records import ONE_CATEGORY, read_samples
 from driftledger.metrics.consistency import support
@@ -47,7 +48,7 @@ def sentences(text: str) -> list[str]:
     return [part.strip() for part in _BETWEEN_SENTENCES.split(text) if _LETTER.search(part)]
 
 
-def cross_checks(project: Project, scores: Sequence[Score]) -> list[dict[str, Any]]:
+def cross_checks(project: Project, scores: Sequence[Score]) -> list[Json]:
     """Return a row per model, dataset and generator of GenCeption, with means per category and group of categories.
 
     Errors as in :meth:`Project.encoder`.
@@ -83,7 +84,7 @@ def cross_checks(project: Project, scores: Sequence[Score]) -> list[dict[str, An
 
 def _support(
     project: Project, score: Score, own: Descriptions, others: Mapping[str, Mapping[str, str]], encoder: Encoder
-) -> dict[str, Any]:
+) -> Json:
     """How far the others support one model's descriptions; empty where no sample could be checked."""
     samples = read_samples(project.root / DATASET.at(score.keys))
     texts = [text for some in (*own.values(), *others.values()) for text in some.values()]
@@ -119,7 +120,7 @@ def _support(
     }
 
 
-def cross_check_sections(rows: Sequence[Mapping[str, Any]]) -> Iterator[Section]:
+def cross_check_sections(rows: Sequence[Json]) -> Iterator[Section]:
     """Yield a table per dataset and generator; nothing where no model could be checked."""
     checked = [row for row in rows if KEY in row]
     for place, some in grouped(checked, lambda row: (row["dataset"], row["generator"])).items():

@@ -17,6 +17,7 @@ from driftledger.benchmarks.score import ROWS, SCORE, SPREAD, Row, Score
 from driftledger.core.errors import StoreError
 from driftledger.core.files import read_json, read_jsonl
 from driftledger.core.grouping import grouped
+from driftledger.core.paths import Keys
 from driftledger.ledger.compare import Units, coverage_difference, paired_units, units_of
 from driftledger.metrics.exact import exact_mean
 from driftledger.metrics.groups import Difference, Groups, Pair, groups, shown
@@ -31,7 +32,7 @@ _CLOSE = 1e-6
 """How far a score's number may lie from what its rows give, as a share of it."""
 
 
-def is_stored(project: Project, spec: Benchmark, keys: Mapping[str, str]) -> bool:
+def is_stored(project: Project, spec: Benchmark, keys: Keys) -> bool:
     """Return whether a score is there."""
     return (project.root / spec.scores.at(keys) / SCORE).is_file()
 
@@ -63,7 +64,7 @@ def what_is_lacking(project: Project, scores: Sequence[Score]) -> list[str]:
     return [*lacking]
 
 
-def selected_score(project: Project, spec: Benchmark, keys: Mapping[str, str]) -> Score:
+def selected_score(project: Project, spec: Benchmark, keys: Keys) -> Score:
     """Read one of them; errors as in :func:`selected_scores`."""
     score = read_json(project.root / spec.scores.at(keys) / SCORE, Score)
     if score.inputs.settings != spec.scored_with(project.settings.section(spec.name), project.settings.run.seed):

@@ -9,6 +9,7 @@ from driftledger.benchmarks.base import ROLES, Metric, Tracked
 from driftledger.benchmarks.score import Row
 from driftledger.components.base import ComponentCard
 from driftledger.core.canonical import canonical_json
+from driftledger.core.paths import Keys
 from driftledger.core.text import csv_text, for_csv, for_line
 from driftledger.ledger.lineage import Evidence, Lineage
 
@@ -96,7 +97,7 @@ def cards_of(evidence: Evidence) -> dict[str, list[ComponentCard]]:
 
 def _logged_in(evidence: Evidence) -> Iterator[Logged]:
     """All that the benchmarks' tables track."""
-    firsts: dict[tuple[str, str], Mapping[str, str]] = {}
+    firsts: dict[tuple[str, str], Keys] = {}
     for lineage in evidence.lineages:
         keys = lineage.score.keys
         first = firsts.setdefault((lineage.score.benchmark, lineage.score.on), keys)

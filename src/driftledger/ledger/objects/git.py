@@ -19,6 +19,7 @@ from driftledger.core.canonical import md5_bytes
 from driftledger.core.errors import LedgerError
 from driftledger.core.files import read_regular
 from driftledger.core.text import shortened
+from driftledger.ledger.objects.files import Listing
 
 _UNREADABLE = (pygit2.GitError, KeyError, ValueError)
 """What pygit2 raises for a name, an object or a repository that is missing, malformed or of an unknown format."""
@@ -106,7 +107,7 @@ class Git:
         blob = None if name is None else self._object(name)
         return blob.data if isinstance(blob, pygit2.Blob) else None
 
-    def listing(self, tree: str) -> dict[str, str]:
+    def listing(self, tree: str) -> Listing:
         """Path below a tree → MD5 of the file's content."""
         return {path: self._md5(blob) for path, blob in self.files(tree).items()}
 
@@ -180,7 +181,7 @@ class CommitTree(NamedTuple):
         """The bytes of a file; None where the commit has no such file."""
         return self.git.read(self.git.id_at(self.commit, path))
 
-    def listing(self, folder: str) -> dict[str, str]:
+    def listing(self, folder: str) -> Listing:
         """Path relative to the folder → MD5 of every file below it."""
         tree = self.git.id_at(self.commit, folder)
         return {} if tree is None else self.git.listing(tree)

@@ -4,14 +4,14 @@ Nothing is loaded to find out.
 """
 
 from collections.abc import Iterator
-from typing import Any, cast
+from typing import cast
 
 from pydantic import ValidationError
 
 from driftledger.benchmarks.base import ROLES, SECTIONS
 from driftledger.components.base import Component, ComponentCard
 from driftledger.components.service import NEVER_TWICE, RemoteComponent
-from driftledger.core.canonical import sha256_of
+from driftledger.core.canonical import Json, sha256_of
 from driftledger.core.errors import ConfigError, DriftledgerError
 from driftledger.core.registry import providers
 from driftledger.core.strict import explain
@@ -79,7 +79,7 @@ class Components:
                 reasons.append(other or f"its record does not fit its own fingerprint {card.fingerprint[:12]}")
         return reasons[0]
 
-    def _candidates(self, card: ComponentCard, cls: type[Component], section: str) -> Iterator[dict[str, Any]]:
+    def _candidates(self, card: ComponentCard, cls: type[Component], section: str) -> Iterator[Json]:
         """Settings that may give the recorded fingerprint, the likeliest first."""
         entries = self._settings.entries(section) if self._settings else {}
         own = getattr(self._settings, section) if self._settings else {}

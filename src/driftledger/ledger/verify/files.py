@@ -6,17 +6,17 @@ together, and hold for files that were handed on without DVC.
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from driftledger.benchmarks.score import SCORE
-from driftledger.core.canonical import sha256_file, sha256_of
+from driftledger.core.canonical import Json, sha256_file, sha256_of
 from driftledger.core.errors import LedgerError, StoreError
 from driftledger.core.files import INPUTS, Made, parse_json
 from driftledger.ledger.findings import VerifyResult
 from driftledger.ledger.lineage import Evidence, Folder
 from driftledger.ledger.lock import LOCK, locked_now
 from driftledger.ledger.objects.contents import FETCH, Contents
-from driftledger.ledger.objects.files import listing_md5
+from driftledger.ledger.objects.files import Listing, listing_md5
 from driftledger_check import bundle, links
 
 
@@ -79,7 +79,7 @@ def check_links(evidence: Sequence[Evidence], contents: Contents) -> VerifyResul
 class _Source(NamedTuple):
     """A run of a checkout, as the checker reads one of a bundle."""
 
-    evidence: Mapping[str, Any]
+    evidence: Json
     folders: Mapping[str, bundle.Folder]
 
     def folder(self, path: str) -> bundle.Folder:
@@ -97,7 +97,7 @@ def _opened(contents: Contents, folder: Folder) -> bundle.Folder:
     return bundle.Folder(folder.path, named, named, read)
 
 
-def _check_folder(result: VerifyResult, contents: Contents, folder: Folder, here: Mapping[str, str]) -> None:
+def _check_folder(result: VerifyResult, contents: Contents, folder: Folder, here: Listing) -> None:
     """Check a folder by the MD5 of its files, and against ``here``, its files in the workspace."""
     try:
         files = contents.manifest(folder)
@@ -134,7 +134,7 @@ def _check_folder(result: VerifyResult, contents: Contents, folder: Folder, here
     _check_inputs(result, contents, folder, files)
 
 
-def _check_inputs(result: VerifyResult, contents: Contents, folder: Folder, files: Mapping[str, str]) -> None:
+def _check_inputs(result: VerifyResult, contents: Contents, folder: Folder, files: Listing) -> None:
     """The digest that the stage noted in ``inputs.json`` is that of the other files."""
     others = {name: md5 for name, md5 in files.items() if name != INPUTS}
     paths = {name: contents.path(md5, f"{folder.path}/{name}") for name, md5 in others.items()}

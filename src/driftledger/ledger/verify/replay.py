@@ -31,7 +31,7 @@ from driftledger.collect.features import FeatureStore
 from driftledger.components.base import Component, Encoder
 from driftledger.components.checkpoints import CheckpointComponent
 from driftledger.components.service import RemoteComponent
-from driftledger.core.canonical import canonical_json, sha256_bytes, sha256_file
+from driftledger.core.canonical import Json, canonical_json, sha256_bytes, sha256_file
 from driftledger.core.errors import ConfigError, DriftledgerError, LedgerError, OutOfMemoryError, first_few
 from driftledger.core.files import Record, read_json, read_jsonl, read_regular
 from driftledger.core.text import same_start, shortened
@@ -232,7 +232,7 @@ class Regenerated(NamedTuple):
 
     seed: int
     """That draws the same calls once more."""
-    kinds: list[dict[str, Any]]
+    kinds: list[Json]
     """``name``: the benchmark, and what the calls were for; ``calls`` that could have been drawn; ``compared`` ones."""
     result: VerifyResult
 
