@@ -82,7 +82,7 @@ class MetricComparison:
     metric: str
     a: float | None
     b: float | None
-    verdict: str
+    verdict: str = ""
     difference: float | None = None
     low: float | None = None
     high: float | None = None
@@ -198,24 +198,25 @@ def _pairs(a: Evidence, b: Evidence) -> tuple[list[tuple[Lineage, Lineage]], lis
     left, others = list(b.lineages), dict[str, Lineage]()
     for name in (lambda lineage: lineage.place, on):
         for each in a.lineages:
-            other = next((other for other in left if name(other) == name(each)), None)
-            if each.place not in others and other is not None:
-                others[each.place] = other
-                left.remove(other)
+            alike = [other for other in left if name(other) == name(each)]
+            if alike and each.place not in others:
+                others[each.place] = alike[0]
+                left.remove(alike[0])
     pairs = [(each, others[each.place]) for each in a.lineages if each.place in others]
     return pairs, [on(each) for each in a.lineages if each.place not in others], list(map(on, left))
 
 
 def _sides(a: Evidence, b: Evidence) -> tuple[tuple[str, str], list[str]]:
-    """What people call both sides, by what differs, and which components those are."""
-    pairs = {role: (a.components.get(role), b.components.get(role)) for role in (*Combination._fields, "text_encoder")}
-    apart = {role: (x, y) for role, (x, y) in pairs.items() if x and y and x.fingerprint != y.fingerprint}
-    about = [
-        f"{role.replace('_', ' ')}: {x.name} {x.fingerprint[:12]} and {y.name} {y.fingerprint[:12]}"
-        for role, (x, y) in apart.items()
-    ]
-    named = [(x.name, y.name) for role, (x, y) in apart.items() if x.name != y.name and role in Combination._fields]
-    versions = [(f"{x.name}@{x.fingerprint[:8]}", f"{y.name}@{y.fingerprint[:8]}") for x, y in apart.values()]
+    """Return what people call both sides, by what differs, and a line about each component that does."""
+    about, named, versions = list[str](), list[tuple[str, str]](), list[tuple[str, str]]()
+    for role in (*Combination._fields, "text_encoder"):
+        one, two = a.components.get(role), b.components.get(role)
+        if one and two and one.fingerprint != two.fingerprint:
+            shown = f"{one.name} {one.fingerprint[:12]} and {two.name} {two.fingerprint[:12]}"
+            about.append(f"{role.replace('_', ' ')}: {shown}")
+            versions.append((f"{one.name}@{one.fingerprint[:8]}", f"{two.name}@{two.fingerprint[:8]}"))
+            if one.name != two.name and role in Combination._fields:
+                named.append((one.name, two.name))
     sides = named or (versions if len(versions) == 1 else [(a.fingerprint[:8], b.fingerprint[:8])])
     left, right = (" · ".join(side) for side in zip(*sides, strict=True))
     return (left, right) if left != right else ("A", "B"), about
@@ -305,13 +306,14 @@ def _pair(a: Lineage, b: Lineage, contents: Contents, anyway: bool) -> ScorePair
     for key in keys:
         barred = [] if anyway else [each.reason for each in differing if each.bars(key)]
         values, metric = (a.score.metrics.get(key), b.score.metrics.get(key)), a.spec.metric(key)
+        compared = MetricComparison(key, *values)
+        metrics.append(compared)
         if why_not:
-            more: dict[str, Any] = {"verdict": NOT_RANKED + (barred[0] if barred else why_not)}
+            compared.verdict = NOT_RANKED + (barred[0] if barred else why_not)
         elif None in values or metric is None:
-            more = {"verdict": f"{NOT_RANKED}only {'B' if values[0] is None else 'A'} has it"}
+            compared.verdict = f"{NOT_RANKED}only {'B' if values[0] is None else 'A'} has it"
         else:
-            more = _measured(metric, key, rows[0], rows[1], barred, a.score.confidence)
-        metrics.append(MetricComparison(metric=key, a=values[0], b=values[1], **more))
+            _measure(compared, metric, rows, barred, a.score.confidence)
     shaping, changed = {"provider", "version", "settings", "identity"}, list[str]()
     for role, one in a.score.components.items():
         two = b.score.components.get(role, one)
@@ -365,31 +367,41 @@ def paired_units(metric: Metric, a: Units, b: Units, confidence: float) -> tuple
     return len(common), paired_interval(one, two, groups, clusters, confidence=confidence)
 
 
-def _measured(
-    metric: Metric, key: str, a: Sequence[Row], b: Sequence[Row], barred: Sequence[str], confidence: float
-) -> dict[str, Any]:
-    """What a :class:`MetricComparison` holds beyond the values of the score files."""
-    one, two = units_of(metric, a, key), units_of(metric, b, key)
+def _measure(
+    compared: MetricComparison,
+    metric: Metric,
+    rows: Sequence[Sequence[Row]],
+    barred: Sequence[str],
+    confidence: float,
+) -> None:
+    """Fill in what only the rows of both scores tell."""
+    one, two = (units_of(metric, some, compared.metric) for some in rows)
     common, paired = paired_units(metric, one, two, confidence)
-    counts = {"common": common, "only_a": len(one) - common, "only_b": len(two) - common}
+    compared.common = common
+    compared.only_a = len(one) - common
+    compared.only_b = len(two) - common
     if barred or paired is None:
-        return counts | {"verdict": NOT_RANKED + (barred[0] if barred else "no sample has a value in both")}
-    measured = {"difference": paired.difference, "a_common": paired.a, "b_common": paired.b}
-    least, more = fewest(confidence), dict[str, Any]()
-    verdict = NOT_RANKED + paired.reason
-    if paired.interval is not None:
-        (low, high), error = paired.interval, paired.standard_error
-        detectable = minimum_detectable_difference(error, paired.df, confidence=confidence)
-        measured |= {"detectable": detectable, "low": low, "high": high, "standard_error": error}
-        more = {"df": paired.df, "p_value": paired.p_value}
-        verdict = "B is higher" if low > 0 else "A is higher" if high < 0 else "no difference that these samples show"
-    if paired.free < least:
-        few = f"{paired.free} samples can vary, and fewer than {least} show nothing with {confidence:.0%}"
-        verdict = NOT_RANKED + few
+        compared.verdict = NOT_RANKED + (barred[0] if barred else "no sample has a value in both")
+        return
     scale = 1.0 if metric.pairing == "mean" else 100.0
-    scaled = {name: scale * value for name, value in measured.items()}
-    scaled |= {end: round_significant(scaled[end], DIGITS) for end in ("low", "high") if end in scaled}
-    return {**counts, **scaled, **more, "verdict": verdict}
+    compared.difference = scale * paired.difference
+    compared.a_common = scale * paired.a
+    compared.b_common = scale * paired.b
+    compared.verdict = NOT_RANKED + paired.reason
+    if paired.interval is not None:
+        low, high = paired.interval
+        compared.low, compared.high = (round_significant(scale * end, DIGITS) for end in paired.interval)
+        compared.standard_error = scale * paired.standard_error
+        detectable = minimum_detectable_difference(paired.standard_error, paired.df, confidence=confidence)
+        compared.detectable = scale * detectable
+        compared.df = paired.df
+        compared.p_value = paired.p_value
+        compared.verdict = (
+            "B is higher" if low > 0 else "A is higher" if high < 0 else "no difference that these samples show"
+        )
+    if paired.free < (least := fewest(confidence)):
+        few = f"{paired.free} samples can vary, and fewer than {least} show nothing with {confidence:.0%}"
+        compared.verdict = NOT_RANKED + few
 
 
 def as_table(comparison: Comparison) -> Group:
