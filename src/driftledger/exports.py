@@ -47,7 +47,8 @@ def export(project: Project, kind: str, run: str, out: Path) -> int:
     if run not in combinations:
         raise LedgerError(unknown_name("selected run", run, combinations))
     evidence = read_all_evidence(project.root, project.selected, [combinations[run]])[0]
-    git, commit = Git.around(project.root), evidence.code.commit
+    git = Git.around(project.root)
+    commit = evidence.code.commit
     date = next((each.date for each in (git.commits() if git else []) if each.id == commit), None)
     if date is None:
         which = f"the commit {commit}, which is not here; fetch it with Git" if commit else "a commit; run 'git commit'"
@@ -65,7 +66,8 @@ def _metrics(lineage: Lineage) -> Iterator[tuple[str, Metric]]:
 def _csv(root: Path, run: Evidence, date: datetime) -> dict[str, bytes]:
     rows = []
     for lineage in run.lineages:
-        score, numbers = lineage.score, dict(lineage.score.numbers())
+        score = lineage.score
+        numbers = dict(lineage.score.numbers())
         for key in (each for each in numbers if base_key(each) == each):
             values = [numbers.get(key + end, "") for end in ("", "_low", "_high", "_std")]
             place = [run.name, lineage.spec.name, lineage.score.on, key]
@@ -75,13 +77,15 @@ def _csv(root: Path, run: Evidence, date: datetime) -> dict[str, bytes]:
 
 def _leaderboard(root: Path, run: Evidence, date: datetime) -> dict[str, bytes]:
     """GC@3 as an entry of ``leaderboard/leaderboard.json`` in github.com/EQTPartners/GenCeption, a file per dataset."""
-    files, key = {}, "gc_at_3"
+    files = {}
+    key = "gc_at_3"
     for lineage in run.lineages:
         score = lineage.score
         if lineage.spec.name == "genception" and key in score.metrics:
             rows = [each for kind in ("category", "group") for each in score.groups.get(kind, {}).items()]
             scores = {LEADERBOARD.get(name, name): row[key] for name, row in rows if key in row}
-            model, repository = score.components["model"], _repository(score.components["model"])
+            model = score.components["model"]
+            repository = _repository(score.components["model"])
             url = f"https://huggingface.co/{repository}" if repository else ""
             rounded = {name: round(value, 3) for name, value in {"Mean": score.metrics[key], **scores}.items()}
             content = {"models": [{"name": model.name, "url": url, "scores": rounded}]}
@@ -98,9 +102,11 @@ def _repository(model: ComponentCard) -> str:
 
 
 def _every_eval_ever(root: Path, run: Evidence, date: datetime) -> dict[str, bytes]:
-    files, when = {}, str(int(date.timestamp()))
+    files = {}
+    when = str(int(date.timestamp()))
     for lineage in run.lineages:
-        score, model = lineage.score, lineage.score.components["model"]
+        score = lineage.score
+        model = lineage.score.components["model"]
         id_ = _repository(model) or model.name
         developer = id_.rpartition("/")[0] or "unknown"
         [card] = (file for file in (root / lineage.data.path).glob("*.json") if file.name != INPUTS)
@@ -151,9 +157,11 @@ def _every_eval_ever(root: Path, run: Evidence, date: datetime) -> dict[str, byt
 
 
 def _inspect(root: Path, run: Evidence, date: datetime) -> dict[str, bytes]:
-    log, files = import_extra("inspect_ai.log"), {}
+    log = import_extra("inspect_ai.log")
+    files = {}
     for lineage in run.lineages:
-        score, rows = lineage.score, read_jsonl(root / lineage.rows_path, Row)
+        score = lineage.score
+        rows = read_jsonl(root / lineage.rows_path, Row)
         name = score.components["model"].name
         samples = [_sample(each, name) for each in lineage.spec.traces(lineage.places(root), score, rows)]
         spec = log.EvalSpec(

@@ -115,7 +115,8 @@ class OpenedProject:
         it is ``published`` as it is now, and the start of its ``fingerprint``, empty where scores are missing."""
         import pandas as pd
 
-        published, rows = {each.fingerprint for each in read_published(self.path)}, []
+        published = {each.fingerprint for each in read_published(self.path)}
+        rows = []
         for combination in self._project.combinations:
             try:
                 fingerprint = read_all_evidence(self.path, self._project.selected, [combination])[0].fingerprint
@@ -183,15 +184,14 @@ class OpenedProject:
         """
         import pandas as pd
 
-        units, steps = dict[str, None](), list[dict[str, Any]]()
+        units = dict[str, None]()
+        steps = list[dict[str, Any]]()
         for spec, keys in self._stored("genception"):
             rows = self._rows(spec, keys)
             units |= dict.fromkeys(row.unit for row in rows)
             if mine := [row for row in rows if row.unit == sample]:
-                score, folders = (
-                    selected_score(self._project, spec, keys),
-                    self._project.stage_inputs(spec, keys).folders,
-                )
+                score = selected_score(self._project, spec, keys)
+                folders = self._project.stage_inputs(spec, keys).folders
                 for trace in spec.traces(folders, score, mine):
                     steps += chain_steps(score, trace)
         if not steps:
@@ -245,5 +245,6 @@ def _names(score: Score) -> dict[str, str | None]:
     """The names that identify a score; None where its benchmark has no such key."""
     encoder = score.keys.get("encoder") or score.keys.get("text_encoder")
     names: dict[str, str | None] = {"benchmark": score.benchmark, "on": score.on, "model": score.model}
-    generator, description = score.keys.get("generator"), score.keys.get("description")
+    generator = score.keys.get("generator")
+    description = score.keys.get("description")
     return {**names, "generator": generator, "encoder": encoder, "description": description}

@@ -249,7 +249,8 @@ def load_json(data: bytes, most: int = LARGEST_JSON, *, values: int = MOST_VALUE
         value = (_FINITE if finite else _ANY_NUMBER).decode(data.decode())
     except RecursionError:
         raise ValueError("it is nested too deep") from None
-    level, levels = [value] if brackets > DEEPEST else [], 0
+    level = [value] if brackets > DEEPEST else []
+    levels = 0
     while level := [each for each in level if isinstance(each, dict | list)]:
         levels += 1
         if levels > DEEPEST:
@@ -309,7 +310,9 @@ def load_yaml(text: str | bytes) -> Any:
     if len(text) > LARGEST_YAML:
         raise ValueError(f"it has {len(text):,} characters, and up to {LARGEST_YAML:,} are read")
     # Before anything is built: an alias is a few bytes and repeats up to all that stands before it.
-    values, repeated, anchors = 0, 0, list[str | None]()
+    values = 0
+    repeated = 0
+    anchors = list[str | None]()
     try:
         for event in parser.parse(text):
             problem = ""
@@ -337,7 +340,8 @@ def load_yaml(text: str | bytes) -> Any:
     except (AttributeError, IndexError, KeyError, TypeError):  # of constructors
         raise ValueError("it holds a value that is not of the kind that its tag, such as !!int, names") from None
     except YAMLError as error:
-        mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None) or str(error)
+        mark = getattr(error, "problem_mark", None)
+        problem = getattr(error, "problem", None) or str(error)
     remedies = [remedy for part, remedy in _REMEDIES.items() if part in problem]
     place = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
     what = shortened(problem.partition(" with value ")[0])  # of a key that stands twice
@@ -383,7 +387,9 @@ def make(folder: Path, inputs: str, write: Callable[[], int | None]) -> None:
 
 def keep_only(top: Path, folders: Collection[Path]) -> None:
     """Remove everything below ``top`` that is not in one of these folders."""
-    kept, above, waiting = {*folders}, {above for folder in folders for above in folder.parents}, [top]
+    kept = {*folders}
+    above = {above for folder in folders for above in folder.parents}
+    waiting = [top]
     while waiting:
         place = waiting.pop()
         for path in list(place.iterdir()) if place.is_dir() else []:

@@ -92,7 +92,8 @@ def shortened(text: str, most: int = 300) -> str:
     >>> shortened("cannot open /a/very/long/path/to/nowhere.json: it is a folder", 40)
     'cannot open /a/very…json: it is a folder'
     """
-    line, begin = for_line(text), (most - 1) // 2
+    line = for_line(text)
+    begin = (most - 1) // 2
     return line if len(line) <= most else f"{line[:begin]}…{line[begin + 1 - most :]}"
 
 

@@ -45,7 +45,8 @@ def build(name: str, dataset: DatasetProvider, target: Path) -> DatasetCard:
         ConfigError: the source is not where the settings say.
         DataError: a file, an id, a group or a split cannot be used, or the dataset is empty; nothing is written.
     """
-    ids, entries = dict[str, str](), list[SampleEntry]()
+    ids = dict[str, str]()
+    entries = list[SampleEntry]()
     with new_folder(target) as folder:
         (folder / f"{dataset.medium}s").mkdir()
         for item in dataset.kept_items():
@@ -53,9 +54,11 @@ def build(name: str, dataset: DatasetProvider, target: Path) -> DatasetCard:
                 raise DataError(f"{name}: {problem}")
             medium, notes = dataset.decode(item.read(), f"{name}: {item.name}")
             if isinstance(medium, Sound):
-                file, size = f"sounds/{item.id}.wav", {"seconds": medium.seconds}
+                file = f"sounds/{item.id}.wav"
+                size = {"seconds": medium.seconds}
             else:
-                file, size = f"images/{item.id}.png", {"width": medium.width, "height": medium.height}
+                file = f"images/{item.id}.png"
+                size = {"width": medium.width, "height": medium.height}
             (folder / file).write_bytes(data := encoded(medium))
             entries.append(
                 SampleEntry(
@@ -72,7 +75,8 @@ def build(name: str, dataset: DatasetProvider, target: Path) -> DatasetCard:
         card = _dataset_card(name, dataset, entries)
         first: dict[str, str] = {}
         for entry in entries:
-            twin, leak = first.setdefault(entry.sha256, entry.id), card.leaks.get(entry.id)
+            twin = first.setdefault(entry.sha256, entry.id)
+            leak = card.leaks.get(entry.id)
             entry.notes.extend([f"same {dataset.medium} as {leak} of the support set"] if leak else [])
             entry.notes.extend([f"same {dataset.medium} as {twin}"] if twin not in (entry.id, leak) else [])
         write_jsonl(folder / SAMPLES, entries)
@@ -81,7 +85,8 @@ def build(name: str, dataset: DatasetProvider, target: Path) -> DatasetCard:
 
 
 def _dataset_card(name: str, dataset: DatasetProvider, entries: Sequence[SampleEntry]) -> DatasetCard:
-    where, categories = f"dataset {name!r}", _counts(entry.category for entry in entries)
+    where = f"dataset {name!r}"
+    categories = _counts(entry.category for entry in entries)
     _check_groups(where, dataset.groups, categories)
     for category, count in Counter(each for members in dataset.groups.values() for each in members).items():
         if count > 1:
@@ -143,7 +148,9 @@ def build_questions(name: str, provider: QuestionProvider, rules: QuestionRules,
     with new_folder(target) as folder:
         (folder / "images").mkdir()
         images = _Images(folder)
-        entries, problems, ids = list[QuestionEntry](), list[str](), dict[str, str]()
+        entries = list[QuestionEntry]()
+        problems = list[str]()
+        ids = dict[str, str]()
         by_image: dict[str, list[SourceQuestion]] = {}
         for question in provider.questions(rules):
             by_image.setdefault(question.image_id, []).append(replace(question, read=bytes))  # without the image
@@ -208,10 +215,12 @@ class _Images:
 
 def _question_set_card(name: str, provider: QuestionProvider, entries: Sequence[QuestionEntry]) -> QuestionSetCard:
     where = f"question set {name!r}"
-    subsets, categories = _counts(entry.subset for entry in entries), _counts(entry.category for entry in entries)
+    subsets = _counts(entry.subset for entry in entries)
+    categories = _counts(entry.category for entry in entries)
     images = len({entry.image_sha256 for entry in entries})
     # which a provider without a table has no settings for
-    groups, expected = getattr(provider, "groups", {}), getattr(provider, "expect", {})
+    groups = getattr(provider, "groups", {})
+    expected = getattr(provider, "expect", {})
     _check_groups(where, groups, categories)
     counted = {"questions": len(entries), "images": images, **subsets, **categories}
     others = [f"{n} {key} (has {counted.get(key, 0)})" for key, n in expected.items() if counted.get(key, 0) != n]

@@ -50,7 +50,8 @@ def read_table(file: Path) -> Table:
     Raises:
         ConfigError, DataError: the suffix is not one of a table; the file is not what its suffix says.
     """
-    name, kind = printable(file.name), file.suffix.lower()
+    name = printable(file.name)
+    kind = file.suffix.lower()
     readers = {".json": _json, ".jsonl": _jsonl, ".ndjson": _jsonl, ".csv": _csv, ".tsv": _csv, ".xlsx": _excel}
     if kind not in readers:
         raise ConfigError(f"{name!r:.200} is not one of {', '.join(readers)}; convert it")

@@ -43,8 +43,11 @@ def data_of(target: RunTarget | ImageTarget) -> Json:
     data = target.evidence.model_dump(mode="json", by_alias=True)
     rest = {"run": {key: data[key] for key in ("name", "combination", "fingerprint")}, "code": data["code"]}
     if target.number is not None:
-        number, lineage, metric = target.number, target.number.lineage, target.number.metric
-        score, computed = lineage.score, None
+        number = target.number
+        lineage = target.number.lineage
+        metric = target.number.metric
+        score = lineage.score
+        computed = None
         if metric is not None:
             how = {"how": metric.formula, "function": metric.function, "published": metric.published}
             computed = how | {"from": sorted(metric.needs)}
@@ -91,7 +94,8 @@ def as_answer(target: RunTarget | ImageTarget, unread: str = "", git: Git | None
     if isinstance(target, ImageTarget):
         head, more = _of_image(target)
     else:
-        code, number = target.evidence.code, target.number or (headline_of(target.lineage) if target.lineage else None)
+        code = target.evidence.code
+        number = target.number or (headline_of(target.lineage) if target.lineage else None)
         head, more = _of_run(target, number, unread, git.date(code.commit) if git and code.commit else "")
     return Group(line(head, HEAD), facts(more))
 
@@ -113,7 +117,8 @@ def _titled(number: Number) -> str:
 
 def _of_run(target: RunTarget, number: Number | None, unread: str, day: str) -> tuple[str, list[tuple[str, str]]]:
     """A run, or one number of it."""
-    evidence, code = target.evidence, target.evidence.code
+    evidence = target.evidence
+    code = target.evidence.code
     lineages = evidence.lineages if number is None else [number.lineage]
     by_role: dict[str, dict[str, None]] = {}
     for each in lineages:
@@ -139,7 +144,8 @@ def _of_run(target: RunTarget, number: Number | None, unread: str, day: str) -> 
     if number is None:
         scores = ("scores", "; ".join(_titled(headline_of(each)) for each in lineages))
         return f"{evidence.name}, fingerprint {evidence.fingerprint[:12]}", [scores, *roles, ("data", data), *end]
-    kind, scored = number.lineage.spec.data.name.replace("_", " "), number.lineage.score.how_many
+    kind = number.lineage.spec.data.name.replace("_", " ")
+    scored = number.lineage.score.how_many
     which = ("run", f"{evidence.name}, {evidence.fingerprint[:12]}")
     return _titled(number), [which, *roles, (kind, f"{data}, {scored} scored"), *end]
 
@@ -147,8 +153,11 @@ def _of_run(target: RunTarget, number: Number | None, unread: str, day: str) -> 
 def _of_image(target: ImageTarget) -> tuple[str, list[tuple[str, str]]]:
     """The first place of an image, and where else it is used."""
     place, *others = target.places
-    entry, card, folder = place["entry"], place["card"], place["folder"].split("/")
-    name, on = entry.get("unit") or entry.get("id"), card.get("keys", {}).get("dataset") or folder[2]
+    entry = place["entry"]
+    card = place["card"]
+    folder = place["folder"].split("/")
+    name = entry.get("unit") or entry.get("id")
+    on = card.get("keys", {}).get("dataset") or folder[2]
     texts = (each["text"] for each in entry.get("results", []) if each.get("text"))
     head = {"sample": f"sample {name} of dataset {on}", "question": f"image of question {name} of {on}"}
     used = [f"{each['path']} ({each['headline']} = {each['value']!r})" for each in place["scores"]]
@@ -181,10 +190,14 @@ def touched_table(rows: Sequence[Json]) -> Group:
     """The scores by what made them, the oldest first, with their dates and the runs that show them."""
     groups: dict[str, Table] = {}
     for row in rows:
-        spec, key, value = benchmark(row["benchmark"]), row["headline"], row["value"]
-        metric, since = spec.metric(key), str(row["first_date"] or "–")[:10]
+        spec = benchmark(row["benchmark"])
+        key = row["headline"]
+        value = row["value"]
+        metric = spec.metric(key)
+        since = str(row["first_date"] or "–")[:10]
         versions = {each["part"]: f"{each['name']}@{each['fingerprint'][:SHORT]}" for each in row["versions"]}
-        model, made_with = versions.pop("model"), ", ".join(sorted({*versions.values()}))
+        model = versions.pop("model")
+        made_with = ", ".join(sorted({*versions.values()}))
         if made_with not in groups:
             groups[made_with] = table("score", "model", "metric", "value", "stood", "run", numbers=["value"])
         cells = [place_of(spec, row["keys"]), model]

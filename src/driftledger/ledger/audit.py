@@ -99,9 +99,11 @@ class Sources:
     """What is known of the scores in a project."""
 
     def __init__(self, project: Project) -> None:
-        self.root, self.git = project.root, Git.around(project.root)
+        self.root = project.root
+        self.git = Git.around(project.root)
         self.contents = Contents(project.root, trust=project.own_code)
-        self.selected, self.combinations = project.selected, project.combinations
+        self.selected = project.selected
+        self.combinations = project.combinations
         self.incomplete = ""
         """What is wrong with a run that :attr:`current` leaves out, after a semicolon."""
 
@@ -155,7 +157,8 @@ class Sources:
 
     def former(self) -> Iterator[tuple[Evidence, Lineage]]:
         """Every score of published runs that only Git has, once."""
-        here, seen = {each.fingerprint for each in self.current}, [each.score for _, each in self.lineages]
+        here = {each.fingerprint for each in self.current}
+        seen = [each.score for _, each in self.lineages]
         for published in read_published(self.root):
             if published.fingerprint not in here and (run := self._from_git(published)):
                 new = [each for each in run.lineages if each.score not in seen]
@@ -273,7 +276,8 @@ def find_image(sources: Sources, text: str) -> ImageTarget:
 
 def _places(sources: Sources, digest: str) -> tuple[list[Json], list[str]]:
     """Search every list of images in the folders of ``dvc.lock``."""
-    places, unknown = list[Json](), list[str]()
+    places = list[Json]()
+    unknown = list[str]()
     outs = {out.path: out.md5 for entry in locked_now(sources.root).values() for out in entry.outs}
     for out, md5 in outs.items():
         if not out.startswith("data/") or not md5.endswith(".dir"):
@@ -332,7 +336,9 @@ def meant(sources: Sources, text: str) -> list[tuple[Number, str]]:
     A value is meant as it is written: ``0.72`` means all that round to it, also percentages of values from 0 to 1,
     and those of published runs that only Git has.
     """
-    written, digits, wanted = _VALUE.fullmatch(text), 0, ""
+    written = _VALUE.fullmatch(text)
+    digits = 0
+    wanted = ""
     if written and any(letter.isdigit() for letter in text):
         digits = len(written[2] or "")
         wanted = f"{float(written[1].replace(',', '.')):.{digits}f}"
@@ -349,7 +355,8 @@ def meant(sources: Sources, text: str) -> list[tuple[Number, str]]:
             else:
                 fits = text.casefold() in (key.casefold(), number.title.casefold()) or key == headline
             if fits:  # a slide seldom shows an interval's end, no headline, or the number of a group
-                is_end, metric = base_key(key) != key, number.metric
+                is_end = base_key(key) != key
+                metric = number.metric
                 unlikely = (is_end, metric is None or not metric.headline, "/" in key) if wanted else 0
                 alone = sum(key in dict(each.score.numbers()) for each in run.lineages) == 1
                 yield unlikely, number, f"{name}:{key if alone else number.name}"
@@ -405,7 +412,8 @@ def touched(sources: Sources, parts: Mapping[str, str | None]) -> list[Json]:
 
 def _history(sources: Sources, parts: Sequence[str]) -> Iterator[tuple[Score, Json]]:
     """Every score file in Git's history that holds these texts, with the first and the last commit that have it."""
-    git, stood = sources.git, dict[tuple[str, str], tuple[Commit, Commit]]()
+    git = sources.git
+    stood = dict[tuple[str, str], tuple[Commit, Commit]]()
     if git is None:
         return
     for commit in git.commits():
@@ -414,7 +422,8 @@ def _history(sources: Sources, parts: Sequence[str]) -> Iterator[tuple[Score, Js
             if path.endswith(f"/{SCORE}"):
                 stood[path, blob] = (stood.get((path, blob), (commit,))[0], commit)
     for (name, blob), (first, last) in stood.items():
-        path, data = f"{SCORES}/{name}", git.read(blob) or b""
+        path = f"{SCORES}/{name}"
+        data = git.read(blob) or b""
         if find_score(path) and all(part.encode() in data for part in parts):
             with suppress(DriftledgerError, ValueError):  # a file of another version, or not ours
                 score = parse_json(data, Score, path)

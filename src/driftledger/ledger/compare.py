@@ -195,7 +195,8 @@ def _pairs(a: Evidence, b: Evidence) -> tuple[list[tuple[Lineage, Lineage]], lis
     def on(lineage: Lineage) -> str:
         return f"{lineage.score.benchmark} on {lineage.score.on}"
 
-    left, others = list(b.lineages), dict[str, Lineage]()
+    left = list(b.lineages)
+    others = dict[str, Lineage]()
     for name in (lambda lineage: lineage.place, on):
         for each in a.lineages:
             alike = [other for other in left if name(other) == name(each)]
@@ -208,9 +209,12 @@ def _pairs(a: Evidence, b: Evidence) -> tuple[list[tuple[Lineage, Lineage]], lis
 
 def _sides(a: Evidence, b: Evidence) -> tuple[tuple[str, str], list[str]]:
     """Return what people call both sides, by what differs, and a line about each component that does."""
-    about, named, versions = list[str](), list[tuple[str, str]](), list[tuple[str, str]]()
+    about = list[str]()
+    named = list[tuple[str, str]]()
+    versions = list[tuple[str, str]]()
     for role in (*Combination._fields, "text_encoder"):
-        one, two = a.components.get(role), b.components.get(role)
+        one = a.components.get(role)
+        two = b.components.get(role)
         if one and two and one.fingerprint != two.fingerprint:
             shown = f"{one.name} {one.fingerprint[:12]} and {two.name} {two.fingerprint[:12]}"
             about.append(f"{role.replace('_', ' ')}: {shown}")
@@ -254,11 +258,13 @@ def _differing(a: Lineage, b: Lineage, metrics: Collection[str]) -> Iterator[Dif
         some = [k for k, m in rows.items() if (m.key in keys if keys else needed is None or needed in m.needs)]
         return None if len(some) == len(metrics) else tuple(some)
 
-    left, right = _facts(a), _facts(b)
+    left = _facts(a)
+    right = _facts(b)
     pairs = {what: (left.get(what, _ABSENT), right.get(what, _ABSENT)) for what in (*left, *right)}
     pairs = {what: (one, two) for what, (one, two) in pairs.items() if one[0] != two[0]}
     for what, ((one, name_one), (two, name_two)) in pairs.items():
-        rule, apart = rules.get(what), shown_apart(one, two)
+        rule = rules.get(what)
+        apart = shown_apart(one, two)
         yield Difference(
             what=what.replace("_", " "),
             a=name_one or apart[0],
@@ -279,7 +285,8 @@ def _differing(a: Lineage, b: Lineage, metrics: Collection[str]) -> Iterator[Dif
 
 def _facts(lineage: Lineage) -> dict[str, tuple[Any, str | None]]:
     """Fact → the value to compare, and how people read it, if not as it is."""
-    score, spec = lineage.score, lineage.spec
+    score = lineage.score
+    spec = lineage.spec
     facts: dict[str, tuple[Any, str | None]] = {
         role: (card.fingerprint, f"{card.name} {card.fingerprint[:12]}") for role, card in score.components.items()
     }
@@ -291,7 +298,9 @@ def _facts(lineage: Lineage) -> dict[str, tuple[Any, str | None]]:
 
 def _pair(a: Lineage, b: Lineage, contents: Contents, anyway: bool) -> ScorePair:
     keys = _compared_keys(a.spec, a.score, b.score)
-    differing, rows, why_not = list(_differing(a, b, keys)), list[list[Row]](), ""
+    differing = list(_differing(a, b, keys))
+    rows = list[list[Row]]()
+    why_not = ""
     try:
         for lineage in (a, b):  # the rows of this very version of each score
             path = contents.within(lineage.folder, ROWS)
@@ -305,7 +314,8 @@ def _pair(a: Lineage, b: Lineage, contents: Contents, anyway: bool) -> ScorePair
     metrics = []
     for key in keys:
         barred = [] if anyway else [each.reason for each in differing if each.bars(key)]
-        values, metric = (a.score.metrics.get(key), b.score.metrics.get(key)), a.spec.metric(key)
+        values = (a.score.metrics.get(key), b.score.metrics.get(key))
+        metric = a.spec.metric(key)
         compared = MetricComparison(key, *values)
         metrics.append(compared)
         if why_not:
@@ -314,7 +324,8 @@ def _pair(a: Lineage, b: Lineage, contents: Contents, anyway: bool) -> ScorePair
             compared.verdict = f"{NOT_RANKED}only {'B' if values[0] is None else 'A'} has it"
         else:
             _measure(compared, metric, rows, barred, a.score.confidence)
-    shaping, changed = {"provider", "version", "settings", "identity"}, list[str]()
+    shaping = {"provider", "version", "settings", "identity"}
+    changed = list[str]()
     for role, one in a.score.components.items():
         two = b.score.components.get(role, one)
         if one.name == two.name:
@@ -340,7 +351,8 @@ def _compared_keys(spec: Benchmark, a: Score, b: Score) -> list[str]:
     keys: list[str] = []
     for metric in spec.metrics:
         if (metric.headline or metric.compared) and metric.row and metric.higher_is_better is not None:
-            ours, theirs = spec.keys_of(metric, a), spec.keys_of(metric, b)
+            ours = spec.keys_of(metric, a)
+            theirs = spec.keys_of(metric, b)
             both = [key for key in ours if key in theirs]
             keys += (both or [*ours, *theirs])[-1:]
     return keys
@@ -426,14 +438,17 @@ _ANYWAY = "ranked against what speaks against it; see 'unfair'"
 def _block(pair: ScorePair, comparison: Comparison) -> Iterator[RenderableType]:
     """``regions is better than blind by 0.61 [0.58, 0.63] in GC@5``, a table of the ranked metrics, and remarks."""
     a, b = sides = comparison.sides
-    better_by, shows = f"better by [{comparison.confidence:.0%} interval]", f"shows at {POWER:.0%}"
-    shown, sentence = table("", a, b, better_by, shows, "N", numbers=[a, b, shows, "N"]), ""
+    better_by = f"better by [{comparison.confidence:.0%} interval]"
+    shows = f"shows at {POWER:.0%}"
+    shown = table("", a, b, better_by, shows, "N", numbers=[a, b, shows, "N"])
+    sentence = ""
     beneath = [f"differs: {each.what}, {each.a} and {each.b}" for each in pair.differing if each.weight == "noted"]
     beneath += [f"unfair: {each}" for each in pair.reasons] + [f"changed: {each}" for each in pair.changed]
     for each in pair.metrics:
         metric = benchmark(pair.benchmark).metric(each.metric)
         assert metric is not None  # chosen from its benchmark's table
-        title, (better, by) = metric.named(each.metric), _better(metric, each)
+        title = metric.named(each.metric)
+        (better, by) = _better(metric, each)
         numbers = (each.a, each.b, each.detectable, each.a_common, each.b_common)
         values = ["–" if value is None else figure(value, metric.digits) for value in numbers]
         if each.ranked:
@@ -457,7 +472,9 @@ def _block(pair: ScorePair, comparison: Comparison) -> Iterator[RenderableType]:
 
 def _better(metric: Metric, each: MetricComparison) -> tuple[int | None, str]:
     """Which side is better, None where neither is, and by how much; where neither is, how far the first is ahead."""
-    difference, low, high = each.difference or 0.0, each.low or 0.0, each.high or 0.0
+    difference = each.difference or 0.0
+    low = each.low or 0.0
+    high = each.high or 0.0
     better = None if low <= 0 <= high else int((low > 0) != (metric.higher_is_better is False))
     if low <= 0:  # the first has more
         difference, low, high = -difference, -high, -low

@@ -170,7 +170,9 @@ def read_all_evidence(
     data = tree.read(LOCK)
     if data is None:
         raise LedgerError(f"{root / LOCK} is missing; run 'dvc repro' first")
-    lock, published, now = parse_lock(data), published_code(root), code_version(root)
+    lock = parse_lock(data)
+    published = published_code(root)
+    now = code_version(root)
     # A score without a generator belongs to several runs.
     shown = [(spec, keys) for spec, keys in selected if any(each.shows(keys) for each in combinations)]
     folders = [_folder(lock, spec.scores, keys) for spec, keys in shown]
@@ -184,7 +186,8 @@ def read_all_evidence(
                 f"{out} is not what {LOCK} has (md5 {md5}, not {locked}); 'git status {out}' shows what changed, "
                 "'dvc repro' computes it again"
             )
-    every, runs = list[tuple[Keys, Lineage]](), list[Evidence]()
+    every = list[tuple[Keys, Lineage]]()
+    runs = list[Evidence]()
     for (spec, keys), folder in zip(shown, folders, strict=True):
         scored = lock[spec.scores.lock(keys)].params.get(RESOLVED, {}).get(f"score.{keys['model']}")
         is_scored = isinstance(scored, dict) and folder.path.removeprefix(f"{folder.out}/") in scored
@@ -250,7 +253,8 @@ def read_lineage(tree: Workspace | CommitTree, lock: Mapping[str, LockEntry], sp
 
 
 def _folder(lock: Mapping[str, LockEntry], stage: Stage, keys: Keys) -> Folder:
-    name, out = stage.lock(keys), stage.out(keys)
+    name = stage.lock(keys)
+    out = stage.out(keys)
     if name not in lock:
         raise LedgerError(f"{LOCK} has no stage {name!r}; run 'dvc repro' first")
     locked = lock[name].out(out)
@@ -264,7 +268,8 @@ def code_version(root: Path) -> CodeVersion:
     git = Git.around(root)
     if git is None:
         return CodeVersion(commit=None, dirty=is_unreadable(root))
-    changes, written = git.changes(), tuple(git.prefix + path for path in _WRITTEN)
+    changes = git.changes()
+    written = tuple(git.prefix + path for path in _WRITTEN)
     dirty = changes is None or not all(each.startswith(written) or each.endswith((".md", ".rst")) for each in changes)
     return CodeVersion(commit=git.heads()[0], dirty=dirty)
 
@@ -281,7 +286,8 @@ def published_code(root: Path) -> dict[str, CodeVersion]:
 
 def published_files(root: Path) -> dict[str, Published | str]:
     """Path of each file → its run, or what is wrong with it, as a phrase after its name."""
-    folder, files = root / PUBLISHED, dict[str, Published | str]()
+    folder = root / PUBLISHED
+    files = dict[str, Published | str]()
     for path in sorted(folder.glob("*.json")) if folder.is_dir() and not folder.is_symlink() else []:
         name = f"{PUBLISHED}/{path.name}"
         try:

@@ -108,7 +108,8 @@ def selectable(section: str, given: str, base_url: str | None = None, key: str |
         ConfigError: it is nothing of these.
     """
     provider, _, rest = given.partition("/")
-    folder, valid = Path(given).expanduser(), providers(section)
+    folder = Path(given).expanduser()
+    valid = providers(section)
     service = {"base_url": base_url, "api_key_env": key} if base_url else {}
     if given in catalogue(section):
         shipped_entry = catalogue(section)[given].model_dump(mode="json", exclude_unset=True, exclude={"about"})
@@ -172,7 +173,9 @@ def checked_class(section: str, provider: str, own: Path | None = None) -> type[
         ConfigError: it is unknown, cannot be imported, or lacks something.
         UntrustedCodeError: it is a project's own code, which may not be run.
     """
-    cls, base, lacks = provider_class(section, provider, own), BASES[section], ""
+    cls = provider_class(section, provider, own)
+    base = BASES[section]
+    lacks = ""
     if not (isinstance(cls, type) and issubclass(cls, base)):
         wrap = "" if section in ("datasets", "question_sets") else f", or wrap a function by driftledger.{section[:-1]}"
         lacks = f"is not derived from {base.__module__}.{base.__name__}; derive it from that{wrap}"
@@ -195,7 +198,8 @@ def class_of_record(section: str, provider: str, settings: "Settings | None") ->
     A record names no code to import: only the registry, and what ``params.yaml`` of a trusted project names, is looked
     through.
     """
-    places, entries = providers(section), getattr(settings, section, {}).values()
+    places = providers(section)
+    entries = getattr(settings, section, {}).values()
     try:
         if provider in places or provider in places.values():
             return provider_class(section, provider)

@@ -60,7 +60,8 @@ def with_preset(root: Path, name: str) -> tuple[str, Settings]:
     Raises:
         ConfigError: the preset is unknown, or the settings would not be valid.
     """
-    preset, params = read_preset(root, name), root / PARAMS
+    preset = read_preset(root, name)
+    params = root / PARAMS
     if not isinstance(content := read_yaml(params), dict):
         raise ConfigError(f"{params} holds no sections; 'driftledger init' writes it")
     for path in presets(root).values():  # what another preset has set, and this one does not, is set back
@@ -73,7 +74,8 @@ def with_preset(root: Path, name: str) -> tuple[str, Settings]:
 
 def apply_preset(root: Path, name: str) -> list[str]:
     """Lay the preset over ``params.yaml`` and say what it changed, one line each; errors as in :func:`with_preset`."""
-    before, (text, _) = read_yaml(root / PARAMS), with_preset(root, name)
+    before = read_yaml(root / PARAMS)
+    (text, _) = with_preset(root, name)
     after = load_yaml(text)
     differing = [*changes(before, after)]
     if differing:
@@ -108,7 +110,8 @@ def with_entry(root: Path, section: str, name: str, entry: Json | None, *, only:
     Raises:
         ConfigError: another entry has that name, or the selection would not be valid.
     """
-    content, text = read_yaml(root / PARAMS), (root / PARAMS).read_text(encoding="utf-8")
+    content = read_yaml(root / PARAMS)
+    text = (root / PARAMS).read_text(encoding="utf-8")
     if entry is not None and (content.get(section) or {}).get(name, entry) != entry:
         raise ConfigError(f"{PARAMS} has another entry {section}.{name}; rename that, or change it there")
     others = [] if only else [each for each in content["run"][section] if each != name]
@@ -129,8 +132,10 @@ def _laid_over(
     Sections of benchmarks that nothing is selected for are left out, as are optional settings that the preset
     sets to null. Errors call the change ``what``.
     """
-    yaml, written = YAML(), io.StringIO()
-    yaml.preserve_quotes, yaml.width = True, 4096
+    yaml = YAML()
+    written = io.StringIO()
+    yaml.preserve_quotes = True
+    yaml.width = 4096
     yaml.indent(mapping=2, sequence=4, offset=2)
     yaml.representer.add_representer(type(None), lambda own, _: own.represent_scalar("tag:yaml.org,2002:null", "null"))
     content = yaml.load(text)

@@ -49,7 +49,8 @@ class Project:
     @property
     def combinations(self) -> list[Combination]:
         """Every selected combination of what the scores use, in the order of ``run:``."""
-        run, used = self.settings.run, {role for _, keys in self.selected for role in keys}
+        run = self.settings.run
+        used = {role for _, keys in self.selected for role in keys}
         generators, encoders = (
             some if role in used else [""] for role, some in (("generator", run.generators), ("encoder", run.encoders))
         )
@@ -139,7 +140,8 @@ class Project:
         Raises:
             ConfigError: it is a checkout of others, and names a folder outside of it.
         """
-        top, named = main_checkout(self.root), None if self.given else os.environ.get(STORE)
+        top = main_checkout(self.root)
+        named = None if self.given else os.environ.get(STORE)
         folder = top / Path(named or self.settings.store or STATE).expanduser()
         if not (self.own_code or named or folder.resolve().is_relative_to(top.resolve())):
             raise ConfigError(f"this checkout keeps its calls in {folder}, outside of it; --trust allows that")

@@ -42,11 +42,13 @@ def resolved(project: Project) -> Json:
     What is not on this machine, such as a colleague's weights, is kept as it was noted before, if its entry is written
     as it was then: whatever needs no new call still runs. Standard error lists it.
     """
-    settings, noted = project.settings, _versions(project)
+    settings = project.settings
+    noted = _versions(project)
     noted["data"] = {"version": DATA_VERSION} | {each: noted.pop(each) for each in ("datasets", "question_sets")}
     noted["descriptions"] = {}
     for name in settings.named("descriptions"):
-        description, examples = settings.description(name), NOTHING
+        description = settings.description(name)
+        examples = NOTHING
         if shown := description.demonstrations:
             examples = sha256_of([noted["encoders"].get(shown.encoder), noted["models"].get(shown.by)])
         words = description.model_dump(mode="json", exclude_defaults=True)
@@ -81,11 +83,13 @@ def resolved(project: Project) -> Json:
 
 def _versions(project: Project) -> Json:
     """Return the digest of each component, and what each entry of data is made from, by section and name."""
-    settings, before = project.settings, project.noted().get("entries", {})
+    settings = project.settings
+    before = project.noted().get("entries", {})
     noted: Json = {section: {} for section in PROVIDED_SECTIONS}
     noted["entries"] = {}  # how each was written, and its digest; no stage depends on it
     for section, name in [(each, name) for each in PROVIDED_SECTIONS for name in settings.named(each)]:
-        entry, key = settings.build(section, name), f"{section}.{name}"
+        entry = settings.build(section, name)
+        key = f"{section}.{name}"
         given = [entry.provider, entry.model_dump(mode="json", exclude_defaults=True)]
         if isinstance(entry, Component):
             given += [entry.version, entry.code_is_identity and entry.code_digest]

@@ -213,7 +213,8 @@ class Settings(Strict):
             ConfigError: the name is unknown, its class lacks something, or its settings are wrong.
             UntrustedCodeError: it is the project's own code, which may not be run.
         """
-        entry, where = self.entry(section, name), f"{PARAMS}: {section}.{name}"
+        entry = self.entry(section, name)
+        where = f"{PARAMS}: {section}.{name}"
         if (section, name) in self._given:
             return self._given[section, name]
         try:
@@ -291,7 +292,8 @@ def parse_settings(raw: Any, where: str, own_code: Path | None = None, given: Gi
         settings = _settings_class(benchmark_names()).model_validate(raw)
     except ValidationError as error:
         raise ConfigError(explain(error, where)) from None
-    settings._own_code, settings._given = own_code, given or {}
+    settings._own_code = own_code
+    settings._given = given or {}
     for check in (_selection, _components):
         for sentence in check(settings):
             raise ConfigError(f"{where}: {sentence}")
@@ -300,7 +302,8 @@ def parse_settings(raw: Any, where: str, own_code: Path | None = None, given: Gi
 
 def _selection(settings: Settings) -> Iterator[str]:
     """Say what a benchmark goes over in vain, or lacks."""
-    run, protocols = settings.run, dict[str, str]()
+    run = settings.run
+    protocols = dict[str, str]()
     if both := sorted({*run.datasets} & {*run.question_sets}):
         yield f"run: {both[0]!r} is a dataset and a question set, which MLflow cannot tell apart; rename one"
     for name in run.question_sets:
@@ -339,7 +342,8 @@ _ANY_MODEL = {"generators": "gpt_image_2 or sdxl", "encoders": "vit or dinov2", 
 
 def _components(settings: Settings) -> Iterator[str]:
     """Say which components can't do their work: they are unknown, lack a tower, or only understand certain others."""
-    run, built = settings.run, cache(partial(_built, settings))
+    run = settings.run
+    built = cache(partial(_built, settings))
     for section in PROVIDED_SECTIONS:
         for name in settings.named(section):
             built(section, name)
@@ -382,7 +386,8 @@ def _components(settings: Settings) -> Iterator[str]:
     if judge := settings.judge:
         used["models", "run.judge", judge] = None
     for (section, place, name), model in product(used, run.models):
-        reader, speaker = built(section, name), built("models", model)
+        reader = built(section, name)
+        speaker = built("models", model)
         if speaker is None or reader is None or reader.understands is None:
             continue
         spoken = {each.provider for each in type(speaker).__mro__ if issubclass(each, Model)}

@@ -84,7 +84,8 @@ def colour_of(models: Sequence[str], controls: Collection[str] = ()) -> Mapping[
     """
     series = {}
     for place, name in enumerate(name for name in models if name not in controls):
-        colour, dash = COLOURS[place % len(COLOURS)], _DASHES[place // len(COLOURS) % len(_DASHES)]
+        colour = COLOURS[place % len(COLOURS)]
+        dash = _DASHES[place // len(COLOURS) % len(_DASHES)]
         series[name] = Series(colour, _MARKERS[place % len(_MARKERS)], dash, colour)
     for place, name in enumerate(name for name in models if name in controls):
         series[name] = Series(GREY, _MARKERS[place % len(_MARKERS)], _DASHES[1 + place % 2], "white")
@@ -99,7 +100,8 @@ def series_of(scores: Sequence[Score]) -> Mapping[str, Series]:
 
 def figures_of(block: Block, series: Mapping[str, Series]) -> Iterator[Drawing]:
     """All figures of a block: bars of headlines, lines over steps, shades by group, those of the benchmark alone."""
-    spec, scores = block.spec, block.scores
+    spec = block.spec
+    scores = block.scores
     first = [key for score in scores for key in spec.headlines(score)][:1]
     drawn = [key for metric in spec.metrics if metric.key in spec.layout.bars for key in spec.keys_of(metric, *scores)]
     yield from (_bars(block, series, metric, key) for key in drawn or first if (metric := spec.metric(key)))
@@ -188,7 +190,8 @@ def _lines(block: Block, series: Mapping[str, Series], curve: str, title: str, a
                 linewidth=1.6,
                 markersize=5,
             )
-            low, high = lows[model], highs[model]
+            low = lows[model]
+            high = highs[model]
             if band := [step for step in steps if step in low and step in high]:
                 ends = [low[step] for step in band], [high[step] for step in band]
                 axis.fill_between(band, *ends, color=look.colour, alpha=0.13, linewidth=0)
@@ -263,7 +266,8 @@ def matrix(
     Args:
         most: the value with the darkest shade.
     """
-    rows, columns = [short(each, 60) for each in rows], [short(each) for each in columns]
+    rows = [short(each, 60) for each in rows]
+    columns = [short(each) for each in columns]
     wide, high = (max(map(len, names), default=0) for names in (rows, columns))
     steep = high > 4
 
@@ -310,7 +314,8 @@ def drawn(drawing: Drawing) -> bytes:
     wide, high = drawing.size
     title = textwrap.wrap(short(drawing.title, 300), int(wide * 10.5))
     note = textwrap.wrap(short(drawing.note, 1000), int(wide * 14.5))
-    whole, y = high + 0.24 * len(title) + 0.17 * len(note) + 0.12, 0.1
+    whole = high + 0.24 * len(title) + 0.17 * len(note) + 0.12
+    y = 0.1
     logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)  # Verdana is named for readers of the file
     with matplotlib.rc_context(_STYLE), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # readers' fonts have letters that DejaVu lacks

@@ -69,7 +69,8 @@ def correlation(project: Project, blocks: Sequence[Block]) -> Correlation:
         ConfigError: ``correlation`` in ``params.yaml`` names a leaderboard or model that does not exist.
         DataError: a row of a leaderboard is wrong.
     """
-    settings, boards = project.settings.correlation, read_leaderboards(leaderboard_files(project.root))
+    settings = project.settings.correlation
+    boards = read_leaderboards(leaderboard_files(project.root))
     columns = [*our_columns(blocks), *outside_columns(boards, settings)]
     pairs = list(correlated(columns, settings.confidence))
     rows = []
@@ -172,7 +173,9 @@ def correlated(columns: Sequence[Column], confidence: float) -> Iterator[Pair]:
     """Yield every two columns that share four models or more and are not constant over them."""
     for a, b in combinations(columns, 2):
         both = _shared(a.values, b.values)
-        r, rho, n = pearson(*both), spearman(*both), len(both[0])
+        r = pearson(*both)
+        rho = spearman(*both)
+        n = len(both[0])
         if r is not None and rho is not None:
             yield Pair(a, b, n, r, fisher_interval(r, n, confidence), rho, kendall(*both))
 
@@ -188,7 +191,8 @@ def _picture(columns: Sequence[Column], pairs: Sequence[Pair]) -> Drawing:
     pearsons = {frozenset((id(pair.a), id(pair.b))): pair.pearson for pair in pairs}
     paired = {column for ids in pearsons for column in ids}
     shown = [column for column in columns if id(column) in paired][:MOST]
-    numbers, names = list[str](), list[str]()
+    numbers = list[str]()
+    names = list[str]()
     for number, each in enumerate(shown, 1):
         title = each.title if each.ours else f"{each.title}, {each.of}"
         names.append(f"{short(title, 44)} · {number}")

@@ -59,10 +59,12 @@ def cross_checks(project: Project, scores: Sequence[Score]) -> list[Json]:
     chains = {(s.on, s.model, s.keys["generator"]): s for s in scores if s.benchmark == "genception"}
     if not chains:
         return []
-    spec, settings = benchmark("genception"), cast(GenCeptionSettings, project.settings.section("genception"))
+    spec = benchmark("genception")
+    settings = cast(GenCeptionSettings, project.settings.section("genception"))
     if settings.text_encoder is None:
         return []
-    encoder, first = project.component("encoders", settings.text_encoder), dict[tuple[str, str, str], Descriptions]()
+    encoder = project.component("encoders", settings.text_encoder)
+    first = dict[tuple[str, str, str], Descriptions]()
     for place, score in chains.items():
         texts: dict[int, dict[str, str]] = {}
         for record in read_records(project.root / spec.collects.at(score.keys)):
@@ -92,7 +94,8 @@ def _support(
     kept = FeatureStore(project.state / "features") if reader is encoder else None
 
     def supported(text: str, sample: str) -> float:
-        claims, passages = sentences(text), [sentences(some[sample]) for some in others.values() if sample in some]
+        claims = sentences(text)
+        passages = [sentences(some[sample]) for some in others.values() if sample in some]
         passages = [passage for passage in passages if passage]
         if not claims or not passages:
             return math.nan

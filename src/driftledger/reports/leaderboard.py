@@ -71,13 +71,15 @@ def _with_models(pairs: Iterable[tuple[T, str]], scores: Sequence[Score]) -> Ite
 
 def sections(part: Part) -> Iterator[Section]:
     """A benchmark's tables: what is side by side across blocks, then each block."""
-    spec, blocks = part.spec, part.blocks
+    spec = part.spec
+    blocks = part.blocks
     several = side_by_side(part) if len({block.on for block in blocks}) > 1 else None
     across = [*([several] if several else []), *generators_tables(spec, blocks)]
     if across:
         yield Section(f"{spec.name}, side by side", f"{spec.name}-across", across)
     for block in blocks:
-        scores, absent = block.scores, list[str]()
+        scores = block.scores
+        absent = list[str]()
         reasons = [((key, why), score.model) for score in scores for key, why in sorted(score.absent.items())]
         for (key, why), models in _with_models(reasons, scores):
             absent.append(f"No {spec.titled(key)} ({models}): {why}.")
@@ -122,7 +124,8 @@ def _table(title: str, columns: Sequence[MetricColumn], name: str) -> Table:
             each = values[score.model]
             values[score.model] = each._replace(more=more if each.of else "", deviation="")
         cells.append(values)
-    first, scores = columns[0], {score.model: score for column in columns[::-1] for score in column.block.scores}
+    first = columns[0]
+    scores = {score.model: score for column in columns[::-1] for score in column.block.scores}
     ranked = {m: c.value for m, c in cells[0].items() if c.value is not None and m not in first.block.apart}
     order = best_first(list(scores.values()), ranked, first.metric.is_higher)
     rows = [[name_cell(score), *(values.get(score.model, Cell(NOTHING)) for values in cells)] for score in order]
@@ -199,7 +202,8 @@ def leaderboard_files(parts: Sequence[Part], further: Sequence[Section] = ()) ->
     Args:
         further: what follows the sections of the benchmarks.
     """
-    glance, lines = overview(parts), ["# Leaderboard", ""]
+    glance = overview(parts)
+    lines = ["# Leaderboard", ""]
     lines += ["## At a glance", *list(markdown(glance))[1:]] if glance else []
     lines += [line for each in remarks(parts) for line in (f"- {for_cell(each)}", "")]
     for section in (*(section for part in parts for section in sections(part)), *further):

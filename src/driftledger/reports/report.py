@@ -141,13 +141,15 @@ def check_report(project: Project, contents: Contents, model: str | None = None)
     Args:
         model: of the site, compare its page alone.
     """
-    result, entry = VerifyResult(), locked_now(project.root).get("report")
+    result = VerifyResult()
+    entry = locked_now(project.root).get("report")
     if entry is None:
         if contents.here.read("reports/leaderboard.md") is not None:
             result.skip("reports", f"{LOCK} has no stage that wrote the report; run 'dvc repro'")
         return result
     for out in entry.outs:  # drawings and thumbnails too
-        data, files = contents.here.read(out.path), contents.listing_here(out.path)
+        data = contents.here.read(out.path)
+        files = contents.listing_here(out.path)
         if data is None and not files:
             result.skip(out.path, "it is not in this checkout")
         elif (md5 := listing_md5(files) if data is None else md5_bytes(data)) != out.md5:
@@ -178,7 +180,8 @@ def check_report(project: Project, contents: Contents, model: str | None = None)
                 what = "the scores give no such file" if data is not None else "it is missing; run 'dvc repro'"
                 result.find(f"reports/{name}", what, "numbers")
             elif (new := again[name]) is not None and not name.endswith(".webp"):
-                one, other = _EVALUATED.sub(b"", data), _EVALUATED.sub(b"", new)
+                one = _EVALUATED.sub(b"", data)
+                other = _EVALUATED.sub(b"", new)
                 if one != other:
                     what = _first_difference(one.decode(errors="replace"), other.decode(errors="replace"))
                     result.find(f"reports/{name}", what, "numbers")

@@ -142,7 +142,8 @@ class Block:
         bounded = metric is not None and bool(metric.row) and metric.higher_is_better and number in score.metrics
         if metric is None or not bounded or score.coverage == 1:
             return None
-        by_mean, rows = metric.pairing == "mean", list[tuple[str, list[float | None]]]()
+        by_mean = metric.pairing == "mean"
+        rows = list[tuple[str, list[float | None]]]()
         for row in self.rows_of(score):
             values = list[float | None]()
             for repeat in range(max(1, len(row.repeats))):
@@ -179,13 +180,16 @@ class Block:
         """Model → its place, by what tests show, else by the values; controls have none, since no one chooses them."""
         tested = self.tested(number)
         if tested is not None:
-            ranks, best, letters = tested.groups.ranks, tested.groups.best, tested.groups.letters
+            ranks = tested.groups.ranks
+            best = tested.groups.best
+            letters = tested.groups.letters
             return {name: Place(rank, name in best, letters[name]) for name, rank in ranks.items()}
         return {name: Place(rank) for name, rank in self.ranks_by_value(number).items()}
 
     def ranks_by_value(self, number: str) -> dict[str, int]:
         """Model → 1 + how many have a better value, as the papers' tables rank; controls have none."""
-        metric, models = self.metric(number), self.ranked(number)
+        metric = self.metric(number)
+        models = self.ranked(number)
         if metric is None or metric.higher_is_better is None or not models:
             return {}
         values = self.values(number)
@@ -200,11 +204,14 @@ class Block:
         return best_first(self.scores, values, by.is_higher)
 
     def _test(self, number: str) -> Tested | None:
-        metric, confidence = self.metric(number), self.scores[0].inputs.settings.get("confidence")
+        metric = self.metric(number)
+        confidence = self.scores[0].inputs.settings.get("confidence")
         is_tested = metric is not None and bool(metric.row) and metric.higher_is_better is not None
         if metric is None or confidence is None or not is_tested or number.endswith(SPREAD):
             return None
-        sign, values, controls = 1 if metric.is_higher else -1, self.values(number), self.ranked(number, controls=True)
+        sign = 1 if metric.is_higher else -1
+        values = self.values(number)
+        controls = self.ranked(number, controls=True)
         models = sorted(self.ranked(number), key=lambda model: (-sign * values[model], model))
         units = {s.model: self._units(metric, s, number) for s in self.scores if s.model in {*models, *controls}}
         if not all(_makes(metric, of_model, values[model]) for model, of_model in units.items()):

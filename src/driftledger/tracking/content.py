@@ -216,7 +216,8 @@ def _note(evidence: Evidence) -> str:
         f"| data | {on} | `{digest}` |"
         for on, digest in {each.score.on: digest_of(each) for each in evidence.lineages}.items()
     ]
-    commit, dirty = evidence.code.commit, evidence.code.dirty
+    commit = evidence.code.commit
+    dirty = evidence.code.dirty
     state = ("with uncommitted changes" if dirty else "as committed") if commit else dirty and "Git could not be read"
     lines += [f"| code | `{(commit or 'no commit')[:_SHORT]}` | {state or ''} |", ""]
     lines += [

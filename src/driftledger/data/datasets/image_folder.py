@@ -54,7 +54,8 @@ class ImageFolder(DatasetProvider):
         files, _ = self.files()
         has_categories = any("/" in file for file in files)
         for file, path in files.items():
-            (top, *below), read = file.split("/"), partial(read_file, path, file)
+            (top, *below) = file.split("/")
+            read = partial(read_file, path, file)
             if not self.labelled:
                 category = (top if below else UNCATEGORISED) if has_categories else None
                 yield SourceItem(safe_id(file), file, read, category=category, source={"file": file})
@@ -105,7 +106,10 @@ class ImageFolder(DatasetProvider):
         def fail(error: OSError) -> None:
             raise unreadable(str(error.filename), error)
 
-        folder, seen, read, left_out = self._folder, set[Path](), dict[str, Path](), dict[str, Path]()
+        folder = self._folder
+        seen = set[Path]()
+        read = dict[str, Path]()
+        left_out = dict[str, Path]()
         for top, folders, files in os.walk(folder, onerror=fail, followlinks=True):
             real = Path(top).resolve()
             if real in seen:
@@ -113,7 +117,8 @@ class ImageFolder(DatasetProvider):
             seen.add(real)
             folders[:] = [each for each in folders if not each.startswith(".")]
             for path in (Path(top, each) for each in (*folders, *files) if not each.startswith(".")):
-                is_folder, is_read = path.name in folders, self.is_read(path.name)
+                is_folder = path.name in folders
+                is_read = self.is_read(path.name)
                 leaves = path.is_symlink() and path.exists() and leads_out(path, folder)
                 if leaves and (is_folder or is_read):
                     what = "put its target into the folder, or remove the link"

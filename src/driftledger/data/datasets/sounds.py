@@ -53,7 +53,8 @@ def decode_sound(
     except (ValueError, RuntimeError, wave.Error, EOFError) as error:  # soundfile's errors are RuntimeErrors
         reason = shortened(str(error)) or "it is cut"
         raise DataError(f"{name} cannot be used: {reason}; correct or remove it") from None
-    samples, notes = sound.samples, list[str]()
+    samples = sound.samples
+    notes = list[str]()
     if np.abs(samples).max() > 1:
         notes.append("clipped at full scale")
     if (channels := samples.shape[1]) != 1 + stereo:

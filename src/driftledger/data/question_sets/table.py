@@ -95,7 +95,8 @@ class ColumnQuestions(QuestionProvider, ABC):
         Raises:
             DataError: a cell holds something of another kind than it should.
         """
-        place, cells = row.place, {field: [row.cells.get(name) for name in names] for field, names in columns.items()}
+        place = row.place
+        cells = {field: [row.cells.get(name) for name in names] for field, names in columns.items()}
 
         def text(field: str, *, strip: bool = True) -> str | None:
             """Return the cell as text; None where it is missing or blank."""

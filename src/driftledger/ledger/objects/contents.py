@@ -34,7 +34,8 @@ class Contents:
     """
 
     def __init__(self, root: Path, *, trust: bool) -> None:
-        self.root, self._trust = root, trust
+        self.root = root
+        self._trust = trust
         self.here = Workspace(root, trust=trust)
         self.listing_here = cache(self.here.listing)
         self._listings: dict[str, Listing] = {}
@@ -48,7 +49,8 @@ class Contents:
         Raises:
             LedgerError: which files its output had is not known.
         """
-        files, start = self.output(folder.out, folder.md5), f"{folder.path}/".removeprefix(f"{folder.out}/")
+        files = self.output(folder.out, folder.md5)
+        start = f"{folder.path}/".removeprefix(f"{folder.out}/")
         if not files:
             raise LedgerError(f"no list of the files in {folder.out} (md5 {folder.md5}) is here; {FETCH}")
         return {name.removeprefix(start): md5 for name, md5 in files.items() if name.startswith(start)}
@@ -107,7 +109,8 @@ class Contents:
         """
         if folder in self._recorded:
             return self._recorded[folder]
-        manifest, top = self.manifest(folder), self.root / folder.path
+        manifest = self.manifest(folder)
+        top = self.root / folder.path
         files = (file for file in top.rglob("*") if file.is_symlink() or not file.is_dir())
         present = {file.relative_to(top).as_posix() for file in files}
         if present == manifest.keys() and self.listing_here(folder.path) == manifest:  # nothing else may be read there

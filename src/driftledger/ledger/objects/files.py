@@ -26,7 +26,9 @@ class Workspace:
     """
 
     def __init__(self, root: Path, *, trust: bool = False) -> None:
-        self.root, self._trust, self._top = root, trust, root.resolve()
+        self.root = root
+        self._trust = trust
+        self._top = root.resolve()
         self._md5s = dict[tuple[int, ...], str]()
         ignored = self.read(".dvcignore") or b""
         self._ignored = GitIgnoreSpec.from_lines(ignored.decode(errors="replace").splitlines())

@@ -50,7 +50,8 @@ class Git:
             self._repository = pygit2.Repository(str(common.parent / read_regular(common).decode().strip()))
         self.is_shallow: bool = self._repository.is_shallow
         """Whether older commits were left out when it was cloned."""
-        top, here = Path(checkout.workdir or root).resolve(), root.resolve()  # a bare repository is read from its top
+        top = Path(checkout.workdir or root).resolve()  # a bare repository is read from its top
+        here = root.resolve()
         below = here.relative_to(top).as_posix() if here.is_relative_to(top) else "."
         self.prefix = "" if below == "." else f"{below}/"
         """What a path of the project begins with when it is relative to the top of the checkout."""
@@ -66,7 +67,8 @@ class Git:
 
     def commits(self) -> list[Commit]:
         """Those of HEAD and of every branch and tag, here and of remotes, parents first."""
-        order, commits = SortMode.TOPOLOGICAL | SortMode.TIME | SortMode.REVERSE, list[Commit]()
+        order = SortMode.TOPOLOGICAL | SortMode.TIME | SortMode.REVERSE
+        commits = list[Commit]()
         for commit in self._walk(self._tips(), order):
             commits.append(Commit(str(commit.id), _date(commit)))
         return commits
@@ -133,7 +135,8 @@ class Git:
         return named
 
     def _files(self, tree: str) -> dict[str, str]:
-        folder, files = self._object(tree), dict[str, str]()
+        folder = self._object(tree)
+        files = dict[str, str]()
         for entry in folder if isinstance(folder, pygit2.Tree) else ():
             if isinstance(entry, pygit2.Tree):
                 files |= {f"{entry.name}/{path}": blob for path, blob in self.files(str(entry.id)).items()}
@@ -212,7 +215,8 @@ def _not_files(top: Path) -> Iterator[Path]:
 
 def _find(root: Path) -> pygit2.Repository | str:
     """The repository with a commit that a folder lies in, or why no such can be read."""
-    here, ceilings = str(root.resolve()), os.environ.get("GIT_CEILING_DIRECTORIES", "")
+    here = str(root.resolve())
+    ceilings = os.environ.get("GIT_CEILING_DIRECTORIES", "")
     try:
         found = pygit2.discover_repository(here, False, ceilings)
         if found is None:

@@ -34,7 +34,8 @@ class Components:
 
     def __init__(self, project: Project) -> None:
         """Look in the entries of a project, if its ``params.yaml`` can be read."""
-        self._trust, self._components = project.own_code, dict[tuple[str, str], Component | str]()
+        self._trust = project.own_code
+        self._components = dict[tuple[str, str], Component | str]()
         try:
             self._settings: Settings | None = project.settings
         except ConfigError:
@@ -84,7 +85,8 @@ class Components:
         entries = self._settings.entries(section) if self._settings else {}
         own = getattr(self._settings, section) if self._settings else {}
         recorded = {key: value for key, value in card.settings.items() if key not in cls.operational()}
-        weights, places = card.identity.get("weights"), providers(section)
+        weights = card.identity.get("weights")
+        places = providers(section)
         repository = weights.get("repository") if isinstance(weights, dict) else None
         for _, each in sorted(entries.items(), key=lambda item: (item[0] != card.name, item[0] not in own)):
             if places.get(each.provider, each.provider) != places.get(card.provider, card.provider):

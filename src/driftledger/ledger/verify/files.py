@@ -29,7 +29,8 @@ def check_hashes(evidence: Sequence[Evidence], contents: Contents) -> VerifyResu
     result.checked["lock entries"] = len(stages)
     wrote = {out.path: (name, out.md5) for name, entry in stages.items() for out in entry.outs}
     for name, entry in stages.items():
-        command, where = f"driftledger stage {name.replace('@', ' ')}", f"{LOCK}: {name}"
+        command = f"driftledger stage {name.replace('@', ' ')}"
+        where = f"{LOCK}: {name}"
         if entry.cmd != command:
             result.find(where, f"it ran {entry.cmd!s:.80}, not {command}")
         for dep in entry.deps:
@@ -56,7 +57,9 @@ def check_folders(folders: Iterable[Folder], contents: Contents) -> VerifyResult
 
 def check_links(evidence: Sequence[Evidence], contents: Contents) -> VerifyResult:
     """Follow every hash inside of the files behind these runs, as the checker does in a bundle."""
-    result, seen, checked = VerifyResult(), set[Folder](), set[str]()
+    result = VerifyResult()
+    seen = set[Folder]()
+    checked = set[str]()
     opened = cache(partial(_opened, contents))
     for run in evidence:
         for lineage in (each for each in run.lineages if each.folder not in seen):
@@ -105,7 +108,8 @@ def _check_folder(result: VerifyResult, contents: Contents, folder: Folder, here
         if not here:
             result.find(folder.path, f"no such folder of md5 {folder.md5} is here; {FETCH}", "missing")
             return
-        md5, files = listing_md5(contents.listing_here(folder.out)), {**here}
+        md5 = listing_md5(contents.listing_here(folder.out))
+        files = {**here}
         what = f"{folder.out} has md5 {md5}, and {LOCK} has {folder.md5}; run 'git status' or 'dvc status'"
         result.find(folder.out, what)
     else:

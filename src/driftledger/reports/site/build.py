@@ -192,7 +192,9 @@ def site_files(
 
 def _read_chains(root: Path, parts: Sequence[Part], only: str | None) -> tuple[list[Chains], list[str]]:
     """What models, or one, made of units, once for all scores over the same records, and data without records."""
-    chains, missing, done = [], dict[str, None](), set[tuple[Path, ...]]()
+    chains = []
+    missing = dict[str, None]()
+    done = set[tuple[Path, ...]]()
     every = [(block, score) for part in parts for block in part.blocks for score in block.scores]
     for block, score in (each for each in every if only in (None, each[1].model)):
         folders = {stage.name: root / stage.at(score.keys) for stage in block.spec.stages}
@@ -210,7 +212,9 @@ def _read_chains(root: Path, parts: Sequence[Part], only: str | None) -> tuple[l
 
 def _evaluated(project: Project, scores: Sequence[Score]) -> Iterator[str]:
     """Say at which commit runs were published, or else are evaluated now, with its day and the models."""
-    published, now, git = published_code(project.root), code_version(project.root), Git.around(project.root)
+    published = published_code(project.root)
+    now = code_version(project.root)
+    git = Git.around(project.root)
     models = dict[str, dict[str, None]]()
     for run in project.combinations:
         own = {benchmark(score.benchmark).scores.at(score.keys): score for score in scores if run.shows(score.keys)}
@@ -253,7 +257,8 @@ def _score_view(
     run = next((each.path for each in combinations if each.shows(score.keys)), None)
     target = run or f"{spec.scores.at(score.keys)}/{SCORE}"
     roles = sorted(score.components, key=lambda role: list(ROLES).index(role))
-    values, numbers = {**score.metrics, COVERAGE.key: score.coverage}, []
+    values = {**score.metrics, COVERAGE.key: score.coverage}
+    numbers = []
     for metric in (*spec.metrics, COVERAGE):
         for key in [key for key in values if base_key(key) == key and spec.metric(key) is metric]:
             alone = sum(key in each.metrics for each in others) == 1
