@@ -51,7 +51,7 @@ def without_thinking(text: str, *, ended: bool = False) -> tuple[str, str, bool]
     ('The sign says <think> in red.', '', True)
     """
     outside = list[str]()
-    inside = list[str]()
+    inside = []
     position = 0
     opened = 0
     thinking = False

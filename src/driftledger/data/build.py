@@ -46,7 +46,7 @@ def build(name: str, dataset: DatasetProvider, target: Path) -> DatasetCard:
         DataError: a file, an id, a group or a split cannot be used, or the dataset is empty; nothing is written.
     """
     ids = dict[str, str]()
-    entries = list[SampleEntry]()
+    entries = []
     with new_folder(target) as folder:
         (folder / f"{dataset.medium}s").mkdir()
         for item in dataset.kept_items():
@@ -148,8 +148,8 @@ def build_questions(name: str, provider: QuestionProvider, rules: QuestionRules,
     with new_folder(target) as folder:
         (folder / "images").mkdir()
         images = _Images(folder)
-        entries = list[QuestionEntry]()
-        problems = list[str]()
+        entries = []
+        problems = []
         ids = dict[str, str]()
         by_image: dict[str, list[SourceQuestion]] = {}
         for question in provider.questions(rules):

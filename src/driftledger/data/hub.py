@@ -259,7 +259,7 @@ class HuggingFace(HubTable, DatasetProvider):
         files = getattr(self, self.files_in)
         for loaded, (name, split) in zip(self.load(*sets), sets.items(), strict=True):
             digits = len(str(max(len(loaded) - 1, 0)))
-            seen = set[str]()
+            seen = set()
             for row in self.rows(loaded, name, files, columns, self.files_in):
                 value = canonical_json(row.cells[self.unique_column] if self.unique_column else row.number)
                 if value in seen:

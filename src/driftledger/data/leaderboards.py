@@ -45,7 +45,7 @@ def read_leaderboards(paths: Iterable[Path]) -> dict[str, list[OutsideValue]]:
             benchmark. Names the file and the line.
     """
     adapter = TypeAdapter(OutsideValue)
-    boards = dict[str, list[OutsideValue]]()
+    boards = {}
     for path in paths:
         values: dict[tuple[str, str], OutsideValue] = {}
         for place, cells in read_table(path).rows:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import yaml
 from rich.console import Group
-from rich.table import Table
 
 from driftledger.benchmarks.base import NEEDED_FOR, ROLES
 from driftledger.benchmarks.registry import benchmark
@@ -188,7 +187,7 @@ def offers_table(text: str, offers: Sequence[tuple[Number, str]], most: int = 9)
 
 def touched_table(rows: Sequence[Json]) -> Group:
     """The scores by what made them, the oldest first, with their dates and the runs that show them."""
-    groups: dict[str, Table] = {}
+    groups = {}
     for row in rows:
         spec = benchmark(row["benchmark"])
         key = row["headline"]

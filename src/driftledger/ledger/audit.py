@@ -114,7 +114,7 @@ class Sources:
             return self.runs(self.combinations)
         except DriftledgerError as error:
             self.incomplete = f"; {error}"
-            runs = list[Evidence]()
+            runs = []
             for combination in self.combinations:
                 with suppress(DriftledgerError):
                     runs += self.runs([combination])
@@ -277,7 +277,7 @@ def find_image(sources: Sources, text: str) -> ImageTarget:
 def _places(sources: Sources, digest: str) -> tuple[list[Json], list[str]]:
     """Search every list of images in the folders of ``dvc.lock``."""
     places = list[Json]()
-    unknown = list[str]()
+    unknown = []
     outs = {out.path: out.md5 for entry in locked_now(sources.root).values() for out in entry.outs}
     for out, md5 in outs.items():
         if not out.startswith("data/") or not md5.endswith(".dir"):

@@ -196,7 +196,7 @@ def _pairs(a: Evidence, b: Evidence) -> tuple[list[tuple[Lineage, Lineage]], lis
         return f"{lineage.score.benchmark} on {lineage.score.on}"
 
     left = list(b.lineages)
-    others = dict[str, Lineage]()
+    others = {}
     for name in (lambda lineage: lineage.place, on):
         for each in a.lineages:
             alike = [other for other in left if name(other) == name(each)]
@@ -209,9 +209,9 @@ def _pairs(a: Evidence, b: Evidence) -> tuple[list[tuple[Lineage, Lineage]], lis
 
 def _sides(a: Evidence, b: Evidence) -> tuple[tuple[str, str], list[str]]:
     """Return what people call both sides, by what differs, and a line about each component that does."""
-    about = list[str]()
-    named = list[tuple[str, str]]()
-    versions = list[tuple[str, str]]()
+    about = []
+    named = []
+    versions = []
     for role in (*Combination._fields, "text_encoder"):
         one = a.components.get(role)
         two = b.components.get(role)
@@ -299,7 +299,7 @@ def _facts(lineage: Lineage) -> dict[str, tuple[Any, str | None]]:
 def _pair(a: Lineage, b: Lineage, contents: Contents, anyway: bool) -> ScorePair:
     keys = _compared_keys(a.spec, a.score, b.score)
     differing = list(_differing(a, b, keys))
-    rows = list[list[Row]]()
+    rows = []
     why_not = ""
     try:
         for lineage in (a, b):  # the rows of this very version of each score
@@ -325,7 +325,7 @@ def _pair(a: Lineage, b: Lineage, contents: Contents, anyway: bool) -> ScorePair
         else:
             _measure(compared, metric, rows, barred, a.score.confidence)
     shaping = {"provider", "version", "settings", "identity"}
-    changed = list[str]()
+    changed = []
     for role, one in a.score.components.items():
         two = b.score.components.get(role, one)
         if one.name == two.name:
@@ -348,7 +348,7 @@ def _pair(a: Lineage, b: Lineage, contents: Contents, anyway: bool) -> ScorePair
 def _compared_keys(spec: Benchmark, a: Score, b: Score) -> list[str]:
     """The metrics to rank by that rows can pair and either has, in the order of the table; of a family over t the last
     that both have."""
-    keys: list[str] = []
+    keys = []
     for metric in spec.metrics:
         if (metric.headline or metric.compared) and metric.row and metric.higher_is_better is not None:
             ours = spec.keys_of(metric, a)

@@ -186,7 +186,7 @@ def read_all_evidence(
                 f"{out} is not what {LOCK} has (md5 {md5}, not {locked}); 'git status {out}' shows what changed, "
                 "'dvc repro' computes it again"
             )
-    every = list[tuple[Keys, Lineage]]()
+    every = []
     runs = list[Evidence]()
     for (spec, keys), folder in zip(shown, folders, strict=True):
         scored = lock[spec.scores.lock(keys)].params.get(RESOLVED, {}).get(f"score.{keys['model']}")

@@ -303,7 +303,7 @@ def parse_settings(raw: Any, where: str, own_code: Path | None = None, given: Gi
 def _selection(settings: Settings) -> Iterator[str]:
     """Say what a benchmark goes over in vain, or lacks."""
     run = settings.run
-    protocols = dict[str, str]()
+    protocols = {}
     if both := sorted({*run.datasets} & {*run.question_sets}):
         yield f"run: {both[0]!r} is a dataset and a question set, which MLflow cannot tell apart; rename one"
     for name in run.question_sets:

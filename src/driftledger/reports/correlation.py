@@ -115,7 +115,7 @@ def our_columns(blocks: Sequence[Block]) -> Iterator[Column]:
 
 def _looking(block: Block) -> list[str]:
     """Return the ranked models, but of those that are one component or have the same results only the first."""
-    looking = list[str]()
+    looking = []
     seen = set[str]()
     for score in block.scores:
         rows = [(row.unit, row.values) for row in block.rows_of(score)]
@@ -191,8 +191,8 @@ def _picture(columns: Sequence[Column], pairs: Sequence[Pair]) -> Drawing:
     pearsons = {frozenset((id(pair.a), id(pair.b))): pair.pearson for pair in pairs}
     paired = {column for ids in pearsons for column in ids}
     shown = [column for column in columns if id(column) in paired][:MOST]
-    numbers = list[str]()
-    names = list[str]()
+    numbers = []
+    names = []
     for number, each in enumerate(shown, 1):
         title = each.title if each.ours else f"{each.title}, {each.of}"
         names.append(f"{short(title, 44)} · {number}")

@@ -64,7 +64,7 @@ def cross_checks(project: Project, scores: Sequence[Score]) -> list[Json]:
     if settings.text_encoder is None:
         return []
     encoder = project.component("encoders", settings.text_encoder)
-    first = dict[tuple[str, str, str], Descriptions]()
+    first = {}
     for place, score in chains.items():
         texts: dict[int, dict[str, str]] = {}
         for record in read_records(project.root / spec.collects.at(score.keys)):

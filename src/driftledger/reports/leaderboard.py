@@ -79,7 +79,7 @@ def sections(part: Part) -> Iterator[Section]:
         yield Section(f"{spec.name}, side by side", f"{spec.name}-across", across)
     for block in blocks:
         scores = block.scores
-        absent = list[str]()
+        absent = []
         reasons = [((key, why), score.model) for score in scores for key, why in sorted(score.absent.items())]
         for (key, why), models in _with_models(reasons, scores):
             absent.append(f"No {spec.titled(key)} ({models}): {why}.")
@@ -114,7 +114,7 @@ def _columns(spec: Benchmark, blocks: Sequence[Block], metric: Metric) -> Iterat
 
 def _table(title: str, columns: Sequence[MetricColumn], name: str) -> Table:
     """A row per model, by the first column the best first: values with intervals, and coverages below 1."""
-    cells: list[dict[str, Cell]] = []
+    cells = []
     for metric, key, _, block in columns:
         values = cells_of(block, key)
         for score in block.scores:

@@ -231,7 +231,7 @@ def shown_by_dvc(score: Score) -> dict[str, float]:
     Of a family over t each value, and the last one without its t, so that scores of different T are compared.
     """
     spec = benchmark(score.benchmark)
-    shown: dict[str, float] = {}
+    shown = {}
     for metric in spec.metrics:
         if metric.key in (spec.layout.for_dvc or spec.glanced) and (keys := spec.keys_of(metric, score)):
             if "_at_{t}" in metric.key:

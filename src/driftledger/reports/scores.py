@@ -143,9 +143,9 @@ class Block:
         if metric is None or not bounded or score.coverage == 1:
             return None
         by_mean = metric.pairing == "mean"
-        rows = list[tuple[str, list[float | None]]]()
+        rows = []
         for row in self.rows_of(score):
-            values = list[float | None]()
+            values = []
             for repeat in range(max(1, len(row.repeats))):
                 values += metric.values_in(row.alone(repeat), number) or [None]
             rows.append((row.group if by_mean else "", values))

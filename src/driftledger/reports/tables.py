@@ -136,8 +136,8 @@ def _model_tables(block: Block) -> Iterator[Table]:
     for place, (title, columns) in enumerate(shown.items(), 1):
         further = {key: key for key in families if place == 1 and key not in {*named, *spec.layout.left_out}}
         head = [""]
-        cells = list[dict[str, Cell]]()
-        notes = list[str]()
+        cells = []
+        notes = []
         for name, number in {**columns, **further}.items():
             members = [spec.keys_of(families[number], s) if number in families else [number] for s in scores]
             if "{t}" in number and number != spec.metrics[0].key:
@@ -244,9 +244,9 @@ def _rank_over_groups(block: Block) -> Iterator[Table]:
     for group in groups:
         numbers = [f"{kind}/{group}/{key}" for key in spec.keys_of(spec.metrics[0], *scores)]
         ranks[group] = [block.ranks_by_value(number) for number in numbers if block.values(number)]
-    rows: list[Cells] = []
+    rows = []
     for score in scores:
-        means = list[float]()
+        means = []
         for of_group in ranks.values():
             own = [float(rank_of[score.model]) for rank_of in of_group if score.model in rank_of]
             means.append(exact_mean(own) if own and len(own) == len(of_group) else math.nan)

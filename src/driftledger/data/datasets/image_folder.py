@@ -107,7 +107,7 @@ class ImageFolder(DatasetProvider):
             raise unreadable(str(error.filename), error)
 
         folder = self._folder
-        seen = set[Path]()
+        seen = set()
         read = dict[str, Path]()
         left_out = dict[str, Path]()
         for top, folders, files in os.walk(folder, onerror=fail, followlinks=True):

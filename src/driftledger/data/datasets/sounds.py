@@ -54,7 +54,7 @@ def decode_sound(
         reason = shortened(str(error)) or "it is cut"
         raise DataError(f"{name} cannot be used: {reason}; correct or remove it") from None
     samples = sound.samples
-    notes = list[str]()
+    notes = []
     if np.abs(samples).max() > 1:
         notes.append("clipped at full scale")
     if (channels := samples.shape[1]) != 1 + stereo:

@@ -68,7 +68,7 @@ class Git:
     def commits(self) -> list[Commit]:
         """Those of HEAD and of every branch and tag, here and of remotes, parents first."""
         order = SortMode.TOPOLOGICAL | SortMode.TIME | SortMode.REVERSE
-        commits = list[Commit]()
+        commits = []
         for commit in self._walk(self._tips(), order):
             commits.append(Commit(str(commit.id), _date(commit)))
         return commits
@@ -119,7 +119,7 @@ class Git:
         Args:
             tips: the commits with their history; by default, those of every reference.
         """
-        seen = set[str]()
+        seen = set()
         for commit in self._walk(tips or self._tips(), SortMode.TIME):
             named = self.id_at(str(commit.id), path)
             if named is not None and named not in seen:

@@ -58,7 +58,7 @@ def check_folders(folders: Iterable[Folder], contents: Contents) -> VerifyResult
 def check_links(evidence: Sequence[Evidence], contents: Contents) -> VerifyResult:
     """Follow every hash inside of the files behind these runs, as the checker does in a bundle."""
     result = VerifyResult()
-    seen = set[Folder]()
+    seen = set()
     checked = set[str]()
     opened = cache(partial(_opened, contents))
     for run in evidence:

@@ -299,7 +299,7 @@ def _calls(lineage: Lineage, contents: Contents, components: Components, result:
     """The calls behind records that can be made again; components that cannot are noted in ``result``."""
     replay, _, played = _follow(lineage, contents, components)
     path = lineage.collected[lineage.spec.collects.name].path
-    here = list[Component]()
+    here = []
     for role, component in played.items():
         if isinstance(component, str):
             served = lineage.score.served.get(role, {})

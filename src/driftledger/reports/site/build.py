@@ -194,7 +194,7 @@ def _read_chains(root: Path, parts: Sequence[Part], only: str | None) -> tuple[l
     """What models, or one, made of units, once for all scores over the same records, and data without records."""
     chains = []
     missing = dict[str, None]()
-    done = set[tuple[Path, ...]]()
+    done = set()
     every = [(block, score) for part in parts for block in part.blocks for score in block.scores]
     for block, score in (each for each in every if only in (None, each[1].model)):
         folders = {stage.name: root / stage.at(score.keys) for stage in block.spec.stages}
