@@ -138,7 +138,8 @@ def _every_eval_ever(root: Path, run: Evidence, date: datetime) -> dict[str, byt
                 "score_details": scored,
                 "generation_config": {"additional_details": _texts_of(score.inputs.protocol)},
             }
-            results += [result] if metric.higher_is_better is not None else []
+            if metric.higher_is_better is not None:
+                results.append(result)
         noted = {"source_organization_name": "unknown", "additional_details": _texts_of(_noted(root, run, lineage))}
         record = {
             "schema_version": "0.3.0",

@@ -466,7 +466,8 @@ def _block(pair: ScorePair, comparison: Comparison) -> Iterator[RenderableType]:
         if each.ranked and better is not None and (each.p_holm or 0.0) > 1 - comparison.confidence:
             beneath.append(f"{title}: not shown after Holm's correction over all metrics (p = {each.p_holm:.2g})")
     yield line(f"{pair.benchmark} on {pair.on}{sentence}", HEAD)
-    yield from [shown] if sentence else []
+    if sentence:
+        yield shown
     yield lines(f"  {each}" for each in beneath)
 
 

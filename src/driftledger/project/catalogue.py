@@ -124,9 +124,12 @@ def selectable(section: str, given: str, base_url: str | None = None, key: str |
     elif rest and provider in valid:
         fields = provider_class(section, provider).model_fields
         entry = {"provider": provider, "model" if "model" in fields else "path": rest}
-        entry |= {"revision": "main"} if "revision" in fields else {}
-        entry |= {"dtype": "bfloat16"} if "dtype" in fields and section != "encoders" else {}
-        entry |= service if "base_url" in fields else {}
+        if "revision" in fields:
+            entry |= {"revision": "main"}
+        if "dtype" in fields and section != "encoders":
+            entry |= {"dtype": "bfloat16"}
+        if "base_url" in fields:
+            entry |= service
     else:
         unknown = unknown_name(section[:-1], given[:200], catalogue(section))
         raise ConfigError(

@@ -124,7 +124,8 @@ def _about(block: Block, *notes: str, intervals: str = "", controls: bool = True
     """On what data and through which components, then what a reader must know."""
     confidence = block.scores[0].inputs.settings.get("confidence")
     more = [f"{intervals} are intervals of {confidence:.0%}"] if intervals and confidence else []
-    more += ["controls are grey"] if controls and any(score.is_control for score in block.scores) else []
+    if controls and any(score.is_control for score in block.scores):
+        more.append("controls are grey")
     return "; ".join([f"On {block.on}", *filter(None, notes), *more]) + "."
 
 

@@ -204,7 +204,8 @@ def leaderboard_files(parts: Sequence[Part], further: Sequence[Section] = ()) ->
     """
     glance = overview(parts)
     lines = ["# Leaderboard", ""]
-    lines += ["## At a glance", *list(markdown(glance))[1:]] if glance else []
+    if glance:
+        lines += ["## At a glance", *list(markdown(glance))[1:]]
     lines += [line for each in remarks(parts) for line in (f"- {for_cell(each)}", "")]
     for section in (*(section for part in parts for section in sections(part)), *further):
         lines += markdown_section(section)
@@ -220,7 +221,8 @@ def markdown_section(section: Section) -> Iterator[str]:
         if section.block and not is_detail:
             absent, flags = ([f"- {for_cell(line)}" for line in some] for some in (section.absent, section.flags))
             yield from (*absent, *([""] if absent else []), section.scored, "")
-            yield from ("To know about these numbers:", "", *flags, "") if flags else ()
+            if flags:
+                yield from ("To know about these numbers:", "", *flags, "")
 
 
 def _csv_rows(part: Part) -> Iterator[tuple[str, ...]]:

@@ -153,7 +153,8 @@ def _model_tables(block: Block) -> Iterator[Table]:
             cells.append(ranks_in(block, first, by_value=False))
         rows = [[name_cell(s), *(column[s.model] for column in cells), covered[s.model]] for s in scores]
         name = f"models_{place}" if len(shown) > 1 else "models"
-        notes += [filled] if place == 1 and any(each.more for each in covered.values()) else []
+        if place == 1 and any(each.more for each in covered.values()):
+            notes.append(filled)
         yield Table(title, [*head, COVERAGE.title], rows, notes, name=name)
 
 

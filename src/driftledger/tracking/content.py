@@ -147,12 +147,14 @@ def tags_of(evidence: Evidence) -> dict[str, str]:
         "mlflow.source.name": "driftledger track",
         "mlflow.source.type": "LOCAL",
     }
-    tags |= {"mlflow.source.git.commit": code.commit} if code.commit else {}
+    if code.commit:
+        tags |= {"mlflow.source.git.commit": code.commit}
     tags |= {
         f"{role}.fingerprint": ", ".join(card.fingerprint for card in some) for role, some in cards_of(evidence).items()
     }
     flags = [f"{each.place}: {for_line(flag)}" for each in evidence.lineages for flag in each.score.flags]
-    tags |= {"driftledger.flags": "; ".join(flags)} if flags else {}
+    if flags:
+        tags |= {"driftledger.flags": "; ".join(flags)}
     return {key: clip(value, _MAX_TAG) for key, value in tags.items()}
 
 

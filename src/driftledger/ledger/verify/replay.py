@@ -274,7 +274,8 @@ def regenerate(
         with _reading(lineage, f"calls of {lineage.spec.collects.name}", result):
             for call in _calls(lineage, contents, components, result):
                 kind = call.call.role if isinstance(call.call, Ask) else "draw"
-                kind += ", failed" if call.gave.outcome is Outcome.FAILED else ""
+                if call.gave.outcome is Outcome.FAILED:
+                    kind += ", failed"
                 pools.setdefault(f"{lineage.spec.name}: {kind}", []).append(call)
     # Component by component, so that no two of them need the memory at once.
     drawn = sorted(draw_lots(pools, count * len(runs), seed), key=lambda pair: pair[1].call.component.fingerprint)
@@ -288,7 +289,8 @@ def regenerate(
             except _UNFIT as error:
                 what = shortened(f"it cannot be made again from the records: {type(error).__name__}: {error}")
             compared[kind] += 1
-            result.findings += [Finding("bytes", call.where, what)] if what else []
+            if what:
+                result.findings.append(Finding("bytes", call.where, what))
         call.call.component.release()
     result.checked["calls"] = compared.total()
     kinds = [{"name": kind, "calls": len(calls), "compared": compared[kind]} for kind, calls in sorted(pools.items())]
