@@ -106,12 +106,13 @@ def _every_eval_ever(root: Path, run: Evidence, date: datetime) -> dict[str, byt
     when = str(int(date.timestamp()))
     for lineage in run.lineages:
         score = lineage.score
-        model = lineage.score.components["model"]
+        spec = lineage.spec
+        model = score.components["model"]
         id_ = _repository(model) or model.name
         developer = id_.rpartition("/")[0] or "unknown"
         [card] = (file for file in (root / lineage.data.path).glob("*.json") if file.name != INPUTS)
         source = load_json(read_regular(card))["source"]
-        data = {"dataset_name": lineage.score.on, "source_type": "other", "additional_details": _texts_of(source)}
+        data = {"dataset_name": score.on, "source_type": "other", "additional_details": _texts_of(source)}
         if "dataset" in source:
             data |= {"source_type": "hf_dataset", "hf_repo": source["dataset"]}
         details = _texts_of(model.settings) | {
@@ -126,13 +127,13 @@ def _every_eval_ever(root: Path, run: Evidence, date: datetime) -> dict[str, byt
                 scored["uncertainty"] = {"confidence_interval": ends}
             config = {
                 "evaluation_description": metric.formula,
-                "metric_id": f"driftledger.{lineage.spec.name}.{key}",
+                "metric_id": f"driftledger.{spec.name}.{key}",
                 "metric_name": metric.named(key),
                 "lower_is_better": not metric.higher_is_better,
             }
             result = {
                 "evaluation_result_id": f"{lineage.place}/{key}",
-                "evaluation_name": f"{lineage.spec.title} on {lineage.score.on}",
+                "evaluation_name": f"{spec.title} on {score.on}",
                 "source_data": data,
                 "metric_config": config,
                 "score_details": scored,
@@ -152,7 +153,7 @@ def _every_eval_ever(root: Path, run: Evidence, date: datetime) -> dict[str, byt
             "evaluation_results": results,
         }
         name = UUID(hex=sha256_of([run.fingerprint, lineage.place])[:32], version=4)
-        folder = f"data/{lineage.spec.name}/{developer}/{id_.rpartition('/')[2]}"
+        folder = f"data/{spec.name}/{developer}/{id_.rpartition('/')[2]}"
         files[f"{folder}/{name}.json"] = pretty_json(record).encode()
     return files
 
@@ -169,7 +170,7 @@ def _inspect(root: Path, run: Evidence, date: datetime) -> dict[str, bytes]:
             created=date.isoformat(),
             task=lineage.place.replace("/", "_"),
             task_args=score.inputs.protocol,
-            dataset=log.EvalDataset(name=lineage.score.on, samples=len(samples)),
+            dataset=log.EvalDataset(name=score.on, samples=len(samples)),
             model=name,
             config=log.EvalConfig(),
             metadata=_noted(root, run, lineage),

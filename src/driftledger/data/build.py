@@ -27,6 +27,7 @@ from driftledger.data.records import (
     QUESTION_SET_CARD,
     QUESTIONS,
     SAMPLES,
+    Counts,
     DatasetCard,
     QuestionEntry,
     QuestionSetCard,
@@ -274,5 +275,5 @@ def _check_groups(where: str, groups: Mapping[str, Sequence[str]], categories: M
                 raise DataError(unknown_name(f"{where}: group {group!r}: category", category, categories))
 
 
-def _counts(names: Iterable[str | None]) -> dict[str, int]:
+def _counts(names: Iterable[str | None]) -> Counts:
     return dict(sorted(Counter(name for name in names if name is not None).items()))

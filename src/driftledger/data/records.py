@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeAlias
 
 from pydantic import Field
 
@@ -16,6 +16,8 @@ SAMPLES, DATASET_CARD = "samples.jsonl", "dataset.json"
 QUESTIONS, QUESTION_SET_CARD = "questions.jsonl", "question_set.json"
 ONE_CATEGORY = "all"
 """The category of all samples in a dataset without categories."""
+Counts: TypeAlias = dict[str, int]
+"""Name → how many."""
 
 
 class SampleEntry(Record):
@@ -46,7 +48,7 @@ class DatasetCard(Record):
     settings: Json
     source: dict[str, str]
     samples: int
-    categories: dict[str, int]
+    categories: Counts
     groups: dict[str, list[str]]
     general_category: str | None = None
     """What all classes are, e.g. bird: ``{category}`` in a prompt."""
@@ -126,11 +128,11 @@ class QuestionSetCard(Record):
     questions: int
     images: int
     """Different ones, going by their pixels."""
-    subsets: dict[str, int] = Field(default_factory=dict)
-    subtasks: dict[str, dict[str, int]] = Field(default_factory=dict)
+    subsets: Counts = Field(default_factory=dict)
+    subtasks: dict[str, Counts] = Field(default_factory=dict)
     """Subset → its subtasks → how many questions."""
-    capabilities: dict[str, int] = Field(default_factory=dict)
-    categories: dict[str, int] = Field(default_factory=dict)
+    capabilities: Counts = Field(default_factory=dict)
+    categories: Counts = Field(default_factory=dict)
     groups: dict[str, list[str]] = Field(default_factory=dict, exclude_if=lambda groups: not groups)
     """Group name → its categories, which are averaged in it."""
     blank: list[Id] = Field(default_factory=list, exclude_if=lambda blank: not blank)

@@ -15,7 +15,7 @@ from driftledger.core.errors import LedgerError, StoreError
 from driftledger.core.files import Record, load_json, parse_json, read_bytes
 from driftledger.core.paths import Combination, Keys
 from driftledger.core.strict import Strict
-from driftledger.ledger.lock import LOCK, RESOLVED, LockEntry, parse_lock
+from driftledger.ledger.lock import LOCK, RESOLVED, Lock, parse_lock
 from driftledger.ledger.objects.files import Workspace, listing_md5
 from driftledger.ledger.objects.git import CommitTree, Git, is_unreadable
 
@@ -49,7 +49,7 @@ class Lineage(Strict):
     """The dataset or question set."""
     collected: dict[str, Folder]
     """Collect stage, ``chain`` for instance → the folder with its records."""
-    stages: dict[str, LockEntry]
+    stages: Lock
     """The entries of ``dvc.lock`` from the data to the score."""
 
     @property
@@ -232,7 +232,7 @@ def fingerprint_of(scores: Mapping[str, Score], combination: Combination) -> str
     )
 
 
-def read_lineage(tree: Workspace | CommitTree, lock: Mapping[str, LockEntry], spec: Benchmark, keys: Keys) -> Lineage:
+def read_lineage(tree: Workspace | CommitTree, lock: Lock, spec: Benchmark, keys: Keys) -> Lineage:
     """What one score was made from; its files are not checked.
 
     Raises:
@@ -252,7 +252,7 @@ def read_lineage(tree: Workspace | CommitTree, lock: Mapping[str, LockEntry], sp
     )
 
 
-def _folder(lock: Mapping[str, LockEntry], stage: Stage, keys: Keys) -> Folder:
+def _folder(lock: Lock, stage: Stage, keys: Keys) -> Folder:
     name = stage.lock(keys)
     out = stage.out(keys)
     if name not in lock:

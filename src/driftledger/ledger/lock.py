@@ -1,6 +1,7 @@
 """``dvc.lock``: which bytes each stage read and wrote. The truth that everything else is a view of."""
 
 from pathlib import Path
+from typing import TypeAlias
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -40,11 +41,15 @@ class LockEntry(BaseModel):
         return next((out for out in self.outs if out.path == path), None)
 
 
+Lock: TypeAlias = dict[str, LockEntry]
+"""Stage name → entry."""
+
+
 class _Lock(BaseModel):
-    stages: dict[str, LockEntry]
+    stages: Lock
 
 
-def read_lock(root: Path) -> dict[str, LockEntry]:
+def read_lock(root: Path) -> Lock:
     """Stage name → entry.
 
     Raises:
@@ -60,7 +65,7 @@ def read_lock(root: Path) -> dict[str, LockEntry]:
     return parse_lock(data, str(root / LOCK))
 
 
-def locked_now(root: Path) -> dict[str, LockEntry]:
+def locked_now(root: Path) -> Lock:
     """The same; nothing where ``dvc.lock`` is missing or cannot be read."""
     try:
         return read_lock(root)
@@ -68,7 +73,7 @@ def locked_now(root: Path) -> dict[str, LockEntry]:
         return {}
 
 
-def parse_lock(data: bytes, where: str = LOCK) -> dict[str, LockEntry]:
+def parse_lock(data: bytes, where: str = LOCK) -> Lock:
     """Stage name → entry in a file of these bytes, which errors call ``where``.
 
     Raises:

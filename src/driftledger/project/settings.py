@@ -314,21 +314,22 @@ def _selection(settings: Settings) -> Iterator[str]:
                 yield f"question_sets.{name}: {error}"
             protocols[name] = provider.protocol
     for spec in settings.benchmarks:
-        if getattr(settings, spec.name) is None:
+        own = spec.name
+        if getattr(settings, own) is None:
             fields = ", ".join(spec.settings.model_fields)
-            yield f"run.{spec.name} selects something, and the section {spec.name!r} is missing; add one with {fields}"
+            yield f"run.{own} selects something, and the section {own!r} is missing; add one with {fields}"
         built = "datasets" if spec.data is DATASET else "question_sets"
-        for name in getattr(run, spec.name):
+        for name in getattr(run, own):
             if name not in getattr(run, built):
-                yield f"run: {spec.name} goes over {name!r}, which is not in {built}; add it there"
-            if (other := protocols.get(name, spec.name)) != spec.name:
-                yield f"run.{spec.name} goes over {name!r}, with questions for {other}; name it in run.{other}"
-        if empty := [f"run.{key}s" for key in spec.scores.keys if not run.names(spec.name, key)]:
-            yield f"{spec.name} needs {' and '.join(empty)}; select some, or nothing in run.{spec.name}"
-        for key, _, names in settings.section(spec.name).marks(OfSelected):
+                yield f"run: {own} goes over {name!r}, which is not in {built}; add it there"
+            if (other := protocols.get(name, own)) != own:
+                yield f"run.{own} goes over {name!r}, with questions for {other}; name it in run.{other}"
+        if empty := [f"run.{key}s" for key in spec.scores.keys if not run.names(own, key)]:
+            yield f"{own} needs {' and '.join(empty)}; select some, or nothing in run.{own}"
+        for key, _, names in settings.section(own).marks(OfSelected):
             for name in names:
-                if name not in getattr(run, spec.name):
-                    yield f"{spec.name}.{key}: {name!r} is not in run.{spec.name}; select it, or remove it"
+                if name not in getattr(run, own):
+                    yield f"{own}.{key}: {name!r} is not in run.{own}; select it, or remove it"
     for where, mark, name in settings.references():
         if mark.must == "ask once":
             description = settings.description(name)

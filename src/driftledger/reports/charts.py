@@ -10,7 +10,7 @@ import math
 import textwrap
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from driftledger.benchmarks.base import Metric, Scatter
 from driftledger.benchmarks.score import HIGH, LOW, Score, base_key
@@ -64,6 +64,10 @@ class Series(NamedTuple):
     """The colour inside marks; white for controls."""
 
 
+SeriesOf: TypeAlias = Mapping[str, Series]
+"""Model → its series."""
+
+
 class Drawing(NamedTuple):
     """A figure before it is drawn."""
 
@@ -76,7 +80,7 @@ class Drawing(NamedTuple):
     """Width and height in inches, without title and note."""
 
 
-def colour_of(models: Sequence[str], controls: Collection[str] = ()) -> Mapping[str, Series]:
+def colour_of(models: Sequence[str], controls: Collection[str] = ()) -> SeriesOf:
     """Return model → its series. Controls are grey and hollow, and take no colour from the others.
 
     >>> colour_of(["a", "blind", "b"], {"blind"})["b"].colour == COLOURS[1]
@@ -92,13 +96,13 @@ def colour_of(models: Sequence[str], controls: Collection[str] = ()) -> Mapping[
     return series
 
 
-def series_of(scores: Sequence[Score]) -> Mapping[str, Series]:
+def series_of(scores: Sequence[Score]) -> SeriesOf:
     """Return model → its series, by the order of the selection."""
     models = dict.fromkeys(score.model for score in scores)
     return colour_of(list(models), {score.model for score in scores if score.is_control})
 
 
-def figures_of(block: Block, series: Mapping[str, Series]) -> Iterator[Drawing]:
+def figures_of(block: Block, series: SeriesOf) -> Iterator[Drawing]:
     """All figures of a block: bars of headlines, lines over steps, shades by group, those of the benchmark alone."""
     spec = block.spec
     scores = block.scores
@@ -129,7 +133,7 @@ def _about(block: Block, *notes: str, intervals: str = "", controls: bool = True
     return "; ".join([f"On {block.on}", *filter(None, notes), *more]) + "."
 
 
-def _bars(block: Block, series: Mapping[str, Series], metric: Metric, key: str) -> Drawing:
+def _bars(block: Block, series: SeriesOf, metric: Metric, key: str) -> Drawing:
     """Draw a row per model."""
     scores = block.scores
     cells = cells_of(block, key)
@@ -163,7 +167,7 @@ def _bars(block: Block, series: Mapping[str, Series], metric: Metric, key: str) 
     return Drawing(f"bars_{key}", title, note, draw, (_WIDE, 0.4 + 0.26 * len(scores)))
 
 
-def _lines(block: Block, series: Mapping[str, Series], curve: str, title: str, across: str) -> Drawing:
+def _lines(block: Block, series: SeriesOf, curve: str, title: str, across: str) -> Drawing:
     """Draw a line per model over steps, with a band where there are intervals."""
 
     def steps_of(score: Score, name: str) -> dict[int, float]:
@@ -206,7 +210,7 @@ def _lines(block: Block, series: Mapping[str, Series], curve: str, title: str, a
     return Drawing(name, f"{block.spec.title}: {title}", note, draw, (_WIDE, 3.3))
 
 
-def _scatter(block: Block, series: Mapping[str, Series], plain: Scatter) -> Drawing:
+def _scatter(block: Block, series: SeriesOf, plain: Scatter) -> Drawing:
     """Draw a point per model, on lines on which a third value is the same."""
     x, y = (block.spec.titled(key) for key in (plain.x, plain.y))
 

@@ -121,8 +121,8 @@ def report_files(
         **leaderboard_files(parts, list(cross_check_sections(checks))),
         "correlation.csv": correlated.csv.encode(),
         "correlation.md": "\n".join(page).encode(),
-        **{f"metrics/{name}": text.encode() for name, text in metrics_of(scores)},
-        **{f"plots/{name}": text.encode() for name, text in plots_of(scores)},
+        **dict(metrics_of(scores)),
+        **dict(plots_of(scores)),
         **drawings,
         **{f"site/{name}": data for name, data in {**pages, **drawings}.items()},
     }
@@ -197,9 +197,9 @@ def _first_difference(stored: str, again: str) -> str:
     return "its bytes are not text"
 
 
-def plots_of(scores: Sequence[Score]) -> Iterator[tuple[str, str]]:
-    """Yield ``<benchmark>/<curve>.json``, a row per score and step, and ``<benchmark>/scores.json``, a row per score,
-    which ``dvc plots`` draws by the templates that ``dvc.yaml`` names; each with its text.
+def plots_of(scores: Sequence[Score]) -> Iterator[tuple[str, bytes]]:
+    """Yield ``plots/<benchmark>/<curve>.json``, a row per score and step, and ``scores.json`` beside it, a row per
+    score, which ``dvc plots`` draws by the templates that ``dvc.yaml`` names; each with its bytes.
 
     All rows of a file have the same keys, since DVC draws none of them otherwise; a model without a value has null.
     """
@@ -212,17 +212,18 @@ def plots_of(scores: Sequence[Score]) -> Iterator[tuple[str, str]]:
                 for row, score in named
                 for point in score.curves.get(curve, ())
             ]
-            yield f"{name}/{curve.replace('/', '_')}.json", pretty_json(rows)
+            yield f"plots/{name}/{curve.replace('/', '_')}.json", pretty_json(rows).encode()
         metrics = dict.fromkeys(key for score in own for key in score.metrics if base_key(key) == key)
         table = [{**row, **{key: score.metrics.get(key) for key in metrics}} for row, score in named]
-        yield f"{name}/scores.json", pretty_json(table)
+        yield f"plots/{name}/scores.json", pretty_json(table).encode()
 
 
-def metrics_of(scores: Sequence[Score]) -> Iterator[tuple[str, str]]:
-    """Yield what ``dvc metrics`` shows, a file per score, as ``<model>/<benchmark>/<data>….json``, with its text."""
+def metrics_of(scores: Sequence[Score]) -> Iterator[tuple[str, bytes]]:
+    """Yield what ``dvc metrics`` shows, a file per score, as ``metrics/<model>/<benchmark>/<data>….json``."""
     for score in scores:
-        path = benchmark(score.benchmark).scores.at(score.keys).removeprefix(f"{SCORES_FOLDER}/")
-        yield f"{path}.json", pretty_json(shown_by_dvc(score) | {"coverage": score.coverage})
+        path = benchmark(score.benchmark).scores.at(score.keys).removeprefix(SCORES_FOLDER)
+        shown = shown_by_dvc(score) | {"coverage": score.coverage}
+        yield f"metrics{path}.json", pretty_json(shown).encode()
 
 
 def shown_by_dvc(score: Score) -> dict[str, float]:

@@ -20,7 +20,7 @@ from driftledger.core.grouping import grouped
 from driftledger.core.paths import Combination
 from driftledger.core.text import for_terminal
 from driftledger.ledger.lineage import code_version, fingerprint_of, place_of, published_code
-from driftledger.ledger.lock import LockEntry, locked_now
+from driftledger.ledger.lock import Lock, locked_now
 from driftledger.ledger.objects.git import Git
 from driftledger.project.project import Project
 from driftledger.reports.charts import Drawing, series_of
@@ -241,7 +241,7 @@ def _first_chains(chains: Sequence[Chains]) -> Iterator[Mapping[str, Any]]:
 
 def _score_view(
     score: Score,
-    locks: Mapping[str, LockEntry],
+    locks: Lock,
     combinations: Sequence[Combination],
     others: Sequence[Score],
     chains: Sequence[Chains],
