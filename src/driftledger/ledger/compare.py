@@ -160,7 +160,8 @@ def compare(a: Evidence, b: Evidence, contents: Contents, *, anyway: bool = Fals
     """
     pairs, only_a, only_b = _pairs(a, b)
     if not pairs:
-        has_a, has_b = (first_few(each) or "no score" for each in (only_a, only_b))
+        has_a = first_few(only_a) or "no score"
+        has_b = first_few(only_b) or "no score"
         raise LedgerError(f"{a.name} and {b.name} have no data in common: the first has {has_a}, the second {has_b}")
     compared = [_pair(one, two, contents, anyway) for one, two in pairs]
     tested = [each for pair in compared for each in pair.metrics if each.ranked and each.p_value is not None]
@@ -329,7 +330,8 @@ def _pair(a: Lineage, b: Lineage, contents: Contents, anyway: bool) -> ScorePair
     for role, one in a.score.components.items():
         two = b.score.components.get(role, one)
         if one.name == two.name:
-            old, new = (each.model_dump(mode="json", include=shaping) for each in (one, two))
+            old = one.model_dump(mode="json", include=shaping)
+            new = two.model_dump(mode="json", include=shaping)
             changed += [f"{role} {one.name}, {change}" for change in changes(old, new)]
     unfair = [each for each in differing if each.weight == "unfair" and each.concerns != ()]
     return ScorePair(

@@ -33,12 +33,13 @@ def presets(root: Path) -> dict[str, Path]:
 
 
 def presets_in_words(root: Path) -> dict[str, str]:
-    """The comment that each preset begins with: what it is, and what it needs."""
-    texts = {name: path.read_text(encoding="utf-8") for name, path in presets(root).items()}
-    return {
-        name: " ".join(line.lstrip("# ") for line in takewhile(lambda line: line.startswith("#"), text.splitlines()))
-        for name, text in texts.items()
-    }
+    """Return the comment that each preset begins with: what it is, and what it needs."""
+    words = {}
+    for name, path in presets(root).items():
+        lines = path.read_text(encoding="utf-8").splitlines()
+        comment = takewhile(lambda line: line.startswith("#"), lines)
+        words[name] = " ".join(line.lstrip("# ") for line in comment)
+    return words
 
 
 def read_preset(root: Path, name: str) -> Json:

@@ -51,9 +51,8 @@ class Project:
         """Every selected combination of what the scores use, in the order of ``run:``."""
         run = self.settings.run
         used = {role for _, keys in self.selected for role in keys}
-        generators, encoders = (
-            some if role in used else [""] for role, some in (("generator", run.generators), ("encoder", run.encoders))
-        )
+        generators = run.generators if "generator" in used else [""]
+        encoders = run.encoders if "encoder" in used else [""]
         return [Combination(m, g, e) for m in run.models for g in generators for e in encoders]
 
     @cached_property

@@ -212,7 +212,8 @@ def _lines(block: Block, series: SeriesOf, curve: str, title: str, across: str) 
 
 def _scatter(block: Block, series: SeriesOf, plain: Scatter) -> Drawing:
     """Draw a point per model, on lines on which a third value is the same."""
-    x, y = (block.spec.titled(key) for key in (plain.x, plain.y))
+    x = block.spec.titled(plain.x)
+    y = block.spec.titled(plain.y)
 
     def draw(axis: "Axes") -> None:
         for label, points in plain.lines.items():

@@ -23,7 +23,6 @@ from driftledger.benchmarks.base import (
 from driftledger.benchmarks.score import HIGH, LOW, STD, Score, base_key
 from driftledger.core.grouping import grouped
 from driftledger.core.text import for_cell
-from driftledger.metrics.exact import exact_mean
 from driftledger.metrics.ranks import DECIMALS
 from driftledger.reports.scores import Block
 
@@ -240,19 +239,21 @@ def _rank_over_groups(block: Block) -> Iterator[Table]:
     if len(groups) < 2:
         return
     total = sum(map(len, groups.values()))
-    shares = {group: len(members) / total for group, members in groups.items()}
-    ranks: dict[str, list[dict[str, int]]] = {group: [] for group in groups}
+    columns = []
     for group in groups:
         numbers = [f"{kind}/{group}/{key}" for key in spec.keys_of(spec.metrics[0], *scores)]
-        ranks[group] = [block.ranks_by_value(number) for number in numbers if block.values(number)]
+        ranks = [block.ranks_by_value(number) for number in numbers if block.values(number)]
+        means = {}
+        for score in scores:
+            own = [of_t.get(score.model, math.nan) for of_t in ranks]
+            means[score.model] = math.fsum(own) / len(own) if own else math.nan
+        columns.append(means)
+    shares = [len(members) / total for members in groups.values()]
     rows = []
     for score in scores:
-        means = []
-        for of_group in ranks.values():
-            own = [float(rank_of[score.model]) for rank_of in of_group if score.model in rank_of]
-            means.append(exact_mean(own) if own and len(own) == len(of_group) else math.nan)
-        gc_rank = math.fsum(share * mean for share, mean in zip(shares.values(), means, strict=True))
-        cells = [cell(None if math.isnan(value) else value, of=Origin(score, "")) for value in (*means, gc_rank)]
+        values = [means[score.model] for means in columns]
+        values.append(math.fsum(share * mean for share, mean in zip(shares, values, strict=True)))
+        cells = [cell(None if math.isnan(value) else value, of=Origin(score, "")) for value in values]
         rows.append([name_cell(score), *cells, coverage_cell(score)])
     sums = " + ".join(f"{len(members)}/{total} · {group}" for group, members in groups.items())
     head = ["", *(f"{group}, mean {BY_VALUE}" for group in groups), "GC rank (lower is better)", COVERAGE.title]

@@ -113,7 +113,8 @@ def changed_words(before: str | None, after: str) -> Words:
     >>> changed_words("a red cup", "a blue cup")
     [('same', 'a '), ('gone', 'red '), ('new', 'blue '), ('same', 'cup')]
     """
-    old, new = (re.findall(r"^\s+|\S+\s*", text) for text in (before or "", after))
+    old = re.findall(r"^\s+|\S+\s*", before or "")
+    new = re.findall(r"^\s+|\S+\s*", after)
     if before is None or before == after or max(len(old), len(new)) > MOST_WORDS:
         return [("same", after)] if after else []
     marked: Words = []
