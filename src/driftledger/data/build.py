@@ -63,7 +63,11 @@ def build(name: str, dataset: DatasetProvider, target: Path) -> DatasetCard:
             (folder / file).write_bytes(data := encoded(medium))
             entries.append(
                 SampleEntry(
-                    **{key: getattr(item, key) for key in ("id", "category", "label", "split", "source")},
+                    id=item.id,
+                    category=item.category,
+                    label=item.label,
+                    split=item.split,
+                    source=item.source,
                     file=file,
                     sha256=sha256_bytes(data),
                     **size,
@@ -78,8 +82,10 @@ def build(name: str, dataset: DatasetProvider, target: Path) -> DatasetCard:
         for entry in entries:
             twin = first.setdefault(entry.sha256, entry.id)
             leak = card.leaks.get(entry.id)
-            entry.notes.extend([f"same {dataset.medium} as {leak} of the support set"] if leak else [])
-            entry.notes.extend([f"same {dataset.medium} as {twin}"] if twin not in (entry.id, leak) else [])
+            if leak:
+                entry.notes.append(f"same {dataset.medium} as {leak} of the support set")
+            if twin not in (entry.id, leak):
+                entry.notes.append(f"same {dataset.medium} as {twin}")
         write_jsonl(folder / SAMPLES, entries)
         write_json(folder / DATASET_CARD, card)
     return card

@@ -12,8 +12,10 @@ from driftledger.core.files import Record, read_jsonl
 from driftledger.core.strict import Id, Name, RelativePath, Words
 from driftledger.core.types import Medium, Sample, Split
 
-SAMPLES, DATASET_CARD = "samples.jsonl", "dataset.json"
-QUESTIONS, QUESTION_SET_CARD = "questions.jsonl", "question_set.json"
+SAMPLES = "samples.jsonl"
+DATASET_CARD = "dataset.json"
+QUESTIONS = "questions.jsonl"
+QUESTION_SET_CARD = "question_set.json"
 ONE_CATEGORY = "all"
 """The category of all samples in a dataset without categories."""
 Counts: TypeAlias = dict[str, int]

@@ -19,6 +19,8 @@ from driftledger.ledger.objects.git import Git
 
 SHORT = 8
 """Letters of a fingerprint, which ``audit --generator NAME@VERSION`` takes."""
+_OFFERED = 9
+"""Numbers that are offered, at most."""
 _OF_RUNS = ("model", "generator", "encoder", "text_encoder", "judge")
 _WIDE = 124
 """Letters beside a name, on two lines."""
@@ -174,14 +176,14 @@ def _of_image(target: ImageTarget) -> tuple[str, list[tuple[str, str]]]:
     return head.get(place["role"], drawn), [(k, shortened(str(text), _WIDE)) for k, text in more.items() if text]
 
 
-def offers_table(text: str, offers: Sequence[tuple[Number, str]], most: int = 9) -> Group:
+def offers_table(text: str, offers: Sequence[tuple[Number, str]]) -> Group:
     """A line for each number that could be meant, with the command to type."""
     shown = table("value", "on", "type", numbers=["value"])
-    for number, target in offers[:most]:
+    for number, target in offers[:_OFFERED]:
         value = figure(number.value, number.metric.digits if number.metric else 4)
         cells = (value, number.lineage.score.on, f"driftledger audit {shlex.quote(target)}")
         shown.add_row(*map(line, cells))
-    more = [f"and {len(offers) - most} more"] if offers[most:] else []
+    more = [f"and {len(offers) - _OFFERED} more"] if offers[_OFFERED:] else []
     return Group(line(f"{text:.40} could mean:", HEAD), shown, lines(more))
 
 

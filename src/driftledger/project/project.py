@@ -119,12 +119,16 @@ class Project:
         Raises:
             MissingSourceError: one is missing.
         """
-        named = {setting: getattr(self.settings.section(spec.name), setting) for setting in spec.scores.beside}
-        files = {setting: self.root / path for setting, path in named.items() if path is not None}
-        for setting, file in files.items():
-            if not file.is_file():
-                what = f"{spec.name}.{setting} in params.yaml is {named[setting]}, which is missing"
-                raise (ConfigError if file.exists() else MissingSourceError)(f"{what}; correct it or set null")
+        files = {}
+        section = self.settings.section(spec.name)
+        for setting in spec.scores.beside:
+            named = getattr(section, setting)
+            if named is not None:
+                files[setting] = self.root / named
+                if not files[setting].is_file():
+                    what = f"{spec.name}.{setting} in params.yaml is {named}, which is missing"
+                    error = ConfigError if files[setting].exists() else MissingSourceError
+                    raise error(f"{what}; correct it or set null")
         return files
 
     def _folders(self, spec: Benchmark, keys: Keys) -> dict[str, Path]:

@@ -351,7 +351,8 @@ def _components(settings: Settings) -> Iterator[str]:
     towers = [("image", name, "run.encoders", "name it in run.text_encoders") for name in run.encoders]
     towers += [("text", name, "run.text_encoders", "name it in run.encoders") for name in run.text_encoders]
     for where, mark, name in settings.references():
-        towers += [("text", name, where, "name another, or set null")] * (mark.must == "read")
+        if mark.must == "read":
+            towers.append(("text", name, where, "name another, or set null"))
     for name in run.descriptions:
         shown = settings.description(name).demonstrations
         if shown and shown.encoder:

@@ -88,9 +88,11 @@ def _support(
     project: Project, score: Score, own: Descriptions, others: Mapping[str, Mapping[str, str]], encoder: Encoder
 ) -> Json:
     """How far the others support one model's descriptions; empty where no sample could be checked."""
+    if not own:
+        return {}
     samples = read_samples(project.root / DATASET.at(score.keys))
     texts = [text for some in (*own.values(), *others.values()) for text in some.values()]
-    reader = encoder.fitted(texts) if texts else encoder
+    reader = encoder.fitted(texts)
     kept = FeatureStore(project.state / "features") if reader is encoder else None
 
     def supported(text: str, sample: str) -> float:
@@ -108,7 +110,6 @@ def _support(
             np.array([supported(some[each.id], each.id) if each.id in some else math.nan for each in samples])
             for some in own.values()
         ]
-        or [np.full(len(samples), math.nan)]
     )
     if not np.isfinite(values).any():
         return {}

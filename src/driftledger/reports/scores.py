@@ -6,8 +6,8 @@ of a distance between two sets of images.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cache
+from dataclasses import dataclass
+from functools import cache, lru_cache
 from itertools import combinations, product
 from typing import NamedTuple
 
@@ -108,7 +108,6 @@ class Block:
     """Model → why it is not ranked, without a full stop, as in ``compare``: its coverage is below ``min_coverage``, or
     too much more is left out of its score than of the best covered model's."""
     rows_of: RowsOf = lambda score: ()
-    _tested: dict[str, Tested | None] = field(default_factory=dict, repr=False)
 
     @property
     def on(self) -> str:
@@ -153,7 +152,7 @@ class Block:
         going_on = {group for group, values in rows if any(value is not None for value in values)}
         rows = [(group, values) for group, values in rows if group in going_on]
         present = [value for _, values in rows for value in values if value is not None]
-        makes = not by_mean or _makes(metric, self._units(metric, score, number), score.metrics[number])
+        makes = not by_mean or _makes(metric, self.units(metric, score, number), score.metrics[number])
         if not makes or len(present) == sum(len(values) for _, values in rows):
             return None
 
@@ -166,9 +165,7 @@ class Block:
     def tested(self, number: str) -> Tested | None:
         """Test a number once; None where no test can be made: neither direction is better, or rows do not make it
         up."""
-        if number not in self._tested:
-            self._tested[number] = self._test(number)
-        return self._tested[number]
+        return _test(self, number)
 
     def ranked(self, number: str, *, controls: bool = False) -> list[str]:
         """The models with a value that may be ranked, or the controls that they may be set against."""
@@ -203,38 +200,39 @@ class Block:
         values = {model: value for model, value in self.values(key or "").items() if model not in self.apart}
         return best_first(self.scores, values, by.is_higher)
 
-    def _test(self, number: str) -> Tested | None:
-        metric = self.metric(number)
-        confidence = self.scores[0].inputs.settings.get("confidence")
-        is_tested = metric is not None and bool(metric.row) and metric.higher_is_better is not None
-        if metric is None or confidence is None or not is_tested or number.endswith(SPREAD):
-            return None
-        sign = 1 if metric.is_higher else -1
-        values = self.values(number)
-        controls = self.ranked(number, controls=True)
-        models = sorted(self.ranked(number), key=lambda model: (-sign * values[model], model))
-        units = {s.model: self._units(metric, s, number) for s in self.scores if s.model in {*models, *controls}}
-        if not all(_makes(metric, of_model, values[model]) for model, of_model in units.items()):
-            return None
-
-        def tests(pairs: Iterable[Pair]) -> dict[Pair, Difference]:
-            paired = {(a, b): paired_units(metric, units[a], units[b], confidence)[1] for a, b in pairs}
-            nothing = Difference(0.0, None)
-            return {
-                pair: Difference(each.difference, each.p_value) if each else nothing for pair, each in paired.items()
-            }
-
-        against = shown(tests(product(controls, models)), confidence)
-        return Tested(
-            groups(models, tests(combinations(models, 2)), confidence=confidence, higher_is_better=sign > 0),
-            frozenset(model for (_, model), higher in against.items() if higher != sign),
-        )
-
-    def _units(self, metric: Metric, score: Score, number: str) -> Units:
+    def units(self, metric: Metric, score: Score, number: str) -> Units:
+        """Return what the rows of a score are worth in a number, of a group's those of the group."""
         kind, _, rest = number.partition("/")
         name, in_group, key = rest.rpartition("/")
         rows = self.rows_of(score)
         return units_of(metric, self.spec.rows_in(score, kind, name, rows) if in_group else rows, key or number)
+
+
+@lru_cache(maxsize=10_000)
+def _test(block: Block, number: str) -> Tested | None:
+    metric = block.metric(number)
+    confidence = block.scores[0].inputs.settings.get("confidence")
+    is_tested = metric is not None and bool(metric.row) and metric.higher_is_better is not None
+    if metric is None or confidence is None or not is_tested or number.endswith(SPREAD):
+        return None
+    sign = 1 if metric.is_higher else -1
+    values = block.values(number)
+    controls = block.ranked(number, controls=True)
+    models = sorted(block.ranked(number), key=lambda model: (-sign * values[model], model))
+    units = {s.model: block.units(metric, s, number) for s in block.scores if s.model in {*models, *controls}}
+    if not all(_makes(metric, of_model, values[model]) for model, of_model in units.items()):
+        return None
+
+    def tests(pairs: Iterable[Pair]) -> dict[Pair, Difference]:
+        paired = {(a, b): paired_units(metric, units[a], units[b], confidence)[1] for a, b in pairs}
+        nothing = Difference(0.0, None)
+        return {pair: Difference(each.difference, each.p_value) if each else nothing for pair, each in paired.items()}
+
+    against = shown(tests(product(controls, models)), confidence)
+    return Tested(
+        groups(models, tests(combinations(models, 2)), confidence=confidence, higher_is_better=sign > 0),
+        frozenset(model for (_, model), higher in against.items() if higher != sign),
+    )
 
 
 def best_first(scores: Sequence[Score], values: Mapping[str, float], higher: bool = True) -> list[Score]:

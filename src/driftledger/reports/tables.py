@@ -20,7 +20,7 @@ from driftledger.benchmarks.base import (
     cell,
     coverage_cell,
 )
-from driftledger.benchmarks.score import HIGH, LOW, STD, Score, base_key
+from driftledger.benchmarks.score import STD, Score, base_key, interval_of
 from driftledger.core.grouping import grouped
 from driftledger.core.text import for_cell
 from driftledger.metrics.ranks import DECIMALS
@@ -42,14 +42,13 @@ def name_cell(score: Score) -> Cell:
     return Cell(score.model, more="control" if score.is_control else "")
 
 
-def interval(values: Mapping[str, float], key: str, digits: int) -> str:
+def interval(values: dict[str, float], key: str, digits: int) -> str:
     """A number's interval, empty without one.
 
     >>> interval({"ssim": 28.2, "ssim_low": 27.14, "ssim_high": 29.5}, "ssim", 1)
     '27.1–29.5'
     """
-    ends = [values[key + end] for end in (LOW, HIGH) if key + end in values]
-    return "–".join(f"{end:.{digits}f}" for end in ends) if len(ends) == 2 else ""
+    return "–".join(f"{end:.{digits}f}" for end in interval_of(values, key) or ())
 
 
 def bounds(block: Block, score: Score, number: str | None) -> str:

@@ -20,8 +20,10 @@ CURRENT = "driftledger.current"
 NOTE = "mlflow.note.content"
 """Tag of runs and experiments: their description, in Markdown."""
 
-MOST_METRICS, MOST_PARAMS = 40, 40
-_MAX_PARAM, _MAX_TAG = 500, 5000
+MOST_METRICS = 40
+MOST_PARAMS = 40
+_MAX_PARAM = 500
+_MAX_TAG = 5000
 _SHORT = 12
 """Digits of a digest that tell versions apart for people, and for ``driftledger audit``."""
 _DIGEST = re.compile(r"\b([0-9a-f]{12})[0-9a-f]{20,}\b")

@@ -28,7 +28,8 @@ _RULES = (".gitattributes", ".gitignore")
 """Files of a checkout that libgit2 reads in each folder."""
 _LAST_SECOND = 253_402_300_799
 """Of the year 9999: a commit can claim to be from any time."""
-_NO_REPOSITORY, _NO_COMMIT = "no Git repository here", "the Git repository here has no commit"
+_NO_REPOSITORY = "no Git repository here"
+_NO_COMMIT = "the Git repository here has no commit"
 
 
 class Commit(NamedTuple):

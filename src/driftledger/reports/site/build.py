@@ -41,7 +41,8 @@ from driftledger.reports.site.units import files_of, number_of, strips_of, texts
 from driftledger.reports.tables import interval, title_of
 
 HERE = Path(__file__).parent
-STYLE, SCRIPT = "assets/site.css", "assets/site.js"
+STYLE = "assets/site.css"
+SCRIPT = "assets/site.js"
 SHOWN = 24
 """Units of each model and benchmark on its page and in the gallery: the worst, the best and some between."""
 CHAINS = 4
