@@ -29,6 +29,7 @@ from driftledger.data.records import (
     SAMPLES,
     Counts,
     DatasetCard,
+    Labels,
     QuestionEntry,
     QuestionSetCard,
     SampleEntry,
@@ -116,14 +117,14 @@ def _dataset_card(name: str, dataset: DatasetProvider, entries: Sequence[SampleE
     )
 
 
-def _label_counts(where: str, entries: Sequence[SampleEntry]) -> dict[str, dict[Split, int]]:
+def _label_counts(where: str, entries: Sequence[SampleEntry]) -> Labels:
     """Label → split → how many samples; empty where no sample has a split.
 
     Raises:
         DataError: a sample lacks its split or label, a set is empty, or a class has test samples and no support: it
             is retrieved from the support set alone, and could never be right.
     """
-    counts: dict[str, dict[Split, int]] = {}
+    counts: Labels = {}
     if not any(entry.split for entry in entries):
         return counts
     for entry in entries:

@@ -20,6 +20,8 @@ ONE_CATEGORY = "all"
 """The category of all samples in a dataset without categories."""
 Counts: TypeAlias = dict[str, int]
 """Name → how many."""
+Labels: TypeAlias = dict[str, dict[Split, int]]
+"""Label → split → how many samples."""
 
 
 class SampleEntry(Record):
@@ -54,8 +56,8 @@ class DatasetCard(Record):
     groups: dict[str, list[str]]
     general_category: str | None = None
     """What all classes are, e.g. bird: ``{category}`` in a prompt."""
-    labels: dict[str, dict[Split, int]] = Field(default_factory=dict)
-    """Label → split → how many samples; empty unless the dataset has a support and a test set."""
+    labels: Labels = Field(default_factory=dict)
+    """Empty unless the dataset has a support and a test set."""
     leaks: dict[Id, Id] = Field(default_factory=dict)
     """Id of a test sample → id of the support sample that is the same, pixel for pixel."""
     blank: list[Id] = Field(default_factory=list, exclude_if=lambda blank: not blank)

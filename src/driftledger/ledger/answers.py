@@ -3,6 +3,7 @@
 import json
 import shlex
 from collections.abc import Sequence
+from typing import TypeAlias
 
 import yaml
 from rich.console import Group
@@ -34,6 +35,10 @@ _PROOF = {
     "git": "from Git history: the score file and the dvc.lock that were committed together; the bytes that they name "
     "can be fetched and hashed as long as the DVC cache or remote keeps them",
 }
+
+
+Answer: TypeAlias = tuple[str, list[tuple[str, str]]]
+"""A headline, and names with their values below it."""
 
 
 def data_of(target: RunTarget | ImageTarget) -> Json:
@@ -116,7 +121,7 @@ def _titled(number: Number) -> str:
     return f"{number.title}{unit}{of} on {number.lineage.place.partition('/')[2]}: {value}"
 
 
-def _of_run(target: RunTarget, number: Number | None, unread: str, day: str) -> tuple[str, list[tuple[str, str]]]:
+def _of_run(target: RunTarget, number: Number | None, unread: str, day: str) -> Answer:
     """A run, or one number of it."""
     evidence = target.evidence
     code = target.evidence.code
@@ -151,7 +156,7 @@ def _of_run(target: RunTarget, number: Number | None, unread: str, day: str) -> 
     return _titled(number), [which, *roles, (kind, f"{data}, {scored} scored"), *end]
 
 
-def _of_image(target: ImageTarget) -> tuple[str, list[tuple[str, str]]]:
+def _of_image(target: ImageTarget) -> Answer:
     """The first place of an image, and where else it is used."""
     place, *others = target.places
     entry = place["entry"]

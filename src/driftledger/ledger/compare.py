@@ -8,7 +8,7 @@ where something moves the numbers that is not what is compared.
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from rich.console import Group, RenderableType
@@ -284,11 +284,15 @@ def _differing(a: Lineage, b: Lineage, metrics: Collection[str]) -> Iterator[Dif
         yield Difference("coverage", read[0], read[1], "noted")
 
 
-def _facts(lineage: Lineage) -> dict[str, tuple[Any, str | None]]:
-    """Fact → the value to compare, and how people read it, if not as it is."""
+Facts: TypeAlias = dict[str, tuple[Any, str | None]]
+"""Fact → the value to compare, and how people read it, if not as it is."""
+
+
+def _facts(lineage: Lineage) -> Facts:
+    """Gather what may differ between two scores, other than their values."""
     score = lineage.score
     spec = lineage.spec
-    facts: dict[str, tuple[Any, str | None]] = {
+    facts: Facts = {
         role: (card.fingerprint, f"{card.name} {card.fingerprint[:12]}") for role, card in score.components.items()
     }
     for role, versions in score.served.items():

@@ -364,25 +364,26 @@ def _components(settings: Settings) -> Iterator[str]:
             yield f"{where}: {name!r} has no {kind} tower; {remedy}"
     used = dict[tuple[str, str, str], None]()
     for spec in settings.benchmarks:
-        for key, need, given in settings.section(spec.name).marks(NeededFor):
-            for on in () if given else getattr(run, spec.name):
+        own = spec.name
+        selected = getattr(run, own)
+        for key, need, given in settings.section(own).marks(NeededFor):
+            for on in () if given else selected:
                 if getattr(built("datasets", on), "medium", "") == need.medium:
                     yield (
-                        f"{spec.name}.{key} is missing, and run.{spec.name} goes over {on!r}, a dataset of "
-                        f"{need.medium}s; set it"
+                        f"{own}.{key} is missing, and run.{own} goes over {on!r}, a dataset of {need.medium}s; set it"
                     )
         for key in dict.fromkeys(key for stage in spec.stages[1:] for key in stage.keys if f"{key}s" in _ANY_MODEL):
-            for name in run.names(spec.name, key):
+            for name in run.names(own, key):
                 if key != "model":
                     used[f"{key}s", f"run.{key}s", name] = None
                 component = built(f"{key}s", name)
-                for on in getattr(run, spec.name) if spec.data is DATASET and component else ():
+                for on in selected if spec.data is DATASET and component else ():
                     medium = getattr(built("datasets", on), "medium", "image")
                     if medium not in component.media and component.provider not in CONTROLS:
                         does = "makes" if key == "generator" else "takes"
                         yield (
                             f"run.{key}s: {name!r} {does} {'images' if medium == 'sound' else 'sounds'}, and "
-                            f"run.{spec.name} goes over {on!r}, a dataset of {medium}s; select {key}s for {medium}s, "
+                            f"run.{own} goes over {on!r}, a dataset of {medium}s; select {key}s for {medium}s, "
                             f"or take {on!r} out"
                         )
     if judge := settings.judge:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, TypeAlias
 
 from PIL import Image
 
@@ -31,6 +31,8 @@ _UNSAFE = re.compile(r"[^A-Za-z0-9_.-]")
 _LONGEST_ID = 100
 _SETS: dict[str, Split] = {"train": "support", "support": "support", "test": "test"}
 """What folders may call the two sets."""
+ByName: TypeAlias = dict[str, Path]
+"""Name below a folder → the file."""
 
 
 class ImageFolder(DatasetProvider):
@@ -96,7 +98,7 @@ class ImageFolder(DatasetProvider):
     def _folder(self) -> Path:
         return reached(self.path, "folder", f"path to the folder of the {self.medium}s", f"the {self.medium} folder ")
 
-    def files(self) -> tuple[dict[str, Path], dict[str, Path]]:
+    def files(self) -> tuple[ByName, ByName]:
         """The files that are read, and those that are left out, by their names below the folder.
 
         These are the same on every machine. Links inside the folder and into a cache of DVC are followed. The folder
@@ -108,8 +110,8 @@ class ImageFolder(DatasetProvider):
 
         folder = self._folder
         seen = set()
-        read = dict[str, Path]()
-        left_out = dict[str, Path]()
+        read = ByName()
+        left_out = ByName()
         for top, folders, files in os.walk(folder, onerror=fail, followlinks=True):
             real = Path(top).resolve()
             if real in seen:

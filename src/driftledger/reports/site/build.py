@@ -255,24 +255,25 @@ def _score_view(
         others: all scores of the model.
     """
     spec = benchmark(score.benchmark)
-    run = next((each.path for each in combinations if each.shows(score.keys)), None)
-    target = run or f"{spec.scores.at(score.keys)}/{SCORE}"
+    keys = score.keys
+    run = next((each.path for each in combinations if each.shows(keys)), None)
+    target = run or f"{spec.scores.at(keys)}/{SCORE}"
     roles = sorted(score.components, key=lambda role: list(ROLES).index(role))
     values = {**score.metrics, COVERAGE.key: score.coverage}
     numbers = []
     for metric in (*spec.metrics, COVERAGE):
         for key in [key for key in values if base_key(key) == key and spec.metric(key) is metric]:
             alone = sum(key in each.metrics for each in others) == 1
-            place = key if alone or not run else f"{place_of(spec, score.keys)}/{key}"
+            place = key if alone or not run else f"{place_of(spec, keys)}/{key}"
             command = f"driftledger audit {shlex.quote(f'{target}:{place}')}"
             used = [role for role in roles if NEEDED_FOR[role] & metric.needs]
             numbers.append((metric, key, values[key], used, command))
     files = []
     for stage in spec.stages:
-        entry = locks.get(stage.lock(score.keys))
-        out = None if entry is None else entry.out(stage.out(score.keys))
+        entry = locks.get(stage.lock(keys))
+        out = None if entry is None else entry.out(stage.out(keys))
         sha256 = score.inputs.data_digest if stage is spec.data else score.inputs.records.get(stage.name, "")
-        files.append((stage.lock(score.keys), stage.at(score.keys), sha256, "" if out is None else out.md5))
+        files.append((stage.lock(keys), stage.at(keys), sha256, "" if out is None else out.md5))
     commands = [("Does every byte and number still hold?", f"driftledger verify {shlex.quote(run)}")] if run else []
     own = next((each for each in chains if each.score is score), Chains(score, {}, 0))
     return {
@@ -280,11 +281,11 @@ def _score_view(
         "components": [(role, score.components[role]) for role in roles],
         "score": score,
         "spec": spec,
-        "on": " · ".join(score.keys[key] for key in spec.scores.keys if key != "model"),
+        "on": " · ".join(keys[key] for key in spec.scores.keys if key != "model"),
         "numbers": numbers,
         "behind": files,
         "absent": [(spec.titled(key), why) for key, why in score.absent.items()],
-        "commands": [*commands, ("Make it again", f"dvc repro {spec.scores.lock(score.keys)}")],
+        "commands": [*commands, ("Make it again", f"dvc repro {spec.scores.lock(keys)}")],
         "units": {own.unit_id(unit): trace for unit, trace in own.traces.items()},
         "total": own.total,
     }
