@@ -190,7 +190,9 @@ def _inspect(root: Path, run: Evidence, date: datetime) -> dict[str, bytes]:
 
 
 def _sample(trace: Trace, name: str) -> Any:
-    log, model, scorer = (import_extra(f"inspect_ai.{each}") for each in ("log", "model", "scorer"))
+    log = import_extra("inspect_ai.log")
+    model = import_extra("inspect_ai.model")
+    scorer = import_extra("inspect_ai.scorer")
     messages = [model.ChatMessageUser(content=_content(model, trace.inputs))]
     for step in trace.steps:
         metadata = {"step": step.name, "role": step.role or "rule", "outcome": step.outcome.value}

@@ -248,15 +248,19 @@ class HuggingFace(HubTable, DatasetProvider):
 
     def items(self) -> Iterator[SourceItem]:
         sets: dict[str, Split | None] = {self.split: None}
-        if self.support_split == self.split:
-            raise ConfigError("support_split is the test set itself; name another split")
-        if self.support_split is not None and self.label_column is None:
-            raise ConfigError("support_split needs a label_column; set it")
         if self.support_split is not None:
+            if self.support_split == self.split:
+                raise ConfigError("support_split is the test set itself; name another split")
+            if self.label_column is None:
+                raise ConfigError("support_split needs a label_column; set it")
             sets = {self.support_split: "support", self.split: "test"}
-        texts = [column for column in (self.category_column, self.label_column) if column is not None]
-        columns = [*texts, *([self.unique_column] if self.unique_column else [])]
+        named = (self.category_column, self.label_column, self.unique_column)
+        columns = [column for column in named if column is not None]
         files = getattr(self, self.files_in)
+
+        def text(row: TableRow, column: str | None) -> str | None:
+            return None if column is None else as_text(row.cells[column], f"{row.place} in {column}")
+
         for loaded, (name, split) in zip(self.load(*sets), sets.items(), strict=True):
             digits = len(str(max(len(loaded) - 1, 0)))
             seen = set()
@@ -265,15 +269,13 @@ class HuggingFace(HubTable, DatasetProvider):
                 if value in seen:
                     continue
                 seen.add(value)
-                text: dict[str | None, str | None] = {None: None}
-                text |= {column: as_text(row.cells[column], f"{row.place} in {column}") for column in texts}
                 number = f"{row.number:0{digits}}"
                 yield SourceItem(
                     id=f"{split}-{number}" if split else number,
                     name=row.place,
                     read=row.read,
-                    category=text[self.category_column] or None,
-                    label=text[self.label_column],
+                    category=text(row, self.category_column) or None,
+                    label=text(row, self.label_column),
                     split=split,
                     source={"row": str(row.number)}
                     | ({"split": name} if split else {})

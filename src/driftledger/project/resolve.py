@@ -44,7 +44,11 @@ def resolved(project: Project) -> Json:
     """
     settings = project.settings
     noted = _versions(project)
-    noted["data"] = {"version": DATA_VERSION} | {each: noted.pop(each) for each in ("datasets", "question_sets")}
+    noted["data"] = {
+        "version": DATA_VERSION,
+        "datasets": noted.pop("datasets"),
+        "question_sets": noted.pop("question_sets"),
+    }
     noted["descriptions"] = {}
     for name in settings.named("descriptions"):
         description = settings.description(name)

@@ -195,10 +195,13 @@ class Block:
 
     def order(self) -> list[Score]:
         """The scores by the first metric that some have: the best first, controls behind all."""
-        keys = [(metric, self.spec.shown_key(metric, self.scores)) for metric in self.spec.metrics]
-        by, key = next(((metric, key) for metric, key in keys if key), (self.spec.metrics[0], None))
-        values = {model: value for model, value in self.values(key or "").items() if model not in self.apart}
-        return best_first(self.scores, values, by.is_higher)
+        for metric in self.spec.metrics:
+            key = self.spec.shown_key(metric, self.scores)
+            if key is not None:
+                values = self.values(key).items()
+                ranked = {model: value for model, value in values if model not in self.apart}
+                return best_first(self.scores, ranked, metric.is_higher)
+        return best_first(self.scores, {})
 
     def units(self, metric: Metric, score: Score, number: str) -> Units:
         """Return what the rows of a score are worth in a number, of a group's those of the group."""

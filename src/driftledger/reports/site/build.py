@@ -125,7 +125,6 @@ def site_files(
     chains, missing = _read_chains(project.root, parts, only)
     files = [file for each in chains for trace in each.traces.values() for file in files_of(trace)]
     pictures, thumbnails = thumbnails_of(files, folder) if images else ({}, {})
-    nav = [("Leaderboard", "index.html"), *((part.spec.title, f"{part.spec.name}.html") for part in parts)]
     templates = Environment(
         loader=FileSystemLoader(HERE / "templates"),
         autoescape=True,
@@ -135,7 +134,13 @@ def site_files(
         lstrip_blocks=True,
     )
     templates.globals |= {
-        "nav": [*nav, *((name, f"{name.lower()}.html") for name in ("Comparison", "Correlation", "Gallery"))],
+        "nav": [
+            ("Leaderboard", "index.html"),
+            *((part.spec.title, f"{part.spec.name}.html") for part in parts),
+            ("Comparison", "comparison.html"),
+            ("Correlation", "correlation.html"),
+            ("Gallery", "gallery.html"),
+        ],
         "made_with": f"driftledger {__version__}",
         "series": series_of(scores),
         "pictures": pictures,
