@@ -20,7 +20,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.events import AliasEvent, CollectionEndEvent, CollectionStartEvent, ScalarEvent
 
-from driftledger.core.canonical import canonical_json, open_regular, pretty_json, sha256_file, sha256_of
+from driftledger.core.canonical import Json, canonical_json, open_regular, pretty_json, sha256_file, sha256_of
 from driftledger.core.errors import StoreError
 from driftledger.core.paths import leads_out
 from driftledger.core.strict import explain
@@ -56,7 +56,7 @@ class Record(BaseModel):
     SCHEMA: ClassVar[int] = 2
     schema_: int = Field(default=2, alias="schema", ge=2, le=2)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Json:
         """Return it JSON-ready, with file names for field names."""
         return self.model_dump(mode="json", by_alias=True)
 
@@ -66,7 +66,7 @@ Files: TypeAlias = Mapping[str, bytes | None]
 """Path below a folder → its bytes; None: those that are there."""
 
 
-def write_json(path: Path, value: Record | dict[str, Any]) -> None:
+def write_json(path: Path, value: Record | Json) -> None:
     """Write a JSON file in one step."""
     write_text(path, pretty_json(value.to_dict() if isinstance(value, Record) else value))
 
@@ -261,7 +261,8 @@ def load_json(
         value = decoder.decode(data.decode("utf-8" if strict else "utf-8-sig"))
     except RecursionError:
         raise ValueError("it is nested too deep") from None
-    level, levels = [value] if brackets > DEEPEST else [], 0
+    level = [value] if brackets > DEEPEST else []
+    levels = 0
     while level := [each for each in level if isinstance(each, dict | list)]:
         levels += 1
         if levels > DEEPEST:
@@ -276,7 +277,7 @@ def load_json(
     return value
 
 
-def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _each_once(pairs: list[tuple[str, Any]]) -> Json:
     """Make an object, in time that grows with its length."""
     value = dict(pairs)
     if len(value) < len(pairs):
@@ -324,7 +325,9 @@ def load_yaml(text: str | bytes) -> Any:
     if len(text) > LARGEST_YAML:
         raise ValueError(f"it has {len(text):,} characters, and up to {LARGEST_YAML:,} are read")
     # Before anything is built: an alias is a few bytes and repeats up to all that stands before it.
-    values, repeated, anchors = 0, 0, list[str | None]()
+    values = 0
+    repeated = 0
+    anchors = list[str | None]()
     try:
         for event in parser.parse(text):
             problem = ""
@@ -352,7 +355,8 @@ def load_yaml(text: str | bytes) -> Any:
     except (AttributeError, IndexError, KeyError, TypeError):  # of constructors
         raise ValueError("it holds a value that is not of the kind that its tag, such as !!int, names") from None
     except YAMLError as error:
-        mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None) or str(error)
+        mark = getattr(error, "problem_mark", None)
+        problem = getattr(error, "problem", None) or str(error)
     remedies = [remedy for part, remedy in _REMEDIES.items() if part in problem]
     place = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
     what = shortened(problem.partition(" with value ")[0])  # of a key that stands twice
@@ -398,7 +402,9 @@ def make(folder: Path, inputs: str, write: Callable[[], int | None]) -> None:
 
 def keep_only(top: Path, folders: Collection[Path]) -> None:
     """Remove everything below ``top`` that is not in one of these folders."""
-    kept, above, waiting = {*folders}, {above for folder in folders for above in folder.parents}, [top]
+    kept = {*folders}
+    above = {above for folder in folders for above in folder.parents}
+    waiting = [top]
     while waiting:
         place = waiting.pop()
         for path in list(place.iterdir()) if place.is_dir() else []:

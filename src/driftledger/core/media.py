@@ -157,7 +157,8 @@ def read_wav(data: bytes) -> Sound:
 
 def log_mel(sound: Sound, bands: int = 64) -> NDArray[np.float64]:
     """The power in triangular bands of the mel scale up to 8 kHz, t×bands in decibels from −80 to the loudest, 0."""
-    samples, size = sound.mono(sound.rate).astype(np.float64), 1 << (sound.rate // 25).bit_length()
+    samples = sound.mono(sound.rate).astype(np.float64)
+    size = 1 << (sound.rate // 25).bit_length()
     samples = np.pad(samples, (0, max(0, size - len(samples))))
     starts = np.linspace(0, len(samples) - size, min(512, 1 + 4 * (len(samples) - size) // size)).astype(int)
     frames = samples[starts[:, None] + np.arange(size)] * np.hanning(size)

@@ -23,7 +23,9 @@ from driftledger.data.datasets.image_folder import ImageFolder
 from driftledger.data.hub import HuggingFace
 
 FORMATS = (".wav", ".flac", ".ogg", ".opus", ".mp3", ".aif", ".aiff")
-MOST_RATE, MOST_CHANNELS, MOST_SAMPLES = 192_000, 8, 2**26
+MOST_RATE = 192_000
+MOST_CHANNELS = 8
+MOST_SAMPLES = 2**26
 SHORTEST, LONGEST, MOST_SECONDS = 0.1, 60.0, 600.0
 """The longest where settings name no other, and the most that they allow."""
 
@@ -54,7 +56,8 @@ def decode_sound(
     except (ValueError, RuntimeError, wave.Error, EOFError) as error:  # soundfile's errors are RuntimeErrors
         reason = shortened(str(error)) or "it is cut"
         raise DataError(f"{name} cannot be used: {reason}; correct or remove it") from None
-    samples, notes = sound.samples, list[str]()
+    samples = sound.samples
+    notes = []
     if np.abs(samples).max() > 1:
         notes.append("clipped at full scale")
     if (channels := samples.shape[1]) != 1 + stereo:
