@@ -46,14 +46,10 @@ green: 60 140 70
 
 SHAPES = ("circle", "square", "triangle", "diamond", "star", "cross", "ring", "heart")
 SIZES = ("small", "medium-sized", "large")
-PLACES = tuple(
-    " ".join(filter(None, (down, across))) or "centre"
-    for down, words in (
-        ("top", ("left", "centre", "right")),
-        ("", ("middle left", "", "middle right")),
-        ("bottom", ("left", "centre", "right")),
-    )
-    for across in words
+PLACES = (
+    *("top left", "top centre", "top right"),
+    *("middle left", "centre", "middle right"),
+    *("bottom left", "bottom centre", "bottom right"),
 )
 
 
