@@ -244,16 +244,6 @@ def first_answer(rules: Sequence[Rule[A]], sight: Sight, question: str) -> A:
     raise UnseenError
 
 
-def _of_one(tell: Callable[[ColourRegion], str | None]) -> Callable[[Sight, str], str | None]:
-    """Return a rule with what ``tell`` says of the one thing that a phrase means."""
-    return lambda sight, phrase: tell(sight.only(phrase))
-
-
-def of_emblem(emblem: type[E], tell: Callable[[E], str]) -> Callable[[Sight], str]:
-    """Return a rule with what ``tell`` says of the emblem, where it is of that kind."""
-    return lambda sight: tell(sight.emblem(emblem))
-
-
 def _corners(sight: Sight, phrase: str) -> str:
     found = sight.find(phrase)
     if not found or not sight.knows or found[0].shape not in _CORNERS:
@@ -293,7 +283,8 @@ def _layout(sight: Sight, phrases: str) -> str:
     return " ".join(said)
 
 
-def _flag(flag: Flag) -> str:
+def _flag(sight: Sight) -> str:
+    flag = sight.emblem(Flag)
     return f"The flag of {flag.country} is {' and '.join(dict.fromkeys(flag.colours))}."
 
 
@@ -302,13 +293,18 @@ def _meaning(sight: Sight) -> str:
     return sight.emblem(Sign).said.format(speed)
 
 
+def _symbol(sight: Sight) -> str:
+    symbol = sight.emblem(Symbol)
+    return f"It is {symbol.name}: {symbol.words[0]}."
+
+
 def _distance(sight: Sight, hours: str) -> str:
     time = number(hours.lower())
     return f"{time * sight.speed} kilometres" if time else ""
 
 
 _SEEN_RULES: tuple[Rule[str], ...] = (
-    (r"(?:What|Which) shape (?:is|does) the (.+?)(?: have)?\?", _of_one(lambda thing: thing.shape)),
+    (r"(?:What|Which) shape (?:is|does) the (.+?)(?: have)?\?", lambda sight, phrase: sight.only(phrase).shape),
     (r"What colou?r is the background\?", lambda sight: "".join(sight.look.grounds[:1])),
     (
         r"What colou?r is the (upper|lower) half of the background\?",
@@ -316,9 +312,9 @@ _SEEN_RULES: tuple[Rule[str], ...] = (
     ),
     (
         r"(?:What|Which) colou?r (?:is|does) the (.+?)(?: have)?\?",
-        _of_one(lambda thing: thing.colour),
+        lambda sight, phrase: sight.only(phrase).colour,
     ),
-    (r"What is the colou?r of the (.+)\?", _of_one(lambda thing: thing.colour)),
+    (r"What is the colou?r of the (.+)\?", lambda sight, phrase: sight.only(phrase).colour),
     (
         r"Which two colou?rs do the stripes of the background have\?",
         lambda sight: " and ".join(sight.two_grounds),
@@ -340,7 +336,7 @@ _SEEN_RULES: tuple[Rule[str], ...] = (
         r"In which corner of the image is the (?:flag|road sign|board|sheet of paper)\?",
         lambda sight: sight.corner,
     ),
-    (r"Where(?: in the image)? is the (.+)\?", _of_one(lambda thing: thing.place)),
+    (r"Where(?: in the image)? is the (.+)\?", lambda sight, phrase: sight.only(phrase).place),
     (r"(?:Which|What) objects (?:are there|can be seen) in the image.+", _all),
     (rf"Which object is ({'|'.join(_OUTERMOST)}) in the image\?.*", _outermost),
     (rf"What is directly ({'|'.join(_STEPS)}) the (.+)\?", _neighbour),
@@ -348,24 +344,24 @@ _SEEN_RULES: tuple[Rule[str], ...] = (
     (r"Describe in full sentences where in the image the (.+) are\.", _layout),
     (
         r"Which country does this flag belong to\?|Which country's flag is in the image\?|Whose flag is this\?",
-        of_emblem(Flag, lambda flag: flag.country),
+        lambda sight: sight.emblem(Flag).country,
     ),
     (
         r"(?:What|Which city) is the capital of the country (?:whose flag is (?:shown|in the image)|with this flag)\?",
-        of_emblem(Flag, lambda flag: flag.capital),
+        lambda sight: sight.emblem(Flag).capital,
     ),
     (
         r"Which country's flag is in the image, and in which corner is it\?",
         lambda sight: f"It is the flag of {sight.emblem(Flag).country}, at the {sight.corner}.",
     ),
-    (r"Describe the flag in a sentence .+\.", of_emblem(Flag, _flag)),
+    (r"Describe the flag in a sentence .+\.", _flag),
     (
         r"What does the road sign (?:tell drivers|mean)\?|Explain .+ what the road sign means\.",
         _meaning,
     ),
     (
         r"What is this mathematical symbol called\?|.+ the mathematical symbol (?:in the image stand for\?|means\.)",
-        of_emblem(Symbol, lambda symbol: f"It is {symbol.name}: {symbol.words[0]}."),
+        _symbol,
     ),
     (
         r"(?:Which|What) number (?:is on|does) the road sign.*\?",

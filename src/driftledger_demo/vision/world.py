@@ -14,7 +14,9 @@ from numpy.typing import NDArray
 from driftledger_demo.cielab import lab
 from driftledger_demo.tables import numbers, rows
 
-THING_COLOURS: dict[str, tuple[int, int, int]] = numbers("""
+Colour = tuple[int, int, int]
+
+THING_COLOURS: dict[str, Colour] = numbers("""
 red: 200 35 45
 orange: 235 130 35
 yellow: 235 205 50
@@ -29,7 +31,7 @@ white: 240 240 240
 """)
 """The basic words for colours, each at its most usual."""
 
-GROUND_COLOURS: dict[str, tuple[int, int, int]] = numbers("""
+GROUND_COLOURS: dict[str, Colour] = numbers("""
 white: 242 242 242
 light grey: 195 195 195
 beige: 225 210 180
@@ -179,11 +181,11 @@ SYMBOLS = tuple(Symbol(character, name, tuple(words.split(", "))) for character,
 
 
 @cache
-def _palette(words: tuple[tuple[str, tuple[int, int, int]], ...]) -> NDArray[np.int64]:
+def _palette(words: tuple[tuple[str, Colour], ...]) -> NDArray[np.int64]:
     return lab(np.array([colour for _, colour in words], dtype=np.uint8))
 
 
-def nearest_colour(colour: Iterable[int], words: dict[str, tuple[int, int, int]]) -> str:
+def nearest_colour(colour: Iterable[int], words: dict[str, Colour]) -> str:
     """The word for the nearest colour in CIELAB, where light and dark count half: they depend on the light."""
     seen = lab(np.array(list(colour), dtype=np.uint8)[None])[0]
     difference = _palette(tuple(words.items())) - seen
