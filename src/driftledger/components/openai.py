@@ -174,6 +174,10 @@ class OpenAIComponent(RemoteComponent):
         """Host and port of the server."""
         return urlsplit(self._address).netloc
 
+    @property
+    def _server(self) -> str:
+        return f"{self.title} at {self.host}"
+
     def identity(self) -> dict[str, Any]:
         return {"service": self.service_name or self.base_url or self.host}
 
@@ -205,7 +209,7 @@ class OpenAIComponent(RemoteComponent):
             return missing, notes
         import httpx2
 
-        server = f"{self.title} at {self.host}"
+        server = self._server
         names: list[str] = []
         try:
             with httpx2.stream("GET", f"{self._address}/models", headers=headers, timeout=_PATIENCE) as answer:
@@ -343,7 +347,6 @@ class OpenAIComponent(RemoteComponent):
         """
         trouble, rule, advice = self._judged(status, text)
         reason = trouble.message
-        where = f"{self.title} at {self.host}"
         wait = retry_after(headers, trouble.text, trouble.status)
         if rule.end == "filtered":
             return self.answer(outcome=Outcome.FILTERED, error=reason)
@@ -352,13 +355,13 @@ class OpenAIComponent(RemoteComponent):
             raise RefusedError(reason, advice=advice, names_setting=names_setting) from None
         if rule.end == "later":
             flags: dict[str, Any] = dict.fromkeys(rule.flags, True)
-            reason = reason if status else f"{where}: {reason}"
+            reason = reason if status else f"{self._server}: {reason}"
             raise TransientError(reason, advice=advice, retry_after=wait, **flags) from None
         if rule.end == "another day":
             advice = f"{advice}; run again after {moment(wait) if wait else 'a day'}"
         else:
             advice = f"{advice} and run again"
-        raise ServiceError(f"{where}: {reason}; {advice}") from None
+        raise ServiceError(f"{self._server}: {reason}; {advice}") from None
 
     def _judged(self, status: int, text: str) -> tuple[Trouble, Rule, str]:
         """Return an error with one line as its message, the rule for it, and what to do about it."""
@@ -622,7 +625,7 @@ class OpenAIImages(OpenAIComponent, RemoteGenerator):
         if not encoded:
             if url and "response_format" not in self.extra:
                 advice = "add `response_format: b64_json` to `extra:` and run again"
-                raise ServiceError(f"{self.title} at {self.host} answers with the address of an image; {advice}")
+                raise ServiceError(f"{self._server} answers with the address of an image; {advice}")
             raise self.useless("an answer without an image")
         try:
             data = from_base64(unquote(encoded))
