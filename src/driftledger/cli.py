@@ -232,12 +232,13 @@ def collect(
     Without --shard, the records of the models are written too.
     """
     project = replace(context.obj, waits=not no_wait)
-    if shard is None and into is None:
-        commands.collect.collect(project, model or ())
-    elif shard is None or into is None:
-        raise ConfigError("--shard i/n and --into FOLDER go together: a shard keeps its calls in a store there")
-    else:
-        _say(commands.collect.collect_shard(project, shard, into, model or ()))
+    with commands.collect.stops_as_exits():
+        if shard is None and into is None:
+            commands.collect.collect(project, model or ())
+        elif shard is None or into is None:
+            raise ConfigError("--shard i/n and --into FOLDER go together: a shard keeps its calls in a store there")
+        else:
+            _say(commands.collect.collect_shard(project, shard, into, model or ()))
 
 
 @app.command(hidden=True)  # what a shard says at its end names it
@@ -440,7 +441,8 @@ def stage(
         case "data" | "report" | "track", None:
             getattr(commands.stages, name)(context.obj)
         case "collect", str():
-            commands.collect.collect(context.obj, [model])
+            with commands.collect.stops_as_exits():
+                commands.collect.collect(context.obj, [model])
         case "score", str():
             commands.stages.score(context.obj, model)
         case _:

@@ -8,9 +8,10 @@ part of the calls, into a store of its own, for ``driftledger merge``.
 
 import math
 import shlex
+import signal
 import sys
-from collections.abc import Mapping, Sequence
-from contextlib import redirect_stdout, suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, redirect_stdout, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -49,6 +50,28 @@ _COLUMNS = {
     "spent": "spent",
 }
 """Heads of the columns of a plan, and what each shows."""
+
+
+_STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+@contextmanager
+def stops_as_exits() -> Iterator[None]:
+    """Let signals that stop a process raise SystemExit, so that calls and children are ended first.
+
+    An ignored signal, as of ``nohup``, stays ignored.
+    """
+    handlers = {number: signal.getsignal(number) for number in _STOPS}
+    try:
+        for number, handler in handlers.items():
+            if handler != signal.SIG_IGN:
+                signal.signal(number, lambda number, _: sys.exit(128 + number))
+            elif number == signal.SIGINT:  # 'command &' of a script ignores it, and its children are to obey it
+                signal.signal(number, lambda *_: None)
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
 
 
 @dataclass(frozen=True)

@@ -43,6 +43,7 @@ MANY_VALUES = 2**24
 """Of a file of :data:`LARGEST_TEXT`: DVC's list of four million files has as many."""
 LONGEST_NUMBER = 100
 """Characters of a number: Python computes with any number of digits, and fails to write more than 4,300."""
+CONFLICT = "begins a conflict of a merge"
 
 INPUTS = "inputs.json"
 """In a folder that a stage makes: from what, and which files it then had."""
@@ -324,6 +325,11 @@ def load_yaml(text: str | bytes) -> Any:
     parser = YAML(typ="safe")
     if len(text) > LARGEST_YAML:
         raise ValueError(f"it has {len(text):,} characters, and up to {LARGEST_YAML:,} are read")
+    if isinstance(text, bytes):
+        text = text.decode()
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.startswith("<<<<<<< "):
+            raise ValueError(f"line {number} {CONFLICT}; keep one of its sides")
     # Before anything is built: an alias is a few bytes and repeats up to all that stands before it.
     values = 0
     repeated = 0

@@ -8,6 +8,7 @@ import html
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from driftledger.core.canonical import canonical_json
@@ -37,8 +38,9 @@ def for_terminal(text: str) -> str:
 
 
 def say(text: str) -> None:
-    """Print to stderr at once, with :func:`for_terminal`."""
-    print(for_terminal(text), file=sys.stderr, flush=True)
+    """Print to stderr at once, with :func:`for_terminal`; a terminal that is closed ends nothing."""
+    with suppress(OSError):
+        print(for_terminal(text), file=sys.stderr, flush=True)
 
 
 def for_line(text: str) -> str:

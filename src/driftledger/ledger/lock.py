@@ -12,7 +12,6 @@ from driftledger.core.strict import Md5, RelativePath
 
 LOCK = "dvc.lock"
 RESOLVED = "data/resolved.json"
-_CONFLICT = "<<<<<<< "
 
 
 class LockedFile(BaseModel):
@@ -80,15 +79,13 @@ def parse_lock(data: bytes, where: str = LOCK) -> Lock:
         LedgerError: it is not a ``dvc.lock``.
     """
     try:
-        text = data.decode()
-        if number := next((n for n, row in enumerate(text.split("\n"), 1) if row.startswith(_CONFLICT)), None):
-            raise ValueError(f"line {number} begins a conflict of a merge")
-        return _Lock.model_validate(load_yaml(text)).stages
+        return _Lock.model_validate(load_yaml(data.decode())).stages
     except ValidationError as invalid:
         first = invalid.errors(include_url=False)[0]
         why = f"{'.'.join(map(str, first['loc'])) or 'it'}: {first['msg']}"
     except ValueError as error:
         why = str(error)
     raise LedgerError(
-        f"{where} is not a dvc.lock: {why}; restore it with 'git checkout {LOCK}', or delete it and run 'dvc repro'"
+        f"{where} is not a dvc.lock: {why}; restore it with 'git checkout HEAD {LOCK}', or delete it and run "
+        "'dvc repro'"
     )
