@@ -27,7 +27,9 @@ MOST_CELLS = 2**27
 _WORD = re.compile(r"\w+(?:(?<=\d)[.,]\d+)*(?:(?<=\d)%)?")
 _EXACTLY = Context(prec=30)
 _BY_ENCODER = "(similarity|gc|gc_samples|image_similarity|sound_similarity|clip_s_i|clip_s|clap_score)"
-_BY_TEXT_ENCODER = "(text_similarity|top1|top1_without_leaks|class_mean|nearest|vote|vote_best|vote_best_k|by_.+/top1)"
+_BY_TEXT_ENCODER = (
+    "(text_similarity|top1|top1_without_leaks|class_mean|nearest|vote|vote_best|vote_best_k|ties|tied|by_.+/top1)"
+)
 """The metrics and curves that the features of an encoder shape, beside its Fréchet distances, as patterns."""
 
 
