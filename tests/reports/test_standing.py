@@ -66,7 +66,7 @@ def test_controls_do_not_compete_and_are_placed_beside_each_model() -> None:
     assert tested.doubtful == {"high", "low"}
     assert misplaced(made, "ssim", "SSIM") == ["SSIM: 2 of 2 models are not shown to be better than a control."]
     assert [score.model for score in made.order()] == ["high", "low", "blind"]
-    untested = replace(made, rows_of=lambda score: (), _tested={})
+    untested = replace(made, rows_of=lambda score: ())
     assert {model: place.rank for model, place in untested.places("ssim").items()} == {"low": 2, "high": 1}
 
 
