@@ -39,7 +39,7 @@ _CROSS = ((1, 1), (0, 1), (2, 1), (1, 0), (1, 2))
 
 
 def touching(labels: NDArray[np.int64], count: int) -> list[tuple[int, int]]:
-    """Return the pairs of labels, 0 … ``count`` − 1, that lie side by side or one below the other."""
+    """Return the pairs of labels, 0 … ``count`` − 1, that touch."""
     sides = [(labels[:, :-1], labels[:, 1:]), (labels[:-1], labels[1:])]
     codes = np.concatenate([(one * count + other)[one != other] for one, other in sides])
     return [divmod(code, count) for code in np.unique(codes).tolist()]

@@ -27,7 +27,8 @@ A = TypeVar("A", str, bool)
 E = TypeVar("E", Flag, Sign, Symbol)
 T = TypeVar("T")
 Rule = tuple[str, Callable[..., A | None]]
-"""The form of a question, and what gives its answer: None, empty or :class:`UnseenError` where there is none."""
+"""The form of a question, and what gives its answer; None, empty or :class:`UnseenError`: there is
+none."""
 
 
 _PLAIN_SHAPES = ("circle", "square")
@@ -72,7 +73,7 @@ def closest(text: str, others: Iterable[str]) -> int:
 
 @dataclass(frozen=True)
 class Sight:
-    """A picture as a model sees it: at ``most`` so many things, the largest, and their names if it ``knows`` any.
+    """A picture as a model sees it: its ``most`` largest things, with names if it ``knows`` any.
 
     What it does not see is an :class:`UnseenError`.
     """
@@ -255,14 +256,16 @@ def _outermost(sight: Sight, way: str) -> str:
     across, down = _OUTERMOST[way.lower()]
     if not sight.things:
         raise UnseenError
-    return f"The {kind(max(sight.things, key=lambda thing: thing.column * across + thing.row * down))}."
+    found = max(sight.things, key=lambda thing: thing.column * across + thing.row * down)
+    return f"The {kind(found)}."
 
 
 def _neighbour(sight: Sight, way: str, phrase: str) -> str:
     thing = sight.only(phrase)
     across, down = _STEPS[way.lower()]
     cell = thing.column + across, thing.row + down
-    return next((f"The {kind(other)}." for other in sight.things if (other.column, other.row) == cell), "")
+    found = [other for other in sight.things if (other.column, other.row) == cell]
+    return f"The {kind(found[0])}." if found else ""
 
 
 def _all(sight: Sight) -> str:
@@ -304,7 +307,10 @@ def _distance(sight: Sight, hours: str) -> str:
 
 
 _SEEN_RULES: tuple[Rule[str], ...] = (
-    (r"(?:What|Which) shape (?:is|does) the (.+?)(?: have)?\?", lambda sight, phrase: sight.only(phrase).shape),
+    (
+        r"(?:What|Which) shape (?:is|does) the (.+?)(?: have)?\?",
+        lambda sight, phrase: sight.only(phrase).shape,
+    ),
     (r"What colou?r is the background\?", lambda sight: "".join(sight.look.grounds[:1])),
     (
         r"What colou?r is the (upper|lower) half of the background\?",
@@ -387,6 +393,10 @@ def _says(sight: Sight, claimed: str) -> bool:
     return None in figures or figures[0] == figures[1]
 
 
+def _is_flag(sight: Sight, country: str) -> bool:
+    return sight.emblem(Flag).country.lower() == country.lower().removeprefix("the ")
+
+
 def _is_symbol(sight: Sight, name: str) -> bool:
     symbol = sight.emblem(Symbol)
     return symbol.name == name or any(word in name for word in symbol.words)
@@ -430,7 +440,7 @@ _YES_NO_RULES: tuple[Rule[bool], ...] = (
     ),
     (
         r"(?:Is this the flag of|Does this flag belong to) (.+)\?",
-        lambda sight, country: sight.emblem(Flag).country.lower() == country.lower().removeprefix("the "),
+        _is_flag,
     ),
     (
         r'Does the road sign (?:tell drivers|mean): "(.+)"\??',
@@ -446,7 +456,8 @@ _YES_NO_RULES: tuple[Rule[bool], ...] = (
 
 
 def _described(sight: Sight) -> str:
-    return f"The board says {sight.written}, and around it are: {', '.join(map(kind, sight.things))}."
+    around = ", ".join(map(kind, sight.things))
+    return f"The board says {sight.written}, and around it are: {around}."
 
 
 def _digits(sight: Sight) -> str:
@@ -457,6 +468,10 @@ def _digits(sight: Sight) -> str:
 def _outer(sight: Sight) -> str:
     prices = list(sight.prices.values())
     return str(prices[0] + prices[-1]) if len(prices) == len(sight.lines) > 1 else ""
+
+
+def _item(sight: Sight, price: str) -> str:
+    return next((item for item, cost in sight.prices.items() if cost == int(price)), "")
 
 
 def _offer(sight: Sight, item: str) -> str:
@@ -486,7 +501,7 @@ _READ_RULES: tuple[Rule[str], ...] = (
     (r"What do the two digits on the board add up to\?", _digits),
     (
         r"Which of these costs \$(\d{1,9}) on the board\?",
-        lambda sight, price: next((item for item, cost in sight.prices.items() if cost == int(price)), ""),
+        _item,
     ),
     (
         r"(?:How much is|What does) the (\w+)(?: cost, going by| on) the board\?",
@@ -497,7 +512,8 @@ _READ_RULES: tuple[Rule[str], ...] = (
         lambda sight, one, other: str(sight.price(one) + sight.price(other)),
     ),
     (
-        r"Somebody buys two portions of (\w+) and pays with \$20\. How many dollars are given back\?",
+        r"Somebody buys two portions of (\w+) and pays with \$20\. "
+        r"How many dollars are given back\?",
         lambda sight, item: str(20 - 2 * sight.price(item)),
     ),
     (
@@ -509,7 +525,8 @@ _READ_RULES: tuple[Rule[str], ...] = (
         lambda sight: sight.lines[0].rpartition(" ")[0].lower(),
     ),
     (
-        r"How many dollars do the items on the first and on the last line of the board cost together\?",
+        r"How many dollars do the items on the first and on the last line of the board "
+        r"cost together\?",
         _outer,
     ),
     (

@@ -103,9 +103,9 @@ Vietnam/Hanoi/*/red-yellow
 Somalia/Mogadishu/*/light blue-white
 Czech Republic/Prague/>/white-red-blue
 """
-FLAGS = tuple(
-    Flag(country, capital, layout, tuple(colours.split("-"))) for country, capital, layout, colours in rows(_FLAGS, "/")
-)
+FLAGS: list[Flag] = []
+for _country, _capital, _layout, _colours in rows(_FLAGS, "/"):
+    FLAGS.append(Flag(_country, _capital, _layout, tuple(_colours.split("-"))))
 
 
 class Sign(NamedTuple):
@@ -136,7 +136,9 @@ parking | information | You may park here. | may park here, parking place
 hospital | information | A hospital is near. | hospital
 dead end | information | A dead end: this is no through road. | no further, dead end, through road
 """
-SIGNS = {name: Sign(name, kind, said, tuple(words.split(", "))) for name, kind, said, words in rows(_SIGNS)}
+SIGNS: dict[str, Sign] = {}
+for _name, _kind, _said, _words in rows(_SIGNS):
+    SIGNS[_name] = Sign(_name, _kind, _said, tuple(_words.split(", ")))
 KINDS = {
     "warning": ("warns", "warning", "danger"),
     "priority": ("go first", "priority", "right of way"),
@@ -177,7 +179,9 @@ _SYMBOLS = """
 ∴ | the therefore sign | conclusion, therefore
 ∠ | the angle sign | opening between two rays, angle sign
 """
-SYMBOLS = tuple(Symbol(character, name, tuple(words.split(", "))) for character, name, words in rows(_SYMBOLS))
+SYMBOLS: list[Symbol] = []
+for _character, _name, _words in rows(_SYMBOLS):
+    SYMBOLS.append(Symbol(_character, _name, tuple(_words.split(", "))))
 
 
 @cache
