@@ -36,9 +36,9 @@ def chain(model: Model, generator: Generator, image: ImageFile, number: int, len
         said.append((described.text or "").split(" ")[0])
         prompt = said[-1] if isinstance(generator, FarGenerator) else f"draw {said[-1]}"
         drawn = yield Draw(generator, prompt, number, context)
-        if drawn.image is None:
+        if drawn.medium is None:
             return [*said, f"{drawn.outcome}: {drawn.error}"]
-        image = drawn.image
+        image = drawn.medium
     return said
 
 

@@ -10,13 +10,13 @@ from typing import ClassVar
 import pytest
 from PIL import Image
 
-from driftledger.collect.batches import Answer, LocalCalls, finished, length
-from driftledger.collect.call import Ask, Context, Draw, Result, Steps
+from driftledger.collect.batches import LocalCalls, finished, length
+from driftledger.collect.call import Ask, Context, Draw, Steps
 from driftledger.collect.store import CallStore
 from driftledger.components.base import Generator, Model, QueueModel
 from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import ConfigError, OutOfMemoryError
-from driftledger.core.types import Conversation, Generated, ImageFile, Outcome, Reply, Turn
+from driftledger.core.types import Conversation, Generated, ImageFile, Outcome, Reply, Result, Turn
 from tests.collect.chains import run_protocols
 from tests.conftest import draw
 from tests.support.simulated import Batches, Pen, Queue, simulate
@@ -86,8 +86,8 @@ def chain(model: Model, generator: Generator, image: ImageFile, number: int) -> 
         context = Context("d", f"s{number}", t)
         results.append((yield Ask(model, "describe", Conversation.ask("What?", image), context)))
         results.append((yield Draw(generator, results[-1].text or "", number, context)))
-        assert results[-1].image is not None
-        image = results[-1].image
+        assert results[-1].medium is not None
+        image = results[-1].medium
     return results
 
 
@@ -293,7 +293,7 @@ def test_calls_of_like_length_form_batches_and_the_same_ones_in_a_resumed_run(tm
     with CallStore(tmp_path / "stopped") as store:  # after the first two batches
         for number in (number for number in range(20) if whole[number] in {whole[0], whole[2]}):
             call = next(one(number))
-            store.put([finished(call, Answer(Reply(whole[number] or ""), 0.0))])
+            store.put([(call, finished(call, Reply(whole[number] or "")))])
         assert run_protocols(map(one, range(20)), store) == whole
     assert [size for _, size in BATCHES] == [4, 4, 4]
 

@@ -11,20 +11,20 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import pytest
 from PIL import Image
 
-from driftledger.collect.call import CallKey, Context, Cost, Finished, Result, Spent
+from driftledger.collect.call import CallKey, Context, Spent
 from driftledger.collect.features import FeatureStore, encode_media, encode_texts
 from driftledger.collect.store import DATABASE, CallStore, object_path
 from driftledger.commands.collect import merge
 from driftledger.core.canonical import sha256_file, sha256_of
 from driftledger.core.errors import ComponentError, StoreError
 from driftledger.core.files import link_file
-from driftledger.core.types import Float32, ImageFile, Medium, Outcome, PromptUsage
+from driftledger.core.types import Float32, ImageFile, Medium, Outcome, PromptUsage, Result, Usage
 from driftledger.project.project import Project
 from tests.conftest import draw
 from tests.support.fakes import LetterEncoder
@@ -41,9 +41,17 @@ OWNER = int.from_bytes(hashlib.sha256(b"f" * 64).digest()[:8], "big", signed=Tru
 """How a store names the component with this fingerprint."""
 
 
-def finished(number: int, text: str = "a cat", *, png: bytes | None = None, **changes: object) -> Finished:
-    result = replace(Result(Outcome.OK, text=text), **changes)  # type: ignore[arg-type]
-    return Finished(key(number), Context("d", f"s{number}", 1), result, png, Cost(0.5, 10, 2, 0.25))
+class Made(NamedTuple):
+    """A call of no component, as far as a store looks at it."""
+
+    key: CallKey
+    context: Context
+
+
+def finished(number: int, text: str = "a cat", *, png: bytes | None = None, **changes: object) -> tuple[Any, Result]:
+    usage = Usage(10, 2, seconds=0.5, cost=0.25)
+    result = replace(Result(text=text, data=png, usage=usage), **changes)  # type: ignore[arg-type]
+    return Made(key(number), Context("d", f"s{number}", 1)), result
 
 
 def test_a_result_is_found_again_with_all_that_it_holds(tmp_path: Path) -> None:
@@ -53,13 +61,13 @@ def test_a_result_is_found_again_with_all_that_it_holds(tmp_path: Path) -> None:
     with CallStore(tmp_path / "store") as store:
         [put] = store.put([item])
     with CallStore(tmp_path / "store", writes=False) as store:
-        stored = store.find(item.key.digest)
-        assert stored == put
+        stored = store.find(item[0].key.digest)
+        assert stored == replace(put, usage=None)
         assert stored is not None
-        assert stored.image is not None
-        assert stored.image.path.read_bytes() == png
+        assert stored.medium is not None
+        assert stored.medium.path.read_bytes() == png
         assert store.find(key(2).digest) is None
-    row = stored_rows(tmp_path / "store")[item.key.digest]
+    row = stored_rows(tmp_path / "store")[item[0].key.digest]
     assert (row["component"], row["dataset"], row["sample"], row["t"]) == (OWNER, "d", "s1", 1)
     assert (row["seconds"], row["input_tokens"], row["output_tokens"], row["cost"]) == (0.5, 10, 2, 0.25)
 
@@ -81,7 +89,7 @@ def test_a_failure_is_not_stored(tmp_path: Path) -> None:
     item = finished(1, outcome=Outcome.FAILED)
     with CallStore(tmp_path) as store:
         assert store.put([item])[0].outcome is Outcome.FAILED
-        assert store.find(item.key.digest) is None
+        assert store.find(item[0].key.digest) is None
 
 
 def test_threads_that_look_at_once_find_each_its_own(tmp_path: Path) -> None:
@@ -97,23 +105,23 @@ def test_a_lost_image_makes_a_call_missing_until_it_is_made_again(tmp_path: Path
     png = draw(tmp_path / "image.png", 1).read_bytes()
     with CallStore(tmp_path / "store") as store:
         [result] = store.put([finished(1, png=png)])
-        assert result.image is not None
-        result.image.path.write_bytes(b"") if damage == "altered" else result.image.path.unlink()
+        assert result.medium is not None
+        result.medium.path.write_bytes(b"") if damage == "altered" else result.medium.path.unlink()
         assert store.find(key(1).digest) is None
         store.put([finished(1, "a dog", png=png)])
         stored = store.find(key(1).digest)
     assert stored is not None
-    assert (stored.text, stored.image) == ("a dog", result.image)
+    assert (stored.text, stored.medium) == ("a dog", result.medium)
 
 
 def test_known_results_are_restored_unless_they_are_stored(tmp_path: Path) -> None:
     path = draw(tmp_path / "records" / "1.png", 1)
     image = ImageFile(path, sha256_file(path))
-    recorded = Result(Outcome.OK, image=image)
+    recorded = Result(medium=image)
     known = [
-        (key(1).digest, "f" * 64, Context("d", "s1", 1), Result(Outcome.OK, text="recorded")),
+        (key(1).digest, "f" * 64, Context("d", "s1", 1), Result(text="recorded")),
         (key(2).digest, "f" * 64, Context("d", "s2", 1), recorded),
-        (key(3).digest, None, Context("d", "s3", 1), Result(Outcome.FAILED, error="timeout")),
+        (key(3).digest, None, Context("d", "s3", 1), Result(outcome=Outcome.FAILED, error="timeout")),
     ]
     with CallStore(tmp_path / "store") as store:
         store.put([finished(1, "asked")])
@@ -121,7 +129,7 @@ def test_known_results_are_restored_unless_they_are_stored(tmp_path: Path) -> No
         path.unlink()
         stored = found(store, [key(number).digest for number in (1, 2, 3)])
     assert stored[key(1).digest].text == "asked"
-    restored = stored[key(2).digest].image
+    restored = stored[key(2).digest].medium
     assert restored is not None
     assert restored.path == object_path(tmp_path / "store", image.sha256)
     assert len(stored) == 2
@@ -131,10 +139,10 @@ def test_an_image_is_kept_once_however_often_it_is_written(tmp_path: Path) -> No
     records, png = tmp_path / "records" / "1.png", draw(tmp_path / "image.png", 1).read_bytes()
     with CallStore(tmp_path / "store") as store:
         [result] = store.put([finished(1, png=png)])
-        assert result.image is not None
+        assert result.medium is not None
         for _ in range(2):
-            link_file(result.image.path, records)
-        assert records.samefile(result.image.path)
+            link_file(result.medium.path, records)
+        assert records.samefile(result.medium.path)
         assert records.stat().st_mode & 0o222 == 0
         records.unlink()
         records.write_bytes(png)  # as 'dvc unprotect' does
@@ -143,7 +151,7 @@ def test_an_image_is_kept_once_however_often_it_is_written(tmp_path: Path) -> No
         link_file(records.with_name("link.png"), tmp_path / "copy.png")
         assert (tmp_path / "theirs.png").stat().st_nlink == 1
         store.link_images(records.parent)
-        assert records.samefile(result.image.path)
+        assert records.samefile(result.medium.path)
         assert records.with_name("link.png").is_symlink()
         assert records.with_name("other.png").stat().st_nlink == 1
         assert not list(tmp_path.rglob("*.partial"))
@@ -259,7 +267,8 @@ def test_a_changed_row_is_not_believed(tmp_path: Path, capsys: pytest.CaptureFix
 def test_a_call_takes_a_few_hundred_bytes(tmp_path: Path) -> None:
     with CallStore(tmp_path) as store:
         long = CallKey("f" * 64, "describe", ["Describe each element of the image. " * 20], ("a" * 64,), None)
-        store.put([finished(n, f"{n} " * 25)._replace(key=replace(long, seed=n)) for n in range(1000)])
+        made = [Made(replace(long, seed=number), Context("d", f"s{number}", 1)) for number in range(1000)]
+        store.put((call, finished(n, f"{n} " * 25)[1]) for n, call in enumerate(made))
     assert (tmp_path / DATABASE).stat().st_size < 400 * 1000
 
 
@@ -284,7 +293,7 @@ def test_a_damaged_store_is_set_aside_and_a_new_one_restored(tmp_path: Path, nam
     with pytest.raises(StoreError, match=sentence), CallStore(tmp_path) as store:
         found(store, digests)
     assert (tmp_path / f"{DATABASE}.damaged-1").read_bytes() == data
-    recorded = Result(Outcome.OK, text="recorded")
+    recorded = Result(text="recorded")
     with CallStore(tmp_path) as store:
         assert store.count() == 0
         assert store.restore([(digests[0], "f" * 64, Context("d", "s0", 1), recorded)]) == 1
@@ -334,15 +343,15 @@ def test_merging_unites_and_the_first_answer_stays(tmp_path: Path) -> None:
                 assert store.merge(other) == new
         stored = found(store, [key(number).digest for number in (1, 2, 3)])
         assert [stored[key(number).digest].text for number in (1, 2, 3)] == ["first", "a cat", "a cat"]
-        assert all(stored[key(number).digest].image for number in (2, 3))
+        assert all(stored[key(number).digest].medium for number in (2, 3))
         assert store.spent("f" * 64) == Spent(5, 0.5)
 
 
 def test_a_merged_call_whose_image_is_damaged_is_to_be_made_again(tmp_path: Path) -> None:
     with CallStore(tmp_path / "a") as store:
         [result] = store.put([finished(1, png=draw(tmp_path / "1.png", 1).read_bytes())])
-        assert result.image is not None
-        result.image.path.write_bytes(b"half")
+        assert result.medium is not None
+        result.medium.path.write_bytes(b"half")
     with CallStore(tmp_path / "all") as store, CallStore(tmp_path / "a", writes=False) as other:
         store.merge(other)
         assert store.find(key(1).digest) is None

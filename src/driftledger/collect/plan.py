@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from driftledger.collect.call import Call, NotStoredError, Planned, Result, Spent, walk
+from driftledger.collect.call import Call, NotStoredError, Planned, Spent, walk
 from driftledger.collect.store import CallStore
 from driftledger.components.base import Component
 from driftledger.components.service import RemoteComponent
-from driftledger.core.types import Conversation
+from driftledger.core.types import Conversation, Result
 
 R = TypeVar("R")
 

@@ -120,7 +120,7 @@ def _wrong(name: str, results: Any, count: int) -> str:
             case _:
                 fits = False
         if not fits:
-            return f"{name}: expected {expected}, got {result!r:.80}"
+            return f"{name}: expected {expected}, got {getattr(result, 'image', None) or result!r:.80}"
         if result.outcome is Outcome.FAILED and not result.error:
             return f"{name}: expected an error beside the outcome failed"
     return ""

@@ -578,7 +578,15 @@ class OpenAIChat(OpenAIComponent, RemoteModel):
         if _field(answer, dict, "usage") is not None:
             usage = Usage(_tokens(answer, "prompt_tokens"), _tokens(answer, "completion_tokens"))
         backend = _field(answer, str, "system_fingerprint")
-        return Reply(text, outcome, _field(answer, str, "model"), error, backend, usage, _joined(thoughts) or None)
+        return Reply(
+            text,
+            outcome,
+            served_model=_field(answer, str, "model"),
+            error=error,
+            system_fingerprint=backend,
+            usage=usage,
+            reasoning=_joined(thoughts) or None,
+        )
 
 
 class OpenAIImages(OpenAIComponent, RemoteGenerator):

@@ -181,13 +181,13 @@ def chain(collecting: Collecting, sample: Sample, repeat: int = 0) -> Steps[list
             prompt = request.generate_prompt.replace("{description}", described.text)
             draw = Draw(collecting.generator(), prompt, seed, context)
             drawn = yield draw
-            suffix = drawn.image.path.suffix if drawn.image is not None else ""
+            suffix = drawn.medium.path.suffix if drawn.medium is not None else ""
             results.append(RecordedResult.of("generator", draw, drawn, medium_path(sample.id, t, repeat, suffix)))
         extra = {"parent_sha256": parent.sha256, "seed": seed}
         records.append(CollectedRecord(unit=sample.id, step=t, repeat=repeat, results=results, extra=extra))
-        if drawn is None or drawn.image is None:
+        if drawn is None or drawn.medium is None:
             break
-        parent = drawn.image
+        parent = drawn.medium
     return records
 
 

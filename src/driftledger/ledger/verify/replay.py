@@ -223,8 +223,6 @@ class Again(NamedTuple):
     """The file, and the record in it."""
     call: Call
     gave: RecordedResult
-    folder: Path
-    """Of the record."""
 
 
 class Regenerated(NamedTuple):
@@ -299,7 +297,7 @@ def _calls(lineage: Lineage, contents: Contents, components: Components, result:
         else:
             here.append(component)
     return [
-        Again(f"{path}/{each.gave.file or f'{RECORDS}: {each.place}'}", each.call, each.gave, replay.folder)
+        Again(f"{path}/{each.gave.file or f'{RECORDS}: {each.place}'}", each.call, each.gave)
         for each in replay.calls.values()
         if each.call.component in here
     ]
@@ -332,13 +330,13 @@ def _difference(recorded: Again) -> str:
         if stored_as is Outcome.FAILED and not isinstance(error, DriftledgerError):
             return ""  # as when it was collected
         raise
-    if again.result.outcome is not stored_as:
-        if again.result.outcome is Outcome.FAILED:
-            raise LedgerError(f"it failed when it was made again: {again.result.error or 'no reason given'}")
-        return f"it is stored as {stored_as}, and {component.provider} now ends it as {again.result.outcome}"
-    image = recorded.gave.medium(recorded.folder)
+    if again.outcome is not stored_as:
+        if again.outcome is Outcome.FAILED:
+            raise LedgerError(f"it failed when it was made again: {again.error or 'no reason given'}")
+        return f"it is stored as {stored_as}, and {component.provider} now ends it as {again.outcome}"
+    image = recorded.gave.medium
     if image is None:
-        before, now = recorded.gave.text or "", again.result.text or ""
+        before, now = recorded.gave.text or "", again.text or ""
         same = next((at for at, (a, b) in enumerate(zip_longest(before, now)) if a != b), 0)
         around = slice(max(0, same - _BEFORE), same + _AFTER)
         differs = f"{before[around]!r} is stored, {component.provider} now says {now[around]!r}"
@@ -348,7 +346,7 @@ def _difference(recorded: Again) -> str:
     if digest != image.sha256:
         return f"its sha256 is {digest[:12]}…, its record has {image.sha256[:12]}…"
     if png is None:  # of a record that has an image beside an outcome without one
-        return f"{component.provider} gives no image ({again.result.outcome})"
+        return f"{component.provider} gives no image ({again.outcome})"
     if png == stored:
         return ""
     if isinstance(component, CheckpointComponent):
