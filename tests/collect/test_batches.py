@@ -11,12 +11,12 @@ import pytest
 from PIL import Image
 
 from driftledger.collect.batches import LocalCalls, finished, length
-from driftledger.collect.call import Ask, Context, Draw, Steps
+from driftledger.collect.call import Ask, Draw, Steps
 from driftledger.collect.store import CallStore
 from driftledger.components.base import Generator, Model, QueueModel
 from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import ConfigError, OutOfMemoryError
-from driftledger.core.types import Conversation, Generated, ImageFile, Outcome, Reply, Result, Turn
+from driftledger.core.types import Context, Conversation, Generated, ImageFile, Outcome, Reply, Result, Turn
 from tests.collect.chains import run_protocols
 from tests.conftest import draw
 from tests.support.simulated import Batches, Pen, Queue, simulate

@@ -10,12 +10,12 @@ import pytest
 
 pytest.importorskip("openai")
 
-from driftledger.collect.call import Ask, Context, Draw, Steps
+from driftledger.collect.call import Ask, Draw, Steps
 from driftledger.collect.store import CallStore
 from driftledger.components.base import Generator
 from driftledger.components.openai import OpenAIChat
 from driftledger.core.canonical import sha256_file
-from driftledger.core.types import Conversation, ImageFile, Result
+from driftledger.core.types import Context, Conversation, ImageFile, Result
 from tests.collect.chains import run_protocols
 from tests.conftest import draw
 from tests.support.fakes import SizeGenerator

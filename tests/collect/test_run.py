@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import pytest
 from tenacity import wait_none
 
-from driftledger.collect.call import Ask, Call, Context, Steps, walk
+from driftledger.collect.call import Ask, Call, Steps, walk
 from driftledger.collect.run import Collector
 from driftledger.collect.store import CallStore
 from driftledger.components import service as patience
@@ -24,7 +24,7 @@ from driftledger.components.openai import OpenAIChat
 from driftledger.components.service import Limits, Prices
 from driftledger.core.errors import BudgetError, ServiceError, StoreError
 from driftledger.core.terminal import Progress
-from driftledger.core.types import Conversation, ImageFile, Result, Turn
+from driftledger.core.types import Context, Conversation, ImageFile, Result, Turn
 from tests.collect.chains import EXPECTED, chain, eight_images, run
 from tests.support import virtual_time
 from tests.support.canned_server import Canned

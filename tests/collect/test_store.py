@@ -17,14 +17,14 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from driftledger.collect.call import CallKey, Context, Spent
+from driftledger.collect.call import CallKey, Spent
 from driftledger.collect.features import FeatureStore, encode_media, encode_texts
 from driftledger.collect.store import DATABASE, CallStore, object_path
 from driftledger.commands.collect import merge
 from driftledger.core.canonical import sha256_file, sha256_of
 from driftledger.core.errors import ComponentError, StoreError
 from driftledger.core.files import link_file
-from driftledger.core.types import Float32, ImageFile, Medium, Outcome, PromptUsage, Result, Usage
+from driftledger.core.types import Context, Float32, ImageFile, Medium, Outcome, PromptUsage, Result, Usage
 from driftledger.project.project import Project
 from tests.conftest import draw
 from tests.support.fakes import LetterEncoder

@@ -8,7 +8,7 @@ from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 from driftledger.components.base import Component, Generator, Model
 from driftledger.core.canonical import sha256_of
-from driftledger.core.types import Conversation, Medium, Result
+from driftledger.core.types import Context, Conversation, Medium, Result
 
 R = TypeVar("R")
 
@@ -27,14 +27,6 @@ class CallKey:
     def digest(self) -> str:
         """Hex SHA-256 over (component fingerprint, role, rendered input, hash of each input image, seed)."""
         return sha256_of([self.fingerprint, self.role, self.input, list(self.images), self.seed])
-
-
-class Context(NamedTuple):
-    """What a call was made for. For people; not part of its key."""
-
-    dataset: str
-    sample: str
-    t: int
 
 
 class Spent(NamedTuple):

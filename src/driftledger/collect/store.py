@@ -25,13 +25,13 @@ from typing import Any
 from filelock import BaseFileLock, FileLock, Timeout
 from pydantic import TypeAdapter
 
-from driftledger.collect.call import Call, Context, Spent
+from driftledger.collect.call import Call, Spent
 from driftledger.core.canonical import canonical_json, sha256_bytes, sha256_file
 from driftledger.core.errors import StoreError
 from driftledger.core.files import link_file, load_json, write_bytes, write_text
 from driftledger.core.media import MEDIA, suffix_of
 from driftledger.core.text import say
-from driftledger.core.types import Medium, Outcome, Result, Usage
+from driftledger.core.types import Context, Medium, Outcome, Result, Usage
 
 DATABASE, LOCK, HOLDER = "calls.db", "calls.lock", "calls.holder"
 VERSION = 5

@@ -22,7 +22,7 @@ from rich.table import Table
 from driftledger.benchmarks.base import RECORDS_OF, Benchmark
 from driftledger.benchmarks.collecting import Collecting, FailedCalls, write_collected
 from driftledger.benchmarks.records import CARD, CollectedCard, CollectedRecord, read_records
-from driftledger.collect.call import Call, Context, NotStoredError, Planned, walk
+from driftledger.collect.call import Call, NotStoredError, Planned, walk
 from driftledger.collect.plan import Plan, PlannedCalls
 from driftledger.collect.run import Collector, Shard, part_of
 from driftledger.collect.store import CallStore, stores_in
@@ -34,7 +34,7 @@ from driftledger.core.grouping import grouped
 from driftledger.core.paths import checkouts
 from driftledger.core.terminal import Progress, line, table
 from driftledger.core.text import for_line, say
-from driftledger.core.types import Outcome, Result
+from driftledger.core.types import Context, Outcome, Result
 from driftledger.project.project import Project
 from driftledger.project.resolve import inputs_of, resolve
 from driftledger.project.settings import PARAMS, Settings

@@ -12,14 +12,14 @@ from typing import Any
 import pytest
 
 from driftledger.collect.batches import Workers
-from driftledger.collect.call import Ask, Context, Draw, Steps
+from driftledger.collect.call import Ask, Draw, Steps
 from driftledger.collect.ray import RayWorkers, WorkersError
 from driftledger.collect.settings import WorkerSettings
 from driftledger.collect.store import CallStore
 from driftledger.components.base import Generator, Model
 from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import ConfigError
-from driftledger.core.types import Conversation, ImageFile, Result
+from driftledger.core.types import Context, Conversation, ImageFile, Result
 from driftledger_demo.sounds import Listener, Sounds, Synthesiser
 from tests.collect.chains import run_protocols
 from tests.conftest import draw
