@@ -180,14 +180,14 @@ def test_what_raises_fails_alone(hurt: list[Ask], tmp_path: Path, capsys: pytest
 
     with CallStore(tmp_path / "store") as store:
         results = run_protocols([single(call) for call in hurt], store)
-        stored = found(store, [call.key.digest for call in hurt])
+        stored = found(store, [call.key for call in hurt])
         forget()
         queued = run_protocols([single(replace(call, component=HeavyQueue())) for call in hurt], store)
     assert [result.outcome for result in results] == [Outcome.OK, Outcome.FAILED, Outcome.OK, Outcome.OK]
     assert [result.outcome for result in queued] == [result.outcome for result in results]
     assert results[1].error == "IndexError: index 7 is out of bounds for axis 0"
     assert {result.note for result in results} == {"made alone instead of in a batch of 4: another call of it raised"}
-    assert hurt[1].key.digest not in stored
+    assert hurt[1].key not in stored
     assert len(stored) == 3
     assert capsys.readouterr().err.count("Traceback") == 2  # a bug of each component is seen, but not a thousand times
 

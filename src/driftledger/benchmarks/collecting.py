@@ -228,7 +228,7 @@ class Replay:
         return returned
 
     def _answer(self, call: Call) -> Result | None:
-        place, recorded = self._known.get(digest := call.key.digest, ("", None))
+        place, recorded = self._known.get(digest := call.key, ("", None))
         if recorded is None:
             return None
         self.calls[digest] = Recorded(call, place, recorded)

@@ -25,7 +25,7 @@ class RecordedResult(Result):
     role: Name
     """Who was asked: ``model``, ``generator``, ``judge``, ``example_model``."""
     key: str
-    """The digest of the call's key, under which the store keeps its result."""
+    """The key of the call, under which the store keeps its result."""
     outcome: Outcome = field()  # always written
     file: Annotated[RelativePath | None, Field(validation_alias=AliasChoices("file", "image"))] = None
     """The path of its image or sound, relative to the folder; records of earlier versions call it ``image``."""
@@ -41,7 +41,7 @@ class RecordedResult(Result):
         values = result.shared() | {"usage": None}
         if result.medium is not None:
             values |= {"file": file, "sha256": result.medium.sha256}
-        return cls(role=role, key=call.key.digest, **values)
+        return cls(role=role, key=call.key, **values)
 
 
 class StepExtra(BaseModel):

@@ -13,22 +13,6 @@ from driftledger.core.types import Context, Conversation, Medium, Result
 R = TypeVar("R")
 
 
-@dataclass(frozen=True)
-class CallKey:
-    """Everything that a call's result depends on. Two calls with equal keys are the same call."""
-
-    fingerprint: str
-    role: str
-    input: Any
-    images: tuple[str, ...]
-    seed: int | None
-
-    @cached_property
-    def digest(self) -> str:
-        """Hex SHA-256 over (component fingerprint, role, rendered input, hash of each input image, seed)."""
-        return sha256_of([self.fingerprint, self.role, self.input, list(self.images), self.seed])
-
-
 class Spent(NamedTuple):
     """What all attempts at one version of a component have taken, failed ones included."""
 
@@ -48,7 +32,8 @@ class Ask:
     """Number of this repetition of the same question; each is a call of its own."""
 
     @cached_property
-    def key(self) -> CallKey:
+    def key(self) -> str:
+        """Hex SHA-256 of all that its result depends on; two calls with equal keys are the same call."""
         turns, images = list[dict[str, Any]](), list[str]()
         for turn in self.conversation.turns:
             parts = [{"text": part} if isinstance(part, str) else {"image": part.sha256} for part in turn.parts]
@@ -56,7 +41,7 @@ class Ask:
             turns.append({"role": turn.role, "parts": parts})
         limit = self.conversation.max_tokens
         rendered = turns if limit is None else {"turns": turns, "max_tokens": limit}
-        return CallKey(self.component.fingerprint, self.role, rendered, tuple(images), self.repeat)
+        return sha256_of([self.component.fingerprint, self.role, rendered, images, self.repeat])
 
 
 @dataclass(frozen=True)
@@ -69,8 +54,9 @@ class Draw:
     context: Context
 
     @cached_property
-    def key(self) -> CallKey:
-        return CallKey(self.component.fingerprint, "generate", self.prompt, (), self.seed)
+    def key(self) -> str:
+        """Hex SHA-256 of all that its result depends on."""
+        return sha256_of([self.component.fingerprint, "generate", self.prompt, [], self.seed])
 
 
 Call: TypeAlias = Ask | Draw

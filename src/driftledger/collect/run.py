@@ -161,7 +161,7 @@ class Collector:
                     value: R = stop.value
                     return value
                 run.step[position] = step
-                result, waiting = self.store.find(digest := call.key.digest), None
+                result, waiting = self.store.find(digest := call.key), None
                 if result is None:
                     if run.stopped is not None:
                         raise run.stopped
@@ -198,7 +198,7 @@ class Collector:
         missing = dict[str, Waiting]()
         try:
             for call, waiting in batch:
-                digest = call.key.digest
+                digest = call.key
                 if waiting.done():
                     continue
                 if (result := self.store.find(digest)) is not None:  # stored since

@@ -197,7 +197,7 @@ class CallStore(AbstractContextManager["CallStore"]):
 
     def answer(self, call: Call) -> Result | None:
         """The stored result of a call; errors as in :meth:`find`."""
-        return self.find(call.key.digest)
+        return self.find(call.key)
 
     def spent(self, component: str) -> Spent:
         """What has been spent on the component with this fingerprint, over all stores that were merged into this one;
@@ -231,7 +231,7 @@ class CallStore(AbstractContextManager["CallStore"]):
         with self._transaction():
             for (call, _), result in zip(items, results, strict=True):
                 if result.outcome is not Outcome.FAILED:
-                    _insert(self._db, call.key.digest, call.key.fingerprint, call.context, result)
+                    _insert(self._db, call.key, call.component.fingerprint, call.context, result)
             for component, (attempts, cost) in (spent or {}).items():
                 self._db.execute(
                     "INSERT INTO spent VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE "

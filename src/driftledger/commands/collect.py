@@ -432,7 +432,7 @@ def remove_unused(project: Project, *, yes: bool = False) -> str:
     with project.store(writes=yes) as store:
 
         def answer(call: Call) -> Result:
-            used.add(call.key.digest)
+            used.add(call.key)
             return store.answer(call) or Result(outcome=Outcome.FAILED, error="it is not stored")
 
         def walk_all(planned: Sequence[Planned[Any]]) -> list[Any]:
