@@ -232,12 +232,13 @@ def collect(
     Without --shard, the records of the models are written too.
     """
     project = replace(context.obj, waits=not no_wait)
-    if shard is None and into is None:
-        commands.collect.collect(project, model or ())
-    elif shard is None or into is None:
-        raise ConfigError("--shard i/n and --into FOLDER go together: a shard keeps its calls in a store there")
-    else:
-        _say(commands.collect.collect_shard(project, shard, into, model or ()))
+    with commands.collect.stops_as_exits():
+        if shard is None and into is None:
+            commands.collect.collect(project, model or ())
+        elif shard is None or into is None:
+            raise ConfigError("--shard i/n and --into FOLDER go together: a shard keeps its calls in a store there")
+        else:
+            _say(commands.collect.collect_shard(project, shard, into, model or ()))
 
 
 @app.command(hidden=True)  # what a shard says at its end names it
@@ -397,14 +398,18 @@ def bundle(
 def check(
     bundle: Annotated[Path, typer.Argument(help="A file written by 'driftledger bundle'.")],
     as_json: JsonOption = False,
+    trust_features: Annotated[
+        bool, typer.Option("--trust-features", help="Accept headlines that are from the bundle's own features.")
+    ] = False,
 ) -> None:
     """Check a bundle without its repository.
 
-    Bytes, links and numbers are checked; the exit code is 1 if something differs.
+    Exit codes: 0 every headline is reproduced, 1 something differs, 2 not a bundle, 3 a headline is not checked or is
+    from the bundle's own features.
     """
     from driftledger_check.cli import run
 
-    raise typer.Exit(run(bundle, as_json=as_json))
+    raise typer.Exit(run(bundle, as_json=as_json, trust_features=trust_features))
 
 
 @app.command(rich_help_panel=SHOW)
@@ -436,7 +441,8 @@ def stage(
         case "data" | "report" | "track", None:
             getattr(commands.stages, name)(context.obj)
         case "collect", str():
-            commands.collect.collect(context.obj, [model])
+            with commands.collect.stops_as_exits():
+                commands.collect.collect(context.obj, [model])
         case "score", str():
             commands.stages.score(context.obj, model)
         case _:

@@ -15,7 +15,7 @@ from driftledger.benchmarks.base import Metric
 from driftledger.benchmarks.score import SPREAD, Row, base_key
 from driftledger.benchmarks.traces import Shot, Shown, Trace
 from driftledger.components.base import ComponentCard
-from driftledger.core.canonical import canonical_json, pretty_json, sha256_file, sha256_of
+from driftledger.core.canonical import Json, canonical_json, pretty_json, sha256_file, sha256_of
 from driftledger.core.errors import LedgerError, unknown_name
 from driftledger.core.files import INPUTS, load_json, read_jsonl, read_regular, write_bytes
 from driftledger.core.media import data_url, kind_of
@@ -47,7 +47,8 @@ def export(project: Project, kind: str, run: str, out: Path) -> int:
     if run not in combinations:
         raise LedgerError(unknown_name("selected run", run, combinations))
     evidence = read_all_evidence(project.root, project.selected, [combinations[run]])[0]
-    git, commit = Git.around(project.root), evidence.code.commit
+    git = Git.around(project.root)
+    commit = evidence.code.commit
     date = next((each.date for each in (git.commits() if git else []) if each.id == commit), None)
     if date is None:
         which = f"the commit {commit}, which is not here; fetch it with Git" if commit else "a commit; run 'git commit'"
@@ -65,7 +66,8 @@ def _metrics(lineage: Lineage) -> Iterator[tuple[str, Metric]]:
 def _csv(root: Path, run: Evidence, date: datetime) -> dict[str, bytes]:
     rows = []
     for lineage in run.lineages:
-        score, numbers = lineage.score, dict(lineage.score.numbers())
+        score = lineage.score
+        numbers = dict(lineage.score.numbers())
         for key in (each for each in numbers if base_key(each) == each):
             values = [numbers.get(key + end, "") for end in ("", "_low", "_high", "_std")]
             place = [run.name, lineage.spec.name, lineage.score.on, key]
@@ -75,13 +77,15 @@ def _csv(root: Path, run: Evidence, date: datetime) -> dict[str, bytes]:
 
 def _leaderboard(root: Path, run: Evidence, date: datetime) -> dict[str, bytes]:
     """GC@3 as an entry of ``leaderboard/leaderboard.json`` in github.com/EQTPartners/GenCeption, a file per dataset."""
-    files, key = {}, "gc_at_3"
+    files = {}
+    key = "gc_at_3"
     for lineage in run.lineages:
         score = lineage.score
         if lineage.spec.name == "genception" and key in score.metrics:
             rows = [each for kind in ("category", "group") for each in score.groups.get(kind, {}).items()]
             scores = {LEADERBOARD.get(name, name): row[key] for name, row in rows if key in row}
-            model, repository = score.components["model"], _repository(score.components["model"])
+            model = score.components["model"]
+            repository = _repository(score.components["model"])
             url = f"https://huggingface.co/{repository}" if repository else ""
             rounded = {name: round(value, 3) for name, value in {"Mean": score.metrics[key], **scores}.items()}
             content = {"models": [{"name": model.name, "url": url, "scores": rounded}]}
@@ -98,14 +102,17 @@ def _repository(model: ComponentCard) -> str:
 
 
 def _every_eval_ever(root: Path, run: Evidence, date: datetime) -> dict[str, bytes]:
-    files, when = {}, str(int(date.timestamp()))
+    files = {}
+    when = str(int(date.timestamp()))
     for lineage in run.lineages:
-        score, model = lineage.score, lineage.score.components["model"]
+        score = lineage.score
+        spec = lineage.spec
+        model = score.components["model"]
         id_ = _repository(model) or model.name
         developer = id_.rpartition("/")[0] or "unknown"
         [card] = (file for file in (root / lineage.data.path).glob("*.json") if file.name != INPUTS)
         source = load_json(read_regular(card))["source"]
-        data = {"dataset_name": lineage.score.on, "source_type": "other", "additional_details": _texts_of(source)}
+        data = {"dataset_name": score.on, "source_type": "other", "additional_details": _texts_of(source)}
         if "dataset" in source:
             data |= {"source_type": "hf_dataset", "hf_repo": source["dataset"]}
         details = _texts_of(model.settings) | {
@@ -114,25 +121,26 @@ def _every_eval_ever(root: Path, run: Evidence, date: datetime) -> dict[str, byt
         }
         results = []
         for key, metric in _metrics(lineage):
-            scored: dict[str, Any] = {"score": score.metrics[key]}
+            scored: Json = {"score": score.metrics[key]}
             if interval := score.interval(key):
                 ends = {"lower": interval.low, "upper": interval.high, "confidence_level": score.confidence}
                 scored["uncertainty"] = {"confidence_interval": ends}
             config = {
                 "evaluation_description": metric.formula,
-                "metric_id": f"driftledger.{lineage.spec.name}.{key}",
+                "metric_id": f"driftledger.{spec.name}.{key}",
                 "metric_name": metric.named(key),
                 "lower_is_better": not metric.higher_is_better,
             }
             result = {
                 "evaluation_result_id": f"{lineage.place}/{key}",
-                "evaluation_name": f"{lineage.spec.title} on {lineage.score.on}",
+                "evaluation_name": f"{spec.title} on {score.on}",
                 "source_data": data,
                 "metric_config": config,
                 "score_details": scored,
                 "generation_config": {"additional_details": _texts_of(score.inputs.protocol)},
             }
-            results += [result] if metric.higher_is_better is not None else []
+            if metric.higher_is_better is not None:
+                results.append(result)
         noted = {"source_organization_name": "unknown", "additional_details": _texts_of(_noted(root, run, lineage))}
         record = {
             "schema_version": "0.3.0",
@@ -145,22 +153,24 @@ def _every_eval_ever(root: Path, run: Evidence, date: datetime) -> dict[str, byt
             "evaluation_results": results,
         }
         name = UUID(hex=sha256_of([run.fingerprint, lineage.place])[:32], version=4)
-        folder = f"data/{lineage.spec.name}/{developer}/{id_.rpartition('/')[2]}"
+        folder = f"data/{spec.name}/{developer}/{id_.rpartition('/')[2]}"
         files[f"{folder}/{name}.json"] = pretty_json(record).encode()
     return files
 
 
 def _inspect(root: Path, run: Evidence, date: datetime) -> dict[str, bytes]:
-    log, files = import_extra("inspect_ai.log"), {}
+    log = import_extra("inspect_ai.log")
+    files = {}
     for lineage in run.lineages:
-        score, rows = lineage.score, read_jsonl(root / lineage.rows_path, Row)
+        score = lineage.score
+        rows = read_jsonl(root / lineage.rows_path, Row)
         name = score.components["model"].name
         samples = [_sample(each, name) for each in lineage.spec.traces(lineage.places(root), score, rows)]
         spec = log.EvalSpec(
             created=date.isoformat(),
             task=lineage.place.replace("/", "_"),
             task_args=score.inputs.protocol,
-            dataset=log.EvalDataset(name=lineage.score.on, samples=len(samples)),
+            dataset=log.EvalDataset(name=score.on, samples=len(samples)),
             model=name,
             config=log.EvalConfig(),
             metadata=_noted(root, run, lineage),
@@ -180,7 +190,9 @@ def _inspect(root: Path, run: Evidence, date: datetime) -> dict[str, bytes]:
 
 
 def _sample(trace: Trace, name: str) -> Any:
-    log, model, scorer = (import_extra(f"inspect_ai.{each}") for each in ("log", "model", "scorer"))
+    log = import_extra("inspect_ai.log")
+    model = import_extra("inspect_ai.model")
+    scorer = import_extra("inspect_ai.scorer")
     messages = [model.ChatMessageUser(content=_content(model, trace.inputs))]
     for step in trace.steps:
         metadata = {"step": step.name, "role": step.role or "rule", "outcome": step.outcome.value}
@@ -217,7 +229,7 @@ def _texts(shown: Mapping[str, Shown]) -> Iterator[str]:
         yield from (_plain(each) for each in some if each is not None and not isinstance(each, Shot))
 
 
-def _noted(root: Path, run: Evidence, lineage: Lineage) -> dict[str, Any]:
+def _noted(root: Path, run: Evidence, lineage: Lineage) -> Json:
     return {
         "run": run.name,
         "run_fingerprint": run.fingerprint,

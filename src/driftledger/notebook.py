@@ -5,7 +5,7 @@ Opening a project only reads stored files: it calls no component and no MLflow.
 
 import base64
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 from driftledger.benchmarks.base import Benchmark
 from driftledger.benchmarks.registry import benchmark as benchmark_of
-from driftledger.benchmarks.score import ROWS, SCORE, Row, Score
+from driftledger.benchmarks.score import ROWS, Row, Score
 from driftledger.benchmarks.traces import Shot, Trace
+from driftledger.core.canonical import Json
 from driftledger.core.errors import DriftledgerError, LedgerError, StoreError
 from driftledger.core.files import read_jsonl
 from driftledger.core.media import data_url, kind_of
-from driftledger.core.paths import Combination
+from driftledger.core.paths import Combination, Keys
 from driftledger.core.text import for_html, for_line, for_terminal, shortened
 from driftledger.core.types import Outcome
 from driftledger.ledger.answers import data_of
@@ -27,7 +28,7 @@ from driftledger.ledger.compare import compare
 from driftledger.ledger.lineage import read_all_evidence
 from driftledger.ledger.published import read_published
 from driftledger.project.project import Project
-from driftledger.reports.scores import selected_score
+from driftledger.reports.scores import is_stored, selected_score
 from driftledger.reports.site.thumbnails import thumbnail
 
 if TYPE_CHECKING:
@@ -114,14 +115,15 @@ class OpenedProject:
         it is ``published`` as it is now, and the start of its ``fingerprint``, empty where scores are missing."""
         import pandas as pd
 
-        published, rows = {each.fingerprint for each in read_published(self.path)}, []
+        published = {each.fingerprint for each in read_published(self.path)}
+        rows = []
         for combination in self._project.combinations:
             try:
                 fingerprint = read_all_evidence(self.path, self._project.selected, [combination])[0].fingerprint
             except DriftledgerError:
                 fingerprint = ""
             scores = [each for each in self._project.selected if combination.shows(each[1])]
-            stored = sum(map(self._is_stored, scores))
+            stored = sum(is_stored(self._project, *each) for each in scores)
             rows.append((*combination, stored, len(scores), fingerprint in published, fingerprint[:12]))
         columns = [*Combination._fields, "scores", "selected", "published", "fingerprint"]
         return pd.DataFrame(rows, columns=columns)
@@ -182,15 +184,14 @@ class OpenedProject:
         """
         import pandas as pd
 
-        units, steps = dict[str, None](), list[dict[str, Any]]()
+        units = dict[str, None]()
+        steps = list[dict[str, Any]]()
         for spec, keys in self._stored("genception"):
             rows = self._rows(spec, keys)
             units |= dict.fromkeys(row.unit for row in rows)
             if mine := [row for row in rows if row.unit == sample]:
-                score, folders = (
-                    selected_score(self._project, spec, keys),
-                    self._project.stage_inputs(spec, keys).folders,
-                )
+                score = selected_score(self._project, spec, keys)
+                folders = self._project.stage_inputs(spec, keys).folders
                 for trace in spec.traces(folders, score, mine):
                     steps += chain_steps(score, trace)
         if not steps:
@@ -198,7 +199,7 @@ class OpenedProject:
             raise LedgerError(f"no chain of sample {for_line(sample)!r:.200}; nearest: {for_line(nearest)}")
         return Chains(sample, pd.DataFrame(steps))
 
-    def audit(self, target: str) -> dict[str, Any]:
+    def audit(self, target: str) -> Json:
         """Where a run, a score file, an image or one number (``RUN:METRIC``) comes from, as ``audit --json``.
 
         Raises:
@@ -225,19 +226,18 @@ class OpenedProject:
         compared = compare(find_run(sources, a), find_run(sources, b), sources.contents, anyway=anyway)
         return pd.json_normalize(compared.to_dict()["pairs"], "metrics", ["benchmark", "on"])
 
-    def _stored(self, name: str | None) -> list[tuple[Benchmark, Mapping[str, str]]]:
+    def _stored(self, name: str | None) -> list[tuple[Benchmark, Keys]]:
         """The benchmark and the keys of each stored score, of one benchmark or of all."""
         wanted = None if name is None else benchmark_of(name)
-        scores = [each for each in self._project.selected if wanted in (None, each[0]) and self._is_stored(each)]
+        scores = [
+            each for each in self._project.selected if wanted in (None, each[0]) and is_stored(self._project, *each)
+        ]
         if not scores:
             of = f" of {name}" if name else ""
             raise StoreError(f"{self.path} has no score{of} that params.yaml selects; run 'dvc repro' or 'dvc pull'")
         return scores
 
-    def _is_stored(self, score: tuple[Benchmark, Mapping[str, str]]) -> bool:
-        return (self.path / score[0].scores.at(score[1]) / SCORE).is_file()
-
-    def _rows(self, spec: Benchmark, keys: Mapping[str, str]) -> list[Row]:
+    def _rows(self, spec: Benchmark, keys: Keys) -> list[Row]:
         return read_jsonl(self.path / spec.scores.at(keys) / ROWS, Row)
 
 
@@ -245,5 +245,6 @@ def _names(score: Score) -> dict[str, str | None]:
     """The names that identify a score; None where its benchmark has no such key."""
     encoder = score.keys.get("encoder") or score.keys.get("text_encoder")
     names: dict[str, str | None] = {"benchmark": score.benchmark, "on": score.on, "model": score.model}
-    generator, description = score.keys.get("generator"), score.keys.get("description")
+    generator = score.keys.get("generator")
+    description = score.keys.get("description")
     return {**names, "generator": generator, "encoder": encoder, "description": description}

@@ -3,7 +3,7 @@
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from driftledger_check import bundle as names
@@ -73,6 +73,7 @@ def check_links(bundle: Bundle) -> Iterator[Line]:
     """Files, folders, lock entries, records, images and sounds belong together."""
     run = {key: bundle.evidence[key] for key in ("name", "combination", "fingerprint")}
     yield same(f"{names.MANIFEST}: run", dict(bundle.run), run, names.EVIDENCE)
+    yield from guarded(names.EVIDENCE, _stages, bundle)
     seen, behind = set[str](), set[str]()
     for lineage in bundle.lineages:
         for folder in folders_of(lineage):
@@ -103,6 +104,16 @@ def check_lineage(source: Source, lineage: Mapping[str, Any], known: Container[s
         yield from guarded(folder["path"], _card, source, lineage, stage)
 
 
+def _stages(bundle: Bundle) -> Iterator[Line]:
+    """A stage has one entry in DVC's lock, whichever score it is behind."""
+    entries: dict[str, Any] = {}
+    for lineage in bundle.lineages:
+        for stage, entry in lineage["stages"].items():
+            where = f"{names.EVIDENCE}: {lineage['folder']['path']}: {stage}"
+            first = entries.setdefault(stage, entry)
+            yield same(where, sha256_of(entry), sha256_of(first), "another score")
+
+
 def _written(lineage: Mapping[str, Any], folder: Mapping[str, str]) -> Iterator[Line]:
     """A stage behind the score wrote this, and what the stages read of one another is what was written."""
     path, out, md5 = folder["path"], folder["out"], folder["md5"]
@@ -125,10 +136,8 @@ def _listed(bundle: Bundle, lineage: Mapping[str, Any], folder: Mapping[str, str
     yield same(f"{path}: md5", folder["md5"], names.digests(data)["md5"] + DIR, "the listing")
     files = {row["relpath"]: row["md5"] for row in strict_json.loads(data)}
     for name in files if folder is lineage["folder"] else ():
-        place, (benchmark, *keys) = f"{folder['out']}/{name}", name.removesuffix(f"/{_SCORE}").split("/")
-        # Scores of other benchmarks belong to every run of a model.
-        is_ours = benchmark not in ("genception", "fidelity") or keys[1:] == bundle.evidence["combination"][1:]
-        if name.endswith(f"/{_SCORE}") and is_ours and place not in bundle.files:
+        place = f"{folder['out']}/{name}"
+        if name.endswith(f"/{_SCORE}") and place not in bundle.files and _is_of_run(bundle, lineage, place):
             yield Line(place, "differs", "the bundle leaves out this score of the run")
     outs = [each for entry in lineage["stages"].values() for each in entry["outs"] if each["path"] == folder["out"]]
     for each in outs:
@@ -138,6 +147,15 @@ def _listed(bundle: Bundle, lineage: Mapping[str, Any], folder: Mapping[str, str
     there = {name: bundle.folder(path).digests(name)["md5"] for name in bundle.folder(path).names}
     for name in sorted(listed.keys() | there.keys()):
         yield same(f"{path}/{name}: md5", listed.get(name), there.get(name), "the file")
+
+
+def _is_of_run(bundle: Bundle, lineage: Mapping[str, Any], place: str) -> bool:
+    """Return False for a score of another generator or encoder; others belong to every run of the model."""
+    folder = place.removesuffix(f"/{_SCORE}")
+    noted = noted_of(lineage, {"out": lineage["folder"]["out"], "path": folder})
+    roles = zip(_COMBINATION[1:], bundle.evidence["combination"][1:], strict=True)
+    keys = [name for role, name in roles if isinstance(noted.get(role), str)]
+    return folder.endswith("/".join(["", *keys]))
 
 
 def check_fingerprints(bundle: Bundle) -> Iterator[Line]:
@@ -244,8 +262,19 @@ def _data(folder: Folder) -> Iterator[Line]:
     said = folder.json(card)
     yield same(f"{folder.path}/{card}: digest", said["digest"], digest, "its list")
     yield same(f"{folder.path}/{card}: {counted}", said[counted], len(listing), "its list")
+    categories = Counter(each.get("category") for each in listing)
+    del categories[None]
+    yield same(f"{folder.path}/{card}: categories", said["categories"], dict(categories), "its list")
+    yield same(f"{folder.path}/{card}: leaks", said.get("leaks", {}), _leaks(listing), "its list")
     yield from _twice(folder, [each["id"] for each in listing])
     yield from _media(folder, media)
+
+
+def _leaks(listing: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """Test samples that the support set has as well, and the first one there."""
+    support = {each["sha256"]: each["id"] for each in listing[::-1] if each.get("split") == "support"}
+    tested = [each for each in listing if each.get("split") == "test"]
+    return {each["id"]: support[each["sha256"]] for each in tested if each["sha256"] in support}
 
 
 def _media(folder: Folder, media: Mapping[str, str]) -> Iterator[Line]:

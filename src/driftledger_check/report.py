@@ -5,11 +5,20 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
-Status = Literal["reproduced", "not checkable", "differs"]
+Status = Literal["reproduced", "from the bundle's own features", "not checkable", "differs"]
+FROM_FEATURES: Status = "from the bundle's own features"
+"""A number that follows from features that the checker cannot compute: who forges them has any number."""
 
 NUMBERS = "numbers of "  # begins the name of a group of lines about a score
-_WORDS: Mapping[Status, str] = {"reproduced": "reproduced", "not checkable": "not checked", "differs": "differ"}
+_WORDS: Mapping[Status, str] = {
+    "reproduced": "reproduced",
+    FROM_FEATURES: FROM_FEATURES,
+    "not checkable": "not checked",
+    "differs": "differ",
+}
 """From the best to the worst."""
+_NO_HEADLINES = (("text_similarity", FROM_FEATURES), ("text_similarity_mean", FROM_FEATURES))
+"""No benchmark ranks by these metrics: the exit code is 0 where they alone are from the bundle's own features."""
 
 
 class Line(NamedTuple):
@@ -27,6 +36,8 @@ class Report(NamedTuple):
 
     name: str
     groups: Mapping[str, Sequence[Line]]
+    trusts_features: bool = False
+    """Whether the reader accepts headlines that are from the bundle's own features."""
 
     @property
     def counts(self) -> Counter[Status]:
@@ -48,29 +59,43 @@ class Report(NamedTuple):
 
     @property
     def code(self) -> int:
-        """The exit code: 0 only if every headline is reproduced and nothing differs, 1 if something does, 3 else."""
-        is_reproduced = all(metrics and {*metrics.values()} == {"reproduced"} for metrics in self.headlines.values())
-        return 1 if self.counts["differs"] else 0 if is_reproduced else 3
+        """The exit code: 1 if something differs, 0 if every headline is reproduced or trusted, 3 otherwise."""
+        if self.counts["differs"]:
+            return 1
+        accepted = {"reproduced", FROM_FEATURES} if self.trusts_features else {"reproduced"}
+        for metrics in self.headlines.values():
+            decide = {each for name, each in metrics.items() if (name, each) not in _NO_HEADLINES}
+            if not decide or decide - accepted:
+                return 3
+        return 0
 
     def to_dict(self) -> dict[str, Any]:
-        lines = {group: [line._asdict() for line in lines] for group, lines in self.groups.items()}
-        facts = {"bundle": self.name, "holds": self.code != 1, "code": self.code, "headlines": self.headlines}
-        return {**facts, "counts": dict(self.counts), "lines": lines}
+        return {
+            "bundle": self.name,
+            "holds": self.code != 1,
+            "code": self.code,
+            "trusts_features": self.trusts_features,
+            "headlines": self.headlines,
+            "counts": dict(self.counts),
+            "lines": {group: [line._asdict() for line in lines] for group, lines in self.groups.items()},
+        }
 
     def as_text(self) -> str:
-        """Headlines by what came of them, differences, what cannot be checked, and a sentence."""
+        """Headlines, the worst first; differences; what cannot be checked; and a sentence."""
         every, text = [line for lines in self.groups.values() for line in lines], list[str]()
-        for score, metrics in self.headlines.items():
-            for status, word in [*_WORDS.items()][::-1] if metrics else ():
+        accepted = {FROM_FEATURES: ", which --trust-features accepts"} if self.trusts_features else {}
+        for status, word in [*_WORDS.items()][::-1]:
+            for score, metrics in self.headlines.items():
                 if names := [name for name, each in metrics.items() if each == status]:
-                    text.append(f"{word}: {plain(score)}: {plain(', '.join(names))}")
+                    text.append(f"{word}{accepted.get(status, '')}: {plain(score)}: {plain(', '.join(names))}")
         differing = [line for line in every if line.status == "differs"]
         text += [f"differs: {plain(line.where)}: {plain(line.what)}" for line in differing[:50]]
         text += [f"differs: {len(differing) - 50:,} more; --json has them all"] * (len(differing) > 50)
-        for why, count in Counter(line.what for line in every if line.status == "not checkable").items():
-            first = next(line.where for line in every if line.what == why)
+        unchecked = [line for line in every if line.status in (FROM_FEATURES, "not checkable")]
+        for why, count in Counter(line.what for line in unchecked).items():
+            first = next(line for line in unchecked if line.what == why)
             more = f" and {count - 1:,} more" if count > 1 else ""
-            text.append(f"not checked: {plain(first)}{more}, because {plain(why)}")
+            text.append(f"{_WORDS[first.status]}: {plain(first.where)}{more}, because {plain(why)}")
         verdict = ", ".join(f"{self.counts[status]:,} {word}" for status, word in _WORDS.items())
         return "\n".join([*text, f"{plain(self.name)}: {verdict}"])
 

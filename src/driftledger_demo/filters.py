@@ -38,6 +38,13 @@ def cross_gradient(pixels: Pixels) -> Pixels:
 _CROSS = ((1, 1), (0, 1), (2, 1), (1, 0), (1, 2))
 
 
+def touching(labels: NDArray[np.int64], count: int) -> list[tuple[int, int]]:
+    """Return the pairs of labels, 0 … ``count`` − 1, that lie side by side or one below the other."""
+    sides = [(labels[:, :-1], labels[:, 1:]), (labels[:-1], labels[1:])]
+    codes = np.concatenate([(one * count + other)[one != other] for one, other in sides])
+    return [divmod(code, count) for code in np.unique(codes).tolist()]
+
+
 def _shifted(pixels: Pixels, steps: Sequence[tuple[int, int]], reach: int, **padding: Any) -> list[Pixels]:
     """An image, H×W×channels, seen from ``reach`` pixels above and to the left and then so many steps on."""
     padded = np.pad(pixels, ((reach, reach), (reach, reach), (0, 0)), **(padding or {"mode": "edge"}))

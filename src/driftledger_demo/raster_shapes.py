@@ -10,6 +10,8 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from driftledger_demo.tables import numbers
+
 Mask = NDArray[np.bool_]
 Point = tuple[int, int]
 """Across, down."""
@@ -17,35 +19,14 @@ Point = tuple[int, int]
 SUB = 16
 """Units per pixel of every coordinate in this module."""
 
-_OUTLINES: dict[str, tuple[Point, ...]] = {  # from side to side 2,000
-    "square": ((-1000, -1000), (1000, -1000), (1000, 1000), (-1000, 1000)),
-    "triangle": ((0, -1000), (1000, 1000), (-1000, 1000)),
-    "inverted triangle": ((-1000, -1000), (1000, -1000), (0, 1000)),
-    "diamond": ((0, -1000), (1000, 0), (0, 1000), (-1000, 0)),
-    "octagon": (
-        *((-414, -1000), (414, -1000), (1000, -414), (1000, 414)),
-        *((414, 1000), (-414, 1000), (-1000, 414), (-1000, -414)),
-    ),
-    "star": (  # a pentagram, stretched to fill its square
-        *((0, -1000), (236, -236), (1000, -236), (382, 191), (618, 1000)),
-        *((0, 528), (-618, 1000), (-382, 191), (-1000, -236), (-236, -236)),
-    ),
-    "cross": (
-        *((-340, -1000), (340, -1000), (340, -340), (1000, -340), (1000, 340), (340, 340)),
-        *((340, 1000), (-340, 1000), (-340, 340), (-1000, 340), (-1000, -340), (-340, -340)),
-    ),
-    "up": ((0, -1000), (800, -100), (280, -100), (280, 1000), (-280, 1000), (-280, -100), (-800, -100)),
-    "right": ((1000, 0), (100, 800), (100, 280), (-1000, 280), (-1000, -280), (100, -280), (100, -800)),
-    "left": ((-1000, 0), (-100, 800), (-100, 280), (1000, 280), (1000, -280), (-100, -280), (-100, -800)),
-    "falling bar": ((-1000, -800), (-800, -1000), (1000, 800), (800, 1000)),
-    "rising bar": ((1000, -800), (800, -1000), (-1000, 800), (-800, 1000)),
-    "bar": ((-1000, -260), (1000, -260), (1000, 260), (-1000, 260)),
-    "dead end": (
-        *((-160, 1000), (-160, -300), (-700, -300), (-700, -700), (700, -700), (700, -300), (160, -300)),
-        *((160, 1000),),
-    ),
-    "heart tip": ((-950, -250), (0, -480), (950, -250), (0, 1000)),
-}
+_OUTLINES: dict[str, tuple[int, ...]] = numbers("""
+square: -1000 -1000, 1000 -1000, 1000 1000, -1000 1000
+triangle: 0 -1000, 1000 1000, -1000 1000
+diamond: 0 -1000, 1000 0, 0 1000, -1000 0
+cross: -340 -1000, 340 -1000, 340 -340, 1000 -340, 1000 340, 340 340, \
+340 1000, -340 1000, -340 340, -1000 340, -1000 -340, -340 -340
+""")
+"""Shape → its corners, across and down; from side to side 2,000."""
 
 
 def polygon(shape: tuple[int, int], corners: Sequence[Point]) -> Mask:
@@ -79,18 +60,14 @@ def figure(name: str, shape: tuple[int, int], centre: Point, extent: int) -> Mas
     """
     x, y = SUB * centre[0], SUB * centre[1]
     half = SUB * extent // 2
-    if name in ("circle", "disc"):
+    if name == "circle":
         return disc(shape, (x, y), half)
     if name == "ring":
         return disc(shape, (x, y), half) & ~disc(shape, (x, y), half * 6 // 10)
-    if name == "saltire":
-        return figure("falling bar", shape, centre, extent) | figure("rising bar", shape, centre, extent)
-    if name == "heart":
-        left, right = (
-            disc(shape, (x + side * half * 48 // 100, y - half * 48 // 100), half * 52 // 100) for side in (-1, 1)
-        )
-        return left | right | figure("heart tip", shape, centre, extent)
-    return polygon(shape, [(x + half * across // 1000, y + half * down // 1000) for across, down in _OUTLINES[name]])
+    outline = _OUTLINES[name]
+    corners = zip(outline[::2], outline[1::2], strict=True)
+    placed = [(x + half * across // 1000, y + half * down // 1000) for across, down in corners]
+    return polygon(shape, placed)
 
 
 def _centres(shape: tuple[int, int]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

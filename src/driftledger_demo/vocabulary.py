@@ -6,64 +6,70 @@ integer: fractions are in percent of the picture, colours are 8-bit sRGB.
 
 from typing import NamedTuple
 
+from driftledger_demo.tables import numbers
+
 RGB = tuple[int, int, int]
 
 BACKGROUND = "background"
 """The noun behind the colour that fills the canvas before anything else is painted."""
 
-_HUES: dict[str, RGB] = {  # fully saturated, channels in percent
-    "red": (100, 5, 5),
-    "orange": (100, 50, 0),
-    "yellow": (100, 90, 0),
-    "lime": (60, 100, 0),
-    "green": (5, 90, 10),
-    "teal": (0, 95, 70),
-    "cyan": (0, 90, 100),
-    "azure": (0, 55, 100),
-    "blue": (5, 15, 100),
-    "violet": (58, 0, 100),
-    "magenta": (95, 0, 95),
-    "rose": (100, 0, 50),
-}
+_HUES: dict[str, RGB] = numbers("""
+red: 100 5 5
+orange: 100 50 0
+yellow: 100 90 0
+lime: 60 100 0
+green: 5 90 10
+teal: 0 95 70
+cyan: 0 90 100
+azure: 0 55 100
+blue: 5 15 100
+violet: 58 0 100
+magenta: 95 0 95
+rose: 100 0 50
+""")
+"""Fully saturated, channels in percent."""
 
-_TONES: dict[str, tuple[int, int]] = {  # (value, saturation) in percent
-    "vivid": (100, 100),
-    "": (88, 85),
-    "deep": (65, 85),
-    "dark": (45, 65),
-    "very dark": (25, 65),
-    "light": (95, 45),
-    "pale": (92, 22),
-    "soft": (70, 45),
-    "greyish": (55, 28),
-    "light greyish": (75, 22),
-    "dark greyish": (38, 30),
-    "very dark greyish": (20, 30),
-}
+_TONES: dict[str, tuple[int, int]] = numbers("""
+vivid: 100 100
+: 88 85
+deep: 65 85
+dark: 45 65
+very dark: 25 65
+light: 95 45
+pale: 92 22
+soft: 70 45
+greyish: 55 28
+light greyish: 75 22
+dark greyish: 38 30
+very dark greyish: 20 30
+""")
+"""Value and saturation in percent."""
 
-_GREYS: dict[str, int] = {  # percent of white
-    "black": 2,
-    "nearly black": 9,
-    "very dark grey": 16,
-    "dark grey": 24,
-    "medium dark grey": 33,
-    "medium grey": 41,
-    "grey": 50,
-    "medium light grey": 59,
-    "light grey": 68,
-    "very light grey": 78,
-    "nearly white": 89,
-    "white": 99,
-}
+_GREYS: dict[str, tuple[int]] = numbers("""
+black: 2
+nearly black: 9
+very dark grey: 16
+dark grey: 24
+medium dark grey: 33
+medium grey: 41
+grey: 50
+medium light grey: 59
+light grey: 68
+very light grey: 78
+nearly white: 89
+white: 99
+""")
+"""Percent of white."""
 
-_BROWNS: dict[str, RGB] = {  # 8-bit
-    "light brown": (181, 137, 99),
-    "brown": (128, 78, 42),
-    "dark brown": (74, 43, 24),
-    "beige": (222, 198, 164),
-    "pink": (240, 160, 175),
-    "purple": (120, 45, 140),
-}
+_BROWNS: dict[str, RGB] = numbers("""
+light brown: 181 137 99
+brown: 128 78 42
+dark brown: 74 43 24
+beige: 222 198 164
+pink: 240 160 175
+purple: 120 45 140
+""")
+"""8-bit."""
 
 
 def _shade(hue: RGB, value: int, saturation: int) -> RGB:
@@ -72,7 +78,7 @@ def _shade(hue: RGB, value: int, saturation: int) -> RGB:
 
 
 def _all_colours() -> dict[str, RGB]:
-    colours = {name: (level * 255 // 100,) * 3 for name, level in _GREYS.items()}
+    colours = {name: (level * 255 // 100,) * 3 for name, (level,) in _GREYS.items()}
     for tone, (value, saturation) in _TONES.items():
         for name, hue in _HUES.items():
             colours[f"{tone} {name}".strip()] = _shade(hue, value, saturation)

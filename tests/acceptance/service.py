@@ -4,6 +4,7 @@ import base64
 import hashlib
 import json
 import threading
+import time
 from collections import Counter
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from io import BytesIO
@@ -53,6 +54,8 @@ class Service:
         """Digest → how many answers were sent."""
         self.kinds: Counter[str] = Counter()
         """End of an address → how many answers were sent."""
+        self.seconds = 0.0
+        """How long each answer takes."""
         self.holding = threading.Event()
         self._allowed: int | None = None
         self._released = threading.Event()
@@ -104,6 +107,7 @@ class Service:
             released.wait()
             request.close_connection = True
             return
+        time.sleep(self.seconds)
         kind, asked = request.path.rpartition("/")[2], json.loads(body)
         if asked["model"] in self.denied:
             error = {

@@ -51,6 +51,11 @@ def test_components_and_a_dataset_of_somebody_else(tmp_path: Path) -> None:
     audited = checkout.driftledger("audit", "my_model/my_generator/my_encoder:gc_at_2").stdout
     assert f"my_generator@{score['components']['generator']['fingerprint'][:8]}" in audited
     assert checkout.driftledger("verify").returncode == 0
+    checkout.driftledger("bundle", "my_model/my_generator/my_encoder", "-o", "score.zip", "--trust")
+    checked = checkout.driftledger("check", "score.zip", check=False)
+    assert checked.returncode == 3, checked.stdout
+    assert checked.stdout.startswith("from the bundle's own features: my_model/genception/my_data/my_generator/")
+    assert checkout.driftledger("check", "score.zip", "--trust-features").returncode == 0
 
 
 def test_a_benchmark_of_somebody_else(tmp_path: Path) -> None:
@@ -62,7 +67,7 @@ def test_a_benchmark_of_somebody_else(tmp_path: Path) -> None:
 
     def select(params: dict[str, Any]) -> None:
         params["run"] |= {"genception": [], "words": ["photos"]}
-        params["words"] = {"prompt": "Describe it.", "min_coverage": 0.9, "confidence": 0.95}
+        params["words"] = {"prompt": "Describe it.", "min_coverage": 0.9, "unread": "worst", "confidence": 0.95}
 
     checkout.params(select)
     checkout.driftledger("run")
@@ -80,3 +85,9 @@ def test_a_benchmark_of_somebody_else(tmp_path: Path) -> None:
     assert [metric["metric"] for pair in compared["pairs"] for metric in pair["metrics"]] == ["words"]
     assert "holds" in checkout.driftledger("verify", "regions_fine", "--regenerate", "2").stdout
     assert "models.blind" in checkout.driftledger("plan").stdout
+    checkout.commit("a run")
+    checkout.driftledger("bundle", "regions_fine", "-o", "score.zip", "--trust")
+    checked = checkout.driftledger("check", "score.zip", check=False)
+    assert checked.returncode == 3, checked.stdout
+    assert checked.stdout.startswith("not checked: regions_fine/words/photos: words")
+    assert " 0 differ" in checked.stdout

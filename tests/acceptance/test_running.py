@@ -70,16 +70,21 @@ def killed_run(checkout: Checkout, service: Service, answers: int) -> bool:
     return True
 
 
+def marked(mark: str) -> list[int]:
+    """Every process whose environment has this mark, also those that are no longer anybody's children."""
+    numbers = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if mark.encode() in (folder / "environ").read_bytes().split(b"\0"):
+                numbers.append(int(folder.name))
+    return numbers
+
+
 def kill_all(mark: str) -> None:
-    """Kill every process whose environment has this mark, also those that are no longer anybody's children."""
-    marked = True
-    while marked:
-        marked = False
-        for folder in Path("/proc").glob("[0-9]*"):
+    while numbers := marked(mark):
+        for number in numbers:
             with suppress(OSError):
-                if mark.encode() in (folder / "environ").read_bytes().split(b"\0"):
-                    os.kill(int(folder.name), signal.SIGKILL)
-                    marked = True
+                os.kill(number, signal.SIGKILL)
 
 
 @pytest.mark.slow

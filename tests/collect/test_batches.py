@@ -318,3 +318,10 @@ def test_the_length_of_a_call_is_a_guess_by_characters_and_pixels(tmp_path: Path
     asked = Conversation((Turn("user", (*shown, "a" * 40)),), max_tokens=7)
     assert length(Ask(Reader(), "read", asked, Context("d", "1", 1))) == (7, 2, 50 + 10 + 10)
     assert length(Draw(HeavyGenerator(), "a" * 40, 1, Context("d", "1", 1))) == (0, 0, 10)
+
+
+@pytest.mark.parametrize(("colour", "noted"), [((0, 0, 0), True), ((2, 1, 0), True), ((9, 0, 0), False)])
+def test_a_wholly_black_image_is_noted(colour: tuple[int, int, int], noted: bool) -> None:
+    call = Draw(Pen(), "a night", 1, Context("d", "s", 1))
+    result = finished(call, Generated(Image.new("RGB", (8, 8), colour)))
+    assert (result.outcome, result.note is not None) == ("ok", noted)

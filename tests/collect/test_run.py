@@ -213,12 +213,24 @@ def test_hiccups_change_nothing_but_are_counted(images: list[ImageFile], tmp_pat
 def test_a_call_that_cannot_be_had_fails_alone_and_is_tried_by_the_next_run(
     images: list[ImageFile], tmp_path: Path
 ) -> None:
-    model = FarModel(hiccups=3, limits=Limits(attempts=3), prices=Prices(input=1e6))
-    ended = run(model, SizeGenerator(), images, tmp_path / "store")
-    assert ended == [["failed: 503: come back later (3 attempts)"]] * 8
+    patient = FarModel(hiccups=3, limits=Limits(attempts=4), prices=Prices(input=1e6))
+    run(patient, SizeGenerator(), images[:1], tmp_path / "store")  # so that it has answered
     with CallStore(tmp_path / "store") as store:
-        assert store.spent(model.fingerprint) == (24, 0.0)
-    assert run(model, SizeGenerator(), images[:1], tmp_path / "store")[0][0] == "20x30"
+        before = store.spent(patient.fingerprint)
+    model = patient.model_copy(update={"limits": Limits(attempts=3)})
+    ended = run(model, SizeGenerator(), images, tmp_path / "store")
+    assert ended[0][0] == "20x30"
+    assert ended[1:] == [["failed: 503: come back later (3 attempts)"]] * 7
+    with CallStore(tmp_path / "store") as store:
+        assert store.spent(model.fingerprint) == (before.attempts + 21, before.cost)
+    assert run(model, SizeGenerator(), images[1:2], tmp_path / "store")[0][0] == "30x30"
+
+
+def test_equal_failures_end_a_run_in_which_nothing_was_answered(images: list[ImageFile], tmp_path: Path) -> None:
+    model = FarModel(hiccups=9, limits=Limits(attempts=3, concurrency=1))
+    with pytest.raises(ServiceError, match=r"come back later \(3 attempts\); no call was answered so far"):
+        run(model, SizeGenerator(), images, tmp_path / "store")
+    assert sum(ASKED.values()) == 9
 
 
 def test_a_broken_service_ends_the_run_and_keeps_what_was_under_way(images: list[ImageFile], tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -18,18 +19,30 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from driftledger.collect.call import Spent
+from driftledger.collect.call import Ask, Draw, Spent
 from driftledger.collect.features import FeatureStore, encode_media, encode_texts
 from driftledger.collect.store import DATABASE, CallStore, object_path
 from driftledger.commands.collect import merge
+from driftledger.core import databases
 from driftledger.core.canonical import sha256_file, sha256_of
 from driftledger.core.errors import ComponentError, StoreError
 from driftledger.core.files import link_file
-from driftledger.core.types import Context, Float32, ImageFile, Medium, Outcome, PromptUsage, Result, Usage
+from driftledger.core.types import (
+    Context,
+    Conversation,
+    Float32,
+    ImageFile,
+    Medium,
+    Outcome,
+    PromptUsage,
+    Result,
+    Usage,
+)
 from driftledger.project.project import Project
 from tests.conftest import draw
 from tests.support.fakes import LetterEncoder
 from tests.support.full_disk import no_file_longer_than
+from tests.support.locked import held
 from tests.support.params import default_params
 from tests.support.stores import found, stored_rows
 
@@ -84,7 +97,18 @@ def test_a_paid_image_is_on_the_disk_before_its_call(tmp_path: Path, monkeypatch
 
 def test_the_key_of_a_call_is_what_it_was() -> None:
     """Stores, and fingerprints of calls in records, would be lost if it changed."""
-    assert key(1) == sha256_of(["f" * 64, "describe", key(1).input, ["a" * 64], None])
+    shown = Medium(Path("1.png"), "a" * 64)
+    component: Any = SimpleNamespace(fingerprint="f" * 64)
+    context = Context("d", "s1", 1)
+    ask = Ask(component, "describe", Conversation.ask("What is it?", shown, context, prefix="A"), context, repeat=2)
+    turns = [
+        {"role": "user", "parts": [{"image": "a" * 64}, {"text": "What is it?"}]},
+        {"role": "assistant", "parts": [{"text": "A"}]},
+    ]
+    assert ask.key == sha256_of(["f" * 64, "describe", turns, ["a" * 64], 2])
+    limited = replace(ask, conversation=replace(ask.conversation, max_tokens=9))
+    assert limited.key == sha256_of(["f" * 64, "describe", {"turns": turns, "max_tokens": 9}, ["a" * 64], 2])
+    assert Draw(component, "a cat", 7, context).key == sha256_of(["f" * 64, "generate", "a cat", [], 7])
 
 
 def test_a_failure_is_not_stored(tmp_path: Path) -> None:
@@ -246,7 +270,7 @@ def test_a_store_with_columns_of_before_is_used_as_it_is(tmp_path: Path) -> None
     with CallStore(tmp_path / "old") as store, CallStore(tmp_path / "new") as new:
         assert store.has_calls("f" * 64)
         store.put([finished(2, "a dog")])
-        assert new.merge(store) == 2
+        assert new.merge(store) == (2, 0)
         stored = found(new, [key(number) for number in (1, 2)])
     assert [result.text for result in stored.values()] == ["a cat", "a dog"]
 
@@ -261,7 +285,7 @@ def test_a_changed_row_is_not_believed(tmp_path: Path, capsys: pytest.CaptureFix
     with CallStore(tmp_path) as store, CallStore(tmp_path / "other") as other:
         assert found(store, [key(1), key(2), key(1)]) == {}
         assert capsys.readouterr().err.count("is not as it was stored, and counts as missing") == 2
-        assert other.merge(store) == 0
+        assert other.merge(store) == (0, 0)
         store.put([finished(1)])
         assert set(found(store, [key(1), key(2)])) == {key(1)}
 
@@ -338,13 +362,78 @@ def test_merging_unites_and_the_first_answer_stays(tmp_path: Path) -> None:
         with CallStore(tmp_path / name) as store:
             store.put([finished(1, text), finished(more, png=png)], {"f" * 64: Spent(more, 0.25)})
     with CallStore(tmp_path / "all") as store:
-        for name, new in (("a", 2), ("b", 1), ("b", 0), ("a", 0)):
+        for name, counts in (("a", (2, 0)), ("b", (1, 1)), ("b", (0, 1)), ("a", (0, 0))):
             with CallStore(tmp_path / name, writes=False) as other:
-                assert store.merge(other) == new
+                assert store.merge(other) == counts
         stored = found(store, [key(number) for number in (1, 2, 3)])
         assert [stored[key(number)].text for number in (1, 2, 3)] == ["first", "a cat", "a cat"]
         assert all(stored[key(number)].medium for number in (2, 3))
         assert store.spent("f" * 64) == Spent(5, 0.5)
+
+
+def test_merging_says_how_many_calls_have_another_answer(tmp_path: Path) -> None:
+    (tmp_path / "params.yaml").write_text(json.dumps(default_params()))
+    project = Project(tmp_path, own_code=True)
+    with project.store() as store, CallStore(tmp_path / "other") as other:
+        store.put([finished(1), finished(2), finished(3)])
+        other.put([finished(1, "a dog"), finished(2, served_model="m-2"), finished(3)])
+    sentence = merge(project, [tmp_path / "other"])
+    assert sentence == "1 store merged: 0 calls are new; 2 calls have another answer here; the first stays"
+
+
+@pytest.mark.parametrize(
+    ("lost", "sentence"),
+    [
+        ("images", "2 stored calls in {} have lost their images and are made again"),
+        ("database", "the call store {} holds no calls, although images lie beside it"),
+        ("rows", "the call store {} holds no calls, although images lie beside it"),
+        ("nothing", ""),
+    ],
+)
+@pytest.mark.parametrize("writes", [True, False])
+def test_a_store_says_once_what_is_lost(
+    lost: str, sentence: str, writes: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pictures = [draw(tmp_path / f"{number}.png", number).read_bytes() for number in (1, 2)]
+    with CallStore(tmp_path / "store") as store:
+        store.put([finished(1, png=pictures[0]), finished(2, png=pictures[1]), finished(3)])
+    database = tmp_path / "store" / DATABASE
+    if lost == "images":
+        shutil.rmtree(tmp_path / "store" / "objects")
+    elif lost == "database":
+        database.write_bytes(b"")
+    elif lost == "rows":
+        with closing(sqlite3.connect(database)) as db:
+            db.execute("DELETE FROM calls")
+            db.commit()
+    with CallStore(tmp_path / "store", writes=writes) as store:
+        for _ in range(2):
+            found(store, [key(number).digest for number in (1, 2, 3)])
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == bool(sentence)
+    assert "".join(lines).startswith(sentence.format(tmp_path / "store"))
+
+
+@pytest.mark.parametrize("writes", [True, False])
+def test_a_locked_database_is_waited_for(writes: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with CallStore(tmp_path) as store:
+        store.put([finished(1)])
+    with held(tmp_path / DATABASE, 2.5), CallStore(tmp_path, writes=writes) as store:
+        assert store.find(key(1).digest) is not None
+    assert f"{tmp_path / DATABASE} is locked by another program" in capsys.readouterr().err
+
+
+def test_a_database_that_stays_locked_is_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with CallStore(tmp_path) as store:
+        store.put([finished(1)])
+        monkeypatch.setattr(databases, "WAIT", 0.2)
+        store._db.execute("PRAGMA busy_timeout = 200")
+        with held(tmp_path / DATABASE, 60):
+            with pytest.raises(StoreError, match=r"calls\.db is locked by another program; end that one"):
+                store.put([finished(2)])
+            with pytest.raises(StoreError, match=r"calls\.db is locked by another program; end that one"):
+                CallStore(tmp_path, writes=False)
+        assert store.find(key(1).digest) is not None
 
 
 def test_a_merged_call_whose_image_is_damaged_is_to_be_made_again(tmp_path: Path) -> None:

@@ -6,8 +6,10 @@ import signal
 import stat
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +33,7 @@ HOSTILE = "\x1b[2J\x9b1m\u202e[red]markup[/red]"
 COLLECT = "collect@a"
 RUNNING, SKIPPED = "Running stage '{}':", "Stage '{}' didn't change, skipping"
 FAILED = f"ERROR: failed to reproduce '{COLLECT}': failed to run: driftledger stage collect a, exited with 2"
+BUSY = "ERROR: failed to reproduce 'score@b': '/reports' is busy, it is being blocked by:"
 TRACEBACK = ["Traceback (most recent call last):", '  File "x.py", line 1, in <module>']
 MODEL = "regions_medium"
 
@@ -125,7 +128,9 @@ def test_what_others_have_pushed_is_pulled_before_anything_is_asked(project: Pro
         ([*TRACEBACK, "KeyError: 'x'", FAILED], 255, 255, f"driftledger: {COLLECT}: 'x'"),
         (["driftledger: a note", *TRACEBACK, "KeyError: 'x'", FAILED], 255, 255, f"driftledger: {COLLECT}: 'x'"),
         ([*TRACEBACK, "KeyError: 'x'", "driftledger: x is wrong", FAILED], 255, 2, f"driftledger: {COLLECT}: x is"),
-        ([FAILED], 3, 3, f"driftledger: {COLLECT}: failed to reproduce"),
+        ([FAILED], 3, 3, f"driftledger: {COLLECT}: failed to run: driftledger stage collect a"),
+        ([BUSY], 255, 255, "driftledger: score@b: '/reports' is busy, it is being blocked by:;"),
+        (["driftledger: a note", BUSY], 255, 255, "driftledger: score@b: '/reports' is busy"),
         ([], 3, 3, f"driftledger: {COLLECT}: DVC ended without saying why"),
     ],
 )
@@ -144,6 +149,57 @@ def test_a_mistake_is_its_sentence_and_a_bug_keeps_dvcs_code(
     assert line.startswith(told)
     assert line.endswith("; the whole text is in .driftledger/run.log")
     assert "\x1b" not in line
+
+
+@pytest.mark.parametrize(("seconds", "waits", "code"), [(2, True, 0), (600, True, 255), (2, False, 255)])
+def test_a_process_that_is_in_the_way_is_named_and_waited_for(
+    seconds: int,
+    waits: bool,
+    code: int,
+    project: Project,
+    dvc: Callable[..., Path],
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(running, "_BUSY", min(PATIENCE, 10.0 * seconds) if code == 0 else 1.0)
+    with subprocess.Popen(["sleep", str(seconds)]) as other:
+        reaper = threading.Thread(target=other.wait)
+        reaper.start()
+        text = say(RUNNING.format(COLLECT), BUSY, f"  (PID {other.pid}): dvc repro")
+        seen = dvc(f"if kill -0 {other.pid}; then {text}; exit 255; fi", say(RUNNING.format("score@b")))
+        assert run(replace(project, waits=waits), ["report"]) == code
+        other.kill()
+        reaper.join()
+    told = capfd.readouterr().err.splitlines()
+    named = f"score@b: '/reports' is busy, it is being blocked by: dvc repro (process {other.pid})"
+    assert told.count(f"waiting: {named}") == waits
+    if code:
+        assert told[-1] == f"driftledger: {named}; the whole text is in .driftledger/run.log"
+    else:
+        assert len(seen.read_text().splitlines()) == 2
+        assert told[-1].startswith("2 stages ran, in 0:")
+
+
+@pytest.mark.parametrize("name", ["dvc.lock", "dvc.yaml", "params.yaml"])
+def test_a_conflict_of_a_merge_is_said_before_anything_starts(
+    name: str, project: Project, dvc: Callable[..., Path]
+) -> None:
+    seen = dvc()
+    file = project.root / name
+    if name == "dvc.lock":
+        file.write_text("schema: '2.0'\nstages: {}\n", encoding="utf-8")
+    first, *others = file.read_text(encoding="utf-8").splitlines()
+    file.write_text("\n".join([first, "<<<<<<< HEAD", *others, "=======", ">>>>>>> theirs", ""]), encoding="utf-8")
+    before = file.read_bytes()
+    done = subprocess.run(
+        [sys.executable, "-m", "driftledger", "run"], cwd=project.root, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert f"{name} is not " in done.stderr
+    assert "line 2 begins a conflict of a merge; keep one of its sides" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert file.read_bytes() == before
+    assert not seen.exists()
 
 
 def test_a_mistake_of_the_calls_ends_the_run_before_dvc_starts(
@@ -194,20 +250,21 @@ def is_over(pid: int) -> bool:
     return not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGKILL, -9)])
 def test_a_stop_ends_all_children_and_the_next_run_goes_on(
     number: signal.Signals, code: int, project: Project, dvc: Callable[..., Path], tmp_path: Path
 ) -> None:
     pids = tmp_path / "pids"
     dvc(say(RUNNING.format(COLLECT)), f"sleep 600 & echo $! $$ > {shlex.quote(str(pids))}", "wait")
     command = [sys.executable, "-m", "driftledger", "run", "report"]
-    with subprocess.Popen(command, cwd=project.root, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
+    log = tmp_path / "told"
+    with log.open("w") as out, subprocess.Popen(command, cwd=project.root, stdout=out, stderr=out) as process:
         wait_for(lambda: pids.is_file() and len(pids.read_text().split()) == 2)
         process.send_signal(number)
-        told = process.communicate(timeout=PATIENCE)[0].decode()
-    assert process.returncode == code
-    assert all(is_over(int(pid)) for pid in pids.read_text().split())
-    assert told.endswith("stopped; 'driftledger run' goes on from here\n")
+        assert process.wait(PATIENCE) == code
+    wait_for(lambda: all(is_over(int(pid)) for pid in pids.read_text().split()))
+    if number != signal.SIGKILL:
+        assert log.read_text().endswith("stopped; 'driftledger run' goes on from here\n")
     rwlock = project.root / ".dvc" / "tmp" / "rwlock"  # which DVC empties before it writes it
     rwlock.parent.mkdir(exist_ok=True)
     lock = project.root / "dvc.lock"

@@ -80,6 +80,7 @@ def test_a_generator_by_hugging_face(kind: str) -> None:
         (400, "Input may contain NSFW content", "filtered", "HTTP 400"),
         (200, "<html>", "failed", "an answer that cannot be read: UnidentifiedImageError"),
         (503, "loading", "failed", "HTTP 503"),
+        (429, '{"error": "Slow down."}', "failed", "HTTP 429: Slow down. (1 attempts)"),
     ],
 )
 def test_what_hugging_face_refuses(

@@ -4,11 +4,16 @@ import asyncio
 import base64
 import gzip
 import json
+import os
+import re
 import ssl
 import subprocess
 import time
+from base64 import encodebytes
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from email.utils import formatdate
+from functools import partial
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -19,7 +24,8 @@ from PIL import Image
 from tenacity import wait_fixed, wait_none
 
 from driftledger.components import service
-from driftledger.components.openai import OpenAIChat, OpenAIImages, retry_after, tokens_of
+from driftledger.components.answers import RULES, Rule, retry_after
+from driftledger.components.openai import OpenAIChat, OpenAIImages, tokens_of
 from driftledger.components.service import Answered, Limits, Meter, Prices, RefusedError, ServiceClient, TransientError
 from driftledger.components.sounds import OpenAISpeech
 from driftledger.core.canonical import sha256_file, sha256_of
@@ -97,6 +103,7 @@ LISTED = '{"data": [{"id": "m-large"}, {"id": "other"}]}'
         (200, LISTED, {"base_url": "http://127.0.0.1:9/v1"}, "openai m at 127.0.0.1:9 cannot be reached", ""),
         (401, '{"error": "no KEY"}'.replace("KEY", KEY), {}, "refuses the key (HTTP 401: ", ""),
         (404, "{}", {}, "", "lists no models"),
+        (404, "{}", {"base_url": "BARE"}, "", "(did you mean `base_url: http://127.0.0.1:"),
         (200, "<html>", {}, "", "lists no models"),
         (200, '{"data": [7]}', {"prices": None}, "", "openai m: no price is known; set prices"),
     ],
@@ -107,12 +114,14 @@ def test_what_is_missing_before_the_first_call(
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     key = {"api_key_env": "OPENAI_API_KEY"} if "base_url" in settings and not settings["base_url"] else {}
     with Canned(status, body) as server:
+        if settings.get("base_url") == "BARE":
+            settings = {"base_url": server.address}
         ready = chat(server.base_url, **{"prices": {"input": 1.0}} | key | settings).readiness()
     for sentences, expected in zip(ready, (missing, note), strict=True):
         assert bool(sentences) == bool(expected), sentences
         assert expected in "\n".join(sentences)
         assert KEY not in "".join(sentences)
-    assert not server.requests or server.requests[0][0] == "/v1/models"
+    assert not server.requests or server.requests[0][0] in ("/v1/models", "/models")
 
 
 @pytest.mark.parametrize("case", cases(__file__, "services"), ids=lambda case: f"{case['on']}-{case['expect']}"[:90])
@@ -150,6 +159,113 @@ def test_what_a_service_says(case: dict[str, Any]) -> None:
     assert {name: read[name]() for name in expect.keys() & read.keys()} == {
         name: value for name, value in expect.items() if name in read
     }
+
+
+def spelt(encoded: str, how: str) -> str:
+    """Base64 as some services spell it."""
+    match how:
+        case "lines":
+            return encodebytes(base64.b64decode(encoded)).decode()
+        case "url":
+            return base64.urlsafe_b64encode(base64.b64decode(encoded)).decode().rstrip("=")
+        case "data":
+            return f"data:image/jpeg;base64, {spelt(encoded, 'lines')}"
+    return encoded
+
+
+def kind_of_answer(case: dict[str, Any], port: int) -> tuple[list[Any], ServiceClient, str]:
+    """Make a case's calls at the server; the results, what paid for them, and why they ended."""
+    url = f"http://127.0.0.1:{port}{case.get('path', '/v1')}"
+    common = {"limits": {"attempts": 3, "concurrency": 1}, "prices": {"input": 1.0, "output": 10.0}}
+    given = common | case.get("settings", {})
+    model = images(url, **given) if case.get("kind") == "image" else chat(url, **given)
+    client = ServiceClient(model.limits, model.prices, Meter(model.limits, model.title))
+
+    async def ask_all() -> list[Any]:
+        got = []
+        async with model.connect() as once:
+            for number in range(case.get("calls", 1)):
+                asked = (f"{number}", 1) if case.get("kind") == "image" else (HELLO,)
+                answered = await client.call(partial(once, *asked), model.expected(asked[0]))
+                got.append(answered.answer or model.answer(outcome=Outcome.FAILED, error=answered.error))
+        return got
+
+    try:
+        return asyncio.run(ask_all()), client, ""
+    except ServiceError as error:
+        return [], client, str(error)
+
+
+@pytest.mark.parametrize("case", cases(__file__, "kinds"), ids=lambda case: case["name"])
+def test_what_a_service_says_about_itself_is_read_whole(case: dict[str, Any]) -> None:
+    body = case.get("text") or case["body"]
+    if case.get("kind") == "image":
+        noise = np.random.default_rng(0).integers(0, 256, (64, 64, 3), np.uint8)
+        drawn = spelt(encoded(Image.fromarray(noise), "PNG"), case.get("spelt", ""))
+        body = json.loads(json.dumps(body).replace('"PNG"', json.dumps(drawn)))
+    content = (body if isinstance(body, str) else json.dumps(body)).encode()
+    headers = case.get("headers", {})
+    if case.get("gzip"):
+        content = gzip.compress(content)
+        headers = case.get("headers", {"content-encoding": "gzip"})
+    with Canned(case.get("status", 200), content, headers) as server:
+        port = server._server.server_port
+        got, client, end = kind_of_answer(case, port)
+    assert len(server.requests) == case.get("requests", 1)
+    assert case.get("ends", "").replace("PORT", str(port)) in end
+    assert bool(end) == ("ends" in case)
+    assert {each.outcome for each in got} == ({case["outcome"]} if got else set())
+    assert "cost" not in case or client._budget.cost == pytest.approx(case["cost"], abs=1e-12)
+    for each in got:
+        usage = each.usage and [each.usage.input_tokens, each.usage.output_tokens, each.usage.cached_tokens]
+        assert case.get("usage", usage) == usage
+        assert "answer" not in case or each.text == case["answer"]
+        assert "error" not in case or each.error == case["error"]
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: f"{rule.status} {rule.words[:1]} {rule.end}")
+def test_each_rule_is_the_first_for_its_example(rule: Rule) -> None:
+    status, body = rule.example
+    model = chat("http://127.0.0.1:9/v1", extra={"seed_of_mine": 1})
+    _, found, advice = model._judged(status, body)
+    assert found == rule
+    assert "{" not in advice
+    ends = {"later": TransientError, "refused": RefusedError, "filtered": None}
+    raised = ends.get(rule.end, ServiceError)
+    if raised is None:
+        assert model.ended(status, body).outcome is Outcome.FILTERED
+        return
+    with pytest.raises(raised) as caught:
+        model.ended(status, body)
+    assert isinstance(caught.value, ServiceError) or caught.value.billed == ("billed" in rule.flags)
+    if status >= 200:
+        with Canned(status, body) as server, pytest.raises(raised) as answered:
+            attempt(chat(server.base_url, extra={"seed_of_mine": 1}), HELLO)
+        strip = re.compile(r":\d+")
+        assert strip.sub("", str(answered.value)) == strip.sub("", str(caught.value))
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "says"),
+    [
+        ("ALL_PROXY", "socks5://127.0.0.1:9", "a SOCKS proxy: run `pip install socksio`, or unset ALL_PROXY"),
+        ("all_proxy", "socks4://127.0.0.1:9", "correct the proxy in all_proxy, or unset it"),
+        ("HTTP_PROXY", "http://127.0.0.1:9", "`base_url: http://x.invalid/v1` in params.yaml or HTTP_PROXY"),
+    ],
+)
+def test_a_proxy_that_cannot_be_used_is_named(
+    variable: str, value: str, says: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in list(os.environ):
+        if name.lower().endswith("_proxy"):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv(variable, value)
+    model = chat("http://x.invalid/v1", limits={"attempts": 1})
+    with pytest.raises(ServiceError) as caught:
+        model.respond([HELLO])
+    assert says in str(caught.value)
+    missing, notes = model.readiness()
+    assert says in "".join(missing) or "lists no models" in "".join(notes)
 
 
 @pytest.mark.parametrize("case", cases(__file__, "endings"), ids=lambda case: json.dumps(case["choice"])[:90])
@@ -216,7 +332,8 @@ def test_a_server_that_refuses_connections_ends_the_run() -> None:
         model.respond([HELLO])
 
     async def later() -> None:
-        one, gone = line(Limits(attempts=4)), [TransientError("ConnectError", advice="start it")] * 8
+        one = line(Limits(attempts=4))
+        gone = [TransientError("ConnectError", advice="start it", gone=True)] * 8
         await ask(one, scripted(FINE), EXPECTED)
         assert (await ask(one, scripted(*gone[:3], FINE), EXPECTED)).answer == FINE
         await ask(one, scripted(*gone), EXPECTED)
@@ -398,7 +515,7 @@ def test_a_redirect_is_not_followed_with_the_key() -> None:
     ("body", "headers", "said"),
     [
         (b"{" + b" " * 2000, {}, "ReadError: the answer has more than 1,000 bytes"),
-        (gzip.compress(b" " * 10_000), {"content-encoding": "gzip"}, "DecodingError: the answer is compressed"),
+        (gzip.compress(b" " * 10_000), {"content-encoding": "gzip"}, "ReadError: the answer has more than 1,000 bytes"),
     ],
     ids=["large", "compressed"],
 )
@@ -647,9 +764,37 @@ def test_requests_per_minute(limits: dict[str, Any], moments: list[float]) -> No
         ({"retry-after": "0.25"}, 0.25),
         ({"retry-after-ms": "250", "retry-after": "9"}, 0.25),
         ({"retry-after-ms": "soon", "retry-after": "9"}, 9),
+        ({"retry-after": "100s"}, 100),
+        ({"retry-after": "2 minutes"}, 120),
+        ({"x-ratelimit-reset-tokens": "6m0s"}, 360),
+        ({"x-ratelimit-reset-requests": "1s", "x-ratelimit-remaining-requests": "5"}, None),
+        ({"x-ratelimit-reset-requests": "1s", "x-ratelimit-remaining-requests": "0"}, 1),
+        ({"x-ratelimit-reset": "20ms"}, 0.02),
         *(({"retry-after": value}, None) for value in ("0", "-4", "nan", "inf", "soon")),
-        ({"retry-after": "Wed, 21 Oct 2037 07:28:00 GMT"}, None),
     ],
 )
 def test_how_long_to_wait(headers: dict[str, str], seconds: float | None) -> None:
     assert retry_after(headers) == seconds
+
+
+@pytest.mark.parametrize(
+    ("body", "seconds"),
+    [
+        ('{"error": {"details": [{"retryDelay": "35.5s"}]}}', 35.5),
+        ('{"detail": "Request was throttled.", "retry_after": 10}', 10),
+        ("Please try again in 7m12s.", 432),
+        ("Expected available in 10 seconds.", 10),
+        ("Try again in a moment.", None),
+        ("Try again after 2037-11-27 00:00 UTC", None),
+    ],
+)
+def test_how_long_to_wait_as_the_body_says(body: str, seconds: float | None) -> None:
+    assert retry_after({}, body) == seconds
+
+
+def test_how_long_to_wait_until_a_moment() -> None:
+    soon = time.time() + 100
+    for value in (formatdate(soon, usegmt=True), f"{soon:.0f}", f"{soon * 1000:.0f}"):
+        assert retry_after({"retry-after": value}) == pytest.approx(100, abs=5)
+    assert retry_after({"retry-after": formatdate(soon - 200, usegmt=True)}) is None
+    assert retry_after({"x-ratelimit-reset": "9s"}, "", status=500) is None

@@ -68,6 +68,26 @@ def test_channels_that_cancel_one_another_out_are_told() -> None:
     assert decode_sound(written(0 * opposite, "WAV", "PCM_16"), "x")[1] == ["2 channels mixed into 1"]
 
 
+def as_streamed(wav: bytes, riff: int, data: int) -> bytes:
+    return wav[:4] + struct.pack("<I", riff) + wav[8:40] + struct.pack("<I", data) + wav[44:]
+
+
+@pytest.mark.parametrize(
+    ("riff", "data"),
+    [(2**32 - 1, 2**32 - 1), (0, 0), (36, 0), (2**31 - 1, 2**31 - 37), (2**31 + 3, 2**31 - 4096)],
+)
+def test_a_streamed_sound_has_the_length_of_what_follows(riff: int, data: int, tmp_path: Path) -> None:
+    wav = written(TONE, "WAV", "PCM_16")
+    assert wav_bytes(decode_sound(as_streamed(wav, riff, data), "x")[0]) == wav
+    floats = written(TONE, "WAV", "PCM_24")
+    assert decode_sound(as_streamed(floats, riff, data), "x")[0].seconds == 1
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "one.wav").write_bytes(as_streamed(wav, riff, data))
+    build("mine", SoundFolder(path=tmp_path / "in"), tmp_path / "out")
+    [sample] = read_samples(tmp_path / "out")
+    assert sample.medium.path.read_bytes() == wav
+
+
 HOSTILE = {
     "ten hours of silence": (lambda: silence(36_000), r"it has 36,000.00 s, and from 0.1 s to max_seconds, 60, are"),
     "384 kHz": (lambda: written(TONE, "WAV", "FLOAT", 384_000), r"it has 384,000 Hz and 1 channels, and at most 192,0"),

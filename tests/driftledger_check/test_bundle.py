@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from driftledger.benchmarks.scoring import ToScore
@@ -21,8 +22,11 @@ from driftledger.core.errors import LedgerError
 from driftledger.ledger.bundle import is_bundle, write_bundle
 from driftledger_check import archive
 from driftledger_check.archive import Archive, BundleError
-from driftledger_check.bundle import EVIDENCE, FEATURES, FILES, LEDGER, LISTINGS, MANIFEST
+from driftledger_check.bundle import EVIDENCE, FEATURES, FILES, LEDGER, LISTINGS, MANIFEST, Bundle
 from driftledger_check.cli import check, run
+from driftledger_check.compute import stored
+from driftledger_check.compute.values import Key, Value
+from driftledger_check.report import FROM_FEATURES
 from driftledger_check.strict_json import canonical
 from driftledger_demo.encoders.tfidf import TfIdf
 from tests.ledger.conftest import CHAINS, GENCEPTION, MODEL, Ledger
@@ -58,7 +62,7 @@ def test_an_empty_description_is_computed_again(ledger: Ledger, forger: Forger, 
         row["results"] = [model | {"outcome": "empty", "text": ""}]
         data = b"".join(canonical(each) + b"\n" for each in rows)
         forger.members[f"{FILES}{folder}/records.jsonl"] = data
-        del forger.members[f"{FILES}{folder}/{generator['image']}"]
+        del forger.members[f"{FILES}{folder}/{generator['file']}"]
         (ledger.root / folder / "records.jsonl").write_bytes(data)
     shutil.rmtree(ledger.root / "reports/scores")
     score(ledger.project, MODEL)
@@ -85,7 +89,13 @@ def test_without_images_their_hashes_still_lead_to_the_lock(original: Ledger, tm
     report = check(tmp_path / "score.zip")
     assert report.code == 3
     assert report.counts["not checkable"] > 20
-    assert {*report.headlines[f"{MODEL}/fidelity/my_images/painter/layout"].values()} == {"reproduced", "not checkable"}
+    assert report.headlines[f"{MODEL}/fidelity/my_images/painter/layout"] == {
+        "ssim": "not checkable",
+        "words": "reproduced",
+        "samples": "reproduced",
+        "image_similarity": FROM_FEATURES,
+        "frechet_layout": FROM_FEATURES,
+    }
     forger = Forger(tmp_path / "score.zip")
     [name, *_] = forger.manifest["left_out"]
     forger.json(MANIFEST, lambda manifest: manifest["left_out"][name].update(md5="0" * 32))
@@ -162,6 +172,16 @@ def noted(forger: Forger, key: str, value: object) -> None:
     forger.json(EVIDENCE, change)
 
 
+def reader(forger: Forger, lineage: int) -> None:
+    """Change the text encoder's version in the stage behind one score."""
+
+    def change(evidence: dict[str, Any]) -> None:
+        params = evidence["lineages"][lineage]["stages"][f"score@{MODEL}"]["params"]["data/resolved.json"]
+        params[f"score.{MODEL}"]["genception/my_images/painter/layout"]["text_encoder"]["words"] = "0" * 64
+
+    forger.json(EVIDENCE, change)
+
+
 def forgotten(forger: Forger) -> None:
     """Leave out a score, also of the published file."""
     forger.json(EVIDENCE, lambda evidence: evidence["lineages"].pop())
@@ -213,6 +233,15 @@ FORGED: list[tuple[str, bool, Change, str]] = [
     ("another run", False, lambda f: f.json(MANIFEST, lambda m: m["run"].update(name="best")), f"{MANIFEST}: run: it "),
     ("more groups than samples", True, lambda f: f.json(f"{FILES}data/datasets/my_images/dataset.json",
      lambda card: card["groups"].update({str(n): ["round"] for n in range(9)})), "is not a whole number from 0 to 4"),
+    ("the counts of categories", True, lambda f: f.json(f"{FILES}data/datasets/my_images/dataset.json",
+     lambda card: card["categories"].update(round=9)), "dataset.json: categories: it is "),
+    ("the counts of a question set's categories", True, lambda f: f.json(
+     f"{FILES}data/questions/scenes_mme/question_set.json", lambda card: card["categories"].update(OCR=13)),
+     "question_set.json: categories: it is "),
+    ("what the support set has as well", True, lambda f: f.json(f"{FILES}data/datasets/digits/dataset.json",
+     lambda card: card.update(leaks={"one": "two"})), "dataset.json: leaks: it is "),
+    ("a text encoder, behind its score", False, lambda f: reader(f, 0), "components.text_encoder: it is "),
+    ("a text encoder, behind another score", False, lambda f: reader(f, 3), f"score@{MODEL}: it is "),
     ("a record twice", True, lambda f: f.row(RECORDS, lambda row: row.update(step=2)), "2 of its records are of "),
 ]  # fmt: skip
 
@@ -229,30 +258,168 @@ def test_a_forgery_is_found(forger: Forger, tmp_path: Path, mended: bool, change
     assert run(tmp_path / "forged.zip") == 1
 
 
+def replaced(forger: Forger, **words: str) -> None:
+    """Replace words in the names and texts of all members."""
+    members = list(forger.members.items())
+    forger.members = {}
+    for name, data in members:
+        for old, new in words.items():
+            name = name.replace(old, new)
+            if not name.endswith((".png", ".npy")):
+                data = data.replace(old.encode(), new.encode())
+        forger.members[name] = data
+
+
+def foreign(forger: Forger, path: str, role: str) -> str:
+    """Let an encoder be one that the checker lacks; its fingerprint."""
+    card = json.loads(forger.members[f"{FILES}{path}/score.json"])["components"][role]
+    provider = card["provider"]
+    parts = {each: card[each] for each in ("provider", "version", "settings", "identity")} | {"provider": "vit"}
+    fingerprint = sha256_of(parts)
+    changes = {f'"provider": "{provider}"': '"provider": "vit"', f"frechet_{provider}": "frechet_vit"}
+    replaced(forger, **{card["fingerprint"]: fingerprint}, **changes)
+    forger.follow()
+    return fingerprint
+
+
+def invented(forger: Forger, fingerprint: str, seed: int) -> None:
+    """Let the features of all images and texts be nearly the same, and all numbers fit to them."""
+    digests = {digests["sha256"] for name, digests in forger.manifest["files"].items() if name.endswith(".png")}
+    for name, data in forger.members.items():
+        if name.endswith("records.jsonl"):
+            results = [result for line in data.splitlines() for result in json.loads(line)["results"]]
+            digests |= {sha256_bytes((result.get("text") or "").encode()) for result in results}
+    table = io.BytesIO()
+    noise = np.random.default_rng(seed).normal(size=(len(digests), 8))
+    np.save(table, (1 + 0.01 * noise).astype(np.float32))
+    forger.members[f"{FEATURES}{fingerprint}.npy"] = table.getvalue()
+    forger.members[f"{FEATURES}{fingerprint}.txt"] = "".join(f"{each}\n" for each in sorted(digests)).encode()
+    forger.rehash()
+    forger.fit(fingerprint)
+
+
+FIDELITY, TRAC = (
+    f"reports/scores/{MODEL}/fidelity/my_images/painter/layout",
+    f"reports/scores/{MODEL}/trac/digits/shown/tfidf",
+)
+FEATURED = [
+    (GENCEPTION, "encoder", {"words", "samples"}),
+    (FIDELITY, "encoder", {"words", "samples", "ssim"}),
+    (TRAC, "text_encoder", {"words", "chance"}),
+]
+"""Score, role of the encoder, and the metrics that its features do not shape."""
+
+
+@pytest.mark.parametrize(("path", "role", "others"), FEATURED, ids=["genception", "fidelity", "trac"])
+def test_a_headline_from_features_is_said_first_and_never_passes_by_itself(
+    forger: Forger, tmp_path: Path, path: str, role: str, others: set[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Who invents features has any number: a similarity of 1 here."""
+    fingerprint = foreign(forger, path, role)
+    invented(forger, fingerprint, seed=2)
+    before = numbers_of(forger, path)
+    invented(forger, fingerprint, seed=1)
+    after = numbers_of(forger, path)
+    report = forger.check(tmp_path)
+    assert differing(report) == []
+    score = path.removeprefix("reports/scores/")
+    metrics = report.headlines[score]
+    taken = {name for name, status in metrics.items() if status == FROM_FEATURES}
+    assert taken == metrics.keys() - others
+    assert {metrics[name] for name in others} == {"reproduced"}
+    assert before.keys() == after.keys()
+    changed = {f"{path}/score.json: {'.'.join(place)}" for place in before if before[place] != after[place]}
+    marked = {line.where for line in report.groups[f"numbers of {score}"] if line.status == FROM_FEATURES}
+    assert changed
+    assert changed <= marked
+    assert run(tmp_path / "forged.zip") == report.code == 3
+    first = capsys.readouterr().out.splitlines()[0]
+    assert first.startswith(f"{FROM_FEATURES}: ")
+    assert run(tmp_path / "forged.zip", trust_features=True) == 0
+    first = capsys.readouterr().out.splitlines()[0]
+    assert first.startswith(f"{FROM_FEATURES}, which --trust-features accepts: ")
+    assert run(tmp_path / "forged.zip", as_json=True) == 3
+    content = json.loads(capsys.readouterr().out)
+    assert (content["code"], content["headlines"][score]) == (3, metrics)
+
+
+def numbers_of(forger: Forger, path: str) -> dict[Key, Value]:
+    """Every number that a score and its rows have."""
+    bundle = Bundle(Archive(io.BytesIO(forger.content)))
+    return stored(next(bundle.score_files(each) for each in bundle.lineages if each["folder"]["path"] == path))
+
+
 def test_a_headline_that_is_not_checked_is_said_first(
     forger: Forger, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """An encoder that the checker lacks, without its features, can carry any number."""
-
-    encoder = json.loads(forger.members[FILES + SCORE])["components"]["encoder"]
-    parts = {each: encoder[each] for each in ("provider", "version", "settings", "identity")} | {"provider": "vit"}
-    renamed = {encoder["fingerprint"]: sha256_of(parts), '"provider": "layout"': '"provider": "vit"'}
-    for name, data in list(forger.members.items()):
-        if name.startswith(FEATURES):
-            del forger.members[name]
-        elif name.endswith(("score.json", EVIDENCE)) or name.startswith(LEDGER):
-            text = data.decode()
-            for old, new in (renamed | {"frechet_layout": "frechet_vit"}).items():
-                text = text.replace(old, new)
-            forger.members[name] = text.encode()
+    fingerprint = foreign(forger, GENCEPTION, "encoder")
+    for ending in ("npy", "txt"):
+        del forger.members[f"{FEATURES}{fingerprint}.{ending}"]
     forger.json(FILES + SCORE, lambda score: score["metrics"].update(gc_at_1=0.98, gc_at_2=0.98))
     forger.follow()
     report = forger.check(tmp_path)
     assert report.headlines[GENCEPTION.removeprefix("reports/scores/")]["gc"] == "not checkable"
-    assert run(tmp_path / "forged.zip") == report.code == 3
-    first = capsys.readouterr().out.splitlines()[0]
-    assert first.startswith(f"not checked: {GENCEPTION.removeprefix('reports/scores/')}: ")
-    assert "gc" in first
+    for trusts in (False, True):
+        assert run(tmp_path / "forged.zip", trust_features=trusts) == report.code == 3
+        first = capsys.readouterr().out.splitlines()[0]
+        assert first.startswith(f"not checked: {GENCEPTION.removeprefix('reports/scores/')}: ")
+        assert "gc" in first
+
+
+@pytest.mark.parametrize("benchmark", ["genception", "trac", "fidelity", "mm_sap", "mm_vet", "mme"])
+def test_a_benchmark_of_somebody_else_is_not_checked_and_all_else_is(
+    forger: Forger, tmp_path: Path, benchmark: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    replaced(forger, **{f"/{benchmark}/": "/theirs/", f'"{benchmark}/': '"theirs/', f'"{benchmark}"': '"theirs"'})
+    forger.follow()
+    report = forger.check(tmp_path)
+    assert differing(report) == []
+    metrics = {score.split("/")[1]: {*some.values()} for score, some in report.headlines.items()}
+    assert metrics.pop("theirs") == {"not checkable"}
+    assert len(metrics) == 5
+    assert {status for some in metrics.values() for status in some} <= {"reproduced", FROM_FEATURES}
+    assert run(tmp_path / "forged.zip") == 3
+    assert capsys.readouterr().out.startswith(f"not checked: {MODEL}/theirs/")
+    forger.row(READ.replace("/mm_sap/", "/theirs/") if benchmark == "mm_sap" else READ, better_grade)
+    forger.follow()
+    assert forger.check(tmp_path).code == (3 if benchmark == "mm_sap" else 1)
+
+
+def better_grade(row: dict[str, Any]) -> None:
+    row["values"]["score"][0] = 1.0 - row["values"]["score"][0]
+
+
+@pytest.mark.parametrize("benchmark", ["genception", "theirs"])
+@pytest.mark.parametrize(
+    ("keys", "noted", "is_missing"),
+    [
+        ("my_images/other/layout", {"generator": "0" * 64, "encoder": "0" * 64}, False),
+        ("my_images/painter/other", {"generator": "0" * 64, "encoder": "0" * 64}, False),
+        ("painter/other/layout", {"generator": "0" * 64, "encoder": "0" * 64}, False),
+        ("more/painter/layout", {"generator": "0" * 64, "encoder": "0" * 64}, True),
+        ("more/other", {"generator": "0" * 64}, False),
+        ("more/painter", {"generator": "0" * 64}, True),
+        ("more", {}, True),
+    ],
+)
+def test_a_score_of_another_generator_may_be_left_out(
+    forger: Forger, tmp_path: Path, benchmark: str, keys: str, noted: dict[str, str], is_missing: bool
+) -> None:
+    def note(evidence: dict[str, Any]) -> None:
+        for lineage in evidence["lineages"]:
+            params = lineage["stages"][f"score@{MODEL}"]["params"]["data/resolved.json"]
+            params[f"score.{MODEL}"][f"{benchmark}/{keys}"] = noted
+
+    forger.json(EVIDENCE, note)
+    [listing] = {each["folder"]["md5"] for each in json.loads(forger.members[EVIDENCE])["lineages"]}
+    rows = json.loads(forger.members[LISTINGS + listing])
+    rows.append({"md5": "0" * 32, "relpath": f"{benchmark}/{keys}/score.json"})
+    forger.members[LISTINGS + listing] = json.dumps(rows).encode()
+    forger.follow()
+    found = differing(forger.check(tmp_path))
+    assert bool(found) == is_missing
+    assert all("the bundle leaves out this score of the run" in each for each in found)
 
 
 @pytest.mark.parametrize(
@@ -441,6 +608,11 @@ def test_json_has_every_line(score_zip: Path, capsys: pytest.CaptureFixture[str]
     assert run(score_zip, as_json=True) == 0
     report = json.loads(capsys.readouterr().out)
     assert (report["holds"], report["code"]) == (True, 0)
-    assert {status for metrics in report["headlines"].values() for status in metrics.values()} == {"reproduced"}
+    statuses = {name: each for metrics in report["headlines"].values() for name, each in metrics.items()}
+    assert {name for name, each in statuses.items() if each != "reproduced"} == {
+        "text_similarity",
+        "text_similarity_mean",
+    }
+    assert statuses["text_similarity"] == FROM_FEATURES
     assert len(report["headlines"]) == 6
     assert sum(map(len, report["lines"].values())) == sum(report["counts"].values())

@@ -30,6 +30,7 @@ def test_both_give_the_same_interval(name: str) -> None:
     alone = mean_interval(values, categories, 0.9).interval
     assert (found == pytest.approx(alone)) is (name == "each alone")
     sizes = Counter(clusters).values()
-    share = proportion_interval(5, 12, 0.9, 0.01, sizes).interval
+    hits = [1.0, 0.0, 0.5, 1.0, 0.0, 0.0, 1.0, 0.25, 0.0, 1.0, 0.0, 0.0]
+    share = proportion_interval(hits, 0.9, 0.01, sizes).interval
     assert share is not None
-    assert [*Intervals(0.9).of_hits("m", 5, clusters, 1.0, 0.01).values()] == pytest.approx([*share], rel=1e-9)
+    assert [*Intervals(0.9).of_hits("m", hits, clusters, 1.0, 0.01).values()] == pytest.approx([*share], rel=1e-9)

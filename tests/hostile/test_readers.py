@@ -22,17 +22,20 @@ MAY_READ = {
     "commands/evaluate.py": 1,  # a file of the package
     "commands/start.py": 5,  # files of the package, and of one's own new project
     "commands/run.py": 2,  # of one's own project: locks of DVC, and the log that it writes
-    "collect/store.py": 4,  # a database that is a regular file, files of the store
+    "collect/store.py": 3,  # a database that is a regular file, files of the store
     "collect/batches.py": 1,  # pictures of the store
     "collect/ray.py": 1,  # pictures of the store
+    "components/answers.py": 1,  # a file of the package
     "components/checkpoints.py": 1,  # a database in the user's cache
     "components/human.py": 2,  # one's own sheets
     "data/datasets/decode.py": 1,  # Pillow, of bytes
+    "data/datasets/image_folder.py": 1,  # headers of one's own images
     "data/datasets/sounds.py": 1,  # wave, of bytes
     "ledger/verify/replay.py": 1,  # Pillow, of bytes
     "ledger/bundle.py": 1,  # writes
     "tracking/traces.py": 1,  # of one's own project
-    "tracking/store.py": 1,  # of one's own project
+    "tracking/track.py": 1,  # of one's own project
+    "tracking/store.py": 2,  # of one's own project, whose store is asked whether it is locked
     "reports/site/thumbnails.py": 1,  # what report has written
     "cli.py": 1,  # the browser
     "exports.py": 1,  # what it has written itself

@@ -269,7 +269,7 @@ def test_what_is_not_on_this_machine_is_kept_as_it_was_noted_and_fails_where_it_
 
     project = changed(root, set_all("mme", prompt="So: {question}"))
     build(project)
-    with pytest.raises(MissingSourceError, match=r"^models\.theirs is needed: .*theirs\.json"):
+    with pytest.raises(MissingSourceError, match=r"^theirs: models\.theirs is needed: .*theirs\.json"):
         collect(project, ["theirs"])
     collect(project, ["regions_medium"])  # which is here
     (root / "data/datasets/my_images/inputs.json").unlink()

@@ -174,10 +174,11 @@ def write(project: Project, scores: list[Score], folder: Path, *, images: bool =
     parts = by_benchmark(scores, rows_beside(project))
     blocks, series = [block for part in parts for block in part.blocks], series_of(scores)
     figures = {
-        block.name: [(f"{block.name}-{each.name}.svg", each, b"<svg/>") for each in figures_of(block, series)]
-        for block in blocks
+        block.name: {f"{block.name}-{each.name}.svg": each for each in figures_of(block, series)} for block in blocks
     }
-    write_folder(folder, site_files(folder, project, parts, correlation(project, blocks), figures, images=images))
+    pages = site_files(folder, project, parts, correlation(project, blocks), figures, images=images)
+    drawings = {f"figures/{name}": b"<svg/>" for section in figures.values() for name in section}
+    write_folder(folder, {**pages, **drawings})
     return {file.relative_to(folder).as_posix(): Page(file) for file in sorted(folder.rglob("*.html"))}
 
 

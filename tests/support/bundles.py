@@ -3,7 +3,7 @@
 import hashlib
 import io
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,8 @@ from driftledger_check import archive
 from driftledger_check.archive import Archive
 from driftledger_check.bundle import EVIDENCE, FILES, LEDGER, LISTINGS, MANIFEST, Bundle, digests
 from driftledger_check.cli import check
+from driftledger_check.compute import recompute
+from driftledger_check.compute.values import leaves
 from driftledger_check.links import folders_of, run_fingerprint, sha256_of
 from driftledger_check.report import Report
 from driftledger_check.strict_json import canonical
@@ -100,18 +102,61 @@ class Forger:
             self.members[f"{LEDGER}{sha256_of(published)}.json"] = canonical(published)
         self.rehash()
 
+    def fit(self, encoder: str) -> None:
+        """Let the scores of an encoder have the numbers that its features give, and all hashes fit to them."""
+        bundle = Bundle(Archive(self._file()))
+        for lineage in bundle.lineages:
+            if encoder not in [card["fingerprint"] for card in lineage["score"]["components"].values()]:
+                continue
+            numbers = recompute(bundle.score_files(lineage)).numbers
+            path = lineage["folder"]["path"]
+            self.json(f"{FILES}{path}/score.json", lambda score, given=numbers: fit_score(score, given))
+            rows = bundle.folder(path).rows("rows.jsonl")
+            for number in range(len(rows)):
+                self.row(f"{path}/rows.jsonl", lambda row, given=numbers: fit_row(row, given), number)
+        self.follow()
+
     def write(self, path: Path) -> Path:
-        path.write_bytes(self._file().getvalue())
+        path.write_bytes(self.content)
         return path
 
     def check(self, folder: Path) -> Report:
         """What the checker says of it."""
         return check(self.write(folder / "forged.zip"))
 
+    @property
+    def content(self) -> bytes:
+        """The bundle as it is now."""
+        return self._file().getvalue()
+
     def _file(self) -> io.BytesIO:
         file = io.BytesIO()
         archive.write(file, {name: lambda data=data: data for name, data in self.members.items()})  # type: ignore[misc]
         return file
+
+
+def fit_score(score: dict[str, Any], numbers: Mapping[tuple[str, ...], Any]) -> None:
+    """Put the numbers of a score in the place of its own."""
+    for place, value in list(leaves((), {key: score[key] for key in ("metrics", "groups")})):
+        *above, last = place
+        held = score
+        for key in above:
+            held = held[key]
+        held[last] = numbers.get(place, value)
+    for name, points in score["curves"].items():
+        for point in points:
+            point["value"] = numbers.get(("curves", name, str(point["step"])), point["value"])
+
+
+def fit_row(row: dict[str, Any], numbers: Mapping[tuple[str, ...], Any]) -> None:
+    """Put the numbers of a row in the place of its own."""
+    for kind in ("values", "extra"):
+        start = ("rows", row["unit"], *(("extra",) if kind == "extra" else ()))
+        for name, value in row[kind].items():
+            if isinstance(value, list):
+                row[kind][name] = [numbers.get((*start, name, str(at)), old) for at, old in enumerate(value)]
+            else:
+                row[kind][name] = numbers.get((*start, name), value)
 
 
 def differing(report: Report) -> list[str]:

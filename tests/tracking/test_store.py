@@ -2,18 +2,22 @@
 
 import re
 from collections.abc import Sequence
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
+import mlflow
 import pytest
 import requests
 
+from driftledger.core import databases
 from driftledger.core.errors import DriftledgerError
 from driftledger.ledger.lineage import Evidence
 from driftledger.project.settings import Tracking
 from driftledger.tracking.store import opened, pages, serve, where_to_look
 from driftledger.tracking.track import track
-from tests.support.canned_server import Canned
+from tests.support.canned_server import Canned, OnLoopback
 from tests.support.full_disk import no_file_longer_than
+from tests.support.locked import held
 from tests.support.mlflow_server import mlflow_server
 from tests.tracking.dump import dump
 from tests.tracking.project import EXPERIMENT, settings
@@ -74,6 +78,68 @@ def test_credentials_go_to_no_server_that_only_the_project_names(
     with Canned(404, "") as server, pytest.raises(DriftledgerError, match=f"MLFLOW_TRACKING_URI={server.address}"):
         track(tmp_path, runs, settings(tmp_path, uri=server.address))
     assert server.requests == []
+
+
+PAGE = "<!doctype html><title>404 Not Found</title>"
+OLD = {
+    "a server of MLflow 2": (
+        {"/version": "2.22.0"},
+        rf"is MLflow 2\.22\.0, and MLflow {mlflow.__version__} is installed",
+    ),
+    "a server of MLflow 4": ({"/version": "4.0.0.dev0\n"}, r"is MLflow 4\.0\.0\.dev0, and MLflow 3"),
+}
+
+
+@pytest.mark.parametrize(("answers", "sentence"), OLD.values(), ids=OLD)
+def test_a_server_of_another_version_is_a_sentence_before_a_run_is_made(
+    answers: dict[str, str], sentence: str, tmp_path: Path, runs: Sequence[Evidence], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    requested: list[str] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            path = self.path.partition("?")[0]
+            requested.append(path)
+            self.rfile.read(int(self.headers.get("content-length", 0)))
+            body = answers.get(path, PAGE).encode()
+            self.send_response(200 if path in answers else 404)
+            self.send_header("content-length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        do_GET = do_POST  # noqa: N815
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with OnLoopback(Handler) as server:
+        monkeypatch.setenv("MLFLOW_TRACKING_URI", server.address)
+        with pytest.raises(DriftledgerError, match=sentence) as error:
+            track(tmp_path, runs, settings(tmp_path))
+    assert requested[0] == "/version"
+    assert not [path for path in requested if path.endswith("/create")]
+    assert "\n" not in str(error.value)
+    assert "<" not in str(error.value)
+
+
+def test_a_locked_file_is_waited_for(
+    tmp_path: Path, runs: Sequence[Evidence], store: Tracking, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "store" / "mlflow.db"
+    with held(file, 3):
+        assert "2 runs created" in track(tmp_path, runs, store)
+    assert f"{file} is locked by another program" in capsys.readouterr().err
+
+
+def test_a_file_that_stays_locked_is_a_sentence(
+    tmp_path: Path, runs: Sequence[Evidence], store: Tracking, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(databases, "WAIT", 0.2)
+    with (
+        held(tmp_path / "store" / "mlflow.db", 60),
+        pytest.raises(DriftledgerError, match=r"another program that has it open keeps it locked"),
+    ):
+        track(tmp_path, runs, store)
 
 
 def test_pages_need_an_experiment(tmp_path: Path, runs: Sequence[Evidence], store: Tracking) -> None:

@@ -3,11 +3,13 @@
 import os
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import textwrap
 import time
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ import pytest
 from mlflow import MlflowClient
 
 from driftledger.benchmarks.traces import Step, Trace
+from driftledger.core.errors import DriftledgerError
 from driftledger.core.types import Outcome
 from driftledger.ledger.lineage import Evidence
 from driftledger.project.settings import Tracking
@@ -187,6 +190,83 @@ def test_a_double_of_two_clones_is_removed_by_the_next_push(
     assert dump(store) == before
 
 
+def left_running(store: Tracking, fingerprint: str, seconds: float) -> str:
+    """Leave a run that another clone began so long ago; its id."""
+    with opened(store, create=True) as client:
+        [experiment] = [each.experiment_id for each in client.search_experiments() if each.name == EXPERIMENT]
+        started = int(1000 * (time.time() - seconds))
+        tags = {"driftledger.fingerprint": fingerprint}
+        return str(client.create_run(experiment, start_time=started, tags=tags).info.run_id)
+
+
+def stages(store: Tracking) -> dict[str, str]:
+    """Run → whether it is deleted."""
+    with opened(store, create=False) as client:
+        [experiment] = [each.experiment_id for each in client.search_experiments() if each.name == EXPERIMENT]
+        return {each.info.run_id: each.info.lifecycle_stage for each in client.search_runs([experiment], "", 3)}
+
+
+def test_a_run_that_another_clone_is_writing_is_left_alone(
+    tmp_path: Path, runs: Sequence[Evidence], store: Tracking
+) -> None:
+    track(tmp_path, runs[1:], store)
+    theirs = left_running(store, runs[0].fingerprint, 60)
+    sentence = r"another clone is writing the same runs \(seer · brush · eye\); run 'driftledger track' again"
+    with pytest.raises(DriftledgerError, match=sentence):
+        track(tmp_path, runs, store)
+    assert stages(store)[theirs] == "active"
+    with opened(store, create=True) as client:
+        client.set_terminated(theirs)
+    assert track(tmp_path, runs, store) == f"{CREATED}0 runs created, 2 unchanged"
+
+
+def test_a_run_of_another_clone_that_was_cut_short_is_made_again(
+    tmp_path: Path, runs: Sequence[Evidence], store: Tracking
+) -> None:
+    track(tmp_path, runs[1:], store)
+    theirs = left_running(store, runs[0].fingerprint, 601)
+    assert track(tmp_path, runs, store) == f"{CREATED}1 runs created, 1 unchanged"
+    assert stages(store)[theirs] == "deleted"
+
+
+def test_a_run_that_another_clone_deletes_meanwhile_is_a_sentence(
+    tmp_path: Path, runs: Sequence[Evidence], store: Tracking, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log_inputs = MlflowClient.log_inputs
+
+    def deleted(client: MlflowClient, run_id: str, *arguments: Any) -> None:
+        client.delete_run(run_id)
+        log_inputs(client, run_id, *arguments)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(MlflowClient, "log_inputs", deleted)
+        with pytest.raises(DriftledgerError, match="another clone is writing the same runs"):
+            track(tmp_path, runs, store)
+    assert track(tmp_path, runs, store) == f"{CREATED}2 runs created, 0 unchanged"
+
+
+def test_traces_that_were_cut_short_are_removed_and_those_of_others_stay(
+    tmp_path: Path, runs: Sequence[Evidence], store: Tracking
+) -> None:
+    track(tmp_path, runs, store)
+    with opened(store, create=True) as client:
+        [experiment] = [each.experiment_id for each in client.search_experiments() if each.name == EXPERIMENT]
+        mlflow.start_span_no_context("own", experiment_id=experiment).end()
+        mlflow.flush_trace_async_logging()
+        before = {each.info.trace_id for each in client.search_traces(locations=[experiment])}
+        traces = Traces(client, experiment, client.create_run(experiment).info.run_id)
+        traces.add(runs[0].lineages[0], Trace("disc", "look", {}, {}, Outcome.OK, [Step("say", "model", {}, {})]))
+        mlflow.flush_trace_async_logging()
+        [cut] = {each.info.trace_id for each in client.search_traces(locations=[experiment])} - before
+    with closing(sqlite3.connect(tmp_path / "store" / "mlflow.db")) as db:  # as MLflow leaves it after the spans
+        for table in ("trace_request_metadata", "trace_tags"):
+            db.execute(f"DELETE FROM {table} WHERE request_id = ?", (cut,))
+        db.commit()
+    track(tmp_path, runs, store)
+    with opened(store, create=False) as client:
+        assert {each.info.trace_id for each in client.search_traces(locations=[experiment])} == before
+
+
 PUSH = textwrap.dedent("""
     import sys
     from pathlib import Path
@@ -221,3 +301,17 @@ def test_two_pushes_wait_for_each_other_and_one_that_is_killed_holds_nobody_up(t
     shown = dump(store)["runs"]
     assert sorted(run["name"] for run in shown) == [f"m{n} · brush · eye" for n in range(4)]
     assert all(len(run["traces"]) == 2 for run in shown)
+
+
+@pytest.mark.slow
+def test_two_clones_that_begin_at_once_make_each_run_once(tmp_path: Path, store: Tracking) -> None:
+    clones = [tmp_path / name for name in ("one", "other")]
+    runs = [evidence(gen_score(f"m{n}", n / 10)) for n in range(4)]
+    for clone in clones:
+        clone.mkdir()
+        write_project(clone, *runs)
+    with push_in_child(clones[0], tmp_path / "store") as one, push_in_child(clones[1], tmp_path / "store") as other:
+        lines = sorted(child.communicate(timeout=600)[0].splitlines()[-1] for child in (one, other))
+    assert lines == [f"{CREATED}0 runs created, 4 unchanged", f"{CREATED}4 runs created, 0 unchanged"]
+    shown = dump(store)["runs"]
+    assert [len(run["traces"]) for run in shown] == [2, 2, 2, 2]

@@ -25,7 +25,7 @@ from driftledger.benchmarks.records import (
 from driftledger.benchmarks.score import HIGH, LOW, ROWS, SCORE, Inputs, Row, Score
 from driftledger.components.base import ComponentCard
 from driftledger.core.canonical import sha256_file
-from driftledger.core.errors import CoverageError, first_few
+from driftledger.core.errors import CoverageError, StoreError, first_few
 from driftledger.core.files import new_folder, read_json, write_json, write_jsonl
 from driftledger.core.types import Float64, Outcome, Sample
 from driftledger.data.records import ONE_CATEGORY, DatasetCard, blank_notes, read_samples
@@ -87,6 +87,18 @@ class FromRecords:
         self.records, self._given, self._spec = read_records(self.folder, spec.collects.holds), given, spec
         self.data_notes: list[str] = []
         """What a reader must know of the data."""
+
+    def require(self, places: Iterable[tuple[str, int, int]]) -> None:
+        """Check that each of these units has a record of this step and repeat.
+
+        Raises:
+            StoreError: one has none.
+        """
+        present = {(record.unit, record.step, record.repeat) for record in self.records}
+        for unit, step, repeat in places:
+            if (unit, step, repeat) not in present:
+                lacks = f"lacks the record of {unit}, step {step}, repeat {repeat}"
+                raise StoreError(f"{self.folder / RECORDS} {lacks}; run 'dvc repro' to make it again")
 
     def protocol(self, kind: type[M]) -> M:
         """Return how the model was asked."""

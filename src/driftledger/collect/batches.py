@@ -40,6 +40,8 @@ ENDED = sys.maxsize
 """The step of a unit that makes no more calls."""
 _LONGEST_ERROR = 300
 """Characters of an exception's message in a record."""
+_BLACK = 3
+"""The first of 256 levels that is not black."""
 _QUEUED_AT_ONCE = 32
 """Calls that are put into an engine's queue before it is looked at again."""
 _LOOK = 0.1
@@ -140,6 +142,7 @@ def ask_batch(calls: Sequence[Call]) -> list[Result]:
     """
     first, component = calls[0], calls[0].component
     started = time.perf_counter()
+    results: Sequence[Result]
     if isinstance(first, Ask):  # by what is asked: a unified model both answers and draws
         results = first.component.respond([call.conversation for call in calls if isinstance(call, Ask)])
     else:
@@ -164,22 +167,20 @@ def finished(call: Call, result: Result) -> Result:
     """
     if isinstance(call, Ask):
         result = separated(result, call.conversation)
-    values = result.shared()
+    values = result.shared() | {"data": None}
     for name, value in values.items():
         if type(value) is str:  # an outcome is none
             values[name] = value.encode("utf-8", "replace").decode()
-    if isinstance(call, Draw):
-        values["data"] = _drawn(result) if result.outcome.goes_on else None
+    if isinstance(call, Draw) and result.outcome.goes_on:
+        medium = None
+        if isinstance(result, Generated):
+            medium = result.sound if result.image is None else result.image
+        if medium is None:
+            raise ValueError(f"a generator reported {result.outcome} and gave no image or sound")
+        if isinstance(medium, Image.Image) and not any(medium.convert("L").histogram()[_BLACK:]):
+            values["note"] = "the image is wholly black, as services draw what they filter"
+        values["data"] = result.data or encoded(medium)
     return Result(**values)
-
-
-def _drawn(result: Result) -> bytes:
-    medium = None
-    if isinstance(result, Generated):
-        medium = result.sound if result.image is None else result.image
-    if medium is None:
-        raise ValueError(f"a generator reported {result.outcome} and gave no image or sound")
-    return result.data or encoded(medium)
 
 
 @dataclass

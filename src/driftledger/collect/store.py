@@ -14,9 +14,8 @@ import sys
 import time
 import zlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import replace
-from functools import cache
 from itertools import count
 from pathlib import Path
 from threading import RLock
@@ -27,6 +26,7 @@ from pydantic import TypeAdapter
 
 from driftledger.collect.call import Call, Spent
 from driftledger.core.canonical import canonical_json, sha256_bytes, sha256_file
+from driftledger.core.databases import WAIT, is_locked, wait_until_free
 from driftledger.core.errors import StoreError
 from driftledger.core.files import link_file, load_json, write_bytes, write_text
 from driftledger.core.media import MEDIA, suffix_of
@@ -60,16 +60,8 @@ _RESULT = TypeAdapter(Result)
 _INSERT = f"INSERT OR {{}} INTO calls ({_COLUMNS}) VALUES ({', '.join('?' * 12)})"
 
 
-_MADE_OF = "SELECT type, name FROM sqlite_master ORDER BY name"
-
-
-@cache
-def _ours() -> list[tuple[str, str]]:
-    """Return what a call store is made of: its tables, and their indexes."""
-    with closing(sqlite3.connect(":memory:", isolation_level=None)) as db:
-        db.executescript(_CREATE)
-        made_of: list[tuple[str, str]] = db.execute(_MADE_OF).fetchall()
-        return made_of
+_COMPUTED = "SELECT 1 FROM sqlite_master WHERE type IN ('view', 'trigger')"
+"""What no store of ours has, and what may have no end."""
 
 
 def _refuse_strange_files(folder: Path) -> None:
@@ -108,7 +100,7 @@ class CallStore(AbstractContextManager["CallStore"]):
         """The name under which a damaged database is kept."""
         self._writes = writes
         self._changed = set[str]()
-        """Keys of the rows that were found to be changed."""
+        """Keys of the calls of which was said that they cannot be used."""
         try:
             with ExitStack() as opened:
                 if writes:
@@ -120,6 +112,7 @@ class CallStore(AbstractContextManager["CallStore"]):
                 except sqlite3.DatabaseError as error:
                     raise self._unreadable(error) from None
                 opened.callback(self._db.close)
+                self._changed = self._without_image()
                 self._opened = opened.pop_all()
         except (OSError, NotImplementedError) as error:
             raise self._unreadable(error) from None
@@ -127,6 +120,8 @@ class CallStore(AbstractContextManager["CallStore"]):
     def _open(self, file: Path | None) -> sqlite3.Connection:
         """Open a database, or an empty one in memory. A reader takes one that is only being created as empty."""
         db = _connect(file or ":memory:")
+        if file is not None:
+            wait_until_free(db, file, writes=self._writes)
         [(version,)] = db.execute("PRAGMA user_version")
         if version not in (0, VERSION):
             db.close()
@@ -139,15 +134,32 @@ class CallStore(AbstractContextManager["CallStore"]):
             db = _connect(":memory:")
         if version == 0:
             db.executescript(_CREATE)
-        elif db.execute(_MADE_OF).fetchall() != _ours():  # a view may have no end, and a trigger may do anything
+        elif db.execute(_COMPUTED).fetchone():
             db.close()
             raise StoreError(f"{file} is not a call store of driftledger's; move it away")
         [(self._name,)] = db.execute("SELECT name FROM store")
         db.execute("SELECT count(*) FROM calls").fetchone()  # a database that was cut, or has a damaged index, fails
         return db
 
+    def _without_image(self) -> set[str]:
+        """Return the keys of the calls whose images are gone, and say how many are made again."""
+        with self._reading():
+            rows = self._db.execute("SELECT key, result, image, checksum FROM calls WHERE image NOT NULL")
+            images = {row[0].hex(): row[2].hex() for row in rows if _is_whole(row)}
+            self._db.execute("PRAGMA shrink_memory")  # all pages were read
+        kept = {file.stem for file in self.folder.glob("objects/*/*")}  # after the rows: an image comes before its row
+        lost = {key for key, image in images.items() if image not in kept}
+        again = "made again, unless finished records hold them"
+        if lost:
+            say(f"{len(lost):,} stored calls in {self.folder} have lost their images and are {again}")
+        elif kept and not self.count():
+            say(f"the call store {self.folder} holds no calls, although images lie beside it: its calls are {again}")
+        return lost
+
     def _unreadable(self, error: Exception) -> StoreError:
         """Say that the store cannot be used; a damaged database is set aside, and a new one takes its place."""
+        if is_locked(error):
+            return StoreError(f"{self.folder / DATABASE} is locked by another program; end that one, then run again")
         if getattr(error, "sqlite_errorcode", 0) & 0xFF not in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
             return StoreError(
                 f"the call store {self.folder} cannot be opened ({error}); correct its permissions, or name another "
@@ -186,11 +198,11 @@ class CallStore(AbstractContextManager["CallStore"]):
         key = bytes.fromhex(digest)
         with self._reading():
             row = self._db.execute("SELECT key, result, image, checksum FROM calls WHERE key = ?", (key,)).fetchone()
-        if row is not None and _is_whole(row):
-            image = whole_image(self.folder, row[2].hex()) if row[2] else None
-            if row[2] is None or image is not None:
-                return replace(_RESULT.validate_python(load_json(row[1])), medium=image)
-        elif row is not None and digest not in self._changed:
+        is_whole = row is not None and _is_whole(row)
+        image = whole_image(self.folder, row[2].hex()) if is_whole and row[2] else None
+        if is_whole and (image is not None or row[2] is None):
+            return replace(_RESULT.validate_python(load_json(row[1])), medium=image)
+        if row is not None and digest not in self._changed:
             self._changed.add(digest)
             say(f"the call {digest[:12]} in {self.folder} is not as it was stored, and counts as missing")
         return self.fallback.find(digest) if self.fallback else None
@@ -287,8 +299,10 @@ class CallStore(AbstractContextManager["CallStore"]):
         with self._reading():
             return int(self._db.execute("SELECT count(*) FROM calls").fetchone()[0])
 
-    def merge(self, other: "CallStore") -> int:
-        """Copy what another store has, and return how many calls are new; of two results of a call, ours stays.
+    def merge(self, other: "CallStore") -> tuple[int, int]:
+        """Copy what another store has; of two results of a call, ours stays.
+
+        Return how many calls are new, and how many have another answer there.
 
         Images come first, so that no row names a missing one. The same store may be merged again.
 
@@ -306,8 +320,11 @@ class CallStore(AbstractContextManager["CallStore"]):
                 "SET attempts = max(attempts, excluded.attempts), cost = max(cost, excluded.cost)",
                 other._db.execute("SELECT * FROM spent"),
             )
+            ours = dict(self._db.execute("SELECT key, checksum FROM calls"))
+            theirs = other._db.execute("SELECT key, checksum FROM calls")
+            differing = sum(ours.get(key, checksum) != checksum for key, checksum in theirs)
             whole = filter(_is_whole, other._db.execute(f"SELECT {_COLUMNS} FROM calls ORDER BY rowid"))
-            return self._db.executemany(_INSERT.format("IGNORE"), whole).rowcount
+            return self._db.executemany(_INSERT.format("IGNORE"), whole).rowcount, differing
 
     def unused(self, used: Collection[str], components: Collection[str]) -> tuple[list[bytes], list[Path]]:
         """Return the keys of calls that are not among ``used`` and not of these component versions, by fingerprint,
@@ -356,6 +373,8 @@ class CallStore(AbstractContextManager["CallStore"]):
                 raise self._unreadable(error) from None
 
     def _full(self, error: Exception) -> StoreError:
+        if is_locked(error):
+            return self._unreadable(error)
         return StoreError(
             f"a finished call cannot be stored in {self.folder} ({error}); make room there and run again: "
             "calls stored so far are not repeated"
@@ -363,7 +382,7 @@ class CallStore(AbstractContextManager["CallStore"]):
 
 
 def _connect(file: Path | str) -> sqlite3.Connection:
-    db = sqlite3.connect(file, timeout=60, isolation_level=None, check_same_thread=False)
+    db = sqlite3.connect(file, timeout=WAIT, isolation_level=None, check_same_thread=False)
     db.text_factory = lambda data: data.decode(errors="replace")  # in a damaged row; its checksum is of bytes
     return db
 

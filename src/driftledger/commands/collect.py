@@ -8,9 +8,10 @@ part of the calls, into a store of its own, for ``driftledger merge``.
 
 import math
 import shlex
+import signal
 import sys
-from collections.abc import Mapping, Sequence
-from contextlib import redirect_stdout, suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, redirect_stdout, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -49,6 +50,28 @@ _COLUMNS = {
     "spent": "spent",
 }
 """Heads of the columns of a plan, and what each shows."""
+
+
+_STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+@contextmanager
+def stops_as_exits() -> Iterator[None]:
+    """Let signals that stop a process raise SystemExit, so that calls and children are ended first.
+
+    An ignored signal, as of ``nohup``, stays ignored.
+    """
+    handlers = {number: signal.getsignal(number) for number in _STOPS}
+    try:
+        for number, handler in handlers.items():
+            if handler != signal.SIG_IGN:
+                signal.signal(number, lambda number, _: sys.exit(128 + number))
+            elif number == signal.SIGINT:  # 'command &' of a script ignores it, and its children are to obey it
+                signal.signal(number, lambda *_: None)
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
 
 
 @dataclass(frozen=True)
@@ -408,13 +431,17 @@ def merge(project: Project, paths: Sequence[Path]) -> str:
                 "'driftledger collect' as --into"
             )
         folders |= dict.fromkeys(stores)
-    new = 0
+    new = differing = 0
     with project.store() as store, Progress("merge", total=len(folders), unit="store") as progress:
         for folder in folders:
             with CallStore(folder, writes=False) as other:
-                new += store.merge(other)
+                counts = store.merge(other)
+            new += counts[0]
+            differing += counts[1]
             progress.update()
-    return f"{'1 store' if len(folders) == 1 else f'{len(folders)} stores'} merged: {new} calls are new"
+    names = "1 store" if len(folders) == 1 else f"{len(folders)} stores"
+    others = f"; {differing:,} calls have another answer here; the first stays" if differing else ""
+    return f"{names} merged: {new:,} calls are new{others}"
 
 
 def remove_unused(project: Project, *, yes: bool = False) -> str:

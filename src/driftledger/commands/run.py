@@ -13,9 +13,9 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from configparser import ConfigParser
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -27,10 +27,10 @@ from rich.text import Text
 
 from driftledger.benchmarks.base import COVERAGE, RECORDS_OF, SCORES, Cell, Table
 from driftledger.benchmarks.registry import benchmark
-from driftledger.commands.collect import require_readiness, tasks_of
+from driftledger.commands.collect import require_readiness, stops_as_exits, tasks_of
 from driftledger.commands.stages import data
 from driftledger.core.errors import ConfigError, DriftledgerError, LedgerError, first_few
-from driftledger.core.files import INPUTS, keep_only, made_from
+from driftledger.core.files import CONFLICT, INPUTS, keep_only, made_from
 from driftledger.core.paths import STATE
 from driftledger.core.terminal import HEAD, QUIET, line, show, table
 from driftledger.core.text import for_line, say
@@ -39,6 +39,7 @@ from driftledger.ledger.lock import LOCK, parse_lock
 from driftledger.ledger.objects.git import is_unreadable, why_unread
 from driftledger.project.project import Project
 from driftledger.project.resolve import resolve
+from driftledger.project.settings import read_yaml
 
 if TYPE_CHECKING:
     from driftledger.reports.scores import Part
@@ -54,11 +55,33 @@ Start = Callable[..., "subprocess.Popen[str]"]
 
 _STAGE = re.compile(r"(Running stage|Stage) '([^']+)'")
 _TROUBLE = re.compile(r"(driftledger|\w*(?:Error|Exception)): (.+)")
+_DVCS_TROUBLE = re.compile(r"ERROR: (?:failed to reproduce '([^']+)': )?(.+)")
+_BLOCKER = re.compile(r"  \(PID (\d+)\): (.+)")
+"""A process that uses what a stage needs."""
 _COLUMNS = 5
 """Of the closing table; more follow in a second one below it."""
-_STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-_PATIENCE = ((signal.SIGINT, 20.0), (signal.SIGKILL, 10.0))
-"""Signals that end a child, and the seconds that it is given after each."""
+_BUSY = 30.0
+"""Seconds in which other processes may let go of what DVC needs."""
+_WATCHED = (
+    "/bin/sh",
+    "-c",
+    """
+    exec 3<&0
+    {
+        read -r nothing # until the process at the other end is gone
+        kill -s INT 0
+        seconds=0
+        while kill -0 $$ && [ $((seconds += 1)) -le 20 ]; do sleep 1; done
+        kill -s KILL 0
+    } <&3 >/dev/null 2>&1 &
+    exec "$@" </dev/null 3<&-
+    """,
+    "sh",
+)
+"""Becomes the command that follows, beside a process that ends their group once nobody holds the input's other end.
+
+It does so as Ctrl-C does, and harder after 20 seconds, or where something outlives the command.
+"""
 
 
 def run(project: Project, targets: Sequence[str] = (), *, force: bool = False, plain: bool = False) -> int:
@@ -77,11 +100,12 @@ def run(project: Project, targets: Sequence[str] = (), *, force: bool = False, p
     models = project.settings.run.models  # a mistake in params.yaml ends the run before anything starts
     if not (project.root / ".dvc").is_dir():
         raise ConfigError(f"{project.root} is not a DVC project; 'driftledger init' makes it one")
+    read_yaml(project.root / "dvc.yaml")  # likewise, since DVC would not say where the conflict of a merge is
     log = project.root / STATE / LOG
     log.parent.mkdir(parents=True, exist_ok=True)
     began = time.monotonic()
     try:
-        with FileLock(log.with_suffix(".lock"), timeout=0), _stops_as_exits():
+        with FileLock(log.with_suffix(".lock"), timeout=0), stops_as_exits():
             _set_cut_files_aside(project.root)
             if force:
                 _forget_what_was_made(project.root, models)
@@ -136,20 +160,6 @@ def _say_what_was_done(project: Project, ran: Sequence[str], seconds: float) -> 
         say(f"no commit is noted: {why_unread(project.root)}")
 
 
-@contextmanager
-def _stops_as_exits() -> Iterator[None]:
-    """Let signals that stop a process raise SystemExit, so that its children are ended first."""
-    handlers = {number: signal.getsignal(number) for number in _STOPS}
-    try:
-        for number, handler in handlers.items():
-            if handler != signal.SIG_IGN:  # as nohup does to SIGHUP
-                signal.signal(number, lambda number, _: sys.exit(128 + number))
-        yield
-    finally:
-        for number, handler in handlers.items():
-            signal.signal(number, handler)
-
-
 def _forget_what_was_made(root: Path, models: Sequence[str]) -> None:
     """Remove the marks of the folders of records and scores, so that each is made again."""
     for name in (*(RECORDS_OF.format(model=model) for model in models), SCORES):
@@ -158,7 +168,10 @@ def _forget_what_was_made(root: Path, models: Sequence[str]) -> None:
 
 
 def _children_of(project: Project) -> Start:
-    """Return what starts a child: in a group of processes of its own, which :func:`_end` can end."""
+    """Return what starts a child: in a group of processes of its own, which :func:`_end` can end.
+
+    With :data:`_WATCHED`, a kill of this process ends the group, too: it must not go on paying.
+    """
     own = str(Path(sys.executable).parent)  # the commands of this Python
     path = os.environ.get("PATH", "")
     if own not in path.split(os.pathsep):
@@ -167,7 +180,7 @@ def _children_of(project: Project) -> Start:
         subprocess.Popen,
         cwd=project.root,
         env=os.environ | {"PATH": path, "PYTHONUNBUFFERED": "1"},
-        stdin=subprocess.DEVNULL,
+        stdin=subprocess.PIPE,
         start_new_session=True,
         encoding="utf-8",
         errors="replace",
@@ -202,20 +215,24 @@ def _set_cut_files_aside(root: Path) -> None:
 
     DVC empties them before it writes them, so that a kill in between leaves a file that every later ``dvc repro``
     refuses to read (treeverse/dvc#7615). Without ``dvc.lock``, all stages run again, and no call is made again.
+
+    Raises:
+        LedgerError: ``dvc.lock`` holds the conflict of a merge.
     """
     held = root / ".dvc" / "tmp"
     readers: dict[Path, tuple[str, Callable[[bytes], object]]] = {
         held / "rwlock": ("rwlock.lock", json.loads),
         root / LOCK: ("lock", parse_lock),
     }
-    for file, (lock, read) in readers.items() if held.is_dir() else ():
+    held.mkdir(exist_ok=True)
+    for file, (lock, read) in readers.items():
         try:
-            data = file.read_bytes()
-            if b"<<<<<<< " not in data:  # the conflict of a merge is for people
-                read(data)
+            read(file.read_bytes())
         except FileNotFoundError:
             pass
-        except (ValueError, LedgerError):
+        except (ValueError, LedgerError) as error:
+            if CONFLICT in str(error):  # for people
+                raise
             with suppress(Timeout), FileLock(held / lock, timeout=5):  # DVC holds it for milliseconds
                 aside = file.replace(file.with_name(f"{file.name}.unreadable"))
                 say(f"{file.relative_to(root)} cannot be read, as after a kill; it is now {aside.name}")
@@ -229,7 +246,7 @@ def _make_calls(project: Project, start: Start, *, pull: bool) -> int:
         # What others have paid for comes first. Stages that no one has pushed are left out.
         stages = ["data", *(f"collect@{model}" for model in models)]
         command = ["dvc", "pull", "--quiet", "--allow-missing", *stages]
-        _wait(start(command, stderr=subprocess.DEVNULL))
+        _wait(start([*_WATCHED, *command], stderr=subprocess.DEVNULL))
     data(project)
     if all(task.is_made() for task in tasks_of(project)):
         return 0
@@ -237,16 +254,19 @@ def _make_calls(project: Project, start: Start, *, pull: bool) -> int:
     with project.store():
         pass  # one that cannot be used is no model's trouble
     command = [sys.executable, "-P", "-m", "driftledger", "collect", *([] if project.waits else ["--no-wait"])]
-    return _wait(start(command))
+    return _wait(start([*_WATCHED, *command]))
 
 
 def _follow(project: Project, start: Start, command: Sequence[str], *, plain: bool) -> tuple[int, list[str]]:
-    """Run DVC with its text in the log; return the exit code, 2 for a mistake, and the stages that ran."""
-    path = project.root / STATE / LOG
-    ran, stage, trouble, mistake = list[str](), "", "", False
-    process = start(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    """Run DVC with its text in the log; return the exit code, 2 for a mistake, and the stages that ran.
+
+    Once a process that uses what a stage needs has ended, DVC runs again.
+    """
+    ran, blockers = list[str](), list[int]()
+    stage, trouble, mistake = "", "", False
+    process = start([*_WATCHED, *command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     try:
-        with path.open("w", encoding="utf-8") as log:
+        with (project.root / STATE / LOG).open("w", encoding="utf-8") as log:
             for row in process.stdout or ():
                 print(row, end="", file=log, flush=True)
                 text = row.rstrip()
@@ -260,17 +280,38 @@ def _follow(project: Project, start: Start, command: Sequence[str], *, plain: bo
                             say(f"running {stage}")
                 elif match := _TROUBLE.match(text):  # the last one: a note may stand above a traceback
                     trouble, mistake = match[2], match[1] == "driftledger"
-                elif text.startswith("ERROR: ") and not trouble:
-                    trouble = text.removeprefix("ERROR: ")
+                elif match := _DVCS_TROUBLE.match(text):
+                    if match[1] not in (None, stage):  # one that could not begin
+                        stage, trouble, mistake = match[1], "", False
+                    trouble = trouble or match[2]
+                elif match := _BLOCKER.match(text):
+                    blockers.append(int(match[1]))
+                    trouble += f" {match[2]} (process {match[1]})"
         code = process.wait()
     finally:
         _end(process)
+    what = f"{stage + ': ' if stage else ''}{trouble or 'DVC ended without saying why'}"
+    if blockers and project.waits:
+        say(f"waiting: {what}")
+        deadline = time.monotonic() + _BUSY
+        while any(map(_is_alive, blockers)) and time.monotonic() < deadline:
+            time.sleep(0.1)
+        if time.monotonic() < deadline:
+            code, more = _follow(project, start, command, plain=plain)
+            return code, [*ran, *more]
     if code:
-        what, where = trouble or "DVC ended without saying why", path.relative_to(project.root)
-        say(f"driftledger: {stage + ': ' if stage else ''}{what}; the whole text is in {where}")
+        say(f"driftledger: {what}; the whole text is in {STATE}/{LOG}")
         if stage == "track":
             show_scores(project)
     return (MISTAKE if code and mistake else code), ran
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except OSError as error:
+        return isinstance(error, PermissionError)  # somebody else's
+    return True
 
 
 def show_scores(project: Project) -> list[str]:
@@ -356,11 +397,10 @@ def _wait(process: "subprocess.Popen[str]") -> int:
 
 
 def _end(process: "subprocess.Popen[str]") -> None:
-    """End a child that still runs, and whatever it has started: as Ctrl-C does, then harder."""
-    for number, patience in _PATIENCE:
-        if process.poll() is None:
-            with suppress(ProcessLookupError, subprocess.TimeoutExpired, SystemExit):
-                os.killpg(process.pid, number)
-                process.wait(patience)
-    with suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGTERM)  # what a stage has started that ignores Ctrl-C
+    """End a child that still runs, and whatever it has started, as a kill of this process would."""
+    if process.stdin is not None:
+        process.stdin.close()
+    try:
+        process.wait()
+    except SystemExit:  # a second stop
+        os.killpg(process.pid, signal.SIGKILL)

@@ -16,7 +16,7 @@ from driftledger.core.errors import MissingExtraError
 from driftledger.core.files import Record
 from driftledger.core.media import Kind as MediumKind
 from driftledger.core.registry import EXTRAS, Provided
-from driftledger.core.types import Conversation, Float32, PromptUsage, Reply, Result, Sound
+from driftledger.core.types import Conversation, Float32, Generated, PromptUsage, Reply, Sound
 
 Kind = Literal["model", "generator", "encoder"]
 
@@ -158,7 +158,7 @@ class Model(Component):
         return False
 
     @abstractmethod
-    def respond(self, conversations: Sequence[Conversation]) -> Sequence[Result]:
+    def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
         """Answer the last turn of each conversation, in order; a reply holds the beginning that it was given."""
 
 
@@ -189,7 +189,7 @@ class Generator(Component):
     kind: ClassVar[Kind] = "generator"
 
     @abstractmethod
-    def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> Sequence[Result]:
+    def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Generated]:
         """Make one RGB image, or sound, per prompt; equal prompts with equal seeds give equal ones."""
 
 

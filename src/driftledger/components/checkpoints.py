@@ -108,6 +108,11 @@ class CheckpointComponent(Component):
     def load(self, source: Source) -> Any:
         """Load everything that a call needs, onto :attr:`torch_device`; kept until :meth:`release`."""
 
+    @property
+    def title(self) -> str:
+        """What sentences call it: where it is."""
+        return f"{self.path!r:.200}"
+
     @cached_property
     def source(self) -> Source:
         """Where it is.
@@ -151,7 +156,7 @@ class CheckpointComponent(Component):
         """What every ``from_pretrained`` of transformers and diffusers is given."""
         if self.trust_remote_code and os.environ.get(TRUST) != "1":
             raise ConfigError(
-                f"{self.path!r:.200} asks to run code from its repository (trust_remote_code); allow it by {TRUST}=1"
+                f"{self.title} asks to run code from its repository (trust_remote_code); allow it by {TRUST}=1"
             )
         return {"revision": self.source.commit, "trust_remote_code": self.trust_remote_code}
 
@@ -206,7 +211,7 @@ class CheckpointComponent(Component):
         try:
             with memory_guard(self.path):
                 if self.source.has(ADAPTER):
-                    raise adapter_refused(f"{self.path!r:.200}")
+                    raise adapter_refused(self.title)
                 if self.dtype == "float32":
                     import_extra("torch").backends.cudnn.allow_tf32 = False  # which has the digits of float16
                 with quietly(*self.loud):
@@ -217,7 +222,7 @@ class CheckpointComponent(Component):
             problem = for_line(str(error))
             if not problem or not isinstance(error, OSError | ValueError | ImportError | RuntimeError):
                 problem = f"{type(error).__name__}: {problem}".removesuffix(": ")  # others' texts alone say too little
-            raise ConfigError(f"{self.path!r:.200} cannot be loaded: {problem:.400}") from None
+            raise ConfigError(f"{self.title} cannot be loaded: {problem:.400}") from None
 
     def release(self) -> None:
         if self.__dict__.pop("loaded", None) is not None:

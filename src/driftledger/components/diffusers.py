@@ -266,22 +266,22 @@ class Diffusers(CheckpointComponent, Generator):
                 # a copy: Z-Image writes its template into the list
                 drawn = ready.pipeline(prompt=[*texts], generator=generators, output_type="np", **arguments)
         except ValueError as error:  # how pipelines refuse sizes and schedulers
-            raise ConfigError(f"{self.path!r:.200} cannot draw: {' '.join(str(error).split()):.400}") from error
+            raise ConfigError(f"{self.title} cannot draw: {' '.join(str(error).split()):.400}") from error
         unguided = getattr(ready.pipeline, "do_classifier_free_guidance", None) is False
         if (
             self.negative_prompt is not None
             and unguided
             and "true_cfg_scale" not in signature(ready.pipeline.__call__).parameters
         ):
-            raise ConfigError(f"{self.path!r:.200}: without guidance, negative_prompt has no effect; remove it")
+            raise ConfigError(f"{self.title}: without guidance, negative_prompt has no effect; remove it")
         if not all(map(torch.equal, before, [torch.get_rng_state(), *torch.cuda.get_rng_state_all()])):
             name = type(ready.pipeline.scheduler).__name__
-            raise ConfigError(f"{self.path!r:.200}: {name} draws noise that no seed reaches; set another scheduler")
+            raise ConfigError(f"{self.title}: {name} draws noise that no seed reaches; set another scheduler")
         return drawn
 
     def load(self, source: Source) -> Ready:
         if self.offload != "none" and self.torch_device == "cpu":
-            raise ConfigError(f"{self.path!r:.200}: offload is for a device beside the CPU; remove it, or set device")
+            raise ConfigError(f"{self.title}: offload is for a device beside the CPU; remove it, or set device")
         diffusers = import_extra("diffusers")
         arguments = self.weight_arguments | {"variant": self.variant}
         revision = arguments.pop("revision")
@@ -298,7 +298,7 @@ class Diffusers(CheckpointComponent, Generator):
                 raise
             pipeline = diffusers.DiffusionPipeline.from_pretrained(folder, **arguments, **given)
         if pipeline._load_connected_pipes:  # found by a name in its README, at no commit
-            raise ConfigError(f"{self.path!r:.200} needs a second checkpoint, which nothing pins; use another")
+            raise ConfigError(f"{self.title} needs a second checkpoint, which nothing pins; use another")
         call_arguments = self._arguments(pipeline)
         if self.scheduler is not None:
             pipeline.scheduler = self._other_scheduler()
@@ -306,7 +306,7 @@ class Diffusers(CheckpointComponent, Generator):
             pipeline.watermark = None
         if self.vae_tiling:
             if not hasattr(getattr(pipeline, "vae", None), "enable_tiling"):
-                raise ConfigError(f"{self.path!r:.200} cannot decode in tiles; remove vae_tiling")
+                raise ConfigError(f"{self.title} cannot decode in tiles; remove vae_tiling")
             pipeline.vae.enable_tiling()
         for number, lora in enumerate(self.loras):
             file = lora.local()
@@ -336,7 +336,7 @@ class Diffusers(CheckpointComponent, Generator):
             return None  # without weights, or for the pipeline to refuse
         place = folder / name if (folder / name).is_dir() else folder
         if (place / ADAPTER).is_file():
-            raise adapter_refused(f"{name} of {self.path!r:.200}")
+            raise adapter_refused(f"{name} of {self.title}")
         arguments = {key: value for key, value in self.weight_arguments.items() if key in ("dtype", "use_safetensors")}
         if self.variant is not None and any(place.glob(f"*.{self.variant}*")):
             arguments["variant"] = self.variant
@@ -354,7 +354,7 @@ class Diffusers(CheckpointComponent, Generator):
         try:
             refuse_random(report)
         except ValueError as error:
-            raise ConfigError(f"{self.path!r:.200} is damaged: {name}: {error}; fetch it again") from None
+            raise ConfigError(f"{self.title} is damaged: {name}: {error}; fetch it again") from None
         return part
 
     def _arguments(self, pipeline: Any) -> dict[str, Any]:
@@ -366,14 +366,15 @@ class Diffusers(CheckpointComponent, Generator):
         taken = signature(pipeline.__call__).parameters
         given = {name: getattr(self, setting) for name, setting in OWN_ARGUMENTS.items()}
         given = {name: value for name, value in given.items() if value is not None} | self.arguments
-        title = f"{self.path!r:.200}"
         fixed = {name for name in taken if name in NOT_SET or re.search("embeds|waveforms", name)}
         for name in given:
             if name in fixed or (name in self.arguments and name not in taken):
-                raise ConfigError(unknown_name(f"{title}: argument", name, set(taken) - fixed - set(OWN_ARGUMENTS)))
+                raise ConfigError(
+                    unknown_name(f"{self.title}: argument", name, set(taken) - fixed - set(OWN_ARGUMENTS))
+                )
             if name not in taken or self._is_ignored(name, given, pipeline):
                 setting = OWN_ARGUMENTS.get(name, name)
-                raise ConfigError(f"{title}: {setting} has no effect on a {type(pipeline).__name__}; remove it")
+                raise ConfigError(f"{self.title}: {setting} has no effect on a {type(pipeline).__name__}; remove it")
         # Its cleaning of prompts depends on whether ftfy and bs4 are installed.
         return ({"clean_caption": False} if "clean_caption" in taken else {}) | given
 
@@ -407,7 +408,7 @@ class Diffusers(CheckpointComponent, Generator):
         """The class of the checkpoint's own, and what it is built from, read without loading anything."""
         name = self._index.get("scheduler", [None, None])[1]
         if name is None:
-            raise ConfigError(f"{self.path!r:.200} names no scheduler in model_index.json; use another checkpoint")
+            raise ConfigError(f"{self.title} names no scheduler in model_index.json; use another checkpoint")
         return name, self._json("scheduler/scheduler_config.json")
 
     def _other_scheduler(self) -> Any:
@@ -418,7 +419,7 @@ class Diffusers(CheckpointComponent, Generator):
             compatible = getattr(diffusers, name).from_config(config).compatibles
             fitting = {one.__name__: one for one in compatible if issubclass(one, diffusers.SchedulerMixin)}
             if self.scheduler not in fitting:
-                raise ConfigError(unknown_name(f"{self.path!r:.200}: scheduler", str(self.scheduler), fitting))
+                raise ConfigError(unknown_name(f"{self.title}: scheduler", str(self.scheduler), fitting))
             return fitting[self.scheduler].from_config(config)
 
     def _json(self, name: str) -> dict[str, Any]:
@@ -431,4 +432,4 @@ class Diffusers(CheckpointComponent, Generator):
             return content
         except (OSError, ValueError) as error:
             problem = f"{name} cannot be read ({' '.join(str(error).split()):.300})"
-            raise ConfigError(f"{self.path!r:.200} is not a checkpoint of diffusers: {problem}") from None
+            raise ConfigError(f"{self.title} is not a checkpoint of diffusers: {problem}") from None

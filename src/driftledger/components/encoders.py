@@ -60,7 +60,7 @@ class TorchEncoder(CheckpointComponent, Encoder):
         """Raise a :class:`ConfigError` about a file that could run code, unless pickles are allowed."""
         if not self.allow_pickle:
             raise ConfigError(
-                f"{self.path!r:.200} would be loaded from {name!r:.100}, which can run code; save it as {safe}, or set "
+                f"{self.title} would be loaded from {name!r:.100}, which can run code; save it as {safe}, or set "
                 "allow_pickle if you trust it"
             )
 
@@ -323,7 +323,7 @@ class Inception(TorchEncoder):
         file = self._file(source.local([INCEPTION_FILE]))
         if not self.allow_pickle and remembered_sha256(file) != INCEPTION_SHA256:
             raise ConfigError(
-                f"{INCEPTION_FILE} in {self.path!r:.200} is not the published file, and can run code; download it from "
+                f"{INCEPTION_FILE} in {self.title} is not the published file, and can run code; download it from "
                 f"{INCEPTION_ADDRESS}, or set allow_pickle if you trust it"
             )
         with warnings.catch_warnings(action="ignore", category=FutureWarning):  # torch: this format is deprecated
@@ -340,9 +340,7 @@ class Inception(TorchEncoder):
     def _file(self, folder: Path) -> Path:
         file = folder / INCEPTION_FILE
         if not file.is_file():
-            raise ConfigError(
-                f"{self.path!r:.200} holds no {INCEPTION_FILE}; download it there from {INCEPTION_ADDRESS}"
-            )
+            raise ConfigError(f"{self.title} holds no {INCEPTION_FILE}; download it there from {INCEPTION_ADDRESS}")
         return file
 
 
@@ -361,7 +359,7 @@ class Sentence(TorchEncoder):
         patterns = ["*.json", "*.txt", "*.model", "*.safetensors", *(["*.py"] if code else [])]
         folder = source.local([*patterns, *(["*pytorch_model.bin"] if self.allow_pickle else [])])
         if not (folder / "modules.json").is_file():  # it would pool by mean what says nothing of pooling
-            raise ConfigError(f"{self.path!r:.200} holds no modules.json; give a checkpoint of sentence-transformers")
+            raise ConfigError(f"{self.title} holds no modules.json; give a checkpoint of sentence-transformers")
         for file in sorted(folder.rglob("pytorch_model.bin")):
             if not any(file.parent.glob("model*.safetensors")):
                 self.refuse_pickle(file.relative_to(folder).as_posix(), "model.safetensors")

@@ -1,5 +1,7 @@
 """Services with interfaces of their own, by libraries that know them: LiteLLM for models, Hugging Face for images."""
 
+import binascii
+import json
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -12,7 +14,7 @@ from pydantic import Field
 
 from driftledger.components.base import Operational
 from driftledger.components.openai import OpenAIChat, OpenAIComponent, tokens_of
-from driftledger.components.service import RefusedError, RemoteGenerator, TransientError
+from driftledger.components.service import RefusedError, RemoteGenerator
 from driftledger.core.errors import ServiceError
 from driftledger.core.registry import import_extra
 from driftledger.core.types import Generated, Usage
@@ -54,14 +56,13 @@ class LiteLLM(OpenAIChat):
     async def connect(self) -> AsyncIterator[Callable[..., Awaitable[Any]]]:
         litellm = self._litellm()
         litellm.suppress_debug_info = True
+        self.look_at_proxy()
         yield partial(self._ask, litellm)
 
     async def post(self, client: Any, body: dict[str, Any]) -> str:
         once = {"timeout": self.limits.timeout, "num_retries": 0, "max_retries": 0, "drop_params": False}
-        where = {"api_key": self._key, "api_base": self.base_url}
-        given = {name: value for name, value in where.items() if value is not None}
-        answer = await client.acompletion(**body, **given, **once)
-        return str(answer.model_dump_json())
+        answer = await client.acompletion(**body, api_key=self._key, api_base=self.base_url, **once)
+        return json.dumps(answer.model_dump(), default=str)  # its own JSON can hold no half of a surrogate pair
 
 
 class HuggingFaceImages(OpenAIComponent, RemoteGenerator):
@@ -91,6 +92,7 @@ class HuggingFaceImages(OpenAIComponent, RemoteGenerator):
     @asynccontextmanager
     async def connect(self) -> AsyncIterator[Callable[..., Awaitable[Any]]]:
         hub = import_extra("huggingface_hub")
+        self.look_at_proxy()
         settings = {"provider": self.service, "api_key": self._key, "timeout": self.limits.timeout}
         async with hub.AsyncInferenceClient(self.model, **settings) as client:
             yield partial(self._draw, client)
@@ -103,12 +105,12 @@ class HuggingFaceImages(OpenAIComponent, RemoteGenerator):
             image = await client.text_to_image(**self.body_of(prompt, seed))
         except HfHubHTTPError as error:
             given = error.response
-            return self._refused(given.status_code, {"message": str(error)}, given.text, given.headers)
+            return self.ended(given.status_code, given.text or str(error), given.headers)
         except OfflineModeIsEnabled as error:
             raise ServiceError(f"{self.title}: {self.say(str(error))}") from None
         except (httpx2.HTTPError, TimeoutError) as error:
-            raise TransientError(f"{self.title} at {self.host}: {self.say(str(error))}", billed=True) from None
-        except (KeyError, TypeError, JSONDecodeError, UnidentifiedImageError) as error:
+            return self.ended(0, f"{type(error).__name__}: {error}")
+        except (LookupError, TypeError, JSONDecodeError, binascii.Error, UnidentifiedImageError) as error:
             raise self.useless(f"an answer that cannot be read: {error!r}") from None
         except ValueError as error:  # it knows no such service, or the service no such model
             advice = "correct `service:` or `model:` in params.yaml"

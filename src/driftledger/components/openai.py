@@ -6,10 +6,10 @@ calls go and what is asked stands in params.yaml.
 
 import asyncio
 import base64
-import binascii
-import math
+import json
 import os
 import re
+import zlib
 from abc import abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
@@ -18,19 +18,39 @@ from difflib import get_close_matches
 from functools import lru_cache, partial
 from io import BytesIO
 from itertools import islice
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar, cast
-from urllib.parse import urlsplit
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast
+from urllib.parse import unquote, urlsplit
 
 from PIL import Image
 from pydantic import Field, JsonValue, model_validator
 
+from driftledger.components.answers import (
+    FINISH_REASONS,
+    MAY_PASS,
+    Rule,
+    Trouble,
+    facts,
+    field,
+    flag_of,
+    retry_after,
+    trouble_in,
+    usage_of,
+)
 from driftledger.components.base import Operational
-from driftledger.components.service import RefusedError, RemoteComponent, RemoteGenerator, RemoteModel, TransientError
+from driftledger.components.service import (
+    RefusedError,
+    RemoteComponent,
+    RemoteGenerator,
+    RemoteModel,
+    TransientError,
+    moment,
+)
 from driftledger.core.canonical import canonical_json
 from driftledger.core.errors import ConfigError, DataError, ServiceError
 from driftledger.core.files import LARGEST_JSON, load_json
 from driftledger.core.images import MOST_PIXELS, png_bytes
-from driftledger.core.media import ANY_MEDIUM, Kind, data_url, suffix_of
+from driftledger.core.media import ANY_MEDIUM, Kind, data_url, from_base64, suffix_of
 from driftledger.core.registry import import_extra
 from driftledger.core.strict import Strict
 from driftledger.core.text import for_line
@@ -39,8 +59,6 @@ from driftledger.data.datasets.decode import decode
 
 if TYPE_CHECKING:
     import httpx2
-
-A = TypeVar("A")
 
 OFFICIAL = "https://api.openai.com/v1"
 _ADDRESS = re.compile(
@@ -63,70 +81,33 @@ _SHORTEST_SECRET = 16
 _MASKED_KEY = re.compile(r"[\w-]*\*{2,}[\w*-]*")
 """What services show of a wrong key: its first and last characters."""
 
-_AGAIN = {408, 409, 425, 429}
-_AFTER_THE_WORK = {502, 504, 524}
-"""A gateway has lost the answer; the service behind it may have made it, and bill it."""
-_THIS_INPUT = {400, 413, 415, 422}
-_UNSAFE = (
-    r"moderat|guardrail|censor|nsfw|toxic|profanity|harmful|unsafe|(?<!case.)sensitive|prohibited[ _]content"
-    r"|safety(?![ _](identifier|settings))"
-)
-"""Words about content, in errors and in the reasons of an end."""
-_FILTER = re.compile(
-    rf"{_UNSAFE}|(content|prompt)[ _-]*(filter|management|polic(y|ies)|violation|check|audit|exists risk)"
-    r"|responsible ?ai|data_?inspection|inappropriate|high risk|risk control|敏感|不安全|blockreason|flagged (as|by)"
-    r"|(prompt|input|request|response|output|image|content)\b.{0,20}\b(flagged|violat|withheld)"
-    r"|(prompt|response|output|image)\b.{0,20}\bblocked",
-    re.IGNORECASE,
-)
-"""In an error's codes or message: OpenAI, Azure, LiteLLM, OpenRouter, Anthropic, Gemini, DashScope, Zhipu, DeepSeek,
-Moonshot, MiniMax, Volcengine, StepFun, xAI, Together, Stability, Black Forest Labs."""
-_TOO_LONG = re.compile(r"context|too (long|many)|(input|prompt)\W.{0,30}(token|length)", re.IGNORECASE)
-"""In a refusal of one input, whatever setting it names as well."""
-_CONTENT = re.compile("messages|prompt|input")
-"""Fields of a request that differ between calls."""
 _THOUGHTS = ("reasoning_content", "reasoning", "thinking")
 """Fields of a message that hold what a model thought: DeepSeek and vLLM, OpenRouter, Ollama."""
 _ORDINARY = {"model", "n", "size", "quality", "style"}
 """Fields of a request that are words of any sentence."""
-_EVERY_CALL = {
-    *("insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "account_deactivated"),
-    *("invalid_api_key", "model_not_found", "unknown_parameter", "unsupported_parameter"),
-}
-"""Codes that no other attempt and no other input gets past, whatever the status: a used-up quota comes as 429."""
-_ADVICE = {
-    402: "check the account's credit",
-    403: "check what the account may use",
-    429: "check the account's quota and credit",
-}
-
-FINISH_REASONS = {
-    Outcome.OK: r"|(finish_?reason[_.])?(stop(ped|_token|_sequence)?|end_(of_)?turn|end_?of_?text|eos(_token)?"
-    r"|completed?|finished|done)",
-    Outcome.FILTERED: rf".*({_UNSAFE}|filter|recitation|block_?list|blocked|prohibited|spii|policy).*",
-    Outcome.REFUSED: r".*(refus|declin).*",
-    Outcome.TRUNCATED: r"(.*_)?length|.*(max_(new_|output_|completion_)?(token|reached|output|length)|truncat"
-    r"|(token|output)_(limit|budget)|max_output|context_(window|length)).*|incomplete",
-}
-"""Outcome → why an answer with it ended, in lower case. After any other reason the call is tried again."""
-_MAY_PASS = re.compile("network|resource|load|time|rate|error|fail|abort|cancel|interrupt")
-"""In the reason of an end that has to do with one moment; after others, the call is tried only once more."""
 
 
 async def _bound(largest: int, response: "httpx2.Response") -> None:
-    """Read an answer; end it with an error where it grows too large, or is compressed without being asked to."""
+    """Read an answer, and end it with an error where it grows too large."""
     import httpx2
 
-    if response.headers.get("content-encoding", "identity") != "identity":
-        raise httpx2.DecodingError("the answer is compressed, which was not asked for")
-    largest, data = largest if response.is_success else _LARGEST_ERROR, bytearray()
+    if not response.is_success:
+        largest = _LARGEST_ERROR
+    response.headers.pop("content-encoding", None)
+    received = bytearray()
     stream = cast(httpx2.AsyncByteStream, response.stream)
     async for chunk in stream:
-        data += chunk
-        if len(data) > largest:
+        received += chunk
+        if len(received) > largest:
             raise httpx2.ReadError(f"the answer has more than {largest:,} bytes")
     await stream.aclose()
-    response.stream = httpx2.ByteStream(bytes(data))
+    data = bytes(received)
+    if data[:2] == b"\x1f\x8b":  # some send gzip whatever is asked for
+        packed = zlib.decompressobj(zlib.MAX_WBITS | 16)
+        data = packed.decompress(data, largest)
+        if not packed.eof:
+            raise httpx2.ReadError(f"the answer has more than {largest:,} bytes, or is cut")
+    response.stream = httpx2.ByteStream(data)
 
 
 class OpenAIComponent(RemoteComponent):
@@ -193,6 +174,10 @@ class OpenAIComponent(RemoteComponent):
         """Host and port of the server."""
         return urlsplit(self._address).netloc
 
+    @property
+    def _server(self) -> str:
+        return f"{self.title} at {self.host}"
+
     def identity(self) -> dict[str, Any]:
         return {"service": self.service_name or self.base_url or self.host}
 
@@ -217,53 +202,64 @@ class OpenAIComponent(RemoteComponent):
         try:
             import_extra(self.library)
             headers = _PLAIN | ({"Authorization": f"Bearer {self._key}"} if self._key else {})
-        except ConfigError as error:
+            self.look_at_proxy()
+        except (ConfigError, ServiceError) as error:
             return [*missing, str(error)], notes
         if type(self).connect is not OpenAIComponent.connect:
             return missing, notes
         import httpx2
 
-        server, names = f"{self.title} at {self.host}", list[str]()
+        server = self._server
+        names: list[str] = []
         try:
             with httpx2.stream("GET", f"{self._address}/models", headers=headers, timeout=_PATIENCE) as answer:
-                data = b"".join(islice(answer.iter_raw(2**16), 2**8))
+                data = b"".join(islice(answer.iter_bytes(2**16), 2**8))
             if answer.status_code == 401:
-                reason, env = self.say(data.decode(errors="replace")), self.api_key_env or "api_key_env"
-                return [*missing, f"{server} refuses the key (HTTP 401: {reason}); check it in {env}"], notes
-            listed = _field(load_json(data, finite=False), list, "data") or []
-            names = [str(_field(each, str, "id")) for each in listed]
-        except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
-            reason = self.say(str(error))
-            return [*missing, f"{server} cannot be reached ({reason}); start the server or correct base_url"], notes
-        except (httpx2.HTTPError, httpx2.InvalidURL, ValueError):
+                trouble, _, advice = self._judged(401, data.decode(errors="replace"))
+                return [*missing, f"{server} refuses the key ({trouble.message}); {advice}"], notes
+            listed = field(load_json(data, strict=False), list, "data") or []
+            names = [str(field(each, str, "id")) for each in listed]
+        except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.ProxyError) as error:
+            trouble, _, advice = self._judged(0, f"{type(error).__name__}: {error}")
+            return [*missing, f"{server} cannot be reached ({trouble.message}); {advice}"], notes
+        except (httpx2.HTTPError, ValueError):
             pass
         if not names:
-            notes.append(f"{server} lists no models; whether it has this one shows at the first call")
+            notes.append(f"{server} lists no models; whether it has this one shows at the first call{self._missing_v1}")
         elif not {self.model, f"{self.model}:latest", f"models/{self.model}"} & {*names}:
             nearest = ", ".join(get_close_matches(self.model, names, n=3, cutoff=0))
             what = for_line(f"{server}: the service lists {len(names)} models, and not this one; nearest: {nearest}")
             (notes if self.base_url else missing).append(what)  # others also answer to names that they don't list
         return missing, notes
 
-    @asynccontextmanager
-    async def connect(self) -> AsyncIterator[Callable[..., Awaitable[Any]]]:
-        openai = import_extra("openai")
+    def look_at_proxy(self) -> None:
+        """Make a client as the library will, which reads the environment's proxies.
+
+        Raises:
+            ServiceError: none can be made.
+        """
         import httpx2
 
         try:
-            client = openai.AsyncOpenAI(
-                api_key=self._key or "none",  # given nothing, it would take OPENAI_API_KEY and send that
-                base_url=self._address,
-                max_retries=0,
-                timeout=self.limits.timeout,
-                http_client=openai.DefaultAsyncHttpxClient(
-                    follow_redirects=False,
-                    headers=_PLAIN,
-                    event_hooks={"response": [partial(_bound, self.largest)]},
-                ),
-            )
-        except httpx2.InvalidURL as error:
-            raise ConfigError(f"{self.title}: base_url cannot be asked: {error}; correct it and run again") from None
+            httpx2.Client(base_url=self._address).close()
+        except (httpx2.InvalidURL, ImportError, ValueError) as error:
+            self.ended(0, f"{type(error).__name__}: {error}")
+
+    @asynccontextmanager
+    async def connect(self) -> AsyncIterator[Callable[..., Awaitable[Any]]]:
+        openai = import_extra("openai")
+        self.look_at_proxy()
+        client = openai.AsyncOpenAI(
+            api_key=self._key or "none",  # given nothing, it would take OPENAI_API_KEY and send that
+            base_url=self._address,
+            max_retries=0,
+            timeout=self.limits.timeout,
+            http_client=openai.DefaultAsyncHttpxClient(
+                follow_redirects=False,
+                headers=_PLAIN,
+                event_hooks={"response": [partial(_bound, self.largest)]},
+            ),
+        )
         # It has read OPENAI_ORG_ID, OPENAI_PROJECT_ID and OPENAI_CUSTOM_HEADERS, and has no argument against that.
         client.organization = client.project = None
         client._custom_headers = {}
@@ -284,35 +280,31 @@ class OpenAIComponent(RemoteComponent):
             TransientError: no answer comes, or none that can be read, for a reason that may pass.
             ServiceError: every call would be answered like this.
         """
-        import httpx2
         import openai
 
         try:
             text = await self.post(client, self.body_of(*given))
-        except openai.APIStatusError as error:  # the client has unwrapped {"error": …}; LiteLLM has only a message
-            body = error.message if error.body is None else error.body
-            return self._refused(error.status_code, body, error.response.text, error.response.headers)
         except openai.APIConnectionError as error:
             cause = error.__cause__ or error
-            reason = self.say(f"{type(cause).__name__}: {cause}".removesuffix(": "))
-            if "CERTIFICATE_VERIFY_FAILED" in reason:
-                what = "correct base_url, or name the certificate of its authority in SSL_CERT_FILE"
-                raise ServiceError(f"{self.title} at {self.host}: {reason}; {what}") from None
-            refused = isinstance(cause, httpx2.ConnectError)
-            not_sent = refused or isinstance(cause, httpx2.ConnectTimeout | httpx2.PoolTimeout)
-            where = f"`base_url: {self.base_url}`" if self.base_url else "the network"
-            advice = f"start the server, or correct {where} in params.yaml" if refused else ""
-            raise TransientError(f"{self.title} at {self.host}: {reason}", billed=not not_sent, advice=advice) from None
-        answer = None
+            return self.ended(0, f"{type(cause).__name__}: {cause}".removesuffix(": "))
+        except openai.APIError as error:
+            status = getattr(error, "status_code", 0)
+            response = getattr(error, "response", None)
+            message = error.message.removeprefix(f"Error code: {status}")
+            text = getattr(response, "text", "") or message  # LiteLLM's have only a message
+            headers = getattr(error, "litellm_response_headers", None) or getattr(response, "headers", {})
+            return self.ended(status, text, headers=headers)
         if self._key and len(self._key) >= _SHORTEST_SECRET:
             text = text.replace(self._key, "***")
+        answer: Any = None
         with suppress(ValueError):
-            answer = load_json(text.encode(), self.largest, finite=False)
-        if _field(answer, dict, self.needed, 0) is None:
-            if _FILTER.search(text):
-                return self.answer(outcome=Outcome.FILTERED, error=self.say(text))
-            advice = "" if _field(answer, dict, "error") else f"check {self._entry}"
-            raise TransientError(self.say(f"an answer that cannot be read: {text[:1000]}"), billed=True, advice=advice)
+            answer = load_json(text.encode(), self.largest, strict=False)
+        item = field(answer, dict, self.needed, 0)
+        if item is None:
+            return self.ended(200, text)
+        for inside in (answer.get("error"), item.get("error")):
+            if any(value for _, value in facts(inside)):
+                return self.ended(200, json.dumps({"error": inside}))
         return await self.read(answer, *given)
 
     @property
@@ -346,88 +338,77 @@ class OpenAIComponent(RemoteComponent):
         advice = "" if may_pass else f"check {self._entry}"
         return TransientError(self.say(text), billed=True, advice=advice, once_more=not may_pass)
 
-    def _refused(self, status: int, body: Any, whole: str, headers: Mapping[str, str]) -> Any:
-        """What a call becomes that is answered by an HTTP error; whatever is not this call's own is raised.
+    def ended(self, status: int, text: str, headers: Mapping[str, str] = MappingProxyType({})) -> Any:
+        """Return what a call becomes that ends with an error, or raise it.
 
         Args:
-            body: what the answer says about the error; ``whole`` is its text.
+            status: HTTP's; 0 where no answer came, and ``text`` says why.
+            text: the body of the answer.
         """
-        detail = _field(body, dict) or _field(body, dict, 0, "error") or {"message": body}  # Gemini's is in a list
-        message = _field(detail, str, "message") or _field(detail, str, "detail") or whole
-        reason = f"HTTP {status}: {self.say(message)}"
-        codes = {str(detail.get("code")), str(detail.get("type"))}
-        wrong_key = status == 401 or "invalid_api_key" in codes or "API_KEY_INVALID" in whole  # Gemini's, inside a 400
-        every_call = codes & _EVERY_CALL or wrong_key
-        setting, advice = self._refused_setting(str(detail.get("param") or ""), message)
-        is_ours = every_call or setting or status >= 500
-        if status == 451 or (not is_ours and _FILTER.search(f"{message} {whole}")):
+        trouble, rule, advice = self._judged(status, text)
+        reason = trouble.message
+        wait = retry_after(headers, trouble.text, trouble.status)
+        if rule.end == "filtered":
             return self.answer(outcome=Outcome.FILTERED, error=reason)
-        of_content = status in (413, 415) or _TOO_LONG.search(message) or _CONTENT.match(str(detail.get("param")))
-        if not every_call:
-            if status in _AGAIN or status >= 500:
-                after = retry_after(headers)
-                busy = status in (429, 503, 529)
-                raise TransientError(reason, retry_after=after, billed=status in _AFTER_THE_WORK, busy=busy) from None
-            if status in _THIS_INPUT:
-                raise RefusedError(reason, advice="" if of_content else advice, names_setting=setting)
-        if wrong_key:
-            env = self.api_key_env
-            advice = f"check the key in {env}" if env else "name in api_key_env the variable that holds its key"
-        elif status == 404 or status < 400:
-            address = f" and `base_url: {self.base_url}`" if self.base_url else ""
-            advice = f"check `model: {self.model}`{address} in params.yaml"
-        elif not setting:
-            advice = _ADVICE.get(status, advice)
-        raise ServiceError(f"{self.title} at {self.host}: {reason}; {advice} and run again") from None
+        if rule.end == "refused":
+            names_setting = rule.setting and bool(advice)
+            raise RefusedError(reason, advice=advice, names_setting=names_setting) from None
+        if rule.end == "later":
+            flags: dict[str, Any] = dict.fromkeys(rule.flags, True)
+            reason = reason if status else f"{self._server}: {reason}"
+            raise TransientError(reason, advice=advice, retry_after=wait, **flags) from None
+        if rule.end == "another day":
+            advice = f"{advice}; run again after {moment(wait) if wait else 'a day'}"
+        else:
+            advice = f"{advice} and run again"
+        raise ServiceError(f"{self._server}: {reason}; {advice}") from None
+
+    def _judged(self, status: int, text: str) -> tuple[Trouble, Rule, str]:
+        """Return an error with one line as its message, the rule for it, and what to do about it."""
+        trouble = trouble_in(status, text)
+        message = trouble.message
+        lines = {name: f"take `{name}` out of `extra:`" for name in self.extra} | self.lines
+        named = re.findall(r"\w+", trouble.param) + re.findall(r"[`'\"](\w+)[`'\"]", message)
+        mentioned = [word for word in re.findall(r"\w+", message) if word not in _ORDINARY]
+        change = [lines[word] for word in named + mentioned if word in lines]
+        rule = trouble.rule(not lines.keys().isdisjoint(named))
+        if message == text and trouble.status in range(200, 300):
+            message = f"an answer that cannot be read: {message[:1000]}"
+        message = self.say(message)
+        if trouble.status >= 300:
+            message = f"HTTP {trouble.status}: {message}"
+        known = (f"{urlsplit(self._address).scheme}_proxy", "all_proxy")
+        proxies = [name for name, value in os.environ.items() if value and name.lower() in known]
+        where = "the network"
+        model = f"`model: {self.model}`"
+        if self.base_url:
+            where = f"`base_url: {self.base_url}` in params.yaml{self._missing_v1}"
+            model = f"{model} and {where}"
+        advice = rule.advice.format(
+            env=self.api_key_env or "api_key_env",
+            model=model,
+            entry=self._entry,
+            line=f"{change[0]} in {self._entry}" if change else f"change {self._entry}",
+            proxy=[*proxies, "HTTPS_PROXY"][0],
+            where=" or ".join([where, *proxies]),
+        )
+        return trouble._replace(message=message), rule, advice
+
+    @property
+    def _missing_v1(self) -> str:
+        """A hint where ``base_url`` ends before its version."""
+        if self.base_url is None or re.search(r"/v\d", self.base_url):
+            return ""
+        return f" (did you mean `base_url: {self._address}/v1`?)"
 
     @property
     def _entry(self) -> str:
-        return f"its entry, with `model: {self.model}`, in params.yaml"
-
-    def _refused_setting(self, param: str, message: str) -> tuple[bool, str]:
-        """Whether a refusal names a setting, and the line of params.yaml to change.
-
-        Args:
-            param: the field of the request that the service says it is about.
-        """
-        lines = {name: f"take `{name}` out of `extra:`" for name in self.extra} | self.lines
-        field = next((word for word in re.findall(r"\w+", param) if word in lines), param)
-        named = [name for name in lines if re.search(rf"[`'\"]{re.escape(name)}[`'\"]", message)]
-        words = {*re.findall(r"\w+", message)} - _ORDINARY
-        mentioned = [name for name in lines if name in words]
-        line = next((lines[name] for name in (field, *named, *mentioned) if name in lines), "")
-        return field in lines or bool(named), f"{line} in {self._entry}" if line else f"change {self._entry}"
-
-
-def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds that a service asks to wait, given in milliseconds or seconds; None where it asks for none."""
-    for name, per_second in (("retry-after-ms", 1000), ("retry-after", 1)):
-        with suppress(ValueError):
-            seconds = float(headers.get(name, "")) / per_second
-            if math.isfinite(seconds) and seconds > 0:
-                return seconds
-    return None
+        return f"its entry, with `model: {self.model}`, in params.yaml{self._missing_v1}"
 
 
 def tokens_of(text: str) -> int:
     """About how many tokens ``text`` has, rather too many: a token has three bytes in Chinese, four in English."""
     return -(-len(text.encode()) // 3)
-
-
-def _field(answer: Any, kind: type[A], *path: str | int) -> A | None:
-    """What an answer holds at a path; None if it is not of that kind: an answer that is paid for is not asked for again
-    because of an odd figure beside it."""
-    for step in path:
-        if isinstance(answer, dict) or (isinstance(answer, list) and step == 0 and answer):
-            answer = answer.get(step) if isinstance(answer, dict) else answer[0]
-        else:
-            return None
-    return answer if type(answer) is kind else None
-
-
-def _tokens(answer: Any, name: str) -> int | None:
-    count = _field(answer, int, "usage", name)
-    return count if count is not None and 0 <= count <= 2**40 else None
 
 
 class Payload(Strict):
@@ -550,14 +531,17 @@ class OpenAIChat(OpenAIComponent, RemoteModel):
 
     async def read(self, answer: Any, conversation: Conversation) -> Reply:
         choice = answer["choices"][0]
-        message, error = _field(choice, dict, "message") or {}, None
-        reason = (_field(choice, str, "finish_reason") or "").lower().replace("-", "_")
+        message = field(choice, dict, "message") or {}
+        error = None
+        reason = (field(choice, str, "finish_reason") or "").lower().replace("-", "_")
         outcome = next((each for each, words in FINISH_REASONS.items() if re.fullmatch(words, reason)), None)
         content = message.get("content")
-        if not isinstance(content, str | list | None) or not (
+        if not isinstance(content, str | list | dict | None) or not (
             message or outcome in (Outcome.FILTERED, Outcome.REFUSED)
         ):
             raise self.useless(f"an answer that cannot be read: {answer}")
+        usage = usage_of(answer) if field(answer, dict, "usage") is not None else None
+        most = conversation.most_tokens(self.max_tokens)
         parts = content if isinstance(content, list) else [content]
         text = _joined([part for part in parts if not _is_thought(part)])
         thoughts = [part for part in parts if _is_thought(part)]
@@ -565,25 +549,24 @@ class OpenAIChat(OpenAIComponent, RemoteModel):
         refusals = [part.get("refusal") for part in (message, *parts) if isinstance(part, dict)]
         if refusal := _joined(refusals):
             text, outcome = refusal, Outcome.REFUSED
-        elif outcome is Outcome.FILTERED or (outcome is None and _FILTER.search(str(choice.get("error")))):
-            outcome, error = Outcome.FILTERED, self.say(f"finish_reason: {reason}")
-        elif outcome is Outcome.TRUNCATED and not text.strip():
-            most = conversation.most_tokens(self.max_tokens)
+        elif outcome is Outcome.FILTERED:
+            error = self.say(f"finish_reason: {reason}")
+        elif outcome is Outcome.OK and usage and most and not self.beams:
+            own = field(answer, int, "usage", "completion_tokens") or 0
+            if own >= most or usage.output_tokens == most:  # some services say "stop" then, too
+                outcome = Outcome.TRUNCATED
+        if outcome is Outcome.TRUNCATED and not text.strip():
             error = f"max_tokens = {most or 'null'} were used up before the answer began"
-        elif outcome is None:
-            raise self.useless(f"half an answer (finish_reason: {reason})", may_pass=_MAY_PASS.search(reason))
+        if outcome is None:
+            raise self.useless(f"half an answer (finish_reason: {reason})", may_pass=MAY_PASS.search(reason))
         if conversation.prefix and outcome.goes_on:
             text = conversation.whole(text.strip()) if text.strip() else ""
-        usage = None
-        if _field(answer, dict, "usage") is not None:
-            usage = Usage(_tokens(answer, "prompt_tokens"), _tokens(answer, "completion_tokens"))
-        backend = _field(answer, str, "system_fingerprint")
         return Reply(
             text,
             outcome,
-            served_model=_field(answer, str, "model"),
+            served_model=field(answer, str, "model"),
             error=error,
-            system_fingerprint=backend,
+            system_fingerprint=field(answer, str, "system_fingerprint"),
             usage=usage,
             reasoning=_joined(thoughts) or None,
         )
@@ -630,16 +613,23 @@ class OpenAIImages(OpenAIComponent, RemoteGenerator):
 
     async def read(self, answer: Any, prompt: str, seed: int) -> Generated:
         drawn = answer["data"][0]
-        encoded = _field(drawn, str, "b64_json")
+        usage = usage_of(answer, images=1)
+        served = field(answer, str, "model")
+        if flag := flag_of(answer):
+            error = self.say(flag)
+            return Generated(outcome=Outcome.FILTERED, error=error, served_model=served, usage=usage)
+        url = (field(drawn, str, "url") or "").strip()
+        encoded = field(drawn, str, "b64_json")
+        if not encoded and url[:5].lower() == "data:":
+            encoded = url
         if not encoded:
-            if drawn.get("url") and "response_format" not in self.extra:
+            if url and "response_format" not in self.extra:
                 advice = "add `response_format: b64_json` to `extra:` and run again"
-                raise ServiceError(f"{self.title} at {self.host} answers with the address of an image; {advice}")
+                raise ServiceError(f"{self._server} answers with the address of an image; {advice}")
             raise self.useless("an answer without an image")
         try:
-            data = base64.b64decode(encoded.rpartition(",")[2], validate=True)  # some send a data URL
-        except binascii.Error as error:
+            data = from_base64(unquote(encoded))
+        except ValueError as error:
             raise self.useless(f"an answer with no image that can be used: {error}") from None
-        usage = Usage(_tokens(answer, "input_tokens"), _tokens(answer, "output_tokens"), images=1)
-        revised = _field(drawn, str, "revised_prompt")
-        return replace(await self.shown(data, usage), served_model=_field(answer, str, "model"), revised_prompt=revised)
+        revised = field(drawn, str, "revised_prompt")
+        return replace(await self.shown(data, usage), served_model=served, revised_prompt=revised)

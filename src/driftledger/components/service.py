@@ -9,7 +9,7 @@ from abc import abstractmethod
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, ClassVar, Generic, Literal, TypeVar, cast
 
@@ -29,8 +29,10 @@ NEVER_TWICE = "a service does not answer twice the same"
 _BACKOFF = wait_random_exponential(multiplier=0.5, min=0.1, max=60.0)
 _FEW = 3
 """Equal refusals, before any answer, after which no further call is tried."""
-_NAME_OF_A_REQUEST = re.compile(r"\b(?=[\w-]*\d)[\w-]{8,}\b")
-"""In the words of a refusal: differs between refusals that are otherwise equal."""
+_MANY = 20
+"""The same where each refusal is about the input of its call."""
+_NUMBER = re.compile(r"[\w.:-]*\d[\w.:-]*")
+"""A number, a time or the name of a request in an error; errors that differ in it are equal."""
 
 
 class Limits(Strict):
@@ -56,6 +58,8 @@ class Prices(Strict):
 
     input: float = Field(default=0.0, ge=0)
     """Per million input tokens."""
+    cached_input: float | None = Field(default=None, ge=0)
+    """Per million input tokens that the service had cached; ``null``: as all others."""
     output: float = Field(default=0.0, ge=0)
     """Per million output tokens."""
     image: float = Field(default=0.0, ge=0)
@@ -64,6 +68,9 @@ class Prices(Strict):
     def cost(self, usage: Usage) -> float:
         """What a call with this usage costs; tokens that were not counted cost nothing."""
         tokens = (usage.input_tokens or 0) * self.input + (usage.output_tokens or 0) * self.output
+        if self.cached_input is not None:
+            cached = min(usage.cached_tokens, usage.input_tokens or 0)
+            tokens -= cached * (self.input - self.cached_input)
         return tokens / 1_000_000 + usage.images * self.image
 
 
@@ -74,6 +81,8 @@ class AttemptError(Exception):
     message: str
     advice: str = field(default="", kw_only=True)
     """What to change where every call fails like this; empty for what has to do with one call or one moment."""
+    billed: bool = field(default=False, kw_only=True)
+    """Whether the service may have done the work."""
 
 
 @dataclass(eq=False)
@@ -82,12 +91,17 @@ class TransientError(AttemptError):
 
     retry_after: float | None = field(default=None, kw_only=True)
     """Seconds that the service asks to wait."""
-    billed: bool = field(default=False, kw_only=True)
-    """Whether the service may have done the work."""
     once_more: bool = field(default=False, kw_only=True)
     """Whether a second attempt with the same end is the last."""
     busy: bool = field(default=False, kw_only=True)
     """Whether the service has too many calls at once."""
+    gone: bool = field(default=False, kw_only=True)
+    """Whether no server is there: the run ends once all attempts at a call have met it."""
+
+    @property
+    def is_of_moment(self) -> bool:
+        """Whether it counts only where all attempts at a call have met it."""
+        return self.gone or not self.advice
 
 
 @dataclass(eq=False)
@@ -96,6 +110,12 @@ class RefusedError(AttemptError):
 
     names_setting: bool = field(default=False, kw_only=True)
     """Whether it is about a setting, so that the first refusal is enough."""
+
+
+def moment(seconds: float) -> str:
+    """Return the time after a wait; after ten years where it is longer."""
+    later = time.time() + min(seconds, 10 * 365 * 86_400)
+    return time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(later))
 
 
 @dataclass
@@ -192,7 +212,9 @@ class ServiceClient:
         """
         self._limits = limits
         self._has_answered = answered
-        self._refusals = Counter[str]()
+        self._failures = Counter[str]()
+        self._dearest = 0.0
+        """Cost of an answer, so far: thoughts may take more tokens than the answer is allowed."""
         self._under_way = set[object]()
         self._first = set[object]()
         """Attempts that were under way when there were a few equal refusals: one may still be answered."""
@@ -253,10 +275,8 @@ class ServiceClient:
             pass
         except TransientError as error:
             answered.error = f"{error} ({answered.attempts} attempts)"
-            if answered.answer is None and error.advice and not error.billed:  # no server is there, or none any more
-                gone = ServiceError(f"{self._budget.title}: {answered.error}; {error.advice} and run again")
-                self.refuse(gone)
-                raise gone from error
+            if answered.answer is None and error.is_of_moment:
+                self._end_if_always(error, answered.error)
         except ServiceError:
             if answered.answer is None:
                 raise
@@ -264,17 +284,25 @@ class ServiceClient:
             answered.error = None
         return answered
 
-    def _stop_if_always(self, error: AttemptError) -> None:
-        """Raise a :class:`ServiceError` where no call gets past ``error``."""
-        if self._has_answered or not error.advice:
+    def _end_if_always(self, error: AttemptError, shown: str) -> None:
+        """Raise a :class:`ServiceError` where it is likely that no call gets past ``error``."""
+        gone = isinstance(error, TransientError) and error.gone
+        if self._has_answered and not gone:
             return
-        words = _NAME_OF_A_REQUEST.sub("", str(error))
-        self._refusals[words] += 1
-        if self._refusals[words] == _FEW:
+        words = _NUMBER.sub("", str(error))
+        self._failures[words] += 1
+        enough = _FEW
+        at_once = gone
+        if isinstance(error, RefusedError):
+            enough = _FEW if error.advice else _MANY
+            at_once = error.names_setting
+        if self._failures[words] == enough:
             self._first = {*self._under_way}
-        at_once = isinstance(error, RefusedError) and error.names_setting
-        if at_once or (self._refusals[words] >= _FEW and not self._first & self._under_way):
-            raise ServiceError(f"{self._budget.title}: {error}; {error.advice} and run again") from error
+        if at_once or (self._failures[words] >= enough and not self._first & self._under_way):
+            advice = error.advice or "no call was answered so far: correct it, or wait,"
+            reason = ServiceError(f"{self._budget.title}: {shown}; {advice} and run again")
+            self.refuse(reason)
+            raise reason from error
 
     def _pause(self, state: RetryCallState) -> float:
         """Seconds until the next attempt."""
@@ -283,10 +311,12 @@ class ServiceClient:
         if wait is None:
             return 0.0 if state.attempt_number == 1 else _BACKOFF(state)
         if wait > self._limits.deadline:
-            raise ServiceError(
-                f"{error}; the service asks to wait {wait:.6g} s, and limits.deadline is "
-                f"{self._limits.deadline:g} s: finished calls are stored, run again later"
+            reason = ServiceError(
+                f"{self._budget.title}: {error}; the service asks to wait {wait:.6g} s, and limits.deadline is "
+                f"{self._limits.deadline:g} s: finished calls are stored, run again after {moment(wait)}"
             )
+            self.refuse(reason)
+            raise reason
         self._held_until = max(self._held_until, time.monotonic() + wait)
         return wait * random.uniform(1.0, 1.1)  # calls that wait for the same moment come back a little apart
 
@@ -296,11 +326,13 @@ class ServiceClient:
                 await self._is_refused.wait()
 
     async def _attempt(self, attempt: Callable[[], Awaitable[R]], expected: Usage, answered: Answered[R]) -> R:
-        most = self._prices.cost(expected)
+        most = max(self._prices.cost(expected), self._dearest)
         if self._refused is not None:
             raise self._refused
         await self._budget.admit(most)
         cost: float | None = None  # until the attempt has begun
+        began = 0.0
+        this = object()
         try:
             async with self._turn:
                 while (seconds := max(self._next, self._held_until) - time.monotonic()) > 0 and self._refused is None:
@@ -308,24 +340,15 @@ class ServiceClient:
                 self._next = max(self._next, time.monotonic()) + 60 / (self._limits.requests_per_minute or math.inf)
             if self._refused is not None:
                 raise self._refused
-            cost = 0.0
+            cost = most  # of an attempt that is dropped, the service may go on with the work
             answered.attempts += 1
-            began, this = time.monotonic(), object()
+            began = time.monotonic()
             self._under_way.add(this)
             try:
                 async with asyncio.timeout(self._limits.timeout):
                     answer = await attempt()
             except TimeoutError:
                 raise TransientError(f"no answer within {self._limits.timeout:g} s", billed=True) from None
-            except AttemptError as error:
-                self._under_way.discard(this)
-                if isinstance(error, TransientError) and error.busy:
-                    self.slots.halve(began)
-                self._stop_if_always(error)
-                raise
-            except asyncio.CancelledError:
-                cost = most  # the service may go on with the work
-                raise
             finally:
                 self._under_way.discard(this)
                 answered.seconds = time.monotonic() - began
@@ -334,14 +357,19 @@ class ServiceClient:
             used = answer.usage or expected
             tokens_in = expected.input_tokens if used.input_tokens is None else used.input_tokens
             tokens_out = expected.output_tokens if used.output_tokens is None else used.output_tokens
-            cost = self._prices.cost(Usage(tokens_in, tokens_out, used.images))
+            used = replace(used, input_tokens=tokens_in, output_tokens=tokens_out)
+            cost = self._prices.cost(used)
+            self._dearest = max(self._dearest, cost)
             return answer
-        except TransientError as error:
+        except AttemptError as error:
             cost = most if error.billed else 0.0
+            if isinstance(error, TransientError) and error.busy:
+                self.slots.halve(began)
+            if not (isinstance(error, TransientError) and error.is_of_moment):
+                self._end_if_always(error, str(error))
             raise
         except ServiceError as error:
-            # A request that is refused whatever it asks has consumed nothing.
-            cost = most if isinstance(error.__cause__, TransientError) and error.__cause__.billed else None
+            cost = None  # a request that is refused whatever it asks has consumed nothing
             self.refuse(error)
             raise
         finally:

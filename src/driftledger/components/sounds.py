@@ -187,11 +187,9 @@ class OpenAISpeech(OpenAIComponent, RemoteGenerator):
         return canonical_json({"data": [{"wav": base64.b64encode(response.content).decode()}]})
 
     async def read(self, answer: Any, prompt: str, seed: int) -> Generated:
-        data = bytearray(base64.b64decode(answer["data"][0]["wav"]))
-        if data[36:44] == b"data\xff\xff\xff\xff":  # OpenAI streams, and writes no length
-            data[40:44] = (len(data) - 44).to_bytes(4, "little")
+        data = base64.b64decode(answer["data"][0]["wav"])
         try:
-            sound, _ = await asyncio.to_thread(decode_sound, bytes(data), "its sound", max_seconds=MOST_SECONDS)
+            sound, _ = await asyncio.to_thread(decode_sound, data, "its sound", max_seconds=MOST_SECONDS)
         except DataError as error:
             raise self.useless(f"an answer with no sound that can be used: {error}") from None
         return Generated(sound=sound)

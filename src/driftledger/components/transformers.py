@@ -296,8 +296,9 @@ class ChatCheckpoint(CheckpointComponent, Model):
     def chat(self, processor: Any, image_settings: Mapping[str, Any]) -> Chat:
         if not hasattr(processor, self.chat_class.needs) or not hasattr(processor, "tokenizer"):
             raise ValueError(f"its processor has no {self.chat_class.needs} or no tokenizer")
-        title = f"{self.path!r:.200}"
-        return self.chat_class(title, processor, image_settings, self.template_variables, self.today, self._template)
+        return self.chat_class(
+            self.title, processor, image_settings, self.template_variables, self.today, self._template
+        )
 
 
 class _Ready(NamedTuple):
@@ -385,7 +386,7 @@ class Transformers(ImageCheckpoint, ChatCheckpoint):
             if self.attention == "eager" or not re.search("attention|attn", str(error), re.IGNORECASE):
                 raise
             raise ConfigError(
-                f"{self.path!r:.200} does not run with attention: {self.attention}; set attention: eager "
+                f"{self.title} does not run with attention: {self.attention}; set attention: eager "
                 f"({for_line(str(error)):.200})"
             ) from None
         refuse_random(report)

@@ -109,7 +109,7 @@ class VLLM(QueueModel, ChatCheckpoint):
         wanted = str(int(self.batch_invariant))
         if "vllm" in sys.modules and os.environ.get(SWITCH, "0") != wanted:
             raise ConfigError(
-                f"{self.path!r:.200}: vLLM runs in this process with another batch_invariant; collect one model at a "
+                f"{self.title}: vLLM runs in this process with another batch_invariant; collect one model at a "
                 "time (driftledger collect --model)"
             )
         os.environ[SWITCH] = wanted
@@ -147,7 +147,7 @@ class VLLM(QueueModel, ChatCheckpoint):
                     f"{self.path}: out of memory ({free / 1e9:.0f} GB free; {problem:.200})"
                 ) from None
             raise ConfigError(
-                f"{self.path!r:.200}: vLLM's engine does not start ({problem:.200}); it says above why: lower "
+                f"{self.title}: vLLM's engine does not start ({problem:.200}); it says above why: lower "
                 "max_model_len if the KV cache does not fit, or gpu_memory_utilization if others hold memory; a script "
                 "of your own has to begin with if __name__ == '__main__', since the engine's process imports it"
             ) from None
@@ -216,6 +216,6 @@ class VLLM(QueueModel, ChatCheckpoint):
         except ready.dead as error:
             self.release()
             raise ConfigError(
-                f"{self.path!r:.200}: vLLM's engine has died ({for_line(str(error)):.200}); it says above why: lower "
+                f"{self.title}: vLLM's engine has died ({for_line(str(error)):.200}); it says above why: lower "
                 "gpu_memory_utilization or batch_size if it lacks memory, and run again; finished calls are stored"
             ) from None

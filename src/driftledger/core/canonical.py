@@ -6,7 +6,10 @@ import json
 import stat
 from io import BufferedReader
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
+
+Json: TypeAlias = dict[str, Any]
+"""A JSON object, as it is read or ready to be written."""
 
 
 def canonical_json(value: Any) -> str:

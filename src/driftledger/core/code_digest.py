@@ -58,7 +58,7 @@ def _digests(module: str) -> tuple[tuple[str, str], ...]:
             f"the code of {module!r} is in no file here, and it is what tells versions apart; "
             "put it into a module that can be imported"
         )
-    digests: dict[str, str] = {}
+    digests = {}
     waiting = {name: file for name in accumulate(module.split("."), "{}.{}".format) if (file := own_file(name))}
     while waiting:
         name, file = waiting.popitem()
@@ -111,7 +111,7 @@ def _counts(node: object) -> bool:
 def _imports(nodes: Iterable[ast.AST], package: str) -> Iterator[str]:
     """Yield the dotted names that may be modules, and the packages around each, which importing it runs too."""
     for node in nodes:
-        names: list[str] = []
+        names = []
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):

@@ -20,7 +20,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.events import AliasEvent, CollectionEndEvent, CollectionStartEvent, ScalarEvent
 
-from driftledger.core.canonical import canonical_json, open_regular, pretty_json, sha256_file, sha256_of
+from driftledger.core.canonical import Json, canonical_json, open_regular, pretty_json, sha256_file, sha256_of
 from driftledger.core.errors import StoreError
 from driftledger.core.paths import leads_out
 from driftledger.core.strict import explain
@@ -43,6 +43,7 @@ MANY_VALUES = 2**24
 """Of a file of :data:`LARGEST_TEXT`: DVC's list of four million files has as many."""
 LONGEST_NUMBER = 100
 """Characters of a number: Python computes with any number of digits, and fails to write more than 4,300."""
+CONFLICT = "begins a conflict of a merge"
 
 INPUTS = "inputs.json"
 """In a folder that a stage makes: from what, and which files it then had."""
@@ -56,7 +57,7 @@ class Record(BaseModel):
     SCHEMA: ClassVar[int] = 2
     schema_: int = Field(default=2, alias="schema", ge=2, le=2)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Json:
         """Return it JSON-ready, with file names for field names."""
         return self.model_dump(mode="json", by_alias=True)
 
@@ -66,7 +67,7 @@ Files: TypeAlias = Mapping[str, bytes | None]
 """Path below a folder → its bytes; None: those that are there."""
 
 
-def write_json(path: Path, value: Record | dict[str, Any]) -> None:
+def write_json(path: Path, value: Record | Json) -> None:
     """Write a JSON file in one step."""
     write_text(path, pretty_json(value.to_dict() if isinstance(value, Record) else value))
 
@@ -227,14 +228,23 @@ def parse_json(data: bytes, kind: type[R], where: str) -> R:
         raise StoreError(f"{unfit}: {error}") from None
 
 
-def load_json(data: bytes, most: int = LARGEST_JSON, *, values: int = MOST_VALUES, finite: bool = True) -> Any:
+def load_json(
+    data: bytes,
+    most: int = LARGEST_JSON,
+    *,
+    values: int = MOST_VALUES,
+    finite: bool = True,
+    strict: bool = True,
+) -> Any:
     """Read JSON that may come from others.
 
     Args:
         most: bytes that are read.
         values: commas and brackets that are read, those in texts among them; without a bound, an empty object takes 30
             times its bytes.
-        finite: whether NaN and infinities are refused: pandas and some services write them.
+        finite: whether NaN and infinities are refused: pandas writes them.
+        strict: whether they and other slips are refused. Otherwise the last of equal keys counts,
+            half of a surrogate pair becomes U+FFFD, and texts may hold control characters.
 
     Raises:
         ValueError: it is larger than that or nested deeper than :data:`DEEPEST`, it is not JSON in UTF-8, or it holds a
@@ -245,25 +255,30 @@ def load_json(data: bytes, most: int = LARGEST_JSON, *, values: int = MOST_VALUE
     brackets = data.count(b"[") + data.count(b"{")
     if brackets + data.count(b",") > values:
         raise ValueError(f"it holds more than {values:,} values")
+    decoder = _LENIENT
+    if strict:
+        decoder = _FINITE if finite else _ANY_NUMBER
     try:
-        value = (_FINITE if finite else _ANY_NUMBER).decode(data.decode())
+        value = decoder.decode(data.decode("utf-8" if strict else "utf-8-sig"))
     except RecursionError:
         raise ValueError("it is nested too deep") from None
-    level, levels = [value] if brackets > DEEPEST else [], 0
+    level = [value] if brackets > DEEPEST else []
+    levels = 0
     while level := [each for each in level if isinstance(each, dict | list)]:
         levels += 1
         if levels > DEEPEST:
             raise ValueError("it is nested too deep")
         level = [child for each in level for child in (each.values() if isinstance(each, dict) else each)]
-    try:
-        if b"\\u" in data:
-            json.dumps(value, ensure_ascii=False).encode()
-    except UnicodeEncodeError:
-        raise ValueError("it holds half of a surrogate pair, which is not a character") from None
+    if b"\\u" in data:
+        text = json.dumps(value, ensure_ascii=False)
+        if _HALF_A_PAIR.search(text):
+            if strict:
+                raise ValueError("it holds half of a surrogate pair, which is not a character")
+            value = json.loads(_HALF_A_PAIR.sub("\ufffd", text))
     return value
 
 
-def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _each_once(pairs: list[tuple[str, Any]]) -> Json:
     """Make an object, in time that grows with its length."""
     value = dict(pairs)
     if len(value) < len(pairs):
@@ -285,6 +300,8 @@ def _finite(text: str) -> float:
     return value
 
 
+_HALF_A_PAIR = re.compile("[\ud800-\udfff]")
+_LENIENT = json.JSONDecoder(strict=False, parse_int=_whole)
 _ANY_NUMBER = json.JSONDecoder(object_pairs_hook=_each_once, parse_int=_whole)
 _FINITE = json.JSONDecoder(object_pairs_hook=_each_once, parse_int=_whole, parse_float=_finite, parse_constant=_finite)
 
@@ -308,8 +325,15 @@ def load_yaml(text: str | bytes) -> Any:
     parser = YAML(typ="safe")
     if len(text) > LARGEST_YAML:
         raise ValueError(f"it has {len(text):,} characters, and up to {LARGEST_YAML:,} are read")
+    if isinstance(text, bytes):
+        text = text.decode()
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.startswith("<<<<<<< "):
+            raise ValueError(f"line {number} {CONFLICT}; keep one of its sides")
     # Before anything is built: an alias is a few bytes and repeats up to all that stands before it.
-    values, repeated, anchors = 0, 0, list[str | None]()
+    values = 0
+    repeated = 0
+    anchors = list[str | None]()
     try:
         for event in parser.parse(text):
             problem = ""
@@ -337,7 +361,8 @@ def load_yaml(text: str | bytes) -> Any:
     except (AttributeError, IndexError, KeyError, TypeError):  # of constructors
         raise ValueError("it holds a value that is not of the kind that its tag, such as !!int, names") from None
     except YAMLError as error:
-        mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None) or str(error)
+        mark = getattr(error, "problem_mark", None)
+        problem = getattr(error, "problem", None) or str(error)
     remedies = [remedy for part, remedy in _REMEDIES.items() if part in problem]
     place = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
     what = shortened(problem.partition(" with value ")[0])  # of a key that stands twice
@@ -383,7 +408,9 @@ def make(folder: Path, inputs: str, write: Callable[[], int | None]) -> None:
 
 def keep_only(top: Path, folders: Collection[Path]) -> None:
     """Remove everything below ``top`` that is not in one of these folders."""
-    kept, above, waiting = {*folders}, {above for folder in folders for above in folder.parents}, [top]
+    kept = {*folders}
+    above = {above for folder in folders for above in folder.parents}
+    waiting = [top]
     while waiting:
         place = waiting.pop()
         for path in list(place.iterdir()) if place.is_dir() else []:

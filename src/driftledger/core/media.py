@@ -96,16 +96,13 @@ _SHORTEST_IMAGE = 60
 def from_base64(text: str) -> bytes:
     """Decode base64 as services and tables write it.
 
-    Lines, the alphabet of addresses, missing padding and a data URL around it are read.
+    Lines, the alphabet of addresses, missing padding and a data URL around it are read, and
+    characters that are no base64 are left out.
 
     Raises:
-        ValueError: it is not base64.
+        ValueError: no bytes can be made of it.
     """
-    if text.lstrip()[:5].casefold() == "data:":
-        text = text.partition(",")[2]
-    joined = "".join(text.split()).rstrip("=").translate(str.maketrans("-_", "+/"))
-    padding = "=" * (-len(joined) % 4)
-    return base64.b64decode(joined + padding, validate=True)
+    return base64.urlsafe_b64decode(text.rpartition(",")[2] + "===")
 
 
 def image_in(text: str) -> bytes | None:
@@ -160,7 +157,8 @@ def read_wav(data: bytes) -> Sound:
 
 def log_mel(sound: Sound, bands: int = 64) -> NDArray[np.float64]:
     """The power in triangular bands of the mel scale up to 8 kHz, t×bands in decibels from −80 to the loudest, 0."""
-    samples, size = sound.mono(sound.rate).astype(np.float64), 1 << (sound.rate // 25).bit_length()
+    samples = sound.mono(sound.rate).astype(np.float64)
+    size = 1 << (sound.rate // 25).bit_length()
     samples = np.pad(samples, (0, max(0, size - len(samples))))
     starts = np.linspace(0, len(samples) - size, min(512, 1 + 4 * (len(samples) - size) // size)).astype(int)
     frames = samples[starts[:, None] + np.arange(size)] * np.hanning(size)

@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from driftledger.core.canonical import md5_file, open_regular
 
@@ -13,6 +13,9 @@ STATE = ".driftledger"
 _LONGEST_PATH = 2**14
 """Bytes of a file that holds one path."""
 _COPIES = (".dvc", "tmp", "exps")
+
+Keys: TypeAlias = Mapping[str, str]
+"""What names a folder of a stage: ``dataset``, ``model`` and the like → a name."""
 
 
 class Combination(NamedTuple):
@@ -30,7 +33,7 @@ class Combination(NamedTuple):
         """What commands call the run: ``model/generator/encoder``."""
         return "/".join(filter(None, self))
 
-    def shows(self, keys: Mapping[str, str]) -> bool:
+    def shows(self, keys: Keys) -> bool:
         """Whether its run shows a score: a model, generator or encoder among the score's keys is the combination's."""
         return all(keys.get(role, name) == name for role, name in self._asdict().items())
 

@@ -170,7 +170,8 @@ def provider_class(section: str, provider: str, own: Path | None = None) -> type
         ConfigError: the provider is unknown, named by two distributions, or cannot be imported.
         UntrustedCodeError: it is a project's own code, which may not be run.
     """
-    places, is_place = providers(section), ":" in provider
+    places = providers(section)
+    is_place = ":" in provider
     if is_place and own is None and provider not in places.values():
         raise UntrustedCodeError(f"{provider!r:.80} is this checkout's own code, which is not run without --trust")
     if not is_place and provider not in places:

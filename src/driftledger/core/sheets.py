@@ -76,7 +76,8 @@ def csv_rows(data: bytes) -> Iterator[tuple[int, list[str]]]:
     Raises:
         ValueError: it is not UTF-8, with or without a mark, or has quotes that do not close.
     """
-    text, line = data.decode("utf-8-sig"), 1
+    text = data.decode("utf-8-sig")
+    line = 1
     csv.field_size_limit(LARGEST_TEXT)  # tables of other tools hold images in base64
 
     def rows_by(separator: str, strict: bool = False) -> Any:
@@ -103,10 +104,12 @@ def read_table(path: Path, required: Sequence[str], about: str, writes: str) -> 
         MissingSourceError: it is missing.
         ConfigError: it is not a CSV file with these columns, or a row is longer than the first line.
     """
-    where, table = f"{about}: {path}", SheetTable([], [], [])
+    where = f"{about}: {path}"
+    table = SheetTable([], [], [])
     try:
         for line, raw in csv_rows(read_regular(path, LARGEST_TEXT)):
-            cells, width = [cleaned(from_cell(cell)) for cell in raw], len(table.head)
+            cells = [cleaned(from_cell(cell)) for cell in raw]
+            width = len(table.head)
             if line == 1:
                 table.head.extend(cells)
             elif any(cell.strip() for cell in cells[width:]):

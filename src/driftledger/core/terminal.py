@@ -82,7 +82,8 @@ class Progress(tqdm):  # type: ignore[type-arg]  # tqdm is generic in its stubs 
 
     def __init__(self, description: str, total: int, unit: str = "call") -> None:
         watched = sys.stderr.isatty()
-        self._made, self._costs = Counter[str](), Counter[str]()
+        self._made = Counter[str]()
+        self._costs = Counter[str]()
         super().__init__(
             desc=description,
             total=total,

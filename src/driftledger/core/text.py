@@ -8,6 +8,7 @@ import html
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from driftledger.core.canonical import canonical_json
@@ -37,8 +38,9 @@ def for_terminal(text: str) -> str:
 
 
 def say(text: str) -> None:
-    """Print to stderr at once, with :func:`for_terminal`."""
-    print(for_terminal(text), file=sys.stderr, flush=True)
+    """Print to stderr at once, with :func:`for_terminal`; a terminal that is closed ends nothing."""
+    with suppress(OSError):
+        print(for_terminal(text), file=sys.stderr, flush=True)
 
 
 def for_line(text: str) -> str:
@@ -92,7 +94,8 @@ def shortened(text: str, most: int = 300) -> str:
     >>> shortened("cannot open /a/very/long/path/to/nowhere.json: it is a folder", 40)
     'cannot open /a/very…json: it is a folder'
     """
-    line, begin = for_line(text), (most - 1) // 2
+    line = for_line(text)
+    begin = (most - 1) // 2
     return line if len(line) <= most else f"{line[:begin]}…{line[begin + 1 - most :]}"
 
 
@@ -132,6 +135,16 @@ def changes(old: Any, new: Any, key: str = "") -> Iterator[Change]:
         yield Change(key, old, new)
 
 
+def same_start(one: str, two: str) -> int:
+    """Count the characters that two texts begin with alike.
+
+    >>> same_start("a red cup", "a road")
+    3
+    """
+    pairs = enumerate(zip(one, two, strict=False))
+    return next((at for at, (x, y) in pairs if x != y), min(len(one), len(two)))
+
+
 def shown_apart(one: Any, two: Any) -> tuple[str, str]:
     """Put two values that differ on a line each; long ones are cut to the part where they do.
 
@@ -139,7 +152,7 @@ def shown_apart(one: Any, two: Any) -> tuple[str, str]:
     ('"…d red red red red red red red disc"', '"…d red red red red red red red ring"')
     """
     texts = ["nothing" if value is None else for_line(canonical_json(value)) for value in (one, two)]
-    same = next((i for i, (x, y) in enumerate(zip(*texts, strict=False)) if x != y), min(map(len, texts)))
+    same = same_start(*texts)
     if max(map(len, texts)) > MOST_SHOWN and same > 30:
         texts = [f'"…{text[same - 30 :]}' for text in texts]
     first, second = (t if len(t) <= MOST_SHOWN else f"{t[:MOST_SHOWN]}… ({len(t)} characters)" for t in texts)

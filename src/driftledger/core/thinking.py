@@ -50,8 +50,11 @@ def without_thinking(text: str, *, ended: bool = False) -> tuple[str, str, bool]
     >>> without_thinking("The sign says <think> in red.", ended=True)
     ('The sign says <think> in red.', '', True)
     """
-    outside, inside = list[str](), list[str]()
-    position, opened, thinking = 0, 0, False
+    outside = list[str]()
+    inside = []
+    position = 0
+    opened = 0
+    thinking = False
     marks = [(*mark.span(), begins) for begins, marks in ((0, _ENDS), (1, _BEGINS)) for mark in marks.finditer(text)]
     if not marks:
         return text, "", True
@@ -59,13 +62,17 @@ def without_thinking(text: str, *, ended: bool = False) -> tuple[str, str, bool]
         if not begins:
             inside += [text[position:start]] if thinking else [*outside, text[position:start]]
             outside = outside if thinking else []
-            thinking, position = False, end
+            thinking = False
+            position = end
         elif not thinking:
             outside.append(text[position:start])
-            thinking, opened, position = True, start, end
+            thinking = True
+            opened = start
+            position = end
     if thinking and ended and any(map(str.strip, outside)):
         outside[-1] += text[opened:]
-        position, thinking = len(text), False
+        position = len(text)
+        thinking = False
     (inside if thinking else outside).append(text[position:])
     answer, thoughts = ("\n".join(part.strip() for part in parts if part.strip()) for parts in (outside, inside))
     return _AROUND_THE_ANSWER.sub("", answer).strip(), thoughts, not thinking
@@ -87,10 +94,13 @@ def separated(reply: Result, conversation: Conversation) -> Result:
     reasoning = "\n".join(part for part in (reply.reasoning, thoughts) if part) or None
     if outcome.goes_on and not text.removeprefix(prefix).strip():
         if outcome is Outcome.OK and finished:
-            outcome, why = Outcome.EMPTY, "holds reasoning and no answer" if reasoning else "is empty"
+            outcome = Outcome.EMPTY
+            why = "holds reasoning and no answer" if reasoning else "is empty"
         else:
-            outcome, why = Outcome.TRUNCATED, f"was cut {'inside its reasoning' if reasoning else 'before it began'}"
-        text, error = "", error or f"the reply {why}"
+            outcome = Outcome.TRUNCATED
+            why = f"was cut {'inside its reasoning' if reasoning else 'before it began'}"
+        text = ""
+        error = error or f"the reply {why}"
     return replace(reply, text=text, outcome=outcome, error=error, reasoning=reasoning)
 
 

@@ -137,6 +137,8 @@ class Usage:
     input_tokens: int | None = None
     output_tokens: int | None = None
     images: int = 0
+    cached_tokens: int = 0
+    """Tokens among those of the input that the service had cached."""
     seconds: float = 0.0
     """Duration of the attempt that succeeded; a batch's time is shared evenly."""
     cost: float | None = None

@@ -27,7 +27,9 @@ from driftledger.data.records import (
     QUESTION_SET_CARD,
     QUESTIONS,
     SAMPLES,
+    Counts,
     DatasetCard,
+    Labels,
     QuestionEntry,
     QuestionSetCard,
     SampleEntry,
@@ -45,7 +47,8 @@ def build(name: str, dataset: DatasetProvider, target: Path) -> DatasetCard:
         ConfigError: the source is not where the settings say.
         DataError: a file, an id, a group or a split cannot be used, or the dataset is empty; nothing is written.
     """
-    ids, entries = dict[str, str](), list[SampleEntry]()
+    ids = dict[str, str]()
+    entries = []
     with new_folder(target) as folder:
         (folder / f"{dataset.medium}s").mkdir()
         for item in dataset.kept_items():
@@ -53,13 +56,19 @@ def build(name: str, dataset: DatasetProvider, target: Path) -> DatasetCard:
                 raise DataError(f"{name}: {problem}")
             medium, notes = dataset.decode(item.read(), f"{name}: {item.name}")
             if isinstance(medium, Sound):
-                file, size = f"sounds/{item.id}.wav", {"seconds": medium.seconds}
+                file = f"sounds/{item.id}.wav"
+                size = {"seconds": medium.seconds}
             else:
-                file, size = f"images/{item.id}.png", {"width": medium.width, "height": medium.height}
+                file = f"images/{item.id}.png"
+                size = {"width": medium.width, "height": medium.height}
             (folder / file).write_bytes(data := encoded(medium))
             entries.append(
                 SampleEntry(
-                    **{key: getattr(item, key) for key in ("id", "category", "label", "split", "source")},
+                    id=item.id,
+                    category=item.category,
+                    label=item.label,
+                    split=item.split,
+                    source=item.source,
                     file=file,
                     sha256=sha256_bytes(data),
                     **size,
@@ -72,16 +81,20 @@ def build(name: str, dataset: DatasetProvider, target: Path) -> DatasetCard:
         card = _dataset_card(name, dataset, entries)
         first: dict[str, str] = {}
         for entry in entries:
-            twin, leak = first.setdefault(entry.sha256, entry.id), card.leaks.get(entry.id)
-            entry.notes.extend([f"same {dataset.medium} as {leak} of the support set"] if leak else [])
-            entry.notes.extend([f"same {dataset.medium} as {twin}"] if twin not in (entry.id, leak) else [])
+            twin = first.setdefault(entry.sha256, entry.id)
+            leak = card.leaks.get(entry.id)
+            if leak:
+                entry.notes.append(f"same {dataset.medium} as {leak} of the support set")
+            if twin not in (entry.id, leak):
+                entry.notes.append(f"same {dataset.medium} as {twin}")
         write_jsonl(folder / SAMPLES, entries)
         write_json(folder / DATASET_CARD, card)
     return card
 
 
 def _dataset_card(name: str, dataset: DatasetProvider, entries: Sequence[SampleEntry]) -> DatasetCard:
-    where, categories = f"dataset {name!r}", _counts(entry.category for entry in entries)
+    where = f"dataset {name!r}"
+    categories = _counts(entry.category for entry in entries)
     _check_groups(where, dataset.groups, categories)
     for category, count in Counter(each for members in dataset.groups.values() for each in members).items():
         if count > 1:
@@ -104,14 +117,14 @@ def _dataset_card(name: str, dataset: DatasetProvider, entries: Sequence[SampleE
     )
 
 
-def _label_counts(where: str, entries: Sequence[SampleEntry]) -> dict[str, dict[Split, int]]:
+def _label_counts(where: str, entries: Sequence[SampleEntry]) -> Labels:
     """Label → split → how many samples; empty where no sample has a split.
 
     Raises:
         DataError: a sample lacks its split or label, a set is empty, or a class has test samples and no support: it
             is retrieved from the support set alone, and could never be right.
     """
-    counts: dict[str, dict[Split, int]] = {}
+    counts: Labels = {}
     if not any(entry.split for entry in entries):
         return counts
     for entry in entries:
@@ -143,7 +156,9 @@ def build_questions(name: str, provider: QuestionProvider, rules: QuestionRules,
     with new_folder(target) as folder:
         (folder / "images").mkdir()
         images = _Images(folder)
-        entries, problems, ids = list[QuestionEntry](), list[str](), dict[str, str]()
+        entries = []
+        problems = []
+        ids = dict[str, str]()
         by_image: dict[str, list[SourceQuestion]] = {}
         for question in provider.questions(rules):
             by_image.setdefault(question.image_id, []).append(replace(question, read=bytes))  # without the image
@@ -208,10 +223,12 @@ class _Images:
 
 def _question_set_card(name: str, provider: QuestionProvider, entries: Sequence[QuestionEntry]) -> QuestionSetCard:
     where = f"question set {name!r}"
-    subsets, categories = _counts(entry.subset for entry in entries), _counts(entry.category for entry in entries)
+    subsets = _counts(entry.subset for entry in entries)
+    categories = _counts(entry.category for entry in entries)
     images = len({entry.image_sha256 for entry in entries})
     # which a provider without a table has no settings for
-    groups, expected = getattr(provider, "groups", {}), getattr(provider, "expect", {})
+    groups = getattr(provider, "groups", {})
+    expected = getattr(provider, "expect", {})
     _check_groups(where, groups, categories)
     counted = {"questions": len(entries), "images": images, **subsets, **categories}
     others = [f"{n} {key} (has {counted.get(key, 0)})" for key, n in expected.items() if counted.get(key, 0) != n]
@@ -265,5 +282,5 @@ def _check_groups(where: str, groups: Mapping[str, Sequence[str]], categories: M
                 raise DataError(unknown_name(f"{where}: group {group!r}: category", category, categories))
 
 
-def _counts(names: Iterable[str | None]) -> dict[str, int]:
+def _counts(names: Iterable[str | None]) -> Counts:
     return dict(sorted(Counter(name for name in names if name is not None).items()))

@@ -43,7 +43,8 @@ class Source(NamedTuple):
         """Whether a file of that name is at the top; of the hub, offline, whether its local cache has it."""
         if self.folder is not None:
             return (self.folder / name).is_file()
-        hub, errors = import_extra("huggingface_hub"), import_extra("huggingface_hub.errors")
+        hub = import_extra("huggingface_hub")
+        errors = import_extra("huggingface_hub.errors")
         try:
             hub.hf_hub_download(self.repository, name, revision=self.commit)
         except errors.EntryNotFoundError:
@@ -87,7 +88,8 @@ def find_source(path: str, revision: str | None, kind: Literal["model", "dataset
         raise ConfigError(sentence) if folder.exists() else MissingSourceError(sentence)
     if _COMMIT.fullmatch(revision):
         return Source(None, path, revision)
-    hub, errors = import_extra("huggingface_hub"), import_extra("huggingface_hub.errors")
+    hub = import_extra("huggingface_hub")
+    errors = import_extra("huggingface_hub.errors")
     try:
         return Source(None, path, str(hub.HfApi().repo_info(path, revision=revision, repo_type=kind).sha))
     except (errors.HTTPError, errors.OfflineModeIsEnabled, OSError, ValueError) as error:
@@ -136,8 +138,11 @@ class HubTable(Provider, ABC):
 
     def load(self, *splits: str) -> list[Any]:
         """Load all rows of each split, as the library has them."""
-        datasets, (folder, _, commit), split = import_extra("datasets"), self._source, self.split
-        http_error, loaded = import_extra("huggingface_hub.errors").HTTPError, []
+        datasets = import_extra("datasets")
+        (folder, _, commit) = self._source
+        split = self.split
+        http_error = import_extra("huggingface_hub.errors").HTTPError
+        loaded = []
         try:
             if folder is None:
                 builder = datasets.load_dataset_builder(self.path, self.name, revision=commit)
@@ -167,7 +172,8 @@ class HubTable(Provider, ABC):
         for column in (files, *names):
             if column not in table.features:
                 raise ConfigError(unknown_name(f"{self.path}: column", column, table.features))
-        datasets, feature = import_extra("datasets"), table.features[files]
+        datasets = import_extra("datasets")
+        feature = table.features[files]
         kind = datasets.Audio if self.medium == "sound" else datasets.Image
         is_bytes = "binary" in str(getattr(feature, "dtype", ""))
         is_file = isinstance(feature, dict) and "bytes" in feature  # as pandas writes {bytes, path}
@@ -181,7 +187,8 @@ class HubTable(Provider, ABC):
         labels = {column: texts.features[column].names for column in names if hasattr(texts.features[column], "names")}
         folder = self._source.folder and self._source.folder.resolve()
         for number, path in enumerate(paths):
-            cells, file = texts[number] if names else {}, None
+            cells = texts[number] if names else {}
+            file = None
             if path:
                 is_below = folder and Path(path).is_relative_to(folder)
                 file = printable(Path(path).relative_to(folder).as_posix() if folder and is_below else Path(path).name)
@@ -197,7 +204,8 @@ class HubTable(Provider, ABC):
     def _bytes(self, media: Any, number: int, files: str, place: str) -> bytes:
         """Return the bytes in a row, or those of the file that it names; refuse a file elsewhere on this disk."""
         cell = media[number][files] or {}
-        data, path = cell.get("bytes"), cell.get("path")
+        data = cell.get("bytes")
+        path = cell.get("path")
         if data is not None or not path:
             return data or b""
         if not self._may_read(Path(path)):
@@ -240,30 +248,34 @@ class HuggingFace(HubTable, DatasetProvider):
 
     def items(self) -> Iterator[SourceItem]:
         sets: dict[str, Split | None] = {self.split: None}
-        if self.support_split == self.split:
-            raise ConfigError("support_split is the test set itself; name another split")
-        if self.support_split is not None and self.label_column is None:
-            raise ConfigError("support_split needs a label_column; set it")
         if self.support_split is not None:
+            if self.support_split == self.split:
+                raise ConfigError("support_split is the test set itself; name another split")
+            if self.label_column is None:
+                raise ConfigError("support_split needs a label_column; set it")
             sets = {self.support_split: "support", self.split: "test"}
-        texts = [column for column in (self.category_column, self.label_column) if column is not None]
-        columns, files = [*texts, *([self.unique_column] if self.unique_column else [])], getattr(self, self.files_in)
+        named = (self.category_column, self.label_column, self.unique_column)
+        columns = [column for column in named if column is not None]
+        files = getattr(self, self.files_in)
+
+        def text(row: TableRow, column: str | None) -> str | None:
+            return None if column is None else as_text(row.cells[column], f"{row.place} in {column}")
+
         for loaded, (name, split) in zip(self.load(*sets), sets.items(), strict=True):
-            digits, seen = len(str(max(len(loaded) - 1, 0))), set[str]()
+            digits = len(str(max(len(loaded) - 1, 0)))
+            seen = set()
             for row in self.rows(loaded, name, files, columns, self.files_in):
                 value = canonical_json(row.cells[self.unique_column] if self.unique_column else row.number)
                 if value in seen:
                     continue
                 seen.add(value)
-                text: dict[str | None, str | None] = {None: None}
-                text |= {column: as_text(row.cells[column], f"{row.place} in {column}") for column in texts}
                 number = f"{row.number:0{digits}}"
                 yield SourceItem(
                     id=f"{split}-{number}" if split else number,
                     name=row.place,
                     read=row.read,
-                    category=text[self.category_column] or None,
-                    label=text[self.label_column],
+                    category=text(row, self.category_column) or None,
+                    label=text(row, self.label_column),
                     split=split,
                     source={"row": str(row.number)}
                     | ({"split": name} if split else {})

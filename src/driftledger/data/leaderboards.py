@@ -44,11 +44,13 @@ def read_leaderboards(paths: Iterable[Path]) -> dict[str, list[OutsideValue]]:
         DataError: a file is not CSV, a row lacks a value or has a wrong one, or a model has two values of one
             benchmark. Names the file and the line.
     """
-    adapter, boards = TypeAdapter(OutsideValue), dict[str, list[OutsideValue]]()
+    adapter = TypeAdapter(OutsideValue)
+    boards = {}
     for path in paths:
         values: dict[tuple[str, str], OutsideValue] = {}
         for place, cells in read_table(path).rows:
-            where, given = f"{path.parent}: {place}", {name.casefold(): cell.strip() for name, cell in cells.items()}
+            where = f"{path.parent}: {place}"
+            given = {name.casefold(): cell.strip() for name, cell in cells.items()}
             try:
                 value = adapter.validate_python({name: given.get(name) for name in OutsideValue._fields})
             except ValidationError as error:

@@ -2,20 +2,26 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, TypeAlias
 
 from pydantic import Field
 
-from driftledger.core.canonical import sha256_of
+from driftledger.core.canonical import Json, sha256_of
 from driftledger.core.errors import first_few
 from driftledger.core.files import Record, read_jsonl
 from driftledger.core.strict import Id, Name, RelativePath, Words
 from driftledger.core.types import Medium, Sample, Split
 
-SAMPLES, DATASET_CARD = "samples.jsonl", "dataset.json"
-QUESTIONS, QUESTION_SET_CARD = "questions.jsonl", "question_set.json"
+SAMPLES = "samples.jsonl"
+DATASET_CARD = "dataset.json"
+QUESTIONS = "questions.jsonl"
+QUESTION_SET_CARD = "question_set.json"
 ONE_CATEGORY = "all"
 """The category of all samples in a dataset without categories."""
+Counts: TypeAlias = dict[str, int]
+"""Name → how many."""
+Labels: TypeAlias = dict[str, dict[Split, int]]
+"""Label → split → how many samples."""
 
 
 class SampleEntry(Record):
@@ -43,15 +49,15 @@ class DatasetCard(Record):
 
     name: str
     provider: str
-    settings: dict[str, Any]
+    settings: Json
     source: dict[str, str]
     samples: int
-    categories: dict[str, int]
+    categories: Counts
     groups: dict[str, list[str]]
     general_category: str | None = None
     """What all classes are, e.g. bird: ``{category}`` in a prompt."""
-    labels: dict[str, dict[Split, int]] = Field(default_factory=dict)
-    """Label → split → how many samples; empty unless the dataset has a support and a test set."""
+    labels: Labels = Field(default_factory=dict)
+    """Empty unless the dataset has a support and a test set."""
     leaks: dict[Id, Id] = Field(default_factory=dict)
     """Id of a test sample → id of the support sample that is the same, pixel for pixel."""
     blank: list[Id] = Field(default_factory=list, exclude_if=lambda blank: not blank)
@@ -121,16 +127,16 @@ class QuestionSetCard(Record):
     name: str
     provider: str
     protocol: Name
-    settings: dict[str, Any]
+    settings: Json
     source: dict[str, str]
     questions: int
     images: int
     """Different ones, going by their pixels."""
-    subsets: dict[str, int] = Field(default_factory=dict)
-    subtasks: dict[str, dict[str, int]] = Field(default_factory=dict)
+    subsets: Counts = Field(default_factory=dict)
+    subtasks: dict[str, Counts] = Field(default_factory=dict)
     """Subset → its subtasks → how many questions."""
-    capabilities: dict[str, int] = Field(default_factory=dict)
-    categories: dict[str, int] = Field(default_factory=dict)
+    capabilities: Counts = Field(default_factory=dict)
+    categories: Counts = Field(default_factory=dict)
     groups: dict[str, list[str]] = Field(default_factory=dict, exclude_if=lambda groups: not groups)
     """Group name → its categories, which are averaged in it."""
     blank: list[Id] = Field(default_factory=list, exclude_if=lambda blank: not blank)

@@ -7,7 +7,7 @@ from codecs import BOM_UTF8
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from driftledger.core.errors import ConfigError, DataError
 from driftledger.core.files import LARGEST_TEXT, MANY_VALUES, load_json, read_regular
@@ -17,6 +17,8 @@ from driftledger.core.text import shortened
 from driftledger.data.datasets.base import printable, unreadable
 
 Cells = dict[str, Any]
+Placed: TypeAlias = tuple[str, Any]
+"""A row with its place in the file."""
 
 
 class Table(NamedTuple):
@@ -50,7 +52,8 @@ def read_table(file: Path) -> Table:
     Raises:
         ConfigError, DataError: the suffix is not one of a table; the file is not what its suffix says.
     """
-    name, kind = printable(file.name), file.suffix.lower()
+    name = printable(file.name)
+    kind = file.suffix.lower()
     readers = {".json": _json, ".jsonl": _jsonl, ".ndjson": _jsonl, ".csv": _csv, ".tsv": _csv, ".xlsx": _excel}
     if kind not in readers:
         raise ConfigError(f"{name!r:.200} is not one of {', '.join(readers)}; convert it")
@@ -69,7 +72,7 @@ def read_table(file: Path) -> Table:
     return Table(name, list(dict.fromkeys(column for _, cells in rows for column in cells)), rows)
 
 
-def _json(data: bytes) -> Iterator[tuple[str, Any]]:
+def _json(data: bytes) -> Iterator[Placed]:
     value = load_json(data.removeprefix(BOM_UTF8), LARGEST_TEXT, values=MANY_VALUES, finite=False)
     if isinstance(value, dict):
         for key, row in value.items():
@@ -80,7 +83,7 @@ def _json(data: bytes) -> Iterator[tuple[str, Any]]:
         raise ValueError("it holds neither a list nor an object")
 
 
-def _jsonl(data: bytes) -> Iterator[tuple[str, Any]]:
+def _jsonl(data: bytes) -> Iterator[Placed]:
     for number, line in enumerate(data.decode("utf-8-sig").split("\n"), 1):
         if line.strip():
             try:
@@ -89,7 +92,7 @@ def _jsonl(data: bytes) -> Iterator[tuple[str, Any]]:
                 raise ValueError(f"line {number}: {error}") from None
 
 
-def _csv(data: bytes) -> Iterator[tuple[str, Any]]:
+def _csv(data: bytes) -> Iterator[Placed]:
     rows = csv_rows(data)
     head = [column.strip() for column in next(rows, (1, list[str]()))[1]]
     _refuse_column_twice(head)
@@ -106,7 +109,7 @@ def _refuse_column_twice(head: list[str]) -> None:
             raise ValueError(f"it has the column {column!r:.80} twice")
 
 
-def _excel(data: bytes) -> Iterator[tuple[str, Any]]:
+def _excel(data: bytes) -> Iterator[Placed]:
     openpyxl = import_extra("openpyxl")
     try:
         # A text that begins with "=" is kept as a formula: its text is what was meant.

@@ -2,15 +2,15 @@
 
 import json
 import shlex
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import TypeAlias
 
 import yaml
 from rich.console import Group
-from rich.table import Table
 
 from driftledger.benchmarks.base import NEEDED_FOR, ROLES
 from driftledger.benchmarks.registry import benchmark
+from driftledger.core.canonical import Json
 from driftledger.core.errors import first_few
 from driftledger.core.terminal import HEAD, facts, line, lines, table
 from driftledger.core.text import figure, for_terminal, shortened
@@ -20,6 +20,8 @@ from driftledger.ledger.objects.git import Git
 
 SHORT = 8
 """Letters of a fingerprint, which ``audit --generator NAME@VERSION`` takes."""
+_OFFERED = 9
+"""Numbers that are offered, at most."""
 _OF_RUNS = ("model", "generator", "encoder", "text_encoder", "judge")
 _WIDE = 124
 """Letters beside a name, on two lines."""
@@ -35,7 +37,11 @@ _PROOF = {
 }
 
 
-def data_of(target: RunTarget | ImageTarget) -> dict[str, Any]:
+Answer: TypeAlias = tuple[str, list[tuple[str, str]]]
+"""A headline, and names with their values below it."""
+
+
+def data_of(target: RunTarget | ImageTarget) -> Json:
     """Everything about a target, ready for JSON."""
     if isinstance(target, ImageTarget):
         image = {"image": {"sha256": target.sha256}, "converted": target.converted}
@@ -43,8 +49,11 @@ def data_of(target: RunTarget | ImageTarget) -> dict[str, Any]:
     data = target.evidence.model_dump(mode="json", by_alias=True)
     rest = {"run": {key: data[key] for key in ("name", "combination", "fingerprint")}, "code": data["code"]}
     if target.number is not None:
-        number, lineage, metric = target.number, target.number.lineage, target.number.metric
-        score, computed = lineage.score, None
+        number = target.number
+        lineage = target.number.lineage
+        metric = target.number.metric
+        score = lineage.score
+        computed = None
         if metric is not None:
             how = {"how": metric.formula, "function": metric.function, "published": metric.published}
             computed = how | {"from": sorted(metric.needs)}
@@ -91,7 +100,8 @@ def as_answer(target: RunTarget | ImageTarget, unread: str = "", git: Git | None
     if isinstance(target, ImageTarget):
         head, more = _of_image(target)
     else:
-        code, number = target.evidence.code, target.number or (headline_of(target.lineage) if target.lineage else None)
+        code = target.evidence.code
+        number = target.number or (headline_of(target.lineage) if target.lineage else None)
         head, more = _of_run(target, number, unread, git.date(code.commit) if git and code.commit else "")
     return Group(line(head, HEAD), facts(more))
 
@@ -111,9 +121,10 @@ def _titled(number: Number) -> str:
     return f"{number.title}{unit}{of} on {number.lineage.place.partition('/')[2]}: {value}"
 
 
-def _of_run(target: RunTarget, number: Number | None, unread: str, day: str) -> tuple[str, list[tuple[str, str]]]:
+def _of_run(target: RunTarget, number: Number | None, unread: str, day: str) -> Answer:
     """A run, or one number of it."""
-    evidence, code = target.evidence, target.evidence.code
+    evidence = target.evidence
+    code = target.evidence.code
     lineages = evidence.lineages if number is None else [number.lineage]
     by_role: dict[str, dict[str, None]] = {}
     for each in lineages:
@@ -139,16 +150,20 @@ def _of_run(target: RunTarget, number: Number | None, unread: str, day: str) -> 
     if number is None:
         scores = ("scores", "; ".join(_titled(headline_of(each)) for each in lineages))
         return f"{evidence.name}, fingerprint {evidence.fingerprint[:12]}", [scores, *roles, ("data", data), *end]
-    kind, scored = number.lineage.spec.data.name.replace("_", " "), number.lineage.score.how_many
+    kind = number.lineage.spec.data.name.replace("_", " ")
+    scored = number.lineage.score.how_many
     which = ("run", f"{evidence.name}, {evidence.fingerprint[:12]}")
     return _titled(number), [which, *roles, (kind, f"{data}, {scored} scored"), *end]
 
 
-def _of_image(target: ImageTarget) -> tuple[str, list[tuple[str, str]]]:
+def _of_image(target: ImageTarget) -> Answer:
     """The first place of an image, and where else it is used."""
     place, *others = target.places
-    entry, card, folder = place["entry"], place["card"], place["folder"].split("/")
-    name, on = entry.get("unit") or entry.get("id"), card.get("keys", {}).get("dataset") or folder[2]
+    entry = place["entry"]
+    card = place["card"]
+    folder = place["folder"].split("/")
+    name = entry.get("unit") or entry.get("id")
+    on = card.get("keys", {}).get("dataset") or folder[2]
     texts = (each["text"] for each in entry.get("results", []) if each.get("text"))
     head = {"sample": f"sample {name} of dataset {on}", "question": f"image of question {name} of {on}"}
     used = [f"{each['path']} ({each['headline']} = {each['value']!r})" for each in place["scores"]]
@@ -166,25 +181,29 @@ def _of_image(target: ImageTarget) -> tuple[str, list[tuple[str, str]]]:
     return head.get(place["role"], drawn), [(k, shortened(str(text), _WIDE)) for k, text in more.items() if text]
 
 
-def offers_table(text: str, offers: Sequence[tuple[Number, str]], most: int = 9) -> Group:
+def offers_table(text: str, offers: Sequence[tuple[Number, str]]) -> Group:
     """A line for each number that could be meant, with the command to type."""
     shown = table("value", "on", "type", numbers=["value"])
-    for number, target in offers[:most]:
+    for number, target in offers[:_OFFERED]:
         value = figure(number.value, number.metric.digits if number.metric else 4)
         cells = (value, number.lineage.score.on, f"driftledger audit {shlex.quote(target)}")
         shown.add_row(*map(line, cells))
-    more = [f"and {len(offers) - most} more"] if offers[most:] else []
+    more = [f"and {len(offers) - _OFFERED} more"] if offers[_OFFERED:] else []
     return Group(line(f"{text:.40} could mean:", HEAD), shown, lines(more))
 
 
-def touched_table(rows: Sequence[Mapping[str, Any]]) -> Group:
+def touched_table(rows: Sequence[Json]) -> Group:
     """The scores by what made them, the oldest first, with their dates and the runs that show them."""
-    groups: dict[str, Table] = {}
+    groups = {}
     for row in rows:
-        spec, key, value = benchmark(row["benchmark"]), row["headline"], row["value"]
-        metric, since = spec.metric(key), str(row["first_date"] or "–")[:10]
+        spec = benchmark(row["benchmark"])
+        key = row["headline"]
+        value = row["value"]
+        metric = spec.metric(key)
+        since = str(row["first_date"] or "–")[:10]
         versions = {each["part"]: f"{each['name']}@{each['fingerprint'][:SHORT]}" for each in row["versions"]}
-        model, made_with = versions.pop("model"), ", ".join(sorted({*versions.values()}))
+        model = versions.pop("model")
+        made_with = ", ".join(sorted({*versions.values()}))
         if made_with not in groups:
             groups[made_with] = table("score", "model", "metric", "value", "stood", "run", numbers=["value"])
         cells = [place_of(spec, row["keys"]), model]

@@ -17,7 +17,7 @@ from driftledger.benchmarks.base import ROLES, SCORES, Metric
 from driftledger.benchmarks.records import CollectedCard, CollectedRecord
 from driftledger.benchmarks.registry import benchmark, find_score
 from driftledger.benchmarks.score import SCORE, Score, base_key, interval_of
-from driftledger.core.canonical import canonical_json, md5_bytes, sha256_bytes, sha256_file
+from driftledger.core.canonical import Json, canonical_json, md5_bytes, sha256_bytes, sha256_file
 from driftledger.core.errors import ConfigError, DataError, DriftledgerError, LedgerError, first_few
 from driftledger.core.files import Record, parse_json, read_json, read_regular
 from driftledger.core.images import png_bytes
@@ -87,7 +87,7 @@ class ImageTarget(NamedTuple):
     """An image, wherever it is used."""
 
     sha256: str
-    places: list[dict[str, Any]]
+    places: list[Json]
     """Ready for JSON: ``role``, ``folder``, ``file``, its line of the list, ``card``, ``parent`` and ``scores``."""
     unknown: list[str]
     """Folders that could not be searched, and why."""
@@ -99,9 +99,11 @@ class Sources:
     """What is known of the scores in a project."""
 
     def __init__(self, project: Project) -> None:
-        self.root, self.git = project.root, Git.around(project.root)
+        self.root = project.root
+        self.git = Git.around(project.root)
         self.contents = Contents(project.root, trust=project.own_code)
-        self.selected, self.combinations = project.selected, project.combinations
+        self.selected = project.selected
+        self.combinations = project.combinations
         self.incomplete = ""
         """What is wrong with a run that :attr:`current` leaves out, after a semicolon."""
 
@@ -112,7 +114,7 @@ class Sources:
             return self.runs(self.combinations)
         except DriftledgerError as error:
             self.incomplete = f"; {error}"
-            runs = list[Evidence]()
+            runs = []
             for combination in self.combinations:
                 with suppress(DriftledgerError):
                     runs += self.runs([combination])
@@ -155,7 +157,8 @@ class Sources:
 
     def former(self) -> Iterator[tuple[Evidence, Lineage]]:
         """Every score of published runs that only Git has, once."""
-        here, seen = {each.fingerprint for each in self.current}, [each.score for _, each in self.lineages]
+        here = {each.fingerprint for each in self.current}
+        seen = [each.score for _, each in self.lineages]
         for published in read_published(self.root):
             if published.fingerprint not in here and (run := self._from_git(published)):
                 new = [each for each in run.lineages if each.score not in seen]
@@ -271,40 +274,58 @@ def find_image(sources: Sources, text: str) -> ImageTarget:
     return ImageTarget(digest, *places, converted=True) if places[0] else image
 
 
-def _places(sources: Sources, digest: str) -> tuple[list[dict[str, Any]], list[str]]:
+def _places(sources: Sources, digest: str) -> tuple[list[Json], list[str]]:
     """Search every list of images in the folders of ``dvc.lock``."""
-    places, unknown, lists = list[dict[str, Any]](), list[str](), list[tuple[Folder, str]]()
+    places = list[Json]()
+    unknown = []
     outs = {out.path: out.md5 for entry in locked_now(sources.root).values() for out in entry.outs}
     for out, md5 in outs.items():
-        if out.startswith("data/") and md5.endswith(".dir"):
-            files = sources.contents.output(out, md5)
-            unknown += [] if files else [f"{out} (md5 {md5}) is not here; run 'dvc pull'"]
-            for inner, _, name in (each.rpartition("/") for each in files):
-                lists += [(Folder(path=f"{out}/{inner}", out=out, md5=md5), name)] if name in _LISTS else []
-    for folder, name in lists:
-        role, kind, card, card_kind = _LISTS[name]
-        path, card_file = (sources.contents.within(folder, each) for each in (name, card))
-        unknown += [f"{folder.path}/{name} is not here; run 'dvc pull'"] if path is None else []
-        lines = [] if path is None else read_regular(path).split(b"\n")
-        for line in (each for each in lines if digest.encode() in each):
-            entry = parse_json(line, kind, f"{folder.path}/{name}").to_dict()
-            images = {each.get("image_sha256") or each.get("sha256"): each for each in entry.get("results", [entry])}
-            if digest not in images:
-                continue
-            parent, t = entry.get("extra", {}).get("parent_sha256"), entry.get("step", 1)
-            before = f"made at t = {t - 1}" if t > 1 else "the original"
-            uses = [each for _, each in sources.lineages if folder in (each.data, *each.collected.values())]
-            place: dict[str, Any] = {"role": role, "folder": folder.path}
-            place["file"] = images[digest].get("image") or images[digest].get("file")
-            place |= {"entry": entry, "card": {} if card_file is None else read_json(card_file, card_kind).to_dict()}
-            place["parent"] = None if parent is None else f"sha256 {parent}, {before}"
-            place["scores"] = []
-            for each in uses:
-                key, value = each.spec.headline(each.score)
-                shown = {"path": each.score_path, "benchmark": each.score.benchmark, "headline": key, "value": value}
-                place["scores"].append(shown)
-            places.append(place)
+        if not out.startswith("data/") or not md5.endswith(".dir"):
+            continue
+        files = sources.contents.output(out, md5)
+        if not files:
+            unknown.append(f"{out} (md5 {md5}) is not here; run 'dvc pull'")
+        for file in files:
+            inner, _, name = file.rpartition("/")
+            if name in _LISTS:
+                folder = Folder(path=f"{out}/{inner}", out=out, md5=md5)
+                path = sources.contents.within(folder, name)
+                if path is None:
+                    unknown.append(f"{folder.path}/{name} is not here; run 'dvc pull'")
+                else:
+                    places += _uses(sources, digest, folder, path, name)
     return places, unknown
+
+
+def _uses(sources: Sources, digest: str, folder: Folder, file: Path, name: str) -> Iterator[Json]:
+    """Yield where the list of images in a file has one, ready for JSON; ``name`` is the list's own."""
+    role, kind, card, card_kind = _LISTS[name]
+    card_file = sources.contents.within(folder, card)
+    for line in read_regular(file).split(b"\n"):
+        if digest.encode() not in line:
+            continue
+        entry = parse_json(line, kind, f"{folder.path}/{name}").to_dict()
+        shown = (each for each in entry.get("results", [entry]) if digest in each.values())
+        for image in shown:
+            parent = entry.get("extra", {}).get("parent_sha256")
+            t = entry.get("step", 1)
+            before = f"made at t = {t - 1}" if t > 1 else "the original"
+            scores = []
+            for _, each in sources.lineages:
+                if folder in (each.data, *each.collected.values()):
+                    key, value = each.spec.headline(each.score)
+                    of = {"path": each.score_path, "benchmark": each.score.benchmark}
+                    scores.append({**of, "headline": key, "value": value})
+            yield {
+                "role": role,
+                "folder": folder.path,
+                "file": image.get("image") or image.get("file"),
+                "entry": entry,
+                "card": {} if card_file is None else read_json(card_file, card_kind).to_dict(),
+                "parent": None if parent is None else f"sha256 {parent}, {before}",
+                "scores": scores,
+            }
+            break
 
 
 def meant(sources: Sources, text: str) -> list[tuple[Number, str]]:
@@ -315,7 +336,9 @@ def meant(sources: Sources, text: str) -> list[tuple[Number, str]]:
     A value is meant as it is written: ``0.72`` means all that round to it, also percentages of values from 0 to 1,
     and those of published runs that only Git has.
     """
-    written, digits, wanted = _VALUE.fullmatch(text), 0, ""
+    written = _VALUE.fullmatch(text)
+    digits = 0
+    wanted = ""
     if written and any(letter.isdigit() for letter in text):
         digits = len(written[2] or "")
         wanted = f"{float(written[1].replace(',', '.')):.{digits}f}"
@@ -332,7 +355,8 @@ def meant(sources: Sources, text: str) -> list[tuple[Number, str]]:
             else:
                 fits = text.casefold() in (key.casefold(), number.title.casefold()) or key == headline
             if fits:  # a slide seldom shows an interval's end, no headline, or the number of a group
-                is_end, metric = base_key(key) != key, number.metric
+                is_end = base_key(key) != key
+                metric = number.metric
                 unlikely = (is_end, metric is None or not metric.headline, "/" in key) if wanted else 0
                 alone = sum(key in dict(each.score.numbers()) for each in run.lineages) == 1
                 yield unlikely, number, f"{name}:{key if alone else number.name}"
@@ -343,7 +367,7 @@ def meant(sources: Sources, text: str) -> list[tuple[Number, str]]:
     return [(number, target) for _, number, target in sorted(offers, key=lambda each: each[0])]
 
 
-def touched(sources: Sources, parts: Mapping[str, str | None]) -> list[dict[str, Any]]:
+def touched(sources: Sources, parts: Mapping[str, str | None]) -> list[Json]:
     """Every score, here and in Git's history, that was made with all these parts, the oldest first; ready for JSON.
 
     Args:
@@ -386,9 +410,10 @@ def touched(sources: Sources, parts: Mapping[str, str | None]) -> list[dict[str,
     return sorted(matches, key=lambda row: (row["first_date"] or "9", row["path"], row["md5"]))
 
 
-def _history(sources: Sources, parts: Sequence[str]) -> Iterator[tuple[Score, dict[str, Any]]]:
+def _history(sources: Sources, parts: Sequence[str]) -> Iterator[tuple[Score, Json]]:
     """Every score file in Git's history that holds these texts, with the first and the last commit that have it."""
-    git, stood = sources.git, dict[tuple[str, str], tuple[Commit, Commit]]()
+    git = sources.git
+    stood = dict[tuple[str, str], tuple[Commit, Commit]]()
     if git is None:
         return
     for commit in git.commits():
@@ -397,14 +422,15 @@ def _history(sources: Sources, parts: Sequence[str]) -> Iterator[tuple[Score, di
             if path.endswith(f"/{SCORE}"):
                 stood[path, blob] = (stood.get((path, blob), (commit,))[0], commit)
     for (name, blob), (first, last) in stood.items():
-        path, data = f"{SCORES}/{name}", git.read(blob) or b""
+        path = f"{SCORES}/{name}"
+        data = git.read(blob) or b""
         if find_score(path) and all(part.encode() in data for part in parts):
             with suppress(DriftledgerError, ValueError):  # a file of another version, or not ours
                 score = parse_json(data, Score, path)
                 yield score, _row(path, md5_bytes(data), score, first, last)
 
 
-def _row(path: str, md5: str, score: Score, first: Commit | None, last: Commit | None) -> dict[str, Any]:
+def _row(path: str, md5: str, score: Score, first: Commit | None, last: Commit | None) -> Json:
     key, value = benchmark(score.benchmark).headline(score)
     shown = {"name", "fingerprint", "settings", "identity"}
     return {

@@ -9,13 +9,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from driftledger.collect.features import OF_FILES, FeatureStore, Modality, Number
-from driftledger.core.canonical import canonical_json, open_regular, sha256_bytes, sha256_of
+from driftledger.core.canonical import Json, canonical_json, open_regular, sha256_bytes, sha256_of
 from driftledger.core.errors import LedgerError, first_few
 from driftledger.core.files import read_regular
 from driftledger.ledger.lineage import Evidence
@@ -50,7 +49,8 @@ class KeptFeatures(FeatureStore):
         """The members of a bundle that hold the features of each encoder; none of one with several widths."""
         members = {}
         for encoder, of_encoder in self.rows.items():
-            rows, table = sorted(of_encoder.items()), io.BytesIO()
+            rows = sorted(of_encoder.items())
+            table = io.BytesIO()
             if len({row.shape for _, row in rows}) == 1:
                 np.save(table, np.stack([row for _, row in rows]), allow_pickle=False)
                 digests = "".join(f"{digest}\n" for digest, _ in rows)
@@ -94,10 +94,13 @@ def write_bundle(project: Project, evidence: Evidence, out: Path, *, images: boo
         **features.members(),
     }
     small |= {bundle.LISTINGS + each.md5: listing_bytes(contents.output(each.out, each.md5)) for each in folders}
-    held, left_out, members = dict[str, Any](), dict[str, Any](), dict[str, Callable[[], bytes]]()
+    held = Json()
+    left_out = Json()
+    members = dict[str, Callable[[], bytes]]()
     for folder in folders:
         for name, md5 in contents.manifest(folder).items():
-            path, file = f"{folder.path}/{name}", contents.path(md5, f"{folder.path}/{name}")
+            path = f"{folder.path}/{name}"
+            file = contents.path(md5, f"{folder.path}/{name}")
             assert file is not None  # all of it is here
             if images or path.endswith((".json", ".jsonl")):
                 held[path] = bundle.digests(read_regular(file))

@@ -8,7 +8,7 @@ where something moves the numbers that is not what is compared.
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from rich.console import Group, RenderableType
@@ -16,6 +16,7 @@ from rich.console import Group, RenderableType
 from driftledger.benchmarks.base import UNREAD_COUNTS, Benchmark, Input, Metric, Rule
 from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import ROWS, Row, Score
+from driftledger.core.canonical import Json
 from driftledger.core.errors import LedgerError, StoreError, first_few
 from driftledger.core.files import read_jsonl
 from driftledger.core.paths import Combination
@@ -81,7 +82,7 @@ class MetricComparison:
     metric: str
     a: float | None
     b: float | None
-    verdict: str
+    verdict: str = ""
     difference: float | None = None
     low: float | None = None
     high: float | None = None
@@ -140,7 +141,7 @@ class Comparison:
     sides: tuple[str, str]
     """What A and B are called where people read: by what differs."""
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Json:
         """Ready for JSON."""
         return {name: value for name, value in asdict(self).items() if name != "sides"}
 
@@ -159,7 +160,8 @@ def compare(a: Evidence, b: Evidence, contents: Contents, *, anyway: bool = Fals
     """
     pairs, only_a, only_b = _pairs(a, b)
     if not pairs:
-        has_a, has_b = (first_few(each) or "no score" for each in (only_a, only_b))
+        has_a = first_few(only_a) or "no score"
+        has_b = first_few(only_b) or "no score"
         raise LedgerError(f"{a.name} and {b.name} have no data in common: the first has {has_a}, the second {has_b}")
     compared = [_pair(one, two, contents, anyway) for one, two in pairs]
     tested = [each for pair in compared for each in pair.metrics if each.ranked and each.p_value is not None]
@@ -194,27 +196,32 @@ def _pairs(a: Evidence, b: Evidence) -> tuple[list[tuple[Lineage, Lineage]], lis
     def on(lineage: Lineage) -> str:
         return f"{lineage.score.benchmark} on {lineage.score.on}"
 
-    left, others = list(b.lineages), dict[str, Lineage]()
+    left = list(b.lineages)
+    others = {}
     for name in (lambda lineage: lineage.place, on):
         for each in a.lineages:
-            other = next((other for other in left if name(other) == name(each)), None)
-            if each.place not in others and other is not None:
-                others[each.place] = other
-                left.remove(other)
+            alike = [other for other in left if name(other) == name(each)]
+            if alike and each.place not in others:
+                others[each.place] = alike[0]
+                left.remove(alike[0])
     pairs = [(each, others[each.place]) for each in a.lineages if each.place in others]
     return pairs, [on(each) for each in a.lineages if each.place not in others], list(map(on, left))
 
 
 def _sides(a: Evidence, b: Evidence) -> tuple[tuple[str, str], list[str]]:
-    """What people call both sides, by what differs, and which components those are."""
-    pairs = {role: (a.components.get(role), b.components.get(role)) for role in (*Combination._fields, "text_encoder")}
-    apart = {role: (x, y) for role, (x, y) in pairs.items() if x and y and x.fingerprint != y.fingerprint}
-    about = [
-        f"{role.replace('_', ' ')}: {x.name} {x.fingerprint[:12]} and {y.name} {y.fingerprint[:12]}"
-        for role, (x, y) in apart.items()
-    ]
-    named = [(x.name, y.name) for role, (x, y) in apart.items() if x.name != y.name and role in Combination._fields]
-    versions = [(f"{x.name}@{x.fingerprint[:8]}", f"{y.name}@{y.fingerprint[:8]}") for x, y in apart.values()]
+    """Return what people call both sides, by what differs, and a line about each component that does."""
+    about = []
+    named = []
+    versions = []
+    for role in (*Combination._fields, "text_encoder"):
+        one = a.components.get(role)
+        two = b.components.get(role)
+        if one and two and one.fingerprint != two.fingerprint:
+            shown = f"{one.name} {one.fingerprint[:12]} and {two.name} {two.fingerprint[:12]}"
+            about.append(f"{role.replace('_', ' ')}: {shown}")
+            versions.append((f"{one.name}@{one.fingerprint[:8]}", f"{two.name}@{two.fingerprint[:8]}"))
+            if one.name != two.name and role in Combination._fields:
+                named.append((one.name, two.name))
     sides = named or (versions if len(versions) == 1 else [(a.fingerprint[:8], b.fingerprint[:8])])
     left, right = (" · ".join(side) for side in zip(*sides, strict=True))
     return (left, right) if left != right else ("A", "B"), about
@@ -252,11 +259,13 @@ def _differing(a: Lineage, b: Lineage, metrics: Collection[str]) -> Iterator[Dif
         some = [k for k, m in rows.items() if (m.key in keys if keys else needed is None or needed in m.needs)]
         return None if len(some) == len(metrics) else tuple(some)
 
-    left, right = _facts(a), _facts(b)
+    left = _facts(a)
+    right = _facts(b)
     pairs = {what: (left.get(what, _ABSENT), right.get(what, _ABSENT)) for what in (*left, *right)}
     pairs = {what: (one, two) for what, (one, two) in pairs.items() if one[0] != two[0]}
     for what, ((one, name_one), (two, name_two)) in pairs.items():
-        rule, apart = rules.get(what), shown_apart(one, two)
+        rule = rules.get(what)
+        apart = shown_apart(one, two)
         yield Difference(
             what=what.replace("_", " "),
             a=name_one or apart[0],
@@ -275,10 +284,15 @@ def _differing(a: Lineage, b: Lineage, metrics: Collection[str]) -> Iterator[Dif
         yield Difference("coverage", read[0], read[1], "noted")
 
 
-def _facts(lineage: Lineage) -> dict[str, tuple[Any, str | None]]:
-    """Fact → the value to compare, and how people read it, if not as it is."""
-    score, spec = lineage.score, lineage.spec
-    facts: dict[str, tuple[Any, str | None]] = {
+Facts: TypeAlias = dict[str, tuple[Any, str | None]]
+"""Fact → the value to compare, and how people read it, if not as it is."""
+
+
+def _facts(lineage: Lineage) -> Facts:
+    """Gather what may differ between two scores, other than their values."""
+    score = lineage.score
+    spec = lineage.spec
+    facts: Facts = {
         role: (card.fingerprint, f"{card.name} {card.fingerprint[:12]}") for role, card in score.components.items()
     }
     for role, versions in score.served.items():
@@ -289,7 +303,9 @@ def _facts(lineage: Lineage) -> dict[str, tuple[Any, str | None]]:
 
 def _pair(a: Lineage, b: Lineage, contents: Contents, anyway: bool) -> ScorePair:
     keys = _compared_keys(a.spec, a.score, b.score)
-    differing, rows, why_not = list(_differing(a, b, keys)), list[list[Row]](), ""
+    differing = list(_differing(a, b, keys))
+    rows = []
+    why_not = ""
     try:
         for lineage in (a, b):  # the rows of this very version of each score
             path = contents.within(lineage.folder, ROWS)
@@ -303,19 +319,23 @@ def _pair(a: Lineage, b: Lineage, contents: Contents, anyway: bool) -> ScorePair
     metrics = []
     for key in keys:
         barred = [] if anyway else [each.reason for each in differing if each.bars(key)]
-        values, metric = (a.score.metrics.get(key), b.score.metrics.get(key)), a.spec.metric(key)
+        values = (a.score.metrics.get(key), b.score.metrics.get(key))
+        metric = a.spec.metric(key)
+        compared = MetricComparison(key, *values)
+        metrics.append(compared)
         if why_not:
-            more: dict[str, Any] = {"verdict": NOT_RANKED + (barred[0] if barred else why_not)}
+            compared.verdict = NOT_RANKED + (barred[0] if barred else why_not)
         elif None in values or metric is None:
-            more = {"verdict": f"{NOT_RANKED}only {'B' if values[0] is None else 'A'} has it"}
+            compared.verdict = f"{NOT_RANKED}only {'B' if values[0] is None else 'A'} has it"
         else:
-            more = _measured(metric, key, rows[0], rows[1], barred, a.score.confidence)
-        metrics.append(MetricComparison(metric=key, a=values[0], b=values[1], **more))
-    shaping, changed = {"provider", "version", "settings", "identity"}, list[str]()
+            _measure(compared, metric, rows, barred, a.score.confidence)
+    shaping = {"provider", "version", "settings", "identity"}
+    changed = []
     for role, one in a.score.components.items():
         two = b.score.components.get(role, one)
         if one.name == two.name:
-            old, new = (each.model_dump(mode="json", include=shaping) for each in (one, two))
+            old = one.model_dump(mode="json", include=shaping)
+            new = two.model_dump(mode="json", include=shaping)
             changed += [f"{role} {one.name}, {change}" for change in changes(old, new)]
     unfair = [each for each in differing if each.weight == "unfair" and each.concerns != ()]
     return ScorePair(
@@ -334,10 +354,11 @@ def _pair(a: Lineage, b: Lineage, contents: Contents, anyway: bool) -> ScorePair
 def _compared_keys(spec: Benchmark, a: Score, b: Score) -> list[str]:
     """The metrics to rank by that rows can pair and either has, in the order of the table; of a family over t the last
     that both have."""
-    keys: list[str] = []
+    keys = []
     for metric in spec.metrics:
         if (metric.headline or metric.compared) and metric.row and metric.higher_is_better is not None:
-            ours, theirs = spec.keys_of(metric, a), spec.keys_of(metric, b)
+            ours = spec.keys_of(metric, a)
+            theirs = spec.keys_of(metric, b)
             both = [key for key in ours if key in theirs]
             keys += (both or [*ours, *theirs])[-1:]
     return keys
@@ -364,31 +385,41 @@ def paired_units(metric: Metric, a: Units, b: Units, confidence: float) -> tuple
     return len(common), paired_interval(one, two, groups, clusters, confidence=confidence)
 
 
-def _measured(
-    metric: Metric, key: str, a: Sequence[Row], b: Sequence[Row], barred: Sequence[str], confidence: float
-) -> dict[str, Any]:
-    """What a :class:`MetricComparison` holds beyond the values of the score files."""
-    one, two = units_of(metric, a, key), units_of(metric, b, key)
+def _measure(
+    compared: MetricComparison,
+    metric: Metric,
+    rows: Sequence[Sequence[Row]],
+    barred: Sequence[str],
+    confidence: float,
+) -> None:
+    """Fill in what only the rows of both scores tell."""
+    one, two = (units_of(metric, some, compared.metric) for some in rows)
     common, paired = paired_units(metric, one, two, confidence)
-    counts = {"common": common, "only_a": len(one) - common, "only_b": len(two) - common}
+    compared.common = common
+    compared.only_a = len(one) - common
+    compared.only_b = len(two) - common
     if barred or paired is None:
-        return counts | {"verdict": NOT_RANKED + (barred[0] if barred else "no sample has a value in both")}
-    measured = {"difference": paired.difference, "a_common": paired.a, "b_common": paired.b}
-    least, more = fewest(confidence), dict[str, Any]()
-    verdict = NOT_RANKED + paired.reason
-    if paired.interval is not None:
-        (low, high), error = paired.interval, paired.standard_error
-        detectable = minimum_detectable_difference(error, paired.df, confidence=confidence)
-        measured |= {"detectable": detectable, "low": low, "high": high, "standard_error": error}
-        more = {"df": paired.df, "p_value": paired.p_value}
-        verdict = "B is higher" if low > 0 else "A is higher" if high < 0 else "no difference that these samples show"
-    if paired.free < least:
-        few = f"{paired.free} samples can vary, and fewer than {least} show nothing with {confidence:.0%}"
-        verdict = NOT_RANKED + few
+        compared.verdict = NOT_RANKED + (barred[0] if barred else "no sample has a value in both")
+        return
     scale = 1.0 if metric.pairing == "mean" else 100.0
-    scaled = {name: scale * value for name, value in measured.items()}
-    scaled |= {end: round_significant(scaled[end], DIGITS) for end in ("low", "high") if end in scaled}
-    return {**counts, **scaled, **more, "verdict": verdict}
+    compared.difference = scale * paired.difference
+    compared.a_common = scale * paired.a
+    compared.b_common = scale * paired.b
+    compared.verdict = NOT_RANKED + paired.reason
+    if paired.interval is not None:
+        low, high = paired.interval
+        compared.low, compared.high = (round_significant(scale * end, DIGITS) for end in paired.interval)
+        compared.standard_error = scale * paired.standard_error
+        detectable = minimum_detectable_difference(paired.standard_error, paired.df, confidence=confidence)
+        compared.detectable = scale * detectable
+        compared.df = paired.df
+        compared.p_value = paired.p_value
+        compared.verdict = (
+            "B is higher" if low > 0 else "A is higher" if high < 0 else "no difference that these samples show"
+        )
+    if paired.free < (least := fewest(confidence)):
+        few = f"{paired.free} samples can vary, and fewer than {least} show nothing with {confidence:.0%}"
+        compared.verdict = NOT_RANKED + few
 
 
 def as_table(comparison: Comparison) -> Group:
@@ -413,14 +444,17 @@ _ANYWAY = "ranked against what speaks against it; see 'unfair'"
 def _block(pair: ScorePair, comparison: Comparison) -> Iterator[RenderableType]:
     """``regions is better than blind by 0.61 [0.58, 0.63] in GC@5``, a table of the ranked metrics, and remarks."""
     a, b = sides = comparison.sides
-    better_by, shows = f"better by [{comparison.confidence:.0%} interval]", f"shows at {POWER:.0%}"
-    shown, sentence = table("", a, b, better_by, shows, "N", numbers=[a, b, shows, "N"]), ""
+    better_by = f"better by [{comparison.confidence:.0%} interval]"
+    shows = f"shows at {POWER:.0%}"
+    shown = table("", a, b, better_by, shows, "N", numbers=[a, b, shows, "N"])
+    sentence = ""
     beneath = [f"differs: {each.what}, {each.a} and {each.b}" for each in pair.differing if each.weight == "noted"]
     beneath += [f"unfair: {each}" for each in pair.reasons] + [f"changed: {each}" for each in pair.changed]
     for each in pair.metrics:
         metric = benchmark(pair.benchmark).metric(each.metric)
         assert metric is not None  # chosen from its benchmark's table
-        title, (better, by) = metric.named(each.metric), _better(metric, each)
+        title = metric.named(each.metric)
+        (better, by) = _better(metric, each)
         numbers = (each.a, each.b, each.detectable, each.a_common, each.b_common)
         values = ["–" if value is None else figure(value, metric.digits) for value in numbers]
         if each.ranked:
@@ -438,13 +472,16 @@ def _block(pair: ScorePair, comparison: Comparison) -> Iterator[RenderableType]:
         if each.ranked and better is not None and (each.p_holm or 0.0) > 1 - comparison.confidence:
             beneath.append(f"{title}: not shown after Holm's correction over all metrics (p = {each.p_holm:.2g})")
     yield line(f"{pair.benchmark} on {pair.on}{sentence}", HEAD)
-    yield from [shown] if sentence else []
+    if sentence:
+        yield shown
     yield lines(f"  {each}" for each in beneath)
 
 
 def _better(metric: Metric, each: MetricComparison) -> tuple[int | None, str]:
     """Which side is better, None where neither is, and by how much; where neither is, how far the first is ahead."""
-    difference, low, high = each.difference or 0.0, each.low or 0.0, each.high or 0.0
+    difference = each.difference or 0.0
+    low = each.low or 0.0
+    high = each.high or 0.0
     better = None if low <= 0 <= high else int((low > 0) != (metric.higher_is_better is False))
     if low <= 0:  # the first has more
         difference, low, high = -difference, -high, -low

@@ -13,9 +13,9 @@ from driftledger.components.base import ComponentCard
 from driftledger.core.canonical import sha256_of
 from driftledger.core.errors import LedgerError, StoreError
 from driftledger.core.files import Record, load_json, parse_json, read_bytes
-from driftledger.core.paths import Combination
+from driftledger.core.paths import Combination, Keys
 from driftledger.core.strict import Strict
-from driftledger.ledger.lock import LOCK, RESOLVED, LockEntry, parse_lock
+from driftledger.ledger.lock import LOCK, RESOLVED, Lock, parse_lock
 from driftledger.ledger.objects.files import Workspace, listing_md5
 from driftledger.ledger.objects.git import CommitTree, Git, is_unreadable
 
@@ -49,7 +49,7 @@ class Lineage(Strict):
     """The dataset or question set."""
     collected: dict[str, Folder]
     """Collect stage, ``chain`` for instance → the folder with its records."""
-    stages: dict[str, LockEntry]
+    stages: Lock
     """The entries of ``dvc.lock`` from the data to the score."""
 
     @property
@@ -144,7 +144,7 @@ class Evidence(Strict):
         return {role: card for each in reversed(self.lineages) for role, card in each.score.components.items()}
 
 
-def place_of(spec: Benchmark, keys: Mapping[str, str]) -> str:
+def place_of(spec: Benchmark, keys: Keys) -> str:
     """The benchmark, the data, and what else distinguishes its scores of one combination."""
     own = [keys[key] for key in spec.scores.keys if key not in Combination._fields]
     return "/".join([spec.name, *own])
@@ -170,7 +170,9 @@ def read_all_evidence(
     data = tree.read(LOCK)
     if data is None:
         raise LedgerError(f"{root / LOCK} is missing; run 'dvc repro' first")
-    lock, published, now = parse_lock(data), published_code(root), code_version(root)
+    lock = parse_lock(data)
+    published = published_code(root)
+    now = code_version(root)
     # A score without a generator belongs to several runs.
     shown = [(spec, keys) for spec, keys in selected if any(each.shows(keys) for each in combinations)]
     folders = [_folder(lock, spec.scores, keys) for spec, keys in shown]
@@ -184,7 +186,8 @@ def read_all_evidence(
                 f"{out} is not what {LOCK} has (md5 {md5}, not {locked}); 'git status {out}' shows what changed, "
                 "'dvc repro' computes it again"
             )
-    every, runs = list[tuple[Mapping[str, str], Lineage]](), list[Evidence]()
+    every = []
+    runs = list[Evidence]()
     for (spec, keys), folder in zip(shown, folders, strict=True):
         scored = lock[spec.scores.lock(keys)].params.get(RESOLVED, {}).get(f"score.{keys['model']}")
         is_scored = isinstance(scored, dict) and folder.path.removeprefix(f"{folder.out}/") in scored
@@ -229,9 +232,7 @@ def fingerprint_of(scores: Mapping[str, Score], combination: Combination) -> str
     )
 
 
-def read_lineage(
-    tree: Workspace | CommitTree, lock: Mapping[str, LockEntry], spec: Benchmark, keys: Mapping[str, str]
-) -> Lineage:
+def read_lineage(tree: Workspace | CommitTree, lock: Lock, spec: Benchmark, keys: Keys) -> Lineage:
     """What one score was made from; its files are not checked.
 
     Raises:
@@ -251,8 +252,9 @@ def read_lineage(
     )
 
 
-def _folder(lock: Mapping[str, LockEntry], stage: Stage, keys: Mapping[str, str]) -> Folder:
-    name, out = stage.lock(keys), stage.out(keys)
+def _folder(lock: Lock, stage: Stage, keys: Keys) -> Folder:
+    name = stage.lock(keys)
+    out = stage.out(keys)
     if name not in lock:
         raise LedgerError(f"{LOCK} has no stage {name!r}; run 'dvc repro' first")
     locked = lock[name].out(out)
@@ -266,7 +268,8 @@ def code_version(root: Path) -> CodeVersion:
     git = Git.around(root)
     if git is None:
         return CodeVersion(commit=None, dirty=is_unreadable(root))
-    changes, written = git.changes(), tuple(git.prefix + path for path in _WRITTEN)
+    changes = git.changes()
+    written = tuple(git.prefix + path for path in _WRITTEN)
     dirty = changes is None or not all(each.startswith(written) or each.endswith((".md", ".rst")) for each in changes)
     return CodeVersion(commit=git.heads()[0], dirty=dirty)
 
@@ -283,7 +286,8 @@ def published_code(root: Path) -> dict[str, CodeVersion]:
 
 def published_files(root: Path) -> dict[str, Published | str]:
     """Path of each file → its run, or what is wrong with it, as a phrase after its name."""
-    folder, files = root / PUBLISHED, dict[str, Published | str]()
+    folder = root / PUBLISHED
+    files = dict[str, Published | str]()
     for path in sorted(folder.glob("*.json")) if folder.is_dir() and not folder.is_symlink() else []:
         name = f"{PUBLISHED}/{path.name}"
         try:

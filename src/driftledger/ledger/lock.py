@@ -1,17 +1,17 @@
 """``dvc.lock``: which bytes each stage read and wrote. The truth that everything else is a view of."""
 
 from pathlib import Path
-from typing import Any
+from typing import TypeAlias
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from driftledger.core.canonical import Json
 from driftledger.core.errors import LedgerError
 from driftledger.core.files import LARGEST_YAML, load_yaml, read_regular
 from driftledger.core.strict import Md5, RelativePath
 
 LOCK = "dvc.lock"
 RESOLVED = "data/resolved.json"
-_CONFLICT = "<<<<<<< "
 
 
 class LockedFile(BaseModel):
@@ -32,7 +32,7 @@ class LockEntry(BaseModel):
 
     cmd: str | list[str]
     deps: list[LockedFile] = []
-    params: dict[RelativePath, dict[str, Any]] = {}
+    params: dict[RelativePath, Json] = {}
     outs: list[LockedFile] = []
 
     def out(self, path: str) -> LockedFile | None:
@@ -40,11 +40,15 @@ class LockEntry(BaseModel):
         return next((out for out in self.outs if out.path == path), None)
 
 
+Lock: TypeAlias = dict[str, LockEntry]
+"""Stage name → entry."""
+
+
 class _Lock(BaseModel):
-    stages: dict[str, LockEntry]
+    stages: Lock
 
 
-def read_lock(root: Path) -> dict[str, LockEntry]:
+def read_lock(root: Path) -> Lock:
     """Stage name → entry.
 
     Raises:
@@ -60,7 +64,7 @@ def read_lock(root: Path) -> dict[str, LockEntry]:
     return parse_lock(data, str(root / LOCK))
 
 
-def locked_now(root: Path) -> dict[str, LockEntry]:
+def locked_now(root: Path) -> Lock:
     """The same; nothing where ``dvc.lock`` is missing or cannot be read."""
     try:
         return read_lock(root)
@@ -68,22 +72,20 @@ def locked_now(root: Path) -> dict[str, LockEntry]:
         return {}
 
 
-def parse_lock(data: bytes, where: str = LOCK) -> dict[str, LockEntry]:
+def parse_lock(data: bytes, where: str = LOCK) -> Lock:
     """Stage name → entry in a file of these bytes, which errors call ``where``.
 
     Raises:
         LedgerError: it is not a ``dvc.lock``.
     """
     try:
-        text = data.decode()
-        if number := next((n for n, row in enumerate(text.split("\n"), 1) if row.startswith(_CONFLICT)), None):
-            raise ValueError(f"line {number} begins a conflict of a merge")
-        return _Lock.model_validate(load_yaml(text)).stages
+        return _Lock.model_validate(load_yaml(data.decode())).stages
     except ValidationError as invalid:
         first = invalid.errors(include_url=False)[0]
         why = f"{'.'.join(map(str, first['loc'])) or 'it'}: {first['msg']}"
     except ValueError as error:
         why = str(error)
     raise LedgerError(
-        f"{where} is not a dvc.lock: {why}; restore it with 'git checkout {LOCK}', or delete it and run 'dvc repro'"
+        f"{where} is not a dvc.lock: {why}; restore it with 'git checkout HEAD {LOCK}', or delete it and run "
+        "'dvc repro'"
     )

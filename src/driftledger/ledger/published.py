@@ -51,7 +51,9 @@ def check_published(root: Path, evidence: Sequence[Evidence] = ()) -> VerifyResu
     Raises:
         LedgerError: Git's history is damaged.
     """
-    result, files, git = VerifyResult(), published_files(root), Git.around(root)
+    result = VerifyResult()
+    files = published_files(root)
+    git = Git.around(root)
     result.checked.update({"published runs": len(files), "runs": len(evidence)})
     for name, published in files.items():
         if isinstance(published, str):

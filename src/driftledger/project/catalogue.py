@@ -108,7 +108,8 @@ def selectable(section: str, given: str, base_url: str | None = None, key: str |
         ConfigError: it is nothing of these.
     """
     provider, _, rest = given.partition("/")
-    folder, valid = Path(given).expanduser(), providers(section)
+    folder = Path(given).expanduser()
+    valid = providers(section)
     service = {"base_url": base_url, "api_key_env": key} if base_url else {}
     if given in catalogue(section):
         shipped_entry = catalogue(section)[given].model_dump(mode="json", exclude_unset=True, exclude={"about"})
@@ -123,9 +124,12 @@ def selectable(section: str, given: str, base_url: str | None = None, key: str |
     elif rest and provider in valid:
         fields = provider_class(section, provider).model_fields
         entry = {"provider": provider, "model" if "model" in fields else "path": rest}
-        entry |= {"revision": "main"} if "revision" in fields else {}
-        entry |= {"dtype": "bfloat16"} if "dtype" in fields and section != "encoders" else {}
-        entry |= service if "base_url" in fields else {}
+        if "revision" in fields:
+            entry |= {"revision": "main"}
+        if "dtype" in fields and section != "encoders":
+            entry |= {"dtype": "bfloat16"}
+        if "base_url" in fields:
+            entry |= service
     else:
         unknown = unknown_name(section[:-1], given[:200], catalogue(section))
         raise ConfigError(
@@ -172,7 +176,9 @@ def checked_class(section: str, provider: str, own: Path | None = None) -> type[
         ConfigError: it is unknown, cannot be imported, or lacks something.
         UntrustedCodeError: it is a project's own code, which may not be run.
     """
-    cls, base, lacks = provider_class(section, provider, own), BASES[section], ""
+    cls = provider_class(section, provider, own)
+    base = BASES[section]
+    lacks = ""
     if not (isinstance(cls, type) and issubclass(cls, base)):
         wrap = "" if section in ("datasets", "question_sets") else f", or wrap a function by driftledger.{section[:-1]}"
         lacks = f"is not derived from {base.__module__}.{base.__name__}; derive it from that{wrap}"
@@ -195,7 +201,8 @@ def class_of_record(section: str, provider: str, settings: "Settings | None") ->
     A record names no code to import: only the registry, and what ``params.yaml`` of a trusted project names, is looked
     through.
     """
-    places, entries = providers(section), getattr(settings, section, {}).values()
+    places = providers(section)
+    entries = getattr(settings, section, {}).values()
     try:
         if provider in places or provider in places.values():
             return provider_class(section, provider)

@@ -15,6 +15,7 @@ from ruamel.yaml.comments import CommentedMap, CommentedSeq
 
 from driftledger.benchmarks.base import DATASET
 from driftledger.benchmarks.registry import benchmark, benchmark_names
+from driftledger.core.canonical import Json
 from driftledger.core.errors import ConfigError, unknown_name
 from driftledger.core.files import load_yaml, write_text
 from driftledger.core.text import changes
@@ -32,15 +33,16 @@ def presets(root: Path) -> dict[str, Path]:
 
 
 def presets_in_words(root: Path) -> dict[str, str]:
-    """The comment that each preset begins with: what it is, and what it needs."""
-    texts = {name: path.read_text(encoding="utf-8") for name, path in presets(root).items()}
-    return {
-        name: " ".join(line.lstrip("# ") for line in takewhile(lambda line: line.startswith("#"), text.splitlines()))
-        for name, text in texts.items()
-    }
+    """Return the comment that each preset begins with: what it is, and what it needs."""
+    words = {}
+    for name, path in presets(root).items():
+        lines = path.read_text(encoding="utf-8").splitlines()
+        comment = takewhile(lambda line: line.startswith("#"), lines)
+        words[name] = " ".join(line.lstrip("# ") for line in comment)
+    return words
 
 
-def read_preset(root: Path, name: str) -> dict[str, Any]:
+def read_preset(root: Path, name: str) -> Json:
     """Read what a preset sets, by section.
 
     Raises:
@@ -49,7 +51,7 @@ def read_preset(root: Path, name: str) -> dict[str, Any]:
     paths = presets(root)
     if name not in paths:
         raise ConfigError(unknown_name("preset", name, paths))
-    preset: dict[str, Any] = read_yaml(paths[name])
+    preset: Json = read_yaml(paths[name])
     return preset
 
 
@@ -59,7 +61,8 @@ def with_preset(root: Path, name: str) -> tuple[str, Settings]:
     Raises:
         ConfigError: the preset is unknown, or the settings would not be valid.
     """
-    preset, params = read_preset(root, name), root / PARAMS
+    preset = read_preset(root, name)
+    params = root / PARAMS
     if not isinstance(content := read_yaml(params), dict):
         raise ConfigError(f"{params} holds no sections; 'driftledger init' writes it")
     for path in presets(root).values():  # what another preset has set, and this one does not, is set back
@@ -72,7 +75,8 @@ def with_preset(root: Path, name: str) -> tuple[str, Settings]:
 
 def apply_preset(root: Path, name: str) -> list[str]:
     """Lay the preset over ``params.yaml`` and say what it changed, one line each; errors as in :func:`with_preset`."""
-    before, (text, _) = read_yaml(root / PARAMS), with_preset(root, name)
+    before = read_yaml(root / PARAMS)
+    (text, _) = with_preset(root, name)
     after = load_yaml(text)
     differing = [*changes(before, after)]
     if differing:
@@ -101,13 +105,14 @@ def first_params(root: Path, preset: str, images: Mapping[str, str], chosen: Cho
     return _laid_over(root, text, laid, f"the preset {preset}", {"datasets": datasets, **chosen})[0]
 
 
-def with_entry(root: Path, section: str, name: str, entry: Mapping[str, Any] | None, *, only: bool) -> str:
+def with_entry(root: Path, section: str, name: str, entry: Json | None, *, only: bool) -> str:
     """Return the text of ``params.yaml`` with one more entry, selected beside the others or alone.
 
     Raises:
         ConfigError: another entry has that name, or the selection would not be valid.
     """
-    content, text = read_yaml(root / PARAMS), (root / PARAMS).read_text(encoding="utf-8")
+    content = read_yaml(root / PARAMS)
+    text = (root / PARAMS).read_text(encoding="utf-8")
     if entry is not None and (content.get(section) or {}).get(name, entry) != entry:
         raise ConfigError(f"{PARAMS} has another entry {section}.{name}; rename that, or change it there")
     others = [] if only else [each for each in content["run"][section] if each != name]
@@ -128,8 +133,10 @@ def _laid_over(
     Sections of benchmarks that nothing is selected for are left out, as are optional settings that the preset
     sets to null. Errors call the change ``what``.
     """
-    yaml, written = YAML(), io.StringIO()
-    yaml.preserve_quotes, yaml.width = True, 4096
+    yaml = YAML()
+    written = io.StringIO()
+    yaml.preserve_quotes = True
+    yaml.width = 4096
     yaml.indent(mapping=2, sequence=4, offset=2)
     yaml.representer.add_representer(type(None), lambda own, _: own.represent_scalar("tag:yaml.org,2002:null", "null"))
     content = yaml.load(text)

@@ -1,7 +1,6 @@
 """A checkout: its settings, its folders, its components as DVC has seen them, and what benchmarks get of it."""
 
 import os
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
@@ -14,9 +13,10 @@ from driftledger.benchmarks.scoring import ToScore
 from driftledger.collect.features import FeatureStore
 from driftledger.collect.store import CallStore
 from driftledger.components.base import Component
+from driftledger.core.canonical import Json
 from driftledger.core.errors import ConfigError, MissingExtraError, MissingSourceError, StoreError
 from driftledger.core.files import LARGEST_JSON, load_json, read_regular
-from driftledger.core.paths import STATE, Combination, main_checkout
+from driftledger.core.paths import STATE, Combination, Keys, main_checkout
 from driftledger.project.settings import PARAMS, Settings, load_settings
 
 RESOLVED = "data/resolved.json"
@@ -49,10 +49,10 @@ class Project:
     @property
     def combinations(self) -> list[Combination]:
         """Every selected combination of what the scores use, in the order of ``run:``."""
-        run, used = self.settings.run, {role for _, keys in self.selected for role in keys}
-        generators, encoders = (
-            some if role in used else [""] for role, some in (("generator", run.generators), ("encoder", run.encoders))
-        )
+        run = self.settings.run
+        used = {role for _, keys in self.selected for role in keys}
+        generators = run.generators if "generator" in used else [""]
+        encoders = run.encoders if "encoder" in used else [""]
         return [Combination(m, g, e) for m in run.models for g in generators for e in encoders]
 
     @cached_property
@@ -85,7 +85,7 @@ class Project:
             self.components[section, name] = next(same, component)
         return self.components[section, name]
 
-    def stage_inputs(self, spec: Benchmark, keys: Mapping[str, str]) -> StageInputs:
+    def stage_inputs(self, spec: Benchmark, keys: Keys) -> StageInputs:
         """Return what the collect stages of a benchmark are made from."""
         return StageInputs(
             keys=keys,
@@ -99,7 +99,7 @@ class Project:
             judge=self.settings.judge if spec.collects.judged else None,
         )
 
-    def to_score(self, spec: Benchmark, keys: Mapping[str, str]) -> ToScore:
+    def to_score(self, spec: Benchmark, keys: Keys) -> ToScore:
         """Return what a score is computed from; errors as of :meth:`component`."""
         section = self.settings.section(spec.name)
         named = {role: keys.get(role) or getattr(section, role, None) for role in ("encoder", "text_encoder")}
@@ -119,15 +119,19 @@ class Project:
         Raises:
             MissingSourceError: one is missing.
         """
-        named = {setting: getattr(self.settings.section(spec.name), setting) for setting in spec.scores.beside}
-        files = {setting: self.root / path for setting, path in named.items() if path is not None}
-        for setting, file in files.items():
-            if not file.is_file():
-                what = f"{spec.name}.{setting} in params.yaml is {named[setting]}, which is missing"
-                raise (ConfigError if file.exists() else MissingSourceError)(f"{what}; correct it or set null")
+        files = {}
+        section = self.settings.section(spec.name)
+        for setting in spec.scores.beside:
+            named = getattr(section, setting)
+            if named is not None:
+                files[setting] = self.root / named
+                if not files[setting].is_file():
+                    what = f"{spec.name}.{setting} in params.yaml is {named}, which is missing"
+                    error = ConfigError if files[setting].exists() else MissingSourceError
+                    raise error(f"{what}; correct it or set null")
         return files
 
-    def _folders(self, spec: Benchmark, keys: Mapping[str, str]) -> dict[str, Path]:
+    def _folders(self, spec: Benchmark, keys: Keys) -> dict[str, Path]:
         stages = spec.stages[:-1]
         return {stage.name: self.root / stage.at(keys) for stage in stages if {*stage.keys} <= keys.keys()}
 
@@ -139,13 +143,14 @@ class Project:
         Raises:
             ConfigError: it is a checkout of others, and names a folder outside of it.
         """
-        top, named = main_checkout(self.root), None if self.given else os.environ.get(STORE)
+        top = main_checkout(self.root)
+        named = None if self.given else os.environ.get(STORE)
         folder = top / Path(named or self.settings.store or STATE).expanduser()
         if not (self.own_code or named or folder.resolve().is_relative_to(top.resolve())):
             raise ConfigError(f"this checkout keeps its calls in {folder}, outside of it; --trust allows that")
         return folder
 
-    def noted(self) -> dict[str, Any]:
+    def noted(self) -> Json:
         """Read ``data/resolved.json``; empty if it is missing, damaged or not a file of the checkout."""
         try:
             noted = load_json(read_regular(self.root / RESOLVED, LARGEST_JSON, within=self.root))

@@ -4,16 +4,17 @@ DVC compares the parts of that file that a stage names as its parameters. So a c
 a new version of a component runs what depends on it, and nothing else.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from driftledger.benchmarks.base import SCORES, Benchmark, Stage
 from driftledger.benchmarks.settings import EntryOf
 from driftledger.components.base import Component
-from driftledger.core.canonical import sha256_file, sha256_of
+from driftledger.core.canonical import Json, sha256_file, sha256_of
 from driftledger.core.code_digest import code_digest, is_ours
 from driftledger.core.errors import MissingExtraError, MissingSourceError, StoreError
 from driftledger.core.files import files_digest, keep_only, made_from, write_json
+from driftledger.core.paths import Keys
 from driftledger.core.registry import PROVIDED_SECTIONS
 from driftledger.core.text import say
 from driftledger.data.datasets.base import Provider
@@ -35,17 +36,23 @@ def resolve(project: Project) -> None:
     keep_only(scores, [scores / model for model in project.settings.run.models])
 
 
-def resolved(project: Project) -> dict[str, Any]:
+def resolved(project: Project) -> Json:
     """Return the current version of every selected name, and what each stage depends on.
 
     What is not on this machine, such as a colleague's weights, is kept as it was noted before, if its entry is written
     as it was then: whatever needs no new call still runs. Standard error lists it.
     """
-    settings, noted = project.settings, _versions(project)
-    noted["data"] = {"version": DATA_VERSION} | {each: noted.pop(each) for each in ("datasets", "question_sets")}
+    settings = project.settings
+    noted = _versions(project)
+    noted["data"] = {
+        "version": DATA_VERSION,
+        "datasets": noted.pop("datasets"),
+        "question_sets": noted.pop("question_sets"),
+    }
     noted["descriptions"] = {}
     for name in settings.named("descriptions"):
-        description, examples = settings.description(name), NOTHING
+        description = settings.description(name)
+        examples = NOTHING
         if shown := description.demonstrations:
             examples = sha256_of([noted["encoders"].get(shown.encoder), noted["models"].get(shown.by)])
         words = description.model_dump(mode="json", exclude_defaults=True)
@@ -64,7 +71,7 @@ def resolved(project: Project) -> dict[str, Any]:
             for model in settings.run.models:
                 for keys in settings.keys_of(spec, stage, model):
                     noted[kind][model][folder_in(stage, keys)] = _shaped_by(settings, noted, spec, stage, keys)
-    cross_check: dict[str, Any] = {}
+    cross_check: Json = {}
     if settings.run.names("genception", "dataset"):
         genception: Any = settings.section("genception")
         encoder = genception.text_encoder
@@ -78,13 +85,15 @@ def resolved(project: Project) -> dict[str, Any]:
     return noted
 
 
-def _versions(project: Project) -> dict[str, Any]:
+def _versions(project: Project) -> Json:
     """Return the digest of each component, and what each entry of data is made from, by section and name."""
-    settings, before = project.settings, project.noted().get("entries", {})
-    noted: dict[str, Any] = {section: {} for section in PROVIDED_SECTIONS}
+    settings = project.settings
+    before = project.noted().get("entries", {})
+    noted: Json = {section: {} for section in PROVIDED_SECTIONS}
     noted["entries"] = {}  # how each was written, and its digest; no stage depends on it
     for section, name in [(each, name) for each in PROVIDED_SECTIONS for name in settings.named(each)]:
-        entry, key = settings.build(section, name), f"{section}.{name}"
+        entry = settings.build(section, name)
+        key = f"{section}.{name}"
         given = [entry.provider, entry.model_dump(mode="json", exclude_defaults=True)]
         if isinstance(entry, Component):
             given += [entry.version, entry.code_is_identity and entry.code_digest]
@@ -107,12 +116,12 @@ def _versions(project: Project) -> dict[str, Any]:
     return noted
 
 
-def folder_in(stage: Stage, keys: Mapping[str, str]) -> str:
+def folder_in(stage: Stage, keys: Keys) -> str:
     """Return a folder's path below its stage's output."""
     return stage.at(keys).removeprefix(f"{stage.out(keys)}/")
 
 
-def inputs_of(project: Project, kind: str, stage: Stage, keys: Mapping[str, str], before: Sequence[Stage]) -> str:
+def inputs_of(project: Project, kind: str, stage: Stage, keys: Keys, before: Sequence[Stage]) -> str:
     """Return the digest of what shapes a folder: what ``resolve`` noted, and the folders that it is made from.
 
     Raises:
@@ -132,11 +141,9 @@ def inputs_of(project: Project, kind: str, stage: Stage, keys: Mapping[str, str]
     return sha256_of([noted, digests])
 
 
-def _shaped_by(
-    settings: Settings, noted: Mapping[str, Any], spec: Benchmark, stage: Stage, keys: Mapping[str, str]
-) -> dict[str, Any]:
+def _shaped_by(settings: Settings, noted: Json, spec: Benchmark, stage: Stage, keys: Keys) -> Json:
     section = settings.section(spec.name)
-    inputs: dict[str, Any] = {"version": stage.version, "seed": settings.run.seed}
+    inputs: Json = {"version": stage.version, "seed": settings.run.seed}
     inputs |= section.model_dump(mode="json", include=set(stage.settings))
     for key, name in keys.items():
         section_of_key = "encoders" if key == "text_encoder" else f"{key}s"

@@ -21,6 +21,7 @@ from driftledger.collect.settings import CollectSettings, WorkerSettings
 from driftledger.components.base import CONTROLS, Component, Encoder, Model
 from driftledger.core.errors import ConfigError, UntrustedCodeError, unknown_name
 from driftledger.core.files import LARGEST_YAML, load_yaml, read_regular
+from driftledger.core.paths import Keys
 from driftledger.core.registry import PROVIDED_SECTIONS
 from driftledger.core.strict import Name, Strict, explain
 from driftledger.data.question_sets.base import QuestionProvider
@@ -139,7 +140,7 @@ class Settings(Strict):
             raise ConfigError(f"{PARAMS}: run.judge names no model; name the one that grades open answers")
         return self.run.judge
 
-    def keys_of(self, spec: Benchmark, stage: Stage | None = None, model: str | None = None) -> list[dict[str, str]]:
+    def keys_of(self, spec: Benchmark, stage: Stage | None = None, model: str | None = None) -> list[Keys]:
         """Return the keys of every folder that a stage writes, in the order of ``run:``.
 
         Args:
@@ -212,7 +213,8 @@ class Settings(Strict):
             ConfigError: the name is unknown, its class lacks something, or its settings are wrong.
             UntrustedCodeError: it is the project's own code, which may not be run.
         """
-        entry, where = self.entry(section, name), f"{PARAMS}: {section}.{name}"
+        entry = self.entry(section, name)
+        where = f"{PARAMS}: {section}.{name}"
         if (section, name) in self._given:
             return self._given[section, name]
         try:
@@ -290,7 +292,8 @@ def parse_settings(raw: Any, where: str, own_code: Path | None = None, given: Gi
         settings = _settings_class(benchmark_names()).model_validate(raw)
     except ValidationError as error:
         raise ConfigError(explain(error, where)) from None
-    settings._own_code, settings._given = own_code, given or {}
+    settings._own_code = own_code
+    settings._given = given or {}
     for check in (_selection, _components):
         for sentence in check(settings):
             raise ConfigError(f"{where}: {sentence}")
@@ -299,7 +302,8 @@ def parse_settings(raw: Any, where: str, own_code: Path | None = None, given: Gi
 
 def _selection(settings: Settings) -> Iterator[str]:
     """Say what a benchmark goes over in vain, or lacks."""
-    run, protocols = settings.run, dict[str, str]()
+    run = settings.run
+    protocols = {}
     if both := sorted({*run.datasets} & {*run.question_sets}):
         yield f"run: {both[0]!r} is a dataset and a question set, which MLflow cannot tell apart; rename one"
     for name in run.question_sets:
@@ -310,21 +314,22 @@ def _selection(settings: Settings) -> Iterator[str]:
                 yield f"question_sets.{name}: {error}"
             protocols[name] = provider.protocol
     for spec in settings.benchmarks:
-        if getattr(settings, spec.name) is None:
+        own = spec.name
+        if getattr(settings, own) is None:
             fields = ", ".join(spec.settings.model_fields)
-            yield f"run.{spec.name} selects something, and the section {spec.name!r} is missing; add one with {fields}"
+            yield f"run.{own} selects something, and the section {own!r} is missing; add one with {fields}"
         built = "datasets" if spec.data is DATASET else "question_sets"
-        for name in getattr(run, spec.name):
+        for name in getattr(run, own):
             if name not in getattr(run, built):
-                yield f"run: {spec.name} goes over {name!r}, which is not in {built}; add it there"
-            if (other := protocols.get(name, spec.name)) != spec.name:
-                yield f"run.{spec.name} goes over {name!r}, with questions for {other}; name it in run.{other}"
-        if empty := [f"run.{key}s" for key in spec.scores.keys if not run.names(spec.name, key)]:
-            yield f"{spec.name} needs {' and '.join(empty)}; select some, or nothing in run.{spec.name}"
-        for key, _, names in settings.section(spec.name).marks(OfSelected):
+                yield f"run: {own} goes over {name!r}, which is not in {built}; add it there"
+            if (other := protocols.get(name, own)) != own:
+                yield f"run.{own} goes over {name!r}, with questions for {other}; name it in run.{other}"
+        if empty := [f"run.{key}s" for key in spec.scores.keys if not run.names(own, key)]:
+            yield f"{own} needs {' and '.join(empty)}; select some, or nothing in run.{own}"
+        for key, _, names in settings.section(own).marks(OfSelected):
             for name in names:
-                if name not in getattr(run, spec.name):
-                    yield f"{spec.name}.{key}: {name!r} is not in run.{spec.name}; select it, or remove it"
+                if name not in getattr(run, own):
+                    yield f"{own}.{key}: {name!r} is not in run.{own}; select it, or remove it"
     for where, mark, name in settings.references():
         if mark.must == "ask once":
             description = settings.description(name)
@@ -338,14 +343,16 @@ _ANY_MODEL = {"generators": "gpt_image_2 or sdxl", "encoders": "vit or dinov2", 
 
 def _components(settings: Settings) -> Iterator[str]:
     """Say which components can't do their work: they are unknown, lack a tower, or only understand certain others."""
-    run, built = settings.run, cache(partial(_built, settings))
+    run = settings.run
+    built = cache(partial(_built, settings))
     for section in PROVIDED_SECTIONS:
         for name in settings.named(section):
             built(section, name)
     towers = [("image", name, "run.encoders", "name it in run.text_encoders") for name in run.encoders]
     towers += [("text", name, "run.text_encoders", "name it in run.encoders") for name in run.text_encoders]
     for where, mark, name in settings.references():
-        towers += [("text", name, where, "name another, or set null")] * (mark.must == "read")
+        if mark.must == "read":
+            towers.append(("text", name, where, "name another, or set null"))
     for name in run.descriptions:
         shown = settings.description(name).demonstrations
         if shown and shown.encoder:
@@ -357,31 +364,33 @@ def _components(settings: Settings) -> Iterator[str]:
             yield f"{where}: {name!r} has no {kind} tower; {remedy}"
     used = dict[tuple[str, str, str], None]()
     for spec in settings.benchmarks:
-        for key, need, given in settings.section(spec.name).marks(NeededFor):
-            for on in () if given else getattr(run, spec.name):
+        own = spec.name
+        selected = getattr(run, own)
+        for key, need, given in settings.section(own).marks(NeededFor):
+            for on in () if given else selected:
                 if getattr(built("datasets", on), "medium", "") == need.medium:
                     yield (
-                        f"{spec.name}.{key} is missing, and run.{spec.name} goes over {on!r}, a dataset of "
-                        f"{need.medium}s; set it"
+                        f"{own}.{key} is missing, and run.{own} goes over {on!r}, a dataset of {need.medium}s; set it"
                     )
         for key in dict.fromkeys(key for stage in spec.stages[1:] for key in stage.keys if f"{key}s" in _ANY_MODEL):
-            for name in run.names(spec.name, key):
+            for name in run.names(own, key):
                 if key != "model":
                     used[f"{key}s", f"run.{key}s", name] = None
                 component = built(f"{key}s", name)
-                for on in getattr(run, spec.name) if spec.data is DATASET and component else ():
+                for on in selected if spec.data is DATASET and component else ():
                     medium = getattr(built("datasets", on), "medium", "image")
                     if medium not in component.media and component.provider not in CONTROLS:
                         does = "makes" if key == "generator" else "takes"
                         yield (
                             f"run.{key}s: {name!r} {does} {'images' if medium == 'sound' else 'sounds'}, and "
-                            f"run.{spec.name} goes over {on!r}, a dataset of {medium}s; select {key}s for {medium}s, "
+                            f"run.{own} goes over {on!r}, a dataset of {medium}s; select {key}s for {medium}s, "
                             f"or take {on!r} out"
                         )
     if judge := settings.judge:
         used["models", "run.judge", judge] = None
     for (section, place, name), model in product(used, run.models):
-        reader, speaker = built(section, name), built("models", model)
+        reader = built(section, name)
+        speaker = built("models", model)
         if speaker is None or reader is None or reader.understands is None:
             continue
         spoken = {each.provider for each in type(speaker).__mro__ if issubclass(each, Model)}

@@ -9,8 +9,7 @@ import logging
 import math
 import textwrap
 import warnings
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from driftledger.benchmarks.base import Metric, Scatter
@@ -36,15 +35,23 @@ _NAME = 26
 _WIDE = 6.6
 """Inches of most figures across."""
 _STYLE: Any = {
-    **{"svg.hashsalt": "driftledger", "svg.fonttype": "none", "text.parse_math": False},
-    **{"font.family": "sans-serif", "font.sans-serif": ["DejaVu Sans", "Verdana"], "font.size": 9},
-    **{"axes.spines.top": False, "axes.spines.right": False, "axes.edgecolor": MUTED, "axes.labelcolor": INK},
-    **{"xtick.color": MUTED, "ytick.color": MUTED, "text.color": INK, "axes.titlesize": 9, "axes.titleweight": "bold"},
-    **{"grid.color": GRID, "axes.axisbelow": True, "legend.frameon": False},
+    "svg.hashsalt": "driftledger",
+    "svg.fonttype": "none",
+    "text.parse_math": False,
+    "text.color": INK,
+    "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans", "Verdana"],
+    "font.size": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.edgecolor": MUTED,
+    "axes.labelcolor": INK,
+    "axes.axisbelow": True,
+    "xtick.color": MUTED,
+    "ytick.color": MUTED,
+    "grid.color": GRID,
+    "legend.frameon": False,
 }
-
-
-Steps: TypeAlias = dict[int, float]
 
 
 class Series(NamedTuple):
@@ -57,19 +64,23 @@ class Series(NamedTuple):
     """The colour inside marks; white for controls."""
 
 
+SeriesOf: TypeAlias = Mapping[str, Series]
+"""Model → its series."""
+
+
 class Drawing(NamedTuple):
     """A figure before it is drawn."""
 
     name: str
     title: str
     note: str
-    draw: "partial[None]"
-    """Draws on axes what it holds, which is all that the figure shows."""
+    draw: Callable[["Axes"], None]
+    """Draws on axes all that the figure shows."""
     size: tuple[float, float]
     """Width and height in inches, without title and note."""
 
 
-def colour_of(models: Sequence[str], controls: Collection[str] = ()) -> Mapping[str, Series]:
+def colour_of(models: Sequence[str], controls: Collection[str] = ()) -> SeriesOf:
     """Return model → its series. Controls are grey and hollow, and take no colour from the others.
 
     >>> colour_of(["a", "blind", "b"], {"blind"})["b"].colour == COLOURS[1]
@@ -77,22 +88,24 @@ def colour_of(models: Sequence[str], controls: Collection[str] = ()) -> Mapping[
     """
     series = {}
     for place, name in enumerate(name for name in models if name not in controls):
-        colour, dash = COLOURS[place % len(COLOURS)], _DASHES[place // len(COLOURS) % len(_DASHES)]
+        colour = COLOURS[place % len(COLOURS)]
+        dash = _DASHES[place // len(COLOURS) % len(_DASHES)]
         series[name] = Series(colour, _MARKERS[place % len(_MARKERS)], dash, colour)
     for place, name in enumerate(name for name in models if name in controls):
         series[name] = Series(GREY, _MARKERS[place % len(_MARKERS)], _DASHES[1 + place % 2], "white")
     return series
 
 
-def series_of(scores: Sequence[Score]) -> Mapping[str, Series]:
+def series_of(scores: Sequence[Score]) -> SeriesOf:
     """Return model → its series, by the order of the selection."""
     models = dict.fromkeys(score.model for score in scores)
     return colour_of(list(models), {score.model for score in scores if score.is_control})
 
 
-def figures_of(block: Block, series: Mapping[str, Series]) -> Iterator[Drawing]:
+def figures_of(block: Block, series: SeriesOf) -> Iterator[Drawing]:
     """All figures of a block: bars of headlines, lines over steps, shades by group, those of the benchmark alone."""
-    spec, scores = block.spec, block.scores
+    spec = block.spec
+    scores = block.scores
     first = [key for score in scores for key in spec.headlines(score)][:1]
     drawn = [key for metric in spec.metrics if metric.key in spec.layout.bars for key in spec.keys_of(metric, *scores)]
     yield from (_bars(block, series, metric, key) for key in drawn or first if (metric := spec.metric(key)))
@@ -115,109 +128,116 @@ def _about(block: Block, *notes: str, intervals: str = "", controls: bool = True
     """On what data and through which components, then what a reader must know."""
     confidence = block.scores[0].inputs.settings.get("confidence")
     more = [f"{intervals} are intervals of {confidence:.0%}"] if intervals and confidence else []
-    more += ["controls are grey"] if controls and any(score.is_control for score in block.scores) else []
+    if controls and any(score.is_control for score in block.scores):
+        more.append("controls are grey")
     return "; ".join([f"On {block.on}", *filter(None, notes), *more]) + "."
 
 
-def _bars(block: Block, series: Mapping[str, Series], metric: Metric, key: str) -> Drawing:
-    """A row per model."""
-    scores, cells, intervals = block.scores, cells_of(block, key), [score.interval(key) for score in block.scores]
+def _bars(block: Block, series: SeriesOf, metric: Metric, key: str) -> Drawing:
+    """Draw a row per model."""
+    scores = block.scores
+    cells = cells_of(block, key)
+    intervals = {score.model: score.interval(key) for score in scores}
     letters = {model: f" ({cell.letters})" for model, cell in cells.items() if cell.letters}
-    labels = [short(score.model) + letters.get(score.model, "") for score in scores]
-    looks = [series[score.model] for score in scores]
-    values = [cell.value for cell in cells.values()]
-    drawing = partial(_draw_bars, labels, values, [cell.text for cell in cells.values()], intervals, looks)
-    alike = "models that share a letter cannot be told apart" if letters else ""
-    note = _about(block, alike, intervals="whiskers" if any(intervals) else "")
-    title = f"{block.spec.title}: {title_of(metric, key)}"
-    return Drawing(f"bars_{key}", title, note, drawing, (_WIDE, 0.4 + 0.26 * len(scores)))
+    labels = [short(model) + letters.get(model, "") for model in cells]
 
-
-def _draw_bars(
-    labels: Sequence[str],
-    values: Sequence[float | None],
-    texts: Sequence[str],
-    intervals: Sequence[tuple[float, float] | None],
-    looks: Sequence[Series],
-    axis: "Axes",
-) -> None:
-    ends = [0.0, *(value or 0.0 for value in values), *(end for pair in intervals for end in pair or ())]
-    low, high = min(ends), max(ends) or 1.0
-    axis.set_xlim(low - 0.02 * (high - low) * (low < 0), high + 0.33 * (high - low))
-    for row, (value, text, pair, look) in enumerate(zip(values, texts, intervals, looks, strict=True)):
-        if value is not None:
-            axis.barh(row, value, 0.55, color=look.fill, edgecolor=look.colour, linewidth=1.2)
-        if pair is not None:
-            axis.plot(pair, [row, row], color=INK, linewidth=1.2, marker="|", markersize=5)
+    def draw(axis: "Axes") -> None:
+        ends = [0.0, *(cell.value or 0.0 for cell in cells.values())]
+        for pair in intervals.values():
+            ends += pair or ()
+        low = min(ends)
+        high = max(ends) or 1.0
+        axis.set_xlim(low - 0.02 * (high - low) * (low < 0), high + 0.33 * (high - low))
         style: dict[str, Any] = {"ha": "right", "va": "center", "fontsize": 8.5}
-        axis.text(1.0, row, text, transform=axis.get_yaxis_transform(), **style)
-    axis.set_yticks(range(len(labels)), labels)
-    axis.tick_params(axis="y", length=0, labelcolor=INK)
-    axis.set_ylim(len(labels) - 0.4, -0.6)
-    axis.grid(axis="x")
+        for row, (model, cell) in enumerate(cells.items()):
+            if cell.value is not None:
+                look = series[model]
+                axis.barh(row, cell.value, 0.55, color=look.fill, edgecolor=look.colour, linewidth=1.2)
+            if pair := intervals[model]:
+                axis.plot(pair, [row, row], color=INK, linewidth=1.2, marker="|", markersize=5)
+            axis.text(1.0, row, cell.text, transform=axis.get_yaxis_transform(), **style)
+        axis.set_yticks(range(len(labels)), labels)
+        axis.tick_params(axis="y", length=0, labelcolor=INK)
+        axis.set_ylim(len(labels) - 0.4, -0.6)
+        axis.grid(axis="x")
+
+    alike = "models that share a letter cannot be told apart" if letters else ""
+    note = _about(block, alike, intervals="whiskers" if any(intervals.values()) else "")
+    title = f"{block.spec.title}: {title_of(metric, key)}"
+    return Drawing(f"bars_{key}", title, note, draw, (_WIDE, 0.4 + 0.26 * len(scores)))
 
 
-def _lines(block: Block, series: Mapping[str, Series], curve: str, title: str, across: str) -> Drawing:
-    """A line per model over steps, with a band where there are intervals."""
+def _lines(block: Block, series: SeriesOf, curve: str, title: str, across: str) -> Drawing:
+    """Draw a line per model over steps, with a band where there are intervals."""
 
-    def steps_of(score: Score, name: str) -> Steps:
-        return {point.step: point.value for point in sorted(score.curves.get(name, ()), key=lambda point: point.step)}
+    def steps_of(score: Score, name: str) -> dict[int, float]:
+        points = sorted(score.curves.get(name, ()), key=lambda point: point.step)
+        return {point.step: point.value for point in points}
 
-    points = {score.model: values for score in block.scores if (values := steps_of(score, curve))}
-    bands = {score.model: (steps_of(score, curve + LOW), steps_of(score, curve + HIGH)) for score in block.scores}
-    order = sorted(points, key=lambda model: -list(points[model].values())[-1])
+    lows = {score.model: steps_of(score, curve + LOW) for score in block.scores}
+    highs = {score.model: steps_of(score, curve + HIGH) for score in block.scores}
+    lines = [(score.model, steps) for score in block.scores if (steps := steps_of(score, curve))]
+    lines.sort(key=lambda line: -list(line[1].values())[-1])
 
-    lines = [(short(model), series[model], points[model], *bands[model]) for model in order]
-    note = _about(block, intervals="bands" if any(map(any, bands.values())) else "")
-    name, drawing = curve.replace("/", "_"), partial(_draw_lines, across, lines)
-    return Drawing(name, f"{block.spec.title}: {title}", note, drawing, (_WIDE, 3.3))
+    def draw(axis: "Axes") -> None:
+        from matplotlib.ticker import MaxNLocator
+
+        for model, steps in lines:
+            look = series[model]
+            axis.plot(
+                list(steps),
+                list(steps.values()),
+                label=short(model),
+                marker=look.marker if len(steps) <= 12 else "",
+                markerfacecolor=look.fill,
+                color=look.colour,
+                linestyle=look.dash,
+                linewidth=1.6,
+                markersize=5,
+            )
+            low = lows[model]
+            high = highs[model]
+            if band := [step for step in steps if step in low and step in high]:
+                ends = [low[step] for step in band], [high[step] for step in band]
+                axis.fill_between(band, *ends, color=look.colour, alpha=0.13, linewidth=0)
+        axis.xaxis.set_major_locator(MaxNLocator(integer=True))
+        axis.set_xlabel(across)
+        axis.grid(axis="y")
+        axis.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), borderaxespad=0)
+
+    note = _about(block, intervals="bands" if any((*lows.values(), *highs.values())) else "")
+    name = curve.replace("/", "_")
+    return Drawing(name, f"{block.spec.title}: {title}", note, draw, (_WIDE, 3.3))
 
 
-def _draw_lines(across: str, lines: Sequence[tuple[str, Series, Steps, Steps, Steps]], axis: "Axes") -> None:
-    from matplotlib.ticker import MaxNLocator
+def _scatter(block: Block, series: SeriesOf, plain: Scatter) -> Drawing:
+    """Draw a point per model, on lines on which a third value is the same."""
+    x = block.spec.titled(plain.x)
+    y = block.spec.titled(plain.y)
 
-    for name, look, points, low, high in lines:
-        x, y = list(points), list(points.values())
-        style: dict[str, Any] = {"color": look.colour, "linestyle": look.dash, "linewidth": 1.6, "markersize": 5}
-        marker = look.marker if len(x) <= 12 else ""
-        axis.plot(x, y, label=name, marker=marker, markerfacecolor=look.fill, **style)
-        if steps := [step for step in x if step in low and step in high]:
-            ends = [low[step] for step in steps], [high[step] for step in steps]
-            axis.fill_between(steps, *ends, color=look.colour, alpha=0.13, linewidth=0)
-    axis.xaxis.set_major_locator(MaxNLocator(integer=True))
-    axis.set_xlabel(across)
-    axis.grid(axis="y")
-    axis.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), borderaxespad=0)
+    def draw(axis: "Axes") -> None:
+        for label, points in plain.lines.items():
+            axis.plot(*zip(*points, strict=True), color=MUTED, linewidth=0.7, linestyle=(0, (1, 3)))
+            axis.text(*points[-1], f" {label}", fontsize=7.5, color=MUTED, va="center")
+        for score in block.scores:
+            if {plain.x, plain.y} <= score.metrics.keys():
+                look = series[score.model]
+                axis.plot(
+                    [score.metrics[plain.x]],
+                    [score.metrics[plain.y]],
+                    look.marker,
+                    label=short(score.model),
+                    markersize=7.5,
+                    clip_on=False,
+                    color=look.colour,
+                    markerfacecolor=look.fill,
+                )
+        names = {"xlabel": f"{x}, %", "ylabel": f"{y}, %"}
+        axis.set(xlim=(-2, 104), ylim=(-2, 102), aspect="equal", **names)
+        axis.legend(loc="center left", bbox_to_anchor=(1.04, 0.5), borderaxespad=0)
 
-
-def _scatter(block: Block, series: Mapping[str, Series], plain: Scatter) -> Drawing:
-    """A point per model, on lines on which a third value is the same."""
-    scores = [score for score in block.scores if {plain.x, plain.y} <= score.metrics.keys()]
-    x, y = (metric.title for key in (plain.x, plain.y) if (metric := block.spec.metric(key)))
-
-    models = [
-        (short(score.model), series[score.model], score.metrics[plain.x], score.metrics[plain.y]) for score in scores
-    ]
-    drawing = partial(_draw_scatter, f"{x}, %", f"{y}, %", list(plain.lines.items()), models)
     title = f"{block.spec.title}: {y} against {x}"
-    return Drawing(plain.name, title, _about(block, plain.note), drawing, (_WIDE, 4.4))
-
-
-def _draw_scatter(
-    across: str,
-    up: str,
-    lines: Sequence[tuple[str, Sequence[tuple[float, float]]]],
-    models: Sequence[tuple[str, Series, float, float]],
-    axis: "Axes",
-) -> None:
-    for label, points in lines:
-        axis.plot(*zip(*points, strict=True), color=MUTED, linewidth=0.7, linestyle=(0, (1, 3)))
-        axis.text(*points[-1], f" {label}", fontsize=7.5, color=MUTED, va="center")
-    for name, look, x, y in models:
-        style: dict[str, Any] = {"color": look.colour, "markerfacecolor": look.fill}
-        axis.plot([x], [y], look.marker, label=name, markersize=7.5, clip_on=False, **style)
-    axis.set(xlim=(-2, 104), ylim=(-2, 102), xlabel=across, ylabel=up, aspect="equal")
-    axis.legend(loc="center left", bbox_to_anchor=(1.04, 0.5), borderaxespad=0)
+    return Drawing(plain.name, title, _about(block, plain.note), draw, (_WIDE, 4.4))
 
 
 def _groups(block: Block, kind: str, metric: Metric) -> Iterator[Drawing]:
@@ -252,44 +272,37 @@ def matrix(
     Args:
         most: the value with the darkest shade.
     """
-    rows, columns = [short(each, 60) for each in rows], [short(each) for each in columns]
+    rows = [short(each, 60) for each in rows]
+    columns = [short(each) for each in columns]
     wide, high = (max(map(len, names), default=0) for names in (rows, columns))
     steep = high > 4
-    across = 0.3 + 0.077 * wide + 0.42 * len(columns) + 0.06 * high * steep  # by the widths of letters
+
+    def draw(axis: "Axes") -> None:
+        from matplotlib.colors import LinearSegmentedColormap
+
+        axis.set_facecolor("#f3f4f6")
+        shades = LinearSegmentedColormap.from_list("shades", ["#b02a1e", "#ffffff", "#005a8c"])
+        if values:
+            cells = [[math.nan if value is None else value for value in row] for row in values]
+            axis.pcolormesh(cells, cmap=shades, vmin=-most, vmax=most, edgecolors="white", linewidth=1)
+        style: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 7.5}
+        for y, row in enumerate(values):
+            for x, value in enumerate(row):
+                if value is not None:
+                    text = f"{value:.{digits}f}".replace("-", "−")
+                    text = text.replace("0.", ".", 1) if most == 1 else text
+                    colour = "white" if abs(value) > 0.6 * most else INK
+                    axis.text(x + 0.5, y + 0.5, text, color=colour, **style)
+        axis.invert_yaxis()
+        turned: dict[str, Any] = {"rotation": 40, "ha": "left"} if steep else {}
+        axis.set_xticks([place + 0.5 for place in range(len(columns))], columns, **turned)
+        axis.set_yticks([place + 0.5 for place in range(len(rows))], rows)
+        axis.tick_params(length=0, labelcolor=INK, top=True, labeltop=True, bottom=False, labelbottom=False)
+        axis.spines[:].set_visible(False)
+
+    across = 0.3 + 0.077 * wide + 0.42 * len(columns) + 0.06 * high * steep  # by letters' widths
     down = 0.4 + max(0.28 * len(rows), 0.3) + 0.05 * high * steep
-    drawing = partial(_draw_matrix, rows, columns, values, most, digits, steep)
-    return Drawing(name, title, note, drawing, (max(5.5, across), down))
-
-
-def _draw_matrix(
-    rows: Sequence[str],
-    columns: Sequence[str],
-    values: Sequence[Sequence[float | None]],
-    most: float,
-    digits: int,
-    steep: bool,
-    axis: "Axes",
-) -> None:
-    from matplotlib.colors import LinearSegmentedColormap
-
-    axis.set_facecolor("#f3f4f6")
-    shades = LinearSegmentedColormap.from_list("shades", ["#b02a1e", "#ffffff", "#005a8c"])
-    if values:
-        cells = [[math.nan if value is None else value for value in row] for row in values]
-        axis.pcolormesh(cells, cmap=shades, vmin=-most, vmax=most, edgecolors="white", linewidth=1)
-    for y, row in enumerate(values):
-        for x, value in enumerate(row):
-            if value is not None:
-                text = f"{value:.{digits}f}".replace("-", "−")
-                text = text.replace("0.", ".", 1) if most == 1 else text
-                colour = "white" if abs(value) > 0.6 * most else INK
-                axis.text(x + 0.5, y + 0.5, text, ha="center", va="center", color=colour, fontsize=7.5)
-    axis.invert_yaxis()
-    turned: dict[str, Any] = {"rotation": 40, "ha": "left"} if steep else {}
-    axis.set_xticks([place + 0.5 for place in range(len(columns))], columns, **turned)
-    axis.set_yticks([place + 0.5 for place in range(len(rows))], rows)
-    axis.tick_params(length=0, labelcolor=INK, top=True, labeltop=True, bottom=False, labelbottom=False)
-    axis.spines[:].set_visible(False)
+    return Drawing(name, title, note, draw, (max(5.5, across), down))
 
 
 def short(text: str, most: int = _NAME) -> str:
@@ -307,7 +320,8 @@ def drawn(drawing: Drawing) -> bytes:
     wide, high = drawing.size
     title = textwrap.wrap(short(drawing.title, 300), int(wide * 10.5))
     note = textwrap.wrap(short(drawing.note, 1000), int(wide * 14.5))
-    whole, y = high + 0.24 * len(title) + 0.17 * len(note) + 0.12, 0.1
+    whole = high + 0.24 * len(title) + 0.17 * len(note) + 0.12
+    y = 0.1
     logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)  # Verdana is named for readers of the file
     with matplotlib.rc_context(_STYLE), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # readers' fonts have letters that DejaVu lacks

@@ -69,7 +69,8 @@ def correlation(project: Project, blocks: Sequence[Block]) -> Correlation:
         ConfigError: ``correlation`` in ``params.yaml`` names a leaderboard or model that does not exist.
         DataError: a row of a leaderboard is wrong.
     """
-    settings, boards = project.settings.correlation, read_leaderboards(leaderboard_files(project.root))
+    settings = project.settings.correlation
+    boards = read_leaderboards(leaderboard_files(project.root))
     columns = [*our_columns(blocks), *outside_columns(boards, settings)]
     pairs = list(correlated(columns, settings.confidence))
     rows = []
@@ -114,7 +115,7 @@ def our_columns(blocks: Sequence[Block]) -> Iterator[Column]:
 
 def _looking(block: Block) -> list[str]:
     """Return the ranked models, but of those that are one component or have the same results only the first."""
-    looking = list[str]()
+    looking = []
     seen = set[str]()
     for score in block.scores:
         rows = [(row.unit, row.values) for row in block.rows_of(score)]
@@ -127,19 +128,18 @@ def _looking(block: Block) -> list[str]:
 
 def growth(block: Block, others: Sequence[Column]) -> Iterator[Table]:
     """Set GC@t and the sum of s(1) … s(t) against other numbers, as the GenCeption paper's ablation does."""
-    spec = block.spec
-    keys = (spec.keys_of(metric, *block.scores) for metric in spec.metrics[:2])
+    keys = (block.spec.keys_of(metric, *block.scores) for metric in block.spec.metrics[:2])
     sums = dict.fromkeys(_looking(block), 0.0)
     rows = []
     for t, (gc, similarity) in enumerate(zip(*keys, strict=False), 1):
-        weighted, plain = block.values(gc), block.values(similarity)
-        both = weighted.keys() & plain.keys()
-        sums = {model: before + plain[model] for model, before in sums.items() if model in both}
+        values = block.values(similarity)
+        sums = {model: total + values[model] for model, total in sums.items() if model in values}
         for other in others:
-            correlations = [pearson(*_shared(of, other.values)) for of in ({m: weighted[m] for m in sums}, sums)]
+            means, weighted, theirs = _shared(sums, block.values(gc), other.values)
+            correlations = [pearson(weighted, theirs), pearson(means, theirs)]
             if None not in correlations:
-                count = str(len(sums.keys() & other.values.keys()))
-                rows.append([other.title, str(t), count, *(f"{r:.2f}" for r in correlations)])
+                texts = [f"{r:.2f}" for r in correlations]
+                rows.append([other.title, str(t), str(len(theirs)), *texts])
     if rows:
         rows.sort(key=lambda row: row[0])
         head = ["Pearson's r with", "T", "models", "GC@T", "mean of s(1) … s(T)"]
@@ -173,27 +173,35 @@ def correlated(columns: Sequence[Column], confidence: float) -> Iterator[Pair]:
     """Yield every two columns that share four models or more and are not constant over them."""
     for a, b in combinations(columns, 2):
         both = _shared(a.values, b.values)
-        r, rho, n = pearson(*both), spearman(*both), len(both[0])
+        r = pearson(*both)
+        rho = spearman(*both)
+        n = len(both[0])
         if r is not None and rho is not None:
             yield Pair(a, b, n, r, fisher_interval(r, n, confidence), rho, kendall(*both))
 
 
-def _shared(a: Mapping[str, float], b: Mapping[str, float]) -> tuple[Float64, Float64]:
-    """Return the values of the models that are in both."""
-    models = [model for model in a if model in b]
-    return np.array([a[model] for model in models]), np.array([b[model] for model in models])
+def _shared(*columns: Mapping[str, float]) -> list[Float64]:
+    """Return the values of the models that are in all columns."""
+    models = [model for model in columns[0] if all(model in each for each in columns)]
+    return [np.array([each[model] for model in models]) for each in columns]
 
 
 def _picture(columns: Sequence[Column], pairs: Sequence[Pair]) -> Drawing:
-    """The columns that correlate with any other."""
-    pearsons = {ids: pair.pearson for pair in pairs for ids in ((id(pair.a), id(pair.b)), (id(pair.b), id(pair.a)))}
-    shown = [a for a in columns if any((id(a), id(b)) in pearsons for b in columns)][:MOST]
-    titles = [each.title if each.ours else f"{each.title}, {each.of}" for each in shown]
-    names = [f"{short(title, 44)} · {number}" for number, title in enumerate(titles, 1)]
-    values = [[pearsons.get((id(a), id(b))) for b in shown] for a in shown]
-    note = "Over the models that two columns share; grey where these are fewer than four, or all alike."
-    numbers = [str(number) for number in range(1, len(shown) + 1)]
-    title, note = "Pearson's r between headlines", note if shown else "No two columns share four models."
+    """Draw the columns that correlate with any other."""
+    pearsons = {frozenset((id(pair.a), id(pair.b))): pair.pearson for pair in pairs}
+    paired = {column for ids in pearsons for column in ids}
+    shown = [column for column in columns if id(column) in paired][:MOST]
+    numbers = []
+    names = []
+    for number, each in enumerate(shown, 1):
+        title = each.title if each.ours else f"{each.title}, {each.of}"
+        names.append(f"{short(title, 44)} · {number}")
+        numbers.append(str(number))
+    values = [[pearsons.get(frozenset((id(a), id(b)))) for b in shown] for a in shown]
+    note = "No two columns share four models."
+    if shown:
+        note = "Over the models that two columns share; grey where these are fewer than four, or all alike."
+    title = "Pearson's r between headlines"
     return matrix("pearson", title, names, numbers, values, note, most=1.0, digits=2)
 
 

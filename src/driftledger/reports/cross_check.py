@@ -8,7 +8,7 @@ cosine between sentences in place of BERTScore; see :mod:`driftledger.metrics.co
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from driftledger.benchmarks.score import Score
 from driftledger.benchmarks.scoring import interval_ends, interval_of_known
 from driftledger.collect.features import FeatureStore, encode_texts
 from driftledger.components.base import Encoder
+from driftledger.core.canonical import Json
 from driftledger.core.grouping import grouped
 from driftledger.data.records import ONE_CATEGORY, read_samples
 from driftledger.metrics.consistency import support
@@ -47,7 +48,7 @@ def sentences(text: str) -> list[str]:
     return [part.strip() for part in _BETWEEN_SENTENCES.split(text) if _LETTER.search(part)]
 
 
-def cross_checks(project: Project, scores: Sequence[Score]) -> list[dict[str, Any]]:
+def cross_checks(project: Project, scores: Sequence[Score]) -> list[Json]:
     """Return a row per model, dataset and generator of GenCeption, with means per category and group of categories.
 
     Errors as in :meth:`Project.encoder`.
@@ -58,10 +59,12 @@ def cross_checks(project: Project, scores: Sequence[Score]) -> list[dict[str, An
     chains = {(s.on, s.model, s.keys["generator"]): s for s in scores if s.benchmark == "genception"}
     if not chains:
         return []
-    spec, settings = benchmark("genception"), cast(GenCeptionSettings, project.settings.section("genception"))
+    spec = benchmark("genception")
+    settings = cast(GenCeptionSettings, project.settings.section("genception"))
     if settings.text_encoder is None:
         return []
-    encoder, first = project.component("encoders", settings.text_encoder), dict[tuple[str, str, str], Descriptions]()
+    encoder = project.component("encoders", settings.text_encoder)
+    first = {}
     for place, score in chains.items():
         texts: dict[int, dict[str, str]] = {}
         for record in read_records(project.root / spec.collects.at(score.keys)):
@@ -83,15 +86,18 @@ def cross_checks(project: Project, scores: Sequence[Score]) -> list[dict[str, An
 
 def _support(
     project: Project, score: Score, own: Descriptions, others: Mapping[str, Mapping[str, str]], encoder: Encoder
-) -> dict[str, Any]:
+) -> Json:
     """How far the others support one model's descriptions; empty where no sample could be checked."""
+    if not own:
+        return {}
     samples = read_samples(project.root / DATASET.at(score.keys))
     texts = [text for some in (*own.values(), *others.values()) for text in some.values()]
-    reader = encoder.fitted(texts) if texts else encoder
+    reader = encoder.fitted(texts)
     kept = FeatureStore(project.state / "features") if reader is encoder else None
 
     def supported(text: str, sample: str) -> float:
-        claims, passages = sentences(text), [sentences(some[sample]) for some in others.values() if sample in some]
+        claims = sentences(text)
+        passages = [sentences(some[sample]) for some in others.values() if sample in some]
         passages = [passage for passage in passages if passage]
         if not claims or not passages:
             return math.nan
@@ -104,7 +110,6 @@ def _support(
             np.array([supported(some[each.id], each.id) if each.id in some else math.nan for each in samples])
             for some in own.values()
         ]
-        or [np.full(len(samples), math.nan)]
     )
     if not np.isfinite(values).any():
         return {}
@@ -119,7 +124,7 @@ def _support(
     }
 
 
-def cross_check_sections(rows: Sequence[Mapping[str, Any]]) -> Iterator[Section]:
+def cross_check_sections(rows: Sequence[Json]) -> Iterator[Section]:
     """Yield a table per dataset and generator; nothing where no model could be checked."""
     checked = [row for row in rows if KEY in row]
     for place, some in grouped(checked, lambda row: (row["dataset"], row["generator"])).items():

@@ -1,9 +1,10 @@
 """Every benchmark's models side by side: tables as in the papers for people, one row per value for programs."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from typing import NamedTuple, TypeVar
 
-from driftledger.benchmarks.base import COVERAGE, NOTHING, NOWHERE, Benchmark, Cell, Cells, Metric, Place, Table
+from driftledger.benchmarks.base import COVERAGE, NOTHING, NOWHERE, Benchmark, Cell, Cells, Metric, Table
 from driftledger.benchmarks.score import Score, base_key, marks_of
 from driftledger.core.grouping import grouped
 from driftledger.core.text import csv_text, for_cell, for_csv
@@ -70,13 +71,15 @@ def _with_models(pairs: Iterable[tuple[T, str]], scores: Sequence[Score]) -> Ite
 
 def sections(part: Part) -> Iterator[Section]:
     """A benchmark's tables: what is side by side across blocks, then each block."""
-    spec, blocks = part.spec, part.blocks
+    spec = part.spec
+    blocks = part.blocks
     several = side_by_side(part) if len({block.on for block in blocks}) > 1 else None
     across = [*([several] if several else []), *generators_tables(spec, blocks)]
     if across:
         yield Section(f"{spec.name}, side by side", f"{spec.name}-across", across)
     for block in blocks:
-        scores, absent = block.scores, list[str]()
+        scores = block.scores
+        absent = []
         reasons = [((key, why), score.model) for score in scores for key, why in sorted(score.absent.items())]
         for (key, why), models in _with_models(reasons, scores):
             absent.append(f"No {spec.titled(key)} ({models}): {why}.")
@@ -111,7 +114,7 @@ def _columns(spec: Benchmark, blocks: Sequence[Block], metric: Metric) -> Iterat
 
 def _table(title: str, columns: Sequence[MetricColumn], name: str) -> Table:
     """A row per model, by the first column the best first: values with intervals, and coverages below 1."""
-    cells: list[dict[str, Cell]] = []
+    cells = []
     for metric, key, _, block in columns:
         values = cells_of(block, key)
         for score in block.scores:
@@ -121,7 +124,8 @@ def _table(title: str, columns: Sequence[MetricColumn], name: str) -> Table:
             each = values[score.model]
             values[score.model] = each._replace(more=more if each.of else "", deviation="")
         cells.append(values)
-    first, scores = columns[0], {score.model: score for column in columns[::-1] for score in column.block.scores}
+    first = columns[0]
+    scores = {score.model: score for column in columns[::-1] for score in column.block.scores}
     ranked = {m: c.value for m, c in cells[0].items() if c.value is not None and m not in first.block.apart}
     order = best_first(list(scores.values()), ranked, first.metric.is_higher)
     rows = [[name_cell(score), *(values.get(score.model, Cell(NOTHING)) for values in cells)] for score in order]
@@ -142,9 +146,9 @@ def at_a_glance(parts: Sequence[Part], *, every: bool = False) -> list[MetricCol
         for metric in (metric for metric in spec.metrics if metric.key in spec.glanced):
             columns = list(_columns(spec, blocks, metric))
             columns = columns if every else columns[:1]
-            shared = set[str]().union(*(c.block.names for c in columns)).intersection(*(c.block.names for c in columns))
+            named = [column.block.names for column in columns]
             for column in columns:
-                apart = " · ".join(name for name in column.block.names if name not in shared)
+                apart = " · ".join(name for name in column.block.names if not all(name in names for names in named))
                 shown.append(column._replace(head=f"{spec.title} {column.head}{apart and f' ({apart})'}"))
     return shown
 
@@ -198,8 +202,10 @@ def leaderboard_files(parts: Sequence[Part], further: Sequence[Section] = ()) ->
     Args:
         further: what follows the sections of the benchmarks.
     """
-    glance, lines = overview(parts), ["# Leaderboard", ""]
-    lines += ["## At a glance", *list(markdown(glance))[1:]] if glance else []
+    glance = overview(parts)
+    lines = ["# Leaderboard", ""]
+    if glance:
+        lines += ["## At a glance", *list(markdown(glance))[1:]]
     lines += [line for each in remarks(parts) for line in (f"- {for_cell(each)}", "")]
     for section in (*(section for part in parts for section in sections(part)), *further):
         lines += markdown_section(section)
@@ -215,31 +221,27 @@ def markdown_section(section: Section) -> Iterator[str]:
         if section.block and not is_detail:
             absent, flags = ([f"- {for_cell(line)}" for line in some] for some in (section.absent, section.flags))
             yield from (*absent, *([""] if absent else []), section.scored, "")
-            yield from ("To know about these numbers:", "", *flags, "") if flags else ()
+            if flags:
+                yield from ("To know about these numbers:", "", *flags, "")
 
 
 def _csv_rows(part: Part) -> Iterator[tuple[str, ...]]:
     """Every number of a score, of its groups and of its curves, with its rank among the models of its block."""
     spec = part.spec
     for block in part.blocks:
-        places: dict[str, dict[str, Place]] = {}
+        places = cache(block.places)
         for score in block.scores:
             generator, encoder, description = (score.keys.get(k, "") for k in ("generator", "encoder", "description"))
             fixed = (score.on, generator, encoder or score.keys.get("text_encoder", ""), description)
-            rows = list[tuple[str, str, str, float]]()
+            apart = block.apart.get(score.model, "")
             for number, value in score.numbers():
                 group, _, key = number.rpartition("/")
                 kind, _, name = (group or f"{OVERALL}/{OVERALL}").partition("/")
-                rows.append((kind, name, key, value))
+                is_ranked = spec.metric(key) in spec.metrics and base_key(key) == key
+                place = places(number).get(score.model, NOWHERE) if is_ranked else NOWHERE
+                shown = (f"{spec.name}/{key}", kind, for_csv(name), score.model, repr(float(value)))
+                yield (*fixed, *shown, "" if place.rank is None else str(place.rank), place.letters, apart)
             for curve, points in sorted(score.curves.items()):
-                rows += [(STEP, str(point.step), curve, point.value) for point in points]
-            for kind, name, key, value in rows:
-                number = key if kind == OVERALL else f"{kind}/{name}/{key}"
-                if number not in places:
-                    is_ranked = spec.metric(key) in spec.metrics and kind != STEP and base_key(key) == key
-                    places[number] = block.places(number) if is_ranked else {}
-                place = places[number].get(score.model, NOWHERE)
-                yield (
-                    *(*fixed, f"{spec.name}/{key}", kind, for_csv(name), score.model, repr(float(value))),
-                    *("" if place.rank is None else str(place.rank), place.letters, block.apart.get(score.model, "")),
-                )
+                for point in points:
+                    shown = (f"{spec.name}/{curve}", STEP, str(point.step), score.model, repr(float(point.value)))
+                    yield (*fixed, *shown, "", "", apart)

@@ -12,19 +12,19 @@ from driftledger.core.canonical import md5_bytes, pretty_json
 from driftledger.core.errors import ConfigError, DriftledgerError
 from driftledger.core.files import Files, load_json, read_bytes, unlink_folders, write_folder
 from driftledger.core.grouping import grouped
-from driftledger.core.text import for_cell, shortened
+from driftledger.core.text import for_cell, same_start, shortened
 from driftledger.ledger.findings import VerifyResult
 from driftledger.ledger.lock import LOCK, RESOLVED, locked_now
 from driftledger.ledger.objects.contents import Contents
 from driftledger.ledger.objects.files import listing_md5
 from driftledger.project.project import Project
 from driftledger.project.resolve import REPORT_VERSION
-from driftledger.reports.charts import Drawing, drawn, figures_of, series_of
-from driftledger.reports.correlation import correlation
+from driftledger.reports.charts import drawn, figures_of, series_of
+from driftledger.reports.correlation import Correlation, correlation
 from driftledger.reports.cross_check import cross_check_sections, cross_checks
 from driftledger.reports.leaderboard import leaderboard_files
-from driftledger.reports.scores import by_benchmark, rows_beside, selected_scores, what_is_lacking
-from driftledger.reports.site.build import STYLE, site_files
+from driftledger.reports.scores import Part, by_benchmark, rows_beside, selected_scores, what_is_lacking
+from driftledger.reports.site.build import STYLE, Figures, site_files
 from driftledger.reports.tables import markdown
 
 SITE = "reports/site"
@@ -48,23 +48,42 @@ def write_report(project: Project, pages: Path | None = None, *, images: bool = 
     if site.exists() and not (site / STYLE).is_file() and (not site.is_dir() or any(site.iterdir())):
         raise ConfigError(f"{site} is not a report of driftledger, and would be replaced; name a new folder")
     unlink_folders(site)  # before pictures that are there are counted
-    files, missing = report_files(project, site, images=images, cross_checked=pages is None)
-    if pages is None:
-        write_folder(project.root / "reports", files, ("figures", "metrics", "plots", "site"))
-        lacking = what_is_lacking(project, selected_scores(project))
-        return "\n".join(filter(None, [*lacking, missing])) or None
-    write_folder(pages, {name.removeprefix("site/"): data for name, data in files.items() if name.startswith("site/")})
-    return None
+    if pages is not None:
+        parts, correlated, figures = _shown(project)
+        own = site_files(site, project, parts, correlated, figures, images=images)
+        write_folder(pages, {**own, **_drawn(figures)})
+        return None
+    files, missing = report_files(project, site, images=images)
+    write_folder(project.root / "reports", files, ("figures", "metrics", "plots", "site"))
+    lacking = what_is_lacking(project, selected_scores(project))
+    return "\n".join(filter(None, [*lacking, missing])) or None
+
+
+def _shown(project: Project) -> tuple[list[Part], Correlation, Figures]:
+    """Return what the leaderboard and the pages show; errors as of :func:`report_files`."""
+    scores = selected_scores(project)
+    parts = by_benchmark(scores, rows_beside(project))
+    blocks = [block for part in parts for block in part.blocks]
+    correlated = correlation(project, blocks)
+    drawings = {block.name: list(figures_of(block, series_of(scores))) for block in blocks}
+    drawings["correlation"] = [correlated.picture]
+    figures = {}
+    for section, some in drawings.items():
+        figures[section] = {f"{section}-{drawing.name}.svg": drawing for drawing in some}
+    return parts, correlated, figures
+
+
+def _drawn(figures: Figures, *, again: bool = False) -> Files:
+    """Return the files of all figures below the folder of a report or a site; again, only their names."""
+    files = {}
+    for section in figures.values():
+        for name, drawing in section.items():
+            files[f"figures/{name}"] = None if again else drawn(drawing)
+    return files
 
 
 def report_files(
-    project: Project,
-    site: Path,
-    *,
-    images: bool = True,
-    again: bool = False,
-    only: str | None = None,
-    cross_checked: bool = True,
+    project: Project, site: Path, *, images: bool = True, again: bool = False, only: str | None = None
 ) -> tuple[Files, str | None]:
     """Make the files of ``reports``, and a sentence about what they lack.
 
@@ -74,51 +93,45 @@ def report_files(
     Args:
         site: where thumbnails may be already.
         images: whether the site may show images of datasets.
-        again: to be compared with what was written: figures are left out, since they depend on the installed libraries,
-            and the cross-check, which depends on an encoder, is taken from ``reports``.
+        again: to be compared with what was written: figures are not drawn, since they depend on the installed
+            libraries, and the cross-check, which depends on an encoder, is taken from ``reports``.
         only: of the site's pages, that of this model.
-        cross_checked: whether descriptions are compared with those of other models; the site does not show it.
     """
-    scores = selected_scores(project)
-    parts = by_benchmark(scores, rows_beside(project))
-    blocks = [block for part in parts for block in part.blocks]
-    correlated, series = correlation(project, blocks), series_of(scores)
-    every = [(block.name, drawing) for block in blocks for drawing in figures_of(block, series)]
-    every.append(("correlation", correlated.picture))
-    figures: dict[str, list[tuple[str, Drawing, bytes | None]]] = {}
-    for section, drawing in every:
-        svg = None if again else drawn(drawing)
-        figures.setdefault(section, []).append((f"{section}-{drawing.name}.svg", drawing, svg))
-    missing = dict[str, list[str]]()
-    """Benchmark → the folders of data and records that are not in this checkout."""
+    parts, correlated, figures = _shown(project)
+    scores = [score for part in parts for score in part.scores]
+    absent: dict[str, set[str]] = {}
+    """Each folder of data or records that is not in this checkout → the benchmarks that need it."""
     for score in scores:
-        folders = [stage.at(score.keys) for stage in benchmark(score.benchmark).stages[:-1]]
-        missing.setdefault(score.benchmark, []).extend(each for each in folders if not (project.root / each).is_dir())
+        for stage in benchmark(score.benchmark).stages[:-1]:
+            folder = stage.at(score.keys)
+            if not (project.root / folder).is_dir():
+                absent.setdefault(folder, set()).add(score.benchmark)
+    checks = []
     if again:
         checks = load_json(read_bytes(project.root / "reports" / "cross_check.json"))
-    else:
-        checks = cross_checks(project, scores) if cross_checked and not missing.get("genception") else []
+    elif "genception" not in set().union(*absent.values()):
+        checks = cross_checks(project, scores)
     pages = site_files(site, project, parts, correlated, figures, images=images, only=only)
     picture = "![Pearson's r between headlines](figures/correlation-pearson.svg)"
     tables = [line for table in correlated.tables for line in markdown(table)]
     page = ["# Correlation", "", for_cell(correlated.lead), "", picture, "", *tables]
+    drawings = _drawn(figures, again=again)
     files: Files = {
         "cross_check.json": pretty_json(checks).encode(),
         **leaderboard_files(parts, list(cross_check_sections(checks))),
         "correlation.csv": correlated.csv.encode(),
         "correlation.md": "\n".join(page).encode(),
-        **{f"metrics/{name}": text.encode() for name, text in metrics_of(scores)},
-        **{f"plots/{name}": text.encode() for name, text in plots_of(scores)},
-        **{f"figures/{name}": svg for some in figures.values() for name, _, svg in some},
-        **{f"site/{name}": data for name, data in pages.items()},
+        **dict(metrics_of(scores)),
+        **dict(plots_of(scores)),
+        **drawings,
+        **{f"site/{name}": data for name, data in {**pages, **drawings}.items()},
     }
-    absent = list(dict.fromkeys(folder for some in missing.values() for folder in some))
     if not absent:
         return files, None
     more = f" and {len(absent) - 1} more folders" if len(absent) > 1 else ""
     return files, (
-        f"{absent[0]}{more} are not in this checkout, so the report lacks what it reads there: units with their "
-        "pictures, and the cross-check; 'dvc pull' fetches them"
+        f"{next(iter(absent))}{more} are not in this checkout, so the report lacks what it reads there: units with "
+        "their pictures, and the cross-check; 'dvc pull' fetches them"
     )
 
 
@@ -128,13 +141,15 @@ def check_report(project: Project, contents: Contents, model: str | None = None)
     Args:
         model: of the site, compare its page alone.
     """
-    result, entry = VerifyResult(), locked_now(project.root).get("report")
+    result = VerifyResult()
+    entry = locked_now(project.root).get("report")
     if entry is None:
         if contents.here.read("reports/leaderboard.md") is not None:
             result.skip("reports", f"{LOCK} has no stage that wrote the report; run 'dvc repro'")
         return result
     for out in entry.outs:  # drawings and thumbnails too
-        data, files = contents.here.read(out.path), contents.listing_here(out.path)
+        data = contents.here.read(out.path)
+        files = contents.listing_here(out.path)
         if data is None and not files:
             result.skip(out.path, "it is not in this checkout")
         elif (md5 := listing_md5(files) if data is None else md5_bytes(data)) != out.md5:
@@ -165,7 +180,8 @@ def check_report(project: Project, contents: Contents, model: str | None = None)
                 what = "the scores give no such file" if data is not None else "it is missing; run 'dvc repro'"
                 result.find(f"reports/{name}", what, "numbers")
             elif (new := again[name]) is not None and not name.endswith(".webp"):
-                one, other = _EVALUATED.sub(b"", data), _EVALUATED.sub(b"", new)
+                one = _EVALUATED.sub(b"", data)
+                other = _EVALUATED.sub(b"", new)
                 if one != other:
                     what = _first_difference(one.decode(errors="replace"), other.decode(errors="replace"))
                     result.find(f"reports/{name}", what, "numbers")
@@ -173,15 +189,17 @@ def check_report(project: Project, contents: Contents, model: str | None = None)
 
 
 def _first_difference(stored: str, again: str) -> str:
-    lines = zip_longest(stored.split("\n"), again.split("\n"), fillvalue="")
-    number, (one, other) = next((each for each in enumerate(lines, 1) if each[1][0] != each[1][1]), (0, ("", "")))
-    start = max(next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), 0) - 20, 0)
-    return f"line {number} has {one[start:]!r:.60}, and the scores give {other[start:]!r:.60}"
+    for number, lines in enumerate(zip_longest(stored.split("\n"), again.split("\n"), fillvalue=""), 1):
+        if lines[0] != lines[1]:
+            start = max(same_start(*lines) - 20, 0)
+            one, other = (f"{line[start:]!r:.60}" for line in lines)
+            return f"line {number} has {one}, and the scores give {other}"
+    return "its bytes are not text"
 
 
-def plots_of(scores: Sequence[Score]) -> Iterator[tuple[str, str]]:
-    """Yield ``<benchmark>/<curve>.json``, a row per score and step, and ``<benchmark>/scores.json``, a row per score,
-    which ``dvc plots`` draws by the templates that ``dvc.yaml`` names; each with its text.
+def plots_of(scores: Sequence[Score]) -> Iterator[tuple[str, bytes]]:
+    """Yield ``plots/<benchmark>/<curve>.json``, a row per score and step, and ``scores.json`` beside it, a row per
+    score, which ``dvc plots`` draws by the templates that ``dvc.yaml`` names; each with its bytes.
 
     All rows of a file have the same keys, since DVC draws none of them otherwise; a model without a value has null.
     """
@@ -194,17 +212,18 @@ def plots_of(scores: Sequence[Score]) -> Iterator[tuple[str, str]]:
                 for row, score in named
                 for point in score.curves.get(curve, ())
             ]
-            yield f"{name}/{curve.replace('/', '_')}.json", pretty_json(rows)
+            yield f"plots/{name}/{curve.replace('/', '_')}.json", pretty_json(rows).encode()
         metrics = dict.fromkeys(key for score in own for key in score.metrics if base_key(key) == key)
         table = [{**row, **{key: score.metrics.get(key) for key in metrics}} for row, score in named]
-        yield f"{name}/scores.json", pretty_json(table)
+        yield f"plots/{name}/scores.json", pretty_json(table).encode()
 
 
-def metrics_of(scores: Sequence[Score]) -> Iterator[tuple[str, str]]:
-    """Yield what ``dvc metrics`` shows, a file per score, as ``<model>/<benchmark>/<data>….json``, with its text."""
+def metrics_of(scores: Sequence[Score]) -> Iterator[tuple[str, bytes]]:
+    """Yield what ``dvc metrics`` shows, a file per score, as ``metrics/<model>/<benchmark>/<data>….json``."""
     for score in scores:
-        path = benchmark(score.benchmark).scores.at(score.keys).removeprefix(f"{SCORES_FOLDER}/")
-        yield f"{path}.json", pretty_json(shown_by_dvc(score) | {"coverage": score.coverage})
+        path = benchmark(score.benchmark).scores.at(score.keys).removeprefix(SCORES_FOLDER)
+        shown = shown_by_dvc(score) | {"coverage": score.coverage}
+        yield f"metrics{path}.json", pretty_json(shown).encode()
 
 
 def shown_by_dvc(score: Score) -> dict[str, float]:
@@ -213,7 +232,7 @@ def shown_by_dvc(score: Score) -> dict[str, float]:
     Of a family over t each value, and the last one without its t, so that scores of different T are compared.
     """
     spec = benchmark(score.benchmark)
-    shown: dict[str, float] = {}
+    shown = {}
     for metric in spec.metrics:
         if metric.key in (spec.layout.for_dvc or spec.glanced) and (keys := spec.keys_of(metric, score)):
             if "_at_{t}" in metric.key:

@@ -6,8 +6,8 @@ of a distance between two sets of images.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cache
+from dataclasses import dataclass
+from functools import cache, lru_cache
 from itertools import combinations, product
 from typing import NamedTuple
 
@@ -17,6 +17,7 @@ from driftledger.benchmarks.score import ROWS, SCORE, SPREAD, Row, Score
 from driftledger.core.errors import StoreError
 from driftledger.core.files import read_json, read_jsonl
 from driftledger.core.grouping import grouped
+from driftledger.core.paths import Keys
 from driftledger.ledger.compare import Units, coverage_difference, paired_units, units_of
 from driftledger.metrics.exact import exact_mean
 from driftledger.metrics.groups import Difference, Groups, Pair, groups, shown
@@ -31,14 +32,19 @@ _CLOSE = 1e-6
 """How far a score's number may lie from what its rows give, as a share of it."""
 
 
+def is_stored(project: Project, spec: Benchmark, keys: Keys) -> bool:
+    """Return whether a score is there."""
+    return (project.root / spec.scores.at(keys) / SCORE).is_file()
+
+
 def selected_scores(project: Project) -> list[Score]:
     """Read every selected score that is there, in the order of ``run:``.
 
     Raises:
         StoreError: there is none, or one was computed with other settings than ``params.yaml`` has now.
     """
-    stored = [each for each in project.selected if (project.root / each[0].scores.at(each[1]) / SCORE).is_file()]
-    return [selected_score(project, spec, keys) for spec, keys in stored or project.selected]
+    stored = [each for each in project.selected if is_stored(project, *each)]
+    return [selected_score(project, *each) for each in stored or project.selected]
 
 
 def what_is_lacking(project: Project, scores: Sequence[Score]) -> list[str]:
@@ -58,7 +64,7 @@ def what_is_lacking(project: Project, scores: Sequence[Score]) -> list[str]:
     return [*lacking]
 
 
-def selected_score(project: Project, spec: Benchmark, keys: Mapping[str, str]) -> Score:
+def selected_score(project: Project, spec: Benchmark, keys: Keys) -> Score:
     """Read one of them; errors as in :func:`selected_scores`."""
     score = read_json(project.root / spec.scores.at(keys) / SCORE, Score)
     if score.inputs.settings != spec.scored_with(project.settings.section(spec.name), project.settings.run.seed):
@@ -102,7 +108,6 @@ class Block:
     """Model → why it is not ranked, without a full stop, as in ``compare``: its coverage is below ``min_coverage``, or
     too much more is left out of its score than of the best covered model's."""
     rows_of: RowsOf = lambda score: ()
-    _tested: dict[str, Tested | None] = field(default_factory=dict, repr=False)
 
     @property
     def on(self) -> str:
@@ -136,16 +141,18 @@ class Block:
         bounded = metric is not None and bool(metric.row) and metric.higher_is_better and number in score.metrics
         if metric is None or not bounded or score.coverage == 1:
             return None
-        by_mean, rows = metric.pairing == "mean", list[tuple[str, list[float | None]]]()
+        by_mean = metric.pairing == "mean"
+        rows = []
         for row in self.rows_of(score):
-            alone = [row.alone(repeat) for repeat in range(max(1, len(row.repeats)))]
-            values = [value for part in alone for value in metric.values_in(part, number) or [None]]
+            values = []
+            for repeat in range(max(1, len(row.repeats))):
+                values += metric.values_in(row.alone(repeat), number) or [None]
             rows.append((row.group if by_mean else "", values))
         # A group without any value has none at this step: its chains end sooner.
         going_on = {group for group, values in rows if any(value is not None for value in values)}
         rows = [(group, values) for group, values in rows if group in going_on]
         present = [value for _, values in rows for value in values if value is not None]
-        makes = not by_mean or _makes(metric, self._units(metric, score, number), score.metrics[number])
+        makes = not by_mean or _makes(metric, self.units(metric, score, number), score.metrics[number])
         if not makes or len(present) == sum(len(values) for _, values in rows):
             return None
 
@@ -158,9 +165,7 @@ class Block:
     def tested(self, number: str) -> Tested | None:
         """Test a number once; None where no test can be made: neither direction is better, or rows do not make it
         up."""
-        if number not in self._tested:
-            self._tested[number] = self._test(number)
-        return self._tested[number]
+        return _test(self, number)
 
     def ranked(self, number: str, *, controls: bool = False) -> list[str]:
         """The models with a value that may be ranked, or the controls that they may be set against."""
@@ -172,13 +177,16 @@ class Block:
         """Model → its place, by what tests show, else by the values; controls have none, since no one chooses them."""
         tested = self.tested(number)
         if tested is not None:
-            ranks, best, letters = tested.groups.ranks, tested.groups.best, tested.groups.letters
+            ranks = tested.groups.ranks
+            best = tested.groups.best
+            letters = tested.groups.letters
             return {name: Place(rank, name in best, letters[name]) for name, rank in ranks.items()}
         return {name: Place(rank) for name, rank in self.ranks_by_value(number).items()}
 
     def ranks_by_value(self, number: str) -> dict[str, int]:
         """Model → 1 + how many have a better value, as the papers' tables rank; controls have none."""
-        metric, models = self.metric(number), self.ranked(number)
+        metric = self.metric(number)
+        models = self.ranked(number)
         if metric is None or metric.higher_is_better is None or not models:
             return {}
         values = self.values(number)
@@ -187,40 +195,47 @@ class Block:
 
     def order(self) -> list[Score]:
         """The scores by the first metric that some have: the best first, controls behind all."""
-        keys = [(metric, self.spec.shown_key(metric, self.scores)) for metric in self.spec.metrics]
-        by, key = next(((metric, key) for metric, key in keys if key), (self.spec.metrics[0], None))
-        values = {model: value for model, value in self.values(key or "").items() if model not in self.apart}
-        return best_first(self.scores, values, by.is_higher)
+        for metric in self.spec.metrics:
+            key = self.spec.shown_key(metric, self.scores)
+            if key is not None:
+                values = self.values(key).items()
+                ranked = {model: value for model, value in values if model not in self.apart}
+                return best_first(self.scores, ranked, metric.is_higher)
+        return best_first(self.scores, {})
 
-    def _test(self, number: str) -> Tested | None:
-        metric, confidence = self.metric(number), self.scores[0].inputs.settings.get("confidence")
-        is_tested = metric is not None and bool(metric.row) and metric.higher_is_better is not None
-        if metric is None or confidence is None or not is_tested or number.endswith(SPREAD):
-            return None
-        sign, values, controls = 1 if metric.is_higher else -1, self.values(number), self.ranked(number, controls=True)
-        models = sorted(self.ranked(number), key=lambda model: (-sign * values[model], model))
-        units = {s.model: self._units(metric, s, number) for s in self.scores if s.model in {*models, *controls}}
-        if not all(_makes(metric, of_model, values[model]) for model, of_model in units.items()):
-            return None
-
-        def tests(pairs: Iterable[Pair]) -> dict[Pair, Difference]:
-            paired = {(a, b): paired_units(metric, units[a], units[b], confidence)[1] for a, b in pairs}
-            nothing = Difference(0.0, None)
-            return {
-                pair: Difference(each.difference, each.p_value) if each else nothing for pair, each in paired.items()
-            }
-
-        against = shown(tests(product(controls, models)), confidence)
-        return Tested(
-            groups(models, tests(combinations(models, 2)), confidence=confidence, higher_is_better=sign > 0),
-            frozenset(model for (_, model), higher in against.items() if higher != sign),
-        )
-
-    def _units(self, metric: Metric, score: Score, number: str) -> Units:
+    def units(self, metric: Metric, score: Score, number: str) -> Units:
+        """Return what the rows of a score are worth in a number, of a group's those of the group."""
         kind, _, rest = number.partition("/")
         name, in_group, key = rest.rpartition("/")
         rows = self.rows_of(score)
         return units_of(metric, self.spec.rows_in(score, kind, name, rows) if in_group else rows, key or number)
+
+
+@lru_cache(maxsize=10_000)
+def _test(block: Block, number: str) -> Tested | None:
+    metric = block.metric(number)
+    confidence = block.scores[0].inputs.settings.get("confidence")
+    is_tested = metric is not None and bool(metric.row) and metric.higher_is_better is not None
+    if metric is None or confidence is None or not is_tested or number.endswith(SPREAD):
+        return None
+    sign = 1 if metric.is_higher else -1
+    values = block.values(number)
+    controls = block.ranked(number, controls=True)
+    models = sorted(block.ranked(number), key=lambda model: (-sign * values[model], model))
+    units = {s.model: block.units(metric, s, number) for s in block.scores if s.model in {*models, *controls}}
+    if not all(_makes(metric, of_model, values[model]) for model, of_model in units.items()):
+        return None
+
+    def tests(pairs: Iterable[Pair]) -> dict[Pair, Difference]:
+        paired = {(a, b): paired_units(metric, units[a], units[b], confidence)[1] for a, b in pairs}
+        nothing = Difference(0.0, None)
+        return {pair: Difference(each.difference, each.p_value) if each else nothing for pair, each in paired.items()}
+
+    against = shown(tests(product(controls, models)), confidence)
+    return Tested(
+        groups(models, tests(combinations(models, 2)), confidence=confidence, higher_is_better=sign > 0),
+        frozenset(model for (_, model), higher in against.items() if higher != sign),
+    )
 
 
 def best_first(scores: Sequence[Score], values: Mapping[str, float], higher: bool = True) -> list[Score]:

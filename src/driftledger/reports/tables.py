@@ -20,10 +20,9 @@ from driftledger.benchmarks.base import (
     cell,
     coverage_cell,
 )
-from driftledger.benchmarks.score import HIGH, LOW, STD, Score, base_key
+from driftledger.benchmarks.score import STD, Score, base_key, interval_of
 from driftledger.core.grouping import grouped
 from driftledger.core.text import for_cell
-from driftledger.metrics.exact import exact_mean
 from driftledger.metrics.ranks import DECIMALS
 from driftledger.reports.scores import Block
 
@@ -43,32 +42,36 @@ def name_cell(score: Score) -> Cell:
     return Cell(score.model, more="control" if score.is_control else "")
 
 
-def interval(values: Mapping[str, float], key: str, digits: int) -> str:
+def interval(values: dict[str, float], key: str, digits: int) -> str:
     """A number's interval, empty without one.
 
     >>> interval({"ssim": 28.2, "ssim_low": 27.14, "ssim_high": 29.5}, "ssim", 1)
     '27.1–29.5'
     """
-    ends = [values[key + end] for end in (LOW, HIGH) if key + end in values]
-    return "–".join(f"{end:.{digits}f}" for end in ends) if len(ends) == 2 else ""
+    return "–".join(f"{end:.{digits}f}" for end in interval_of(values, key) or ())
 
 
 def bounds(block: Block, score: Score, number: str | None) -> str:
     """The bounds of a number, as :meth:`Block.bounds` has them; empty without any."""
-    metric, ends = block.metric(number or ""), block.bounds(score, number or "")
+    metric = block.metric(number or "")
+    ends = block.bounds(score, number or "")
     return f"{ends.low:.{metric.digits}f} to {ends.high:.{metric.digits}f}" if metric and ends else ""
 
 
 def cells_of(block: Block, number: str) -> dict[str, Cell]:
     """Return model → a number with its place, and its deviation or else its interval."""
-    places, metric, cells = block.places(number), block.metric(number), {}
-    digits, (group, _, key) = metric.digits if metric else 2, number.rpartition("/")
+    places = block.places(number)
+    metric = block.metric(number)
+    cells = {}
+    digits = metric.digits if metric else 2
+    (group, _, key) = number.rpartition("/")
     kind, _, name = group.partition("/")
     for score in block.scores:
         values = score.groups.get(kind, {}).get(name, {}) if group else score.metrics
         value = block.spec.value_of(score, number)
         deviation = f"{values[key + STD]:.{digits}f}" if value is not None and key + STD in values else ""
-        more, place = "" if deviation else interval(values, key, digits), places.get(score.model, NOWHERE)
+        more = "" if deviation else interval(values, key, digits)
+        place = places.get(score.model, NOWHERE)
         cells[score.model] = cell(value, place, digits, more, Origin(score, number))._replace(deviation=deviation)
     return cells
 
@@ -89,7 +92,9 @@ def ranks_in(block: Block, number: str, *, by_value: bool = True) -> dict[str, C
 
 def misplaced(block: Block, number: str, title: str) -> list[str]:
     """Say which share of the models a control is above, or may be as far as tests show; nothing without controls."""
-    metric, tested, models = block.metric(number), block.tested(number), block.ranked(number)
+    metric = block.metric(number)
+    tested = block.tested(number)
+    models = block.ranked(number)
     if metric is None or metric.higher_is_better is None:
         return []
     if tested is not None:
@@ -108,7 +113,8 @@ def tables_of(block: Block) -> Sequence[Table]:
 
     Made once for the leaderboard and the pages.
     """
-    spec, order = block.spec, block.order()
+    spec = block.spec
+    order = block.order()
     models = list(_model_tables(block))
     models[0] = models[0]._replace(notes=[*models[0].notes, *spec.notes(order)])
     return [*models, *spec.tables(order), *_rank_over_groups(block), *_group_tables(block)]
@@ -116,7 +122,9 @@ def tables_of(block: Block) -> Sequence[Table]:
 
 def _model_tables(block: Block) -> Iterator[Table]:
     """A row per model: the tables that the specification names, or one with every metric."""
-    spec, scores, families = block.spec, block.order(), {metric.key: metric for metric in block.spec.metrics}
+    spec = block.spec
+    scores = block.order()
+    families = {metric.key: metric for metric in block.spec.metrics}
     shown = spec.layout.tables or {f"{spec.title}; in brackets the interval": {key: key for key in families}}
     named = {number.rpartition("/")[2] for columns in shown.values() for number in columns.values()}
     first = spec.shown_key(spec.metrics[0], scores)
@@ -125,7 +133,9 @@ def _model_tables(block: Block) -> Iterator[Table]:
     filled = f"In brackets behind a coverage: {spec.metrics[0].named(first or '')} if {worth}"
     for place, (title, columns) in enumerate(shown.items(), 1):
         further = {key: key for key in families if place == 1 and key not in {*named, *spec.layout.left_out}}
-        head, cells, notes = [""], list[dict[str, Cell]](), list[str]()
+        head = [""]
+        cells = []
+        notes = []
         for name, number in {**columns, **further}.items():
             members = [spec.keys_of(families[number], s) if number in families else [number] for s in scores]
             if "{t}" in number and number != spec.metrics[0].key:
@@ -141,7 +151,8 @@ def _model_tables(block: Block) -> Iterator[Table]:
             cells.append(ranks_in(block, first, by_value=False))
         rows = [[name_cell(s), *(column[s.model] for column in cells), covered[s.model]] for s in scores]
         name = f"models_{place}" if len(shown) > 1 else "models"
-        notes += [filled] if place == 1 and any(each.more for each in covered.values()) else []
+        if place == 1 and any(each.more for each in covered.values()):
+            notes.append(filled)
         yield Table(title, [*head, COVERAGE.title], rows, notes, name=name)
 
 
@@ -155,7 +166,8 @@ def _group_tables(block: Block) -> Iterator[Table]:
             keys.sort(key=lambda key: -int((metric.match(key) or {}).get("t", 0)))
             for key in keys[:1] if "{t}" in metric.key and metric is not spec.metrics[0] else keys:
                 title = f"{title_of(metric, key)} by {kind}{published}"
-                detail, published = not (spec.layout.means_of_groups and metric.headline and key == keys[0]), ""
+                detail = not (spec.layout.means_of_groups and metric.headline and key == keys[0])
+                published = ""
                 letters = {model: f" ({place.letters})" for model, place in block.places(key).items() if place.letters}
                 columns = [(block, s, f"{name_cell(s)}{letters.get(s.model, '')}") for s in block.order()]
                 note = f"Letters beside names are by {metric.named(key)} as a whole; models that share one cannot be "
@@ -169,7 +181,8 @@ def _group_table(columns: Sequence[tuple[Block, Score, str]], kind: str, key: st
     Args:
         columns: each with its head.
     """
-    spec, scores = columns[0][0].spec, [score for _, score, _ in columns]
+    spec = columns[0][0].spec
+    scores = [score for _, score, _ in columns]
     blocks = {id(block): block for block, *_ in columns}
     nested: dict[str, list[str]] = scores[0].details["groups"] if spec.layout.means_of_groups else {}
     names = dict.fromkeys(name for score in scores for name in score.groups.get(kind, {}))
@@ -218,25 +231,28 @@ def generators_tables(spec: Benchmark, blocks: Sequence[Block]) -> Iterator[Tabl
 
 def _rank_over_groups(block: Block) -> Iterator[Table]:
     """Make the GC rank of the first version: of each group the mean of its ranks over t, by its share of categories."""
-    spec, scores = block.spec, block.order()
+    spec = block.spec
+    scores = block.order()
     kind = spec.layout.means_of_groups
     groups: dict[str, list[str]] = scores[0].details["groups"] if kind else {}
     if len(groups) < 2:
         return
     total = sum(map(len, groups.values()))
-    shares = {group: len(members) / total for group, members in groups.items()}
-    ranks: dict[str, list[dict[str, int]]] = {group: [] for group in groups}
+    columns = []
     for group in groups:
         numbers = [f"{kind}/{group}/{key}" for key in spec.keys_of(spec.metrics[0], *scores)]
-        ranks[group] = [block.ranks_by_value(number) for number in numbers if block.values(number)]
-    rows: list[Cells] = []
+        ranks = [block.ranks_by_value(number) for number in numbers if block.values(number)]
+        means = {}
+        for score in scores:
+            own = [of_t.get(score.model, math.nan) for of_t in ranks]
+            means[score.model] = math.fsum(own) / len(own) if own else math.nan
+        columns.append(means)
+    shares = [len(members) / total for members in groups.values()]
+    rows = []
     for score in scores:
-        means = list[float]()
-        for of_group in ranks.values():
-            own = [float(rank_of[score.model]) for rank_of in of_group if score.model in rank_of]
-            means.append(exact_mean(own) if own and len(own) == len(of_group) else math.nan)
-        gc_rank = math.fsum(share * mean for share, mean in zip(shares.values(), means, strict=True))
-        cells = [cell(None if math.isnan(value) else value, of=Origin(score, "")) for value in (*means, gc_rank)]
+        values = [means[score.model] for means in columns]
+        values.append(math.fsum(share * mean for share, mean in zip(shares, values, strict=True)))
+        cells = [cell(None if math.isnan(value) else value, of=Origin(score, "")) for value in values]
         rows.append([name_cell(score), *cells, coverage_cell(score)])
     sums = " + ".join(f"{len(members)}/{total} · {group}" for group, members in groups.items())
     head = ["", *(f"{group}, mean {BY_VALUE}" for group in groups), "GC rank (lower is better)", COVERAGE.title]
@@ -257,5 +273,6 @@ def markdown(table: Table) -> Iterator[str]:
 def _written(each: Cell | str) -> str:
     if isinstance(each, str):
         return for_cell(each)
-    text, more = for_cell(each.text), for_cell(str(each._replace(text="")))
+    text = for_cell(each.text)
+    more = for_cell(str(each._replace(text="")))
     return (f"**{text}**" if each.bold else text) + (more and f" {more}")

@@ -9,6 +9,7 @@ from driftledger.benchmarks.base import ROLES, Metric, Tracked
 from driftledger.benchmarks.score import Row
 from driftledger.components.base import ComponentCard
 from driftledger.core.canonical import canonical_json
+from driftledger.core.paths import Keys
 from driftledger.core.text import csv_text, for_csv, for_line
 from driftledger.ledger.lineage import Evidence, Lineage
 
@@ -19,8 +20,10 @@ CURRENT = "driftledger.current"
 NOTE = "mlflow.note.content"
 """Tag of runs and experiments: their description, in Markdown."""
 
-MOST_METRICS, MOST_PARAMS = 40, 40
-_MAX_PARAM, _MAX_TAG = 500, 5000
+MOST_METRICS = 40
+MOST_PARAMS = 40
+_MAX_PARAM = 500
+_MAX_TAG = 5000
 _SHORT = 12
 """Digits of a digest that tell versions apart for people, and for ``driftledger audit``."""
 _DIGEST = re.compile(r"\b([0-9a-f]{12})[0-9a-f]{20,}\b")
@@ -96,7 +99,7 @@ def cards_of(evidence: Evidence) -> dict[str, list[ComponentCard]]:
 
 def _logged_in(evidence: Evidence) -> Iterator[Logged]:
     """All that the benchmarks' tables track."""
-    firsts: dict[tuple[str, str], Mapping[str, str]] = {}
+    firsts: dict[tuple[str, str], Keys] = {}
     for lineage in evidence.lineages:
         keys = lineage.score.keys
         first = firsts.setdefault((lineage.score.benchmark, lineage.score.on), keys)
@@ -146,12 +149,14 @@ def tags_of(evidence: Evidence) -> dict[str, str]:
         "mlflow.source.name": "driftledger track",
         "mlflow.source.type": "LOCAL",
     }
-    tags |= {"mlflow.source.git.commit": code.commit} if code.commit else {}
+    if code.commit:
+        tags |= {"mlflow.source.git.commit": code.commit}
     tags |= {
         f"{role}.fingerprint": ", ".join(card.fingerprint for card in some) for role, some in cards_of(evidence).items()
     }
     flags = [f"{each.place}: {for_line(flag)}" for each in evidence.lineages for flag in each.score.flags]
-    tags |= {"driftledger.flags": "; ".join(flags)} if flags else {}
+    if flags:
+        tags |= {"driftledger.flags": "; ".join(flags)}
     return {key: clip(value, _MAX_TAG) for key, value in tags.items()}
 
 
@@ -215,7 +220,8 @@ def _note(evidence: Evidence) -> str:
         f"| data | {on} | `{digest}` |"
         for on, digest in {each.score.on: digest_of(each) for each in evidence.lineages}.items()
     ]
-    commit, dirty = evidence.code.commit, evidence.code.dirty
+    commit = evidence.code.commit
+    dirty = evidence.code.dirty
     state = ("with uncommitted changes" if dirty else "as committed") if commit else dirty and "Git could not be read"
     lines += [f"| code | `{(commit or 'no commit')[:_SHORT]}` | {state or ''} |", ""]
     lines += [

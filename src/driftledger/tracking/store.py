@@ -5,13 +5,15 @@ import logging
 import os
 import re
 import socket
+import sqlite3
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from driftledger.core.databases import wait_until_free
 from driftledger.core.errors import ConfigError, LedgerError
 from driftledger.core.paths import main_checkout
 from driftledger.core.text import shortened
@@ -47,8 +49,9 @@ _REASONS = {
     "timed out": "it did not answer in time",
     "Failed to resolve": "its host is unknown",
     "readonly database": "it is read-only",
-    "database is locked": "another process keeps it locked",
+    "database is locked": "another program that has it open keeps it locked",
     "disk is full": "the disk is full",
+    "out-of-date database schema": "its tables are of another version of MLflow ('mlflow db upgrade' changes them)",
 }
 """What is in a message of MLflow's → what it means."""
 
@@ -104,9 +107,12 @@ def opened(tracking: "Tracking", *, create: bool) -> Iterator["MlflowClient"]:
         logging.getLogger(name).setLevel(logging.CRITICAL)
     before, named = mlflow.get_tracking_uri() if mlflow.is_tracking_uri_set() else None, os.environ.get(VARIABLE)  # type: ignore[no-untyped-call]
     try:
-        client = _client(uri)
-        yield client
+        if is_server(uri):
+            _refuse_other_version(uri)
+        yield _client(uri)
     except (MlflowException, RequestException, OSError) as error:
+        if "must be in the 'active' state" in str(error):
+            raise LedgerError("another clone is writing the same runs; run 'driftledger track' again") from None
         if getattr(error, "error_code", None) == _BUG:
             raise
         raise _unusable(uri, error) from None
@@ -114,6 +120,26 @@ def opened(tracking: "Tracking", *, create: bool) -> Iterator["MlflowClient"]:
         mlflow.set_tracking_uri(before)  # type: ignore[arg-type]  # None puts the default back
         os.environ.pop(VARIABLE, None)
         os.environ.update({VARIABLE: named} if named else {})
+
+
+def _refuse_other_version(uri: str) -> None:
+    """Refuse a server of another major version of MLflow, which lacks some of what is asked of it.
+
+    Raises:
+        LedgerError: it is one.
+    """
+    import mlflow
+    import requests
+
+    answer = requests.get(f"{uri.rstrip('/')}/version", timeout=10)
+    theirs = answer.text.strip()
+    ours = mlflow.__version__
+    major = theirs.split(".")[0]
+    if answer.ok and major.isdigit() and major != ours.split(".")[0]:
+        raise LedgerError(
+            f"the server {without_credentials(uri)} is MLflow {shortened(theirs)}, and MLflow {ours} is installed "
+            f"here: their major versions must be equal; use another server, or set {VARIABLE} to a file"
+        )
 
 
 def _client(uri: str) -> "MlflowClient":
@@ -129,6 +155,9 @@ def _client(uri: str) -> "MlflowClient":
             # without the experiment "Default", an empty page next to ours
             mlflow.MlflowClient(f"sqlite:///{partial}").delete_experiment("0")
             partial.replace(file)
+        elif file is not None:
+            with closing(sqlite3.connect(file, isolation_level=None)) as db:
+                wait_until_free(db, file, writes=os.access(file, os.W_OK))
         mlflow.set_tracking_uri(uri)
         client = mlflow.MlflowClient(tracking_uri=uri, registry_uri=uri)
         client.search_experiments(max_results=1)

@@ -23,6 +23,13 @@ if TYPE_CHECKING:
 
 SOURCE_RUN = "mlflow.sourceRun"
 """Metadata of a trace: the run that it is of."""
+_RUN = "driftledger.run"
+"""Attribute of our spans, which MLflow writes before the metadata of their trace."""
+
+OF_RUN = f"metadata.`{SOURCE_RUN}` = '{{}}'"
+"""Filter for the traces of a run."""
+CUT_SHORT = f"metadata.`{SOURCE_RUN}` IS NULL AND span.attributes.`{_RUN}` LIKE '%'"
+"""Filter for the traces of ours whose writing was ended before their metadata."""
 
 _thumbnail = lru_cache(maxsize=1000)(thumbnail)
 """Several runs show the same originals."""
@@ -77,6 +84,7 @@ class Traces:
             trace.name,
             "CHAIN",
             tags={"score": lineage.place, "unit": trace.unit},
+            attributes={_RUN: self._run_id},
             metadata={SOURCE_RUN: self._run_id},
             experiment_id=self._experiment_id,
             start_time_ns=moment,
@@ -86,7 +94,9 @@ class Traces:
         for column, group in groupby(trace.steps, key=lambda step: (step.again, step.column)):
             steps = list(group)
             name, inputs = " ".join(filter(None, column)) or steps[0].name, self._plain(steps[0].inputs, trace_id)
-            span = mlflow.start_span_no_context(name, _KINDS[steps[0].role], root, inputs, start_time_ns=moment)
+            span = mlflow.start_span_no_context(
+                name, _KINDS[steps[0].role], root, inputs, {_RUN: self._run_id}, start_time_ns=moment
+            )
             gave: dict[str, Any] = {}
             for step in steps:
                 for key, value in (*step.outputs.items(), *([("error", step.error)] if step.error else [])):
@@ -105,7 +115,7 @@ class Traces:
         import mlflow
         from mlflow.entities import AssessmentSource
 
-        if set(trace_ids(self._client, self._experiment_id, self._run_id)) != self._written.keys():
+        if set(trace_ids(self._client, self._experiment_id, OF_RUN.format(self._run_id))) != self._written.keys():
             raise LedgerError("MLflow did not take all traces of a run; run 'driftledger track' again")
         source = AssessmentSource("CODE", "driftledger")
         for trace_id, trace in self._written.items():
@@ -138,17 +148,16 @@ class Traces:
         return attachment
 
 
-def delete_traces(client: "MlflowClient", experiment_id: str, run_id: str) -> None:
-    """Delete the traces of a run."""
-    ids = trace_ids(client, experiment_id, run_id)
+def delete_traces(client: "MlflowClient", experiment_id: str, of: str) -> None:
+    """Delete the traces for which MLflow's filter ``of`` holds."""
+    ids = trace_ids(client, experiment_id, of)
     for start in range(0, len(ids), 100):  # MLflow takes no more at once
         client.delete_traces(experiment_id, trace_ids=ids[start : start + 100])
 
 
-def trace_ids(client: "MlflowClient", experiment_id: str, run_id: str) -> list[str]:
-    of_run = f"metadata.`{SOURCE_RUN}` = '{run_id}'"
+def trace_ids(client: "MlflowClient", experiment_id: str, of: str) -> list[str]:
     traces = all_pages(
-        client.search_traces, locations=[experiment_id], filter_string=of_run, max_results=500, include_spans=False
+        client.search_traces, locations=[experiment_id], filter_string=of, max_results=500, include_spans=False
     )
     return [trace.info.trace_id for trace in traces]
 

@@ -1,14 +1,17 @@
 """``driftledger track``: let MLflow show the selected runs; MLflow is a view that can be deleted and made again.
 
-A run is created, filled and set FINISHED last. A run that is not FINISHED was cut short: it is deleted and made again,
-so nothing is ever completed or repaired.
+A run is created, filled and set FINISHED last. A run that is not FINISHED was cut short, unless another clone may be
+writing it now: it is deleted and made again, so nothing is ever completed or repaired.
 """
 
 import json
 import math
 import os
+import platform
 import tempfile
+import time
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +21,8 @@ from filelock import FileLock
 from driftledger.benchmarks.base import ROLES, Kind
 from driftledger.benchmarks.score import Row
 from driftledger.components.base import ComponentCard
-from driftledger.core.errors import LedgerError
+from driftledger.core.canonical import sha256_of
+from driftledger.core.errors import LedgerError, first_few
 from driftledger.core.files import read_jsonl
 from driftledger.core.grouping import grouped
 from driftledger.core.paths import STATE, main_checkout
@@ -38,8 +42,8 @@ from driftledger.tracking.content import (
     params_of,
     tags_of,
 )
-from driftledger.tracking.store import all_pages, artifact_location, opened
-from driftledger.tracking.traces import Traces, delete_traces, traces_of
+from driftledger.tracking.store import all_pages, artifact_location, opened, sqlite_file, tracking_uri
+from driftledger.tracking.traces import CUT_SHORT, OF_RUN, Traces, delete_traces, traces_of
 from driftledger.tracking.view import VIEW_TAG, leaderboard
 
 if TYPE_CHECKING:
@@ -48,6 +52,10 @@ if TYPE_CHECKING:
 
     from driftledger.project.settings import Tracking
 
+WRITER = "driftledger.writer"
+"""Tag of a run while it is written: the clone that writes it."""
+UNDER_WAY = 600
+"""Seconds after its start for which a run of another clone counts as being written; the largest took a minute."""
 SUPERSEDED = " (superseded)"
 """Ends the name of a run when a current run has that name."""
 EXPERIMENT = "DVC_EXP_NAME"
@@ -82,6 +90,9 @@ def track(root: Path, evidence: Sequence[Evidence], tracking: "Tracking") -> str
         LedgerError: the MLflow store cannot be used; the next call does what is left to do.
     """
     lock = main_checkout(root) / STATE / "locks" / "track.lock"
+    file = sqlite_file(tracking_uri(tracking))
+    if file is not None and os.access(file, os.W_OK):  # for all clones that write to it
+        lock = file.with_name(f"{file.name}.lock")
     lock.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(lock), opened(tracking, create=True) as client:
         return _Push(client, root, evidence, tracking).push()
@@ -95,17 +106,24 @@ class _Push:
         self._models = list(dict.fromkeys(each.combination.model for each in evidence))
         self._evidence = sorted(evidence, key=_worth)
         self._rows_of = cache(lambda path: read_jsonl(root / path, Row))  # one without a generator is in several runs
+        self._writer = sha256_of([platform.node(), str(main_checkout(root))])[:16]
         experiment = self._experiment()
         self._experiment_id, self._experiment_tags = experiment.experiment_id, experiment.tags
         self._model_ids: dict[tuple[Kind, str], str] = {}
         """Kind and fingerprint → the logged model of a component."""
+        self._elsewhere = set[str]()
+        """Fingerprints of the runs that another clone is writing."""
         self._unfinished: dict[str, Traces] = {}
         """Id of a run that is written but for its status → its traces."""
 
     def push(self) -> str:
-        """Delete what was cut short, make what is missing, and mark all runs, but not in an experiment of DVC."""
+        """Delete what was cut short, make what is missing, and mark all runs, but not in an experiment of DVC.
+
+        Raises:
+            LedgerError: another clone is writing some of the runs; all else is done.
+        """
         finished = self._finished()
-        missing = [each for each in self._evidence if each.fingerprint not in finished]
+        missing = [each for each in self._evidence if each.fingerprint not in finished.keys() | self._elsewhere]
         for each in missing:
             finished[each.fingerprint] = self._write(each)
             if sum(map(len, self._unfinished.values())) >= _TRACES_AT_ONCE:
@@ -114,6 +132,12 @@ class _Push:
         if EXPERIMENT not in os.environ:
             self._mark(finished)
             self._describe()
+        others = [each.name for each in self._evidence if each.fingerprint in self._elsewhere - finished.keys()]
+        if others:
+            raise LedgerError(
+                f"another clone is writing the same runs ({first_few(others)}); run 'driftledger track' again when it "
+                f"has ended, or in {UNDER_WAY // 60} minutes if it was killed"
+            )
         counts = f"{len(missing)} runs created, {len(self._evidence) - len(missing)} unchanged"
         return f"MLflow experiment {self._tracking.experiment!r}: {counts}"
 
@@ -134,18 +158,32 @@ class _Push:
         return experiment
 
     def _finished(self) -> "dict[str, Run]":
-        """Fingerprint → finished run. Others are deleted, as are doubles, which two clones made that saw no run of each
-        other."""
+        """Return fingerprint → finished run, and delete what was cut short.
+
+        Doubles are deleted, too: two clones made them that saw no run of each other.
+        """
+        from mlflow.exceptions import MlflowException
+
         finished: dict[str, Run] = {}
         order = ["attributes.start_time ASC", "attributes.run_id ASC"]
         ours = f"tags.`{FINGERPRINT}` LIKE '%'"
         for run in all_pages(self._client.search_runs, [self._experiment_id], ours, order_by=order):
-            if run.info.status == "FINISHED":
-                kept = finished.setdefault(run.data.tags[FINGERPRINT], run)
-            if run.info.status != "FINISHED" or kept is not run:
-                delete_traces(self._client, self._experiment_id, run.info.run_id)
+            fingerprint = run.data.tags[FINGERPRINT]
+            if self._is_under_way(run):
+                self._elsewhere.add(fingerprint)
+            elif run.info.status != "FINISHED" or finished.setdefault(fingerprint, run) is not run:
+                delete_traces(self._client, self._experiment_id, OF_RUN.format(run.info.run_id))
                 self._client.delete_run(run.info.run_id)
+        if not self._elsewhere:
+            with suppress(MlflowException):  # an older server cannot be asked so
+                delete_traces(self._client, self._experiment_id, CUT_SHORT)
         return finished
+
+    def _is_under_way(self, run: "Run") -> bool:
+        """Whether another clone may be writing a run; this one writes no other run, since it holds a lock."""
+        is_ours = run.data.tags.get(WRITER) == self._writer
+        age = abs(time.time() - run.info.start_time / 1000)
+        return run.info.status == "RUNNING" and not is_ours and age < UNDER_WAY
 
     def _write(self, evidence: Evidence) -> "Run":
         """Write a run but for its status, and queue its traces."""
@@ -153,7 +191,7 @@ class _Push:
         from mlflow.entities import LoggedModelInput, Param, RunTag
 
         client, tags = self._client, tags_of(evidence)
-        first = {FINGERPRINT: tags[FINGERPRINT]}
+        first = {FINGERPRINT: tags[FINGERPRINT], WRITER: self._writer}
         name = f"{evidence.name} ({os.environ[EXPERIMENT]})" if EXPERIMENT in os.environ else evidence.name
         run = client.create_run(self._experiment_id, run_name=name, tags=first)
         run_id = run.info.run_id
@@ -234,6 +272,7 @@ class _Push:
         for run_id, traces in self._unfinished.items():
             traces.complete()
             self._client.set_terminated(run_id)
+            self._client.delete_tag(run_id, WRITER)
         self._unfinished = {}
 
     def _mark(self, finished: "dict[str, Run]") -> None:

@@ -29,7 +29,8 @@ def leaderboard(curves: Sequence[str], headlines: Mapping[str, str], columns: Se
     """
     charts = [(key, f"{key} per iteration", "LINE") for key in curves]
     charts += [(key, title, "BAR") for key, title in headlines.items()]
-    columns, section = columns[:40], sha256_of("section")[:20]
+    columns = columns[:40]
+    section = sha256_of("section")[:20]
     state: dict[str, Any] = {
         "searchFilter": "tags.`driftledger.current` = 'true'",
         "orderByKey": f"metrics.`{columns[0]}`",

@@ -30,9 +30,9 @@ _AS_RECORDED = {
 def recompute(files: ScoreFiles) -> Found:
     """Compute all numbers of a score; any exception says that something is missing or not what it must be."""
     found, benchmark = Found(), files.score["benchmark"]
-    if benchmark not in _BENCHMARKS:
-        raise ValueError(f"the checker does not know the benchmark {benchmark!r:.60}")
     try:
+        if benchmark not in _BENCHMARKS:
+            raise MissingError(f"the checker does not know the benchmark {benchmark!r:.60}")
         _BENCHMARKS[benchmark](files, found)
     except MissingError as why:
         found.withhold([".*"], str(why))

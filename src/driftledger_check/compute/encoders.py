@@ -1,7 +1,7 @@
 """What encoders make of images and texts: made again where an encoder is plain arithmetic, else taken from the bundle.
 
 ``layout`` and ``tfidf`` compute with whole numbers, decimal logarithms, single quotients and square roots, so that
-anybody gets their bits. Those of a neural network are taken as given; that is said once for each of them.
+anybody gets their bits. Those of all others are taken from the bundle, and every number that they shape is marked.
 """
 
 import hashlib
@@ -26,6 +26,9 @@ MOST_CELLS = 2**27
 """Of the features of texts at once: half a gigabyte."""
 _WORD = re.compile(r"\w+(?:(?<=\d)[.,]\d+)*(?:(?<=\d)%)?")
 _EXACTLY = Context(prec=30)
+_BY_ENCODER = "(similarity|gc|gc_samples|image_similarity|sound_similarity|clip_s_i|clip_s|clap_score)"
+_BY_TEXT_ENCODER = "(text_similarity|top1|top1_without_leaks|class_mean|nearest|vote|vote_best|vote_best_k|by_.+/top1)"
+"""The metrics and curves that the features of an encoder shape, beside its Fréchet distances, as patterns."""
 
 
 class Picture(NamedTuple):
@@ -62,6 +65,9 @@ class Encoder:
         """Only of Inception's features is it the FID; an encoder of somebody's own names it as the score has it."""
         self.reads = self.provider in both or (name not in shipped and not {"clip_s", "clap_score"}.isdisjoint(metrics))
         """Whether it has a tower for texts beside the other."""
+        self._shapes = [_BY_TEXT_ENCODER]
+        if role == "encoder":
+            self._shapes = [_BY_ENCODER, f"(whole_)?{self.frechet_name}"]
 
     def images(self, pictures: Sequence[Picture]) -> Vector:
         """Raises MissingError where they can be neither computed nor taken."""
@@ -86,9 +92,10 @@ class Encoder:
         places, table = self._features(self.fingerprint) or ({}, np.empty((0, 0), np.float32))
         if not places.keys() >= {*digests}:
             raise MissingError(why or f"the bundle lacks features of {self.name}, which is no part of the checker")
-        self._found.not_checkable["features", self.fingerprint] = (
-            f"the encoder {self.name} is no part of the checker: what it gave is taken as it stands; driftledger "
-            "verify computes it again"
+        because = why or f"the encoder {self.name} is no part of the checker"
+        self._found.take(
+            self._shapes,
+            f"{because}: what {self.name} gave is taken as it stands; driftledger verify computes it again",
         )
         return table[[places[each] for each in digests]]
 

@@ -109,9 +109,10 @@ class Found:
         """Names of numbers that are stored rounded, as a pattern → how far they may be off, relatively and absolutely;
         all others are exact."""
         self.not_checkable: dict[Key, str] = {}
-        """Place, or the beginning of places → why. Also what numbers are taken from as it is: ``("features",
-        fingerprint)``, ``("reading",)``, ``("grading",)``."""
+        """Place, or the beginning of places → why. Also what numbers are taken from as it is: ``("reading",)``,
+        ``("grading",)``."""
         self._withheld: dict[re.Pattern[str], str] = {}
+        self._taken: dict[re.Pattern[str], str] = {}
 
     def put(self, place: Sequence[str], value: Any) -> None:
         self.numbers.update(leaves(tuple(place), value))
@@ -148,7 +149,15 @@ class Found:
 
     def withhold(self, metrics: Sequence[str], why: str) -> None:
         """Note that these metrics cannot be checked; what is put for them is a placeholder."""
-        self._withheld |= {re.compile(rf"{name}(_at_\d+|_mean)?(_low|_high|_std)?"): why for name in metrics}
+        self._withheld |= {_pattern(name): why for name in metrics}
+
+    def take(self, metrics: Sequence[str], why: str) -> None:
+        """Note that these metrics are computed from features that the checker cannot compute."""
+        self._taken |= {_pattern(name): why for name in metrics}
+
+    def taken_from(self, place: Key) -> str | None:
+        """Why a number is no more than what the bundle's own features give; None for others."""
+        return _first(self._taken, place)
 
     def finish(self, stored: Iterable[Key]) -> None:
         """Take out what cannot be checked of all places."""
@@ -171,8 +180,17 @@ class Found:
         """Why a value cannot be checked; None where it can."""
         if place[0] in ("counts", "outcomes", "served") and place in self.numbers:
             return None
-        if place[0] == "rows":
-            at = 2 + {"extra": 1, "repeats": 2}.get(place[2], 0)
-        else:
-            at = 1 if place[0] == "curves" else -1
-        return next((why for name, why in self._withheld.items() if name.fullmatch(place[at])), None)
+        return _first(self._withheld, place)
+
+
+def _pattern(metric: str) -> re.Pattern[str]:
+    """A metric's names: also per iteration, as a mean, and with the ends of its interval."""
+    return re.compile(rf"{metric}(_at_\d+|_mean)?(_low|_high|_std)?")
+
+
+def _first(patterns: Mapping[re.Pattern[str], str], place: Key) -> str | None:
+    """The reason of the first pattern that the metric at a place has."""
+    at = 1 if place[0] == "curves" else -1
+    if place[0] == "rows":
+        at = 2 + {"extra": 1, "repeats": 2}.get(place[2], 0)
+    return next((why for pattern, why in patterns.items() if pattern.fullmatch(place[at])), None)

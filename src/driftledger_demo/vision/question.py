@@ -14,54 +14,107 @@ _APART = re.compile(
     re.IGNORECASE,
 )
 
-_FORMS: tuple[tuple[str, str], ...] = (
-    (r"What is the (shape|colou?r) of the (.+)\?", r"Which \1 does the \2 have?"),
-    (r"In (?:which|what) colou?r is the (.+)\?", r"Which colour does the \1 have?"),
-    (r"What is the number of (.+) in the image\?", r"How many \1 are there in the image?"),
-    (r"How many (.+) (?:does the image show|has the image)\?", r"How many \1 are there in the image?"),
-    (r"How many corners have all (\w+) .+\?", r"How many corners do all \1 in the image have together?"),
-    (r"(?:In|At) (?:which|what) (?:part|place) (?:of|in) the image is the (.+)\?", r"Where is the \1?"),
-    (r"Which corner of the image is the (.+) in\?", r"In which corner of the image is the \1?"),
-    (r"(?:Which|What) of (?:these|the following) (?:objects )?(?:can be seen|is shown) in the image\?", "IN"),
-    (r"Which of these (?:objects )?does the image show\?", "IN"),
-    (r"Which of these (?:objects )?(?:does the image not show|cannot be seen in the image)\?", "OUT"),
-    (
-        r"What is the (largest|smallest) (?:of the objects|object) in the image\?",
-        r"Which is the \1 object in the image?",
-    ),
-    (r"(?:Which object|What) (?:comes|lies|is) directly (.+)\?", r"What is directly \1?"),
-    (
-        r"What (?:lies|is) (furthest to the \w+|highest up|lowest down) in the image\?.*",
-        r"Which object is \1 in the image?",
-    ),
-    (r"(?:What|Which) pattern does the background have\?", "What does the background of the image look like?"),
-    (r"What are the (?:two )?colou?rs of the stripes.*\?", "Which two colours do the stripes of the background have?"),
-    (r"What can (?:one|you) read on the (board|road sign)\?", r"What is written on the \1?"),
-    (r"What does the last line of the board say\?", "What is written on the lowest line of the board?"),
-    (r"(?:What|Which) price does the board give for the (\w+)\?", r"How much is the \1 on the board?"),
-    (
-        r"(?:What are the two|Which) numbers (?:of the sum on the board|does the board ask to add)\?",
-        "Which two numbers are to be added on the board?",
-    ),
-    (r"What (?:does the sum on the board come to|is the sum)\?", "What is the result of the sum on the board?"),
-    (r"(?:What time does the train leave|When is the train's departure)\?", "When does the train leave?"),
-    (r"Of which country is this the flag\?|Which country has this flag\?", "Which country does this flag belong to?"),
-    (r"(?:To which|What) kind of road signs? (?:does this one belong|is it)\?", "What kind of road sign is this?"),
-    (
-        r"What (?:does this mathematical symbol mean|is the meaning of this symbol)\?",
-        "What does this mathematical symbol stand for?",
-    ),
-    (r"Is (an? \w+(?: \w+)?) among the things in the image\?", r"Is there \1 in the image?"),
-    (r"Would you (?:call|say) the (.+?)(?: is)? (\w+)\?", r"Is the \1 \2?"),
-    (r"Is (\w+) the colou?r of the (.+)\?", r"Is the \2 \1?"),
-    (r"Is it the flag of (.+?)(?: that is shown)?\?", r"Is this the flag of \1?"),
-    (r'Is (".+") what is written on the board\?', r"Does the board say \1?"),
-    (r"Does the board ask (\$\d+) for the (\w+)\?", r"Does the \2 cost \1, going by the board?"),
-    (r"Is the sum on the board (?:equal to )?(\d+)\?", r"Is \1 the result of the sum on the board?"),
-    (r"Would you find the (.+?) (above|below|to the left of|to the right of) the (.+)\?", r"Is the \1 \2 the \3?"),
-    (r"Would you call this symbol (.+)\?", r"Is this mathematical symbol \1?"),
-)
-_SHORT = {"IN": "Which of these objects is in the image?", "OUT": "Which of these objects is not in the image?"}
+_FORMS = r"""
+What is the (shape|colou?r) of the (.+)\?
+Which \1 does the \2 have?
+
+In (?:which|what) colou?r is the (.+)\?
+Which colour does the \1 have?
+
+What is the number of (.+) in the image\?
+How many \1 are there in the image?
+
+How many (.+) (?:does the image show|has the image)\?
+How many \1 are there in the image?
+
+How many corners have all (\w+) .+\?
+How many corners do all \1 in the image have together?
+
+(?:In|At) (?:which|what) (?:part|place) (?:of|in) the image is the (.+)\?
+Where is the \1?
+
+Which corner of the image is the (.+) in\?
+In which corner of the image is the \1?
+
+(?:Which|What) of (?:these|the following) (?:objects )?(?:can be seen|is shown) in the image\?
+Which of these objects is in the image?
+
+Which of these (?:objects )?does the image show\?
+Which of these objects is in the image?
+
+Which of these (?:objects )?(?:does the image not show|cannot be seen in the image)\?
+Which of these objects is not in the image?
+
+What is the (largest|smallest) (?:of the objects|object) in the image\?
+Which is the \1 object in the image?
+
+(?:Which object|What) (?:comes|lies|is) directly (.+)\?
+What is directly \1?
+
+What (?:lies|is) (furthest to the \w+|highest up|lowest down) in the image\?.*
+Which object is \1 in the image?
+
+(?:What|Which) pattern does the background have\?
+What does the background of the image look like?
+
+What are the (?:two )?colou?rs of the stripes.*\?
+Which two colours do the stripes of the background have?
+
+What can (?:one|you) read on the (board|road sign)\?
+What is written on the \1?
+
+What does the last line of the board say\?
+What is written on the lowest line of the board?
+
+(?:What|Which) price does the board give for the (\w+)\?
+How much is the \1 on the board?
+
+(?:What are the two|Which) numbers (?:of the sum on the board|does the board ask to add)\?
+Which two numbers are to be added on the board?
+
+What (?:does the sum on the board come to|is the sum)\?
+What is the result of the sum on the board?
+
+(?:What time does the train leave|When is the train's departure)\?
+When does the train leave?
+
+Of which country is this the flag\?|Which country has this flag\?
+Which country does this flag belong to?
+
+(?:To which|What) kind of road signs? (?:does this one belong|is it)\?
+What kind of road sign is this?
+
+What (?:does this mathematical symbol mean|is the meaning of this symbol)\?
+What does this mathematical symbol stand for?
+
+Is (an? \w+(?: \w+)?) among the things in the image\?
+Is there \1 in the image?
+
+Would you (?:call|say) the (.+?)(?: is)? (\w+)\?
+Is the \1 \2?
+
+Is (\w+) the colou?r of the (.+)\?
+Is the \2 \1?
+
+Is it the flag of (.+?)(?: that is shown)?\?
+Is this the flag of \1?
+
+Is (".+") what is written on the board\?
+Does the board say \1?
+
+Does the board ask (\$\d+) for the (\w+)\?
+Does the \2 cost \1, going by the board?
+
+Is the sum on the board (?:equal to )?(\d+)\?
+Is \1 the result of the sum on the board?
+
+Would you find the (.+?) (above|below|to the left of|to the right of) the (.+)\?
+Is the \1 \2 the \3?
+
+Would you call this symbol (.+)\?
+Is this mathematical symbol \1?
+"""
+"""Forms of questions, each with the one below it that the rules know."""
 
 
 def without_manners(question: str) -> str:
@@ -73,9 +126,9 @@ def plain(question: str) -> str:
     """``question`` in the words that the rules know, where it is one of those that are understood."""
     body = _APART.sub("", question)
     body = body[:1].upper() + body[1:]
-    for form, words in _FORMS:
+    for pair in _FORMS.strip().split("\n\n"):
+        form, words = pair.split("\n")
         if re.fullmatch(form, body, re.IGNORECASE):
-            words = _SHORT.get(words, words)
             return re.sub(form, words, body, flags=re.IGNORECASE)
     return body
 

@@ -83,11 +83,17 @@ def symbol_in(ink: Mask) -> str | None:
     marks = [mark for line in _lines(ink) for mark in line]
     if not marks:
         return None
-    whole = Mark(*(pick(mark[at] for mark in marks) for at, pick in enumerate((min, min, max, max))))
+    whole = _around(marks)
     if 4 * (whole.bottom - whole.top) < ink.shape[0] and 4 * (whole.right - whole.left) < ink.shape[1]:
         return None
     character, _ = _nearest(_shape("", ink, whole, whole), _symbols())
     return None if character == "." else character
+
+
+def _around(marks: Sequence[Mark]) -> Mark:
+    """Return the box around all marks."""
+    left, top, right, bottom = zip(*marks, strict=True)
+    return Mark(min(left), min(top), max(right), max(bottom))
 
 
 def _lines(ink: Mask) -> list[list[Mark]]:
@@ -142,16 +148,14 @@ def _merged(marks: Sequence[Mark]) -> list[Mark]:
         if last and 2 * (min(last.right, mark.right) - max(last.left, mark.left)) > min(
             last.right - last.left, mark.right - mark.left
         ):
-            merged[-1] = Mark(
-                last.left, min(last.top, mark.top), max(last.right, mark.right), max(last.bottom, mark.bottom)
-            )
+            merged[-1] = _around([last, mark])
         else:
             merged.append(mark)
     return merged
 
 
 def _read(ink: Mask, marks: Sequence[Mark], kinds: Sequence[str]) -> str:
-    line = Mark(*(pick(mark[at] for mark in marks) for at, pick in enumerate((min, min, max, max))))
+    line = _around(marks)
     words = [[marks[0]]]
     for before, after in pairwise(marks):
         if 10 * (after.left - before.right) > 4 * (line.bottom - line.top):

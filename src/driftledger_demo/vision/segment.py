@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from driftledger_demo.cielab import SCALE, lab
-from driftledger_demo.filters import gradient, median
+from driftledger_demo.filters import gradient, median, touching
 from driftledger_demo.vision.world import GROUND_COLOURS, PLACES, THING_COLOURS, nearest_colour
 
 Mask = NDArray[np.bool_]
@@ -274,12 +274,8 @@ def _joined(labels: Labels, pixels: Pixels) -> tuple[Labels, NDArray[np.uint8]]:
             index = parents[index]
         return index
 
-    sides = [(labels[:, :-1], labels[:, 1:]), (labels[:-1], labels[1:])]
-    codes = np.unique(np.concatenate([(one * count + other)[one != other] for one, other in sides]))
     means = lab(((2 * sums + areas[:, None]) // (2 * areas[:, None])).astype(np.uint8))
-    pairs = sorted(
-        (int(((means[a] - means[b]) ** 2).sum()), a, b) for a, b in (divmod(c, count) for c in codes.tolist())
-    )
+    pairs = sorted((_distance(means[a], means[b]), a, b) for a, b in touching(labels, count))
     for distance, a, b in pairs:
         if distance >= 4 * _ALIKE**2:
             break
@@ -287,7 +283,7 @@ def _joined(labels: Labels, pixels: Pixels) -> tuple[Labels, NDArray[np.uint8]]:
         if one == other:
             continue
         mean = lab(np.stack([sums[at] // areas[at] for at in (one, other)]).astype(np.uint8))
-        if int(((mean[0] - mean[1]) ** 2).sum()) < _ALIKE**2:
+        if _distance(mean[0], mean[1]) < _ALIKE**2:
             keep, drop = min(one, other), max(one, other)
             parents[drop] = keep
             sums[keep] += sums[drop]

@@ -12,47 +12,46 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftledger_demo.cielab import lab
+from driftledger_demo.tables import numbers, rows
 
-THING_COLOURS: dict[str, tuple[int, int, int]] = {
-    "red": (200, 35, 45),
-    "orange": (235, 130, 35),
-    "yellow": (235, 205, 50),
-    "green": (40, 140, 65),
-    "blue": (40, 75, 185),
-    "purple": (120, 50, 150),
-    "pink": (235, 140, 180),
-    "brown": (120, 75, 45),
-    "black": (28, 28, 28),
-    "grey": (125, 125, 125),
-    "white": (240, 240, 240),
-}
+Colour = tuple[int, int, int]
+
+THING_COLOURS: dict[str, Colour] = numbers("""
+red: 200 35 45
+orange: 235 130 35
+yellow: 235 205 50
+green: 40 140 65
+blue: 40 75 185
+purple: 120 50 150
+pink: 235 140 180
+brown: 120 75 45
+black: 28 28 28
+grey: 125 125 125
+white: 240 240 240
+""")
 """The basic words for colours, each at its most usual."""
 
-GROUND_COLOURS: dict[str, tuple[int, int, int]] = {
-    "white": (242, 242, 242),
-    "light grey": (195, 195, 195),
-    "beige": (225, 210, 180),
-    "light blue": (160, 200, 230),
-    "light green": (175, 215, 165),
-    "dark blue": (22, 32, 85),
-    "black": (25, 25, 25),
-    "pink": (235, 160, 190),
-    "yellow": (235, 215, 90),
-    "brown": (130, 85, 50),
-    "green": (60, 140, 70),
-}
+GROUND_COLOURS: dict[str, Colour] = numbers("""
+white: 242 242 242
+light grey: 195 195 195
+beige: 225 210 180
+light blue: 160 200 230
+light green: 175 215 165
+dark blue: 22 32 85
+black: 25 25 25
+pink: 235 160 190
+yellow: 235 215 90
+brown: 130 85 50
+green: 60 140 70
+""")
 """Words for what is behind it all, which is mostly pale or dark."""
 
 SHAPES = ("circle", "square", "triangle", "diamond", "star", "cross", "ring", "heart")
 SIZES = ("small", "medium-sized", "large")
-PLACES = tuple(
-    " ".join(filter(None, (down, across))) or "centre"
-    for down, words in (
-        ("top", ("left", "centre", "right")),
-        ("", ("middle left", "", "middle right")),
-        ("bottom", ("left", "centre", "right")),
-    )
-    for across in words
+PLACES = (
+    *("top left", "top centre", "top right"),
+    *("middle left", "centre", "middle right"),
+    *("bottom left", "bottom centre", "bottom right"),
 )
 
 
@@ -66,14 +65,7 @@ class Flag(NamedTuple):
     colours: tuple[str, ...]
 
 
-def _flags(lines: str) -> tuple[Flag, ...]:
-    rows = (line.split("/") for line in lines.strip().splitlines())
-    return tuple(
-        Flag(country, capital, layout, tuple(colours.split("-"))) for country, capital, layout, colours in rows
-    )
-
-
-FLAGS = _flags("""
+_FLAGS = """
 France/Paris/|/blue-white-red
 Italy/Rome/|/green-white-red
 Ireland/Dublin/|/green-white-orange
@@ -110,7 +102,10 @@ Bangladesh/Dhaka/o/green-red
 Vietnam/Hanoi/*/red-yellow
 Somalia/Mogadishu/*/light blue-white
 Czech Republic/Prague/>/white-red-blue
-""")
+"""
+FLAGS = tuple(
+    Flag(country, capital, layout, tuple(colours.split("-"))) for country, capital, layout, colours in rows(_FLAGS, "/")
+)
 
 
 class Sign(NamedTuple):
@@ -122,12 +117,7 @@ class Sign(NamedTuple):
     words: tuple[str, ...]
 
 
-def _signs(lines: str) -> dict[str, Sign]:
-    rows = (line.split(" | ") for line in lines.strip().splitlines())
-    return {name: Sign(name, kind, said, tuple(words.split(", "))) for name, kind, said, words in rows}
-
-
-SIGNS = _signs("""
+_SIGNS = """
 stop | priority | Stop: halt completely and let others pass first. | halt, stop
 give way | priority | Give way: yield, others go first. | go first, give way, yield
 priority road | priority | You have priority on this main road. | has priority, priority road, main road
@@ -145,7 +135,8 @@ danger | warning | Caution: there is a danger ahead. | danger, hazard, caution
 parking | information | You may park here. | may park here, parking place
 hospital | information | A hospital is near. | hospital
 dead end | information | A dead end: this is no through road. | no further, dead end, through road
-""")
+"""
+SIGNS = {name: Sign(name, kind, said, tuple(words.split(", "))) for name, kind, said, words in rows(_SIGNS)}
 KINDS = {
     "warning": ("warns", "warning", "danger"),
     "priority": ("go first", "priority", "right of way"),
@@ -164,39 +155,37 @@ class Symbol(NamedTuple):
     words: tuple[str, ...]
 
 
-SYMBOLS = tuple(
-    Symbol(character, name, tuple(words.split(", ")))
-    for character, name, words in (
-        ("÷", "the division sign", "divided"),
-        ("≠", "the not-equal sign", "differ, unequal, not equal"),
-        ("≤", "the less-than-or-equal sign", "no larger, at most"),
-        ("≥", "the greater-than-or-equal sign", "no smaller, at least"),
-        ("±", "the plus-minus sign", "added or subtracted, plus or minus"),
-        ("≈", "the sign of approximation", "nearly the same, approximately, approximation"),
-        ("√", "the radical sign, of the square root", "whose square is given, root, radical"),
-        ("∞", "the infinity sign", "without any bound, endless, infinity"),
-        ("π", "the letter pi", "circumference, Greek letter"),
-        ("Σ", "the summation sign", "added up, sum of, summation"),
-        ("∫", "the integral sign", "area under, integral"),
-        ("∅", "the empty-set sign", "without any element, no elements, empty"),
-        ("∈", "the sign of membership, is an element of", "is an element of, belongs to, membership"),
-        ("∪", "the union sign", "at least one of two sets, union"),
-        ("∩", "the intersection sign", "in common, intersection"),
-        ("∀", "the universal quantifier: for all", "for every, for all, universal"),
-        ("∃", "the existential quantifier: there exists", "of some kind, exists, existential"),
-        ("⊥", "the perpendicular sign", "right angle, perpendicular"),
-        ("∴", "the therefore sign", "conclusion, therefore"),
-        ("∠", "the angle sign", "opening between two rays, angle sign"),
-    )
-)
+_SYMBOLS = """
+÷ | the division sign | divided
+≠ | the not-equal sign | differ, unequal, not equal
+≤ | the less-than-or-equal sign | no larger, at most
+≥ | the greater-than-or-equal sign | no smaller, at least
+± | the plus-minus sign | added or subtracted, plus or minus
+≈ | the sign of approximation | nearly the same, approximately, approximation
+√ | the radical sign, of the square root | whose square is given, root, radical
+∞ | the infinity sign | without any bound, endless, infinity
+π | the letter pi | circumference, Greek letter
+Σ | the summation sign | added up, sum of, summation
+∫ | the integral sign | area under, integral
+∅ | the empty-set sign | without any element, no elements, empty
+∈ | the sign of membership, is an element of | is an element of, belongs to, membership
+∪ | the union sign | at least one of two sets, union
+∩ | the intersection sign | in common, intersection
+∀ | the universal quantifier: for all | for every, for all, universal
+∃ | the existential quantifier: there exists | of some kind, exists, existential
+⊥ | the perpendicular sign | right angle, perpendicular
+∴ | the therefore sign | conclusion, therefore
+∠ | the angle sign | opening between two rays, angle sign
+"""
+SYMBOLS = tuple(Symbol(character, name, tuple(words.split(", "))) for character, name, words in rows(_SYMBOLS))
 
 
 @cache
-def _palette(words: tuple[tuple[str, tuple[int, int, int]], ...]) -> NDArray[np.int64]:
+def _palette(words: tuple[tuple[str, Colour], ...]) -> NDArray[np.int64]:
     return lab(np.array([colour for _, colour in words], dtype=np.uint8))
 
 
-def nearest_colour(colour: Iterable[int], words: dict[str, tuple[int, int, int]]) -> str:
+def nearest_colour(colour: Iterable[int], words: dict[str, Colour]) -> str:
     """The word for the nearest colour in CIELAB, where light and dark count half: they depend on the light."""
     seen = lab(np.array(list(colour), dtype=np.uint8)[None])[0]
     difference = _palette(tuple(words.items())) - seen

@@ -20,9 +20,11 @@ from driftledger.benchmarks.score import Row, Score
 from driftledger.benchmarks.scoring import ToScore
 from driftledger.components.base import Generator, Model
 from driftledger.core.canonical import sha256_file
+from driftledger.core.errors import StoreError
 from driftledger.core.types import Conversation, Generated, ImageFile, Outcome, Reply, Sample
 from tests.support.chains import chains, collected
 from tests.support.fakes import LetterEncoder
+from tests.support.records import without
 
 T = 3
 PLAIN = Reply("80 60 aaaabbb")
@@ -60,9 +62,18 @@ def telling(replies: Mapping[tuple[str, int], Reply]) -> Model:
 
 
 def scored(
-    folder: Path, name: str, replies: Mapping[tuple[str, int], Reply], samples: int = 2, **settings: Any
+    folder: Path,
+    name: str,
+    replies: Mapping[tuple[str, int], Reply],
+    samples: int = 2,
+    lost: str | None = None,
+    **settings: Any,
 ) -> tuple[Score, dict[str, Row]]:
-    """Collect and score: GenCeption over T iterations, or fidelity."""
+    """Collect and score: GenCeption over T iterations, or fidelity.
+
+    Args:
+        lost: the sample whose records are lost in between.
+    """
     data = folder / "d"
     data.mkdir(parents=True)
     several = []
@@ -73,6 +84,8 @@ def scored(
     spec = benchmark(name)
     collecting = replace(chains(several, telling(replies), Draws(), iterations, "{description}"), spec=spec)
     write_collected(folder / "c", collecting, collected(collecting, folder / "store"))
+    if lost is not None:
+        without(folder / "c", lost)
     fields: dict[str, Any] = {"confidence": 0.95, "min_coverage": 0.0, "unread": "worst", "ssim_side": 64}
     fields |= {"iterations": iterations, "iterations_by_group": None, "text_encoder": "letters"} | settings
     encoders = {"encoder": LetterEncoder(wide=2)}
@@ -83,6 +96,12 @@ def scored(
     section = spec.settings.model_construct(**fields)
     score, rows = spec.score(ToScore(keys, folders, section, 1, encoders))
     return score, {row.unit: row for row in rows}
+
+
+@pytest.mark.parametrize("name", ["genception", "fidelity"])
+def test_a_chain_without_records_is_named(name: str, tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match=r"records\.jsonl lacks the record of s1, step 1, repeat 0; run 'dvc repro'"):
+        scored(tmp_path, name, {}, lost="s1")
 
 
 @dataclass(frozen=True)

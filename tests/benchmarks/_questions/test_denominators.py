@@ -9,7 +9,7 @@ import pytest
 from driftledger.benchmarks._questions.spec import joint_outcome
 from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.scoring import Scored
-from driftledger.core.errors import CoverageError
+from driftledger.core.errors import CoverageError, StoreError
 from driftledger.core.types import Outcome
 from driftledger.metrics.self_awareness import MEASURES
 from tests.benchmarks._questions.asking import MME, SAP, VET, Grades, Says, checked, exam, sap
@@ -35,6 +35,17 @@ def ended(outcome: Outcome, read: object = None) -> Reading:
 def test_a_question_has_the_outcome_of_its_first_answer_unless_one_is_ok() -> None:
     assert joint_outcome([Outcome.REFUSED, Outcome.FILTERED]) is Outcome.REFUSED
     assert joint_outcome([Outcome.FILTERED, Outcome.OK]) is Outcome.OK
+
+
+@pytest.mark.parametrize(("name", "questions"), [("mm_sap", SAP), ("mm_vet", VET), ("mme", MME)])
+@pytest.mark.parametrize("lost", ["a question", "an order or grading"])
+def test_a_question_without_a_record_is_named(tmp_path: Path, name: str, questions: Any, lost: str) -> None:
+    taken = exam(tmp_path, name, questions, Says(text="A"), Grades(), min_coverage=0.1).collect()
+    records = taken.records()
+    last = records[-1]
+    taken.rewrite(each for each in records if each is not last and (lost != "a question" or each.unit != last.unit))
+    with pytest.raises(StoreError, match=rf"records\.jsonl lacks the record of {last.unit}, step \d, repeat \d; run"):
+        taken.score()
 
 
 SAP_READ = [  # two questions of each subset; the right options are 0 to 3

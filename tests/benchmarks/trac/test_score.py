@@ -15,13 +15,14 @@ from driftledger.benchmarks.trac.score import retrieve
 from driftledger.benchmarks.trac.spec import Trac, TracSettings
 from driftledger.components.base import ComponentCard, Encoder
 from driftledger.core.canonical import sha256_of
-from driftledger.core.errors import CoverageError
+from driftledger.core.errors import CoverageError, StoreError
 from driftledger.core.files import write_json, write_jsonl
 from driftledger.core.types import Outcome
 from driftledger_demo.encoders.tfidf import TfIdf
 from tests.support.fakes import ColourModel, LetterEncoder
 from tests.support.labelled import Item, write_labelled
 from tests.support.ledgers import record, trac_score
+from tests.support.records import without
 
 SUPPORT = {
     "r1": ("robin", "a red breast and a brown back"),
@@ -293,6 +294,13 @@ def test_identical_descriptions_give_what_chance_gives(tmp_path: Path) -> None:
     found, rows = scored(tmp_path)
     assert found.metrics["top1"] == found.metrics["chance"] == 25.0
     assert len({row.extra["nearest"] for row in rows.values()}) == 1
+
+
+def test_a_sample_without_a_record_is_named(tmp_path: Path) -> None:
+    write_case(tmp_path)
+    without(tmp_path / "said", "a")
+    with pytest.raises(StoreError, match=r"records\.jsonl lacks the record of a, step 1, repeat 0; run 'dvc repro'"):
+        scored(tmp_path)
 
 
 def test_conditions_and_the_headline(tmp_path: Path) -> None:

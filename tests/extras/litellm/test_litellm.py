@@ -86,3 +86,21 @@ def test_an_overloaded_service_is_asked_again() -> None:
     reply, asked = ask("anthropic/claude-1", 529, error)
     assert (reply.outcome, asked) == (Outcome.FAILED, 2)
     assert "Overloaded" in (reply.error or "")
+
+
+def test_thoughts_beside_the_answer_are_output() -> None:
+    beside = {"prompt_tokens": 9, "completion_tokens": 3, "total_tokens": 1012}
+    reply, _ = ask("openai/gpt-1", 200, GPT | {"usage": beside})
+    assert reply.usage == Usage(9, 1003)
+
+
+def test_half_of_a_surrogate_pair_loses_no_answer() -> None:
+    half = CHOICE | {"message": {"role": "assistant", "content": "A \ud83d"}}
+    reply, asked = ask("openai/gpt-1", 200, GPT | {"choices": [half]})
+    assert (reply.outcome, reply.text, asked) == (Outcome.OK, "A \ufffd", 1)
+
+
+@pytest.mark.parametrize("status", [200, 402])
+def test_a_lack_of_credit_ends_the_run_inside_http_200_too(status: int) -> None:
+    with pytest.raises(ServiceError, match=r"HTTP 402: .*Pay\.; check the account's credit, whose key is in SOME_KEY"):
+        ask("openai/gpt-1", status, {"error": {"code": 402, "message": "Pay."}})

@@ -1,6 +1,7 @@
 """What scores of chains have in common: means over repeats, samples and categories, rows, and flags."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -131,8 +132,10 @@ def chains_of(data: FromDataset, ends: Mapping[str, int], things: str, done: str
 
     Raises:
         CoverageError: no chain counts.
+        StoreError: a chain has no record.
     """
     repeats = range(data.protocol(ChainRequest).repeats)
+    data.require(product(ends, [1], repeats))
     ended = {(record.unit, record.repeat): record for record in data.records}
     last = {sample: [ended[sample, repeat] for repeat in repeats] for sample in ends}
     every = [record for records in last.values() for record in records]

@@ -3,6 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from itertools import product
 from pathlib import Path
 from string import ascii_uppercase
 from typing import Annotated, Any, ClassVar, NamedTuple
@@ -154,6 +155,7 @@ class GradedAnswers(FromRecords):
 
     Raises:
         CoverageError: no answer is in the denominators.
+        StoreError: an answer or grading has no record.
     """
 
     def __init__(self, given: ToScore, spec: QuestionBenchmark) -> None:
@@ -162,6 +164,7 @@ class GradedAnswers(FromRecords):
         self.questions = read_questions(self.data)
         by_id = {question.id: question for question in self.questions}
         answers = sorted((each for each in self.records if each.step), key=lambda each: (each.step, each.repeat))
+        self.require(product(by_id, {each.step for each in answers}, {each.repeat for each in answers}))
         self.grades = [spec.read(by_id[record.unit], record, self._parser) for record in answers]
         unread = [grade for grade in self.grades if grade.read is None and grade.outcome is not Outcome.REFUSED]
         lost = [f"{grade.record.unit}: {grade.outcome}, {grade.how}" for grade in unread]

@@ -82,12 +82,14 @@ def score_descriptions(given: ToScore, spec: Benchmark) -> Scored:
 
     Raises:
         CoverageError: no test sample can be scored under some condition.
+        StoreError: a description has no record.
     """
     data = FromDataset(given, spec)
     card, section, protocol = data.dataset, given.section, data.protocol(TracProtocol)
     sampled, labels = card.name in section.sampled_classes, {each.id: each.label or "" for each in data.samples}
     tests = [sample for sample in data.samples if sample.split == "test"]
     cluster_of = labels if sampled else clusters_of(tests)
+    data.require(product(labels, {record.step for record in data.records if record.step}, [0]))
     by_condition = grouped((record for record in data.records if record.step), condition_of)
     metrics, groups = dict[Condition, dict[str, float]](), dict[str, dict[str, float]]()
     retrievals, few = dict[Condition, Retrieval](), dict[Condition, list[str]]()

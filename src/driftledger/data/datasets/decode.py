@@ -122,7 +122,8 @@ def _laid_over(colour: str, image: Image.Image) -> Image.Image:
 def _to_rgb(image: Image.Image, file_format: str | None, name: str) -> tuple[Image.Image, list[str]]:
     if image.mode.startswith("I;16") or (image.mode == "I" and file_format == "PPM"):
         # Pillow's own conversion would cut everything above 255 off.
-        values, clear = np.asarray(image), image.info.get("transparency")
+        values = np.asarray(image)
+        clear = image.info.get("transparency")
         image = Image.fromarray((values >> 8).astype(np.uint8))
         if clear is not None:
             image.putalpha(Image.fromarray(np.where(values == clear, 0, 255).astype(np.uint8)))

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, TypeAlias
 
 from PIL import Image
 
@@ -31,6 +31,8 @@ _UNSAFE = re.compile(r"[^A-Za-z0-9_.-]")
 _LONGEST_ID = 100
 _SETS: dict[str, Split] = {"train": "support", "support": "support", "test": "test"}
 """What folders may call the two sets."""
+ByName: TypeAlias = dict[str, Path]
+"""Name below a folder → the file."""
 
 
 class ImageFolder(DatasetProvider):
@@ -54,7 +56,8 @@ class ImageFolder(DatasetProvider):
         files, _ = self.files()
         has_categories = any("/" in file for file in files)
         for file, path in files.items():
-            (top, *below), read = file.split("/"), partial(read_file, path, file)
+            (top, *below) = file.split("/")
+            read = partial(read_file, path, file)
             if not self.labelled:
                 category = (top if below else UNCATEGORISED) if has_categories else None
                 yield SourceItem(safe_id(file), file, read, category=category, source={"file": file})
@@ -95,7 +98,7 @@ class ImageFolder(DatasetProvider):
     def _folder(self) -> Path:
         return reached(self.path, "folder", f"path to the folder of the {self.medium}s", f"the {self.medium} folder ")
 
-    def files(self) -> tuple[dict[str, Path], dict[str, Path]]:
+    def files(self) -> tuple[ByName, ByName]:
         """The files that are read, and those that are left out, by their names below the folder.
 
         These are the same on every machine. Links inside the folder and into a cache of DVC are followed. The folder
@@ -105,7 +108,10 @@ class ImageFolder(DatasetProvider):
         def fail(error: OSError) -> None:
             raise unreadable(str(error.filename), error)
 
-        folder, seen, read, left_out = self._folder, set[Path](), dict[str, Path](), dict[str, Path]()
+        folder = self._folder
+        seen = set()
+        read = ByName()
+        left_out = ByName()
         for top, folders, files in os.walk(folder, onerror=fail, followlinks=True):
             real = Path(top).resolve()
             if real in seen:
@@ -113,7 +119,8 @@ class ImageFolder(DatasetProvider):
             seen.add(real)
             folders[:] = [each for each in folders if not each.startswith(".")]
             for path in (Path(top, each) for each in (*folders, *files) if not each.startswith(".")):
-                is_folder, is_read = path.name in folders, self.is_read(path.name)
+                is_folder = path.name in folders
+                is_read = self.is_read(path.name)
                 leaves = path.is_symlink() and path.exists() and leads_out(path, folder)
                 if leaves and (is_folder or is_read):
                     what = "put its target into the folder, or remove the link"

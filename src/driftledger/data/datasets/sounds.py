@@ -7,6 +7,7 @@ are read from its header and bounded before its samples are decoded.
 import wave
 from io import BytesIO
 from pathlib import Path
+from struct import pack, unpack_from
 from typing import ClassVar
 
 import numpy as np
@@ -22,7 +23,9 @@ from driftledger.data.datasets.image_folder import ImageFolder
 from driftledger.data.hub import HuggingFace
 
 FORMATS = (".wav", ".flac", ".ogg", ".opus", ".mp3", ".aif", ".aiff")
-MOST_RATE, MOST_CHANNELS, MOST_SAMPLES = 192_000, 8, 2**26
+MOST_RATE = 192_000
+MOST_CHANNELS = 8
+MOST_SAMPLES = 2**26
 SHORTEST, LONGEST, MOST_SECONDS = 0.1, 60.0, 600.0
 """The longest where settings name no other, and the most that they allow."""
 
@@ -53,7 +56,8 @@ def decode_sound(
     except (ValueError, RuntimeError, wave.Error, EOFError) as error:  # soundfile's errors are RuntimeErrors
         reason = shortened(str(error)) or "it is cut"
         raise DataError(f"{name} cannot be used: {reason}; correct or remove it") from None
-    samples, notes = sound.samples, list[str]()
+    samples = sound.samples
+    notes = []
     if np.abs(samples).max() > 1:
         notes.append("clipped at full scale")
     if (channels := samples.shape[1]) != 1 + stereo:
@@ -67,9 +71,23 @@ def decode_sound(
     return Sound(samples.clip(-1, 1).astype(np.float32), sound.rate).at(rate or sound.rate), notes
 
 
+def _with_lengths(data: bytes) -> bytes:
+    """Return a WAV that was streamed, so that its header holds no lengths, with those of what follows."""
+    head, mark, rest = data.partition(b"data")
+    if head[:4] + head[8:12] != b"RIFFWAVE" or len(rest) < 4:
+        return data
+    [whole] = unpack_from("<I", head, 4)
+    [length] = unpack_from("<I", rest)
+    is_odd = whole + 8 != len(data) and not 0 < length < 2**31 - 2**16
+    if length != 2**32 - 1 and not is_odd:
+        return data
+    return pack("<4sI", b"RIFF", len(data) - 8) + head[8:] + mark + pack("<I", len(rest) - 4) + rest[4:]
+
+
 def _read(data: bytes, max_seconds: float) -> Sound:
     if not data:
         raise ValueError("it is empty")
+    data = _with_lengths(data)
     if data[:4] == b"RIFF" and data[20:22] == b"\x01\0":
         with wave.open(BytesIO(data)) as header:
             _check(header.getframerate(), header.getnchannels(), header.getnframes(), max_seconds)

@@ -71,7 +71,7 @@ class ColumnQuestions(QuestionProvider, ABC):
         Raises:
             ConfigError: a column is named or needed, and the table does not have it.
         """
-        columns: dict[str, tuple[str, ...]] = {}
+        columns = {}
         constant = {"subset" if subset else None, "refusal" if self.refusal is not None else None}
         for field in (each for each in (*rules.needed, *rules.optional) if each not in constant):
             named = self.columns.get(field, field)
@@ -95,7 +95,8 @@ class ColumnQuestions(QuestionProvider, ABC):
         Raises:
             DataError: a cell holds something of another kind than it should.
         """
-        place, cells = row.place, {field: [row.cells.get(name) for name in names] for field, names in columns.items()}
+        place = row.place
+        cells = {field: [row.cells.get(name) for name in names] for field, names in columns.items()}
 
         def text(field: str, *, strip: bool = True) -> str | None:
             """Return the cell as text; None where it is missing or blank."""
@@ -186,7 +187,7 @@ class QuestionTable(ColumnQuestions):
                 yield self.question(row, columns, name, len(table.rows), subset)
 
     def source_digest(self) -> str:
-        files: list[tuple[str, Path]] = []
+        files = []
         for subset, file, folder in self._parts:
             files.append((subset or "", file))
             rows = read_table(file).rows

@@ -17,7 +17,7 @@ from driftledger.core.canonical import md5_bytes
 from driftledger.core.errors import LedgerError
 from driftledger.core.files import LARGEST_TEXT, read_regular
 from driftledger.ledger.lineage import Folder
-from driftledger.ledger.objects.files import DIR, Workspace, listing_md5, parse_listing
+from driftledger.ledger.objects.files import DIR, Listing, Workspace, listing_md5, parse_listing
 from driftledger.ledger.objects.git import Git
 
 FETCH = "run 'dvc fetch'; --trust also looks into a cache outside of the checkout"
@@ -34,26 +34,28 @@ class Contents:
     """
 
     def __init__(self, root: Path, *, trust: bool) -> None:
-        self.root, self._trust = root, trust
+        self.root = root
+        self._trust = trust
         self.here = Workspace(root, trust=trust)
         self.listing_here = cache(self.here.listing)
-        self._listings: dict[str, dict[str, str]] = {}
+        self._listings: dict[str, Listing] = {}
         self._paths: dict[tuple[str, str], Path] = {}
         self._recorded: dict[Folder, Path] = {}
         self._git = Git.around(root)
 
-    def manifest(self, folder: Folder) -> dict[str, str]:
+    def manifest(self, folder: Folder) -> Listing:
         """Path relative to the folder → MD5 of every file below it.
 
         Raises:
             LedgerError: which files its output had is not known.
         """
-        files, start = self.output(folder.out, folder.md5), f"{folder.path}/".removeprefix(f"{folder.out}/")
+        files = self.output(folder.out, folder.md5)
+        start = f"{folder.path}/".removeprefix(f"{folder.out}/")
         if not files:
             raise LedgerError(f"no list of the files in {folder.out} (md5 {folder.md5}) is here; {FETCH}")
         return {name.removeprefix(start): md5 for name, md5 in files.items() if name.startswith(start)}
 
-    def output(self, out: str, md5: str) -> dict[str, str]:
+    def output(self, out: str, md5: str) -> Listing:
         """The same of an output; empty where it is not known."""
         if md5 not in self._listings:
             self._listings[md5] = next(self._known_listings(out, md5), {})
@@ -107,7 +109,8 @@ class Contents:
         """
         if folder in self._recorded:
             return self._recorded[folder]
-        manifest, top = self.manifest(folder), self.root / folder.path
+        manifest = self.manifest(folder)
+        top = self.root / folder.path
         files = (file for file in top.rglob("*") if file.is_symlink() or not file.is_dir())
         present = {file.relative_to(top).as_posix() for file in files}
         if present == manifest.keys() and self.listing_here(folder.path) == manifest:  # nothing else may be read there
@@ -125,7 +128,7 @@ class Contents:
                 shutil.copyfile(path, link)
         return self._recorded.setdefault(folder, place)
 
-    def _known_listings(self, out: str, md5: str) -> Iterator[dict[str, str]]:
+    def _known_listings(self, out: str, md5: str) -> Iterator[Listing]:
         for cached in self.cached(md5):
             data = read_regular(cached, LARGEST_TEXT)
             if md5_bytes(data) + DIR == md5 and (files := parse_listing(data)):

@@ -3,6 +3,7 @@
 import json
 import os
 from pathlib import Path
+from typing import TypeAlias
 
 from pathspec import GitIgnoreSpec
 from pydantic import TypeAdapter
@@ -13,6 +14,8 @@ from driftledger.core.strict import Md5, RelativePath
 
 DIR = ".dir"
 """What the MD5 of a folder ends in."""
+Listing: TypeAlias = dict[str, str]
+"""Path relative to a folder → MD5 of the file, of every file below it."""
 _LISTING = TypeAdapter(dict[RelativePath, Md5])
 
 
@@ -23,7 +26,9 @@ class Workspace:
     """
 
     def __init__(self, root: Path, *, trust: bool = False) -> None:
-        self.root, self._trust, self._top = root, trust, root.resolve()
+        self.root = root
+        self._trust = trust
+        self._top = root.resolve()
         self._md5s = dict[tuple[int, ...], str]()
         ignored = self.read(".dvcignore") or b""
         self._ignored = GitIgnoreSpec.from_lines(ignored.decode(errors="replace").splitlines())
@@ -53,7 +58,7 @@ class Workspace:
         except (OSError, ValueError):
             return None
 
-    def listing(self, folder: str) -> dict[str, str]:
+    def listing(self, folder: str) -> Listing:
         """Path relative to a folder → MD5 of every file below it, without those that ``.dvcignore`` names."""
         top = self.root / folder
         files = sorted(Path(below, name) for below, _, names in os.walk(top) for name in names)
@@ -64,12 +69,12 @@ class Workspace:
         }
 
 
-def listing_bytes(files: dict[str, str]) -> bytes:
+def listing_bytes(files: Listing) -> bytes:
     """DVC's list of a folder's files, by path and MD5."""
     return json.dumps([{"md5": md5, "relpath": name} for name, md5 in sorted(files.items())]).encode()
 
 
-def listing_md5(files: dict[str, str]) -> str:
+def listing_md5(files: Listing) -> str:
     """The MD5 by which DVC knows a folder of these files.
 
     >>> listing_md5({"b.txt": "0" * 32, "a.txt": "1" * 32})
@@ -78,7 +83,7 @@ def listing_md5(files: dict[str, str]) -> str:
     return md5_bytes(listing_bytes(files)) + DIR
 
 
-def parse_listing(data: bytes) -> dict[str, str] | None:
+def parse_listing(data: bytes) -> Listing | None:
     """Relative path → MD5; None where ``data`` is not a listing of DVC's, or names files outside of the folder."""
     try:
         rows = load_json(data, LARGEST_TEXT, values=MANY_VALUES)

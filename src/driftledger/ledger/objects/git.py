@@ -19,6 +19,7 @@ from driftledger.core.canonical import md5_bytes
 from driftledger.core.errors import LedgerError
 from driftledger.core.files import read_regular
 from driftledger.core.text import shortened
+from driftledger.ledger.objects.files import Listing
 
 _UNREADABLE = (pygit2.GitError, KeyError, ValueError)
 """What pygit2 raises for a name, an object or a repository that is missing, malformed or of an unknown format."""
@@ -27,7 +28,8 @@ _RULES = (".gitattributes", ".gitignore")
 """Files of a checkout that libgit2 reads in each folder."""
 _LAST_SECOND = 253_402_300_799
 """Of the year 9999: a commit can claim to be from any time."""
-_NO_REPOSITORY, _NO_COMMIT = "no Git repository here", "the Git repository here has no commit"
+_NO_REPOSITORY = "no Git repository here"
+_NO_COMMIT = "the Git repository here has no commit"
 
 
 class Commit(NamedTuple):
@@ -49,7 +51,8 @@ class Git:
             self._repository = pygit2.Repository(str(common.parent / read_regular(common).decode().strip()))
         self.is_shallow: bool = self._repository.is_shallow
         """Whether older commits were left out when it was cloned."""
-        top, here = Path(checkout.workdir or root).resolve(), root.resolve()  # a bare repository is read from its top
+        top = Path(checkout.workdir or root).resolve()  # a bare repository is read from its top
+        here = root.resolve()
         below = here.relative_to(top).as_posix() if here.is_relative_to(top) else "."
         self.prefix = "" if below == "." else f"{below}/"
         """What a path of the project begins with when it is relative to the top of the checkout."""
@@ -65,7 +68,8 @@ class Git:
 
     def commits(self) -> list[Commit]:
         """Those of HEAD and of every branch and tag, here and of remotes, parents first."""
-        order, commits = SortMode.TOPOLOGICAL | SortMode.TIME | SortMode.REVERSE, list[Commit]()
+        order = SortMode.TOPOLOGICAL | SortMode.TIME | SortMode.REVERSE
+        commits = []
         for commit in self._walk(self._tips(), order):
             commits.append(Commit(str(commit.id), _date(commit)))
         return commits
@@ -106,7 +110,7 @@ class Git:
         blob = None if name is None else self._object(name)
         return blob.data if isinstance(blob, pygit2.Blob) else None
 
-    def listing(self, tree: str) -> dict[str, str]:
+    def listing(self, tree: str) -> Listing:
         """Path below a tree → MD5 of the file's content."""
         return {path: self._md5(blob) for path, blob in self.files(tree).items()}
 
@@ -116,7 +120,7 @@ class Git:
         Args:
             tips: the commits with their history; by default, those of every reference.
         """
-        seen = set[str]()
+        seen = set()
         for commit in self._walk(tips or self._tips(), SortMode.TIME):
             named = self.id_at(str(commit.id), path)
             if named is not None and named not in seen:
@@ -132,7 +136,8 @@ class Git:
         return named
 
     def _files(self, tree: str) -> dict[str, str]:
-        folder, files = self._object(tree), dict[str, str]()
+        folder = self._object(tree)
+        files = dict[str, str]()
         for entry in folder if isinstance(folder, pygit2.Tree) else ():
             if isinstance(entry, pygit2.Tree):
                 files |= {f"{entry.name}/{path}": blob for path, blob in self.files(str(entry.id)).items()}
@@ -180,7 +185,7 @@ class CommitTree(NamedTuple):
         """The bytes of a file; None where the commit has no such file."""
         return self.git.read(self.git.id_at(self.commit, path))
 
-    def listing(self, folder: str) -> dict[str, str]:
+    def listing(self, folder: str) -> Listing:
         """Path relative to the folder → MD5 of every file below it."""
         tree = self.git.id_at(self.commit, folder)
         return {} if tree is None else self.git.listing(tree)
@@ -211,7 +216,8 @@ def _not_files(top: Path) -> Iterator[Path]:
 
 def _find(root: Path) -> pygit2.Repository | str:
     """The repository with a commit that a folder lies in, or why no such can be read."""
-    here, ceilings = str(root.resolve()), os.environ.get("GIT_CEILING_DIRECTORIES", "")
+    here = str(root.resolve())
+    ceilings = os.environ.get("GIT_CEILING_DIRECTORIES", "")
     try:
         found = pygit2.discover_repository(here, False, ceilings)
         if found is None:

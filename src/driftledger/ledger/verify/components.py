@@ -4,14 +4,14 @@ Nothing is loaded to find out.
 """
 
 from collections.abc import Iterator
-from typing import Any, cast
+from typing import cast
 
 from pydantic import ValidationError
 
 from driftledger.benchmarks.base import ROLES, SECTIONS
 from driftledger.components.base import Component, ComponentCard
 from driftledger.components.service import NEVER_TWICE, RemoteComponent
-from driftledger.core.canonical import sha256_of
+from driftledger.core.canonical import Json, sha256_of
 from driftledger.core.errors import ConfigError, DriftledgerError
 from driftledger.core.registry import providers
 from driftledger.core.strict import explain
@@ -34,7 +34,8 @@ class Components:
 
     def __init__(self, project: Project) -> None:
         """Look in the entries of a project, if its ``params.yaml`` can be read."""
-        self._trust, self._components = project.own_code, dict[tuple[str, str], Component | str]()
+        self._trust = project.own_code
+        self._components = dict[tuple[str, str], Component | str]()
         try:
             self._settings: Settings | None = project.settings
         except ConfigError:
@@ -79,12 +80,13 @@ class Components:
                 reasons.append(other or f"its record does not fit its own fingerprint {card.fingerprint[:12]}")
         return reasons[0]
 
-    def _candidates(self, card: ComponentCard, cls: type[Component], section: str) -> Iterator[dict[str, Any]]:
+    def _candidates(self, card: ComponentCard, cls: type[Component], section: str) -> Iterator[Json]:
         """Settings that may give the recorded fingerprint, the likeliest first."""
         entries = self._settings.entries(section) if self._settings else {}
         own = getattr(self._settings, section) if self._settings else {}
         recorded = {key: value for key, value in card.settings.items() if key not in cls.operational()}
-        weights, places = card.identity.get("weights"), providers(section)
+        weights = card.identity.get("weights")
+        places = providers(section)
         repository = weights.get("repository") if isinstance(weights, dict) else None
         for _, each in sorted(entries.items(), key=lambda item: (item[0] != card.name, item[0] not in own)):
             if places.get(each.provider, each.provider) != places.get(card.provider, card.provider):

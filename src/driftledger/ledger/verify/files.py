@@ -6,17 +6,17 @@ together, and hold for files that were handed on without DVC.
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from driftledger.benchmarks.score import SCORE
-from driftledger.core.canonical import sha256_file, sha256_of
+from driftledger.core.canonical import Json, sha256_file, sha256_of
 from driftledger.core.errors import LedgerError, StoreError
-from driftledger.core.files import INPUTS, Made, parse_json
+from driftledger.core.files import INPUTS, Made, parse_json, read_regular
 from driftledger.ledger.findings import VerifyResult
 from driftledger.ledger.lineage import Evidence, Folder
 from driftledger.ledger.lock import LOCK, locked_now
 from driftledger.ledger.objects.contents import FETCH, Contents
-from driftledger.ledger.objects.files import listing_md5
+from driftledger.ledger.objects.files import Listing, listing_md5
 from driftledger_check import bundle, links
 
 
@@ -29,7 +29,8 @@ def check_hashes(evidence: Sequence[Evidence], contents: Contents) -> VerifyResu
     result.checked["lock entries"] = len(stages)
     wrote = {out.path: (name, out.md5) for name, entry in stages.items() for out in entry.outs}
     for name, entry in stages.items():
-        command, where = f"driftledger stage {name.replace('@', ' ')}", f"{LOCK}: {name}"
+        command = f"driftledger stage {name.replace('@', ' ')}"
+        where = f"{LOCK}: {name}"
         if entry.cmd != command:
             result.find(where, f"it ran {entry.cmd!s:.80}, not {command}")
         for dep in entry.deps:
@@ -56,7 +57,9 @@ def check_folders(folders: Iterable[Folder], contents: Contents) -> VerifyResult
 
 def check_links(evidence: Sequence[Evidence], contents: Contents) -> VerifyResult:
     """Follow every hash inside of the files behind these runs, as the checker does in a bundle."""
-    result, seen, checked = VerifyResult(), set[Folder](), set[str]()
+    result = VerifyResult()
+    seen = set()
+    checked = set[str]()
     opened = cache(partial(_opened, contents))
     for run in evidence:
         for lineage in (each for each in run.lineages if each.folder not in seen):
@@ -79,7 +82,7 @@ def check_links(evidence: Sequence[Evidence], contents: Contents) -> VerifyResul
 class _Source(NamedTuple):
     """A run of a checkout, as the checker reads one of a bundle."""
 
-    evidence: Mapping[str, Any]
+    evidence: Json
     folders: Mapping[str, bundle.Folder]
 
     def folder(self, path: str) -> bundle.Folder:
@@ -91,13 +94,13 @@ def _opened(contents: Contents, folder: Folder) -> bundle.Folder:
 
     def read(name: str) -> bytes:
         file = contents.within(folder, name)
-        return b"" if file is None else file.read_bytes()
+        return b"" if file is None else read_regular(file)
 
     named = {name: bundle.digests(read(name)) for name in contents.manifest(folder)}
     return bundle.Folder(folder.path, named, named, read)
 
 
-def _check_folder(result: VerifyResult, contents: Contents, folder: Folder, here: Mapping[str, str]) -> None:
+def _check_folder(result: VerifyResult, contents: Contents, folder: Folder, here: Listing) -> None:
     """Check a folder by the MD5 of its files, and against ``here``, its files in the workspace."""
     try:
         files = contents.manifest(folder)
@@ -105,7 +108,8 @@ def _check_folder(result: VerifyResult, contents: Contents, folder: Folder, here
         if not here:
             result.find(folder.path, f"no such folder of md5 {folder.md5} is here; {FETCH}", "missing")
             return
-        md5, files = listing_md5(contents.listing_here(folder.out)), {**here}
+        md5 = listing_md5(contents.listing_here(folder.out))
+        files = {**here}
         what = f"{folder.out} has md5 {md5}, and {LOCK} has {folder.md5}; run 'git status' or 'dvc status'"
         result.find(folder.out, what)
     else:
@@ -134,7 +138,7 @@ def _check_folder(result: VerifyResult, contents: Contents, folder: Folder, here
     _check_inputs(result, contents, folder, files)
 
 
-def _check_inputs(result: VerifyResult, contents: Contents, folder: Folder, files: Mapping[str, str]) -> None:
+def _check_inputs(result: VerifyResult, contents: Contents, folder: Folder, files: Listing) -> None:
     """The digest that the stage noted in ``inputs.json`` is that of the other files."""
     others = {name: md5 for name, md5 in files.items() if name != INPUTS}
     paths = {name: contents.path(md5, f"{folder.path}/{name}") for name, md5 in others.items()}
@@ -148,7 +152,7 @@ def _check_inputs(result: VerifyResult, contents: Contents, folder: Folder, file
         return
     noted = contents.path(files[INPUTS], where)
     try:
-        made = None if noted is None else parse_json(noted.read_bytes(), Made, where)
+        made = None if noted is None else parse_json(read_regular(noted), Made, where)
     except StoreError as error:
         result.find(where, str(error))
         return

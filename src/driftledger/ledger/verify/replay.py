@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from io import BytesIO
-from itertools import groupby, zip_longest
+from itertools import groupby
 from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple, TypeVar
@@ -31,10 +31,10 @@ from driftledger.collect.features import FeatureStore
 from driftledger.components.base import Component, Encoder
 from driftledger.components.checkpoints import CheckpointComponent
 from driftledger.components.service import RemoteComponent
-from driftledger.core.canonical import canonical_json, sha256_bytes, sha256_file
+from driftledger.core.canonical import Json, canonical_json, sha256_bytes, sha256_file
 from driftledger.core.errors import ConfigError, DriftledgerError, LedgerError, OutOfMemoryError, first_few
 from driftledger.core.files import Record, read_json, read_jsonl, read_regular
-from driftledger.core.text import shortened
+from driftledger.core.text import same_start, shortened
 from driftledger.core.types import Outcome
 from driftledger.ledger.findings import Finding, VerifyResult
 from driftledger.ledger.lineage import Evidence, Lineage
@@ -75,7 +75,8 @@ def recompute(
     Args:
         features: what encoders gave before; by default they see and read everything again, once.
     """
-    result, components = VerifyResult(), components or Components(project)
+    result = VerifyResult()
+    components = components or Components(project)
     features = features or FeatureStore()
     for lineage in {each.folder: each for each in lineages}.values():
         stage = lineage.spec.collects.name
@@ -115,7 +116,8 @@ def _follow(
         LedgerError: bytes, or an encoder that chose examples, are not here.
     """
     folder = contents.recorded(lineage.collected[lineage.spec.collects.name])
-    card, replay = read_json(folder / CARD, CollectedCard), Replay(folder)
+    card = read_json(folder / CARD, CollectedCard)
+    replay = Replay(folder)
     played = {role: components.get(each, role) for role, each in card.components.items()}
     here = {role: each for role, each in played.items() if not isinstance(each, str)}
     for role in played.keys() - here:
@@ -129,8 +131,10 @@ def _to_score(
     project: Project, lineage: Lineage, contents: Contents, components: Components, features: FeatureStore | None
 ) -> ToScore:
     """What a score was made from; LedgerError where some of it is not here."""
-    stored, spec = lineage.score, lineage.spec
-    encoders, beside = dict[str, Encoder](), dict[str, Path]()
+    stored = lineage.score
+    spec = lineage.spec
+    encoders = dict[str, Encoder]()
+    beside = dict[str, Path]()
     for role in ("encoder", "text_encoder"):
         if role in spec.scores.keys or role in stored.components:
             component = components.get(stored.components[role], role)
@@ -156,7 +160,9 @@ def _to_score(
 
 def _compare_score(result: VerifyResult, lineage: Lineage, inputs: ToScore, contents: Contents) -> None:
     """Compute a score, and compare its numbers and rows with those that are stored."""
-    stored, version, again = lineage.score, lineage.spec.scores.version, lineage.spec.score(inputs)
+    stored = lineage.score
+    version = lineage.spec.scores.version
+    again = lineage.spec.score(inputs)
     left_out = {"inputs.version", *(f"components.{role}.code" for role in inputs.encoders)}
     if stored.inputs.version != version:
         why = f"version {stored.inputs.version} of the scoring made it, and version {version} is installed"
@@ -176,7 +182,8 @@ def _compare_rows(
     result: VerifyResult, path: str, stored: Sequence[R], again: Sequence[R], key: Callable[[R], str], *, exact: bool
 ) -> None:
     """Find the first value of each row that differs, and rows that are only on one side."""
-    names, expected = [key(row) for row in stored], [key(row) for row in again]
+    names = [key(row) for row in stored]
+    expected = [key(row) for row in again]
     if names != expected:
         unmatched = first_few(sorted({*names} ^ {*expected}))
         order = "its rows are in another order, or one is there twice"
@@ -195,7 +202,8 @@ def _differences(result: VerifyResult, stored: Record, again: Record, *, exact: 
     before, after = (dict(_leaves(each.to_dict())) for each in (stored, again))
     differences = {}
     for place in dict.fromkeys((*before, *after)):
-        one, other = before.get(place), after.get(place)
+        one = before.get(place)
+        other = after.get(place)
         result.checked["numbers"] += type(one) in (int, float)
         if not exact and isinstance(one, float) and isinstance(other, float):
             equal = math.isclose(one, other, rel_tol=_RELATIVE, abs_tol=_ABSOLUTE)
@@ -221,7 +229,7 @@ class Regenerated(NamedTuple):
 
     seed: int
     """That draws the same calls once more."""
-    kinds: list[dict[str, Any]]
+    kinds: list[Json]
     """``name``: the benchmark, and what the calls were for; ``calls`` that could have been drawn; ``compared`` ones."""
     result: VerifyResult
 
@@ -246,7 +254,8 @@ def regenerate(
     """
     seed = secrets.randbits(63) if seed is None else seed
     components = components or Components(project)
-    result, compared = VerifyResult(), Counter[str]()
+    result = VerifyResult()
+    compared = Counter[str]()
     # One score of each set of records: several encoders look at the same ones.
     lineages = {(each.data, *each.collected.values()): each for run in runs for each in run.lineages}
     pools: dict[str, list[Recorded]] = {}
@@ -254,7 +263,8 @@ def regenerate(
         with _reading(lineage, f"calls of {lineage.spec.collects.name}", result):
             for call in _calls(lineage, contents, components, result):
                 kind = call.call.role if isinstance(call.call, Ask) else "draw"
-                kind += ", failed" if call.gave.outcome is Outcome.FAILED else ""
+                if call.gave.outcome is Outcome.FAILED:
+                    kind += ", failed"
                 pools.setdefault(f"{lineage.spec.name}: {kind}", []).append(call)
     # Component by component, so that no two of them need the memory at once.
     drawn = sorted(draw_lots(pools, count * len(runs), seed), key=lambda pair: pair[1].call.component.fingerprint)
@@ -268,7 +278,8 @@ def regenerate(
             except _UNFIT as error:
                 what = shortened(f"it cannot be made again from the records: {type(error).__name__}: {error}")
             compared[kind] += 1
-            result.findings += [Finding("bytes", call.place, what)] if what else []
+            if what:
+                result.findings.append(Finding("bytes", call.place, what))
         call.call.component.release()
     result.checked["calls"] = compared.total()
     kinds = [{"name": kind, "calls": len(calls), "compared": compared[kind]} for kind, calls in sorted(pools.items())]
@@ -278,7 +289,8 @@ def regenerate(
 def _calls(lineage: Lineage, contents: Contents, components: Components, result: VerifyResult) -> list[Recorded]:
     """The calls behind records that can be made again; components that cannot are noted in ``result``."""
     replay, _, played = _follow(lineage, contents, components)
-    path, here = lineage.collected[lineage.spec.collects.name].path, list[Component]()
+    path = lineage.collected[lineage.spec.collects.name].path
+    here = []
     for role, component in played.items():
         if isinstance(component, str):
             served = lineage.score.served.get(role, {})
@@ -327,12 +339,14 @@ def _difference(recorded: Recorded) -> str:
         return f"it is stored as {stored_as}, and {component.provider} now ends it as {again.outcome}"
     image = recorded.gave.medium
     if image is None:
-        before, now = recorded.gave.text or "", again.text or ""
-        same = next((at for at, (a, b) in enumerate(zip_longest(before, now)) if a != b), 0)
+        before = recorded.gave.text or ""
+        now = again.text or ""
+        same = same_start(before, now)
         around = slice(max(0, same - _BEFORE), same + _AFTER)
         differs = f"{before[around]!r} is stored, {component.provider} now says {now[around]!r}"
         return "" if before == now else differs
-    stored, png = read_regular(image.path), again.data
+    stored = read_regular(image.path)
+    png = again.data
     digest = sha256_bytes(stored)
     if digest != image.sha256:
         return f"its sha256 is {digest[:12]}…, its record has {image.sha256[:12]}…"

@@ -1,5 +1,6 @@
 """The site's folder: the leaderboard, a page per benchmark, a page per model with its runs, and the gallery."""
 
+import math
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -19,7 +20,7 @@ from driftledger.core.grouping import grouped
 from driftledger.core.paths import Combination
 from driftledger.core.text import for_terminal
 from driftledger.ledger.lineage import code_version, fingerprint_of, place_of, published_code
-from driftledger.ledger.lock import LockEntry, locked_now
+from driftledger.ledger.lock import Lock, locked_now
 from driftledger.ledger.objects.git import Git
 from driftledger.project.project import Project
 from driftledger.reports.charts import Drawing, series_of
@@ -40,7 +41,8 @@ from driftledger.reports.site.units import files_of, number_of, strips_of, texts
 from driftledger.reports.tables import interval, title_of
 
 HERE = Path(__file__).parent
-STYLE, SCRIPT = "assets/site.css", "assets/site.js"
+STYLE = "assets/site.css"
+SCRIPT = "assets/site.js"
 SHOWN = 24
 """Units of each model and benchmark on its page and in the gallery: the worst, the best and some between."""
 CHAINS = 4
@@ -56,8 +58,8 @@ COMPARISON = (
 )
 KINDS = {"not ranked": "Not ranked with the others", "controls": "Controls, which ignore the sample"}
 
-Figures = Mapping[str, Sequence[tuple[str, Drawing, bytes | None]]]
-"""Section → its figures, each with the name of its file, and its bytes unless these are not asked for."""
+Figures = Mapping[str, Mapping[str, Drawing]]
+"""Section → the name of each file → its figure."""
 
 
 class Chains(NamedTuple):
@@ -110,7 +112,7 @@ def site_files(
     images: bool = True,
     only: str | None = None,
 ) -> Files:
-    """Make the files of the site, without those pictures that ``folder`` has.
+    """Make the files of the site, without its figures, and without those pictures that ``folder`` has.
 
     Args:
         images: whether pages may show images of datasets.
@@ -123,8 +125,6 @@ def site_files(
     chains, missing = _read_chains(project.root, parts, only)
     files = [file for each in chains for trace in each.traces.values() for file in files_of(trace)]
     pictures, thumbnails = thumbnails_of(files, folder) if images else ({}, {})
-    shelves = {each.shelf for each in chains if each.traces}
-    nav = [("Leaderboard", "index.html"), *((part.spec.title, f"{part.spec.name}.html") for part in parts)]
     templates = Environment(
         loader=FileSystemLoader(HERE / "templates"),
         autoescape=True,
@@ -134,7 +134,13 @@ def site_files(
         lstrip_blocks=True,
     )
     templates.globals |= {
-        "nav": [*nav, *((name, f"{name.lower()}.html") for name in ("Comparison", "Correlation", "Gallery"))],
+        "nav": [
+            ("Leaderboard", "index.html"),
+            *((part.spec.title, f"{part.spec.name}.html") for part in parts),
+            ("Comparison", "comparison.html"),
+            ("Correlation", "correlation.html"),
+            ("Gallery", "gallery.html"),
+        ],
         "made_with": f"driftledger {__version__}",
         "series": series_of(scores),
         "pictures": pictures,
@@ -148,6 +154,8 @@ def site_files(
         "strips_of": strips_of,
         "title_of": title_of,
         "interval": interval,
+        "figures": figures,
+        "shelves": {shelf["id"]: shelf for shelf in _shelves(chains)},
     }
 
     def write(path: str, template: str, title: str, **context: Any) -> None:
@@ -175,26 +183,24 @@ def site_files(
         remarks=list(remarks(parts)),
         chains=list(_first_chains(chains)) if images else [],
     )
-    every = [table for part in parts if (table := side_by_side(part))]
-    for path, title, some, lead in (
-        *((f"{part.spec.name}.html", part.spec.title, list(sections(part)), "") for part in parts),
-        ("comparison.html", "Comparison", [Section("Side by side", "all", every)], COMPARISON),
-        (
-            "correlation.html",
-            "Correlation",
-            [Section("Headlines", "correlation", correlation.tables)],
-            correlation.lead,
-        ),
+    for part in parts:
+        path = f"{part.spec.name}.html"
+        write(path, "benchmark.html.j2", part.spec.title, lead="", sections=list(sections(part)))
+    beside = [table for part in parts if (table := side_by_side(part))]
+    for title, lead, section in (
+        ("Comparison", COMPARISON, Section("Side by side", "all", beside)),
+        ("Correlation", correlation.lead, Section("Headlines", "correlation", correlation.tables)),
     ):
-        write(path, "benchmark.html.j2", title, lead=lead, sections=some, figures=figures, shelves=shelves)
-    write("gallery.html", "gallery.html.j2", "Gallery", shelves=list(_shelves(chains)), missing=missing)
-    drawings = {f"figures/{name}": data for some in figures.values() for name, _, data in some}
-    return {**pages, **drawings, **thumbnails}
+        write(f"{title.lower()}.html", "benchmark.html.j2", title, lead=lead, sections=[section])
+    write("gallery.html", "gallery.html.j2", "Gallery", missing=missing)
+    return {**pages, **thumbnails}
 
 
 def _read_chains(root: Path, parts: Sequence[Part], only: str | None) -> tuple[list[Chains], list[str]]:
     """What models, or one, made of units, once for all scores over the same records, and data without records."""
-    chains, missing, done = [], dict[str, None](), set[tuple[Path, ...]]()
+    chains = []
+    missing = dict[str, None]()
+    done = set()
     every = [(block, score) for part in parts for block in part.blocks for score in block.scores]
     for block, score in (each for each in every if only in (None, each[1].model)):
         folders = {stage.name: root / stage.at(score.keys) for stage in block.spec.stages}
@@ -212,7 +218,9 @@ def _read_chains(root: Path, parts: Sequence[Part], only: str | None) -> tuple[l
 
 def _evaluated(project: Project, scores: Sequence[Score]) -> Iterator[str]:
     """Say at which commit runs were published, or else are evaluated now, with its day and the models."""
-    published, now, git = published_code(project.root), code_version(project.root), Git.around(project.root)
+    published = published_code(project.root)
+    now = code_version(project.root)
+    git = Git.around(project.root)
     models = dict[str, dict[str, None]]()
     for run in project.combinations:
         own = {benchmark(score.benchmark).scores.at(score.keys): score for score in scores if run.shows(score.keys)}
@@ -239,7 +247,7 @@ def _first_chains(chains: Sequence[Chains]) -> Iterator[Mapping[str, Any]]:
 
 def _score_view(
     score: Score,
-    locks: Mapping[str, LockEntry],
+    locks: Lock,
     combinations: Sequence[Combination],
     others: Sequence[Score],
     chains: Sequence[Chains],
@@ -252,23 +260,25 @@ def _score_view(
         others: all scores of the model.
     """
     spec = benchmark(score.benchmark)
-    run = next((each.path for each in combinations if each.shows(score.keys)), None)
-    target = run or f"{spec.scores.at(score.keys)}/{SCORE}"
+    keys = score.keys
+    run = next((each.path for each in combinations if each.shows(keys)), None)
+    target = run or f"{spec.scores.at(keys)}/{SCORE}"
     roles = sorted(score.components, key=lambda role: list(ROLES).index(role))
-    values, numbers = {**score.metrics, COVERAGE.key: score.coverage}, []
+    values = {**score.metrics, COVERAGE.key: score.coverage}
+    numbers = []
     for metric in (*spec.metrics, COVERAGE):
         for key in [key for key in values if base_key(key) == key and spec.metric(key) is metric]:
             alone = sum(key in each.metrics for each in others) == 1
-            place = key if alone or not run else f"{place_of(spec, score.keys)}/{key}"
+            place = key if alone or not run else f"{place_of(spec, keys)}/{key}"
             command = f"driftledger audit {shlex.quote(f'{target}:{place}')}"
             used = [role for role in roles if NEEDED_FOR[role] & metric.needs]
             numbers.append((metric, key, values[key], used, command))
     files = []
     for stage in spec.stages:
-        entry = locks.get(stage.lock(score.keys))
-        out = None if entry is None else entry.out(stage.out(score.keys))
+        entry = locks.get(stage.lock(keys))
+        out = None if entry is None else entry.out(stage.out(keys))
         sha256 = score.inputs.data_digest if stage is spec.data else score.inputs.records.get(stage.name, "")
-        files.append((stage.lock(score.keys), stage.at(score.keys), sha256, "" if out is None else out.md5))
+        files.append((stage.lock(keys), stage.at(keys), sha256, "" if out is None else out.md5))
     commands = [("Does every byte and number still hold?", f"driftledger verify {shlex.quote(run)}")] if run else []
     own = next((each for each in chains if each.score is score), Chains(score, {}, 0))
     return {
@@ -276,11 +286,11 @@ def _score_view(
         "components": [(role, score.components[role]) for role in roles],
         "score": score,
         "spec": spec,
-        "on": " · ".join(score.keys[key] for key in spec.scores.keys if key != "model"),
+        "on": " · ".join(keys[key] for key in spec.scores.keys if key != "model"),
         "numbers": numbers,
         "behind": files,
         "absent": [(spec.titled(key), why) for key, why in score.absent.items()],
-        "commands": [*commands, ("Make it again", f"dvc repro {spec.scores.lock(score.keys)}")],
+        "commands": [*commands, ("Make it again", f"dvc repro {spec.scores.lock(keys)}")],
         "units": {own.unit_id(unit): trace for unit, trace in own.traces.items()},
         "total": own.total,
     }
@@ -290,27 +300,36 @@ def _shelves(chains: Sequence[Chains]) -> Iterator[Mapping[str, Any]]:
     """The gallery: units of each benchmark, the worst by the mean over models first; controls do not count."""
     for name, every in grouped(chains, lambda each: each.shelf).items():
         models = [each for each in every if not each.score.is_control] or every
-        spec, first = benchmark(models[0].score.benchmark), models[0].score
+        first = models[0].score
+        spec = benchmark(first.benchmark)
         key, _ = spec.headline(first)
         metric = spec.metric(key)
-        title, sign = spec.titled(key), -1 if metric and not metric.is_higher else 1
-        cards: list[tuple[float, Mapping[str, Any]]] = []
+        title = spec.titled(key)
+        sign = -1 if metric and not metric.is_higher else 1
+        cards = []
         for unit in dict.fromkeys(unit for each in models for unit in each.traces):
-            valued = [(each.traces[unit].values.get(title), each) for each in models if unit in each.traces]
-            values = [value for value, _ in valued if value is not None]
-            worst = min(valued, key=lambda each: -1e9 if each[0] is None else sign * each[0])[1]
+            shown = [each for each in models if unit in each.traces]
+            values = [each.traces[unit].values.get(title) for each in shown]
+            ranks = [-math.inf if value is None else sign * value for value in values]
+            worst = shown[ranks.index(min(ranks))]
             files = list(dict.fromkeys(files_of(worst.traces[unit])))
-            number = number_of(spec, title, sum(values) / len(values)) if values else None
+            numbers = [value for value in values if value is not None]
+            mean = sum(numbers) / len(numbers) if numbers else None
             card = {
                 "name": unit,
                 "href": worst.href(unit),
                 "model": worst.score.model,
-                "number": number,
+                "number": None if mean is None else number_of(spec, title, mean),
                 "files": [*files[:1], *(files[1:][-1:] if worst.traces[unit].start else [])],
             }
-            cards.append((sign * number.value if number else -1e9, card))
+            cards.append((-math.inf if mean is None else sign * mean, card))
         cards.sort(key=lambda each: each[0])
         if cards:
-            about = {"id": name, "title": f"{spec.title} on {first.on}", "headline": title, "total": len(cards)}
-            count = len({each.score.model for each in models})
-            yield {**about, "models": count, "cards": [card for _, card in cards[:SHOWN]]}
+            yield {
+                "id": name,
+                "title": f"{spec.title} on {first.on}",
+                "headline": title,
+                "total": len(cards),
+                "models": len({each.score.model for each in models}),
+                "cards": [card for _, card in cards[:SHOWN]],
+            }

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from driftledger.benchmarks.base import Benchmark, Metric
 from driftledger.benchmarks.traces import Shot, Shown, Step, Trace
@@ -44,6 +44,10 @@ class Column:
     """Further texts that a component was sent for the first time, or answered."""
 
 
+Strips: TypeAlias = dict[str, dict[str, Column]]
+"""Repeat, empty for the first → what stands above a column → its steps."""
+
+
 def files_of(trace: Trace) -> Iterator[Path]:
     """The files of all images in a trace."""
     for shown in (trace.inputs, trace.outputs, *(each for step in trace.steps for each in (step.inputs, step.outputs))):
@@ -70,10 +74,10 @@ def texts_of(shown: Mapping[str, Shown]) -> dict[str, list[str]]:
     return {key: texts for key, value in shown.items() if (texts := _texts(value))}
 
 
-def strips_of(trace: Trace) -> dict[str, dict[str, Column]]:
-    """Repeat, empty for the first → what stands above a column → its steps."""
+def strips_of(trace: Trace) -> Strips:
+    """Set the steps of each repeat side by side."""
     seen = {(key, text) for key, texts in texts_of(trace.inputs).items() for text in texts}
-    strips: dict[str, dict[str, Column]] = {}
+    strips: Strips = {}
     before: str | None = None
     for step in trace.steps:
         before = before if step.again in strips else None
@@ -113,7 +117,8 @@ def changed_words(before: str | None, after: str) -> Words:
     >>> changed_words("a red cup", "a blue cup")
     [('same', 'a '), ('gone', 'red '), ('new', 'blue '), ('same', 'cup')]
     """
-    old, new = (re.findall(r"^\s+|\S+\s*", text) for text in (before or "", after))
+    old = re.findall(r"^\s+|\S+\s*", before or "")
+    new = re.findall(r"^\s+|\S+\s*", after)
     if before is None or before == after or max(len(old), len(new)) > MOST_WORDS:
         return [("same", after)] if after else []
     marked: Words = []

@@ -18,7 +18,7 @@ from PIL import Image
 
 from driftledger.core.types import ImageFile
 from driftledger_demo.cielab import lab
-from driftledger_demo.filters import cross_gradient, cross_median
+from driftledger_demo.filters import cross_gradient, cross_median, touching
 from driftledger_demo.models.regions.geometry import Outline, outlines
 from driftledger_demo.vocabulary import RGB
 
@@ -91,11 +91,8 @@ def _sums(labels: NDArray[np.int64], features: NDArray[np.int64], count: int) ->
 
 
 def _neighbours(labels: NDArray[np.int64], count: int) -> list[set[int]]:
-    sides = [(labels[:, :-1], labels[:, 1:]), (labels[:-1], labels[1:])]
-    codes = np.concatenate([(one * count + other)[one != other] for one, other in sides])
     found: list[set[int]] = [set() for _ in range(count)]
-    for code in np.unique(codes).tolist():
-        one, other = divmod(code, count)
+    for one, other in touching(labels, count):
         found[one].add(other)
         found[other].add(one)
     return found

@@ -1,0 +1,203 @@
+"""The rules for reading a service's answer: errors, waits, usage, flags and spelling.
+
+An error is looked up in ``errors.toml``, whatever the status it comes with. Nothing here asks a
+service.
+"""
+
+import math
+import re
+import time
+import tomllib
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from email.utils import parsedate_to_datetime
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, TypeVar
+
+from driftledger.core.files import load_json
+from driftledger.core.strict import Strict
+from driftledger.core.types import Outcome, Usage
+
+A = TypeVar("A")
+
+_UNSAFE = (
+    r"moderat|guardrail|censor|nsfw|toxic|profanity|harmful|unsafe|(?<!case.)sensitive"
+    r"|prohibited[ _]content|safety(?![ _](identifier|settings))"
+)
+"""Words about content, in errors and in the reasons of an end."""
+FINISH_REASONS = {
+    Outcome.OK: r"|(finish_?reason[_.])?(stop(ped|_token|_sequence)?|end_(of_)?turn|end_?of_?text"
+    r"|eos(_token)?|completed?|finished|done)",
+    Outcome.FILTERED: rf".*({_UNSAFE}|filter|recitation|block_?list|blocked|prohibited|spii"
+    r"|policy).*",
+    Outcome.REFUSED: r".*(refus|declin).*",
+    Outcome.TRUNCATED: r"(.*_)?length|.*(max_(new_|output_|completion_)?(token|reached|output|length)"
+    r"|truncat|(token|output)_(limit|budget)|max_output|context_(window|length)).*|incomplete",
+}
+"""Outcome → why an answer with it ended, in lower case. After any other reason the call is tried
+again."""
+MAY_PASS = re.compile("network|resource|load|time|rate|error|fail|abort|cancel|interrupt")
+"""In the reason of an end that has to do with one moment; after others, the call is tried only
+once more."""
+
+
+class Rule(Strict):
+    """A kind of error: how it is recognised, and what becomes of the call. ``errors.toml`` has them."""
+
+    example: tuple[int, str]
+    status: str = ".*"
+    words: tuple[str, ...] = ()
+    setting: bool = False
+    end: Literal["filtered", "refused", "later", "another day", "never"]
+    advice: str = ""
+    flags: tuple[Literal["busy", "billed", "gone"], ...] = ()
+
+
+_TABLE = Path(__file__).with_name("errors.toml").read_text(encoding="utf-8")
+_ROWS = tomllib.loads(_TABLE.replace("{unsafe}", _UNSAFE))["rules"]
+RULES = tuple(map(Rule.model_validate, _ROWS))
+
+
+class Trouble(NamedTuple):
+    """An error as a service words it."""
+
+    status: int
+    message: str
+    param: str
+    """The field of the request that it is about; often empty."""
+    text: str
+    """The field, the message and the body, in which words are looked for."""
+
+    def rule(self, names_setting: bool) -> Rule:
+        """Return the first rule that matches; the last one matches everything."""
+        for rule in RULES:
+            is_meant = names_setting or not rule.setting
+            is_meant = is_meant and bool(re.fullmatch(rule.status, str(self.status)))
+            if is_meant and re.search("|".join(rule.words), self.text, re.IGNORECASE):
+                break
+        return rule
+
+
+_NOT_SO = re.compile(r'"[^"]*"\s*:\s*\[?\s*(false|null|0)\b')
+"""A name with its value, in JSON, where the value denies it: ``"nsfw": false``."""
+_MOST_SEARCHED = 2**16
+"""Characters of an error in which words are looked for."""
+
+
+def trouble_in(status: int, text: str) -> Trouble:
+    """Read an error in an answer, or in a sentence about why none came (status 0)."""
+    body: Any = None
+    with suppress(ValueError):
+        body = load_json(text.encode(), strict=False)
+    outer = field(body, dict) or field(body, dict, 0) or {}  # Gemini's is in a list
+    inner = field(outer, dict, "error") or outer
+    messages = [field(inner, str, name) for name in ("message", "detail", "error")]
+    message = next(filter(None, messages), text)
+    for name, value in facts(body):
+        is_status = "code" in name or "status" in name
+        if status in range(200, 300) and is_status and re.fullmatch("[45][0-9][0-9]", str(value)):
+            status = int(value)
+    param = str(inner.get("param") or "")
+    words = _NOT_SO.sub("", f"{param} {message} {text}"[:_MOST_SEARCHED])
+    return Trouble(status, message, param, words.lstrip())
+
+
+def facts(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the values in JSON that are no objects or lists, with their names."""
+    if isinstance(value, dict):
+        for name, each in value.items():
+            yield from facts(each, name)
+    elif isinstance(value, list):
+        for each in value:
+            yield from facts(each, name)
+    else:
+        yield name, value
+
+
+_UNITS = {"": 1, "ms": 0.001, "milli": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400}
+_AMOUNT = r"(\d+\.?\d*)\s*(ms|milli|[smhd]|)[a-z]*\s*"
+_ASKED = re.compile(
+    r'(?:retry|try again|available|wait|ratelimit-reset)[_ -]?(?:in|after|delay|for|)"?[: ]+"?'
+    r"((?:\d+\.?\d*\s*(?:ms|[smhd])[a-z]*\s*)+|\d+(?![\d.:/-]))",
+    re.IGNORECASE,
+)
+"""A wait in an error's body or message: Google's ``retryDelay``, ``try again in 7m12s``."""
+
+
+def retry_after(headers: Mapping[str, str], text: str = "", status: int = 429) -> float | None:
+    """Return the seconds that a service asks to wait; None where it asks for none.
+
+    Args:
+        headers: with names in lower case.
+        text: the answer's body.
+    """
+    asked = [headers.get("retry-after-ms", "") + "ms", headers.get("retry-after", "")]
+    asked += _ASKED.findall(text)
+    for name, value in headers.items():
+        left = headers.get(name.replace("reset", "remaining"), "0")
+        if status == 429 and re.search("ratelimit.*reset", name) and left == "0":
+            asked.append(value)
+    return next(filter(None, map(_seconds, asked)), None)
+
+
+def _seconds(text: str) -> float | None:
+    """Read a wait: seconds, ``6m0s``, a date, or a moment in seconds or milliseconds since 1970."""
+    seconds = 0.0
+    if re.fullmatch(f"(?:{_AMOUNT})+", text):
+        for number, unit in re.findall(_AMOUNT, text):
+            seconds += float(number) * _UNITS[unit]
+        if seconds > 1e12:
+            seconds /= 1000
+        if seconds > 1e9:
+            seconds -= time.time()
+    with suppress(ValueError, TypeError):
+        seconds = parsedate_to_datetime(text).timestamp() - time.time()
+    return seconds if 0 < seconds < math.inf else None
+
+
+def field(answer: Any, kind: type[A], *path: str | int) -> A | None:
+    """Return what an answer holds at a path; None if it is not of that kind: an answer that is paid
+    for is not asked for again because of an odd figure beside it."""
+    for step in path:
+        if isinstance(answer, dict):
+            answer = answer.get(step)
+        elif isinstance(answer, list) and step == 0 and answer:
+            answer = answer[0]
+        else:
+            return None
+    return answer if type(answer) is kind else None
+
+
+def usage_of(answer: Any, images: int = 0) -> Usage:
+    """Read what a call has consumed.
+
+    Some services count tokens of thoughts beside those of the answer: they are output, too.
+    """
+    counts: dict[str, int] = {}
+    for name, value in facts(field(answer, dict, "usage")):
+        if type(value) is int and 0 <= value <= 2**40:
+            counts.setdefault(name, value)
+    asked = counts.get("prompt_tokens", counts.get("input_tokens"))
+    answered = counts.get("completion_tokens", counts.get("output_tokens"))
+    if asked is not None and answered is not None:
+        total = counts.get("total_tokens", 0) - asked
+        answered = max(answered, total, counts.get("reasoning_tokens", 0))
+    cached = counts.get("cached_tokens", counts.get("prompt_cache_hit_tokens", 0))
+    return Usage(asked, answered, images, cached_tokens=cached)
+
+
+_FLAG = re.compile(
+    "((has|is|was|contains)_?)?(nsfw|unsafe)(_?(concepts?|content|image))?(_?(detected|flagged))?"
+    "|((is|was|content|image|output|request)_?)?(moderated|filtered|blocked|censored|flagged)"
+)
+
+
+def flag_of(answer: Any) -> str | None:
+    """Return what marks a drawn image as filtered, such as ``has_nsfw_concepts: true``."""
+    for name, value in facts(answer):
+        word = str(value).lower()
+        is_flag = _FLAG.fullmatch(name.lower()) and word in ("true", "1")
+        is_ending = re.search("reason|status|state", name.lower())
+        if is_flag or (is_ending and re.fullmatch(FINISH_REASONS[Outcome.FILTERED], word)):
+            return f"{name}: {word}"
+    return None

@@ -1,0 +1,32 @@
+"""A database that another program keeps locked: it is waited for, and that is said."""
+
+import sqlite3
+from pathlib import Path
+
+from driftledger.core.text import say
+
+WAIT = 60
+"""Seconds for which a locked database is waited for; writes of ours and of MLflow's take less."""
+
+
+def is_locked(error: Exception) -> bool:
+    """Whether SQLite has given up waiting for another program."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY
+
+
+def wait_until_free(db: sqlite3.Connection, file: Path, *, writes: bool) -> None:
+    """Wait while another program keeps a database locked, and say so.
+
+    Raises:
+        sqlite3.OperationalError: it is still locked after :data:`WAIT` seconds, or cannot be used.
+    """
+    probe = "BEGIN EXCLUSIVE; ROLLBACK" if writes else "PRAGMA user_version"
+    db.execute("PRAGMA busy_timeout = 1000")
+    try:
+        db.executescript(probe)
+    except sqlite3.OperationalError as error:
+        if not is_locked(error):
+            raise
+        say(f"{file} is locked by another program that has it open; waiting for it, {WAIT} s at most")
+    db.execute(f"PRAGMA busy_timeout = {1000 * WAIT:.0f}")
+    db.executescript(probe)

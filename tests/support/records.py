@@ -1,0 +1,12 @@
+"""Folders of records that are not as they were collected."""
+
+from pathlib import Path
+
+from driftledger.benchmarks.records import RECORDS, read_records
+from driftledger.core.files import write_jsonl
+
+
+def without(folder: Path, unit: str) -> None:
+    """Remove the records of a unit."""
+    records = read_records(folder)
+    write_jsonl(folder / RECORDS, [record for record in records if record.unit != unit])
