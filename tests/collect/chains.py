@@ -5,13 +5,13 @@ from pathlib import Path
 from typing import TypeVar
 
 from driftledger.collect.batches import Workers
-from driftledger.collect.call import Ask, Context, Draw, Steps
+from driftledger.collect.call import Ask, Draw, Steps
 from driftledger.collect.run import Collector
 from driftledger.collect.store import CallStore
 from driftledger.components.base import Generator, Model
 from driftledger.core.canonical import sha256_file
 from driftledger.core.terminal import Progress
-from driftledger.core.types import Conversation, ImageFile
+from driftledger.core.types import Context, Conversation, ImageFile
 from tests.conftest import draw
 from tests.support.fakes.services import FarGenerator
 
@@ -36,9 +36,9 @@ def chain(model: Model, generator: Generator, image: ImageFile, number: int, len
         said.append((described.text or "").split(" ")[0])
         prompt = said[-1] if isinstance(generator, FarGenerator) else f"draw {said[-1]}"
         drawn = yield Draw(generator, prompt, number, context)
-        if drawn.image is None:
+        if drawn.medium is None:
             return [*said, f"{drawn.outcome}: {drawn.error}"]
-        image = drawn.image
+        image = drawn.medium
     return said
 
 

@@ -10,13 +10,13 @@ from typing import ClassVar
 import pytest
 from PIL import Image
 
-from driftledger.collect.batches import Answer, LocalCalls, finished, length
-from driftledger.collect.call import Ask, Context, Draw, Result, Steps
+from driftledger.collect.batches import LocalCalls, finished, length
+from driftledger.collect.call import Ask, Draw, Steps
 from driftledger.collect.store import CallStore
 from driftledger.components.base import Generator, Model, QueueModel
 from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import ConfigError, OutOfMemoryError
-from driftledger.core.types import Conversation, Generated, ImageFile, Outcome, Reply, Turn
+from driftledger.core.types import Context, Conversation, Generated, ImageFile, Outcome, Reply, Result, Turn
 from tests.collect.chains import run_protocols
 from tests.conftest import draw
 from tests.support.simulated import Batches, Pen, Queue, simulate
@@ -86,8 +86,8 @@ def chain(model: Model, generator: Generator, image: ImageFile, number: int) -> 
         context = Context("d", f"s{number}", t)
         results.append((yield Ask(model, "describe", Conversation.ask("What?", image), context)))
         results.append((yield Draw(generator, results[-1].text or "", number, context)))
-        assert results[-1].image is not None
-        image = results[-1].image
+        assert results[-1].medium is not None
+        image = results[-1].medium
     return results
 
 
@@ -180,14 +180,14 @@ def test_what_raises_fails_alone(hurt: list[Ask], tmp_path: Path, capsys: pytest
 
     with CallStore(tmp_path / "store") as store:
         results = run_protocols([single(call) for call in hurt], store)
-        stored = found(store, [call.key.digest for call in hurt])
+        stored = found(store, [call.key for call in hurt])
         forget()
         queued = run_protocols([single(replace(call, component=HeavyQueue())) for call in hurt], store)
     assert [result.outcome for result in results] == [Outcome.OK, Outcome.FAILED, Outcome.OK, Outcome.OK]
     assert [result.outcome for result in queued] == [result.outcome for result in results]
     assert results[1].error == "IndexError: index 7 is out of bounds for axis 0"
     assert {result.note for result in results} == {"made alone instead of in a batch of 4: another call of it raised"}
-    assert hurt[1].key.digest not in stored
+    assert hurt[1].key not in stored
     assert len(stored) == 3
     assert capsys.readouterr().err.count("Traceback") == 2  # a bug of each component is seen, but not a thousand times
 
@@ -293,7 +293,7 @@ def test_calls_of_like_length_form_batches_and_the_same_ones_in_a_resumed_run(tm
     with CallStore(tmp_path / "stopped") as store:  # after the first two batches
         for number in (number for number in range(20) if whole[number] in {whole[0], whole[2]}):
             call = next(one(number))
-            store.put([finished(call, Answer(Reply(whole[number] or ""), 0.0))])
+            store.put([(call, finished(call, Reply(whole[number] or "")))])
         assert run_protocols(map(one, range(20)), store) == whole
     assert [size for _, size in BATCHES] == [4, 4, 4]
 
@@ -323,5 +323,5 @@ def test_the_length_of_a_call_is_a_guess_by_characters_and_pixels(tmp_path: Path
 @pytest.mark.parametrize(("colour", "noted"), [((0, 0, 0), True), ((2, 1, 0), True), ((9, 0, 0), False)])
 def test_a_wholly_black_image_is_noted(colour: tuple[int, int, int], noted: bool) -> None:
     call = Draw(Pen(), "a night", 1, Context("d", "s", 1))
-    result = finished(call, Answer(Generated(Image.new("RGB", (8, 8), colour)), 0.1)).result
+    result = finished(call, Generated(Image.new("RGB", (8, 8), colour)))
     assert (result.outcome, result.note is not None) == ("ok", noted)

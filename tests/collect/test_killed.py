@@ -10,17 +10,17 @@ import pytest
 
 pytest.importorskip("openai")
 
-from driftledger.collect.call import Ask, Context, Draw, Result, Steps
+from driftledger.collect.call import Ask, Draw, Steps
 from driftledger.collect.store import CallStore
 from driftledger.components.base import Generator
 from driftledger.components.openai import OpenAIChat
 from driftledger.core.canonical import sha256_file
-from driftledger.core.types import Conversation, ImageFile
+from driftledger.core.types import Context, Conversation, ImageFile, Result
 from tests.collect.chains import run_protocols
 from tests.conftest import draw
 from tests.support.fakes import SizeGenerator
 from tests.support.openai_server import ChatAnswer, OpenAIServer
-from tests.support.stores import stored_rows
+from tests.support.stores import comparable, stored_rows
 
 COUNT = 6
 
@@ -49,8 +49,8 @@ def chain(model: OpenAIChat, generator: Generator, image: ImageFile, number: int
         context = Context("d", f"s{number}", t)
         results.append((yield Ask(model, "describe", Conversation.ask(f"{number}", image), context)))
         results.append((yield Draw(generator, f"draw {20 + number}x{10 * t}", number, context)))
-        assert results[-1].image is not None
-        image = results[-1].image
+        assert results[-1].medium is not None
+        image = results[-1].medium
     return results
 
 
@@ -75,18 +75,18 @@ def says(request: dict[str, object]) -> ChatAnswer:
 
 
 @pytest.fixture
-def reference(tmp_path: Path) -> list[list[dict[str, object]]]:
+def reference(tmp_path: Path) -> list[list[object]]:
     with OpenAIServer(reply=says) as server:
         return rows(collect(server.base_url, tmp_path / "reference"))
 
 
-def rows(results: list[list[Result]]) -> list[list[dict[str, object]]]:
-    return [[result.to_row() for result in chain] for chain in results]
+def rows(results: list[list[Result]]) -> list[list[object]]:
+    return [[comparable(result) for result in chain] for chain in results]
 
 
 @pytest.mark.parametrize("at", [1, 8, 20])
 def test_a_killed_run_goes_on_and_repeats_no_finished_call(
-    tmp_path: Path, reference: list[list[dict[str, object]]], at: int
+    tmp_path: Path, reference: list[list[object]], at: int
 ) -> None:
     with OpenAIServer(reply=says) as server:
         command = [sys.executable, "-c", KILLED, server.base_url, str(tmp_path / "killed"), str(at)]
@@ -104,7 +104,7 @@ def test_a_killed_run_goes_on_and_repeats_no_finished_call(
 
 
 def test_a_lost_connection_is_tried_again_and_costs_no_finished_call(
-    tmp_path: Path, reference: list[list[dict[str, object]]]
+    tmp_path: Path, reference: list[list[object]]
 ) -> None:
     with OpenAIServer(reply=says, faults=["drop", "", "reset", "", "", "drop_midway", "drop"]) as server:
         assert rows(collect(server.base_url, tmp_path / "shaky")) == reference

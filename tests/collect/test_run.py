@@ -7,7 +7,7 @@ import signal
 import threading
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import pytest
 from tenacity import wait_none
 
-from driftledger.collect.call import Ask, Context, Finished, Steps, walk
+from driftledger.collect.call import Ask, Call, Steps, walk
 from driftledger.collect.run import Collector
 from driftledger.collect.store import CallStore
 from driftledger.components import service as patience
@@ -24,7 +24,7 @@ from driftledger.components.openai import OpenAIChat
 from driftledger.components.service import Limits, Prices
 from driftledger.core.errors import BudgetError, ServiceError, StoreError
 from driftledger.core.terminal import Progress
-from driftledger.core.types import Conversation, ImageFile, Turn
+from driftledger.core.types import Context, Conversation, ImageFile, Result, Turn
 from tests.collect.chains import EXPECTED, chain, eight_images, run
 from tests.support import virtual_time
 from tests.support.canned_server import Canned
@@ -78,7 +78,7 @@ def test_a_run_that_is_cut_off_goes_on_with_the_same_batches(
     """Three describe in a batch and two draw, so that after a kill neighbours have come to different steps."""
     put, written = CallStore.put, Counter[str]()
 
-    def cut_off(self: CallStore, finished: Sequence[Finished], spent: object) -> object:
+    def cut_off(self: CallStore, finished: Iterable[tuple[Call, Result]], spent: object) -> object:
         written["transactions"] += 1
         if written["transactions"] > transactions:
             raise StoreError("killed")

@@ -12,13 +12,14 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from typing import ClassVar
+from types import SimpleNamespace
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import pytest
 from PIL import Image
 
-from driftledger.collect.call import CallKey, Context, Cost, Finished, Result, Spent
+from driftledger.collect.call import Ask, Draw, Spent
 from driftledger.collect.features import FeatureStore, encode_media, encode_texts
 from driftledger.collect.store import DATABASE, CallStore, object_path
 from driftledger.commands.collect import merge
@@ -26,7 +27,17 @@ from driftledger.core import databases
 from driftledger.core.canonical import sha256_file, sha256_of
 from driftledger.core.errors import ComponentError, StoreError
 from driftledger.core.files import link_file
-from driftledger.core.types import Float32, ImageFile, Medium, Outcome, PromptUsage
+from driftledger.core.types import (
+    Context,
+    Conversation,
+    Float32,
+    ImageFile,
+    Medium,
+    Outcome,
+    PromptUsage,
+    Result,
+    Usage,
+)
 from driftledger.project.project import Project
 from tests.conftest import draw
 from tests.support.fakes import LetterEncoder
@@ -36,17 +47,26 @@ from tests.support.params import default_params
 from tests.support.stores import found, stored_rows
 
 
-def key(number: int) -> CallKey:
-    return CallKey("f" * 64, "describe", [{"image": "a" * 64}, f"What is {number}?"], ("a" * 64,), None)
+def key(number: int) -> str:
+    return sha256_of(number)
 
 
 OWNER = int.from_bytes(hashlib.sha256(b"f" * 64).digest()[:8], "big", signed=True)
 """How a store names the component with this fingerprint."""
 
 
-def finished(number: int, text: str = "a cat", *, png: bytes | None = None, **changes: object) -> Finished:
-    result = replace(Result(Outcome.OK, text=text), **changes)  # type: ignore[arg-type]
-    return Finished(key(number), Context("d", f"s{number}", 1), result, png, Cost(0.5, 10, 2, 0.25))
+class Made(NamedTuple):
+    """A call of no component, as far as a store looks at it."""
+
+    key: str
+    context: Context
+    component: Any = SimpleNamespace(fingerprint="f" * 64)
+
+
+def finished(number: int, text: str = "a cat", *, png: bytes | None = None, **changes: object) -> tuple[Any, Result]:
+    usage = Usage(10, 2, seconds=0.5, cost=0.25)
+    result = replace(Result(text=text, data=png, usage=usage), **changes)  # type: ignore[arg-type]
+    return Made(key(number), Context("d", f"s{number}", 1)), result
 
 
 def test_a_result_is_found_again_with_all_that_it_holds(tmp_path: Path) -> None:
@@ -56,13 +76,13 @@ def test_a_result_is_found_again_with_all_that_it_holds(tmp_path: Path) -> None:
     with CallStore(tmp_path / "store") as store:
         [put] = store.put([item])
     with CallStore(tmp_path / "store", writes=False) as store:
-        stored = store.find(item.key.digest)
-        assert stored == put
+        stored = store.find(item[0].key)
+        assert stored == replace(put, usage=None)
         assert stored is not None
-        assert stored.image is not None
-        assert stored.image.path.read_bytes() == png
-        assert store.find(key(2).digest) is None
-    row = stored_rows(tmp_path / "store")[item.key.digest]
+        assert stored.medium is not None
+        assert stored.medium.path.read_bytes() == png
+        assert store.find(key(2)) is None
+    row = stored_rows(tmp_path / "store")[item[0].key]
     assert (row["component"], row["dataset"], row["sample"], row["t"]) == (OWNER, "d", "s1", 1)
     assert (row["seconds"], row["input_tokens"], row["output_tokens"], row["cost"]) == (0.5, 10, 2, 0.25)
 
@@ -77,21 +97,32 @@ def test_a_paid_image_is_on_the_disk_before_its_call(tmp_path: Path, monkeypatch
 
 def test_the_key_of_a_call_is_what_it_was() -> None:
     """Stores, and fingerprints of calls in records, would be lost if it changed."""
-    assert key(1).digest == sha256_of(["f" * 64, "describe", key(1).input, ["a" * 64], None])
+    shown = Medium(Path("1.png"), "a" * 64)
+    component: Any = SimpleNamespace(fingerprint="f" * 64)
+    context = Context("d", "s1", 1)
+    ask = Ask(component, "describe", Conversation.ask("What is it?", shown, context, prefix="A"), context, repeat=2)
+    turns = [
+        {"role": "user", "parts": [{"image": "a" * 64}, {"text": "What is it?"}]},
+        {"role": "assistant", "parts": [{"text": "A"}]},
+    ]
+    assert ask.key == sha256_of(["f" * 64, "describe", turns, ["a" * 64], 2])
+    limited = replace(ask, conversation=replace(ask.conversation, max_tokens=9))
+    assert limited.key == sha256_of(["f" * 64, "describe", {"turns": turns, "max_tokens": 9}, ["a" * 64], 2])
+    assert Draw(component, "a cat", 7, context).key == sha256_of(["f" * 64, "generate", "a cat", [], 7])
 
 
 def test_a_failure_is_not_stored(tmp_path: Path) -> None:
     item = finished(1, outcome=Outcome.FAILED)
     with CallStore(tmp_path) as store:
         assert store.put([item])[0].outcome is Outcome.FAILED
-        assert store.find(item.key.digest) is None
+        assert store.find(item[0].key) is None
 
 
 def test_threads_that_look_at_once_find_each_its_own(tmp_path: Path) -> None:
     # without a lock, Python 3.13 gives one of them the row of another
     with CallStore(tmp_path) as store, ThreadPoolExecutor(8) as pool:
         store.put(finished(number, str(number)) for number in range(500))
-        texts = pool.map(lambda number: store.find(key(number % 500).digest).text, range(6000))  # type: ignore[union-attr]
+        texts = pool.map(lambda number: store.find(key(number % 500)).text, range(6000))  # type: ignore[union-attr]
         assert [*texts] == [str(number % 500) for number in range(6000)]
 
 
@@ -100,31 +131,31 @@ def test_a_lost_image_makes_a_call_missing_until_it_is_made_again(tmp_path: Path
     png = draw(tmp_path / "image.png", 1).read_bytes()
     with CallStore(tmp_path / "store") as store:
         [result] = store.put([finished(1, png=png)])
-        assert result.image is not None
-        result.image.path.write_bytes(b"") if damage == "altered" else result.image.path.unlink()
-        assert store.find(key(1).digest) is None
+        assert result.medium is not None
+        result.medium.path.write_bytes(b"") if damage == "altered" else result.medium.path.unlink()
+        assert store.find(key(1)) is None
         store.put([finished(1, "a dog", png=png)])
-        stored = store.find(key(1).digest)
+        stored = store.find(key(1))
     assert stored is not None
-    assert (stored.text, stored.image) == ("a dog", result.image)
+    assert (stored.text, stored.medium) == ("a dog", result.medium)
 
 
 def test_known_results_are_restored_unless_they_are_stored(tmp_path: Path) -> None:
     path = draw(tmp_path / "records" / "1.png", 1)
     image = ImageFile(path, sha256_file(path))
-    recorded = Result(Outcome.OK, image=image)
+    recorded = Result(medium=image)
     known = [
-        (key(1).digest, "f" * 64, Context("d", "s1", 1), Result(Outcome.OK, text="recorded")),
-        (key(2).digest, "f" * 64, Context("d", "s2", 1), recorded),
-        (key(3).digest, None, Context("d", "s3", 1), Result(Outcome.FAILED, error="timeout")),
+        (key(1), "f" * 64, Context("d", "s1", 1), Result(text="recorded")),
+        (key(2), "f" * 64, Context("d", "s2", 1), recorded),
+        (key(3), None, Context("d", "s3", 1), Result(outcome=Outcome.FAILED, error="timeout")),
     ]
     with CallStore(tmp_path / "store") as store:
         store.put([finished(1, "asked")])
         assert store.restore(known) == 1
         path.unlink()
-        stored = found(store, [key(number).digest for number in (1, 2, 3)])
-    assert stored[key(1).digest].text == "asked"
-    restored = stored[key(2).digest].image
+        stored = found(store, [key(number) for number in (1, 2, 3)])
+    assert stored[key(1)].text == "asked"
+    restored = stored[key(2)].medium
     assert restored is not None
     assert restored.path == object_path(tmp_path / "store", image.sha256)
     assert len(stored) == 2
@@ -134,10 +165,10 @@ def test_an_image_is_kept_once_however_often_it_is_written(tmp_path: Path) -> No
     records, png = tmp_path / "records" / "1.png", draw(tmp_path / "image.png", 1).read_bytes()
     with CallStore(tmp_path / "store") as store:
         [result] = store.put([finished(1, png=png)])
-        assert result.image is not None
+        assert result.medium is not None
         for _ in range(2):
-            link_file(result.image.path, records)
-        assert records.samefile(result.image.path)
+            link_file(result.medium.path, records)
+        assert records.samefile(result.medium.path)
         assert records.stat().st_mode & 0o222 == 0
         records.unlink()
         records.write_bytes(png)  # as 'dvc unprotect' does
@@ -146,7 +177,7 @@ def test_an_image_is_kept_once_however_often_it_is_written(tmp_path: Path) -> No
         link_file(records.with_name("link.png"), tmp_path / "copy.png")
         assert (tmp_path / "theirs.png").stat().st_nlink == 1
         store.link_images(records.parent)
-        assert records.samefile(result.image.path)
+        assert records.samefile(result.medium.path)
         assert records.with_name("link.png").is_symlink()
         assert records.with_name("other.png").stat().st_nlink == 1
         assert not list(tmp_path.rglob("*.partial"))
@@ -161,7 +192,7 @@ def test_a_full_disk_loses_nothing_that_was_stored(tmp_path: Path) -> None:
         with no_file_longer_than(1), pytest.raises(StoreError, match="make room"):
             store.put([finished(2, png=b"png")])
         store.put([finished(3)])
-        assert list(stored_rows(tmp_path)) == [key(1).digest, key(3).digest]
+        assert list(stored_rows(tmp_path)) == [key(1), key(3)]
 
 
 SECOND = """
@@ -209,7 +240,7 @@ def test_a_process_that_was_killed_holds_no_lock(tmp_path: Path) -> None:
 
 def test_a_store_that_is_only_read_is_not_made(tmp_path: Path) -> None:
     with CallStore(tmp_path / "store", writes=False) as store:
-        assert store.find(key(1).digest) is None
+        assert store.find(key(1)) is None
         assert store.spent("f") == Spent()
     assert not (tmp_path / "store").exists()
 
@@ -240,7 +271,7 @@ def test_a_store_with_columns_of_before_is_used_as_it_is(tmp_path: Path) -> None
         assert store.has_calls("f" * 64)
         store.put([finished(2, "a dog")])
         assert new.merge(store) == (2, 0)
-        stored = found(new, [key(number).digest for number in (1, 2)])
+        stored = found(new, [key(number) for number in (1, 2)])
     assert [result.text for result in stored.values()] == ["a cat", "a dog"]
 
 
@@ -252,17 +283,16 @@ def test_a_changed_row_is_not_believed(tmp_path: Path, capsys: pytest.CaptureFix
         db.execute("UPDATE calls SET image = ? WHERE rowid = 2", (bytes(32),))
         db.commit()
     with CallStore(tmp_path) as store, CallStore(tmp_path / "other") as other:
-        assert found(store, [key(1).digest, key(2).digest, key(1).digest]) == {}
+        assert found(store, [key(1), key(2), key(1)]) == {}
         assert capsys.readouterr().err.count("is not as it was stored, and counts as missing") == 2
         assert other.merge(store) == (0, 0)
         store.put([finished(1)])
-        assert set(found(store, [key(1).digest, key(2).digest])) == {key(1).digest}
+        assert set(found(store, [key(1), key(2)])) == {key(1)}
 
 
 def test_a_call_takes_a_few_hundred_bytes(tmp_path: Path) -> None:
     with CallStore(tmp_path) as store:
-        long = CallKey("f" * 64, "describe", ["Describe each element of the image. " * 20], ("a" * 64,), None)
-        store.put([finished(n, f"{n} " * 25)._replace(key=replace(long, seed=n)) for n in range(1000)])
+        store.put(finished(number, f"{number} " * 25) for number in range(1000))
     assert (tmp_path / DATABASE).stat().st_size < 400 * 1000
 
 
@@ -282,12 +312,12 @@ def test_a_damaged_store_is_set_aside_and_a_new_one_restored(tmp_path: Path, nam
     data = bytearray((tmp_path / DATABASE).read_bytes())
     DAMAGES[name](data)
     (tmp_path / DATABASE).write_bytes(data)
-    digests = [key(number).digest for number in range(300)]
+    digests = [key(number) for number in range(300)]
     sentence = r"was damaged .*is kept as calls\.db\.damaged-1; run again"
     with pytest.raises(StoreError, match=sentence), CallStore(tmp_path) as store:
         found(store, digests)
     assert (tmp_path / f"{DATABASE}.damaged-1").read_bytes() == data
-    recorded = Result(Outcome.OK, text="recorded")
+    recorded = Result(text="recorded")
     with CallStore(tmp_path) as store:
         assert store.count() == 0
         assert store.restore([(digests[0], "f" * 64, Context("d", "s0", 1), recorded)]) == 1
@@ -301,10 +331,10 @@ def test_a_store_that_is_found_damaged_keeps_what_arrives_later(tmp_path: Path) 
         file = tmp_path / DATABASE
         file.write_bytes(file.read_bytes()[:4096] + b"\xa5" * (file.stat().st_size - 4096))
         with pytest.raises(StoreError, match="was damaged"):
-            found(store, [key(number).digest for number in range(300)])
+            found(store, [key(number) for number in range(300)])
         store.put([finished(1, "late")])
     with CallStore(tmp_path) as store:
-        [result] = found(store, [key(number).digest for number in range(300)]).values()
+        [result] = found(store, [key(number) for number in range(300)]).values()
         assert result.text == "late"
 
 
@@ -323,7 +353,7 @@ def test_a_copy_of_the_folder_merges_back(tmp_path: Path) -> None:
     (tmp_path / ".driftledger").rename(tmp_path / "kept")
     assert "2 calls are new" in merge(project, [tmp_path / "kept"])
     with project.store(writes=False) as store:
-        assert set(found(store, [key(1).digest, key(2).digest])) == {key(1).digest, key(2).digest}
+        assert set(found(store, [key(1), key(2)])) == {key(1), key(2)}
 
 
 def test_merging_unites_and_the_first_answer_stays(tmp_path: Path) -> None:
@@ -335,9 +365,9 @@ def test_merging_unites_and_the_first_answer_stays(tmp_path: Path) -> None:
         for name, counts in (("a", (2, 0)), ("b", (1, 1)), ("b", (0, 1)), ("a", (0, 0))):
             with CallStore(tmp_path / name, writes=False) as other:
                 assert store.merge(other) == counts
-        stored = found(store, [key(number).digest for number in (1, 2, 3)])
-        assert [stored[key(number).digest].text for number in (1, 2, 3)] == ["first", "a cat", "a cat"]
-        assert all(stored[key(number).digest].image for number in (2, 3))
+        stored = found(store, [key(number) for number in (1, 2, 3)])
+        assert [stored[key(number)].text for number in (1, 2, 3)] == ["first", "a cat", "a cat"]
+        assert all(stored[key(number)].medium for number in (2, 3))
         assert store.spent("f" * 64) == Spent(5, 0.5)
 
 
@@ -409,11 +439,11 @@ def test_a_database_that_stays_locked_is_a_sentence(tmp_path: Path, monkeypatch:
 def test_a_merged_call_whose_image_is_damaged_is_to_be_made_again(tmp_path: Path) -> None:
     with CallStore(tmp_path / "a") as store:
         [result] = store.put([finished(1, png=draw(tmp_path / "1.png", 1).read_bytes())])
-        assert result.image is not None
-        result.image.path.write_bytes(b"half")
+        assert result.medium is not None
+        result.medium.path.write_bytes(b"half")
     with CallStore(tmp_path / "all") as store, CallStore(tmp_path / "a", writes=False) as other:
         store.merge(other)
-        assert store.find(key(1).digest) is None
+        assert store.find(key(1)) is None
 
 
 def test_what_another_store_has_is_found_through_this_one(tmp_path: Path) -> None:
@@ -424,7 +454,7 @@ def test_what_another_store_has_is_found_through_this_one(tmp_path: Path) -> Non
         CallStore(tmp_path / "shard", fallback=main) as shard,
     ):
         shard.put([finished(2)], {"f" * 64: Spent(1, 0.5)})
-        assert set(found(shard, [key(number).digest for number in (1, 2, 3)])) == {key(1).digest, key(2).digest}
+        assert set(found(shard, [key(number) for number in (1, 2, 3)])) == {key(1), key(2)}
         assert (shard.spent("f" * 64), main.spent("f" * 64)) == (Spent(1, 0.5), Spent(4, 1.0))
 
 

@@ -36,7 +36,7 @@ from driftledger_demo.models.regions.model import Regions
 from driftledger_demo.models.rubric import Rubric
 from tests.support.evaluation import build
 from tests.support.small import Params, changed, contents, folders, make_small, matching
-from tests.support.stores import found, stored_rows
+from tests.support.stores import comparable, found, stored_rows
 
 
 @pytest.fixture
@@ -298,7 +298,7 @@ def asks_nobody(*_: Any) -> None:
 
 
 def stored(store: CallStore) -> dict[str, Any]:
-    return {key: result.to_row() for key, result in found(store, stored_rows(store.folder)).items()}
+    return {key: comparable(result) for key, result in found(store, stored_rows(store.folder)).items()}
 
 
 def run_round(project: Project, of: int, into: Path, **chosen: Any) -> list[str]:

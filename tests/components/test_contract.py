@@ -85,7 +85,7 @@ def test_components_that_keep_their_contract(component: Component) -> None:
     ("component", "problem"),
     [
         (OneShort(), "replies: expected 3 for 3 calls, got 2"),
-        (Grey(), "images: expected a Generated with an RGB image, or with a finite sound, got Generated(image=<PIL"),
+        (Grey(), "or with a finite sound, got <PIL.Image.Image image mode=L"),
         (Double(), "image vectors: expected a float32 array, 3 × d, got float64 (3, 3)"),
         (Blinded(), "image vectors hold NaN or infinity, or zeros alone"),
         (Counting(), "3 of 3 replies differ when they are made again"),

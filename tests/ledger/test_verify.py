@@ -11,13 +11,14 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from driftledger.collect.call import Context, Draw
+from driftledger.collect.call import Draw
 from driftledger.commands.ask import Verified, verify
 from driftledger.components.base import Component
 from driftledger.components.predictions import Predictions
 from driftledger.components.transformers import Transformers
 from driftledger.core.canonical import sha256_bytes, sha256_file
 from driftledger.core.files import Record
+from driftledger.core.types import Context
 from driftledger.ledger.findings import VerifyResult
 from driftledger.ledger.objects.contents import Contents
 from driftledger.ledger.published import check_published, read_published
@@ -291,7 +292,7 @@ def test_a_forged_description_is_found_when_its_call_is_made_again(
 
     def forge(row: dict[str, Any]) -> None:
         row["results"][0]["text"] = text
-        row["results"][1]["key"] = drawing.key.digest
+        row["results"][1]["key"] = drawing.key
         if failed:
             del row["results"][1]
             row["results"][0] |= {"outcome": "failed", "text": "", "error": "timeout"}

@@ -3,16 +3,22 @@
 import sqlite3
 from collections.abc import Iterable
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from driftledger.collect.call import Result
 from driftledger.collect.store import DATABASE, CallStore
+from driftledger.core.types import Result
 
 
 def found(store: CallStore, digests: Iterable[str]) -> dict[str, Result]:
     """The stored results among those with these keys."""
     return {digest: result for digest in digests if (result := store.find(digest)) is not None}
+
+
+def comparable(result: Result) -> object:
+    """Return what a store keeps of a result, with the hash of its image in the place of the image."""
+    return replace(result, usage=None, medium=None), result.medium and result.medium.sha256
 
 
 def stored_rows(folder: Path) -> dict[str, dict[str, Any]]:

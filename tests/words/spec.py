@@ -10,8 +10,8 @@ from driftledger.benchmarks.records import CollectedRecord, RecordedResult
 from driftledger.benchmarks.score import Row, Score
 from driftledger.benchmarks.scoring import FromDataset, Scored, ToScore
 from driftledger.benchmarks.settings import Section
-from driftledger.collect.call import Ask, Context, Planned, Steps
-from driftledger.core.types import Conversation, Subject
+from driftledger.collect.call import Ask, Planned, Steps
+from driftledger.core.types import Context, Conversation
 from driftledger.data.records import ONE_CATEGORY
 from driftledger.metrics.exact import exact_mean
 
@@ -41,8 +41,9 @@ class Words(Benchmark):
 
     def steps(self, collecting: Collecting) -> Iterator[Planned[list[CollectedRecord]]]:
         for sample in collecting.samples:
-            asked = Conversation.ask(collecting.protocol["prompt"], sample.medium, Subject(sample.id, 1))
-            ask = Ask(collecting.model(), "describe", asked, Context(collecting.on, sample.id, 1))
+            context = Context(collecting.on, sample.id, 1)
+            asked = Conversation.ask(collecting.protocol["prompt"], sample.medium, context)
+            ask = Ask(collecting.model(), "describe", asked, context)
             yield Planned(partial(self.tell, ask), [(ask.component, asked)])
 
     def tell(self, ask: Ask) -> Steps[list[CollectedRecord]]:

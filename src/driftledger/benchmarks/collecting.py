@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 from driftledger.benchmarks.descriptions import Description
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard, CollectedRecord, RecordedResult, read_records
 from driftledger.benchmarks.settings import recorded
-from driftledger.collect.call import Call, NotStoredError, Planned, Result, RunSteps, walk
+from driftledger.collect.call import Call, NotStoredError, Planned, RunSteps, walk
 from driftledger.components.base import Component, ComponentCard, Encoder, Generator, Model
 from driftledger.core.errors import StoreError
-from driftledger.core.files import new_folder, read_json, write_json, write_jsonl
-from driftledger.core.types import Sample
+from driftledger.core.files import link_file, new_folder, read_json, write_json, write_jsonl
+from driftledger.core.types import Result, Sample
 from driftledger.data.records import (
     QUESTION_SET_CARD,
     DatasetCard,
@@ -188,7 +188,8 @@ def write_collected(target: Path, collecting: Collecting, records: Sequence[Coll
     """Write the records of a stage, with their images and card, as the folder ``target``, whole or not at all."""
     with new_folder(target) as folder:
         for each in (result for record in records for result in record.results):
-            each.write_medium(folder)
+            if each.medium is not None and each.file is not None:
+                link_file(each.medium.path, folder / each.file)
         write_jsonl(folder / RECORDS, records)
         write_json(folder / CARD, collecting.card())
 
@@ -207,7 +208,6 @@ class Replay:
 
     def __init__(self, folder: Path) -> None:
         """Read the records; errors as in :func:`read_records`."""
-        self.folder = folder
         self.records = read_records(folder)
         self.calls: dict[str, Recorded] = {}
         """Digest of the key → each call that was asked for."""
@@ -228,8 +228,8 @@ class Replay:
         return returned
 
     def _answer(self, call: Call) -> Result | None:
-        place, recorded = self._known.get(digest := call.key.digest, ("", None))
+        place, recorded = self._known.get(digest := call.key, ("", None))
         if recorded is None:
             return None
         self.calls[digest] = Recorded(call, place, recorded)
-        return recorded.result(self.folder)
+        return recorded

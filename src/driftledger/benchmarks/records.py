@@ -2,75 +2,46 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Self
 
-from pydantic import AfterValidator, AliasChoices, BaseModel, ConfigDict, Field, PrivateAttr, model_validator
+from pydantic import AfterValidator, AliasChoices, BaseModel, ConfigDict, Field, model_validator
 
-from driftledger.collect.call import Call, Result
+from driftledger.collect.call import Call
 from driftledger.components.base import ComponentCard
 from driftledger.core.errors import StoreError
-from driftledger.core.files import Record, link_file, read_jsonl
+from driftledger.core.files import Record, read_jsonl
 from driftledger.core.strict import Id, Name, RelativePath
-from driftledger.core.types import Medium, Outcome, PromptUsage, Split
+from driftledger.core.types import Medium, Outcome, Result, Split
 
 RECORDS, CARD = "records.jsonl", "components.json"
 
 
-class RecordedResult(BaseModel):
-    """What one call gave."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
+@dataclass(frozen=True, kw_only=True)
+class RecordedResult(Result):
+    """A result in a record, whose image or sound lies beside it."""
 
     role: Name
     """Who was asked: ``model``, ``generator``, ``judge``, ``example_model``."""
     key: str
-    """The digest of the call's key, under which the store keeps its result."""
-    outcome: Outcome
-    text: str | None = None
-    file: RelativePath | None = Field(default=None, validation_alias=AliasChoices("file", "image"))
-    """Of its image or sound, relative to the folder; records of earlier versions call it ``image``."""
-    sha256: str | None = Field(default=None, validation_alias=AliasChoices("sha256", "image_sha256"))
-    """Of that file."""
-    served_model: str | None = None
-    system_fingerprint: str | None = None
-    revised_prompt: str | None = None
-    reading: PromptUsage | None = None
-    """How much of the prompt the generator's text encoder read, where that is known."""
-    note: str | None = None
-    """What was unusual about how it was made, e.g. in a smaller batch than the fingerprint says."""
-    error: str | None = None
-    reasoning: str | None = None
-    """What the model thought before it answered; not in ``text``."""
-    _medium: Medium | None = PrivateAttr(None)
+    """The key of the call, under which the store keeps its result."""
+    outcome: Outcome = field()  # always written
+    file: Annotated[RelativePath | None, Field(validation_alias=AliasChoices("file", "image"))] = None
+    """The path of its image or sound, relative to the folder; records of earlier versions call it ``image``."""
+    sha256: Annotated[str | None, Field(validation_alias=AliasChoices("sha256", "image_sha256"))] = None
 
     @classmethod
     def of(cls, role: str, call: Call, result: Result, file: str | None = None) -> Self:
-        """Record what a call gave.
+        """Record a result.
 
         Args:
-            file: where its image or sound is to be, relative to the folder.
+            file: the future path of its image or sound, relative to the folder.
         """
-        given = {name: value for name, value in vars(result).items() if name != "image"}
-        if result.image is not None:
-            given |= {"file": file, "sha256": result.image.sha256}
-        recorded = cls(role=role, key=call.key.digest, **given)
-        recorded._medium = result.image
-        return recorded
-
-    def result(self, folder: Path) -> Result:
-        """Return what the call gave; its image or sound is in the folder of the record."""
-        given = {name: value for name, value in self if name not in ("role", "key", "file", "sha256")}
-        return Result(**given, image=self.medium(folder))
-
-    def medium(self, folder: Path) -> Medium | None:
-        """Return the image or sound in the folder of the record, if it has one."""
-        return None if self.file is None else Medium(folder / self.file, self.sha256 or "")
-
-    def write_medium(self, folder: Path) -> None:
-        """Write the image or sound that the call gave into the folder of the record."""
-        if self._medium is not None and self.file is not None:
-            link_file(self._medium.path, folder / self.file)
+        values = result.shared() | {"usage": None}
+        if result.medium is not None:
+            values |= {"file": file, "sha256": result.medium.sha256}
+        return cls(role=role, key=call.key, **values)
 
 
 class StepExtra(BaseModel):
@@ -180,6 +151,10 @@ def read_records(folder: Path, holds: Collection[str] = ()) -> list[CollectedRec
     """
     records = read_jsonl(folder / RECORDS, CollectedRecord)
     for record in records:
+        record.results[:] = [
+            each if each.file is None else replace(each, medium=Medium(folder / each.file, each.sha256 or ""))
+            for each in record.results
+        ]
         if record.step and (lacks := [name for name in holds if name not in record.extra]):
             raise StoreError(f"{folder / RECORDS}, {record.place}: extra lacks {lacks[0]}; run 'dvc repro'")
     return records

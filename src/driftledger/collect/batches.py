@@ -19,11 +19,11 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from itertools import count
 from operator import itemgetter
-from typing import Any, NamedTuple, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from PIL import Image
 
-from driftledger.collect.call import Ask, Call, Cost, Draw, Finished, Result
+from driftledger.collect.call import Ask, Call, Draw
 from driftledger.components.base import Component, QueueModel
 from driftledger.components.checkpoints import CheckpointComponent
 from driftledger.core.errors import ConfigError, DriftledgerError, OutOfMemoryError
@@ -32,7 +32,7 @@ from driftledger.core.media import encoded
 from driftledger.core.terminal import Progress
 from driftledger.core.text import say
 from driftledger.core.thinking import separated
-from driftledger.core.types import Generated, Medium, Outcome, Reply, Usage
+from driftledger.core.types import Generated, Medium, Outcome, Reply, Result, Usage
 
 R = TypeVar("R")
 
@@ -130,20 +130,11 @@ def set_error(futures: Iterable[asyncio.Future[Any]], error: BaseException) -> N
             future.exception()
 
 
-class Answer(NamedTuple):
-    """What a component gave for one call."""
-
-    given: Reply | Generated
-    seconds: float
-    note: str | None = None
-    cost: float | None = None
-
-
 class ContractError(ValueError):
     """A component did not give one result per call, so that results cannot be matched to calls."""
 
 
-def ask_batch(calls: Sequence[Call]) -> list[Answer]:
+def ask_batch(calls: Sequence[Call]) -> list[Result]:
     """Make calls to one component in one batch; whatever it raises is raised.
 
     Raises:
@@ -151,48 +142,45 @@ def ask_batch(calls: Sequence[Call]) -> list[Answer]:
     """
     first, component = calls[0], calls[0].component
     started = time.perf_counter()
-    given: list[Reply | Generated]
+    results: Sequence[Result]
     if isinstance(first, Ask):  # by what is asked: a unified model both answers and draws
-        given = [*first.component.respond([call.conversation for call in calls if isinstance(call, Ask)])]
+        results = first.component.respond([call.conversation for call in calls if isinstance(call, Ask)])
     else:
         draws = [call for call in calls if isinstance(call, Draw)]
-        given = [*first.component.generate([draw.prompt for draw in draws], [draw.seed for draw in draws])]
+        results = first.component.generate([draw.prompt for draw in draws], [draw.seed for draw in draws])
     seconds = (time.perf_counter() - started) / len(calls)
-    if len(given) != len(calls):
-        raise ContractError(f"{component.provider} gave {len(given)} results for {len(calls)} calls")
-    return [Answer(each, seconds) for each in given]
+    if len(results) != len(calls):
+        raise ContractError(f"{component.provider} gave {len(results)} results for {len(calls)} calls")
+    return [timed(result, seconds) for result in results]
 
 
-def finished(call: Call, answer: Answer) -> Finished:
-    """Return an answer as it is stored: text that UTF-8 can hold, without reasoning, and the bytes of a medium.
+def timed(result: Result, seconds: float, cost: float | None = None) -> Result:
+    """Return a result with what it took."""
+    return replace(result, usage=replace(result.usage or Usage(), seconds=seconds, cost=cost))
+
+
+def finished(call: Call, result: Result) -> Result:
+    """Return a result as it is stored: text that UTF-8 can hold, without reasoning, and the bytes of a medium.
 
     Raises:
         ValueError: a generator gave nothing and reports success.
     """
-    given, usage, data = answer.given, answer.given.usage or Usage(), None
-    if isinstance(given, Reply) and isinstance(call, Ask):
-        given = separated(given, call.conversation)
-    note = answer.note
-    texts: dict[str, str | None] = {
-        "served_model": given.served_model,
-        "system_fingerprint": given.system_fingerprint,
-        "error": given.error,
-    }
-    if isinstance(given, Reply):
-        texts |= {"text": given.text, "reasoning": given.reasoning}
-    else:
-        texts["revised_prompt"] = given.revised_prompt
-        if given.outcome.goes_on:
-            medium = given.image if given.image is not None else given.sound
-            if medium is None:
-                raise ValueError(f"a generator reported {given.outcome} and gave no image or sound")
-            if isinstance(medium, Image.Image) and not any(medium.convert("L").histogram()[_BLACK:]):
-                note = "the image is wholly black, as services draw what they filter"
-            data = given.data or encoded(medium)
-    whole: dict[str, Any] = {name: text and text.encode("utf-8", "replace").decode() for name, text in texts.items()}
-    result = Result(given.outcome, note=note, reading=getattr(given, "reading", None), **whole)
-    cost = Cost(answer.seconds, usage.input_tokens, usage.output_tokens, answer.cost)
-    return Finished(call.key, call.context, result, data, cost)
+    if isinstance(call, Ask):
+        result = separated(result, call.conversation)
+    values = result.shared() | {"data": None}
+    for name, value in values.items():
+        if type(value) is str:  # an outcome is none
+            values[name] = value.encode("utf-8", "replace").decode()
+    if isinstance(call, Draw) and result.outcome.goes_on:
+        medium = None
+        if isinstance(result, Generated):
+            medium = result.sound if result.image is None else result.image
+        if medium is None:
+            raise ValueError(f"a generator reported {result.outcome} and gave no image or sound")
+        if isinstance(medium, Image.Image) and not any(medium.convert("L").histogram()[_BLACK:]):
+            values["note"] = "the image is wholly black, as services draw what they filter"
+        values["data"] = result.data or encoded(medium)
+    return Result(**values)
 
 
 @dataclass
@@ -213,7 +201,7 @@ class LocalCalls:
     """Component → the calls that fit into a batch; times their length, where like lengths are together."""
     _shown: set[tuple[str, type[Exception]]] = field(default_factory=set)
 
-    def make(self, calls: Sequence[Call]) -> list[Answer]:
+    def make(self, calls: Sequence[Call]) -> list[Result]:
         """Make a batch of calls to one component.
 
         Raises:
@@ -224,17 +212,17 @@ class LocalCalls:
         if self.is_crowded:
             self._release_others(component)
         self._loaded[component.fingerprint] = component
-        answers: list[Answer] = []
+        results: list[Result] = []
         longest = max([1, *(length(call)[2] for call in calls if component.batch_size < component.neighbours)])
-        while len(answers) < len(calls):
+        while len(results) < len(calls):
             most = max(1, self._most.get(component.fingerprint, len(calls) * longest) // longest)
-            part = calls[len(answers) : len(answers) + most]
+            part = calls[len(results) : len(results) + most]
             note = f"made in a batch of {len(part)} instead of {len(calls)}: out of memory"
             try:
-                answers += self._each(part, note if len(part) < len(calls) else None)
+                results += self._each(part, note if len(part) < len(calls) else None)
             except OutOfMemoryError as error:
                 self._make_room(component, error, len(part), longest)
-        return answers
+        return results
 
     def queue(self, component: QueueModel, calls: Mapping[int, Call], new: Mapping[int, Call]) -> dict[int, Reply]:
         """Put calls into an engine's queue, and let it compute until some have ended, or for :data:`_LOOK` seconds.
@@ -291,18 +279,18 @@ class LocalCalls:
         self._loaded.pop(component.fingerprint, None)
         component.release()
 
-    def _each(self, calls: Sequence[Call], note: str | None) -> list[Answer]:
+    def _each(self, calls: Sequence[Call], note: str | None) -> list[Result]:
         """Make all of ``calls`` in one batch or, if that raises, each alone."""
         try:
-            return [answer._replace(note=note) for answer in ask_batch(calls)]
+            return [replace(result, note=note) for result in ask_batch(calls)]
         except (DriftledgerError, MemoryError, ContractError):
             raise
         except Exception as error:
             message = self._message(calls[0].component, error)
         if len(calls) == 1:
-            return [Answer(calls[0].answer(outcome=Outcome.FAILED, error=message), 0.0, note)]
+            return [Result(outcome=Outcome.FAILED, error=message, note=note)]
         alone = f"made alone instead of in a batch of {len(calls)}: another call of it raised"
-        return [answer for call in calls for answer in self._each([call], alone)]
+        return [result for call in calls for result in self._each([call], alone)]
 
     def _message(self, component: Component, error: Exception) -> str:
         if (key := (component.fingerprint, type(error))) not in self._shown:
@@ -328,7 +316,7 @@ class Workers:
         self._turns: dict[str, tuple[Component, deque[asyncio.Future[None]]]] = {}
         """Batches that wait, by their component's fingerprint; the component at work comes first."""
         self._computing = Counter[str]()
-        self._due: dict[str, deque[tuple[Call, asyncio.Future[Answer]]]] = {}
+        self._due: dict[str, deque[tuple[Call, asyncio.Future[Result]]]] = {}
         """Calls that are to be put into an engine's queue, by the component's fingerprint."""
         self._engines: dict[str, asyncio.Task[None]] = {}
 
@@ -365,7 +353,7 @@ class Workers:
         batches = (self._computing[each] for each, (kind, _) in self._turns.items() if not isinstance(kind, QueueModel))
         return sum(batches) < 2  # one is prepared
 
-    async def make(self, calls: Sequence[Call], run: Run | None = None) -> list[Finished]:
+    async def make(self, calls: Sequence[Call], run: Run | None = None) -> list[Result]:
         """Make one batch of calls to one component; the next begins before this one is encoded.
 
         Raises:
@@ -374,7 +362,7 @@ class Workers:
         """
         component = calls[0].component
 
-        def compute(prepared: Sequence[Call]) -> list[Answer]:
+        def compute(prepared: Sequence[Call]) -> list[Result]:
             if run is not None and run.stopped is not None:  # while it waited for the batch before
                 raise run.stopped
             return self._local.make(prepared)
@@ -387,28 +375,28 @@ class Workers:
                 way = "name one, or set collect.where to 'ray' to use all"
                 raise ConfigError(f"{component.provider}: {devices}; {way}")
             if isinstance(component, QueueModel):
-                answers = await asyncio.gather(*(self._queued(component, call) for call in calls))
+                results = await asyncio.gather(*(self._queued(component, call) for call in calls))
             else:
-                answers = await self.on_device(compute, await _decoded(calls))
+                results = await self.on_device(compute, await _decoded(calls))
         if isinstance(calls[0], Ask):
-            return list(map(finished, calls, answers))
-        return await asyncio.gather(*map(asyncio.to_thread, [finished] * len(calls), calls, answers))  # they write PNGs
+            return list(map(finished, calls, results))
+        return await asyncio.gather(*map(asyncio.to_thread, [finished] * len(calls), calls, results))  # they write PNGs
 
     async def on_device(self, work: Callable[..., R], *given: Any) -> R:
         """Do something in the thread that computes."""
         return await asyncio.get_running_loop().run_in_executor(self._device, work, *given)
 
-    def _queued(self, component: QueueModel, call: Call) -> asyncio.Future[Answer]:
-        answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+    def _queued(self, component: QueueModel, call: Call) -> asyncio.Future[Result]:
+        answer: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
         due = self._due.setdefault(component.fingerprint, deque())
         due.append((call, answer))
         if component.fingerprint not in self._engines:
             self._engines[component.fingerprint] = asyncio.create_task(self._drive(component, due))
         return answer
 
-    async def _drive(self, component: QueueModel, due: deque[tuple[Call, asyncio.Future[Answer]]]) -> None:
+    async def _drive(self, component: QueueModel, due: deque[tuple[Call, asyncio.Future[Result]]]) -> None:
         """Let an engine compute for as long as it has calls; each goes into its queue as soon as it is due."""
-        under_way, numbers, since = dict[int, tuple[Call, asyncio.Future[Answer]]](), count(), time.perf_counter()
+        under_way, numbers, since = dict[int, tuple[Call, asyncio.Future[Result]]](), count(), time.perf_counter()
         try:
             while due or under_way:
                 new = {next(numbers): due.popleft() for _ in range(min(len(due), _QUEUED_AT_ONCE))}
@@ -417,7 +405,7 @@ class Workers:
                 fresh = dict(zip(new, await _decoded([call for call, _ in new.values()]), strict=True))
                 ended = await self.on_device(self._local.queue, component, calls, fresh)
                 for number, reply in ended.items():
-                    under_way.pop(number)[1].set_result(Answer(reply, (time.perf_counter() - since) / len(ended)))
+                    under_way.pop(number)[1].set_result(timed(reply, (time.perf_counter() - since) / len(ended)))
                 since = time.perf_counter() if ended else since
         except BaseException as error:
             set_error((answer for _, answer in (*under_way.values(), *due)), error)

@@ -1,50 +1,16 @@
 """A call to a component: what it asks, the key it is stored under, what it gave, and the protocols that yield it."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from collections.abc import Generator as PythonGenerator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Generic, NamedTuple, TypeAlias, TypeVar
+from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 from driftledger.components.base import Component, Generator, Model
 from driftledger.core.canonical import sha256_of
-from driftledger.core.types import Conversation, Generated, Medium, Outcome, PromptUsage, Reply
+from driftledger.core.types import Context, Conversation, Medium, Result
 
 R = TypeVar("R")
-
-
-@dataclass(frozen=True)
-class CallKey:
-    """Everything that a call's result depends on. Two calls with equal keys are the same call."""
-
-    fingerprint: str
-    role: str
-    input: Any
-    images: tuple[str, ...]
-    seed: int | None
-
-    @cached_property
-    def digest(self) -> str:
-        """Hex SHA-256 over (component fingerprint, role, rendered input, hash of each input image, seed)."""
-        return sha256_of([self.fingerprint, self.role, self.input, list(self.images), self.seed])
-
-
-class Context(NamedTuple):
-    """What a call was made for. For people; not part of its key."""
-
-    dataset: str
-    sample: str
-    t: int
-
-
-class Cost(NamedTuple):
-    """What a call took. A local one has no cost."""
-
-    seconds: float
-    """Of the attempt that succeeded; a batch's time is shared evenly."""
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-    cost: float | None = None
 
 
 class Spent(NamedTuple):
@@ -55,53 +21,8 @@ class Spent(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Result:
-    """What a call gave: text from a model, an image from a generator."""
-
-    outcome: Outcome
-    text: str | None = None
-    image: Medium | None = None
-    served_model: str | None = None
-    revised_prompt: str | None = None
-    error: str | None = None
-    system_fingerprint: str | None = None
-    reading: PromptUsage | None = None
-    note: str | None = None
-    """What was unusual about how the call was made, e.g. in a smaller batch."""
-    reasoning: str | None = None
-    """What the model thought before it answered."""
-
-    def to_row(self) -> dict[str, Any]:
-        """JSON-ready, with the image's hash in place of the image."""
-        row = {name: value for name, value in vars(self).items() if value is not None}
-        return row | {
-            "outcome": str(self.outcome),
-            "image": self.image.sha256 if self.image else None,
-            "reading": asdict(self.reading) if self.reading else None,
-        }
-
-    @classmethod
-    def from_row(cls, row: Mapping[str, Any], image: Medium | None) -> "Result":
-        """The inverse of :meth:`to_row`, given the image that has the row's hash."""
-        reading = PromptUsage(**row["reading"]) if row.get("reading") else None
-        return cls(**{**row, "outcome": Outcome(row["outcome"]), "image": image, "reading": reading})
-
-
-class Finished(NamedTuple):
-    """One result on its way into the store. ``data`` holds the bytes of an image that is not a file yet."""
-
-    key: CallKey
-    context: Context
-    result: Result
-    data: bytes | None
-    cost: Cost
-
-
-@dataclass(frozen=True)
 class Ask:
     """Ask ``component`` to answer a conversation. ``role`` says what for: describe, answer, grade."""
-
-    answer: ClassVar = Reply
 
     component: Model
     role: str
@@ -111,7 +32,8 @@ class Ask:
     """Number of this repetition of the same question; each is a call of its own."""
 
     @cached_property
-    def key(self) -> CallKey:
+    def key(self) -> str:
+        """Hex SHA-256 of all that its result depends on; two calls with equal keys are the same call."""
         turns, images = list[dict[str, Any]](), list[str]()
         for turn in self.conversation.turns:
             parts = [{"text": part} if isinstance(part, str) else {"image": part.sha256} for part in turn.parts]
@@ -119,14 +41,12 @@ class Ask:
             turns.append({"role": turn.role, "parts": parts})
         limit = self.conversation.max_tokens
         rendered = turns if limit is None else {"turns": turns, "max_tokens": limit}
-        return CallKey(self.component.fingerprint, self.role, rendered, tuple(images), self.repeat)
+        return sha256_of([self.component.fingerprint, self.role, rendered, images, self.repeat])
 
 
 @dataclass(frozen=True)
 class Draw:
     """Ask ``component`` to draw a prompt."""
-
-    answer: ClassVar = Generated
 
     component: Generator
     prompt: str
@@ -134,8 +54,9 @@ class Draw:
     context: Context
 
     @cached_property
-    def key(self) -> CallKey:
-        return CallKey(self.component.fingerprint, "generate", self.prompt, (), self.seed)
+    def key(self) -> str:
+        """Hex SHA-256 of all that its result depends on."""
+        return sha256_of([self.component.fingerprint, "generate", self.prompt, [], self.seed])
 
 
 Call: TypeAlias = Ask | Draw

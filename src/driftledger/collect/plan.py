@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from driftledger.collect.call import Call, NotStoredError, Planned, Result, Spent, walk
+from driftledger.collect.call import Call, NotStoredError, Planned, Spent, walk
 from driftledger.collect.store import CallStore
 from driftledger.components.base import Component
 from driftledger.components.service import RemoteComponent
-from driftledger.core.types import Conversation
+from driftledger.core.types import Conversation, Result
 
 R = TypeVar("R")
 
@@ -75,7 +75,7 @@ class Plan:
             returned.append(walked.returned)
             if walked.pending is not None:
                 complete = False
-                digest = walked.pending.key.digest
+                digest = walked.pending.key
                 skipped = digest in self._seen
                 self._seen.add(digest)
                 for component, content in each.calls[walked.answered + skipped :]:
@@ -94,7 +94,7 @@ class Plan:
         return self.calls[component.fingerprint]
 
     def _stored(self, call: Call) -> Result | None:
-        digest = call.key.digest
+        digest = call.key
         result = self.store.find(digest)
         if result is not None:
             self.note_stored(digest, call.component)

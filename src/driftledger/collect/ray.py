@@ -20,14 +20,14 @@ from typing import Any
 from pydantic import ValidationError
 
 from driftledger.collect.batches import Run, Workers
-from driftledger.collect.call import Ask, Call, Finished
+from driftledger.collect.call import Ask, Call
 from driftledger.collect.settings import WorkerSettings
 from driftledger.components.base import Component, QueueModel
 from driftledger.components.checkpoints import CheckpointComponent
 from driftledger.core.errors import ConfigError, DriftledgerError, first_few
 from driftledger.core.registry import import_extra, import_place, place_of
 from driftledger.core.text import changes, say, shortened
-from driftledger.core.types import Medium
+from driftledger.core.types import Medium, Result
 
 _MOST_LOSSES = 5
 """Actors that may be lost over one batch."""
@@ -100,7 +100,7 @@ class RayWorkers(Workers):
     def batches(self, component: Component) -> tuple[int, int]:
         return super().batches(component) if (crew := self._crew(component)) is None else crew.batches
 
-    async def make(self, calls: Sequence[Call], run: Run | None = None) -> list[Finished]:
+    async def make(self, calls: Sequence[Call], run: Run | None = None) -> list[Result]:
         if (crew := self._crew(calls[0].component)) is None:
             return await super().make(calls, run)
         async with crew.slots:
@@ -154,7 +154,7 @@ class _Crew:
         self._idle: asyncio.Queue[Any] = asyncio.Queue()
         self._tasks = set[asyncio.Task[None]]()
 
-    async def make(self, calls: Sequence[Call]) -> list[Finished]:
+    async def make(self, calls: Sequence[Call]) -> list[Result]:
         """Make a batch by an actor; if that is lost, by another one."""
         conversations = [call.conversation for call in calls if isinstance(call, Ask)]
         parts = [part for each in conversations for turn in each.turns for part in turn.parts]
@@ -165,7 +165,7 @@ class _Crew:
             while (actor := await self._idle.get()) not in self._actors:
                 self._start_if_needed()
             try:
-                results: list[Finished] = await actor.make.remote(work, media)
+                results: list[Result] = await actor.make.remote(work, media)
             except self._workers.ray.exceptions.RayTaskError as error:  # what the component raised
                 self._idle.put_nowait(actor)
                 raise error.cause from None
@@ -248,7 +248,7 @@ class _Actor:
     async def ready(self) -> None:
         """Answers when there is room for the actor."""
 
-    async def make(self, work: Sequence[Any], media: dict[str, bytes]) -> list[Finished]:
+    async def make(self, work: Sequence[Any], media: dict[str, bytes]) -> list[Result]:
         """Make a batch: calls without their component, and the files behind them, by name."""
         with tempfile.TemporaryDirectory(prefix="driftledger-actor-") as folder:
             for name, data in media.items():

@@ -10,15 +10,15 @@ from pathlib import Path
 from threading import Thread
 from typing import Any, NamedTuple, Self, TypeAlias, TypeVar
 
-from driftledger.collect.batches import ENDED, Answer, Run, Waiting, Workers, finished, set_error
-from driftledger.collect.call import Ask, Call, Finished, NotStoredError, Planned, Result, Spent, Steps, walk
+from driftledger.collect.batches import ENDED, Run, Waiting, Workers, finished, set_error, timed
+from driftledger.collect.call import Ask, Call, NotStoredError, Planned, Spent, Steps, walk
 from driftledger.collect.store import CallStore
 from driftledger.components.base import Component
 from driftledger.components.service import Meter, RemoteComponent, ServiceClient
 from driftledger.core.errors import ConfigError
 from driftledger.core.terminal import Progress
 from driftledger.core.text import say
-from driftledger.core.types import Outcome
+from driftledger.core.types import Outcome, Result
 
 R = TypeVar("R")
 Attempt: TypeAlias = Callable[..., Awaitable[Any]]
@@ -123,7 +123,7 @@ class Collector:
             returned = await asyncio.gather(*driven, return_exceptions=True)
         finally:
             self._runs.remove(run)
-        await self._put([])  # what failed attempts have cost
+        await self._put()  # what failed attempts have cost
         if run.stopped is not None:
             raise run.stopped
         return returned  # type: ignore[return-value]  # an exception would have stopped the run
@@ -161,7 +161,7 @@ class Collector:
                     value: R = stop.value
                     return value
                 run.step[position] = step
-                result, waiting = self.store.find(digest := call.key.digest), None
+                result, waiting = self.store.find(digest := call.key), None
                 if result is None:
                     if run.stopped is not None:
                         raise run.stopped
@@ -198,7 +198,7 @@ class Collector:
         missing = dict[str, Waiting]()
         try:
             for call, waiting in batch:
-                digest = call.key.digest
+                digest = call.key
                 if waiting.done():
                     continue
                 if (result := self.store.find(digest)) is not None:  # stored since
@@ -209,9 +209,10 @@ class Collector:
                     self._asked[digest] = waiting
                     missing[digest] = call, waiting
             if missing:
-                results = await self._workers.make([call for call, _ in missing.values()], run)
+                calls = [call for call, _ in missing.values()]
+                results = await self._put(zip(calls, await self._workers.make(calls, run), strict=True))
                 self._count(run, batch[0][0].component, results)
-                for (_, waiting), result in zip(missing.values(), await self._put(results), strict=True):
+                for (_, waiting), result in zip(missing.values(), results, strict=True):
                     if not waiting.done():
                         waiting.set_result(result)
         except BaseException as error:
@@ -250,11 +251,10 @@ class Collector:
                 given = (call.conversation,) if isinstance(call, Ask) else (call.prompt, call.seed)
                 answered = await client.call(partial(attempt, *given), component.expected(given[0]))
                 cost = None if component.prices is None else answered.cost
-                reply = answered.answer or call.answer(outcome=Outcome.FAILED, error=answered.error)
-                answer = Answer(reply, answered.seconds, cost=cost)
-                ended = await asyncio.to_thread(finished, call, answer)
-                [result] = await self._put([ended])
-            self._count(run, component, [ended])
+                reply = answered.answer or Result(outcome=Outcome.FAILED, error=answered.error)
+                reply = timed(reply, answered.seconds, cost)
+                [result] = await self._put([(call, await asyncio.to_thread(finished, call, reply))])
+            self._count(run, component, [result])
             future.set_result(result)
             return result
         except BaseException as error:
@@ -279,20 +279,20 @@ class Collector:
 
     # The store
 
-    async def _put(self, results: Sequence[Finished]) -> list[Result]:
+    async def _put(self, made: Iterable[tuple[Call, Result]] = ()) -> list[Result]:
         spent, self._spent = self._spent, {}
-        return await asyncio.to_thread(self.store.put, results, spent)
+        return await asyncio.to_thread(self.store.put, made, spent)
 
     async def _note_spent(self, fingerprint: str, attempts: int, cost: float, at_once: bool) -> None:
         """Add to what has been spent on a component, before this returns or with the next results."""
         before = self._spent.get(fingerprint, Spent())
         self._spent[fingerprint] = Spent(before.attempts + attempts, before.cost + cost)
         if at_once:
-            await self._put([])
+            await self._put()
 
-    def _count(self, run: Run, component: Component, results: Sequence[Finished]) -> None:
+    def _count(self, run: Run, component: Component, results: Sequence[Result]) -> None:
         name = component.title if isinstance(component, RemoteComponent) else component.provider
-        run.progress.count(name, len(results), sum(each.cost.cost or 0.0 for each in results))
+        run.progress.count(name, len(results), sum(each.usage.cost or 0.0 for each in results if each.usage))
 
 
 class Shard(NamedTuple):

@@ -22,15 +22,16 @@ from threading import RLock
 from typing import Any
 
 from filelock import BaseFileLock, FileLock, Timeout
+from pydantic import TypeAdapter
 
-from driftledger.collect.call import Call, Context, Cost, Finished, Result, Spent
+from driftledger.collect.call import Call, Spent
 from driftledger.core.canonical import canonical_json, sha256_bytes, sha256_file
 from driftledger.core.databases import WAIT, is_locked, wait_until_free
 from driftledger.core.errors import StoreError
 from driftledger.core.files import link_file, load_json, write_bytes, write_text
 from driftledger.core.media import MEDIA, suffix_of
 from driftledger.core.text import say
-from driftledger.core.types import Medium, Outcome
+from driftledger.core.types import Context, Medium, Outcome, Result, Usage
 
 DATABASE, LOCK, HOLDER = "calls.db", "calls.lock", "calls.holder"
 VERSION = 5
@@ -55,6 +56,7 @@ INSERT INTO store VALUES (lower(hex(randomblob(8))));
 PRAGMA user_version = {VERSION};
 COMMIT;"""
 _COLUMNS = "key, result, image, checksum, component, dataset, sample, t, seconds, input_tokens, output_tokens, cost"
+_RESULT = TypeAdapter(Result)
 _INSERT = f"INSERT OR {{}} INTO calls ({_COLUMNS}) VALUES ({', '.join('?' * 12)})"
 
 
@@ -199,7 +201,7 @@ class CallStore(AbstractContextManager["CallStore"]):
         is_whole = row is not None and _is_whole(row)
         image = whole_image(self.folder, row[2].hex()) if is_whole and row[2] else None
         if is_whole and (image is not None or row[2] is None):
-            return Result.from_row(load_json(row[1]), image)
+            return replace(_RESULT.validate_python(load_json(row[1])), medium=image)
         if row is not None and digest not in self._changed:
             self._changed.add(digest)
             say(f"the call {digest[:12]} in {self.folder} is not as it was stored, and counts as missing")
@@ -207,7 +209,7 @@ class CallStore(AbstractContextManager["CallStore"]):
 
     def answer(self, call: Call) -> Result | None:
         """The stored result of a call; errors as in :meth:`find`."""
-        return self.find(call.key.digest)
+        return self.find(call.key)
 
     def spent(self, component: str) -> Spent:
         """What has been spent on the component with this fingerprint, over all stores that were merged into this one;
@@ -224,8 +226,8 @@ class CallStore(AbstractContextManager["CallStore"]):
             row = self._db.execute(query, (_component_id(component),)).fetchone()
         return row is not None or (self.fallback is not None and self.fallback.has_calls(component))
 
-    def put(self, finished: Iterable[Finished], spent: Mapping[str, Spent] | None = None) -> list[Result]:
-        """Store results in one transaction, and return them with their images as files. Failures pass through.
+    def put(self, made: Iterable[tuple[Call, Result]], spent: Mapping[str, Spent] | None = None) -> list[Result]:
+        """Store calls in one transaction, and return their results with media as files. Failures pass through.
 
         Args:
             spent: component fingerprint → what to add to what has been spent on it.
@@ -233,15 +235,15 @@ class CallStore(AbstractContextManager["CallStore"]):
         Raises:
             StoreError: the disk is full or cannot be written; what was stored before stays.
         """
-        items = list(finished)
+        items = list(made)
         results = [
-            item.result if item.data is None else replace(item.result, image=self._keep_image(item.data))
-            for item in items
+            result if result.data is None else replace(result, data=None, medium=self._keep_image(result.data))
+            for _, result in items
         ]
         with self._transaction():
-            for item, result in zip(items, results, strict=True):
+            for (call, _), result in zip(items, results, strict=True):
                 if result.outcome is not Outcome.FAILED:
-                    _insert(self._db, item.key.digest, item.key.fingerprint, item.context, result, item.cost)
+                    _insert(self._db, call.key, call.component.fingerprint, call.context, result)
             for component, (attempts, cost) in (spent or {}).items():
                 self._db.execute(
                     "INSERT INTO spent VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE "
@@ -275,13 +277,13 @@ class CallStore(AbstractContextManager["CallStore"]):
             StoreError: the disk is full or cannot be written.
         """
         new = {
-            digest: (component, context, replace(result, image=result.image and self._keep_image(result.image.path)))
+            digest: (component, context, replace(result, medium=result.medium and self._keep_image(result.medium.path)))
             for digest, component, context, result in recorded
             if result.outcome is not Outcome.FAILED and self.find(digest) is None
         }
         with self._transaction():
             for digest, (component, context, result) in new.items():
-                _insert(self._db, digest, component, context, result, Cost(0.0))
+                _insert(self._db, digest, component, context, result)
         return len(new)
 
     def link_images(self, folder: Path) -> None:
@@ -398,20 +400,19 @@ def _component_id(fingerprint: str) -> int:
     return int.from_bytes(bytes.fromhex(sha256_bytes(fingerprint.encode()))[:8], "big", signed=True)
 
 
-def _insert(
-    db: sqlite3.Connection, digest: str, component: str | None, context: Context, result: Result, cost: Cost
-) -> None:
+def _insert(db: sqlite3.Connection, digest: str, component: str | None, context: Context, result: Result) -> None:
     """Add a row; it replaces one that was changed or has a lost image.
 
     Args:
         component: its fingerprint; None where only a record tells of the call and does not name it.
     """
-    row = result.to_row()
-    image = row.pop("image")
-    content = canonical_json({name: value for name, value in row.items() if value is not None})
-    stored = (bytes.fromhex(digest), content.encode(), bytes.fromhex(image) if image else None)
+    content = canonical_json(_RESULT.dump_python(result, mode="json", exclude_none=True))
+    image = None if result.medium is None else bytes.fromhex(result.medium.sha256)
+    stored = (bytes.fromhex(digest), content.encode(), image)
     owner = None if component is None else _component_id(component)
-    db.execute(_INSERT.format("REPLACE"), (*stored, _checksum(*stored), owner, *context, *cost))
+    usage = result.usage or Usage()
+    took = (usage.seconds, usage.input_tokens, usage.output_tokens, usage.cost)
+    db.execute(_INSERT.format("REPLACE"), (*stored, _checksum(*stored), owner, *context, *took))
 
 
 def stores_in(folder: Path) -> list[Path]:

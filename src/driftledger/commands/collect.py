@@ -23,7 +23,7 @@ from rich.table import Table
 from driftledger.benchmarks.base import RECORDS_OF, Benchmark
 from driftledger.benchmarks.collecting import Collecting, FailedCalls, write_collected
 from driftledger.benchmarks.records import CARD, CollectedCard, CollectedRecord, read_records
-from driftledger.collect.call import Call, Context, NotStoredError, Planned, Result, walk
+from driftledger.collect.call import Call, NotStoredError, Planned, walk
 from driftledger.collect.plan import Plan, PlannedCalls
 from driftledger.collect.run import Collector, Shard, part_of
 from driftledger.collect.store import CallStore, stores_in
@@ -35,7 +35,7 @@ from driftledger.core.grouping import grouped
 from driftledger.core.paths import checkouts
 from driftledger.core.terminal import Progress, line, table
 from driftledger.core.text import for_line, say
-from driftledger.core.types import Outcome
+from driftledger.core.types import Context, Outcome, Result
 from driftledger.project.project import Project
 from driftledger.project.resolve import inputs_of, resolve
 from driftledger.project.settings import PARAMS, Settings
@@ -254,7 +254,7 @@ def _make(task: Task, collector: Collector, lock: Lock) -> None:
                             each.key,
                             versions.get(each.role),
                             Context(data, record.unit, record.step),
-                            each.result(folder),
+                            each,
                         )
                         for record in read_records(folder)
                         for each in record.results
@@ -459,8 +459,8 @@ def remove_unused(project: Project, *, yes: bool = False) -> str:
     with project.store(writes=yes) as store:
 
         def answer(call: Call) -> Result:
-            used.add(call.key.digest)
-            return store.answer(call) or Result(Outcome.FAILED, error="it is not stored")
+            used.add(call.key)
+            return store.answer(call) or Result(outcome=Outcome.FAILED, error="it is not stored")
 
         def walk_all(planned: Sequence[Planned[Any]]) -> list[Any]:
             return [walk(each.steps(), answer).returned for each in planned]

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from driftledger.core.types import Conversation, Outcome, Reply
+from driftledger.core.types import Conversation, Outcome, Result
 
 _WORDS = r"((mm|seed|antml):)?(think(:opensource)?|thinking|thoughts?|reasoning|reason|reflection|analysis|scratchpad)"
 _BEGINS = re.compile(
@@ -78,14 +78,14 @@ def without_thinking(text: str, *, ended: bool = False) -> tuple[str, str, bool]
     return _AROUND_THE_ANSWER.sub("", answer).strip(), thoughts, not thinking
 
 
-def separated(reply: Reply, conversation: Conversation) -> Reply:
+def separated(reply: Result, conversation: Conversation) -> Result:
     """Return ``reply`` with its reasoning beside its text, and with the outcome that it then has.
 
     A reply that was cut inside its reasoning is ``truncated``, and one that holds nothing else is ``empty``; neither
     has a text. A text without marks stays as it is, to the byte.
     """
     prefix = conversation.prefix
-    text = reply.text
+    text = reply.text or ""
     outcome = reply.outcome
     error = reply.error
     answer, thoughts, finished = without_thinking(text.removeprefix(prefix), ended=outcome is Outcome.OK)

@@ -1,13 +1,14 @@
 """Shared value types."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
-from typing import Literal, NamedTuple, TypeAlias, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
+from pydantic import ConfigDict, Field, InstanceOf
 
 from driftledger.core.media import Medium as Medium
 from driftledger.core.media import Sound as Sound
@@ -59,9 +60,10 @@ class Turn:
     parts: tuple[str | Medium, ...]
 
 
-class Subject(NamedTuple):
-    """Whom a conversation is about: a sample at iteration ``t``."""
+class Context(NamedTuple):
+    """Origin of a call: a sample at iteration ``t``. For messages and look-ups; not part of the call's key."""
 
+    dataset: str
     sample: str
     t: int
 
@@ -71,7 +73,7 @@ class Conversation:
     """What a model is given. The last turn is the user's, or the assistant's where the reply goes on from it."""
 
     turns: tuple[Turn, ...]
-    subject: Subject | None = field(default=None, compare=False)
+    subject: Context | None = field(default=None, compare=False)
     """For models that look their answers up, in a sheet or a file of predictions. It is not asked: a model must not
     know it."""
     max_tokens: int | None = None
@@ -84,7 +86,7 @@ class Conversation:
         cls,
         text: str,
         medium: Medium,
-        subject: Subject | None = None,
+        subject: Context | None = None,
         max_tokens: int | None = None,
         options: Sequence[str] = (),
         prefix: str | None = None,
@@ -137,6 +139,10 @@ class Usage:
     images: int = 0
     cached_tokens: int = 0
     """Tokens among those of the input that the service had cached."""
+    seconds: float = 0.0
+    """Duration of the attempt that succeeded; a batch's time is shared evenly."""
+    cost: float | None = None
+    """Price with all failed attempts; None for a component without prices."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,34 +157,53 @@ class PromptUsage:
         return self.read < self.tokens
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """What a model answered. One that ended by itself and has no text is stored as ``empty``."""
+@dataclass(frozen=True, kw_only=True)
+class Result:
+    """The result of a call: a text of a model, an image or a sound of a generator.
 
-    text: str = ""
+    A component returns it, the store keeps it, and a record holds it. What is excluded stands in no row of either.
+    """
+
+    __pydantic_config__: ClassVar = ConfigDict(extra="forbid")
+
+    text: str | None = None
     outcome: Outcome = Outcome.OK
     served_model: str | None = None
     error: str | None = None
     system_fingerprint: str | None = None
     """What a service says about the backend that answered, beside the model's name."""
-    usage: Usage | None = None
     reasoning: str | None = None
-    """What it thought before it answered; not in ``text``."""
+    """What the model thought before it answered; not in ``text``."""
+    revised_prompt: str | None = None
+    reading: PromptUsage | None = None
+    """How much of the prompt the generator's text encoder read, where that is known."""
+    note: str | None = None
+    """What was unusual about how the call was made, e.g. in a smaller batch than the fingerprint says."""
+    usage: Annotated[InstanceOf[Usage] | None, Field(exclude=True)] = None
+    data: Annotated[InstanceOf[bytes] | None, Field(exclude=True)] = None
+    """The PNG, JPEG, WebP or WAV that becomes ``medium``."""
+    medium: Annotated[InstanceOf[Medium] | None, Field(exclude=True)] = None
+    """The image or sound, once it is a file."""
+
+    def shared(self) -> dict[str, Any]:
+        """Return the fields that every kind of result has, by name."""
+        return {each.name: getattr(self, each.name) for each in fields(Result)}
 
 
-@dataclass(frozen=True, slots=True)
-class Generated:
-    """What a generator made: an image, a sound, or neither exactly where ``outcome`` leaves nothing to go on with."""
+@dataclass(frozen=True)
+class Reply(Result):
+    """A model's result. One that ended by itself and has no text is stored as ``empty``."""
+
+    text: str = ""
+    outcome: Outcome = Outcome.OK
+
+
+@dataclass(frozen=True)
+class Generated(Result):
+    """A generator's result: an image, a sound, or neither exactly where ``outcome`` leaves nothing to go on with.
+
+    ``data`` is what a service gave, where it holds ``image`` as it is.
+    """
 
     image: Image.Image | None = None
-    outcome: Outcome = Outcome.OK
-    served_model: str | None = None
-    revised_prompt: str | None = None
-    error: str | None = None
-    system_fingerprint: str | None = None
-    reading: PromptUsage | None = None
-    """How much of the prompt the text encoder read, where that is known."""
-    usage: Usage | None = None
-    data: bytes | None = None
-    """The PNG, JPEG or WebP that a service gave, where it holds ``image`` as it is; it is kept."""
-    sound: Sound | None = None
+    sound: Sound | None = field(default=None, kw_only=True)

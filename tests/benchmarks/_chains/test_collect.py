@@ -12,13 +12,12 @@ from driftledger.benchmarks.collecting import write_collected
 from driftledger.benchmarks.genception.spec import GenCeption
 from driftledger.benchmarks.records import CARD, CollectedCard, CollectedRecord, RecordedResult, read_records, reasoned
 from driftledger.benchmarks.scoring import noted
-from driftledger.collect.call import Result
 from driftledger.collect.store import CallStore
 from driftledger.commands.collect import refuse_failures
 from driftledger.core.canonical import derive_seed, sha256_file
 from driftledger.core.errors import CoverageError
 from driftledger.core.files import read_json
-from driftledger.core.types import Conversation, Generated, ImageFile, Outcome, PromptUsage, Reply, Sample
+from driftledger.core.types import Conversation, Generated, ImageFile, Outcome, PromptUsage, Reply, Result, Sample
 from tests.conftest import draw
 from tests.support.chains import CARD as CHAIN_CARD
 from tests.support.chains import chains, collected
@@ -110,7 +109,7 @@ def test_what_a_service_draws_is_kept_in_its_own_bytes(samples: list[Sample], tm
     for record in run(samples, tmp_path, EchoModel(), Drawer()):
         assert record.drawing is not None
         assert record.drawing.file == f"images/{record.unit}/{record.step}.jpg"
-        file = record.drawing.medium(tmp_path / "chain")
+        file = record.drawing.medium
         assert file is not None
         assert sha256_file(file.path) == file.sha256
         assert file.path.read_bytes().startswith(b"\xff\xd8\xff")
@@ -161,9 +160,9 @@ def test_failed_calls_are_told_with_their_reasons_and_tried_again(samples: list[
 def test_what_the_calls_said_is_in_the_record(samples: list[Sample], tmp_path: Path) -> None:
     steps = chain(chains(samples, EchoModel(), SizeGenerator(), 1), samples[0])
     asked = next(steps)
-    assert asked.conversation.subject == ("s0", 1)  # type: ignore[union-attr]
-    steps.send(Result(Outcome.OK, text="a disc", system_fingerprint="fp_a", note="halved"))
-    drawn = Result(Outcome.OK, image=samples[1].medium, system_fingerprint="fp_b", reading=PromptUsage(90, 75))
+    assert asked.conversation.subject == ("d", "s0", 1)  # type: ignore[union-attr]
+    steps.send(Result(text="a disc", system_fingerprint="fp_a", note="halved"))
+    drawn = Result(medium=samples[1].medium, system_fingerprint="fp_b", reading=PromptUsage(90, 75))
     with pytest.raises(StopIteration) as stop:
         steps.send(drawn)
     [record] = stop.value.value
@@ -185,5 +184,5 @@ def test_few_failed_calls_are_kept_as_outcomes() -> None:
 def test_a_description_cannot_reach_into_the_prompt(samples: list[Sample], tmp_path: Path) -> None:
     steps = chain(chains(samples, EchoModel(), SizeGenerator(), 1, "{description} {0} {x}"), samples[0])
     next(steps)
-    draw_call = steps.send(Result(Outcome.OK, text="{description.__class__}"))
+    draw_call = steps.send(Result(text="{description.__class__}"))
     assert draw_call.prompt == "{description.__class__} {0} {x}"  # type: ignore[union-attr]

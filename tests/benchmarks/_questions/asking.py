@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from string import ascii_uppercase
 from typing import Any, ClassVar, Never, cast
@@ -179,7 +179,7 @@ class Exam:
             ended = {"outcome": Outcome.OK, "text": refused if outcome is Outcome.REFUSED else "Perhaps."}
         else:
             ended = {"outcome": outcome, "text": None}
-        return record.model_copy(update={"results": [*record.results[:-1], last.model_copy(update=ended)]})
+        return record.model_copy(update={"results": [*record.results[:-1], replace(last, **ended)]})
 
     def collecting(self) -> Collecting:
         """What its records are made from."""

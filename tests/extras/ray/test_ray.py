@@ -12,20 +12,20 @@ from typing import Any
 import pytest
 
 from driftledger.collect.batches import Workers
-from driftledger.collect.call import Ask, Context, Draw, Result, Steps
+from driftledger.collect.call import Ask, Draw, Steps
 from driftledger.collect.ray import RayWorkers, WorkersError
 from driftledger.collect.settings import WorkerSettings
 from driftledger.collect.store import CallStore
 from driftledger.components.base import Generator, Model
 from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import ConfigError
-from driftledger.core.types import Conversation, ImageFile
+from driftledger.core.types import Context, Conversation, ImageFile, Result
 from driftledger_demo.sounds import Listener, Sounds, Synthesiser
 from tests.collect.chains import run_protocols
 from tests.conftest import draw
 from tests.support.fakes.sleeping import SleepingGenerator, SleepingModel, shifts
 from tests.support.ray_cluster import add_node, end_node, two_nodes
-from tests.support.stores import stored_rows
+from tests.support.stores import comparable, stored_rows
 
 pytestmark = pytest.mark.slow
 
@@ -51,8 +51,8 @@ def chain(model: Model, generator: Generator, image: ImageFile, number: int) -> 
         context = Context("d", f"s{number}", t)
         results.append((yield Ask(model, "describe", Conversation.ask(f"s{number}", image), context)))
         results.append((yield Draw(generator, results[-1].text or "", number, context)))
-        assert results[-1].image is not None
-        image = results[-1].image
+        assert results[-1].medium is not None
+        image = results[-1].medium
     return results
 
 
@@ -63,11 +63,11 @@ def images(folder: Path, count: int) -> list[ImageFile]:
 
 def run(
     model: Model, generator: Generator, shown: Sequence[ImageFile], folder: Path, workers: Workers | None = None
-) -> list[list[dict[str, object]]]:
+) -> list[list[object]]:
     with CallStore(folder) as store:
         protocols = [chain(model, generator, image, number) for number, image in enumerate(shown)]
         results = run_protocols(protocols, store, workers=workers)
-    return [[result.to_row() for result in each] for each in results]
+    return [[comparable(result) for result in each] for each in results]
 
 
 @contextmanager

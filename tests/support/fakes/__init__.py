@@ -51,7 +51,7 @@ class SizeGenerator(Generator):
 
     def _draw(self, prompt: str, seed: int) -> Generated:
         if self.filters in prompt:
-            return Generated(None, Outcome.FILTERED, error="content policy")
+            return Generated(outcome=Outcome.FILTERED, error="content policy")
         width, height = (int(side) for side in prompt.split()[1].split("x"))
         image = Image.new("RGB", (width + 1, height), (seed % 256, 0, 0))
         return Generated(image, revised_prompt=f"revised {prompt}")

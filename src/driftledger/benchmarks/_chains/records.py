@@ -1,7 +1,6 @@
 """The records of chains: every iteration of every sample, what was asked of all of them, and what they drew."""
 
 from collections.abc import Collection, Mapping, Sequence
-from pathlib import Path
 from typing import Any, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -79,10 +78,10 @@ def asked_again(settings: Mapping[str, Any], repeat: int) -> int | None:
     return repeat if repeat and draws_lots else None
 
 
-def drawn_media(folder: Path, records: Sequence[CollectedRecord], repeat: int) -> Drawn:
-    """Return what the chains of a repeat in ``folder`` drew."""
+def drawn_media(records: Sequence[CollectedRecord], repeat: int) -> Drawn:
+    """Return the images or sounds of the chains of a repeat."""
     return {
-        (record.unit, record.step): file
+        (record.unit, record.step): record.drawing.medium
         for record in records
-        if record.drawing is not None and record.repeat == repeat and (file := record.drawing.medium(folder))
+        if record.repeat == repeat and record.drawing is not None and record.drawing.medium is not None
     }

@@ -15,11 +15,11 @@ from driftledger.benchmarks.descriptions import check_prefix
 from driftledger.benchmarks.records import CollectedRecord, RecordedResult, read_records
 from driftledger.benchmarks.score import Row, Score
 from driftledger.benchmarks.traces import Shown, Step, Trace, shot, values_of
-from driftledger.collect.call import Ask, Context, Draw, NotStoredError, Planned, RunSteps, Steps
+from driftledger.collect.call import Ask, Draw, NotStoredError, Planned, RunSteps, Steps
 from driftledger.components.base import Component, Model
 from driftledger.core.canonical import derive_seed
 from driftledger.core.grouping import grouped
-from driftledger.core.types import Conversation, Medium, Sample, Subject
+from driftledger.core.types import Context, Conversation, Medium, Sample
 from driftledger.data.records import DatasetCard, read_samples
 
 KEYS = ("dataset", "model", "generator")
@@ -181,20 +181,19 @@ def chain(collecting: Collecting, sample: Sample, repeat: int = 0) -> Steps[list
             prompt = request.generate_prompt.replace("{description}", described.text)
             draw = Draw(collecting.generator(), prompt, seed, context)
             drawn = yield draw
-            suffix = drawn.image.path.suffix if drawn.image is not None else ""
+            suffix = drawn.medium.path.suffix if drawn.medium is not None else ""
             results.append(RecordedResult.of("generator", draw, drawn, medium_path(sample.id, t, repeat, suffix)))
         extra = {"parent_sha256": parent.sha256, "seed": seed}
         records.append(CollectedRecord(unit=sample.id, step=t, repeat=repeat, results=results, extra=extra))
-        if drawn is None or drawn.image is None:
+        if drawn is None or drawn.medium is None:
             break
-        parent = drawn.image
+        parent = drawn.medium
     return records
 
 
 def describe(model: Model, request: ChainRequest, medium: Medium, context: Context, repeat: int = 0) -> Ask:
     """Return the call for a description of a medium."""
-    subject = Subject(context.sample, context.t)
-    shown = Conversation.ask(request.describe_prompt, medium, subject, request.max_tokens, prefix=request.prefix)
+    shown = Conversation.ask(request.describe_prompt, medium, context, request.max_tokens, prefix=request.prefix)
     return Ask(model, "describe", shown, context, asked_again(model.model_dump(), repeat))
 
 

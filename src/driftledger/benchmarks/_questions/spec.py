@@ -19,11 +19,11 @@ from driftledger.benchmarks.score import Row, Score
 from driftledger.benchmarks.scoring import PERCENT, FromRecords, ToScore, outcome_counts
 from driftledger.benchmarks.settings import Section, holding
 from driftledger.benchmarks.traces import Option, Shot, Shown, Step, Trace, values_of
-from driftledger.collect.call import Ask, Context, Planned, Steps
+from driftledger.collect.call import Ask, Planned, Steps
 from driftledger.core.canonical import sha256_of
 from driftledger.core.files import read_json
 from driftledger.core.grouping import grouped
-from driftledger.core.types import Conversation, Medium, Outcome, Subject
+from driftledger.core.types import Context, Conversation, Medium, Outcome
 from driftledger.data.question_sets.base import QuestionRules
 from driftledger.data.records import (
     QUESTION_SET_CARD,
@@ -258,8 +258,9 @@ def put(collecting: Collecting, question: QuestionEntry, variant: int = 0) -> tu
     image = Medium(collecting.data / question.image, question.image_sha256)
     shown = [question.options[option] for option in order]
     text = rendered(collecting.protocol["prompt"], question.question, shown)
-    conversation = Conversation.ask(text, image, Subject(question.id, variant + 1), options=shown)
-    return Ask(collecting.model(), "answer", conversation, Context(collecting.on, question.id, variant + 1)), order
+    context = Context(collecting.on, question.id, variant + 1)
+    conversation = Conversation.ask(text, image, context, options=shown)
+    return Ask(collecting.model(), "answer", conversation, context), order
 
 
 def _answered(ask: Ask, order: list[int]) -> Steps[list[CollectedRecord]]:

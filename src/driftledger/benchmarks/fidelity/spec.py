@@ -207,7 +207,7 @@ class Fidelity(ChainBenchmark):
         repeats = range(data.protocol(ChainRequest).repeats)
         kind = samples[0].medium.kind
         chains = chains_of(data, {sample.id: 1 for sample in samples}, f"{kind}s", "were redrawn")
-        drawn = [drawn_media(data.folder, data.records, repeat) for repeat in repeats]
+        drawn = [drawn_media(data.records, repeat) for repeat in repeats]
         described = [[chains.last[sample.id][repeat] for sample in samples] for repeat in repeats]
         images = [[some.get((sample.id, 1)) for sample in samples] for some in drawn]
         repeated = zip(images, described, strict=True)

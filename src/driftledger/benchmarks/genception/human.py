@@ -4,11 +4,12 @@ from driftledger.benchmarks._chains.records import ChainRequest
 from driftledger.benchmarks._chains.spec import chain
 from driftledger.benchmarks.collecting import StageInputs
 from driftledger.benchmarks.genception.spec import GenCeption
-from driftledger.collect.call import Ask, Call, Draw, Result, walk
+from driftledger.collect.call import Ask, Call, Draw, walk
 from driftledger.collect.store import CallStore
 from driftledger.components.human import Human, Pending, write_sheet
 from driftledger.core.errors import ConfigError
 from driftledger.core.grouping import grouped
+from driftledger.core.types import Result
 
 
 def write_human_sheet(given: StageInputs, store: CallStore) -> str:
@@ -34,7 +35,7 @@ def write_human_sheet(given: StageInputs, store: CallStore) -> str:
         if not isinstance(call, Ask):
             return store.answer(call)
         [reply] = person.respond([call.conversation]) if has_sheet else [None]
-        return Result(reply.outcome, text=reply.text) if reply is not None and reply.outcome.goes_on else None
+        return reply if reply is not None and reply.outcome.goes_on else None
 
     chains = [(sample, repeat) for repeat in range(request.repeats) for sample in samples]
     calls = [walk(chain(collecting, *each), answer).pending for each in chains]

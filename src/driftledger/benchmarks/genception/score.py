@@ -102,7 +102,7 @@ def _measured(data: FromDataset, repeat: int, given: ToScore, ends: np.ndarray, 
     """
     encoder, samples, categories = given.encoders["encoder"], data.samples, data.categories
     records = [record for record in data.records if record.repeat == repeat]
-    drawn = drawn_media(data.folder, records, repeat)
+    drawn = drawn_media(records, repeat)
     distances: dict[str, list[float]] = {name: [] for name in (*set(categories), ALL)}
     similarity, count = np.full((len(samples), len(iterations)), np.nan), 0
     originals = encode_media(encoder, [sample.medium for sample in samples], given.features)

@@ -40,11 +40,11 @@ from driftledger.benchmarks.records import CollectedRecord, RecordedResult
 from driftledger.benchmarks.score import STD
 from driftledger.benchmarks.scoring import PERCENT, Scored, ToScore, interval_ends
 from driftledger.benchmarks.settings import holding
-from driftledger.collect.call import Ask, Context, Planned, Steps
+from driftledger.collect.call import Ask, Planned, Steps
 from driftledger.components.base import Component
 from driftledger.core.errors import unknown_name
 from driftledger.core.grouping import grouped
-from driftledger.core.types import Conversation, Outcome, Turn
+from driftledger.core.types import Context, Conversation, Outcome, Turn
 from driftledger.data.question_sets.base import QuestionRules, SourceQuestion
 from driftledger.data.records import QuestionEntry
 from driftledger.metrics import capabilities

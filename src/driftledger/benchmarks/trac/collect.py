@@ -13,12 +13,12 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from driftledger.benchmarks.collecting import Collecting
 from driftledger.benchmarks.records import CollectedRecord, RecordedResult
-from driftledger.collect.call import Ask, Context, Planned, RunSteps, Steps
+from driftledger.collect.call import Ask, Planned, RunSteps, Steps
 from driftledger.collect.features import encode_media, encode_texts
 from driftledger.components.base import Encoder
 from driftledger.core.canonical import sha256_of
 from driftledger.core.errors import DataError
-from driftledger.core.types import Conversation, Sample, Subject, Turn
+from driftledger.core.types import Context, Conversation, Sample, Turn
 from driftledger.metrics.neighbours import nearest
 
 BY = "example_model"
@@ -100,10 +100,14 @@ def _planned(
     role: str = "model",
 ) -> Planned[CollectedRecord]:
     """Plan one description, and count those with examples, which can only be asked for after all others."""
-    model, context = collecting.model(role), Context(collecting.on, sample.id, 1)
-    ask = Ask(model, "describe", conversation(protocol, sample, length, examples), context)
+    model = collecting.model(role)
+    context = Context(collecting.on, sample.id, 1)
+    asked = conversation(protocol, context, sample, length, examples=examples)
+    ask = Ask(model, "describe", asked, context)
     later = protocol.shots if role == "model" and not examples else ()
-    stand_ins = [(model, conversation(protocol, sample, length, [(sample, "")] * shots)) for shots in later]
+    stand_ins = [
+        (model, conversation(protocol, context, sample, length, examples=[(sample, "")] * shots)) for shots in later
+    ]
     step = 0 if role == BY else 1 + [*product(protocol.max_tokens, [0, *protocol.shots])].index((length, len(examples)))
     shown = [example.id for example, _ in examples]
     extra = {"split": sample.split or "test", "max_tokens": length, "shots": len(shown), "demonstrations": shown}
@@ -117,17 +121,18 @@ def _planned(
             extra={key: value for key, value in extra.items() if value},
         )
 
-    return Planned(steps, [(model, ask.conversation)], stand_ins)
+    return Planned(steps, [(model, asked)], stand_ins)
 
 
-def conversation(protocol: TracProtocol, sample: Sample, max_tokens: int | None, examples: Examples) -> Conversation:
+def conversation(
+    protocol: TracProtocol, context: Context, sample: Sample, max_tokens: int | None, *, examples: Examples
+) -> Conversation:
     """Return what a model is given for one sample, after so many examples."""
     turns: list[Turn] = []
     for example, description in examples:
         turns += [Turn("user", (example.medium, protocol.prompt)), Turn("assistant", (description,))]
-    subject = Subject(sample.id, 1)
-    last = Conversation.ask(protocol.prompt, sample.medium, subject, max_tokens, prefix=protocol.prefix)
-    return Conversation((*turns, *last.turns), subject, max_tokens)
+    last = Conversation.ask(protocol.prompt, sample.medium, context, max_tokens, prefix=protocol.prefix)
+    return Conversation((*turns, *last.turns), context, max_tokens)
 
 
 def rank_examples(

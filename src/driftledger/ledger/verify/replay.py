@@ -20,13 +20,13 @@ import numpy as np
 from PIL import Image
 
 from driftledger.benchmarks.base import ROLES
-from driftledger.benchmarks.collecting import Collecting, Replay
-from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard, CollectedRecord, RecordedResult
+from driftledger.benchmarks.collecting import Collecting, Recorded, Replay
+from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard, CollectedRecord
 from driftledger.benchmarks.score import ROWS, Row, Score
 from driftledger.benchmarks.scoring import ToScore
 from driftledger.benchmarks.settings import as_now, recorded
 from driftledger.collect.batches import ask_batch, finished
-from driftledger.collect.call import Ask, Call
+from driftledger.collect.call import Ask
 from driftledger.collect.features import FeatureStore
 from driftledger.components.base import Component, Encoder
 from driftledger.components.checkpoints import CheckpointComponent
@@ -224,17 +224,6 @@ def _leaves(value: Any, place: str = "") -> Iterator[tuple[str, Any]]:
         yield place, value
 
 
-class Again(NamedTuple):
-    """A recorded call with its component, which is here."""
-
-    where: str
-    """The file, and the record in it."""
-    call: Call
-    gave: RecordedResult
-    folder: Path
-    """Of the record."""
-
-
 class Regenerated(NamedTuple):
     """The calls that were made again."""
 
@@ -269,7 +258,7 @@ def regenerate(
     compared = Counter[str]()
     # One score of each set of records: several encoders look at the same ones.
     lineages = {(each.data, *each.collected.values()): each for run in runs for each in run.lineages}
-    pools: dict[str, list[Again]] = {}
+    pools: dict[str, list[Recorded]] = {}
     for lineage in lineages.values():
         with _reading(lineage, f"calls of {lineage.spec.collects.name}", result):
             for call in _calls(lineage, contents, components, result):
@@ -284,20 +273,20 @@ def regenerate(
             try:
                 what = _difference(call)
             except (DriftledgerError, Image.DecompressionBombError) as error:
-                result.skip(call.where, str(error))
+                result.skip(call.place, str(error))
                 continue
             except _UNFIT as error:
                 what = shortened(f"it cannot be made again from the records: {type(error).__name__}: {error}")
             compared[kind] += 1
             if what:
-                result.findings.append(Finding("bytes", call.where, what))
+                result.findings.append(Finding("bytes", call.place, what))
         call.call.component.release()
     result.checked["calls"] = compared.total()
     kinds = [{"name": kind, "calls": len(calls), "compared": compared[kind]} for kind, calls in sorted(pools.items())]
     return Regenerated(seed, kinds, result)
 
 
-def _calls(lineage: Lineage, contents: Contents, components: Components, result: VerifyResult) -> list[Again]:
+def _calls(lineage: Lineage, contents: Contents, components: Components, result: VerifyResult) -> list[Recorded]:
     """The calls behind records that can be made again; components that cannot are noted in ``result``."""
     replay, _, played = _follow(lineage, contents, components)
     path = lineage.collected[lineage.spec.collects.name].path
@@ -311,13 +300,13 @@ def _calls(lineage: Lineage, contents: Contents, components: Components, result:
         else:
             here.append(component)
     return [
-        Again(f"{path}/{each.gave.file or f'{RECORDS}: {each.place}'}", each.call, each.gave, replay.folder)
+        each._replace(place=f"{path}/{each.gave.file or f'{RECORDS}: {each.place}'}")
         for each in replay.calls.values()
         if each.call.component in here
     ]
 
 
-def draw_lots(pools: Mapping[str, Sequence[Again]], count: int, seed: int) -> list[tuple[str, Again]]:
+def draw_lots(pools: Mapping[str, Sequence[Recorded]], count: int, seed: int) -> list[tuple[str, Recorded]]:
     """``count`` calls, each with its kind: kinds take turns, and within a kind each call is equally likely."""
     random = Random(seed)
     shuffled = [(kind, random.sample(calls, len(calls))) for kind, calls in sorted(pools.items())]
@@ -325,7 +314,7 @@ def draw_lots(pools: Mapping[str, Sequence[Again]], count: int, seed: int) -> li
     return [(kind, call) for _, kind, call in sorted(lots, key=lambda lot: lot[0])[:count]]
 
 
-def _difference(recorded: Again) -> str:
+def _difference(recorded: Recorded) -> str:
     """Make a call of a component on this machine, and compare: a text as it is, an image by its file's bytes.
 
     Returns:
@@ -344,14 +333,14 @@ def _difference(recorded: Again) -> str:
         if stored_as is Outcome.FAILED and not isinstance(error, DriftledgerError):
             return ""  # as when it was collected
         raise
-    if again.result.outcome is not stored_as:
-        if again.result.outcome is Outcome.FAILED:
-            raise LedgerError(f"it failed when it was made again: {again.result.error or 'no reason given'}")
-        return f"it is stored as {stored_as}, and {component.provider} now ends it as {again.result.outcome}"
-    image = recorded.gave.medium(recorded.folder)
+    if again.outcome is not stored_as:
+        if again.outcome is Outcome.FAILED:
+            raise LedgerError(f"it failed when it was made again: {again.error or 'no reason given'}")
+        return f"it is stored as {stored_as}, and {component.provider} now ends it as {again.outcome}"
+    image = recorded.gave.medium
     if image is None:
         before = recorded.gave.text or ""
-        now = again.result.text or ""
+        now = again.text or ""
         same = same_start(before, now)
         around = slice(max(0, same - _BEFORE), same + _AFTER)
         differs = f"{before[around]!r} is stored, {component.provider} now says {now[around]!r}"
@@ -362,7 +351,7 @@ def _difference(recorded: Again) -> str:
     if digest != image.sha256:
         return f"its sha256 is {digest[:12]}…, its record has {image.sha256[:12]}…"
     if png is None:  # of a record that has an image beside an outcome without one
-        return f"{component.provider} gives no image ({again.result.outcome})"
+        return f"{component.provider} gives no image ({again.outcome})"
     if png == stored:
         return ""
     if isinstance(component, CheckpointComponent):
