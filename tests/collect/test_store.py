@@ -408,7 +408,7 @@ def test_a_store_says_once_what_is_lost(
             db.commit()
     with CallStore(tmp_path / "store", writes=writes) as store:
         for _ in range(2):
-            found(store, [key(number).digest for number in (1, 2, 3)])
+            found(store, [key(number) for number in (1, 2, 3)])
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == bool(sentence)
     assert "".join(lines).startswith(sentence.format(tmp_path / "store"))
@@ -419,7 +419,7 @@ def test_a_locked_database_is_waited_for(writes: bool, tmp_path: Path, capsys: p
     with CallStore(tmp_path) as store:
         store.put([finished(1)])
     with held(tmp_path / DATABASE, 2.5), CallStore(tmp_path, writes=writes) as store:
-        assert store.find(key(1).digest) is not None
+        assert store.find(key(1)) is not None
     assert f"{tmp_path / DATABASE} is locked by another program" in capsys.readouterr().err
 
 
@@ -433,7 +433,7 @@ def test_a_database_that_stays_locked_is_a_sentence(tmp_path: Path, monkeypatch:
                 store.put([finished(2)])
             with pytest.raises(StoreError, match=r"calls\.db is locked by another program; end that one"):
                 CallStore(tmp_path, writes=False)
-        assert store.find(key(1).digest) is not None
+        assert store.find(key(1)) is not None
 
 
 def test_a_merged_call_whose_image_is_damaged_is_to_be_made_again(tmp_path: Path) -> None:
