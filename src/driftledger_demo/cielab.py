@@ -57,22 +57,14 @@ def lab(rgb: NDArray[np.uint8]) -> NDArray[np.int64]:
     """CIELAB of sRGB colours (…×3), in units of 1/:data:`SCALE`, rounded down."""
     linear, cube = _tables()
     light = linear[rgb]
-    x, y, z = (
-        cube[(row[0] * light[..., 0] + row[1] * light[..., 1] + row[2] * light[..., 2]) // 10_000] for row in _MATRIX
-    )
+    x, y, z = (cube[light @ row // 10_000] for row in _MATRIX)
     return np.stack([116 * y - 16 * _CUBE, 500 * (x - y), 200 * (y - z)], axis=-1) * SCALE // _CUBE
-
-
-@cache
-def _palette(names: tuple[str, ...]) -> list[tuple[int, ...]]:
-    colours = np.array([COLOURS[name] for name in names], dtype=np.uint8)
-    return [tuple(row) for row in lab(colours).tolist()]
 
 
 def name_colours(colours: Sequence[RGB], names: Iterable[str]) -> list[str]:
     """The name out of ``names`` that is nearest in CIELAB to each colour; on a tie the first."""
     choice = tuple(names)
     seen = lab(np.array(colours, dtype=np.uint8).reshape(-1, 3))
-    palette = np.array(_palette(choice), dtype=np.int64)
-    distance = ((seen[:, None, :] - palette[None]) ** 2).sum(axis=-1)
+    known = lab(np.array([COLOURS[name] for name in choice], dtype=np.uint8))
+    distance = ((seen[:, None, :] - known[None]) ** 2).sum(axis=-1)
     return [choice[index] for index in distance.argmin(axis=1).tolist()]

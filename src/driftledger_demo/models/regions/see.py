@@ -7,10 +7,10 @@ processor.
 # mypy: untyped-calls-exclude=skimage
 
 import heapq
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,7 +36,7 @@ def merges(labels: NDArray[np.int64], features: NDArray[np.int64]) -> list[tuple
     """
     count = int(labels.max()) + 1
     areas = np.bincount(labels.ravel(), minlength=count).tolist()
-    sums = [list(row) for row in zip(*_sums(labels, features, count), strict=True)]
+    sums = _sums(labels, features, count).tolist()
     merged = [False] * count
     neighbours = _neighbours(labels, count)
     heap: Heap = [
@@ -82,12 +82,11 @@ def _cost(n1: int, sums1: Sequence[int], n2: int, sums2: Sequence[int]) -> int:
     return (x * x + y * y + z * z) // (n1 * n2 * (n1 + n2))
 
 
-def _sums(labels: NDArray[np.int64], features: NDArray[np.int64], count: int) -> Iterator[list[int]]:
-    flat = labels.ravel()
-    for channel in range(features.shape[-1]):
-        total = np.zeros(count, dtype=np.int64)
-        np.add.at(total, flat, features[..., channel].ravel())
-        yield total.tolist()
+def _sums(labels: NDArray[np.int64], features: NDArray[Any], count: int) -> NDArray[np.int64]:
+    """Return the sum of each of ``count`` labels' features."""
+    total = np.zeros((count, 3), dtype=np.int64)
+    np.add.at(total, labels.ravel(), features.reshape(-1, 3))
+    return total
 
 
 def _neighbours(labels: NDArray[np.int64], count: int) -> list[set[int]]:
@@ -166,7 +165,6 @@ def _patches(rgb: NDArray[np.uint8]) -> NDArray[np.int64]:
 
 
 def _mean_colours(rgb: NDArray[np.uint8], labels: NDArray[np.int64], count: int) -> list[RGB]:
-    total = np.zeros((count, 3), dtype=np.int64)
-    np.add.at(total, labels.ravel(), rgb.reshape(-1, 3))
+    total = _sums(labels, rgb, count)
     areas = np.bincount(labels.ravel(), minlength=count)[:, None]
     return [(red, green, blue) for red, green, blue in ((2 * total + areas) // (2 * areas)).tolist()]
