@@ -11,7 +11,7 @@ from driftledger.collect.store import CallStore
 from driftledger.components.base import Generator, Model
 from driftledger.core.canonical import sha256_file
 from driftledger.core.terminal import Progress
-from driftledger.core.types import Context, Conversation, ImageFile
+from driftledger.core.types import Conversation, ImageFile, Subject
 from tests.conftest import draw
 from tests.support.fakes.services import FarGenerator
 
@@ -29,7 +29,7 @@ def chain(model: Model, generator: Generator, image: ImageFile, number: int, len
     """Describe and draw ``length`` times; the sizes that the model said, or why it ended."""
     said: list[str] = []
     for t in range(length):
-        context = Context("d", f"s{number}", t)
+        context = Subject(f"s{number}", t, "d")
         described = yield Ask(model, "describe", Conversation.ask("What is it?", image), context)
         if not described.outcome.goes_on:
             return [*said, f"{described.outcome}: {described.error}"]

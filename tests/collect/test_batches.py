@@ -16,7 +16,7 @@ from driftledger.collect.store import CallStore
 from driftledger.components.base import Generator, Model, QueueModel
 from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import ConfigError, OutOfMemoryError
-from driftledger.core.types import Context, Conversation, Generated, ImageFile, Outcome, Reply, Result, Turn
+from driftledger.core.types import Conversation, Generated, ImageFile, Outcome, Reply, Result, Subject, Turn
 from tests.collect.chains import run_protocols
 from tests.conftest import draw
 from tests.support.simulated import Batches, Pen, Queue, simulate
@@ -83,7 +83,7 @@ class HeavyGenerator(Heavy, Generator):
 def chain(model: Model, generator: Generator, image: ImageFile, number: int) -> Steps[list[Result]]:
     results: list[Result] = []
     for t in (1, 2):
-        context = Context("d", f"s{number}", t)
+        context = Subject(f"s{number}", t, "d")
         results.append((yield Ask(model, "describe", Conversation.ask("What?", image), context)))
         results.append((yield Draw(generator, results[-1].text or "", number, context)))
         assert results[-1].medium is not None
@@ -168,7 +168,7 @@ def hurt(tmp_path: Path) -> Iterator[list[Ask]]:
     HURTS[images[1].sha256[:8]] = IndexError("index 7 is out of bounds\n for axis 0")
     model = Brittle(batch_size=4)
     yield [
-        Ask(model, "describe", Conversation.ask("What?", image), Context("d", str(n), 1))
+        Ask(model, "describe", Conversation.ask("What?", image), Subject(str(n), 1, "d"))
         for n, image in enumerate(images)
     ]
     HURTS.clear()
@@ -280,7 +280,7 @@ def test_calls_of_like_length_form_batches_and_the_same_ones_in_a_resumed_run(tm
     def one(number: int) -> Steps[str | None]:
         turn = Turn("user", ("a" * lengths[number] + chr(65 + number),))
         asked = Conversation((turn,), max_tokens=None if number % 5 else 8)
-        return (yield Ask(Reader(), "read", asked, Context("d", str(number), 1))).text
+        return (yield Ask(Reader(), "read", asked, Subject(str(number), 1, "d"))).text
 
     with CallStore(tmp_path / "whole") as store:
         whole = run_protocols(map(one, range(20)), store)
@@ -303,7 +303,7 @@ def test_only_batches_of_long_prompts_are_halved(tmp_path: Path) -> None:
 
     def one(number: int) -> Steps[str | None]:
         asked = Conversation((Turn("user", (chr(65 + number) * (200 if number % 2 else 100),)),))
-        return (yield Ask(Reader(), "read", asked, Context("d", str(number), 1))).note
+        return (yield Ask(Reader(), "read", asked, Subject(str(number), 1, "d"))).note
 
     with CallStore(tmp_path) as store:
         notes = run_protocols(map(one, range(16)), store)
@@ -316,12 +316,12 @@ def test_the_length_of_a_call_is_a_guess_by_characters_and_pixels(tmp_path: Path
     Image.new("RGB", (280, 140)).save(tmp_path / "image.png")
     shown = [ImageFile(tmp_path / name, sha256_file(tmp_path / name)) for name in ("image.png", "sound.wav")]
     asked = Conversation((Turn("user", (*shown, "a" * 40)),), max_tokens=7)
-    assert length(Ask(Reader(), "read", asked, Context("d", "1", 1))) == (7, 2, 50 + 10 + 10)
-    assert length(Draw(HeavyGenerator(), "a" * 40, 1, Context("d", "1", 1))) == (0, 0, 10)
+    assert length(Ask(Reader(), "read", asked, Subject("1", 1, "d"))) == (7, 2, 50 + 10 + 10)
+    assert length(Draw(HeavyGenerator(), "a" * 40, 1, Subject("1", 1, "d"))) == (0, 0, 10)
 
 
 @pytest.mark.parametrize(("colour", "noted"), [((0, 0, 0), True), ((2, 1, 0), True), ((9, 0, 0), False)])
 def test_a_wholly_black_image_is_noted(colour: tuple[int, int, int], noted: bool) -> None:
-    call = Draw(Pen(), "a night", 1, Context("d", "s", 1))
+    call = Draw(Pen(), "a night", 1, Subject("s", 1, "d"))
     result = finished(call, Generated(Image.new("RGB", (8, 8), colour)))
     assert (result.outcome, result.note is not None) == ("ok", noted)

@@ -15,7 +15,7 @@ from driftledger.collect.store import CallStore
 from driftledger.components.base import Generator
 from driftledger.components.openai import OpenAIChat
 from driftledger.core.canonical import sha256_file
-from driftledger.core.types import Context, Conversation, ImageFile, Result
+from driftledger.core.types import Conversation, ImageFile, Result, Subject
 from tests.collect.chains import run_protocols
 from tests.conftest import draw
 from tests.support.fakes import SizeGenerator
@@ -46,7 +46,7 @@ collect(sys.argv[1], Path(sys.argv[2]))
 def chain(model: OpenAIChat, generator: Generator, image: ImageFile, number: int) -> Steps[list[Result]]:
     results = []
     for t in (1, 2):
-        context = Context("d", f"s{number}", t)
+        context = Subject(f"s{number}", t, "d")
         results.append((yield Ask(model, "describe", Conversation.ask(f"{number}", image), context)))
         results.append((yield Draw(generator, f"draw {20 + number}x{10 * t}", number, context)))
         assert results[-1].medium is not None

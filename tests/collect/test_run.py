@@ -24,7 +24,7 @@ from driftledger.components.openai import OpenAIChat
 from driftledger.components.service import Limits, Prices
 from driftledger.core.errors import BudgetError, ServiceError, StoreError
 from driftledger.core.terminal import Progress
-from driftledger.core.types import Context, Conversation, ImageFile, Result, Turn
+from driftledger.core.types import Conversation, ImageFile, Result, Subject, Turn
 from tests.collect.chains import EXPECTED, chain, eight_images, run
 from tests.support import virtual_time
 from tests.support.canned_server import Canned
@@ -32,7 +32,7 @@ from tests.support.fakes import SEEN, EchoModel, SizeGenerator
 from tests.support.fakes.services import ASKED, AT_ONCE, FarGenerator, FarModel
 from tests.support.fakes.sleeping import SleepingModel
 
-CONTEXT = Context("d", "s", 0)
+CONTEXT = Subject("s", 0, "d")
 PATIENCE = 60.0
 """Seconds after which what should have happened is taken not to happen; what is right waits for none of them."""
 
@@ -127,7 +127,7 @@ def test_a_call_that_two_units_need_is_made_once(images: list[ImageFile], tmp_pa
 
 
 def once(model: Model, image: ImageFile, number: int) -> Steps[str]:
-    answer = yield Ask(model, "answer", Conversation.ask(f"{number}", image), Context("d", f"s{number}", 0))
+    answer = yield Ask(model, "answer", Conversation.ask(f"{number}", image), Subject(f"s{number}", 0, "d"))
     return answer.text or ""
 
 

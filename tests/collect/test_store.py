@@ -28,7 +28,6 @@ from driftledger.core.canonical import sha256_file, sha256_of
 from driftledger.core.errors import ComponentError, StoreError
 from driftledger.core.files import link_file
 from driftledger.core.types import (
-    Context,
     Conversation,
     Float32,
     ImageFile,
@@ -36,6 +35,7 @@ from driftledger.core.types import (
     Outcome,
     PromptUsage,
     Result,
+    Subject,
     Usage,
 )
 from driftledger.project.project import Project
@@ -59,14 +59,14 @@ class Made(NamedTuple):
     """A call of no component, as far as a store looks at it."""
 
     key: str
-    context: Context
+    context: Subject
     component: Any = SimpleNamespace(fingerprint="f" * 64)
 
 
 def finished(number: int, text: str = "a cat", *, png: bytes | None = None, **changes: object) -> tuple[Any, Result]:
     usage = Usage(10, 2, seconds=0.5, cost=0.25)
     result = replace(Result(text=text, data=png, usage=usage), **changes)  # type: ignore[arg-type]
-    return Made(key(number), Context("d", f"s{number}", 1)), result
+    return Made(key(number), Subject(f"s{number}", 1, "d")), result
 
 
 def test_a_result_is_found_again_with_all_that_it_holds(tmp_path: Path) -> None:
@@ -99,7 +99,7 @@ def test_the_key_of_a_call_is_what_it_was() -> None:
     """Stores, and fingerprints of calls in records, would be lost if it changed."""
     shown = Medium(Path("1.png"), "a" * 64)
     component: Any = SimpleNamespace(fingerprint="f" * 64)
-    context = Context("d", "s1", 1)
+    context = Subject("s1", 1, "d")
     ask = Ask(component, "describe", Conversation.ask("What is it?", shown, context, prefix="A"), context, repeat=2)
     turns = [
         {"role": "user", "parts": [{"image": "a" * 64}, {"text": "What is it?"}]},
@@ -145,9 +145,9 @@ def test_known_results_are_restored_unless_they_are_stored(tmp_path: Path) -> No
     image = ImageFile(path, sha256_file(path))
     recorded = Result(medium=image)
     known = [
-        (key(1), "f" * 64, Context("d", "s1", 1), Result(text="recorded")),
-        (key(2), "f" * 64, Context("d", "s2", 1), recorded),
-        (key(3), None, Context("d", "s3", 1), Result(outcome=Outcome.FAILED, error="timeout")),
+        (key(1), "f" * 64, Subject("s1", 1, "d"), Result(text="recorded")),
+        (key(2), "f" * 64, Subject("s2", 1, "d"), recorded),
+        (key(3), None, Subject("s3", 1, "d"), Result(outcome=Outcome.FAILED, error="timeout")),
     ]
     with CallStore(tmp_path / "store") as store:
         store.put([finished(1, "asked")])
@@ -320,7 +320,7 @@ def test_a_damaged_store_is_set_aside_and_a_new_one_restored(tmp_path: Path, nam
     recorded = Result(text="recorded")
     with CallStore(tmp_path) as store:
         assert store.count() == 0
-        assert store.restore([(digests[0], "f" * 64, Context("d", "s0", 1), recorded)]) == 1
+        assert store.restore([(digests[0], "f" * 64, Subject("s0", 1, "d"), recorded)]) == 1
         assert found(store, digests) == {digests[0]: recorded}
 
 

@@ -16,7 +16,7 @@ from driftledger.components.human import Human, Pending, name_of, read_sheet, wr
 from driftledger.components.predictions import Predictions, carried_over
 from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import ConfigError
-from driftledger.core.types import Context, Conversation, ImageFile, Outcome, Reply, Turn
+from driftledger.core.types import Conversation, ImageFile, Outcome, Reply, Subject, Turn
 from tests.conftest import draw
 from tests.support.cases import cases
 
@@ -25,7 +25,7 @@ NOTHING = ImageFile(Path("/nowhere/at/all.png"), "0" * 64)
 
 
 def ask(name: str, text: str = "Describe it.", t: int = 1, shown: ImageFile = NOTHING, **more: Any) -> Conversation:
-    return Conversation.ask(text, shown, Context("d", name, t), **more)
+    return Conversation.ask(text, shown, Subject(name, t, "d"), **more)
 
 
 def failure(model: Any, conversation: Conversation) -> str:
@@ -136,7 +136,7 @@ def test_only_what_is_asked_is_answered() -> None:
     assert "is an image that was drawn here; ask for t=1 alone" in failure(model, ask("0", t=2))
     assert "and this call has none" in failure(model, Conversation.ask("Grade it.", NOTHING))
     example = (Turn("user", (NOTHING, "?")), Turn("assistant", ("A dog.",)), *ask("0").turns)
-    assert "is asked after examples" in failure(model, Conversation(example, Context("d", "0", 1)))
+    assert "is asked after examples" in failure(model, Conversation(example, Subject("0", 1, "d")))
 
 
 def test_the_fingerprint_of_predictions_is_the_file_as_it_was_read(tmp_path: Path) -> None:
@@ -168,7 +168,7 @@ def human(folder: Path, rows: str, annotator: str | None = None) -> Human:
     """People who wrote these rows, ``sample,t,text,annotator``, about one and the same image."""
     shown, lines = image(folder, 1), [HEAD]
     for sample, t, rest in (row.split(",", 2) for row in rows.splitlines()):
-        lines.append(f"{sample},{t},{name_of(Context('d', sample, int(t)), shown)},{rest}\n")
+        lines.append(f"{sample},{t},{name_of(Subject(sample, int(t), 'd'), shown)},{rest}\n")
     (folder / "sheet.csv").write_text("".join(lines), encoding="utf-8")
     return Human(path=folder, annotator=annotator)
 
@@ -193,7 +193,7 @@ def test_people_answer_from_a_sheet(tmp_path: Path) -> None:
     assert texts(model, about("dog"), about("cat", t=2), about("cat")) == ["A dog.", "A grey blob.", "A cat."]
     for name in ("mouse", "Cat"):
         assert failure(model, about(name)) == (
-            f"nothing is written about {name_of(Context('d', name, 1), image(tmp_path, 1))!r} in sheet.csv; fill it in "
+            f"nothing is written about {name_of(Subject(name, 1, 'd'), image(tmp_path, 1))!r} in sheet.csv; fill it in "
             "(driftledger people descriptions)"
         )
     assert texts(human(tmp_path, TWO, " ann "), about("x"), about("y")) == ["By Ann.", "Ann again."]
@@ -223,7 +223,7 @@ def test_a_text_answers_for_its_picture_alone(tmp_path: Path) -> None:
     one, two = image(tmp_path, 1), image(tmp_path, 2)
     folder = tmp_path / "people"
     for number, shown in enumerate((one, two), 1):
-        write_sheet(folder, [Pending(Context("d", "x", 2), shown)], None, PROMPT)
+        write_sheet(folder, [Pending(Subject("x", 2, "d"), shown)], None, PROMPT)
         assert "nothing is written about 'images/x-2-" in failure(Human(path=folder), ask("x", t=2, shown=shown))
         fill_in(folder / "sheet.csv", number, f"Text {number}.")
     model = Human(path=folder)
@@ -246,7 +246,7 @@ def rows_of(sheet: Path) -> Sequence[dict[str, str]]:
 
 def test_a_sheet_is_only_ever_added_to(tmp_path: Path) -> None:
     folder = tmp_path / "people"
-    pending = [Pending(Context("d", "cat", 1), image(tmp_path, 1)), Pending(Context("d", "007", 2), image(tmp_path, 2))]
+    pending = [Pending(Subject("cat", 1, "d"), image(tmp_path, 1)), Pending(Subject("007", 2, "d"), image(tmp_path, 2))]
     assert write_sheet(folder, [*pending, *pending], "ann", PROMPT) == (2, 0)
     before = everything_in(folder)
     assert write_sheet(folder, pending, "ann", PROMPT) == (2, 0)
@@ -273,7 +273,7 @@ def test_a_sheet_is_only_ever_added_to(tmp_path: Path) -> None:
 
 
 def test_what_people_wrote_stays_when_rows_are_added(tmp_path: Path) -> None:
-    subjects = [Context("d", "007", 1), Context("d", "dog", 1), Context("d", "mouse", 1)]
+    subjects = [Subject("007", 1, "d"), Subject("dog", 1, "d"), Subject("mouse", 1, "d")]
     names = [name_of(subject, image(tmp_path, number)) for number, subject in enumerate(subjects)]
     (tmp_path / "sheet.csv").write_text(
         f'text;sample;my notes;t;annotator;image\r\n"=SUM(A1); ""x""\r\nsecond";007;"not sure";1;ann;{names[0]}\r\n'
@@ -282,7 +282,7 @@ def test_what_people_wrote_stays_when_rows_are_added(tmp_path: Path) -> None:
         newline="",
     )
     table, entries = read_sheet(tmp_path / "sheet.csv")
-    pending = [Pending(Context("d", "cat", 1), image(tmp_path, 0)), Pending(subjects[1], image(tmp_path, 1), "eve")]
+    pending = [Pending(Subject("cat", 1, "d"), image(tmp_path, 0)), Pending(subjects[1], image(tmp_path, 1), "eve")]
     assert write_sheet(tmp_path, pending, None, PROMPT) == (1, 2)
     after, more = read_sheet(tmp_path / "sheet.csv")
     assert after.head == ["text", "sample", "my notes", "t", "annotator", "image"]

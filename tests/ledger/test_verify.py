@@ -18,7 +18,7 @@ from driftledger.components.predictions import Predictions
 from driftledger.components.transformers import Transformers
 from driftledger.core.canonical import sha256_bytes, sha256_file
 from driftledger.core.files import Record
-from driftledger.core.types import Context
+from driftledger.core.types import Subject
 from driftledger.ledger.findings import VerifyResult
 from driftledger.ledger.objects.contents import Contents
 from driftledger.ledger.published import check_published, read_published
@@ -288,7 +288,7 @@ def test_a_forged_description_is_found_when_its_call_is_made_again(
     place, last = next((place, row) for place, row in enumerate(rows) if row["step"] == 2)
     text = last["results"][0]["text"] + " And more."
     prompt = default_params()["genception"]["generate_prompt"].replace("{description}", text)
-    drawing = Draw(ledger.project.component("generators", "painter"), prompt, last["extra"]["seed"], Context("", "", 2))
+    drawing = Draw(ledger.project.component("generators", "painter"), prompt, last["extra"]["seed"], Subject("", 2, ""))
 
     def forge(row: dict[str, Any]) -> None:
         row["results"][0]["text"] = text

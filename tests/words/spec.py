@@ -11,7 +11,7 @@ from driftledger.benchmarks.score import Row, Score
 from driftledger.benchmarks.scoring import FromDataset, Scored, ToScore
 from driftledger.benchmarks.settings import Section
 from driftledger.collect.call import Ask, Planned, Steps
-from driftledger.core.types import Context, Conversation
+from driftledger.core.types import Conversation, Subject
 from driftledger.data.records import ONE_CATEGORY
 from driftledger.metrics.exact import exact_mean
 
@@ -41,7 +41,7 @@ class Words(Benchmark):
 
     def steps(self, collecting: Collecting) -> Iterator[Planned[list[CollectedRecord]]]:
         for sample in collecting.samples:
-            context = Context(collecting.on, sample.id, 1)
+            context = Subject(sample.id, 1, collecting.on)
             asked = Conversation.ask(collecting.protocol["prompt"], sample.medium, context)
             ask = Ask(collecting.model(), "describe", asked, context)
             yield Planned(partial(self.tell, ask), [(ask.component, asked)])

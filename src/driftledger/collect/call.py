@@ -8,7 +8,7 @@ from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 from driftledger.components.base import Component, Generator, Model
 from driftledger.core.canonical import sha256_of
-from driftledger.core.types import Context, Conversation, Medium, Result
+from driftledger.core.types import Conversation, Medium, Result, Subject
 
 R = TypeVar("R")
 
@@ -27,7 +27,7 @@ class Ask:
     component: Model
     role: str
     conversation: Conversation
-    context: Context
+    context: Subject
     repeat: int | None = None
     """Number of this repetition of the same question; each is a call of its own."""
 
@@ -51,7 +51,7 @@ class Draw:
     component: Generator
     prompt: str
     seed: int
-    context: Context
+    context: Subject
 
     @cached_property
     def key(self) -> str:

@@ -31,7 +31,7 @@ from driftledger.core.errors import StoreError
 from driftledger.core.files import link_file, load_json, write_bytes, write_text
 from driftledger.core.media import MEDIA, suffix_of
 from driftledger.core.text import say
-from driftledger.core.types import Context, Medium, Outcome, Result, Usage
+from driftledger.core.types import Medium, Outcome, Result, Subject, Usage
 
 DATABASE, LOCK, HOLDER = "calls.db", "calls.lock", "calls.holder"
 VERSION = 5
@@ -267,7 +267,7 @@ class CallStore(AbstractContextManager["CallStore"]):
             raise self._full(error) from None
         return kept
 
-    def restore(self, recorded: Iterable[tuple[str, str | None, Context, Result]]) -> int:
+    def restore(self, recorded: Iterable[tuple[str, str | None, Subject, Result]]) -> int:
         """Store results that records tell of, unless they are stored already; return how many were new.
 
         Args:
@@ -400,7 +400,7 @@ def _component_id(fingerprint: str) -> int:
     return int.from_bytes(bytes.fromhex(sha256_bytes(fingerprint.encode()))[:8], "big", signed=True)
 
 
-def _insert(db: sqlite3.Connection, digest: str, component: str | None, context: Context, result: Result) -> None:
+def _insert(db: sqlite3.Connection, digest: str, component: str | None, context: Subject, result: Result) -> None:
     """Add a row; it replaces one that was changed or has a lost image.
 
     Args:
@@ -412,7 +412,10 @@ def _insert(db: sqlite3.Connection, digest: str, component: str | None, context:
     owner = None if component is None else _component_id(component)
     usage = result.usage or Usage()
     took = (usage.seconds, usage.input_tokens, usage.output_tokens, usage.cost)
-    db.execute(_INSERT.format("REPLACE"), (*stored, _checksum(*stored), owner, *context, *took))
+    db.execute(
+        _INSERT.format("REPLACE"),
+        (*stored, _checksum(*stored), owner, context.dataset, context.sample, context.t, *took),
+    )
 
 
 def stores_in(folder: Path) -> list[Path]:

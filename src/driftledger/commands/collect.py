@@ -35,7 +35,7 @@ from driftledger.core.grouping import grouped
 from driftledger.core.paths import checkouts
 from driftledger.core.terminal import Progress, line, table
 from driftledger.core.text import for_line, say
-from driftledger.core.types import Context, Outcome, Result
+from driftledger.core.types import Outcome, Result, Subject
 from driftledger.project.project import Project
 from driftledger.project.resolve import inputs_of, resolve
 from driftledger.project.settings import PARAMS, Settings
@@ -253,7 +253,7 @@ def _make(task: Task, collector: Collector, lock: Lock) -> None:
                         (
                             each.key,
                             versions.get(each.role),
-                            Context(data, record.unit, record.step),
+                            Subject(record.unit, record.step, data),
                             each,
                         )
                         for record in read_records(folder)

@@ -11,7 +11,7 @@ from PIL import Image, ImageDraw
 from driftledger.components.base import Component, Encoder, Generator, Model
 from driftledger.core.canonical import sha256_bytes
 from driftledger.core.media import Medium, Sound, encoded, suffix_of
-from driftledger.core.types import Context, Conversation, Generated, Outcome, Reply
+from driftledger.core.types import Conversation, Generated, Outcome, Reply, Subject
 
 TEXTS = (
     "A golden circle on a dark blue ground, a little left of the middle.",
@@ -83,7 +83,7 @@ def _tasks(component: Component, folder: Path) -> Iterator[tuple[str, Make, Sequ
             data = encoded(medium)
             file = Medium(folder / f"{number}{suffix_of(data)}", sha256_bytes(data))
             file.path.write_bytes(data)
-            conversations.append(Conversation.ask(text, file, Context("probes", f"probe-{number}", 1)))
+            conversations.append(Conversation.ask(text, file, Subject(f"probe-{number}", 1, "probes")))
         yield "replies", lambda of, calls: of.respond(calls), conversations
     elif isinstance(component, Generator):
         prompts = [(text, 2**32 - 1 - number) for number, text in enumerate(TEXTS)]

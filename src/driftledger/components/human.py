@@ -22,13 +22,13 @@ from driftledger.core.files import write_bytes
 from driftledger.core.images import png_bytes
 from driftledger.core.paths import leads_out
 from driftledger.core.sheets import SheetTable, cleaned, column_names, is_cut, read_table, table_text
-from driftledger.core.types import Context, Conversation, Medium, Outcome, Reply
+from driftledger.core.types import Conversation, Medium, Outcome, Reply, Subject
 
 SHEET = "sheet.csv"
 COLUMNS = ("sample", "t", "image", "text", "annotator")
 
 
-def name_of(subject: Context, image: Medium) -> str:
+def name_of(subject: Subject, image: Medium) -> str:
     """The name of an image beside a sheet: one picture in two encodings has one name."""
     picture = image.open()
     digest = hashlib.sha256(b"%dx%d:" % picture.size + picture.tobytes()).hexdigest()
@@ -141,7 +141,7 @@ class Human(Model):
 class Pending(NamedTuple):
     """An image that waits for its description."""
 
-    subject: Context
+    subject: Subject
     image: Medium
     annotator: str | None = None
     """Who is asked, if not anyone."""
@@ -180,9 +180,9 @@ def write_sheet(folder: Path, pending: Sequence[Pending], annotator: str | None,
             is_png = each.image.path.suffix == ".png"
             write_bytes(folder / name, each.image.path.read_bytes() if is_png else png_bytes(each.image.open()))
         if (name, False) not in mine:
-            _, sample, t = each.subject
             by = each.annotator or annotator or ""
-            missing.append({"sample": sample, "t": str(t), "image": name, "annotator": by})
+            about = {"sample": each.subject.sample, "t": str(each.subject.t)}
+            missing.append(about | {"image": name, "annotator": by})
     who = "your name" if any(each.annotator for each in pending) else annotator and f'"{annotator}"'
     _write(folder / "index.html", _page(waiting, prompt, who))
     if missing or not path.exists():
@@ -197,7 +197,7 @@ def _write(path: Path, text: str) -> None:
         write_bytes(path, data)
 
 
-def _page(waiting: dict[str, Context], prompt: str, who: str | None) -> str:
+def _page(waiting: dict[str, Subject], prompt: str, who: str | None) -> str:
     figures = "\n".join(
         f"<figure><figcaption><b>{html.escape(subject.sample)}</b>, t = {subject.t}</figcaption>"
         f'<img src="{html.escape(name)}" alt="" loading="lazy"></figure>'

@@ -60,12 +60,12 @@ class Turn:
     parts: tuple[str | Medium, ...]
 
 
-class Context(NamedTuple):
-    """Origin of a call: a sample at iteration ``t``. For messages and look-ups; not part of the call's key."""
+class Subject(NamedTuple):
+    """What a call is about: a sample at iteration ``t``. For messages and look-ups; not part of the call's key."""
 
-    dataset: str
     sample: str
     t: int
+    dataset: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class Conversation:
     """What a model is given. The last turn is the user's, or the assistant's where the reply goes on from it."""
 
     turns: tuple[Turn, ...]
-    subject: Context | None = field(default=None, compare=False)
+    subject: Subject | None = field(default=None, compare=False)
     """For models that look their answers up, in a sheet or a file of predictions. It is not asked: a model must not
     know it."""
     max_tokens: int | None = None
@@ -86,7 +86,7 @@ class Conversation:
         cls,
         text: str,
         medium: Medium,
-        subject: Context | None = None,
+        subject: Subject | None = None,
         max_tokens: int | None = None,
         options: Sequence[str] = (),
         prefix: str | None = None,

@@ -160,7 +160,7 @@ def test_failed_calls_are_told_with_their_reasons_and_tried_again(samples: list[
 def test_what_the_calls_said_is_in_the_record(samples: list[Sample], tmp_path: Path) -> None:
     steps = chain(chains(samples, EchoModel(), SizeGenerator(), 1), samples[0])
     asked = next(steps)
-    assert asked.conversation.subject == ("d", "s0", 1)  # type: ignore[union-attr]
+    assert asked.conversation.subject == ("s0", 1, "d")  # type: ignore[union-attr]
     steps.send(Result(text="a disc", system_fingerprint="fp_a", note="halved"))
     drawn = Result(medium=samples[1].medium, system_fingerprint="fp_b", reading=PromptUsage(90, 75))
     with pytest.raises(StopIteration) as stop:

@@ -56,7 +56,7 @@ def telling(replies: Mapping[tuple[str, int], Reply]) -> Model:
         version: ClassVar[str] = "1"
 
         def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
-            return [replies.get((each.subject or ("", "", 0))[1:], PLAIN) for each in conversations]
+            return [replies.get((each.subject or ("", 0))[:2], PLAIN) for each in conversations]
 
     return Tells()
 

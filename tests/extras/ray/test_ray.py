@@ -19,7 +19,7 @@ from driftledger.collect.store import CallStore
 from driftledger.components.base import Generator, Model
 from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import ConfigError
-from driftledger.core.types import Context, Conversation, ImageFile, Result
+from driftledger.core.types import Conversation, ImageFile, Result, Subject
 from driftledger_demo.sounds import Listener, Sounds, Synthesiser
 from tests.collect.chains import run_protocols
 from tests.conftest import draw
@@ -48,7 +48,7 @@ def pair(log: Path, seconds: float = 0.0) -> tuple[SleepingModel, SleepingGenera
 def chain(model: Model, generator: Generator, image: ImageFile, number: int) -> Steps[list[Result]]:
     results: list[Result] = []
     for t in (1, 2):
-        context = Context("d", f"s{number}", t)
+        context = Subject(f"s{number}", t, "d")
         results.append((yield Ask(model, "describe", Conversation.ask(f"s{number}", image), context)))
         results.append((yield Draw(generator, results[-1].text or "", number, context)))
         assert results[-1].medium is not None

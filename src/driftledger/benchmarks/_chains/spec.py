@@ -19,7 +19,7 @@ from driftledger.collect.call import Ask, Draw, NotStoredError, Planned, RunStep
 from driftledger.components.base import Component, Model
 from driftledger.core.canonical import derive_seed
 from driftledger.core.grouping import grouped
-from driftledger.core.types import Context, Conversation, Medium, Sample
+from driftledger.core.types import Conversation, Medium, Sample, Subject
 from driftledger.data.records import DatasetCard, read_samples
 
 KEYS = ("dataset", "model", "generator")
@@ -96,7 +96,7 @@ class ChainBenchmark(Benchmark):
         request = ChainRequest.model_validate(collecting.protocol)
         calls: dict[str, list[tuple[Component, Conversation | str]]] = {}
         for sample in samples:  # stand-ins: what is asked of t > 1 is not known before the chain goes on
-            ask = describe(collecting.model(), request, sample.medium, Context(collecting.on, sample.id, 1))
+            ask = describe(collecting.model(), request, sample.medium, Subject(sample.id, 1, collecting.on))
             draw = collecting.generator(), request.generate_prompt
             last = last_of(request.iterations, request.iterations_by_group, sample.category, groups)
             calls[sample.id] = [(ask.component, ask.conversation), draw] * last
@@ -172,7 +172,7 @@ def chain(collecting: Collecting, sample: Sample, repeat: int = 0) -> Steps[list
     parent = sample.medium
     groups = collecting.dataset.groups
     for t in range(1, last_of(request.iterations, request.iterations_by_group, sample.category, groups) + 1):
-        context = Context(on, sample.id, t)
+        context = Subject(sample.id, t, on)
         seed = derive_seed(request.seed, on, sample.id, t, repeat)
         ask = describe(collecting.model(), request, parent, context, repeat)
         described = yield ask
@@ -191,7 +191,7 @@ def chain(collecting: Collecting, sample: Sample, repeat: int = 0) -> Steps[list
     return records
 
 
-def describe(model: Model, request: ChainRequest, medium: Medium, context: Context, repeat: int = 0) -> Ask:
+def describe(model: Model, request: ChainRequest, medium: Medium, context: Subject, repeat: int = 0) -> Ask:
     """Return the call for a description of a medium."""
     shown = Conversation.ask(request.describe_prompt, medium, context, request.max_tokens, prefix=request.prefix)
     return Ask(model, "describe", shown, context, asked_again(model.model_dump(), repeat))

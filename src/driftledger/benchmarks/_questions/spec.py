@@ -23,7 +23,7 @@ from driftledger.collect.call import Ask, Planned, Steps
 from driftledger.core.canonical import sha256_of
 from driftledger.core.files import read_json
 from driftledger.core.grouping import grouped
-from driftledger.core.types import Context, Conversation, Medium, Outcome
+from driftledger.core.types import Conversation, Medium, Outcome, Subject
 from driftledger.data.question_sets.base import QuestionRules
 from driftledger.data.records import (
     QUESTION_SET_CARD,
@@ -258,7 +258,7 @@ def put(collecting: Collecting, question: QuestionEntry, variant: int = 0) -> tu
     image = Medium(collecting.data / question.image, question.image_sha256)
     shown = [question.options[option] for option in order]
     text = rendered(collecting.protocol["prompt"], question.question, shown)
-    context = Context(collecting.on, question.id, variant + 1)
+    context = Subject(question.id, variant + 1, collecting.on)
     conversation = Conversation.ask(text, image, context, options=shown)
     return Ask(collecting.model(), "answer", conversation, context), order
 

@@ -44,7 +44,7 @@ from driftledger.collect.call import Ask, Planned, Steps
 from driftledger.components.base import Component
 from driftledger.core.errors import unknown_name
 from driftledger.core.grouping import grouped
-from driftledger.core.types import Context, Conversation, Outcome, Turn
+from driftledger.core.types import Conversation, Outcome, Subject, Turn
 from driftledger.data.question_sets.base import QuestionRules, SourceQuestion
 from driftledger.data.records import QuestionEntry
 from driftledger.metrics import capabilities
@@ -151,7 +151,7 @@ def _gradings(
     for repeat in range(collecting.protocol["gradings"]):
         results = [*answer]
         for conversation in _conversations(collecting, prompt) if texts else ():
-            ask = Ask(collecting.model(JUDGE), "grade", conversation, Context(collecting.on, name, repeat + 1), repeat)
+            ask = Ask(collecting.model(JUDGE), "grade", conversation, Subject(name, repeat + 1, collecting.on), repeat)
             result = yield ask
             results.append(RecordedResult.of(JUDGE, ask, result))
             if result.outcome is Outcome.FAILED or _grade_in(results[-1], strict) is not None:

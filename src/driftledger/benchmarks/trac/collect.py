@@ -1,6 +1,6 @@
 """Collecting: every sample of a labelled dataset, described under every condition of one way to ask.
 
-In-context examples follow the TRAC paper's section 4.2: RS, SIIR (Yang et al. 2023, "Exploring Diverse In-Context
+In-context examples follow the TRAC paper's section 4.2: RS, SIIR (Yang et al. 2023, "Exploring Diverse In-Subject
 Configurations for Image Captioning") and STTR.
 """
 
@@ -18,7 +18,7 @@ from driftledger.collect.features import encode_media, encode_texts
 from driftledger.components.base import Encoder
 from driftledger.core.canonical import sha256_of
 from driftledger.core.errors import DataError
-from driftledger.core.types import Context, Conversation, Sample, Turn
+from driftledger.core.types import Conversation, Sample, Subject, Turn
 from driftledger.metrics.neighbours import nearest
 
 BY = "example_model"
@@ -101,7 +101,7 @@ def _planned(
 ) -> Planned[CollectedRecord]:
     """Plan one description, and count those with examples, which can only be asked for after all others."""
     model = collecting.model(role)
-    context = Context(collecting.on, sample.id, 1)
+    context = Subject(sample.id, 1, collecting.on)
     asked = conversation(protocol, context, sample, length, examples=examples)
     ask = Ask(model, "describe", asked, context)
     later = protocol.shots if role == "model" and not examples else ()
@@ -125,7 +125,7 @@ def _planned(
 
 
 def conversation(
-    protocol: TracProtocol, context: Context, sample: Sample, max_tokens: int | None, *, examples: Examples
+    protocol: TracProtocol, context: Subject, sample: Sample, max_tokens: int | None, *, examples: Examples
 ) -> Conversation:
     """Return what a model is given for one sample, after so many examples."""
     turns: list[Turn] = []
