@@ -16,9 +16,10 @@ def found(store: CallStore, digests: Iterable[str]) -> dict[str, Result]:
     return {digest: result for digest in digests if (result := store.find(digest)) is not None}
 
 
-def comparable(result: Result) -> object:
+def comparable(result: Result) -> tuple[Result, str | None]:
     """Return what a store keeps of a result, with the hash of its image in the place of the image."""
-    return replace(result, usage=None, medium=None), result.medium and result.medium.sha256
+    sha256 = None if result.medium is None else result.medium.sha256
+    return replace(result, usage=None, medium=None), sha256
 
 
 def stored_rows(folder: Path) -> dict[str, dict[str, Any]]:

@@ -302,5 +302,5 @@ def test_features_without_a_direction_are_an_error(vit_folder: Path, images: lis
 def test_features_that_are_not_finite_name_the_encoder_and_the_image(vit_folder: Path, tmp_path: Path):
     set_weights(vit_folder, float("nan"))
     Image.new("RGB", (8, 8)).save(tmp_path / "moon.png")
-    with pytest.raises(ComponentError, match=r"encoder vit gives features of .*moon\.png that are not finite"):
+    with pytest.raises(ComponentError, match=r"encoder vit gives features of .*moon\.png' that are not finite"):
         encode_media(tiny(ViT, vit_folder), [Medium(tmp_path / "moon.png", "")])
