@@ -362,7 +362,7 @@ def glance(shown: Table, parts: Sequence["Part"]) -> RenderableType:
     notes = [*shown.notes[1:]]
     if any(isinstance(each, Cell) and each.letters for row in shown.rows for each in row):
         notes.append(
-            "models that share a letter cannot be told apart; ± is half the interval; one that is uneven is shown"
+            "models that share a letter cannot be told apart; ± is half the interval; an uneven one is printed whole"
         )
     data = list(dict.fromkeys(column.block.scores[0].on for column in at_a_glance(parts)))
     where = f"on {first_few(data, 10)}; reports/leaderboard.md has all"
