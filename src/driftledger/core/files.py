@@ -211,10 +211,10 @@ def read_regular(path: Path, most: int = LARGEST_FILE, *, within: Path | None = 
     if within is not None and leads_out(path, within):
         raise ValueError(f"a link out of {within}")
     with open_regular(path) as file:
-        data = file.read(most + 1)
-    if len(data) > most:
-        raise ValueError(f"more than {most >> 20:,} MiB")
-    return data
+        size = os.fstat(file.fileno()).st_size
+        if size > most:
+            raise ValueError(f"more than {most >> 20:,} MiB")
+        return file.read(size)  # of so many bytes, room is made at once
 
 
 def parse_json(data: bytes, kind: type[R], where: str) -> R:
