@@ -28,7 +28,7 @@ train-trio: $(VENV)/installed-all ## train the checkpoints in trio/ anew, or go 
 	dvc repro trio/dvc.yaml:train_trio
 	dvc repro trio/dvc.yaml:measure_trio
 
-test: $(VENV)/installed-dev ## run the tests that need no torch, browser or server, in about five minutes
+test: $(VENV)/installed-dev ## run the tests that need no torch, browser or server, in about six minutes
 	pytest -n auto $(BY_FILE) -m "not slow" --ignore=tests/extras
 	@echo "'make test-all' adds whole pipelines, many kills, and tests/extras: torch, Ray, S3, PostgreSQL, a browser."
 

@@ -101,17 +101,16 @@ def test_calls_are_made_before_dvc_starts_and_its_text_goes_to_the_log(
     assert capfd.readouterr().out.splitlines()[:4] == text
 
 
-@pytest.mark.parametrize(("ended", "scored", "counted"), [(2, 0, 2), (2, 6, 6), (0, 4, 4), (0, 0, 0)])
-def test_failed_records_are_counted_as_a_score_counts_them(
-    project: Project, monkeypatch: pytest.MonkeyPatch, ended: int, scored: int, counted: int
-) -> None:
+def test_failed_records_are_counted_as_a_score_counts_them(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """The score of a judged benchmark calls also those gradings failed in which the judge gave nothing."""
     assert run(project, plain=True) == 0
     mark = project.root / "data/records" / MODEL / "genception/my_images/painter" / INPUTS
-    write_json(mark, read_json(mark, Made).model_copy(update={"failed": ended}))
-    score = question_score("mm_vet").model_copy(update={"outcomes": {"failed": scored, "ok": 9}})
-    monkeypatch.setattr(scores, "selected_score", lambda *_: score)
-    assert running._failed_records(project) == counted
+    made = read_json(mark, Made)
+    for ended, scored, counted in [(2, 0, 2), (2, 6, 6), (0, 4, 4), (0, 0, 0)]:
+        write_json(mark, made.model_copy(update={"failed": ended}))
+        score = question_score("mm_vet").model_copy(update={"outcomes": {"failed": scored, "ok": 9}})
+        monkeypatch.setattr(scores, "selected_score", lambda *_, score=score: score)
+        assert running._failed_records(project) == counted
 
 
 def test_what_others_have_pushed_is_pulled_before_anything_is_asked(project: Project, dvc: Callable[..., Path]) -> None:
