@@ -12,7 +12,7 @@ export PATH := $(abspath $(VENV))/bin:$(PATH)
 export DVC_NO_ANALYTICS := 1
 export MLFLOW_DISABLE_TELEMETRY := true
 
-.PHONY: run run-neural train-trio test test-all install-all browser postgres pictures check lint ui perf requirements dist clean
+.PHONY: run run-neural train-trio test test-slow test-all install-all browser postgres pictures check lint ui perf requirements dist clean
 .DELETE_ON_ERROR:
 
 run: $(VENV)/installed ## evaluate what params.yaml selects, version it, show it in MLflow; what others have pushed is pulled
@@ -30,9 +30,12 @@ train-trio: $(VENV)/installed-all ## train the checkpoints in trio/ anew, or go 
 
 test: $(VENV)/installed-dev ## run the tests that need no torch, browser or server, in about six minutes
 	pytest -n auto $(BY_FILE) -m "not slow" --ignore=tests/extras
-	@echo "'make test-all' adds whole pipelines, many kills, and tests/extras: torch, Ray, S3, PostgreSQL, a browser."
+	@echo "'make test-slow' runs the others: whole pipelines, many kills, and tests/extras: torch, Ray, S3, PostgreSQL, a browser."
 
-test-all: $(VENV)/installed-all ## run all tests; installs every optional library, torch included
+test-slow: $(VENV)/installed-all ## run the tests that 'make test' leaves out; installs every optional library, torch included
+	pytest -n auto $(BY_FILE) --hypothesis-profile=many -m slow
+
+test-all: $(VENV)/installed-all ## run all tests
 	pytest -n auto $(BY_FILE) --hypothesis-profile=many
 
 install-all: $(VENV)/installed-all ## install every optional library
@@ -47,8 +50,7 @@ postgres: ## install Debian's PostgreSQL where there is none, for the tests that
 	ls /usr/lib/postgresql/*/bin/initdb > /dev/null 2>&1 || (apt-get update -qq && \
 		DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends postgresql) > /dev/null
 
-check: lint ## what CI checks before it runs
-	$(MAKE) test-all
+check: lint test-all ## what a change must pass
 
 lint: $(VENV)/installed-dev
 	ruff check .

@@ -20,6 +20,7 @@ from tests.extras import MISSING
 from tests.support.params import DEFAULT
 
 REPOSITORY = Path(__file__).parent.parent
+EXTRAS = Path(__file__).parent / "extras"
 TRACKED = ("dvc.yaml", "MLproject", ".dvcignore", ".gitignore")
 DVC_CONFIG = """\
 [core]
@@ -80,11 +81,17 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.write_line(f"SKIPPED tests/extras/{folder}: {', '.join(libraries)} not installed")
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Files with slow ones first: with several workers, none of them is left alone with a long one at the end.
+    """Put files with slow tests first: with several workers, none is left alone with a long one at the end.
+
+    Tests that need optional libraries count as slow: 'make test' does without both.
 
     Of those that need the default run, one goes first and the others last: no worker waits while another makes it.
     """
+    for item in items:
+        if EXTRAS in item.path.parents:
+            item.add_marker("slow")
     slow = {item.path for item in items if item.get_closest_marker("slow")}
     acceptance = [item for item in items if item.path.parent.name == "acceptance" and item.get_closest_marker("slow")]
     default = list(dict.fromkeys(item.path for item in acceptance if "evaluated" in getattr(item, "fixturenames", ())))

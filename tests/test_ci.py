@@ -14,7 +14,9 @@ install-all:
 .venv/installed: missing
 run: .venv/installed
 \tmkdir -p .driftledger && driftledger run > .driftledger/run.log
-check:
+lint:
+\t@exit $${LINT_FAILS:-0}
+test-slow:
 \t@echo "$$SKIPPED"; echo "=== 3 passed in 1s ==="; exit $${TESTS_FAIL:-0}
 test:
 \t@echo "=== 2 passed in 1s ==="; exit $${NEWEST_FAILS:-0}
@@ -63,8 +65,8 @@ def test_what_is_evaluated_anew_as_it_is_in_git_passes(repository: Path) -> None
     passed, printed = ci(repository)
     assert passed
     assert printed[-3:] == [
-        "=== 3 passed in 1s ===",
         "=== 2 passed in 1s ===",
+        "=== 3 passed in 1s ===",
         "the checks pass; everything evaluated again is what is in Git, and a second run makes nothing",
     ]
 
@@ -89,11 +91,12 @@ def test_what_differs_is_shown_and_fails(repository: Path, environment: dict[str
 @pytest.mark.parametrize(
     ("environment", "said"),
     [
+        ({"LINT_FAILS": "1"}, "THE CHECKS FAIL; everything evaluated again is what is in Git"),
         ({"TESTS_FAIL": "1"}, "THE CHECKS FAIL; everything evaluated again is what is in Git"),
         ({"NEWEST_FAILS": "1"}, "THE CHECKS FAIL ON /"),
         ({"SKIPPED": "SKIPPED [1] test_pages.py:3: no chromium"}, "THESE TESTS MUST NOT BE SKIPPED HERE"),
     ],
-    ids=["on the oldest Python", "on the newest", "by being skipped"],
+    ids=["as text", "on the oldest Python", "on the newest", "by being skipped"],
 )
 def test_tests_that_fail_fail(repository: Path, environment: dict[str, str], said: str) -> None:
     passed, printed = ci(repository, **environment)
