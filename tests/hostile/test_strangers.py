@@ -339,9 +339,8 @@ def test_every_command_that_reads_others_is_tried() -> None:
     assert {name for name, some in parameters.items() if "trust" in some} == READ_OTHERS - {"check", "models", "plan"}
 
 
-@pytest.mark.parametrize(
-    "kind", ["components", *(pytest.param(kind, marks=pytest.mark.slow) for kind in KINDS if kind != "components")]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
 def test_who_reads_a_checkout_runs_asks_and_writes_nothing(
     kind: str, original: Ledger, listener: Canned, tmp_path: Path
 ) -> None:
