@@ -232,31 +232,27 @@ def test_a_report_is_the_stages_or_is_written_elsewhere_with_or_without_images(
     assert "--no-images needs --out FOLDER" in capsys.readouterr().err
 
 
-def test_plan_counts_and_asks_nothing(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("missing", [[], ["models.x: no key", "generators.y: no server"]])
+def test_plan_names_what_is_missing_and_then_ends_with_one(
+    missing: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(collecting, "plan", lambda project: {})
-    monkeypatch.setattr(
-        collecting, "readiness", lambda project, planned: (["models.x: no key"], ["models.x: no price"])
-    )
-    assert run(monkeypatch, "plan", "--json") == 0
+    monkeypatch.setattr(collecting, "plan", lambda project: collecting.Preview({}, missing, ["models.x: no price"]))
+    assert run(monkeypatch, "plan", "--json") == bool(missing)
     printed = capsys.readouterr()
     assert json.loads(printed.out) == {}
-    assert printed.err == "models.x: no price\nmissing: models.x: no key\n"
+    assert printed.err.splitlines() == ["models.x: no price", *(f"missing: {each}" for each in missing)]
 
 
-def test_a_plan_is_without_columns_that_say_nothing() -> None:
-    stored = {"stored": 1_234_567, "to_make": 5, "spent": 0.0}
-    free = stored | {"most_input_tokens": 0, "most_output_tokens": 0, "likely_cost": None, "most_cost": None}
-    paid = stored | {"most_input_tokens": 12_345_678, "most_output_tokens": 10, "likely_cost": 1.2, "most_cost": 3.4}
+def test_a_plan_fits_80_columns_and_has_none_that_says_nothing() -> None:
+    free = {"stored": 1_234_567, "to_make": 5, "spent": 0.0, "likely_cost": None, "most_cost": None}
+    paid = free | {"likely_cost": 1.2, "most_cost": 1234.5, "spent": 7.25}
     head, row = fitting(collecting.plan_table({"models.free": free})).splitlines()
     assert (head.split(), row.split()) == (["stored", "to", "make"], ["models.free", "1,234,567", "5"])
-    text = fitting(
-        collecting.plan_table({f"models.a_model_with_a_long_name_{n}": each for n, each in enumerate((free, paid))})
-    )
-    assert "12,345,678" in text
-    assert [cell for cell in text.splitlines()[-1].split() if cell != "–"] == ["all", "3.40"]
+    names = [f"generators.with_a_long_name_{n}" for n in (1, 2)]
+    lines = fitting(collecting.plan_table(dict(zip(names, (free, paid), strict=True)))).splitlines()
+    assert [cell for cell in lines[-1].split() if cell != "–"] == ["all", "1.20", "1,234.50", "7.25"]
+    assert len(lines) == 4
     assert fitting(collecting.plan_table({})).strip() == ""
 
 

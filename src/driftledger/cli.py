@@ -151,16 +151,19 @@ def plan(
     local: Annotated[bool, typer.Option("--local", help="For a checkout of others: only read; ask no host.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Count the calls that are still needed, and what they may cost."""
+    """Count the calls to make, their price, and what is missing.
+
+    The exit code is 1 if something is missing.
+    """
     from driftledger.core.terminal import show
 
     project = reading(context, not local)
-    calls = commands.collect.plan(project)
-    planned = {name: each.to_dict() for name, each in calls.items()}
+    preview = commands.collect.plan(project)
+    planned = {name: each.to_dict() for name, each in preview.calls.items()}
     show(json.dumps(planned, indent=2) if as_json else commands.collect.plan_table(planned))
-    missing, notes = ([], []) if local else commands.collect.readiness(project, calls)
-    for sentence in (*notes, *(f"missing: {each}" for each in missing)):
+    for sentence in (*preview.notes, *(f"missing: {each}" for each in preview.missing)):
         typer.echo(for_line(sentence), err=True)
+    raise typer.Exit(1 if preview.missing else 0)
 
 
 @app.command(rich_help_panel=EVALUATE)

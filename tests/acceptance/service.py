@@ -44,6 +44,8 @@ class Service:
     """
 
     def __init__(self, port: int = 0) -> None:
+        self.listed = ["eyes", "hands", "near", "far"]
+        """The models that it names; it answers for any."""
         self.denied = set[str]()
         """Models for which the key is wrong."""
         self.refusals = Counter[str]()
@@ -70,7 +72,7 @@ class Service:
                 service._serve(self, body)
 
             def do_GET(self) -> None:
-                models = [{"id": name, "object": "model"} for name in ("eyes", "hands")]
+                models = [{"id": name, "object": "model"} for name in service.listed]
                 _send(self, {"object": "list", "data": models})
 
             def log_message(self, format: str, *args: Any) -> None:  # noqa: A002

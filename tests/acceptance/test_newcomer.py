@@ -43,11 +43,14 @@ def test_six_commands_lead_to_an_audited_score(tmp_path: Path) -> None:
         assert "nothing was asked yet: generators.gpt_image_2: openai gpt-image-2" in refused.stderr
         assert not service.arrived
         project.env["OPENAI_API_KEY"] = "sk-newcomer"
-        planned = project.run(*plan)
-        assert not service.arrived
+        planned = project.run(*plan, check=False)
+        assert planned.returncode == 1
         assert re.search(r"^models\.gpt_5_4_mini +72 ", planned.stdout, re.M)
-        assert "the service lists 2 models, and not this one; nearest: hands, eyes" in planned.stderr
-        assert "missing" not in planned.stderr
+        missing = re.findall(r"^missing: (\S+): .*: the service lists 4 models, and not this one", planned.stderr, re.M)
+        assert missing == ["generators.gpt_image_2", "models.gpt_5_4_mini"]
+        service.listed = ["gpt-5.4-mini-2026-03-17", "gpt-image-2-2026-04-21"]
+        assert "missing" not in project.run(*plan).stderr
+        assert not service.arrived
         scores = project.run(*run).stdout
         assert service.kinds == {"completions": 72, "generations": 72}
     assert f"driftledger audit {NAMES}:gc_at_5" in scores

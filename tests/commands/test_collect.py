@@ -20,7 +20,6 @@ from driftledger.commands.collect import (
     collect_shard,
     merge,
     plan,
-    readiness,
     remove_unused,
     require_readiness,
     tasks_of,
@@ -49,7 +48,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
 
 
 def to_make(project: Project) -> dict[str, int]:
-    return {name: calls.to_make for name, calls in plan(Project(project.root)).items()}
+    return {name: calls.to_make for name, calls in plan(Project(project.root)).calls.items()}
 
 
 def test_what_is_planned_is_made_and_then_nothing_is_left(project: Project) -> None:
@@ -207,20 +206,21 @@ def test_what_has_changed_since_it_was_resolved_is_not_asked(project: Project) -
 def test_what_is_missing_is_said_before_the_first_call_and_only_if_it_is_needed(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert readiness(project) == ([], [])
+    def readiness() -> tuple[list[str], list[str]]:
+        preview = plan(Project(project.root, own_code=True))
+        return preview.missing, preview.notes
+
+    assert readiness() == ([], [])
     monkeypatch.setattr(Blind, "readiness", lambda self: (["no key"], ["no price"]))
-    assert readiness(project) == (["models.blind: no key"], ["models.blind: no price"])
+    assert readiness() == (["models.blind: no key"], ["models.blind: no price"])
     with pytest.raises(ConfigError, match=r"nothing was asked yet: models\.blind: no key; correct that"):
         require_readiness(project)
     require_readiness(project, of_all=False)  # regions_medium can be asked
-    assert len(readiness(project, plan(project))[1]) == 1
-    monkeypatch.setattr(Painter, "understands", None)  # like a generator that draws at full size
-    assert readiness(project, plan(project))[1][1:] == ["12 images to draw, about 0.02 GB at 1024 pixels a side"]
     collect(project, ["blind"])
-    assert readiness(project) == ([], [])
+    assert readiness() == ([], [])
     for mark in (project.root / "data/records").rglob("inputs.json"):  # made again from stored calls
         mark.unlink()
-    assert readiness(project) == ([], ["models.blind: no price"])
+    assert readiness() == ([], [])
 
 
 HOLDS = """

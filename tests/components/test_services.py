@@ -98,7 +98,10 @@ LISTED = '{"data": [{"id": "m-large"}, {"id": "other"}]}'
     ("status", "body", "settings", "missing", "note"),
     [
         (200, LISTED, {"model": "other"}, "", ""),
-        (200, LISTED, {"model": "m-lrge"}, "", "the service lists 2 models, and not this one; nearest: m-large, other"),
+        (200, LISTED, {"model": "m-lrge"}, "the service lists 2 models, and not this one; nearest: m-large, other", ""),
+        (200, LISTED, {"model": "m-large:free"}, "", "and not this one"),
+        (200, LISTED.replace("}]", '}], "has_more": true'), {"model": "m-lrge"}, "", "and not this one"),
+        (200, '{"data": [{"id": "openai/*"}]}', {"model": "m-lrge"}, "", "and not this one"),
         (200, LISTED, {"base_url": None}, "the environment variable OPENAI_API_KEY is not set", ""),
         (200, LISTED, {"base_url": "http://127.0.0.1:9/v1"}, "openai m at 127.0.0.1:9 cannot be reached", ""),
         (401, '{"error": "no KEY"}'.replace("KEY", KEY), {}, "refuses the key (HTTP 401: ", ""),

@@ -109,7 +109,9 @@ class Collecting:
         recorded(spec.settings, card.protocol)
         named: dict[str, tuple[str, Component]] = {}
         for role, each in card.components.items():
-            absent = SimpleNamespace(fingerprint=each.fingerprint, spec={}, model_dump=partial(dict, each.settings))
+            absent = SimpleNamespace(
+                fingerprint=each.fingerprint, spec={}, model_dump=partial(dict, each.settings), longest=0
+            )
             named[role] = each.name, components.get(role, cast(Component, absent))
         return cls(spec, card.keys, data, named, card.protocol)
 

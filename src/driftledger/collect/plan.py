@@ -1,21 +1,25 @@
 """What collecting would still cost, computed from the call store without making a call."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, TypeVar
 
 from driftledger.collect.call import Call, NotStoredError, Planned, Spent, walk
-from driftledger.collect.store import CallStore
+from driftledger.collect.store import CallStore, component_id
 from driftledger.components.base import Component
 from driftledger.components.service import RemoteComponent
-from driftledger.core.types import Conversation, Result
+from driftledger.core.types import Conversation, Result, Usage
 
 R = TypeVar("R")
 
 
 @dataclass
 class PlannedCalls:
-    """The calls to one component. Tokens and costs are upper bounds, by estimate; None for a free component."""
+    """The calls to one component.
+
+    Tokens and ``most_cost`` are upper bounds, by estimate; free calls cost None.
+    """
 
     component: Component
     stored: int = 0
@@ -23,31 +27,37 @@ class PlannedCalls:
     input_tokens: int = 0
     output_tokens: int = 0
     most_cost: float | None = None
+    likely_cost: float | None = None
     spent: Spent = field(default_factory=Spent)
+    mean: Usage = field(default_factory=Usage)
+    """Of a stored call; for a model that has none, of the replies of others."""
 
     def add(self, content: Conversation | str) -> None:
         """Count a call by a stand-in for its input."""
         self.to_make += 1
         if not isinstance(self.component, RemoteComponent):
             return
-        each = self.component.expected(content)
-        self.input_tokens += each.input_tokens or 0
-        self.output_tokens += each.output_tokens or 0
-        if self.component.prices is not None:
-            self.most_cost = (self.most_cost or 0.0) + self.component.prices.cost(each)
+        most = self.component.expected(content)
+        self.input_tokens += most.input_tokens or 0
+        self.output_tokens += most.output_tokens or 0
+        prices = self.component.prices
+        if prices is not None:
+            usual = self.component.usual(content)
+            tokens_in = self.mean.input_tokens or usual.input_tokens
+            tokens_out = self.mean.output_tokens or usual.output_tokens
+            likely = prices.cost(replace(usual, input_tokens=tokens_in, output_tokens=tokens_out))
+            self.most_cost = (self.most_cost or 0.0) + prices.cost(most)
+            self.likely_cost = (self.likely_cost or 0.0) + min(likely, prices.cost(most))
 
     def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON; what is likely goes by the mean cost of an attempt so far."""
-        likely_cost = None
-        if self.most_cost is not None and self.spent.attempts:
-            likely_cost = self.to_make * self.spent.cost / self.spent.attempts
+        """Ready for JSON."""
         return {
             "stored": self.stored,
             "to_make": self.to_make,
             "most_input_tokens": self.input_tokens,
             "most_output_tokens": self.output_tokens,
             "most_cost": self.most_cost,
-            "likely_cost": likely_cost,
+            "likely_cost": self.likely_cost,
             "attempts_so_far": self.spent.attempts,
             "spent": self.spent.cost,
         }
@@ -90,8 +100,20 @@ class Plan:
         """What has been counted for a component so far."""
         if component.fingerprint not in self.calls:
             spent = self.store.spent(component.fingerprint)
-            self.calls[component.fingerprint] = PlannedCalls(component, spent=spent)
+            of_others = self._means[0] if component.kind == "model" else Usage()
+            of_others = replace(of_others, input_tokens=None)
+            mean = self._means.get(component_id(component.fingerprint), of_others)
+            self.calls[component.fingerprint] = PlannedCalls(component, spent=spent, mean=mean)
         return self.calls[component.fingerprint]
+
+    @property
+    def likely_cost(self) -> float:
+        """Likely cost of all calls that are still to be made."""
+        return sum(calls.likely_cost or 0.0 for calls in self.calls.values())
+
+    @cached_property
+    def _means(self) -> dict[int, Usage]:
+        return self.store.means()
 
     def _stored(self, call: Call) -> Result | None:
         digest = call.key

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Self, TypeAlias, TypeVar
 
 from driftledger.collect.batches import ENDED, Run, Waiting, Workers, finished, set_error, timed
 from driftledger.collect.call import Ask, Call, NotStoredError, Planned, Spent, Steps, walk
-from driftledger.collect.store import CallStore
+from driftledger.collect.store import CallStore, component_id
 from driftledger.components.base import Component
 from driftledger.components.service import Meter, RemoteComponent, ServiceClient
 from driftledger.core.errors import ConfigError
@@ -274,7 +274,7 @@ class Collector:
             limits = limits.model_copy(update={"max_calls": calls, "max_cost": cost})
         note = partial(self._note_spent, component.fingerprint)
         budget = Meter(limits, component.title, spent.attempts, spent.cost, note)
-        answered = self.store.has_calls(component.fingerprint)
+        answered = component_id(component.fingerprint) in self.store.means()
         return ServiceClient(component.limits, component.prices, budget, answered=answered), attempt
 
     # The store

@@ -219,12 +219,20 @@ class CallStore(AbstractContextManager["CallStore"]):
             [(attempts, cost)] = self._db.execute(query, (component,))
         return Spent(attempts or 0, cost or 0.0)
 
-    def has_calls(self, component: str) -> bool:
-        """Whether calls to the component with this fingerprint are stored; errors as in :meth:`find`."""
+    def means(self) -> dict[int, Usage]:
+        """Return the mean tokens and seconds of stored calls, by :func:`component_id`.
+
+        At 0 stand those of all calls that gave a text. Errors are as in :meth:`find`.
+        """
+        # Of a restored call, 0 seconds are noted.
+        mean = "round(avg(input_tokens)), round(avg(output_tokens)), avg(nullif(seconds, 0))"
+        each = f"SELECT component, {mean} FROM calls GROUP BY component"
+        texts = f"SELECT 0, {mean} FROM calls WHERE image IS NULL"
+        means = self.fallback.means() if self.fallback else {}
         with self._reading():
-            query = "SELECT 1 FROM calls WHERE component = ? LIMIT 1"
-            row = self._db.execute(query, (_component_id(component),)).fetchone()
-        return row is not None or (self.fallback is not None and self.fallback.has_calls(component))
+            for component, read, written, took in self._db.execute(f"{each} UNION ALL {texts}"):
+                means[component] = Usage(read, written, seconds=took or 0.0)
+        return means
 
     def put(self, made: Iterable[tuple[Call, Result]], spent: Mapping[str, Spent] | None = None) -> list[Result]:
         """Store calls in one transaction, and return their results with media as files. Failures pass through.
@@ -329,7 +337,7 @@ class CallStore(AbstractContextManager["CallStore"]):
     def unused(self, used: Collection[str], components: Collection[str]) -> tuple[list[bytes], list[Path]]:
         """Return the keys of calls that are not among ``used`` and not of these component versions, by fingerprint,
         and the images that no other call has; errors as in :meth:`find`."""
-        versions, images, keys = set(map(_component_id, components)), set[str](), list[bytes]()
+        versions, images, keys = set(map(component_id, components)), set[str](), list[bytes]()
         with self._reading():
             for key, component, image in self._db.execute("SELECT key, component, image FROM calls"):
                 # of a call without a component no more is known than that a record tells of it
@@ -396,7 +404,7 @@ def _checksum(*parts: bytes | None) -> int:
     return zlib.crc32(b"".join(filter(None, parts)))
 
 
-def _component_id(fingerprint: str) -> int:
+def component_id(fingerprint: str) -> int:
     return int.from_bytes(bytes.fromhex(sha256_bytes(fingerprint.encode()))[:8], "big", signed=True)
 
 
@@ -409,7 +417,7 @@ def _insert(db: sqlite3.Connection, digest: str, component: str | None, context:
     content = canonical_json(_RESULT.dump_python(result, mode="json", exclude_none=True))
     image = None if result.medium is None else bytes.fromhex(result.medium.sha256)
     stored = (bytes.fromhex(digest), content.encode(), image)
-    owner = None if component is None else _component_id(component)
+    owner = None if component is None else component_id(component)
     usage = result.usage or Usage()
     took = (usage.seconds, usage.input_tokens, usage.output_tokens, usage.cost)
     db.execute(

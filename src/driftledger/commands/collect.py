@@ -13,6 +13,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout, suppress
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from threading import Lock
@@ -28,30 +29,38 @@ from driftledger.collect.plan import Plan, PlannedCalls
 from driftledger.collect.run import Collector, Shard, part_of
 from driftledger.collect.store import CallStore, stores_in
 from driftledger.commands.stages import data
+from driftledger.components.base import CONTROLS, Generator
 from driftledger.components.service import RemoteComponent
-from driftledger.core.errors import ConfigError, CoverageError, DriftledgerError, StoreError, first_few, unknown_name
-from driftledger.core.files import Made, files_digest, keep_only, made_from, make, read_json
+from driftledger.core.errors import (
+    ConfigError,
+    CoverageError,
+    DriftledgerError,
+    StoreError,
+    first_few,
+    unknown_name,
+)
+from driftledger.core.files import Made, files_digest, free_space, keep_only, made_from, make, read_json
 from driftledger.core.grouping import grouped
 from driftledger.core.paths import checkouts
 from driftledger.core.terminal import Progress, line, table
 from driftledger.core.text import for_line, say
 from driftledger.core.types import Outcome, Result, Subject
 from driftledger.project.project import Project
-from driftledger.project.resolve import inputs_of, resolve
+from driftledger.project.resolve import inputs_of, resolved
 from driftledger.project.settings import PARAMS, Settings
 
 _COLUMNS = {
     "stored": "stored",
     "to make": "to_make",
-    "tokens in, at most": "most_input_tokens",
-    "out, at most": "most_output_tokens",
-    "cost, likely": "likely_cost",
-    "cost, at most": "most_cost",
+    "likely cost": "likely_cost",
+    "at most": "most_cost",
     "spent": "spent",
 }
 """Heads of the columns of a plan, and what each shows."""
 
 
+_BYTES_PER_PIXEL = 1.5
+"""Of a drawn PNG."""
 _STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -273,39 +282,57 @@ def _make(task: Task, collector: Collector, lock: Lock) -> None:
     collector.store.link_images(folder)
 
 
-def plan(project: Project) -> dict[str, PlannedCalls]:
+@dataclass(frozen=True)
+class Preview:
+    """Calls to make by component, what they lack, and what to know before the first."""
+
+    calls: dict[str, PlannedCalls]
+    missing: list[str]
+    notes: list[str]
+
+
+def plan(project: Project) -> Preview:
     """Count the calls that are still needed of each selected component, without making any.
 
-    Data that are not built yet, or not as they are selected now, are built first. Of a component that is not on this
-    machine, what ``resolve`` noted is counted.
+    In one's own checkout, names are resolved into memory, and data that are not as they are selected
+    now are built. Of a checkout of others, what ``resolve`` noted is counted, and nothing is asked. Of
+    an entry that is not on this machine and was not noted, nothing counts as stored.
 
     Raises:
         StoreError: this is a checkout of others, and its data are not built.
     """
-    project = replace(project, asks=False)
-    try:
-        return _planned(project)
-    except StoreError:
-        if not project.own_code:
-            raise
+    missing = dict[str, str]()
+    noted = resolved(project, missing) if project.own_code else None
+    project = replace(project, asks=False, resolved=noted)
+    if project.own_code:
         with redirect_stdout(sys.stderr):
-            resolve(project)
-            data(project)
-        return _planned(project)
+            data(project, missing)
+    return _preview(project, missing)
 
 
-def _planned(project: Project) -> dict[str, PlannedCalls]:
+def _preview(project: Project, missing: dict[str, str]) -> Preview:
+    """Count calls, and look at what those that are to be made need.
+
+    Args:
+        missing: entries that are known to be missing, and why.
+    """
     settings, run = project.settings, project.settings.run
+    of_controls = 0.0
     with project.store(writes=False) as store:
         plan = Plan(store)
         for task in tasks_of(project):
+            if f"{task.spec.data.name}s.{task.keys[task.spec.data.name]}" in missing:
+                continue
             collecting = task.collecting()
             if task.is_made():
                 for each in (each for record in read_records(task.folder) for each in record.results):
                     plan.note_stored(each.key, collecting.components[each.role][1])
                 continue
+            before = plan.likely_cost
             with suppress(NotStoredError):  # what follows calls that are still to be made is counted at most
                 collecting.run(plan.run)
+            if collecting.model().provider in CONTROLS:
+                of_controls += plan.likely_cost - before
         models = {name: plan.of(project.component("models", name)) for name in settings.named("models")}
         counted = {
             f"models.{name}": calls
@@ -313,33 +340,46 @@ def _planned(project: Project) -> dict[str, PlannedCalls]:
             if name in run.models or (name != run.judge and (calls.stored or calls.to_make))
         }
         counted |= {f"generators.{name}": plan.of(project.component("generators", name)) for name in run.generators}
-        return counted | ({f"judge {settings.judge}": models[settings.judge]} if settings.judge else {})
+        counted |= {f"judge {settings.judge}": models[settings.judge]} if settings.judge else {}
+    preview = Preview(counted, [f"{name}: {why}" for name, why in missing.items()], [])
+    if of_controls:
+        cost = f"cost {of_controls:,.2f} of the likely {plan.likely_cost:,.2f}"
+        advice = "take them out of run.models to save that"
+        preview.notes.append(f"controls, which never look, {cost}; {advice}")
+    if project.own_code:
+        asked = {name: calls.component for name, calls in counted.items() if calls.to_make}
+        for name in settings.named("encoders") if asked else ():
+            asked[f"encoders.{name}"] = project.component("encoders", name)
+        for name in asked.keys() - missing.keys():
+            lacks, knows = asked[name].readiness()
+            preview.missing.extend(f"{name}: {each}" for each in lacks)
+            preview.notes.extend(f"{name}: {each}" for each in knows)
+        _look_at_time_and_disk(preview, project.state)
+    return Preview(counted, sorted(preview.missing), sorted(preview.notes))
 
 
-def readiness(project: Project, planned: Mapping[str, PlannedCalls] | None = None) -> tuple[list[str], list[str]]:
-    """Return what would end a run at calls that are still to be made, and what to know before the first.
+def _look_at_time_and_disk(preview: Preview, folder: Path) -> None:
+    """Note how long services take, and that a folder lacks room for what is drawn.
 
-    Args:
-        planned: as :func:`plan` gives it; without it, calls are counted only if something is missing.
+    What embedded generators draw is small.
     """
-    project, missing, notes = replace(project, asks=False), list[str](), list[str]()
-    settings, counted = project.settings, planned
-    needed = {(f"{role}s", name) for task in tasks_of(project) if not task.is_made() for role, name in task.asks}
-    needed |= {("encoders", name) for name in settings.named("encoders") if needed}
-    for section, name in sorted(needed):
-        lacks, knows = project.component(section, name).readiness()
-        if lacks and section != "encoders":
-            counted = plan(project) if counted is None else counted
-            calls = [counted[key] for key in (f"{section}.{name}", f"judge {name}") if key in counted]
-            lacks = lacks if any(each.to_make for each in calls) else []
-        missing += [f"{section}.{name}: {each}" for each in lacks]
-        notes += [f"{section}.{name}: {each}" for each in knows]
-    generators = [calls for name, calls in (planned or {}).items() if name.startswith("generators.")]
-    services = [calls for calls in generators if calls.component.understands is None]
-    if drawn := sum(calls.to_make for calls in services if "image" in calls.component.media):
-        size = drawn * 1.5 / 1000  # an image with 1024 pixels a side takes 1.5 MB
-        notes.append(f"{drawn} images to draw, about {size:,.2f} GB at 1024 pixels a side")
-    return missing, notes
+    size = 0.0
+    for name, calls in preview.calls.items():
+        component = calls.component
+        if isinstance(component, RemoteComponent) and calls.to_make > component.limits.concurrency:
+            turns = math.ceil(calls.to_make / component.limits.concurrency)
+            seconds = round(turns * calls.mean.seconds)
+            time = f"are {turns:,} one after another"
+            if seconds:
+                time = f"take about {timedelta(seconds=seconds)}"
+            made = f"{calls.to_make:,} calls, {component.limits.concurrency} at once"
+            preview.notes.append(f"{name}: {made}, {time}")
+        if isinstance(component, Generator) and component.understands is None:
+            size += calls.to_make * component.pixels * _BYTES_PER_PIXEL
+    if size > (free := free_space(folder)):
+        needs = f"what is drawn takes about {size / 1e6:,.0f} MB in {folder}"
+        has = f"where {free / 1e6:,.0f} MB are free"
+        preview.missing.append(f"store: {needs}, {has}; make room, or name another folder as `store:`")
 
 
 def require_readiness(project: Project, *, of_all: bool = True) -> None:
@@ -351,20 +391,33 @@ def require_readiness(project: Project, *, of_all: bool = True) -> None:
     Raises:
         ConfigError: something is missing that calls need.
     """
-    missing, notes = readiness(project)
-    for note in notes:
+    preview = _preview(replace(project, asks=False), {})
+    for note in preview.notes:
         say(for_line(note))
-    waiting = {each.partition(":")[0] for each in missing}
+    waiting = {each.partition(":")[0] for each in preview.missing}
     models = {f"models.{name}" for name in project.settings.run.models if name != project.settings.judge}
-    if missing and (of_all or not waiting < models):
-        raise ConfigError(f"nothing was asked yet: {first_few(missing)}; correct that and run again")
+    if of_all or not waiting < models:
+        refuse(preview.missing)
+
+
+def refuse(missing: Sequence[str]) -> None:
+    """Refuse to begin with the calls.
+
+    Raises:
+        ConfigError: something is missing.
+    """
+    if missing:
+        everything = "; ".join(missing)
+        raise ConfigError(f"nothing was asked yet: {everything}; correct that and run again")
 
 
 def plan_table(plan: Mapping[str, Mapping[str, Any]]) -> Table:
     """One line per component, and the sum of what costs money; without columns that say nothing."""
     rows = dict(plan)
     if any(calls["most_cost"] is not None for calls in plan.values()):
-        rows["all"] = {key: sum(calls[key] or 0.0 for calls in plan.values()) for key in ("most_cost", "spent")}
+        rows["all"] = {
+            key: sum(calls[key] or 0.0 for calls in plan.values()) for key in ("likely_cost", "most_cost", "spent")
+        }
     columns = {head: key for head, key in _COLUMNS.items() if any(calls[key] for calls in plan.values())}
     planned = table("", *columns, numbers=[*columns])
     for name, calls in rows.items():

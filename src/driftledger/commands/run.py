@@ -27,9 +27,9 @@ from rich.text import Text
 
 from driftledger.benchmarks.base import COVERAGE, RECORDS_OF, SCORES, Cell, Table
 from driftledger.benchmarks.registry import benchmark
-from driftledger.commands.collect import require_readiness, stops_as_exits, tasks_of
+from driftledger.commands.collect import plan, refuse, require_readiness, stops_as_exits, tasks_of
 from driftledger.commands.stages import data
-from driftledger.core.errors import ConfigError, DriftledgerError, LedgerError, first_few
+from driftledger.core.errors import ConfigError, DataError, DriftledgerError, LedgerError, first_few
 from driftledger.core.files import CONFLICT, INPUTS, keep_only, made_from
 from driftledger.core.paths import STATE
 from driftledger.core.terminal import HEAD, QUIET, line, show, table
@@ -240,14 +240,18 @@ def _set_cut_files_aside(root: Path) -> None:
 
 def _make_calls(project: Project, start: Start, *, pull: bool) -> int:
     """Make the calls that are missing, of all models in one process, and return its exit code."""
-    resolve(project)
     models = project.settings.run.models
-    if pull and not all((project.root / RECORDS_OF.format(model=model)).is_dir() for model in models):
-        # What others have paid for comes first. Stages that no one has pushed are left out.
-        stages = ["data", *(f"collect@{model}" for model in models)]
-        command = ["dvc", "pull", "--quiet", "--allow-missing", *stages]
-        _wait(start([*_WATCHED, *command], stderr=subprocess.DEVNULL))
-    data(project)
+    try:
+        resolve(project)
+        if pull and not all((project.root / RECORDS_OF.format(model=model)).is_dir() for model in models):
+            # What others have paid for comes first. Stages that no one has pushed are left out.
+            stages = ["data", *(f"collect@{model}" for model in models)]
+            command = ["dvc", "pull", "--quiet", "--allow-missing", *stages]
+            _wait(start([*_WATCHED, *command], stderr=subprocess.DEVNULL))
+        data(project)
+    except (ConfigError, DataError):
+        refuse(plan(project).missing)  # not the first such thing alone
+        raise
     if all(task.is_made() for task in tasks_of(project)):
         return 0
     require_readiness(project, of_all=False)

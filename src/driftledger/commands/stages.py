@@ -6,14 +6,19 @@ from pathlib import Path
 from driftledger.benchmarks.base import DATASET, QUESTION_SET, SCORES, Benchmark, Stage
 from driftledger.benchmarks.registry import question_rules
 from driftledger.core.canonical import sha256_of
-from driftledger.core.errors import CoverageError, StoreError
+from driftledger.core.errors import CoverageError, DriftledgerError, StoreError
 from driftledger.core.files import keep_only, make, write_json
 from driftledger.core.text import for_line, say
 from driftledger.project.project import Project
 
 
-def data(project: Project) -> None:
-    """Read, check and store the selected datasets and question sets."""
+def data(project: Project, missing: dict[str, str] | None = None) -> None:
+    """Read, check and store the selected datasets and question sets.
+
+    Args:
+        missing: names what is left out, and takes what cannot be built; without it, the first such
+            thing is an error.
+    """
     from driftledger.data.build import build, build_questions
     from driftledger.data.records import blank_notes
 
@@ -40,7 +45,14 @@ def data(project: Project) -> None:
                 for note in notes:
                     say(for_line(f"{stage.name.replace('_', ' ')} {name}: {note}"))
 
-            make(folder, sha256_of([noted["version"], noted[section][name]]), write)
+            entry = f"{section}.{name}"
+            try:
+                if entry not in (missing or ()):
+                    make(folder, sha256_of([noted["version"], noted[section][name]]), write)
+            except DriftledgerError as error:
+                if missing is None:
+                    raise
+                missing[entry] = str(error)
     for stage in (DATASET, QUESTION_SET):
         top = project.root / stage.out({})
         top.mkdir(parents=True, exist_ok=True)

@@ -3,7 +3,7 @@
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from importlib import metadata
 from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias, TypeVar
 
@@ -153,6 +153,11 @@ class Model(Component):
     user vouches for that."""
 
     @property
+    def longest(self) -> int | None:
+        """The most tokens of a reply by its own settings; None if nothing limits it."""
+        return _CONTROLS_SAY if self.provider in CONTROLS else None
+
+    @property
     def continues(self) -> bool:
         """Whether it can be given the beginning of its reply, as the last turn of a conversation."""
         return False
@@ -187,6 +192,11 @@ class Generator(Component):
     """Text in, sample out."""
 
     kind: ClassVar[Kind] = "generator"
+
+    @property
+    def pixels(self) -> int:
+        """Pixels of an image that it draws; 1024 a side where its settings name no size."""
+        return 1024**2
 
     @abstractmethod
     def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Generated]:
@@ -253,6 +263,25 @@ class Encoder(Component):
 
 CONTROLS = frozenset({"blind", "always_refuse", "random_choice"})
 """Providers of models that do not look: what they score is what a benchmark gives away for free."""
+
+
+_CONTROLS_SAY = 50
+"""Tokens of the longest reply of a control."""
+MOST_TOKENS = 16_384
+"""In a reply, for estimates, where nothing limits it."""
+_BYTES = 6
+"""Of a token of a reply, for estimates of what reads it: more than the mean of any language."""
+
+
+def longest_reply(model: Model, max_tokens: int | None) -> str:
+    """Return a stand-in for a reply of at most ``max_tokens``, as long as it may be."""
+    limits = [limit for limit in (model.longest, max_tokens) if limit is not None]
+    return _text_of(min(limits, default=MOST_TOKENS))
+
+
+@cache
+def _text_of(tokens: int) -> str:
+    return "x" * (_BYTES * tokens)
 
 
 class ComponentCard(Record):

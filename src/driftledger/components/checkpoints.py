@@ -3,7 +3,6 @@
 import gc
 import os
 import re
-import shutil
 import sqlite3
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
@@ -18,7 +17,7 @@ from pydantic import Field
 from driftledger.components.base import Component, Operational, library_versions
 from driftledger.core.canonical import sha256_file, sha256_of
 from driftledger.core.errors import ConfigError, DriftledgerError, OutOfMemoryError, first_few
-from driftledger.core.files import load_json, read_regular
+from driftledger.core.files import free_space, load_json, read_regular
 from driftledger.core.registry import import_extra
 from driftledger.core.text import for_line
 from driftledger.data.hub import Source, find_source
@@ -187,8 +186,7 @@ class CheckpointComponent(Component):
             patterns = {"allow_patterns": ["*.safetensors"], "ignore_patterns": ["*.fp16.*", "*onnx*", "*openvino*"]}
             files = hub.snapshot_download(repository, revision=commit, dry_run=True, **patterns)
             size = sum(each.file_size for each in files if each.will_download) / 1e9
-            disk = next(each for each in (cache, *cache.parents) if each.is_dir())
-            free = shutil.disk_usage(disk).free / 1e9
+            free = free_space(cache) / 1e9
             if size:
                 return [], [f"{self.path}: up to {size:,.1f} GB to fetch into {cache}, where {free:,.0f} GB are free"]
         return [], []

@@ -195,6 +195,10 @@ class Diffusers(CheckpointComponent, Generator):
     offload: Operational[Literal["none", "model", "sequential"]] = "none"
     """Keep weights in the host's memory, and move each model, or each layer, to the device when it is used."""
 
+    @property
+    def pixels(self) -> int:
+        return (self.height or 1024) * (self.width or 1024)
+
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         if set_twice := [name for name in self.arguments if name in OWN_ARGUMENTS]:

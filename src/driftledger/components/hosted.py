@@ -13,7 +13,7 @@ from PIL import UnidentifiedImageError
 from pydantic import Field
 
 from driftledger.components.base import Operational
-from driftledger.components.openai import OpenAIChat, OpenAIComponent, tokens_of
+from driftledger.components.openai import OpenAIChat, OpenAIComponent
 from driftledger.components.service import RefusedError, RemoteGenerator
 from driftledger.core.errors import ServiceError
 from driftledger.core.registry import import_extra
@@ -82,9 +82,6 @@ class HuggingFaceImages(OpenAIComponent, RemoteGenerator):
     @property
     def host(self) -> str:
         return self.service
-
-    def expected(self, prompt: str) -> Usage:
-        return Usage(tokens_of(prompt), 0, images=1)
 
     def body_of(self, prompt: str, seed: int) -> dict[str, Any]:
         return {"prompt": prompt, "seed": seed if self.seeded else None, "extra_body": self.extra}

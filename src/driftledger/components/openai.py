@@ -7,6 +7,7 @@ calls go and what is asked stands in params.yaml.
 import asyncio
 import base64
 import json
+import math
 import os
 import re
 import zlib
@@ -37,8 +38,9 @@ from driftledger.components.answers import (
     trouble_in,
     usage_of,
 )
-from driftledger.components.base import Operational
+from driftledger.components.base import MOST_TOKENS, Operational
 from driftledger.components.service import (
+    USUAL_TOKENS,
     RefusedError,
     RemoteComponent,
     RemoteGenerator,
@@ -69,13 +71,16 @@ _LARGEST_ERROR = 2**20
 """Bytes of an answer with an error, which the client parses without bounds of its own."""
 _PLAIN = {"Accept-Encoding": "identity"}
 """A megabyte of gzip may hold a gigabyte."""
+_PARTIAL = re.compile(r'\.azure\.com|"llamacpp"|"has_more": ?true|"id": ?"[^"]*\*')
+"""In a host or a list of models: the service answers to names that it does not list. Azure's
+deployments have names of their own, llama.cpp answers to any, others list a page or patterns."""
 _PATIENCE = 10.0
 """Seconds that a service may take to list its models."""
 _LONGEST_MESSAGE = 300
-_ASSUMED_TOKENS = 16_384
-"""In an answer, for estimates, where ``max_tokens`` is null."""
-_SHOWN, _DRAWN = 2000, 4160
-"""Tokens of an image, for estimates: as models that see count it, and as gpt-image-1 does in high quality."""
+_SHOWN = 2000
+"""Tokens of an image that a model is shown, for estimates."""
+_DRAWN = {"low": 272, "medium": 1056, "high": 4160}
+"""Tokens of an image with 1024 pixels a side by quality, for estimates: as of gpt-image-1."""
 _SHORTEST_SECRET = 16
 """A shorter key is a placeholder such as EMPTY or lm-studio, and such a word may stand in an answer."""
 _MASKED_KEY = re.compile(r"[\w-]*\*{2,}[\w*-]*")
@@ -181,6 +186,10 @@ class OpenAIComponent(RemoteComponent):
     def identity(self) -> dict[str, Any]:
         return {"service": self.service_name or self.base_url or self.host}
 
+    def expected(self, call: Any) -> Usage:
+        """Usage of a generator that is paid for what it reads or draws."""
+        return Usage(tokens_of(call), 0, images=1)
+
     @abstractmethod
     def body_of(self, *given: Any) -> dict[str, Any]:
         """The request of a call."""
@@ -218,7 +227,7 @@ class OpenAIComponent(RemoteComponent):
                 trouble, _, advice = self._judged(401, data.decode(errors="replace"))
                 return [*missing, f"{server} refuses the key ({trouble.message}); {advice}"], notes
             listed = field(load_json(data, strict=False), list, "data") or []
-            names = [str(field(each, str, "id")) for each in listed]
+            names = [name for each in listed if (name := field(each, str, "id"))]
         except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.ProxyError) as error:
             trouble, _, advice = self._judged(0, f"{type(error).__name__}: {error}")
             return [*missing, f"{server} cannot be reached ({trouble.message}); {advice}"], notes
@@ -229,7 +238,10 @@ class OpenAIComponent(RemoteComponent):
         elif not {self.model, f"{self.model}:latest", f"models/{self.model}"} & {*names}:
             nearest = ", ".join(get_close_matches(self.model, names, n=3, cutoff=0))
             what = for_line(f"{server}: the service lists {len(names)} models, and not this one; nearest: {nearest}")
-            (notes if self.base_url else missing).append(what)  # others also answer to names that they don't list
+            stem = self.model.partition(":")[0]  # of a variant, such as name:free
+            is_variant = any(name.startswith(stem) for name in names)
+            is_partial = is_variant or _PARTIAL.search(f"{self.host} {data!r}")
+            (notes if self.base_url and is_partial else missing).append(what)
         return missing, notes
 
     def look_at_proxy(self) -> None:
@@ -495,7 +507,11 @@ class OpenAIChat(OpenAIComponent, RemoteModel):
         """As for every model; with beams, all of them have tokens, since a service may bill each that it returns."""
         parts = [part for turn in conversation.turns for part in turn.parts]
         tokens = sum(_SHOWN if isinstance(part, Medium) else tokens_of(part) for part in parts)
-        return Usage(tokens, (conversation.most_tokens(self.max_tokens) or _ASSUMED_TOKENS) * (self.beams or 1))
+        return Usage(tokens, (conversation.most_tokens(self.max_tokens) or MOST_TOKENS) * (self.beams or 1))
+
+    @property
+    def longest(self) -> int | None:
+        return self.max_tokens
 
     @property
     def continues(self) -> bool:
@@ -603,8 +619,21 @@ class OpenAIImages(OpenAIComponent, RemoteGenerator):
             raise ValueError(f"seed_parameter: {self.seed_parameter!r} is another field of the request")
         return self
 
+    @property
+    def pixels(self) -> int:
+        width, _, height = (self.image_size or "auto").partition("x")
+        return int(width) * int(height) if height else 1536 * 1024  # the most that `auto` gives
+
     def expected(self, prompt: str) -> Usage:
-        return Usage(tokens_of(prompt), _DRAWN, images=1)
+        return Usage(tokens_of(prompt), self._drawn("high"), images=1)
+
+    def usual(self, prompt: str) -> Usage:
+        quality = str(self.extra.get("quality"))
+        return Usage(min(tokens_of(prompt), USUAL_TOKENS), self._drawn(quality), images=1)
+
+    def _drawn(self, quality: str) -> int:
+        """Return the tokens of an image; an unknown quality counts as the highest."""
+        return math.ceil(max(1, self.pixels / 1024**2) * _DRAWN.get(quality, _DRAWN["high"]))
 
     def body_of(self, prompt: str, seed: int) -> dict[str, Any]:
         size = {"size": self.image_size} if self.image_size else {}

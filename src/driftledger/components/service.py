@@ -26,6 +26,8 @@ R = TypeVar("R", Reply, Generated)
 
 NEVER_TWICE = "a service does not answer twice the same"
 
+USUAL_TOKENS = 300
+"""In a text that a model writes or a generator reads, for likely prices while no call is stored."""
 _BACKOFF = wait_random_exponential(multiplier=0.5, min=0.1, max=60.0)
 _FEW = 3
 """Equal refusals, before any answer, after which no further call is tried."""
@@ -412,6 +414,11 @@ class RemoteComponent(Component):
     @abstractmethod
     def expected(self, call: Any) -> Usage:
         """The most that a call may consume, by estimate, given its conversation or its prompt."""
+
+    def usual(self, call: Any) -> Usage:
+        """Estimate what a call is likely to consume, while none is stored."""
+        most = self.expected(call)
+        return replace(most, output_tokens=min(most.output_tokens or 0, USUAL_TOKENS))
 
     async def ask_all(self, calls: Sequence[tuple[Any, ...]]) -> list[Any]:
         """Make calls side by side, each given by its arguments."""

@@ -23,14 +23,14 @@ from driftledger.components.checkpoints import (
 )
 from driftledger.components.diffusers import Diffusers, Ready
 from driftledger.components.encoders import CLIP, TransformersEncoder, as_features, well_formed
-from driftledger.components.openai import OpenAIComponent, tokens_of
+from driftledger.components.openai import OpenAIComponent
 from driftledger.components.service import RemoteGenerator
 from driftledger.components.transformers import Chat, Prompt, Transformers
 from driftledger.core.canonical import canonical_json
 from driftledger.core.errors import DataError
 from driftledger.core.media import Kind
 from driftledger.core.registry import import_extra
-from driftledger.core.types import Float32, Generated, Outcome, PromptUsage, Sound, Usage
+from driftledger.core.types import Float32, Generated, Outcome, PromptUsage, Sound
 from driftledger.data.datasets.sounds import MOST_SECONDS, decode_sound
 from driftledger.data.hub import Source
 
@@ -171,9 +171,6 @@ class OpenAISpeech(OpenAIComponent, RemoteGenerator):
     lines: ClassVar[dict[str, str]] = {"model": "correct `model:`", "voice": "set another `voice:`"}
 
     voice: str = "alloy"
-
-    def expected(self, prompt: str) -> Usage:
-        return Usage(tokens_of(prompt), 0)
 
     def body_of(self, prompt: str, seed: int) -> dict[str, Any]:
         voice = {"voice": self.voice, "response_format": "wav"}

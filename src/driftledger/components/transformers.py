@@ -293,6 +293,10 @@ class ChatCheckpoint(CheckpointComponent, Model):
     def continues(self) -> bool:
         return True
 
+    @property
+    def longest(self) -> int:
+        return self.max_new_tokens
+
     def chat(self, processor: Any, image_settings: Mapping[str, Any]) -> Chat:
         if not hasattr(processor, self.chat_class.needs) or not hasattr(processor, "tokenizer"):
             raise ValueError(f"its processor has no {self.chat_class.needs} or no tokenizer")

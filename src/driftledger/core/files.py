@@ -135,6 +135,12 @@ def link_file(source: Path, target: Path) -> None:
             shutil.copyfile(source, partial)
 
 
+def free_space(folder: Path) -> int:
+    """Return the free bytes of the disk on which a folder is, or would be made."""
+    disk = next(each for each in (folder, *folder.parents) if each.is_dir())
+    return shutil.disk_usage(disk).free
+
+
 @contextmanager
 def new_folder(target: Path) -> Iterator[Path]:
     """Make a folder that appears at ``target`` when the block ends well, and not at all otherwise."""

@@ -49,12 +49,17 @@ def build(name: str, dataset: DatasetProvider, target: Path) -> DatasetCard:
     """
     ids = dict[str, str]()
     entries = []
+    unread = list[str]()
     with new_folder(target) as folder:
         (folder / f"{dataset.medium}s").mkdir()
         for item in dataset.kept_items():
             if problem := _id_problem(item.id, item.name, ids):
                 raise DataError(f"{name}: {problem}")
-            medium, notes = dataset.decode(item.read(), f"{name}: {item.name}")
+            try:
+                medium, notes = dataset.decode(item.read(), item.name)
+            except DataError as error:
+                unread.append(str(error))
+                continue
             if isinstance(medium, Sound):
                 file = f"sounds/{item.id}.wav"
                 size = {"seconds": medium.seconds}
@@ -75,6 +80,8 @@ def build(name: str, dataset: DatasetProvider, target: Path) -> DatasetCard:
                     notes=notes,
                 )
             )
+        if unread:
+            raise DataError(f"{name}: {first_few(unread, 50)}")
         entries.sort(key=lambda entry: entry.id)
         if not entries:
             raise DataError(f"dataset {name!r} has no samples; check where its settings point")

@@ -14,7 +14,7 @@ from driftledger.collect.features import FeatureStore
 from driftledger.collect.store import CallStore
 from driftledger.components.base import Component
 from driftledger.core.canonical import Json
-from driftledger.core.errors import ConfigError, MissingExtraError, MissingSourceError, StoreError
+from driftledger.core.errors import ConfigError, MissingSourceError, StoreError
 from driftledger.core.files import LARGEST_JSON, load_json, read_regular
 from driftledger.core.paths import STATE, Combination, Keys, main_checkout
 from driftledger.project.settings import PARAMS, Settings, load_settings
@@ -39,6 +39,8 @@ class Project:
     written, which commands that only read do not allow."""
     given: Settings | None = None
     """What Python gave in the place of ``params.yaml``."""
+    resolved: Json | None = None
+    """What ``resolve`` would write now, where it has not been run; None: what it wrote holds."""
     components: dict[tuple[str, str], Component] = field(default_factory=dict, init=False, compare=False, repr=False)
     """Section and name → each component that something has needed so far."""
 
@@ -68,7 +70,7 @@ class Project:
 
         Raises:
             StoreError: it has changed since.
-            MissingSourceError, MissingExtraError: it is not on this machine, unless its calls are only counted.
+            ConfigError: it is not on this machine, unless its calls are only counted.
         """
         if (section, name) not in self.components:
             component: Component = self.settings.build(section, name)
@@ -76,7 +78,7 @@ class Project:
             try:
                 if noted not in (None, component.fingerprint):  # a weight file or a branch has moved
                     raise StoreError(f"{section}.{name} has changed since it was resolved; run 'dvc repro' again")
-            except (MissingSourceError, MissingExtraError) as error:
+            except ConfigError as error:
                 if isinstance(noted, str) and not self.asks:  # counting calls does not need it
                     component.__dict__.update(fingerprint=noted, spec={})  # where cached properties are kept
                 else:
@@ -152,6 +154,8 @@ class Project:
 
     def noted(self) -> Json:
         """Read ``data/resolved.json``; empty if it is missing, damaged or not a file of the checkout."""
+        if self.resolved is not None:
+            return self.resolved
         try:
             noted = load_json(read_regular(self.root / RESOLVED, LARGEST_JSON, within=self.root))
         except (OSError, ValueError):

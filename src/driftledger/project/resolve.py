@@ -12,7 +12,7 @@ from driftledger.benchmarks.settings import EntryOf
 from driftledger.components.base import Component
 from driftledger.core.canonical import Json, sha256_file, sha256_of
 from driftledger.core.code_digest import code_digest, is_ours
-from driftledger.core.errors import MissingExtraError, MissingSourceError, StoreError
+from driftledger.core.errors import DriftledgerError, MissingExtraError, MissingSourceError, StoreError
 from driftledger.core.files import files_digest, keep_only, made_from, write_json
 from driftledger.core.paths import Keys
 from driftledger.core.registry import PROVIDED_SECTIONS
@@ -36,14 +36,18 @@ def resolve(project: Project) -> None:
     keep_only(scores, [scores / model for model in project.settings.run.models])
 
 
-def resolved(project: Project) -> Json:
+def resolved(project: Project, missing: dict[str, str] | None = None) -> Json:
     """Return the current version of every selected name, and what each stage depends on.
 
     What is not on this machine, such as a colleague's weights, is kept as it was noted before, if its entry is written
     as it was then: whatever needs no new call still runs. Standard error lists it.
+
+    Args:
+        missing: takes what else is not on this machine, such as ``models.mine``, and why; the result is then for
+            counting calls only. Without it, the first such thing is an error.
     """
     settings = project.settings
-    noted = _versions(project)
+    noted = _versions(project, missing)
     noted["data"] = {
         "version": DATA_VERSION,
         "datasets": noted.pop("datasets"),
@@ -85,7 +89,7 @@ def resolved(project: Project) -> Json:
     return noted
 
 
-def _versions(project: Project) -> Json:
+def _versions(project: Project, missing: dict[str, str] | None) -> Json:
     """Return the digest of each component, and what each entry of data is made from, by section and name."""
     settings = project.settings
     before = project.noted().get("entries", {})
@@ -100,12 +104,17 @@ def _versions(project: Project) -> Json:
         written = sha256_of(given)
         try:
             digest = entry.fingerprint if isinstance(entry, Component) else entry.source_digest()
-        except (MissingSourceError, MissingExtraError) as error:
-            if before.get(key, {}).get("written") != written:
+        except DriftledgerError as error:
+            is_noted = before.get(key, {}).get("written") == written
+            if is_noted and isinstance(error, MissingSourceError | MissingExtraError):
+                digest = before[key]["digest"]
+                kept = "its noted version is kept, and only new calls to it fail"
+                say(f"driftledger: {key} is not on this machine ({error}); {kept}")
+            elif missing is None:
                 raise
-            digest = before[key]["digest"]
-            kept = "its noted version is kept, and only new calls to it fail"
-            say(f"driftledger: {key} is not on this machine ({error}); {kept}")
+            else:
+                digest = sha256_of([NOTHING, key])  # nothing of it is stored
+                missing[key] = str(error)
         noted["entries"][key] = {"written": written, "digest": digest}
         noted[section][name] = digest
         if isinstance(entry, Provider):

@@ -21,6 +21,7 @@ from driftledger.core.types import Conversation, Outcome, Reply
 from driftledger.data.records import read_questions
 from driftledger.metrics.intervals import share_interval
 from tests.benchmarks._questions.asking import SECTIONS, VET, Exam, Grades, Says, checked, exam
+from tests.support.chains import all_planned
 from tests.support.ledgers import result
 from tests.support.params import default_params
 
@@ -126,6 +127,13 @@ def test_both_askings_are_planned_before_answers_are_there_and_counted_after(
     assert counted() == (2 * GRADINGS, 0)
     exam.collect()
     assert counted() == (0, GRADINGS + again)
+
+
+def test_a_judge_is_planned_to_read_the_longest_answer(tmp_path: Path) -> None:
+    """No setting limits the answers, and six bytes are taken for each of 16,384 tokens."""
+    _, (_, asked), *_ = all_planned(taken(tmp_path, Grades()).collecting())[0].calls
+    assert isinstance(asked, Conversation)
+    assert "x" * 98_304 in str(asked.turns[0].parts[0])
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from driftledger.core.files import read_json
 from driftledger.core.types import Conversation, ImageFile, Outcome, Reply
 from driftledger.data.records import read_samples
 from driftledger_demo.encoders.tfidf import TfIdf
+from tests.support.chains import all_planned
 from tests.support.chains import collected as ask
 from tests.support.fakes import HEARD, ColourModel, SizeGenerator, TableEncoder
 from tests.support.labelled import Item, write_labelled
@@ -111,6 +112,14 @@ def test_the_beginning_of_a_reply_needs_a_model_that_goes_on_from_it(folder: Pat
     check_prefix(None, "plain", ColourModel())
     with pytest.raises(ConfigError, match=r"models.plain cannot be given the beginning of its reply, 'It has'; take a"):
         stage(folder, prefix="It has")
+
+
+@pytest.mark.parametrize(("by", "tokens"), [(None, 50), ("better", 16_384)])
+def test_examples_are_planned_as_long_as_they_may_be(folder: Path, by: str | None, tokens: int) -> None:
+    """The model's own descriptions keep the length that is asked for, those of another none; six bytes a token."""
+    asked = all_planned(stage(folder, drawn(2, by=by), max_tokens=(50,)))[-1].after[0][1]
+    assert isinstance(asked, Conversation)
+    assert [turn.parts for turn in asked.turns if turn.role == "assistant"] == [("x" * 6 * tokens,)] * 2
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,7 @@ def test_a_proxy_answers_refuses_and_comes_back(
 
     with start() as process:
         assert far.readiness()[0] == []
-        assert "nearest: tiny" in OpenAIChat.model_validate({"model": "tiiny", **here}).readiness()[1][-1]
+        assert "nearest: tiny" in OpenAIChat.model_validate({"model": "tiiny", **here}).readiness()[0][0]
         replies = far.respond(asked("short"))
         assert [far.respond([each])[0].text for each in asked("short")] == [reply.text for reply in replies]
         with pytest.raises(ServiceError, match=r"Invalid model name passed in model=nobody.*`model: nobody`"):

@@ -16,7 +16,7 @@ from driftledger.benchmarks.records import CollectedRecord, RecordedResult, read
 from driftledger.benchmarks.score import Row, Score
 from driftledger.benchmarks.traces import Shown, Step, Trace, shot, values_of
 from driftledger.collect.call import Ask, Draw, NotStoredError, Planned, RunSteps, Steps
-from driftledger.components.base import Component, Model
+from driftledger.components.base import Component, Model, longest_reply
 from driftledger.core.canonical import derive_seed
 from driftledger.core.grouping import grouped
 from driftledger.core.types import Conversation, Medium, Sample, Subject
@@ -95,9 +95,10 @@ class ChainBenchmark(Benchmark):
         samples, groups = self.samples(collecting.samples), collecting.dataset.groups
         request = ChainRequest.model_validate(collecting.protocol)
         calls: dict[str, list[tuple[Component, Conversation | str]]] = {}
+        longest = longest_reply(collecting.model(), request.max_tokens)
+        draw = collecting.generator(), request.generate_prompt.replace("{description}", longest)
         for sample in samples:  # stand-ins: what is asked of t > 1 is not known before the chain goes on
             ask = describe(collecting.model(), request, sample.medium, Subject(sample.id, 1, collecting.on))
-            draw = collecting.generator(), request.generate_prompt
             last = last_of(request.iterations, request.iterations_by_group, sample.category, groups)
             calls[sample.id] = [(ask.component, ask.conversation), draw] * last
         records, complete = list[CollectedRecord](), True

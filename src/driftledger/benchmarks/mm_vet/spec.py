@@ -41,7 +41,7 @@ from driftledger.benchmarks.score import STD
 from driftledger.benchmarks.scoring import PERCENT, Scored, ToScore, interval_ends
 from driftledger.benchmarks.settings import holding
 from driftledger.collect.call import Ask, Planned, Steps
-from driftledger.components.base import Component
+from driftledger.components.base import Component, longest_reply
 from driftledger.core.errors import unknown_name
 from driftledger.core.grouping import grouped
 from driftledger.core.types import Conversation, Outcome, Subject, Turn
@@ -287,7 +287,8 @@ class MMVet(QuestionBenchmark):
     def steps(self, collecting: Collecting) -> Iterator[Planned[list[CollectedRecord]]]:
         """Yield the answer and the gradings of each question, then the gradings of the calibration answers."""
         gradings = range(collecting.protocol["gradings"])
-        prompt = collecting.protocol["grade_prompt"]
+        longest = longest_reply(collecting.model(), None)
+        prompt = collecting.protocol["grade_prompt"].replace("{prediction}", longest)
         judged: list[tuple[Component, Conversation | str]] = [
             (collecting.model(JUDGE), conversation)
             for _ in gradings

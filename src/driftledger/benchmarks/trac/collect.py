@@ -15,7 +15,7 @@ from driftledger.benchmarks.collecting import Collecting
 from driftledger.benchmarks.records import CollectedRecord, RecordedResult
 from driftledger.collect.call import Ask, Planned, RunSteps, Steps
 from driftledger.collect.features import encode_media, encode_texts
-from driftledger.components.base import Encoder
+from driftledger.components.base import Encoder, longest_reply
 from driftledger.core.canonical import sha256_of
 from driftledger.core.errors import DataError
 from driftledger.core.types import Conversation, Sample, Subject, Turn
@@ -105,8 +105,12 @@ def _planned(
     asked = conversation(protocol, context, sample, length, examples=examples)
     ask = Ask(model, "describe", asked, context)
     later = protocol.shots if role == "model" and not examples else ()
+    longest = longest_reply(model, length)
+    if BY in collecting.components:
+        longest = longest_reply(collecting.model(BY), None)
     stand_ins = [
-        (model, conversation(protocol, context, sample, length, examples=[(sample, "")] * shots)) for shots in later
+        (model, conversation(protocol, context, sample, length, examples=[(sample, longest)] * shots))
+        for shots in later
     ]
     step = 0 if role == BY else 1 + [*product(protocol.max_tokens, [0, *protocol.shots])].index((length, len(examples)))
     shown = [example.id for example, _ in examples]

@@ -63,6 +63,8 @@ def decode(data: bytes, name: str, max_pixels: int) -> tuple[Image.Image, list[s
     except UnidentifiedImageError:
         what = f"is not an image, or not one of {', '.join(FORMATS)}; convert or remove it"
         raise DataError(f"{name} {what if data else 'is empty or has no image; add one, or remove it'}") from None
+    except Image.DecompressionBombError:
+        raise DataError(f"{name} has more pixels than Pillow reads; make it smaller or remove it") from None
     except Exception as error:  # Pillow's decoders answer broken bytes with any exception, AttributeError included
         reason = shortened(str(error)) or type(error).__name__
         raise DataError(f"{name} cannot be decoded ({reason}); replace or remove it") from None
