@@ -120,6 +120,7 @@ def run(project: Project, targets: Sequence[str] = (), *, force: bool = False, p
             if force:
                 options.append("--force")
             code, ran = _follow(project, start, ["dvc", "repro", *options, *targets, *stages], plain=plain)
+            unfilled = 0 if code or targets else _fill_mlflow(project, start)
     except Timeout:
         raise ConfigError(f"another 'driftledger run' is under way here; its log is {log}") from None
     except SystemExit as stopped:
@@ -129,6 +130,8 @@ def run(project: Project, targets: Sequence[str] = (), *, force: bool = False, p
         return code
     _say_what_was_done(project, ran, time.monotonic() - began)
     lacking = show_scores(project)
+    if unfilled:
+        return MISTAKE
     if targets or not (lacking or calls):
         return 0
     if lacking:
@@ -255,6 +258,17 @@ def _make_calls(project: Project, start: Start, *, pull: bool) -> int:
         pass  # one that cannot be used is no model's trouble
     command = [sys.executable, "-P", "-m", "driftledger", "collect", *([] if project.waits else ["--no-wait"])]
     return _wait(start([*_WATCHED, *command]))
+
+
+def _fill_mlflow(project: Project, start: Start) -> int:
+    """Let the MLflow store have the selected runs where it is not the one that has them; return the exit code."""
+    from driftledger.tracking.track import is_filled
+
+    if is_filled(project.root, project.settings.tracking):
+        return 0
+    say("filling MLflow")
+    command = [sys.executable, "-P", "-m", "driftledger", "track"]
+    return _wait(start([*_WATCHED, *command], stdout=subprocess.DEVNULL))
 
 
 def _follow(project: Project, start: Start, command: Sequence[str], *, plain: bool) -> tuple[int, list[str]]:

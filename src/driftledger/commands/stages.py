@@ -91,6 +91,7 @@ def track(project: Project) -> None:
     from driftledger.ledger.lineage import read_all_evidence
     from driftledger.ledger.objects.git import is_unreadable, why_unread
     from driftledger.ledger.published import publish, refuse_if_deleted
+    from driftledger.tracking.track import TRACKED
     from driftledger.tracking.track import track as show_in_mlflow
 
     if is_unreadable(project.root):
@@ -102,4 +103,4 @@ def track(project: Project) -> None:
     print(show_in_mlflow(project.root, evidence, project.settings.tracking), flush=True)
     written = [path for each in evidence if (path := publish(project.root, each)) is not None]
     print(f"{len(written)} new files in ledger/", flush=True)
-    write_json(project.root / "reports" / "tracked.json", {each.name: each.fingerprint for each in evidence})
+    write_json(project.root / TRACKED, {each.name: each.fingerprint for each in evidence})

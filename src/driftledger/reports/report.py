@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from pathlib import Path
 
-from driftledger.benchmarks.base import SCORES as SCORES_FOLDER
 from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import Score, base_key
 from driftledger.core.canonical import md5_bytes, pretty_json
@@ -19,6 +18,7 @@ from driftledger.ledger.objects.contents import Contents
 from driftledger.ledger.objects.files import listing_md5
 from driftledger.project.project import Project
 from driftledger.project.resolve import REPORT_VERSION
+from driftledger.project.settings import read_yaml
 from driftledger.reports.charts import drawn, figures_of, series_of
 from driftledger.reports.correlation import Correlation, correlation
 from driftledger.reports.cross_check import cross_check_sections, cross_checks
@@ -54,6 +54,7 @@ def write_report(project: Project, pages: Path | None = None, *, images: bool = 
         write_folder(pages, {**own, **_drawn(figures)})
         return None
     files, missing = report_files(project, site, images=images)
+    # "metrics" is a folder that earlier versions wrote
     write_folder(project.root / "reports", files, ("figures", "metrics", "plots", "site"))
     lacking = what_is_lacking(project, selected_scores(project))
     return "\n".join(filter(None, [*lacking, missing])) or None
@@ -121,7 +122,8 @@ def report_files(
         **leaderboard_files(parts, list(cross_check_sections(checks))),
         "correlation.csv": correlated.csv.encode(),
         "correlation.md": "\n".join(page).encode(),
-        **dict(metrics_of(scores)),
+        "metrics.json": pretty_json(metrics_of(scores)).encode(),
+        **dict.fromkeys(_plots_named_in(project.root), pretty_json([]).encode()),
         **dict(plots_of(scores)),
         **drawings,
         **{f"site/{name}": data for name, data in {**pages, **drawings}.items()},
@@ -197,6 +199,13 @@ def _first_difference(stored: str, again: str) -> str:
     return "its bytes are not text"
 
 
+def _plots_named_in(root: Path) -> list[str]:
+    """List the files that ``dvc.yaml`` lets DVC draw: it fails without one, and passes over one without rows."""
+    named = read_yaml(root / "dvc.yaml").get("plots") or []
+    paths = [path for plot in named for path in plot]
+    return [path.removeprefix("reports/") for path in paths if path.startswith("reports/plots/")]
+
+
 def plots_of(scores: Sequence[Score]) -> Iterator[tuple[str, bytes]]:
     """Yield ``plots/<benchmark>/<curve>.json``, a row per score and step, and ``scores.json`` beside it, a row per
     score, which ``dvc plots`` draws by the templates that ``dvc.yaml`` names; each with its bytes.
@@ -218,25 +227,25 @@ def plots_of(scores: Sequence[Score]) -> Iterator[tuple[str, bytes]]:
         yield f"plots/{name}/scores.json", pretty_json(table).encode()
 
 
-def metrics_of(scores: Sequence[Score]) -> Iterator[tuple[str, bytes]]:
-    """Yield what ``dvc metrics`` shows, a file per score, as ``metrics/<model>/<benchmark>/<data>….json``."""
-    for score in scores:
-        path = benchmark(score.benchmark).scores.at(score.keys).removeprefix(SCORES_FOLDER)
-        shown = shown_by_dvc(score) | {"coverage": score.coverage}
-        yield f"metrics{path}.json", pretty_json(shown).encode()
+def metrics_of(scores: Sequence[Score]) -> dict[str, dict[str, float]]:
+    """Return what ``dvc metrics`` and ``dvc exp show`` show: model → name → value, of each t of a family over t.
 
-
-def shown_by_dvc(score: Score) -> dict[str, float]:
-    """Return what ``dvc metrics`` shows of a score, in the order of the table.
-
-    Of a family over t each value, and the last one without its t, so that scores of different T are compared.
+    Where several scores of a model have a number, its name begins with what differs in these scores, of benchmark, data
+    and components: ``gc_at_2`` on one dataset, ``photos.gc_at_2`` on one of two. Coverage is shown below 1 alone.
     """
-    spec = benchmark(score.benchmark)
-    shown = {}
-    for metric in spec.metrics:
-        if metric.key in (spec.layout.for_dvc or spec.glanced) and (keys := spec.keys_of(metric, score)):
-            if "_at_{t}" in metric.key:
-                shown[metric.key.replace("_at_{t}", "")] = score.metrics[keys[-1]]
-                shown["iterations"] = int((metric.match(keys[-1]) or {})["t"])
-            shown |= {key: score.metrics[key] for key in keys}
+    values: dict[str, list[tuple[Score, float]]] = {}
+    for score in scores:
+        for tracked in benchmark(score.benchmark).tracked(score):
+            if not tracked.step:
+                values.setdefault(tracked.name, []).append((score, tracked.value))
+        values.setdefault("coverage", []).append((score, score.coverage))
+    shown: dict[str, dict[str, float]] = {score.model: {} for score in scores}
+    for name, some in values.items():
+        places = [{"benchmark": score.benchmark, **score.keys} for score, _ in some]
+        parts = dict.fromkeys(part for place in places for part in place if part != "model")
+        differing = [part for part in parts if len({place.get(part) for place in places}) > 1]
+        for place, (score, value) in zip(places, some, strict=True):
+            if name != "coverage" or value < 1:
+                words = [place[part] for part in differing if part in place]
+                shown[score.model][".".join([*words, name])] = value
     return shown

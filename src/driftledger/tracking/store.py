@@ -4,10 +4,12 @@ import gc
 import logging
 import os
 import re
+import signal
 import socket
 import sqlite3
+import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from driftledger.project.settings import Tracking
 
 HOST = "127.0.0.1"
+PORT = 5000
 VARIABLE = "MLFLOW_TRACKING_URI"
 """Names a store, whatever ``params.yaml`` says."""
 
@@ -250,12 +253,10 @@ def _check(uri: str, create: bool) -> None:
 
 
 def where_to_look(tracking: "Tracking") -> str:
-    """Where the scores are in MLflow, for the end of a run; MLflow is neither imported nor asked."""
+    """Say where the scores are in MLflow, for the end of a run; MLflow is neither imported nor asked."""
     uri = tracking_uri(tracking)
     if is_server(uri):
         return f"scores: {without_credentials(uri)}, experiment {tracking.experiment!r}, Evaluation runs"
-    if (file := sqlite_file(uri)) is not None and not file.exists():
-        return "scores: not in MLflow yet; 'driftledger track' shows them there"
     return "scores: 'driftledger ui' shows them in MLflow"
 
 
@@ -269,23 +270,62 @@ def pages(tracking: "Tracking", server: str) -> list[str]:
         experiment = client.get_experiment_by_name(tracking.experiment)
     if experiment is None:
         raise LedgerError(f"MLflow has no experiment {tracking.experiment!r} yet; run 'driftledger track' to make it")
-    top = f"{server}/#/experiments/{experiment.experiment_id}"
+    scores, view = page_paths(experiment.experiment_id)
+    return [f"scores: {server}/{scores}", f"leaderboard and charts: {server}/{view}"]
+
+
+def page_paths(experiment_id: str) -> tuple[str, str]:
+    """Return where an experiment's evaluation runs and its saved view are, relative to MLflow's own page."""
+    top = f"#/experiments/{experiment_id}"
     view = f"workflowType=machine_learning&viewStateShareKey={VIEW_KEY}&compareRunsMode=CHART"
-    return [f"scores: {top}/evaluation-runs", f"leaderboard and charts: {top}/runs?{view}"]
+    return f"{top}/evaluation-runs", f"{top}/runs?{view}"
 
 
-def serve(tracking: "Tracking", port: int) -> Iterator[str]:
-    """Say where the scores are, then become MLflow's server of the project's store, on this machine alone.
+def serve(tracking: "Tracking", port: int | None) -> Iterator[str]:
+    """Say where the scores are, then serve MLflow's pages of the project's store on this machine until a signal.
+
+    Args:
+        port: without one, the first from :data:`PORT` on that no other program uses.
 
     Raises:
-        LedgerError: there is nothing to show.
+        LedgerError: there is nothing to show, or MLflow ended by itself.
+        ConfigError: the port cannot be used.
     """
     uri = tracking_uri(tracking)
     if is_server(uri):
         yield from pages(tracking, without_credentials(uri).rstrip("/"))
         return
+    port = _free_port([port] if port else range(PORT, PORT + 100))
     yield from (*pages(tracking, f"http://{HOST}:{port}"), "Ctrl-C ends MLflow, which starts now")
     command = [sys.executable, "-m", "mlflow", "ui", "--host", HOST, "--port", str(port), "--workers", "1"]
     command += ["--uvicorn-opts", "--log-level warning"]
     sys.stdout.flush()
-    os.execve(sys.executable, command, os.environ | ENVIRONMENT | {"MLFLOW_BACKEND_STORE_URI": uri})
+    process = subprocess.Popen(command, env=os.environ | ENVIRONMENT | {"MLFLOW_BACKEND_STORE_URI": uri})
+    signals: list[int] = []
+
+    def forward(number: int, _: object) -> None:
+        signals.append(number)
+        process.send_signal(number)
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, forward)
+    process.wait()
+    if not signals:  # MLflow's own exit code is 0 all the same
+        raise LedgerError("MLflow ended by itself; its text above says why")
+
+
+def _free_port(ports: Sequence[int]) -> int:
+    """Return the first port that this machine lets a server have.
+
+    Raises:
+        ConfigError: it is none of these.
+    """
+    reason = ""
+    for port in ports:
+        try:
+            socket.create_server((HOST, port)).close()
+        except OSError as error:
+            reason = f"port {port} on {HOST} cannot be used: {error.strerror}; name another one with --port"
+        else:
+            return port
+    raise ConfigError(reason)
