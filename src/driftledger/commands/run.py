@@ -15,7 +15,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from configparser import ConfigParser
-from contextlib import suppress
+from contextlib import redirect_stdout, suppress
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -28,7 +28,7 @@ from rich.text import Text
 from driftledger.benchmarks.base import COVERAGE, RECORDS_OF, SCORES, Cell, Table
 from driftledger.benchmarks.registry import benchmark
 from driftledger.commands.collect import require_readiness, stops_as_exits, tasks_of
-from driftledger.commands.stages import data
+from driftledger.commands.stages import data, track
 from driftledger.core.errors import ConfigError, DriftledgerError, LedgerError, first_few
 from driftledger.core.files import CONFLICT, INPUTS, keep_only, made_from
 from driftledger.core.paths import STATE
@@ -120,7 +120,6 @@ def run(project: Project, targets: Sequence[str] = (), *, force: bool = False, p
             if force:
                 options.append("--force")
             code, ran = _follow(project, start, ["dvc", "repro", *options, *targets, *stages], plain=plain)
-            unfilled = 0 if code or targets else _fill_mlflow(project, start)
     except Timeout:
         raise ConfigError(f"another 'driftledger run' is under way here; its log is {log}") from None
     except SystemExit as stopped:
@@ -130,8 +129,8 @@ def run(project: Project, targets: Sequence[str] = (), *, force: bool = False, p
         return code
     _say_what_was_done(project, ran, time.monotonic() - began)
     lacking = show_scores(project)
-    if unfilled:
-        return MISTAKE
+    if not targets:
+        _fill_mlflow(project)
     if targets or not (lacking or calls):
         return 0
     if lacking:
@@ -260,15 +259,17 @@ def _make_calls(project: Project, start: Start, *, pull: bool) -> int:
     return _wait(start([*_WATCHED, *command]))
 
 
-def _fill_mlflow(project: Project, start: Start) -> int:
-    """Let the MLflow store have the selected runs where it is not the one that has them; return the exit code."""
-    from driftledger.tracking.track import is_filled
+def _fill_mlflow(project: Project) -> None:
+    """Show the selected runs in MLflow where its store is not the one that the stage ``track`` filled last."""
+    from driftledger.tracking.track import TRACKED, filled_note
 
-    if is_filled(project.root, project.settings.tracking):
-        return 0
-    say("filling MLflow")
-    command = [sys.executable, "-P", "-m", "driftledger", "track"]
-    return _wait(start([*_WATCHED, *command], stdout=subprocess.DEVNULL))
+    if not (project.root / TRACKED).is_file():
+        return  # a pipeline without that stage
+    note, text = filled_note(project.root, project.settings.tracking)
+    if not note.is_file() or note.read_bytes() != text.encode():
+        say("filling MLflow")
+        with redirect_stdout(sys.stderr):
+            track(project)
 
 
 def _follow(project: Project, start: Start, command: Sequence[str], *, plain: bool) -> tuple[int, list[str]]:

@@ -117,13 +117,16 @@ def report_files(
     tables = [line for table in correlated.tables for line in markdown(table)]
     page = ["# Correlation", "", for_cell(correlated.lead), "", picture, "", *tables]
     drawings = _drawn(figures, again=again)
+    plots = read_yaml(project.root / "dvc.yaml").get("plots") or []
+    # without a file that it names, DVC fails; one without rows is not drawn
+    drawn_by_dvc = [path[len("reports/") :] for plot in plots for path in plot if path.startswith("reports/plots/")]
     files: Files = {
         "cross_check.json": pretty_json(checks).encode(),
         **leaderboard_files(parts, list(cross_check_sections(checks))),
         "correlation.csv": correlated.csv.encode(),
         "correlation.md": "\n".join(page).encode(),
         "metrics.json": pretty_json(metrics_of(scores)).encode(),
-        **dict.fromkeys(_plots_named_in(project.root), pretty_json([]).encode()),
+        **dict.fromkeys(drawn_by_dvc, b"[]\n"),
         **dict(plots_of(scores)),
         **drawings,
         **{f"site/{name}": data for name, data in {**pages, **drawings}.items()},
@@ -199,13 +202,6 @@ def _first_difference(stored: str, again: str) -> str:
     return "its bytes are not text"
 
 
-def _plots_named_in(root: Path) -> list[str]:
-    """List the files that ``dvc.yaml`` lets DVC draw: it fails without one, and passes over one without rows."""
-    named = read_yaml(root / "dvc.yaml").get("plots") or []
-    paths = [path for plot in named for path in plot]
-    return [path.removeprefix("reports/") for path in paths if path.startswith("reports/plots/")]
-
-
 def plots_of(scores: Sequence[Score]) -> Iterator[tuple[str, bytes]]:
     """Yield ``plots/<benchmark>/<curve>.json``, a row per score and step, and ``scores.json`` beside it, a row per
     score, which ``dvc plots`` draws by the templates that ``dvc.yaml`` names; each with its bytes.
@@ -228,24 +224,18 @@ def plots_of(scores: Sequence[Score]) -> Iterator[tuple[str, bytes]]:
 
 
 def metrics_of(scores: Sequence[Score]) -> dict[str, dict[str, float]]:
-    """Return what ``dvc metrics`` and ``dvc exp show`` show: model → name → value, of each t of a family over t.
+    """Return what ``dvc metrics`` and ``dvc exp show`` show: model → name → value.
 
-    Where several scores of a model have a number, its name begins with what differs in these scores, of benchmark, data
-    and components: ``gc_at_2`` on one dataset, ``photos.gc_at_2`` on one of two. Coverage is shown below 1 alone.
+    Of a curve it is the last value: ``gc`` is comparable where T differs, and ``gc_at_2`` is there for each T above 1.
+    Where several scores of a benchmark have a number, its name begins with the data and components in which these
+    differ: ``gc_at_2`` on one dataset, ``photos.gc_at_2`` on one of two.
     """
-    values: dict[str, list[tuple[Score, float]]] = {}
-    for score in scores:
-        for tracked in benchmark(score.benchmark).tracked(score):
-            if not tracked.step:
-                values.setdefault(tracked.name, []).append((score, tracked.value))
-        values.setdefault("coverage", []).append((score, score.coverage))
     shown: dict[str, dict[str, float]] = {score.model: {} for score in scores}
-    for name, some in values.items():
-        places = [{"benchmark": score.benchmark, **score.keys} for score, _ in some]
-        parts = dict.fromkeys(part for place in places for part in place if part != "model")
-        differing = [part for part in parts if len({place.get(part) for place in places}) > 1]
-        for place, (score, value) in zip(places, some, strict=True):
-            if name != "coverage" or value < 1:
-                words = [place[part] for part in differing if part in place]
-                shown[score.model][".".join([*words, name])] = value
+    for name, own in grouped(scores, lambda score: score.benchmark).items():
+        parts = [key for key in benchmark(name).scores.keys if key != "model"]
+        differing = [key for key in parts if len({score.keys[key] for score in own}) > 1]
+        for score in own:
+            words = [score.keys[key] for key in differing]
+            for tracked in benchmark(name).tracked(score):
+                shown[score.model][".".join([*words, tracked.name])] = tracked.value
     return shown

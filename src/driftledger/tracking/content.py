@@ -117,11 +117,9 @@ def metrics_of(evidence: Evidence) -> list[Logged]:
     further scores on the same data, curves.
     """
     headlines = headlines_of(evidence)
-
-    def place(each: Logged) -> tuple[bool, bool, bool]:
-        return each.tracked.step > 0, "." in each.name, each not in headlines
-
-    ordered = sorted(_logged_in(evidence), key=place)
+    ordered = sorted(
+        _logged_in(evidence), key=lambda each: (each.tracked.step > 0, "." in each.name, each not in headlines)
+    )
     names = list(dict.fromkeys(each.name for each in ordered))[:MOST_METRICS]
     return [each for each in ordered if each.name in names]
 
@@ -178,14 +176,9 @@ def artifacts_of(evidence: Evidence, rows: Mapping[str, Sequence[Row]]) -> dict[
         rows: of each score, by its place.
     """
     scores = {each.place: each.score for each in evidence.lineages}
-    prompts = {
-        place: {key: value for key, value in score.inputs.protocol.items() if value not in (None, [], {})}
-        for place, score in scores.items()
-    }
     return {
         "scores.json": _json({place: score.model_dump(mode="json") for place, score in scores.items()}),
         "rows.csv": rows_csv(evidence.lineages, rows).encode(),
-        "prompts.json": _json({place: some for place, some in prompts.items() if some}),
     }
 
 

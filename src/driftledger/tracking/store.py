@@ -9,8 +9,8 @@ import socket
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -19,7 +19,7 @@ from driftledger.core.databases import wait_until_free
 from driftledger.core.errors import ConfigError, LedgerError
 from driftledger.core.paths import main_checkout
 from driftledger.core.text import shortened
-from driftledger.tracking.view import VIEW_KEY
+from driftledger.tracking.view import PAGES
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -270,15 +270,7 @@ def pages(tracking: "Tracking", server: str) -> list[str]:
         experiment = client.get_experiment_by_name(tracking.experiment)
     if experiment is None:
         raise LedgerError(f"MLflow has no experiment {tracking.experiment!r} yet; run 'driftledger track' to make it")
-    scores, view = page_paths(experiment.experiment_id)
-    return [f"scores: {server}/{scores}", f"leaderboard and charts: {server}/{view}"]
-
-
-def page_paths(experiment_id: str) -> tuple[str, str]:
-    """Return where an experiment's evaluation runs and its saved view are, relative to MLflow's own page."""
-    top = f"#/experiments/{experiment_id}"
-    view = f"workflowType=machine_learning&viewStateShareKey={VIEW_KEY}&compareRunsMode=CHART"
-    return f"{top}/evaluation-runs", f"{top}/runs?{view}"
+    return [f"{what}: {server}/{page.format(experiment.experiment_id)}" for what, page in PAGES.items()]
 
 
 def serve(tracking: "Tracking", port: int | None) -> Iterator[str]:
@@ -295,37 +287,21 @@ def serve(tracking: "Tracking", port: int | None) -> Iterator[str]:
     if is_server(uri):
         yield from pages(tracking, without_credentials(uri).rstrip("/"))
         return
-    port = _free_port([port] if port else range(PORT, PORT + 100))
-    yield from (*pages(tracking, f"http://{HOST}:{port}"), "Ctrl-C ends MLflow, which starts now")
-    command = [sys.executable, "-m", "mlflow", "ui", "--host", HOST, "--port", str(port), "--workers", "1"]
+    for free in [port] if port else range(PORT, PORT + 100):
+        with suppress(OSError), socket.create_server((HOST, free)):
+            break
+    else:
+        raise ConfigError(f"port {free} on {HOST} is in use, or not yours to use; name another one with --port")
+    yield from (*pages(tracking, f"http://{HOST}:{free}"), "Ctrl-C ends MLflow, which starts now")
+    command = [sys.executable, "-m", "mlflow", "ui", "--host", HOST, "--port", str(free), "--workers", "1"]
     command += ["--uvicorn-opts", "--log-level warning"]
     sys.stdout.flush()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     process = subprocess.Popen(command, env=os.environ | ENVIRONMENT | {"MLFLOW_BACKEND_STORE_URI": uri})
-    signals: list[int] = []
-
-    def forward(number: int, _: object) -> None:
-        signals.append(number)
-        process.send_signal(number)
-
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, forward)
-    process.wait()
-    if not signals:  # MLflow's own exit code is 0 all the same
+    try:
+        process.wait()
+    except KeyboardInterrupt:
+        process.terminate()
+        process.wait()
+    else:  # MLflow's own exit code is 0 all the same
         raise LedgerError("MLflow ended by itself; its text above says why")
-
-
-def _free_port(ports: Sequence[int]) -> int:
-    """Return the first port that this machine lets a server have.
-
-    Raises:
-        ConfigError: it is none of these.
-    """
-    reason = ""
-    for port in ports:
-        try:
-            socket.create_server((HOST, port)).close()
-        except OSError as error:
-            reason = f"port {port} on {HOST} cannot be used: {error.strerror}; name another one with --port"
-        else:
-            return port
-    raise ConfigError(reason)

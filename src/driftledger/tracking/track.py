@@ -21,9 +21,9 @@ from filelock import FileLock
 from driftledger.benchmarks.base import ROLES, Kind
 from driftledger.benchmarks.score import Row
 from driftledger.components.base import ComponentCard
-from driftledger.core.canonical import sha256_of
+from driftledger.core.canonical import canonical_json, md5_file, sha256_of
 from driftledger.core.errors import LedgerError, first_few
-from driftledger.core.files import load_json, read_jsonl, write_json
+from driftledger.core.files import read_jsonl
 from driftledger.core.grouping import grouped
 from driftledger.core.paths import STATE, main_checkout
 from driftledger.data.records import QUESTIONS, SAMPLES
@@ -46,13 +46,12 @@ from driftledger.tracking.store import (
     all_pages,
     artifact_location,
     opened,
-    page_paths,
     sqlite_file,
     tracking_uri,
     without_credentials,
 )
 from driftledger.tracking.traces import CUT_SHORT, OF_RUN, Traces, delete_traces, traces_of
-from driftledger.tracking.view import VIEW_TAG, leaderboard
+from driftledger.tracking.view import PAGES, VIEW_TAG, leaderboard
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -68,8 +67,6 @@ OLD = "old · "
 """Begins the name of a run that another one of that name replaces. It is in MLflow's deleted state, out of sight."""
 EXPERIMENT = "DVC_EXP_NAME"
 """Where ``dvc exp run`` names its experiment, which may be thrown away: its runs are shown, but are not current."""
-FILLED = "tracked.json"
-"""In the folder of the checkout's state: the store that holds the selected runs, and their fingerprints."""
 TRACKED = "reports/tracked.json"
 """Name → fingerprint of the selected runs, as the stage ``track`` writes it."""
 
@@ -82,7 +79,7 @@ _TRACES_AT_ONCE = 200
 it waits two seconds, so several runs are finished together."""
 
 _NOTE = """\
-[Leaderboard with charts]({view}) · [all scores]({scores}): a run for each combination of model, generator and encoder.
+[Leaderboard with charts]({1}) · [all scores]({0}): a run for each combination of model, generator and encoder.
 
 It is made from what DVC's lock holds: delete it, and `driftledger track` makes it again.
 
@@ -107,32 +104,20 @@ def track(root: Path, evidence: Sequence[Evidence], tracking: "Tracking") -> str
         lock = file.with_name(f"{file.name}.lock")
     lock.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(lock), opened(tracking, create=True) as client:
-        pushed = _Push(client, root, evidence, tracking).push()
-    if EXPERIMENT not in os.environ:
-        runs = {each.name: each.fingerprint for each in evidence}
-        write_json(root / STATE / FILLED, {"store": _identity(tracking), "runs": runs})
-    return pushed
+        return _Push(client, root, evidence, tracking).push()
 
 
-def is_filled(root: Path, tracking: "Tracking") -> bool:
-    """Return False if the store that would be used is not the one that the selected runs were last written to.
+def filled_note(root: Path, tracking: "Tracking") -> tuple[Path, str]:
+    """Return the file that notes which store was filled last, and what it says if that is the one to use now.
 
-    MLflow is neither imported nor asked.
+    A file that is made again under its name has another number, and the runs of an experiment of DVC are not current.
     """
-    try:
-        runs = load_json((root / TRACKED).read_bytes())
-        filled = load_json((root / STATE / FILLED).read_bytes())
-    except (OSError, ValueError):
-        return False
-    return bool(filled == {"store": _identity(tracking), "runs": runs})
-
-
-def _identity(tracking: "Tracking") -> list[str | int]:
-    """Return the address of a store, and the number of its file: one that is deleted and made again has another."""
     uri = tracking_uri(tracking)
     file = sqlite_file(uri)
     number = file.stat().st_ino if file is not None and file.exists() else 0
-    return [without_credentials(uri), tracking.experiment, number]
+    runs = md5_file(root / TRACKED)
+    note = [without_credentials(uri), tracking.experiment, number, runs, os.environ.get(EXPERIMENT)]
+    return root / STATE / "mlflow.json", canonical_json(note)
 
 
 class _Push:
@@ -166,9 +151,8 @@ class _Push:
             if sum(map(len, self._unfinished.values())) >= _TRACES_AT_ONCE:
                 self._finish()
         self._finish()
-        self._restore(finished)
+        self._mark(finished)
         if EXPERIMENT not in os.environ:
-            self._mark(finished)
             self._describe()
         others = [each.name for each in self._evidence if each.fingerprint in self._elsewhere - finished.keys()]
         if others:
@@ -243,8 +227,8 @@ class _Push:
         metrics = _metrics(evidence, run.info.start_time, model_id)
         params = [Param(key, value) for key, value in params_of(evidence).items()]
         run_tags = [RunTag(key, value) for key, value in tags.items()]
-        client.log_batch(run_id, metrics[:_METRICS_PER_CALL], params, run_tags)
-        for start in range(_METRICS_PER_CALL, len(metrics), _METRICS_PER_CALL):
+        client.log_batch(run_id, params=params, tags=run_tags)
+        for start in range(0, len(metrics), _METRICS_PER_CALL):
             client.log_batch(run_id, metrics[start : start + _METRICS_PER_CALL])
         rows = {each.place: self._rows_of(each.rows_path) for each in evidence.lineages}
         with tempfile.TemporaryDirectory(prefix="driftledger-") as folder:
@@ -316,43 +300,43 @@ class _Push:
             self._client.delete_tag(run_id, WRITER)
         self._unfinished = {}
 
-    def _restore(self, finished: "dict[str, Run]") -> None:
-        """Bring back the runs that were replaced and are selected again."""
-        for each in self._evidence:
-            run = finished.get(each.fingerprint)
-            if run is not None and _is_deleted(run):
-                self._client.restore_run(run.info.run_id)
-                self._client.update_run(run.info.run_id, name=_title(each))
-
     def _mark(self, finished: "dict[str, Run]") -> None:
-        """Let the tags and names of all runs say which are current, and put out of sight those that these replace."""
+        """Let the tags and names of all runs say which are current, and delete those that these replace.
+
+        A deleted run that is selected again is restored. An experiment of DVC changes no other run.
+        """
         current = {each.fingerprint: each for each in self._evidence}
         names = {each.name for each in self._evidence}
         controls = {each.combination.model for each in self._evidence if each.components["model"].is_control}
         colours = colour_of(self._models, controls)
         for fingerprint, run in finished.items():
-            name = str(run.info.run_name).removeprefix(OLD)
-            is_old = fingerprint not in current and name in names
-            tags = {CURRENT: str(fingerprint in current).lower()}
-            if fingerprint in current:
-                name = current[fingerprint].name
-                tags["mlflow.runColor"] = colours[current[fingerprint].combination.model].colour
-            elif _is_deleted(run):
+            run_id, name = run.info.run_id, str(run.info.run_name)
+            evidence = current.get(fingerprint)
+            if _is_deleted(run):
+                if evidence is None:
+                    continue
+                self._client.restore_run(run_id)
+                self._client.update_run(run_id, name=_title(evidence))
+            if EXPERIMENT in os.environ:
                 continue
-            if is_old:
-                name = OLD + name
-            if name != run.info.run_name:
-                self._client.update_run(run.info.run_id, name=name)
+            tags = {CURRENT: str(evidence is not None).lower()}
+            wanted = name
+            if evidence is not None:
+                wanted = evidence.name
+                tags["mlflow.runColor"] = colours[evidence.combination.model].colour
+            elif name.removeprefix(OLD) in names:
+                wanted = OLD + name.removeprefix(OLD)
+            if wanted != name:
+                self._client.update_run(run_id, name=wanted)
             for key, value in tags.items():
                 if run.data.tags.get(key) != value:
-                    self._client.set_tag(run.info.run_id, key, value)
-            if is_old:
-                self._client.delete_run(run.info.run_id)
+                    self._client.set_tag(run_id, key, value)
+            if wanted.startswith(OLD):
+                self._client.delete_run(run_id)
 
     def _describe(self) -> None:
         """Let the experiment's page have a note and the saved view."""
-        scores, view = page_paths(self._experiment_id)
-        tags = {NOTE: _NOTE.format(scores=scores, view=view)}
+        tags = {NOTE: _NOTE.format(*(page.format(self._experiment_id) for page in PAGES.values()))}
         headlines = {each.name: each for evidence in self._evidence for each in headlines_of(evidence)}
         if headlines:
             metrics = [metric for evidence in self._evidence for metric in metrics_of(evidence)]
