@@ -334,14 +334,3 @@ def test_an_experiment_and_a_worktree_use_the_store_of_the_main_checkout(evaluat
         checkout.repro("data")
         assert to_make(checkout) == {"models.regions_medium": 0, "generators.painter": 0}
     assert not (further.root / ".driftledger").joinpath("calls.db").exists()
-
-
-@pytest.mark.slow
-def test_dvc_compares_metrics_of_another_number_of_iterations(evaluated: Checkout) -> None:
-    evaluated.commit("two iterations")
-    evaluated.params(lambda params: params["genception"].update(iterations=3))
-    assert evaluated.repro() == [*("resolve", "collect@regions_medium", "score@regions_medium", "report")]
-    [changes] = json.loads(evaluated.run("dvc", "metrics", "diff", "--json").stdout).values()
-    assert all(changes[name]["old"] != changes[name]["new"] for name in ("gc", "similarity"))
-    assert changes["iterations"] == {"old": 2, "new": 3, "diff": 1}
-    assert evaluated.repro() == ["resolve"]

@@ -165,7 +165,7 @@ def test_a_port_in_use_is_a_sentence_or_the_next_one_is_taken(
     monkeypatch.setattr(sys, "executable", "/bin/true")  # in the place of MLflow, whose exit code is 0, too
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
-        with pytest.raises(ConfigError, match=rf"port {port} on 127\.0\.0\.1 cannot be used: Address .* --port"):
+        with pytest.raises(ConfigError, match=rf"port {port} on 127\.0\.0\.1 is in use, .* --port"):
             next(serve(store, port))
         monkeypatch.setattr(tracking_store, "PORT", port)
         said = serve(store, None)

@@ -193,7 +193,7 @@ class _Push:
         found = all_pages(self._client.search_runs, [self._experiment_id], ours, ViewType.ALL, order_by=order)
         for run in found:
             fingerprint = run.data.tags[FINGERPRINT]
-            if _is_deleted(run) and not run.info.run_name.startswith(OLD):
+            if run.info.lifecycle_stage == "deleted" and not run.info.run_name.startswith(OLD):
                 continue  # by the user, or for what is said above
             if self._is_under_way(run):
                 self._elsewhere.add(fingerprint)
@@ -312,7 +312,7 @@ class _Push:
         for fingerprint, run in finished.items():
             run_id, name = run.info.run_id, str(run.info.run_name)
             evidence = current.get(fingerprint)
-            if _is_deleted(run):
+            if run.info.lifecycle_stage == "deleted":
                 if evidence is None:
                     continue
                 self._client.restore_run(run_id)
@@ -354,10 +354,6 @@ def _is_moved(before: str, now: str) -> bool:
     """Whether an experiment keeps its files where the checkout was before it was moved or copied: MLflow would write
     there. Its runs are made again beside it."""
     return before != now and before.startswith("file:") and before.endswith("/mlartifacts") and now.startswith("file:")
-
-
-def _is_deleted(run: "Run") -> bool:
-    return bool(run.info.lifecycle_stage == "deleted")
 
 
 def _title(evidence: Evidence) -> str:
