@@ -19,7 +19,7 @@ from driftledger.project.project import Project
 from driftledger_demo.generators.painter import Painter
 from driftledger_demo.models.controls import WordCounter
 from driftledger_demo.models.rubric import Rubric
-from tests.conftest import Checkout, draw
+from tests.conftest import REPOSITORY, Checkout, draw
 from tests.support.evaluation import build
 from tests.support.own_code import write_module
 from tests.support.small import (
@@ -297,6 +297,7 @@ reads = driftledger.encoder(texts=known)
 
 def test_cross_check_is_what_comes_out_by_hand(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_module(root, "my_own", OWN)
+    shutil.copy(REPOSITORY / "dvc.yaml", root)
     monkeypatch.syspath_prepend(root)
     said = {"a": "A cat. A dog.", "b": "A cat.", "c": "A dog. A fish and a dog.", "d": "A tree."}
 

@@ -117,7 +117,8 @@ def report_files(
     tables = [line for table in correlated.tables for line in markdown(table)]
     page = ["# Correlation", "", for_cell(correlated.lead), "", picture, "", *tables]
     drawings = _drawn(figures, again=again)
-    plots = read_yaml(project.root / "dvc.yaml").get("plots") or []
+    within = None if project.own_code else project.root
+    plots = read_yaml(project.root / "dvc.yaml", within=within).get("plots") or []
     # without a file that it names, DVC fails; one without rows is not drawn
     drawn_by_dvc = [path[len("reports/") :] for plot in plots for path in plot if path.startswith("reports/plots/")]
     files: Files = {
@@ -167,7 +168,7 @@ def check_report(project: Project, contents: Contents, model: str | None = None)
         return result
     try:
         again, missing = report_files(project, project.root / SITE, again=True, only=model)
-    except (DriftledgerError, ValueError, LookupError, TypeError, OSError) as error:
+    except (DriftledgerError, ValueError, LookupError, TypeError, AttributeError, OSError) as error:
         result.skip("reports", f"it cannot be made again: {shortened(str(error))}")
         return result
     if missing:
