@@ -1,6 +1,7 @@
 """Runs are created once, completed after a kill, and marked; MLflow can be deleted and made again."""
 
 import os
+import re
 import shutil
 import signal
 import sqlite3
@@ -47,6 +48,8 @@ def test_runs_are_created_worst_first_and_once(tmp_path: Path, runs: Sequence[Ev
         *(["encoder.eye", 1], ["generator.brush", 1], ["model.blind", 1], ["model.seer", 1])
     ]
     assert first["experiments"] == [EXPERIMENT]
+    note = first["experiment"]["mlflow.note.content"]
+    assert re.match(r"\[Leaderboard with charts\]\(#/experiments/\d+/runs\?\S+viewStateShareKey=\w+", note)
     metrics = ["gc/shapes", "gc_at_2/shapes", "similarity/shapes"]
     assert first["linked"] == {"seer": metrics, "blind": metrics, "brush": [], "eye": []}
     assert track(tmp_path, runs, store) == f"{CREATED}0 runs created, 2 unchanged"
