@@ -363,7 +363,9 @@ def report(
 @app.command(rich_help_panel=SHOW)
 def ui(
     context: typer.Context,
-    port: Annotated[int, typer.Option(min=1, max=65535, help="The port on 127.0.0.1.")] = 5000,
+    port: Annotated[
+        int | None, typer.Option(min=1, max=65535, help="Of 127.0.0.1. Without it: 5000, or the next free one.")
+    ] = None,
 ) -> None:
     """Serve MLflow on this machine, and say where the scores are."""
     from driftledger.tracking.store import serve

@@ -1,11 +1,16 @@
 """MLflow shows what the snapshot in ``golden/`` says, and is made again from the project's files alone."""
 
 import json
+import re
+import shlex
 from collections.abc import Iterator
 from typing import Any
 
+import pytest
+
 from tests.acceptance.checkout import Checkout
 from tests.acceptance.numbers import differences, shorten
+from tests.acceptance.places import REPOSITORY
 from tests.acceptance.snapshot import FILE, snapshot
 
 
@@ -37,11 +42,42 @@ def test_a_deleted_store_is_made_again_as_the_golden_snapshot_has_it(evaluated_c
     assert not wrong, shorten(wrong)
 
 
-def test_the_store_that_a_run_leaves_holds_the_same(small: Checkout, tmp_path: Any) -> None:
+def test_a_run_fills_the_store_that_it_would_use_and_leaves_the_locks_alone(small: Checkout, tmp_path: Any) -> None:
     first = snapshot(small.root / "mlflow.db")
     assert len(first["runs"]) == 2
     copied = small.copy(tmp_path)
+    files = [copied.root / name for name in ("dvc.lock", "reports/tracked.json")]
+    before = [file.read_bytes() for file in files]
+    elsewhere = copied.root / "elsewhere.db"
+    filled: list[bool] = []
+    for uri in ("", "", f"sqlite:///{elsewhere}"):
+        filled.append("filling MLflow" in copied.run("driftledger", "run", MLFLOW_TRACKING_URI=uri).stderr)
+    assert filled == [True, False, True]
+    assert [file.read_bytes() for file in files] == before
+    assert snapshot(copied.root / "mlflow.db") == first
+    assert snapshot(elsewhere) == first
     copied.driftledger("track")
     assert snapshot(copied.root / "mlflow.db") == first
-    copied.driftledger("track")
-    assert snapshot(copied.root / "mlflow.db") == first
+
+
+@pytest.mark.slow
+def test_the_documented_lines_of_dvc_show_the_scores_of_two_models(small: Checkout, tmp_path: Any) -> None:
+    page = (REPOSITORY / "docs/mlflow_and_dvc.md").read_text(encoding="utf-8")
+    block = page.split("## With DVC")[1].split("```")[1]
+    commands = [shlex.split(line, comments=True) for line in block.splitlines()[1:]]
+    copied = small.copy(tmp_path)
+    shown: dict[str, str] = {}
+    for command in commands:
+        done = copied.run(*command, COLUMNS="200")
+        assert "failed" not in done.stdout + done.stderr
+        shown[" ".join(command[1:3])] = done.stdout
+        shown[" ".join(command)] = done.stdout
+    assert re.search(r"blind\.gc .*regions_fine\.gc ", shown["exp show"])
+    changed = shown["dvc metrics diff"]
+    assert all(re.search(rf"\b{name}\.gc +0\.\d+ +0\.\d+ +-?0\.0*[1-9]", changed) for name in ("blind", "regions_fine"))
+    assert re.search(r"regions_fine\.gc_at_2 +(0\.\d+) +\1 +0\.0\n", shown["dvc metrics diff --all"])
+    assert re.search(r"genception\.iterations +2 +7", shown["params diff"])
+    assert max(len(line) for text in shown.values() for line in text.splitlines()) <= 200
+    drawn = (copied.root / "dvc_plots/index.html").read_text(encoding="utf-8")
+    assert "GenCeption: GC@t" in drawn
+    assert "TRAC" not in drawn

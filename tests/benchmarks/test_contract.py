@@ -40,7 +40,7 @@ def test_its_metrics_are_told_and_computed_by_functions_that_there_are(spec: Ben
         module, _, function = metric.function.rpartition(".")
         assert callable(getattr(import_module(module), function)), metric.key
     layout = spec.layout
-    shown = {*layout.glance, *layout.across, *layout.for_dvc, *layout.bars, *layout.group_bars.values()}
+    shown = {*layout.glance, *layout.across, *layout.bars, *layout.group_bars.values()}
     assert shown <= {metric.key for metric in spec.metrics}
 
 

@@ -196,8 +196,8 @@ REPORT: dict[str, tuple[Change, str]] = {
     "leaderboard.md": (replaced("reports/leaderboard.md", r"0\.\d\d\d", "0.999"), "reports/leaderboard.md"),
     "leaderboard.csv": (replaced("reports/leaderboard.csv", r"0\.\d{5}", "0.99999"), "reports/leaderboard.csv"),
     "metrics": (
-        replaced(f"reports/metrics/{GENCEPTION.removeprefix('reports/scores/')}.json", r"0\.\d{5}", "0.99999"),
-        f"reports/metrics/{MODEL}",
+        replaced("reports/metrics.json", r"0\.\d{5}", "0.99999"),
+        "reports/metrics.json",
     ),
     "a plot": (replaced("reports/plots/genception/gc.json", r"0\.\d{5}", "0.99999"), "reports/plots/genception/gc"),
     "a page": (replaced(f"reports/site/runs/{MODEL}.html", r"0\.\d\d\d", "0.999"), "reports/site/runs"),
@@ -206,8 +206,8 @@ REPORT: dict[str, tuple[Change, str]] = {
         "reports/site/best.html",
     ),
     "a file less": (
-        lambda ledger: (ledger.root / "reports/metrics" / MODEL / "mme" / f"{SETS['mme']}.json").unlink(),
-        "reports/metrics/",
+        lambda ledger: (ledger.root / "reports/plots/mme/scores.json").unlink(),
+        "reports/plots/mme/",
     ),
     "the script of the pages": (replaced("reports/site/assets/site.js", r"^", "alert(1);"), "reports/site/assets/"),
 }

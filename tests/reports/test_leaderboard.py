@@ -10,7 +10,7 @@ from rich.console import Console
 from driftledger.benchmarks.score import Score
 from driftledger.commands.run import glance
 from driftledger.reports.leaderboard import leaderboard_files, overview
-from driftledger.reports.report import shown_by_dvc
+from driftledger.reports.report import metrics_of
 from driftledger.reports.scores import by_benchmark
 from tests.reports.test_tables import control, gc_only, genception
 from tests.support.ledgers import component, fidelity_score, genception_score, question_score, trac_score, varied
@@ -148,8 +148,24 @@ def test_the_closing_table_fits_a_terminal() -> None:
     assert lines.index(["controls:"]) < next(n for n, line in enumerate(lines) if line[:1] == ["blind"])
 
 
-def test_dvc_shows_a_family_over_t_its_last_value_by_a_name_of_its_own() -> None:
-    score = genception_score()
-    found = {**score.metrics, "gc_at_1": 0.25, "gc_at_2": 0.5, "gc_at_10": 0.125}
-    shown = shown_by_dvc(score.model_copy(update={"metrics": found}))
-    assert (shown["gc"], shown["gc_at_1"], shown["gc_at_2"], shown["gc_at_10"]) == (0.125, 0.25, 0.5, 0.125)
+NAMES = {
+    "one score": ([{}], {"gc_at_1", "gc_at_2", "gc", "similarity"}),
+    "two datasets": ([{}, {"dataset": "scans"}], {"shapes.gc", "shapes.gc_at_2", "scans.gc", "scans.gc_at_2"}),
+    "two generators and encoders": (
+        [{}, {"generator": "pen", "encoder": "mind"}],
+        {"brush.eye.gc", "pen.mind.gc", "brush.eye.gc_at_2", "pen.mind.gc_at_2"},
+    ),
+    "another model": ([{}, {"model": "other"}], {"gc", "gc_at_2"}),
+}
+
+
+@pytest.mark.parametrize(("keys", "names"), NAMES.values(), ids=NAMES)
+def test_dvc_shows_short_names_and_in_front_what_differs(keys: list[dict[str, str]], names: set[str]) -> None:
+    values = {"gc_at_1": 0.25, "gc_at_2": 0.5}
+    curves = {name: [{"step": 1, "value": 0.25}, {"step": 2, "value": 0.5}] for name in ("gc", "similarity")}
+    scores = [genception_score(metrics=values, curves=curves, **each) for each in keys]
+    shown = metrics_of([*scores, question_score(metrics={"answer_rate": 40.0})])
+    assert shown["seer"]["answer_rate"] == 40.0
+    for score in scores:
+        assert names <= shown["seer"].keys() | shown[score.model].keys()
+        assert {shown[score.model][name] for name in names & shown[score.model].keys() if "1" not in name} == {0.5}

@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+from mlflow.entities import ViewType
+
 from driftledger.project.settings import Tracking
 from driftledger.tracking.store import opened
 
@@ -13,16 +15,19 @@ VOLATILE = ("mlflow.user", "mlflow.artifactLocation", "mlflow.modelVersions", "m
 
 
 def dump(tracking: Tracking) -> dict[str, Any]:
-    """Runs by name, newest first, and the versions of registered models."""
+    """Runs by name, newest first, those that were replaced, and the versions of registered models."""
     with opened(tracking, create=False) as client:
         experiment = client.get_experiment_by_name(tracking.experiment)
         if experiment is None:
             return {}
         runs = client.search_runs([experiment.experiment_id], order_by=["attributes.start_time DESC"])
+        deleted = client.search_runs([experiment.experiment_id], run_view_type=ViewType.DELETED_ONLY)
+        replaced = [run for run in deleted if run.info.run_name.startswith("old")]
         models = {each.model_id: each for each in client.search_logged_models([experiment.experiment_id])}
         versions = sorted((v.name, int(v.version), v.tags, v.description) for v in client.search_model_versions())
         return {
             "runs": [_run(client, client.get_run(run.info.run_id), models) for run in runs],
+            "old": sorted([run.info.run_name, run.data.tags["driftledger.current"]] for run in replaced),
             "versions": [list(each) for each in versions],
             "linked": {each.name: sorted({metric.key for metric in each.metrics or []}) for each in models.values()},
             "experiment": _lasting(experiment.tags),

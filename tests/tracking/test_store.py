@@ -1,18 +1,23 @@
 """A store that cannot be used is one sentence without secrets, and nothing stays locked; a real server works alike."""
 
 import re
+import signal
+import socket
+import sys
 from collections.abc import Sequence
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import mlflow
 import pytest
 import requests
 
 from driftledger.core import databases
-from driftledger.core.errors import DriftledgerError
+from driftledger.core.errors import ConfigError, DriftledgerError, LedgerError
 from driftledger.ledger.lineage import Evidence
 from driftledger.project.settings import Tracking
+from driftledger.tracking import store as tracking_store
 from driftledger.tracking.store import opened, pages, serve, where_to_look
 from driftledger.tracking.track import track
 from tests.support.canned_server import Canned, OnLoopback
@@ -150,6 +155,23 @@ def test_pages_need_an_experiment(tmp_path: Path, runs: Sequence[Evidence], stor
     assert re.fullmatch(r"scores: http://127\.0\.0\.1:5000/#/experiments/\d+/evaluation-runs", scores)
     assert "viewStateShareKey=" in view
     assert where_to_look(store) == "scores: 'driftledger ui' shows them in MLflow"
+
+
+def test_a_port_in_use_is_a_sentence_or_the_next_one_is_taken(
+    tmp_path: Path, runs: Sequence[Evidence], store: Tracking, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    track(tmp_path, runs, store)
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
+    monkeypatch.setattr(sys, "executable", "/bin/true")  # in the place of MLflow, whose exit code is 0, too
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        with pytest.raises(ConfigError, match=rf"port {port} on 127\.0\.0\.1 is in use, .* --port"):
+            next(serve(store, port))
+        monkeypatch.setattr(tracking_store, "PORT", port)
+        said = serve(store, None)
+        assert int(urlsplit(next(said).partition(" ")[2]).port or 0) in range(port + 1, port + 100)
+        with pytest.raises(LedgerError, match="MLflow ended by itself"):
+            list(said)
 
 
 @pytest.mark.slow

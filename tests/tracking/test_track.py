@@ -1,6 +1,7 @@
 """Runs are created once, completed after a kill, and marked; MLflow can be deleted and made again."""
 
 import os
+import re
 import shutil
 import signal
 import sqlite3
@@ -47,7 +48,9 @@ def test_runs_are_created_worst_first_and_once(tmp_path: Path, runs: Sequence[Ev
         *(["encoder.eye", 1], ["generator.brush", 1], ["model.blind", 1], ["model.seer", 1])
     ]
     assert first["experiments"] == [EXPERIMENT]
-    metrics = ["gc/shapes", "gc_at_1/shapes", "gc_at_2/shapes", "similarity/shapes"]
+    note = first["experiment"]["mlflow.note.content"]
+    assert re.match(r"\[Leaderboard with charts\]\(#/experiments/\d+/runs\?\S+viewStateShareKey=\w+", note)
+    metrics = ["gc/shapes", "gc_at_2/shapes", "similarity/shapes"]
     assert first["linked"] == {"seer": metrics, "blind": metrics, "brush": [], "eye": []}
     assert track(tmp_path, runs, store) == f"{CREATED}0 runs created, 2 unchanged"
     assert dump(store) == first
@@ -102,26 +105,43 @@ def test_steps_without_a_column_are_one_span_that_shows_what_the_first_was_asked
     assert span.status.status_code == "ERROR"
 
 
-def test_a_changed_generator_supersedes_a_run_and_is_a_version_of_its_own(
+def shown(store: Tracking) -> list[tuple[str, str | None]]:
+    """List the names of the runs that a reader sees, and whether each is current."""
+    return [(run["name"], run["tags"].get("driftledger.current")) for run in dump(store)["runs"]]
+
+
+def test_a_changed_generator_replaces_a_run_and_is_a_version_of_its_own(
     tmp_path: Path, runs: Sequence[Evidence], store: Tracking
 ) -> None:
     track(tmp_path, runs, store)
     [changed] = write_project(tmp_path, evidence(gen_score("seer", 0.6, card("brush", 2))))
     assert track(tmp_path, [changed], store) == f"{CREATED}1 runs created, 0 unchanged"
-    shown = dump(store)
-    assert [(run["name"], run["tags"]["driftledger.current"]) for run in shown["runs"]] == [
-        ("seer · brush · eye", "true"),
-        ("seer · brush · eye (superseded)", "false"),
-        ("blind · brush · eye", "false"),
-    ]
-    assert [version[1] for version in shown["versions"] if version[0] == "generator.brush"] == [1, 2]
-    assert shown["runs"][0]["params"]["generator_version"] == card("brush", 2).fingerprint[:12]
-    track(tmp_path, runs, store)
-    assert [(run["name"], run["tags"]["driftledger.current"]) for run in dump(store)["runs"]] == [
-        ("seer · brush · eye (superseded)", "false"),
-        ("seer · brush · eye", "true"),
-        ("blind · brush · eye", "true"),
-    ]
+    after = dump(store)
+    assert shown(store) == [("seer · brush · eye", "true"), ("blind · brush · eye", "false")]
+    assert after["old"] == [["old · seer · brush · eye", "false"]]
+    assert [version[1] for version in after["versions"] if version[0] == "generator.brush"] == [1, 2]
+    assert after["runs"][0]["params"]["generator_version"] == card("brush", 2).fingerprint[:12]
+    assert track(tmp_path, runs, store) == f"{CREATED}0 runs created, 2 unchanged"
+    again = dump(store)
+    assert shown(store) == [("seer · brush · eye", "true"), ("blind · brush · eye", "true")]
+    assert again["runs"][0]["params"]["generator_version"] == card("brush").fingerprint[:12]
+    assert again["old"] == after["old"]
+
+
+def test_a_run_that_a_person_restores_or_deletes_is_as_before_after_the_next_push(
+    tmp_path: Path, runs: Sequence[Evidence], store: Tracking
+) -> None:
+    track(tmp_path, runs[:1], store)
+    changed = write_project(tmp_path, evidence(gen_score("seer", 0.6, card("brush", 2))))
+    track(tmp_path, changed, store)
+    before = dump(store)
+    [old] = [run for run, stage in stages(store).items() if stage == "deleted"]
+    [current] = [run for run, stage in stages(store).items() if stage == "active"]
+    for act, made in [("restore_run", 0), ("delete_run", 1)]:
+        with opened(store, create=False) as client:
+            getattr(client, act)(old if act == "restore_run" else current)
+        assert track(tmp_path, changed, store) == f"{CREATED}{made} runs created, {1 - made} unchanged"
+        assert dump(store) == before
 
 
 def test_an_experiment_of_dvc_leaves_the_current_runs_alone(
@@ -129,21 +149,31 @@ def test_an_experiment_of_dvc_leaves_the_current_runs_alone(
 ) -> None:
     track(tmp_path, runs, store)
     before = dump(store)
-    [changed] = write_project(tmp_path, evidence(gen_score("seer", 0.6, card("brush", 2))))
-    with monkeypatch.context() as experiment:
-        experiment.setenv("DVC_EXP_NAME", "urban-snob")
-        track(tmp_path, [changed], store)
+    changed = write_project(tmp_path, evidence(gen_score("seer", 0.6, card("brush", 2))))
+
+    def experiment(name: str, of: Sequence[Evidence]) -> None:
+        with monkeypatch.context() as patched:
+            patched.setenv("DVC_EXP_NAME", name)
+            track(tmp_path, of, store)
+
+    experiment("urban-snob", changed)
     during = dump(store)["runs"]
     assert during[1:] == before["runs"]
-    assert (during[0]["name"], "driftledger.current" in during[0]["tags"]) == ("seer · brush · eye (urban-snob)", False)
-    track(tmp_path, [changed], store)
-    applied = [(run["name"], run["tags"]["driftledger.current"]) for run in dump(store)["runs"]]
-    assert applied[:2] == [("seer · brush · eye", "true"), ("seer · brush · eye (superseded)", "false")]
+    assert shown(store)[0] == ("exp urban-snob · seer · brush · eye", None)
+    track(tmp_path, runs, store)
+    assert shown(store)[0] == ("exp urban-snob · seer · brush · eye", "false"), "it is not replaced"
+    track(tmp_path, changed, store)
+    assert shown(store) == [("seer · brush · eye", "true"), ("blind · brush · eye", "false")]
+    experiment("basal-slug", runs[:1])  # whose results the replaced run has
+    assert shown(store)[1] == ("exp basal-slug · seer · brush · eye", "false"), (
+        "the replaced run, which has its results"
+    )
+    assert dump(store)["old"] == []
 
 
 WRITES = (
     *("create_run", "create_logged_model", "create_model_version", "log_inputs", "log_batch", "log_artifacts"),
-    *("flush_trace_async_logging", "set_terminated", "set_tag", "set_experiment_tag"),
+    *("flush_trace_async_logging", "set_terminated", "update_run", "set_tag", "delete_run", "set_experiment_tag"),
 )
 
 
@@ -151,12 +181,18 @@ class Killed(BaseException):
     """Ends a push as a kill does."""
 
 
+def before() -> Evidence:
+    """Make another version of the first run, which has columns of its own."""
+    return evidence(gen_score("seer", 0.6, card("brush", 2), t=3))
+
+
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory, empty_store: Path) -> Any:
-    """What a push to another store shows that nothing cuts short."""
+    """What two pushes to another store show that nothing cuts short."""
     root = tmp_path_factory.mktemp("whole")
     shutil.copy(empty_store, root)
-    track(root, write_project(root, evidence(gen_score("seer", 0.7))), settings(root))
+    for of in (before(), evidence(gen_score("seer", 0.7))):
+        track(root, write_project(root, of), settings(root))
     return dump(settings(root))
 
 
@@ -167,14 +203,16 @@ def test_a_push_that_is_cut_short_at_any_write_is_completed_by_the_next(
     def killed(*arguments: Any, **options: Any) -> Any:
         raise Killed
 
+    track(tmp_path, write_project(tmp_path, before()), store)
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(mlflow if write.startswith("flush") else MlflowClient, write, killed)
         with pytest.raises(Killed):
             track(tmp_path, runs[:1], store)
     track(tmp_path, runs[:1], store)
-    shown = dump(store)
-    assert shown["runs"]
-    assert shown == whole
+    after = dump(store)
+    assert after["runs"]
+    assert after["old"]
+    assert after == whole
 
 
 def test_a_double_of_two_clones_is_removed_by_the_next_push(
@@ -298,9 +336,9 @@ def test_two_pushes_wait_for_each_other_and_one_that_is_killed_holds_nobody_up(t
     assert "runs created" in lines
     line = track(tmp_path, wanted, store)
     assert "4 unchanged" in line
-    shown = dump(store)["runs"]
-    assert sorted(run["name"] for run in shown) == [f"m{n} · brush · eye" for n in range(4)]
-    assert all(len(run["traces"]) == 2 for run in shown)
+    pushed = dump(store)["runs"]
+    assert sorted(run["name"] for run in pushed) == [f"m{n} · brush · eye" for n in range(4)]
+    assert all(len(run["traces"]) == 2 for run in pushed)
 
 
 @pytest.mark.slow
@@ -313,5 +351,4 @@ def test_two_clones_that_begin_at_once_make_each_run_once(tmp_path: Path, store:
     with push_in_child(clones[0], tmp_path / "store") as one, push_in_child(clones[1], tmp_path / "store") as other:
         lines = sorted(child.communicate(timeout=600)[0].splitlines()[-1] for child in (one, other))
     assert lines == [f"{CREATED}0 runs created, 4 unchanged", f"{CREATED}4 runs created, 0 unchanged"]
-    shown = dump(store)["runs"]
-    assert [len(run["traces"]) for run in shown] == [2, 2, 2, 2]
+    assert [len(run["traces"]) for run in dump(store)["runs"]] == [2, 2, 2, 2]

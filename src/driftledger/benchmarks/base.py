@@ -104,8 +104,8 @@ class Metric:
     """How rows make the score: the mean over groups of the mean over units; or, over orders or gradings, 100 times the
     mean over units of sum / count, resampled by cluster."""
     tracked: str = ""
-    """What MLflow calls it, before ``/`` and the name of the data; empty for a metric that MLflow does not show. With
-    ``{t}`` each t has a name of its own, and the curve is shown as well; a family over t without it is a curve."""
+    """What MLflow and DVC call it; empty for a metric that they do not show. With ``{t}`` DVC shows each t, and MLflow
+    the last one and the curve; a family over t without it is a curve in MLflow alone."""
 
     @property
     def is_higher(self) -> bool:
@@ -346,8 +346,9 @@ class Tracked(NamedTuple):
     """As the score file has it; ``<curve>@<step>`` of a curve."""
     value: float
     step: int
-    rank: int
-    """0 for a value, 1 for a curve, more for a value at an earlier t: of too many names the highest are left out."""
+    """0 for a value that is no point of a curve."""
+    is_earlier: bool = False
+    """Of a family over t: the value at a t before the last one."""
 
 
 class Scatter(NamedTuple):
@@ -370,9 +371,6 @@ class Layout:
     """Those that the leaderboard shows at a glance; the first of the table if it is empty."""
     across: tuple[str, ...] = ()
     """Those with a table each that sets all data and components side by side; those at a glance if it is empty."""
-    for_dvc: tuple[str, ...] = ()
-    """Those that ``dvc metrics`` shows, beside those of all other benchmarks: few, so that a row fits a terminal. Those
-    at a glance if it is empty."""
     tables: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Title of a table with a row per model → head of a column → its number, as in
     :meth:`~driftledger.benchmarks.score.Score.numbers`. The first table also gets a column for each metric that no
@@ -506,22 +504,23 @@ class Benchmark(ABC):
         return self.layout.glance or (self.metrics[0].key,)
 
     def tracked(self, score: Score) -> Iterator["Tracked"]:
-        """What MLflow shows of a score, in the order of the table: the rows that have a name for it, or the headlines
-        under their keys where no row has one."""
+        """Yield what MLflow and DVC show of a score, in the order of the table: the rows that have a name for it, or
+        the headlines under their keys where no row has one."""
         named = any(metric.tracked for metric in self.metrics)
         for metric in self.metrics:
             name = metric.tracked if named else metric.key if metric.headline else ""
             over_t = "{t}" in metric.key
             if name and ("{t}" in name or not over_t):
                 members = self.keys_of(metric, score)
-                for earlier, key in zip(range(len(members) - 1, -1, -1), members, strict=True):
+                for key in members:
                     shown = name.format(**(metric.match(key) or {}))
-                    yield Tracked(shown, key, score.metrics[key], 0, 1 + earlier if earlier and over_t else 0)
+                    is_earlier = over_t and key != members[-1]
+                    yield Tracked(shown, key, score.metrics[key], step=0, is_earlier=is_earlier)
             if name and over_t:
                 curve = metric.key.removesuffix("_at_{t}")
                 for point in score.curves.get(curve, ()):
                     shown = name.removesuffix("_at_{t}")
-                    yield Tracked(shown, f"{curve}@{point.step}", point.value, point.step, 1)
+                    yield Tracked(shown, f"{curve}@{point.step}", point.value, step=point.step)
 
     def headline(self, score: Score) -> tuple[str, float | None]:
         """The first headline that the score has; the name of the table's first where it has none."""

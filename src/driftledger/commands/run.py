@@ -15,7 +15,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from configparser import ConfigParser
-from contextlib import suppress
+from contextlib import redirect_stdout, suppress
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -28,7 +28,7 @@ from rich.text import Text
 from driftledger.benchmarks.base import COVERAGE, RECORDS_OF, SCORES, Cell, Table
 from driftledger.benchmarks.registry import benchmark
 from driftledger.commands.collect import plan, refuse, require_readiness, stops_as_exits, tasks_of
-from driftledger.commands.stages import data
+from driftledger.commands.stages import data, track
 from driftledger.core.errors import ConfigError, DataError, DriftledgerError, LedgerError, first_few
 from driftledger.core.files import CONFLICT, INPUTS, keep_only, made_from
 from driftledger.core.paths import STATE
@@ -129,6 +129,8 @@ def run(project: Project, targets: Sequence[str] = (), *, force: bool = False, p
         return code
     _say_what_was_done(project, ran, time.monotonic() - began)
     lacking = show_scores(project)
+    if not targets:
+        _fill_mlflow(project)
     if targets or not (lacking or calls):
         return 0
     if lacking:
@@ -259,6 +261,19 @@ def _make_calls(project: Project, start: Start, *, pull: bool) -> int:
         pass  # one that cannot be used is no model's trouble
     command = [sys.executable, "-P", "-m", "driftledger", "collect", *([] if project.waits else ["--no-wait"])]
     return _wait(start([*_WATCHED, *command]))
+
+
+def _fill_mlflow(project: Project) -> None:
+    """Show the selected runs in MLflow where its store is not the one that the stage ``track`` filled last."""
+    from driftledger.tracking.track import TRACKED, filled_note
+
+    if not (project.root / TRACKED).is_file():
+        return  # a pipeline without that stage
+    note, text = filled_note(project.root, project.settings.tracking)
+    if not note.is_file() or note.read_bytes() != text.encode():
+        say("filling MLflow")
+        with redirect_stdout(sys.stderr):
+            track(project)
 
 
 def _follow(project: Project, start: Start, command: Sequence[str], *, plain: bool) -> tuple[int, list[str]]:

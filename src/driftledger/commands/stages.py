@@ -7,7 +7,7 @@ from driftledger.benchmarks.base import DATASET, QUESTION_SET, SCORES, Benchmark
 from driftledger.benchmarks.registry import question_rules
 from driftledger.core.canonical import sha256_of
 from driftledger.core.errors import CoverageError, DriftledgerError, StoreError
-from driftledger.core.files import keep_only, make, write_json
+from driftledger.core.files import keep_only, make, write_json, write_text
 from driftledger.core.text import for_line, say
 from driftledger.project.project import Project
 
@@ -103,6 +103,7 @@ def track(project: Project) -> None:
     from driftledger.ledger.lineage import read_all_evidence
     from driftledger.ledger.objects.git import is_unreadable, why_unread
     from driftledger.ledger.published import publish, refuse_if_deleted
+    from driftledger.tracking.track import TRACKED, filled_note
     from driftledger.tracking.track import track as show_in_mlflow
 
     if is_unreadable(project.root):
@@ -114,4 +115,5 @@ def track(project: Project) -> None:
     print(show_in_mlflow(project.root, evidence, project.settings.tracking), flush=True)
     written = [path for each in evidence if (path := publish(project.root, each)) is not None]
     print(f"{len(written)} new files in ledger/", flush=True)
-    write_json(project.root / "reports" / "tracked.json", {each.name: each.fingerprint for each in evidence})
+    write_json(project.root / TRACKED, {each.name: each.fingerprint for each in evidence})
+    write_text(*filled_note(project.root, project.settings.tracking))

@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from pathlib import Path
 
-from driftledger.benchmarks.base import SCORES as SCORES_FOLDER
 from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import Score, base_key
 from driftledger.core.canonical import md5_bytes, pretty_json
@@ -19,6 +18,7 @@ from driftledger.ledger.objects.contents import Contents
 from driftledger.ledger.objects.files import listing_md5
 from driftledger.project.project import Project
 from driftledger.project.resolve import REPORT_VERSION
+from driftledger.project.settings import read_yaml
 from driftledger.reports.charts import drawn, figures_of, series_of
 from driftledger.reports.correlation import Correlation, correlation
 from driftledger.reports.cross_check import cross_check_sections, cross_checks
@@ -54,6 +54,7 @@ def write_report(project: Project, pages: Path | None = None, *, images: bool = 
         write_folder(pages, {**own, **_drawn(figures)})
         return None
     files, missing = report_files(project, site, images=images)
+    # "metrics" is a folder that earlier versions wrote
     write_folder(project.root / "reports", files, ("figures", "metrics", "plots", "site"))
     lacking = what_is_lacking(project, selected_scores(project))
     return "\n".join(filter(None, [*lacking, missing])) or None
@@ -116,12 +117,17 @@ def report_files(
     tables = [line for table in correlated.tables for line in markdown(table)]
     page = ["# Correlation", "", for_cell(correlated.lead), "", picture, "", *tables]
     drawings = _drawn(figures, again=again)
+    within = None if project.own_code else project.root
+    plots = read_yaml(project.root / "dvc.yaml", within=within).get("plots") or []
+    # without a file that it names, DVC fails; one without rows is not drawn
+    drawn_by_dvc = [path[len("reports/") :] for plot in plots for path in plot if path.startswith("reports/plots/")]
     files: Files = {
         "cross_check.json": pretty_json(checks).encode(),
         **leaderboard_files(parts, list(cross_check_sections(checks))),
         "correlation.csv": correlated.csv.encode(),
         "correlation.md": "\n".join(page).encode(),
-        **dict(metrics_of(scores)),
+        "metrics.json": pretty_json(metrics_of(scores)).encode(),
+        **dict.fromkeys(drawn_by_dvc, b"[]\n"),
         **dict(plots_of(scores)),
         **drawings,
         **{f"site/{name}": data for name, data in {**pages, **drawings}.items()},
@@ -162,7 +168,7 @@ def check_report(project: Project, contents: Contents, model: str | None = None)
         return result
     try:
         again, missing = report_files(project, project.root / SITE, again=True, only=model)
-    except (DriftledgerError, ValueError, LookupError, TypeError, OSError) as error:
+    except (DriftledgerError, ValueError, LookupError, TypeError, AttributeError, OSError) as error:
         result.skip("reports", f"it cannot be made again: {shortened(str(error))}")
         return result
     if missing:
@@ -218,25 +224,19 @@ def plots_of(scores: Sequence[Score]) -> Iterator[tuple[str, bytes]]:
         yield f"plots/{name}/scores.json", pretty_json(table).encode()
 
 
-def metrics_of(scores: Sequence[Score]) -> Iterator[tuple[str, bytes]]:
-    """Yield what ``dvc metrics`` shows, a file per score, as ``metrics/<model>/<benchmark>/<data>….json``."""
-    for score in scores:
-        path = benchmark(score.benchmark).scores.at(score.keys).removeprefix(SCORES_FOLDER)
-        shown = shown_by_dvc(score) | {"coverage": score.coverage}
-        yield f"metrics{path}.json", pretty_json(shown).encode()
+def metrics_of(scores: Sequence[Score]) -> dict[str, dict[str, float]]:
+    """Return what ``dvc metrics`` and ``dvc exp show`` show: model → name → value.
 
-
-def shown_by_dvc(score: Score) -> dict[str, float]:
-    """Return what ``dvc metrics`` shows of a score, in the order of the table.
-
-    Of a family over t each value, and the last one without its t, so that scores of different T are compared.
+    Of a curve it is the last value: ``gc`` is comparable where T differs, and ``gc_at_2`` is there for each T above 1.
+    Where several scores of a benchmark have a number, its name begins with the data and components in which these
+    differ: ``gc_at_2`` on one dataset, ``photos.gc_at_2`` on one of two.
     """
-    spec = benchmark(score.benchmark)
-    shown = {}
-    for metric in spec.metrics:
-        if metric.key in (spec.layout.for_dvc or spec.glanced) and (keys := spec.keys_of(metric, score)):
-            if "_at_{t}" in metric.key:
-                shown[metric.key.replace("_at_{t}", "")] = score.metrics[keys[-1]]
-                shown["iterations"] = int((metric.match(keys[-1]) or {})["t"])
-            shown |= {key: score.metrics[key] for key in keys}
+    shown: dict[str, dict[str, float]] = {score.model: {} for score in scores}
+    for name, own in grouped(scores, lambda score: score.benchmark).items():
+        parts = [key for key in benchmark(name).scores.keys if key != "model"]
+        differing = [key for key in parts if len({score.keys[key] for score in own}) > 1]
+        for score in own:
+            words = [score.keys[key] for key in differing]
+            for tracked in benchmark(name).tracked(score):
+                shown[score.model][".".join([*words, tracked.name])] = tracked.value
     return shown

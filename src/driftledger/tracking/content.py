@@ -98,26 +98,35 @@ def cards_of(evidence: Evidence) -> dict[str, list[ComponentCard]]:
 
 
 def _logged_in(evidence: Evidence) -> Iterator[Logged]:
-    """All that the benchmarks' tables track."""
+    """Yield what the benchmarks' tables track, without values at a t before the last: the curve has them."""
     firsts: dict[tuple[str, str], Keys] = {}
     for lineage in evidence.lineages:
         keys = lineage.score.keys
         first = firsts.setdefault((lineage.score.benchmark, lineage.score.on), keys)
         further = [value for key, value in keys.items() if first[key] != value]
         for tracked in lineage.spec.tracked(lineage.score):
+            if tracked.is_earlier:
+                continue
             yield Logged(f"{'.'.join([*further, tracked.name])}/{lineage.score.on}", tracked, lineage)
 
 
 def metrics_of(evidence: Evidence) -> list[Logged]:
-    """What each benchmark's table tracks, under at most :data:`MOST_METRICS` names; everything is in the artifacts."""
-    every = list(_logged_in(evidence))
-    names = dict.fromkeys(each.name for each in sorted(every, key=lambda each: each.tracked.rank))
-    return [each for each in every if each.name in list(names)[:MOST_METRICS]]
+    """Return what is tracked, under at most :data:`MOST_METRICS` names; the artifacts hold everything.
+
+    MLflow has columns in this order, and few fit a screen: the headline of each benchmark, its other values, those of
+    further scores on the same data, curves.
+    """
+    headlines = headlines_of(evidence)
+    ordered = sorted(
+        _logged_in(evidence), key=lambda each: (each.tracked.step > 0, "." in each.name, each not in headlines)
+    )
+    names = list(dict.fromkeys(each.name for each in ordered))[:MOST_METRICS]
+    return [each for each in ordered if each.name in names]
 
 
 def headlines_of(evidence: Evidence) -> list[Logged]:
     """Of each score the first number that it tracks."""
-    first = [each for each in _logged_in(evidence) if each.tracked.rank == 0 and each.metric]
+    first = [each for each in _logged_in(evidence) if each.tracked.step == 0 and each.metric]
     return list({each.lineage.place: each for each in reversed(first)}.values())[::-1]
 
 
@@ -167,14 +176,9 @@ def artifacts_of(evidence: Evidence, rows: Mapping[str, Sequence[Row]]) -> dict[
         rows: of each score, by its place.
     """
     scores = {each.place: each.score for each in evidence.lineages}
-    prompts = {
-        place: {key: value for key, value in score.inputs.protocol.items() if value not in (None, [], {})}
-        for place, score in scores.items()
-    }
     return {
         "scores.json": _json({place: score.model_dump(mode="json") for place, score in scores.items()}),
         "rows.csv": rows_csv(evidence.lineages, rows).encode(),
-        "prompts.json": _json({place: some for place, some in prompts.items() if some}),
     }
 
 

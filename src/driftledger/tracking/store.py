@@ -4,11 +4,13 @@ import gc
 import logging
 import os
 import re
+import signal
 import socket
 import sqlite3
+import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -17,7 +19,7 @@ from driftledger.core.databases import wait_until_free
 from driftledger.core.errors import ConfigError, LedgerError
 from driftledger.core.paths import main_checkout
 from driftledger.core.text import shortened
-from driftledger.tracking.view import VIEW_KEY
+from driftledger.tracking.view import PAGES
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from driftledger.project.settings import Tracking
 
 HOST = "127.0.0.1"
+PORT = 5000
 VARIABLE = "MLFLOW_TRACKING_URI"
 """Names a store, whatever ``params.yaml`` says."""
 
@@ -250,12 +253,10 @@ def _check(uri: str, create: bool) -> None:
 
 
 def where_to_look(tracking: "Tracking") -> str:
-    """Where the scores are in MLflow, for the end of a run; MLflow is neither imported nor asked."""
+    """Say where the scores are in MLflow, for the end of a run; MLflow is neither imported nor asked."""
     uri = tracking_uri(tracking)
     if is_server(uri):
         return f"scores: {without_credentials(uri)}, experiment {tracking.experiment!r}, Evaluation runs"
-    if (file := sqlite_file(uri)) is not None and not file.exists():
-        return "scores: not in MLflow yet; 'driftledger track' shows them there"
     return "scores: 'driftledger ui' shows them in MLflow"
 
 
@@ -269,23 +270,38 @@ def pages(tracking: "Tracking", server: str) -> list[str]:
         experiment = client.get_experiment_by_name(tracking.experiment)
     if experiment is None:
         raise LedgerError(f"MLflow has no experiment {tracking.experiment!r} yet; run 'driftledger track' to make it")
-    top = f"{server}/#/experiments/{experiment.experiment_id}"
-    view = f"workflowType=machine_learning&viewStateShareKey={VIEW_KEY}&compareRunsMode=CHART"
-    return [f"scores: {top}/evaluation-runs", f"leaderboard and charts: {top}/runs?{view}"]
+    return [f"{what}: {server}/{page.format(experiment.experiment_id)}" for what, page in PAGES.items()]
 
 
-def serve(tracking: "Tracking", port: int) -> Iterator[str]:
-    """Say where the scores are, then become MLflow's server of the project's store, on this machine alone.
+def serve(tracking: "Tracking", port: int | None) -> Iterator[str]:
+    """Say where the scores are, then serve MLflow's pages of the project's store on this machine until a signal.
+
+    Args:
+        port: without one, the first from :data:`PORT` on that no other program uses.
 
     Raises:
-        LedgerError: there is nothing to show.
+        LedgerError: there is nothing to show, or MLflow ended by itself.
+        ConfigError: the port cannot be used.
     """
     uri = tracking_uri(tracking)
     if is_server(uri):
         yield from pages(tracking, without_credentials(uri).rstrip("/"))
         return
-    yield from (*pages(tracking, f"http://{HOST}:{port}"), "Ctrl-C ends MLflow, which starts now")
-    command = [sys.executable, "-m", "mlflow", "ui", "--host", HOST, "--port", str(port), "--workers", "1"]
+    for free in [port] if port else range(PORT, PORT + 100):
+        with suppress(OSError), socket.create_server((HOST, free)):
+            break
+    else:
+        raise ConfigError(f"port {free} on {HOST} is in use, or not yours to use; name another one with --port")
+    yield from (*pages(tracking, f"http://{HOST}:{free}"), "Ctrl-C ends MLflow, which starts now")
+    command = [sys.executable, "-m", "mlflow", "ui", "--host", HOST, "--port", str(free), "--workers", "1"]
     command += ["--uvicorn-opts", "--log-level warning"]
     sys.stdout.flush()
-    os.execve(sys.executable, command, os.environ | ENVIRONMENT | {"MLFLOW_BACKEND_STORE_URI": uri})
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    process = subprocess.Popen(command, env=os.environ | ENVIRONMENT | {"MLFLOW_BACKEND_STORE_URI": uri})
+    try:
+        process.wait()
+    except KeyboardInterrupt:
+        process.terminate()
+        process.wait()
+    else:  # MLflow's own exit code is 0 all the same
+        raise LedgerError("MLflow ended by itself; its text above says why")

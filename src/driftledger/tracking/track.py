@@ -21,7 +21,7 @@ from filelock import FileLock
 from driftledger.benchmarks.base import ROLES, Kind
 from driftledger.benchmarks.score import Row
 from driftledger.components.base import ComponentCard
-from driftledger.core.canonical import sha256_of
+from driftledger.core.canonical import canonical_json, md5_file, sha256_of
 from driftledger.core.errors import LedgerError, first_few
 from driftledger.core.files import read_jsonl
 from driftledger.core.grouping import grouped
@@ -42,9 +42,16 @@ from driftledger.tracking.content import (
     params_of,
     tags_of,
 )
-from driftledger.tracking.store import all_pages, artifact_location, opened, sqlite_file, tracking_uri
+from driftledger.tracking.store import (
+    all_pages,
+    artifact_location,
+    opened,
+    sqlite_file,
+    tracking_uri,
+    without_credentials,
+)
 from driftledger.tracking.traces import CUT_SHORT, OF_RUN, Traces, delete_traces, traces_of
-from driftledger.tracking.view import VIEW_TAG, leaderboard
+from driftledger.tracking.view import PAGES, VIEW_TAG, leaderboard
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -56,10 +63,12 @@ WRITER = "driftledger.writer"
 """Tag of a run while it is written: the clone that writes it."""
 UNDER_WAY = 600
 """Seconds after its start for which a run of another clone counts as being written; the largest took a minute."""
-SUPERSEDED = " (superseded)"
-"""Ends the name of a run when a current run has that name."""
+OLD = "old · "
+"""Begins the name of a run that another one of that name replaces. It is in MLflow's deleted state, out of sight."""
 EXPERIMENT = "DVC_EXP_NAME"
 """Where ``dvc exp run`` names its experiment, which may be thrown away: its runs are shown, but are not current."""
+TRACKED = "reports/tracked.json"
+"""Name → fingerprint of the selected runs, as the stage ``track`` writes it."""
 
 _SOURCE = "models:/"
 _METRICS_PER_CALL = 900
@@ -70,16 +79,16 @@ _TRACES_AT_ONCE = 200
 it waits two seconds, so several runs are finished together."""
 
 _NOTE = """\
-A run for each combination of model, generator and encoder. It is made from what DVC's lock holds: delete it, and \
-`driftledger track` makes it again.
+[Leaderboard with charts]({1}) · [all scores]({0}): a run for each combination of model, generator and encoder.
 
-- **Evaluation runs**: all runs with their scores, the best one first when they were made together.
+It is made from what DVC's lock holds: delete it, and `driftledger track` makes it again.
+
+- **Evaluation runs**: all scores, the best run first when they were made together.
 - **Traces**: chains, answers and descriptions step by step.
-- **Model training, Runs, Views, Leaderboard**: the similarity per iteration and a chart per score.
 - Scores are `<metric>/<data>`; intervals, categories and all other numbers are in the artifacts `scores.json` and \
 `rows.csv` of a run.
-- Runs tagged `driftledger.current: true` show what is selected now. Where a number comes from: \
-`driftledger audit RUN:METRIC`.
+- Runs tagged `driftledger.current: true` show what is selected now; those that they replace are deleted runs, called \
+`old · …`. Where a number comes from: `driftledger audit RUN:METRIC`.
 """
 
 
@@ -96,6 +105,19 @@ def track(root: Path, evidence: Sequence[Evidence], tracking: "Tracking") -> str
     lock.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(lock), opened(tracking, create=True) as client:
         return _Push(client, root, evidence, tracking).push()
+
+
+def filled_note(root: Path, tracking: "Tracking") -> tuple[Path, str]:
+    """Return the file that notes which store was filled last, and what it says if that is the one to use now.
+
+    A file that is made again under its name has another number, and the runs of an experiment of DVC are not current.
+    """
+    uri = tracking_uri(tracking)
+    file = sqlite_file(uri)
+    number = file.stat().st_ino if file is not None and file.exists() else 0
+    runs = md5_file(root / TRACKED)
+    note = [without_credentials(uri), tracking.experiment, number, runs, os.environ.get(EXPERIMENT)]
+    return root / STATE / "mlflow.json", canonical_json(note)
 
 
 class _Push:
@@ -129,8 +151,8 @@ class _Push:
             if sum(map(len, self._unfinished.values())) >= _TRACES_AT_ONCE:
                 self._finish()
         self._finish()
+        self._mark(finished)
         if EXPERIMENT not in os.environ:
-            self._mark(finished)
             self._describe()
         others = [each.name for each in self._evidence if each.fingerprint in self._elsewhere - finished.keys()]
         if others:
@@ -158,17 +180,21 @@ class _Push:
         return experiment
 
     def _finished(self) -> "dict[str, Run]":
-        """Return fingerprint → finished run, and delete what was cut short.
+        """Return fingerprint → finished run, also of those that were replaced, and delete what was cut short.
 
         Doubles are deleted, too: two clones made them that saw no run of each other.
         """
+        from mlflow.entities import ViewType
         from mlflow.exceptions import MlflowException
 
         finished: dict[str, Run] = {}
         order = ["attributes.start_time ASC", "attributes.run_id ASC"]
         ours = f"tags.`{FINGERPRINT}` LIKE '%'"
-        for run in all_pages(self._client.search_runs, [self._experiment_id], ours, order_by=order):
+        found = all_pages(self._client.search_runs, [self._experiment_id], ours, ViewType.ALL, order_by=order)
+        for run in found:
             fingerprint = run.data.tags[FINGERPRINT]
+            if run.info.lifecycle_stage == "deleted" and not run.info.run_name.startswith(OLD):
+                continue  # by the user, or for what is said above
             if self._is_under_way(run):
                 self._elsewhere.add(fingerprint)
             elif run.info.status != "FINISHED" or finished.setdefault(fingerprint, run) is not run:
@@ -192,8 +218,7 @@ class _Push:
 
         client, tags = self._client, tags_of(evidence)
         first = {FINGERPRINT: tags[FINGERPRINT], WRITER: self._writer}
-        name = f"{evidence.name} ({os.environ[EXPERIMENT]})" if EXPERIMENT in os.environ else evidence.name
-        run = client.create_run(self._experiment_id, run_name=name, tags=first)
+        run = client.create_run(self._experiment_id, run_name=_title(evidence), tags=first)
         run_id = run.info.run_id
         cards = [(ROLES[role], card) for role, some in cards_of(evidence).items() for card in some]
         models = dict.fromkeys(self._model_id(kind, card) for kind, card in cards)
@@ -202,8 +227,8 @@ class _Push:
         metrics = _metrics(evidence, run.info.start_time, model_id)
         params = [Param(key, value) for key, value in params_of(evidence).items()]
         run_tags = [RunTag(key, value) for key, value in tags.items()]
-        client.log_batch(run_id, metrics[:_METRICS_PER_CALL], params, run_tags)
-        for start in range(_METRICS_PER_CALL, len(metrics), _METRICS_PER_CALL):
+        client.log_batch(run_id, params=params, tags=run_tags)
+        for start in range(0, len(metrics), _METRICS_PER_CALL):
             client.log_batch(run_id, metrics[start : start + _METRICS_PER_CALL])
         rows = {each.place: self._rows_of(each.rows_path) for each in evidence.lineages}
         with tempfile.TemporaryDirectory(prefix="driftledger-") as folder:
@@ -276,35 +301,49 @@ class _Push:
         self._unfinished = {}
 
     def _mark(self, finished: "dict[str, Run]") -> None:
-        """Let the tags and names of all runs say which are current."""
+        """Let the tags and names of all runs say which are current, and delete those that these replace.
+
+        A deleted run that is selected again is restored. An experiment of DVC changes no other run.
+        """
         current = {each.fingerprint: each for each in self._evidence}
         names = {each.name for each in self._evidence}
         controls = {each.combination.model for each in self._evidence if each.components["model"].is_control}
         colours = colour_of(self._models, controls)
         for fingerprint, run in finished.items():
-            name = str(run.info.run_name).removesuffix(SUPERSEDED)
-            tags = {CURRENT: str(fingerprint in current).lower()}
-            if fingerprint in current:
-                name = current[fingerprint].name
-                tags["mlflow.runColor"] = colours[current[fingerprint].combination.model].colour
-            elif name in names:
-                name += SUPERSEDED
-            if name != run.info.run_name:
-                self._client.update_run(run.info.run_id, name=name)
+            run_id, name = run.info.run_id, str(run.info.run_name)
+            evidence = current.get(fingerprint)
+            if run.info.lifecycle_stage == "deleted":
+                if evidence is None:
+                    continue
+                self._client.restore_run(run_id)
+                self._client.update_run(run_id, name=_title(evidence))
+            if EXPERIMENT in os.environ:
+                continue
+            tags = {CURRENT: str(evidence is not None).lower()}
+            wanted = name
+            if evidence is not None:
+                wanted = evidence.name
+                tags["mlflow.runColor"] = colours[evidence.combination.model].colour
+            elif name.removeprefix(OLD) in names:
+                wanted = OLD + name.removeprefix(OLD)
+            if wanted != name:
+                self._client.update_run(run_id, name=wanted)
             for key, value in tags.items():
                 if run.data.tags.get(key) != value:
-                    self._client.set_tag(run.info.run_id, key, value)
+                    self._client.set_tag(run_id, key, value)
+            if wanted.startswith(OLD):
+                self._client.delete_run(run_id)
 
     def _describe(self) -> None:
         """Let the experiment's page have a note and the saved view."""
-        tags = {NOTE: _NOTE}
+        tags = {NOTE: _NOTE.format(*(page.format(self._experiment_id) for page in PAGES.values()))}
         headlines = {each.name: each for evidence in self._evidence for each in headlines_of(evidence)}
         if headlines:
             metrics = [metric for evidence in self._evidence for metric in metrics_of(evidence)]
             curves = dict.fromkeys(metric.name for metric in metrics if metric.tracked.step)
             first = sorted(curves, key=lambda name: not name.startswith("similarity/"))
             titles = {name: each.title for name, each in headlines.items()}
-            columns = [*titles, *(name for name in dict.fromkeys(m.name for m in metrics) if name not in titles)]
+            columns = list(dict.fromkeys(metric.name for metric in metrics))
             tags[VIEW_TAG] = leaderboard(first, titles, columns, next(iter(headlines.values())).is_higher)
         for key, value in tags.items():
             if self._experiment_tags.get(key) != value:
@@ -315,6 +354,12 @@ def _is_moved(before: str, now: str) -> bool:
     """Whether an experiment keeps its files where the checkout was before it was moved or copied: MLflow would write
     there. Its runs are made again beside it."""
     return before != now and before.startswith("file:") and before.endswith("/mlartifacts") and now.startswith("file:")
+
+
+def _title(evidence: Evidence) -> str:
+    """Return the name of a run that is made or brought back: MLflow cuts names, so the experiment stands first."""
+    name = evidence.name
+    return f"exp {os.environ[EXPERIMENT]} · {name}" if EXPERIMENT in os.environ else name
 
 
 def _worth(evidence: Evidence) -> float:

@@ -10,6 +10,13 @@ from driftledger.core.canonical import sha256_of
 
 VIEW_KEY = sha256_of("Leaderboard")[:20]
 VIEW_TAG = f"mlflow.sharedViewState.{VIEW_KEY}"
+PAGES = {
+    "scores": "#/experiments/{}/evaluation-runs",
+    "leaderboard and charts": (
+        f"#/experiments/{{}}/runs?workflowType=machine_learning&viewStateShareKey={VIEW_KEY}&compareRunsMode=CHART"
+    ),
+}
+"""What to look at in an experiment: where it is at a server, with a place for the experiment's id."""
 _MAX_TAG = 5000
 _LINE = {
     **{"lineSmoothness": 0, "xAxisKey": "step", "yAxisKey": "metric", "scaleType": "linear", "range": {}},

@@ -154,7 +154,6 @@ class GenCeption(ChainBenchmark):
     )
     settings: ClassVar[type[GenCeptionSettings]] = GenCeptionSettings
     layout: ClassVar[Layout] = Layout(
-        for_dvc=("gc_at_{t}", "similarity_at_{t}"),
         means_of_groups="group",
         group_bars={"category": "gc_at_{t}"},
         groups={"category": ""},

@@ -186,7 +186,6 @@ class MMSAP(QuestionBenchmark):
         Rule("count_free_refusals", "refusals in free text count in one of them only"),
     )
     layout: ClassVar[Layout] = Layout(
-        for_dvc=("score", "answer_rate", "answer_accuracy"),
         tables={
             "self-awareness score, as in the paper's Table 1": {
                 "basic": "subset/basic/score",
