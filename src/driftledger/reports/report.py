@@ -227,8 +227,7 @@ def plots_of(scores: Sequence[Score]) -> Iterator[tuple[str, bytes]]:
 def metrics_of(scores: Sequence[Score]) -> dict[str, dict[str, float]]:
     """Return what ``dvc metrics`` and ``dvc exp show`` show: model → name → value.
 
-    Of a curve it is the last value: ``gc`` is comparable where T differs, and ``gc_at_2`` is there for each T above 1.
-    Where several scores of a benchmark have a number, its name begins with the data and components in which these
+    Of a curve it is the last value, so that ``gc`` stays comparable where T differs. Where several scores of a benchmark have a number, its name begins with the data and components in which these
     differ: ``gc_at_2`` on one dataset, ``photos.gc_at_2`` on one of two.
     """
     shown: dict[str, dict[str, float]] = {score.model: {} for score in scores}
@@ -238,5 +237,6 @@ def metrics_of(scores: Sequence[Score]) -> dict[str, dict[str, float]]:
         for score in own:
             words = [score.keys[key] for key in differing]
             for tracked in benchmark(name).tracked(score):
-                shown[score.model][".".join([*words, tracked.name])] = tracked.value
+                if not tracked.is_earlier:
+                    shown[score.model][".".join([*words, tracked.name])] = tracked.value
     return shown
