@@ -14,7 +14,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 
 from driftledger.benchmarks.base import DATASET
-from driftledger.benchmarks.registry import benchmark, benchmark_names
+from driftledger.benchmarks.registry import benchmark, benchmark_names, section_text, shipped_section
 from driftledger.core.canonical import Json
 from driftledger.core.errors import ConfigError, unknown_name
 from driftledger.core.files import load_yaml, write_text
@@ -69,7 +69,7 @@ def with_preset(root: Path, name: str) -> tuple[str, Settings]:
         for section, values in read_yaml(path).items():
             for key in values.keys() - preset.get(section, {}).keys() if section in benchmark_names() else ():
                 if (content.get(section) or {}).get(key) == values[key]:
-                    preset.setdefault(section, {})[key] = load_yaml(section_text(section))[section][key]
+                    preset.setdefault(section, {})[key] = shipped_section(section)[key]
     return _laid_over(root, params.read_text(encoding="utf-8"), preset, f"the preset {name}")
 
 
@@ -117,12 +117,6 @@ def with_entry(root: Path, section: str, name: str, entry: Json | None, *, only:
         raise ConfigError(f"{PARAMS} has another entry {section}.{name}; rename that, or change it there")
     others = [] if only else [each for each in content["run"][section] if each != name]
     return _laid_over(root, text, {"run": {section: [*others, name]}}, name, {section: {name: entry}})[0]
-
-
-def section_text(name: str) -> str:
-    """Return a benchmark's section of ``params.yaml`` as it comes: a file in the benchmark's folder."""
-    package = type(benchmark(name)).__module__.rpartition(".")[0]
-    return (files(package) / "settings.yaml").read_text(encoding="utf-8")
 
 
 def _laid_over(

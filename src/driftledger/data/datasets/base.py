@@ -75,7 +75,9 @@ class DatasetProvider(Provider, ABC):
     """What all classes are, e.g. bird: ``{category}`` in a prompt."""
     max_pixels: int = Field(default=MAX_PIXELS, ge=1, le=PILLOW_LIMIT)
     """An image of more pixels is refused by its header, as a decompression bomb."""
-    per_category: PositiveInt | dict[Split, PositiveInt] | None = None
+    per_category: PositiveInt | dict[Split, PositiveInt] | None = Field(
+        default=None, exclude_if=lambda number: number is None
+    )
     """How many samples of each category are kept, and all of one with fewer. A support and a test set are thinned by
     label, and may have a number each: ``{support: 10, test: 5}``."""
     sample_seed: int = Field(default=0, ge=0)
@@ -84,9 +86,7 @@ class DatasetProvider(Provider, ABC):
     @property
     def unused(self) -> set[str]:
         """Settings that no card has, because nothing is chosen by them."""
-        if self.per_category is not None:
-            return set()
-        return {"per_category", "sample_seed"} if self.first is None else {"per_category"}
+        return set() if self.per_category or self.first else {"sample_seed"}
 
     def decode(self, data: bytes, name: str) -> tuple[Image.Image | Sound, list[str]]:
         """Decode a file that errors call ``name``; return what it holds, and what was done to get it.
