@@ -69,10 +69,9 @@ def section_text(name: str) -> str:
         raise ConfigError(f"the section {name!r} is missing; add it to params.yaml") from None
 
 
-def shipped_section(name: str) -> dict[str, Any]:
-    """Return what :func:`section_text` says."""
-    section: dict[str, Any] = load_yaml(section_text(name))[name]
-    return section
+def shipped_section(name: str) -> Any:
+    """Return what :func:`section_text` says, by setting."""
+    return load_yaml(section_text(name))[name]
 
 
 def question_rules(provider: "QuestionProvider") -> "QuestionRules":

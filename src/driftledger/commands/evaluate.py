@@ -71,14 +71,15 @@ class FirstLook(OpenedProject):
 
     def __repr__(self) -> str:
         scores = [selected_score(self._project, spec, keys) for spec, keys in self._stored(None)]
-        heads = [f"{each.model}: {each.scored} of {each.total} in {each.on} are scored" for each in scores]
+        heads = []
+        for each in scores:
+            control = " (control)" if each.is_control else ""
+            heads.append(f"{each.model}{control}: {each.scored} of {each.total} in {each.on} are scored")
         flags = dict.fromkeys(f"to know: {for_line(flag)}" for each in scores for flag in each.flags)
-        controls = {each.model: f"{each.model} (control)" for each in scores if each.is_control}
         numbers = self.scores(self.benchmark).query("headline")
-        cells = [f"{each.value:.3f} [{each.low:.3f}, {each.high:.3f}]" for each in numbers.itertuples()]
-        numbers["cell"] = [each.removesuffix(" [nan, nan]") for each in cells]
+        numbers["cell"] = [f"{each.value:.3f} [{each.low:.3f}, {each.high:.3f}]" for each in numbers.itertuples()]
         table = numbers.pivot_table("cell", "model", "title", aggfunc="first", sort=False)
-        return "\n".join([table.rename(controls).to_string(), *heads, *flags])
+        return "\n".join([table.to_string(), *heads, *flags])
 
     def _repr_html_(self) -> str:
         chains = self.chains()._repr_html_() if self.benchmark == "genception" else ""
@@ -137,9 +138,8 @@ def evaluate(
     """
     spec, own = benchmark_of(benchmark), dict[tuple[str, str], Any]()
     raw = load_yaml((OWN / "templates" / PARAMS).read_text(encoding="utf-8"))
-    raw[benchmark] = shipped_section(benchmark) | {"min_coverage": 0.0} | settings
-    if benchmark == "genception":
-        raw[benchmark] = {**raw[benchmark], "text_encoder": None, "cross_check": [], **settings}
+    quick: dict[str, Any] = {"text_encoder": None, "cross_check": []} if benchmark == "genception" else {}
+    raw[benchmark] = {**shipped_section(benchmark), "min_coverage": 0.0, **quick, **settings}
     select = partial(_select, raw, own)
     several = models if isinstance(models, Sequence) and not isinstance(models, str) else [models]
     raw["run"] |= {
@@ -187,11 +187,10 @@ def evaluate(
 def _say_the_price(planned: Iterable[PlannedCalls]) -> None:
     """Say how many calls of services are still to be made, and what they cost, if there are any."""
     remote = [each.to_dict() for each in planned if isinstance(each.component, RemoteComponent)]
-    calls = sum(each["to_make"] for each in remote)
-    most = sum(each["most_cost"] or 0.0 for each in remote)
-    likely = sum(each["likely_cost"] or each["most_cost"] or 0.0 for each in remote)
-    if calls:
-        say(f"driftledger: {calls:,} calls of services to make, likely {likely:,.2f}, at most {most:,.2f} dollars")
+    total = {key: sum(each[key] or 0.0 for each in remote) for key in ("to_make", "likely_cost", "most_cost")}
+    if total["to_make"]:
+        price = "likely {likely_cost:,.2f}, at most {most_cost:,.2f} dollars"
+        say(f"driftledger: {{to_make:,.0f}} calls of services to make, {price}".format(**total))
 
 
 def _select(raw: dict[str, Any], own: dict[tuple[str, str], Any], section: str, given: Any, called: str = "") -> str:

@@ -84,25 +84,33 @@ def apply_preset(root: Path, name: str) -> list[str]:
     return [f"{each.key}: added" if each.key in after.keys() - before else str(each) for each in differing]
 
 
-def first_params(root: Path, preset: str, images: Mapping[str, str], chosen: Chosen = NOTHING) -> str:
-    """Write the text of a project's first ``params.yaml``: a preset's selection, over folders of images if there are
-    some.
+def first_params(root: Path, preset: str, data: Mapping[str, Any], chosen: Chosen = NOTHING) -> str:
+    """Write the text of a project's first ``params.yaml``: a preset's selection, over other data if there are some.
 
     Args:
-        images: name of a dataset → the path of its folder.
+        data: entries of ``datasets`` in place of the preset's, and of ``question_sets``; with questions alone, nothing
+            is described or drawn.
         chosen: what is selected in place of the preset's components.
 
     Raises:
         ConfigError: the preset is unknown, or selects something that is missing or cannot understand the rest.
     """
     laid = read_preset(root, preset)
-    if images:
+    run = laid["run"]
+    if "datasets" in data:
         ours = ["datasets", *(name for name in benchmark_names() if benchmark(name).data is DATASET)]
-        laid["run"] |= {name: [*images] for name in ours if laid["run"].get(name)}
-    laid["run"] |= {section: [*entries] for section, entries in chosen.items()}
-    datasets = {name: {"provider": "image_folder", "path": path} for name, path in images.items()}
+        run |= {name: [*data["datasets"]] for name in ours if run.get(name)}
+    elif data:
+        run |= {key: [] for key, names in run.items() if isinstance(names, list) and key != "models"}
+        run["judge"] = None
+    for name, entry in data.get("question_sets", {}).items():
+        asking = benchmark(entry["protocol"])
+        run |= {"question_sets": [*run["question_sets"], name], asking.name: [name]}
+        if asking.collects.judged:
+            run["judge"] = "gpt_4_1_judge"
+    run |= {section: [*entries] for section, entries in chosen.items()}
     text = (OWN / "templates" / PARAMS).read_text(encoding="utf-8")
-    return _laid_over(root, text, laid, f"the preset {preset}", {"datasets": datasets, **chosen})[0]
+    return _laid_over(root, text, laid, f"the preset {preset}", {**data, **chosen})[0]
 
 
 def with_entry(root: Path, section: str, name: str, entry: Json | None, *, only: bool) -> str:

@@ -77,9 +77,7 @@ class QuestionProvider(Provider, ABC):
         """Return :meth:`questions`, thinned to ``first``, in proportion over subsets or else over categories."""
         if self.first is None:
             return self.questions(rules)
-        categories = {}
-        for question in self.questions(rules):
-            categories[rules.unit(question)] = question.subset or question.category
+        categories = {rules.unit(each): each.subset or each.category for each in self.questions(rules)}
         kept = first_of(categories, self.first)
         return (question for question in self.questions(rules) if rules.unit(question) in kept)
 
