@@ -24,7 +24,8 @@ def descriptions(
     from driftledger.data.build import build
 
     project = context.obj
-    keys = {"dataset": dataset, "model": model, "generator": generator or project.settings.run.generators[0]}
+    drawing = generator or (*project.settings.run.generators, "")[0]
+    keys = {"dataset": dataset, "model": model, "generator": drawing}
     folder = project.root / DATASET.at({"dataset": dataset})
     if not folder.is_dir():  # 'dvc repro data' needs the sheet, since a person's version is what is written there
         build(dataset, project.settings.build("datasets", dataset), folder)
@@ -50,8 +51,9 @@ def ratings(
     run, section = project.settings.run, project.settings.section(spec.name)
     if section.ratings is None:
         raise ConfigError("fidelity.ratings in params.yaml names no file; set it, e.g. to ratings.csv")
+    generator = (*run.generators, "")[0]
     folders: dict[str, Any] = {
-        name: project.root / spec.collects.at({"dataset": dataset, "model": name, "generator": run.generators[0]})
+        name: project.root / spec.collects.at({"dataset": dataset, "model": name, "generator": generator})
         for name in run.models
     }
     rows = to_rate(dataset, folders, run.seed, samples)
