@@ -75,7 +75,7 @@ def test_questions_alone_lead_to_a_checked_score(tmp_path: Path) -> None:
     project.commit("Select models")
     assert "next: driftledger audit regions_fine:score" in project.run("driftledger", "run").stdout
     assert "8/8 scored" in project.run("driftledger", "audit", "regions_fine:score").stdout
-    assert "mme on my: " in project.run("driftledger", "compare", "regions_fine", "random").stdout
+    assert "mme on my" in project.run("driftledger", "compare", "regions_fine", "random").stdout
     assert "2 runs: all holds" in project.run("driftledger", "verify").stdout
     assert "reports/leaderboard.md" in project.run("driftledger", "report").stdout
     project.run("driftledger", "bundle", "regions_fine", "-o", "score.zip")
