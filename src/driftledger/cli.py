@@ -94,8 +94,8 @@ def reading(context: typer.Context, trust: bool) -> "Project":
 def init(
     folder: Annotated[Path, typer.Argument(help="Created if it is missing.")] = Path(),
     images: Annotated[Path | None, typer.Option(metavar="DIR", help="Images, which become a dataset.")] = None,
-    questions: Annotated[Path | None, typer.Option(metavar="FILE", help="Questions, which become a set.")] = None,
-    benchmark: Annotated[str, typer.Option(metavar="B", help="It asks them: mm_sap, mm_vet or mme.")] = "mme",
+    questions: Annotated[Path | None, typer.Option(metavar="FILE", help="Questions.")] = None,
+    benchmark: Annotated[str, typer.Option(help="It asks them: mme, mm_sap or mm_vet.")] = "mme",
     model: Annotated[list[str] | None, typer.Option(metavar="M", help=f"{_GIVEN} May be repeated.")] = None,
     generator: Annotated[list[str] | None, typer.Option(metavar="G", help="Likewise: what draws.")] = None,
     encoder: Annotated[list[str] | None, typer.Option(metavar="E", help="Likewise: what compares images.")] = None,
@@ -114,7 +114,15 @@ def init(
         if some
     }
     data = {"images": images, "questions": questions}
-    _say(*commands.start.init(folder, **data, benchmark=benchmark, preset=preset, chosen=chosen, force=force))
+    made = commands.start.init(
+        folder,
+        **data,
+        benchmark=benchmark,
+        preset=preset,
+        chosen=chosen,
+        force=force,
+    )
+    _say(*made)
 
 
 @app.command(rich_help_panel=EVALUATE)

@@ -176,7 +176,7 @@ def test_questions_make_a_project_of_one_benchmark(here: Path) -> None:
     assert [spec.name for spec in both.benchmarks] == ["genception", "fidelity", "mm_vet"]
     assert both.judge == "gpt_4_1_judge"
     said = init(Path("c"), questions=Path("My MME.tsv"), benchmark="mm_vet", chosen=chosen(model="openai/gpt-x"))
-    assert "gpt_4_1_judge grades the answers; run.judge in params.yaml names another model" in said
+    assert "gpt_4_1_judge grades the answers; run.judge in params.yaml names another" in said
 
 
 def test_the_block_of_questions_in_the_docs_works_after_init(here: Path) -> None:

@@ -57,7 +57,7 @@ def benchmarks() -> tuple["Benchmark", ...]:
 
 
 def section_text(name: str) -> str:
-    """Return a benchmark's section of ``params.yaml`` as it comes: a file in the benchmark's folder.
+    """Return a benchmark's section of ``params.yaml`` as it comes: a file in its folder.
 
     Raises:
         ConfigError: somebody else's benchmark comes with none.

@@ -73,11 +73,12 @@ class FirstLook(OpenedProject):
         scores = [selected_score(self._project, spec, keys) for spec, keys in self._stored(None)]
         heads = []
         for each in scores:
-            control = " (control)" if each.is_control else ""
-            heads.append(f"{each.model}{control}: {each.scored} of {each.total} in {each.on} are scored")
+            name = f"{each.model} (control)" if each.is_control else each.model
+            heads.append(f"{name}: {each.scored} of {each.total} in {each.on} are scored")
         flags = dict.fromkeys(f"to know: {for_line(flag)}" for each in scores for flag in each.flags)
         numbers = self.scores(self.benchmark).query("headline")
-        numbers["cell"] = [f"{each.value:.3f} [{each.low:.3f}, {each.high:.3f}]" for each in numbers.itertuples()]
+        shown = "{0.value:.3f} [{0.low:.3f}, {0.high:.3f}]".format
+        numbers["cell"] = [shown(each) for each in numbers.itertuples()]
         table = numbers.pivot_table("cell", "model", "title", aggfunc="first", sort=False)
         return "\n".join([table.to_string(), *heads, *flags])
 
@@ -103,9 +104,10 @@ def evaluate(
 ) -> FirstLook:
     """Evaluate models by a benchmark, in this process and without a project: a first look.
 
-    The same images, folder name, seed and components give the same numbers as in a project. Finished calls are kept, so
-    that the same cell makes none the second time. A project keeps versions, too, and where each number comes from.
-    Before the first call to a service, standard error says how many there will be, and their price.
+    The same images, folder name, seed and components give the same numbers as in a project.
+    Finished calls are kept, so that the same cell makes none the second time. A project keeps
+    versions, too, and where each number comes from. Before the first call to a service, standard
+    error says how many there will be, and their price.
 
     >>> from PIL import Image
     >>> images = [Image.new("RGB", (64, 48), colour) for colour in ("red", "navy")]
@@ -117,15 +119,16 @@ def evaluate(
         models: one or several.
         images: a folder, in which a subfolder is a category; a dataset's name, entry or provider; or a list of files
             and Pillow images.
-        generator: what draws; the default, like that of ``encoder``, only understands the embedded describers.
+        generator: what draws; the default, like that of ``encoder``, only understands the embedded
+            describers.
         questions: of MM-SAP, MM-Vet and MME: a question set's name, entry or provider.
         judge: the model that grades answers, which MM-Vet needs.
         text_encoder: what compares descriptions, which TRAC needs.
         description: the catalogue's name of how TRAC asks for one.
-        store: the folder for finished calls and features; without it ``DRIFTLEDGER_STORE``, or else one in the user's
-            cache folder. While another process makes calls with it, this one waits. Code of your own is known as this
-            process read it: start the kernel again after a change. A function of a notebook is asked again whenever it
-            is made again.
+        store: the folder for finished calls and features; without it ``DRIFTLEDGER_STORE``, or else
+            one in the user's cache folder. While another process makes calls with it, this one
+            waits. Code of your own is known as this process read it: restart the kernel after a
+            change. A function of a notebook is asked again whenever it is made again.
         seed: what the generator's seeds are derived from, with the folder's name (or ``images``), the sample and t.
         settings: of the benchmark's section in ``params.yaml``, such as ``iterations``.
 
@@ -138,8 +141,10 @@ def evaluate(
     """
     spec, own = benchmark_of(benchmark), dict[tuple[str, str], Any]()
     raw = load_yaml((OWN / "templates" / PARAMS).read_text(encoding="utf-8"))
-    quick: dict[str, Any] = {"text_encoder": None, "cross_check": []} if benchmark == "genception" else {}
-    raw[benchmark] = {**shipped_section(benchmark), "min_coverage": 0.0, **quick, **settings}
+    section = shipped_section(benchmark) | {"min_coverage": 0.0}
+    if benchmark == "genception":
+        section |= {"text_encoder": None, "cross_check": []}
+    raw[benchmark] = section | settings
     select = partial(_select, raw, own)
     several = models if isinstance(models, Sequence) and not isinstance(models, str) else [models]
     raw["run"] |= {
@@ -187,7 +192,8 @@ def evaluate(
 def _say_the_price(planned: Iterable[PlannedCalls]) -> None:
     """Say how many calls of services are still to be made, and what they cost, if there are any."""
     remote = [each.to_dict() for each in planned if isinstance(each.component, RemoteComponent)]
-    total = {key: sum(each[key] or 0.0 for each in remote) for key in ("to_make", "likely_cost", "most_cost")}
+    keys = ("to_make", "likely_cost", "most_cost")
+    total = {key: sum(each[key] or 0.0 for each in remote) for key in keys}
     if total["to_make"]:
         price = "likely {likely_cost:,.2f}, at most {most_cost:,.2f} dollars"
         say(f"driftledger: {{to_make:,.0f}} calls of services to make, {price}".format(**total))

@@ -51,11 +51,10 @@ def ratings(
     run, section = project.settings.run, project.settings.section(spec.name)
     if section.ratings is None:
         raise ConfigError("fidelity.ratings in params.yaml names no file; set it, e.g. to ratings.csv")
-    generator = (*run.generators, "")[0]
-    folders: dict[str, Any] = {
-        name: project.root / spec.collects.at({"dataset": dataset, "model": name, "generator": generator})
-        for name in run.models
-    }
+    keys = {"dataset": dataset, "generator": (*run.generators, "")[0]}
+    folders = dict[str, Any]()
+    for name in run.models:
+        folders[name] = project.root / spec.collects.at({**keys, "model": name})
     rows = to_rate(dataset, folders, run.seed, samples)
     waiting, rated = write_sheet(project.root / section.ratings, rows, rater)
     images = f"{spec.data.at({'dataset': dataset})}/images"

@@ -70,7 +70,7 @@ def init(
 
     Args:
         images: a folder of images that becomes a dataset.
-        questions: a file that becomes a question set; without images, nothing is described or drawn.
+        questions: a file that becomes a question set; without images, nothing is drawn.
         benchmark: what asks the questions.
         preset: what is selected.
         chosen: components in place of the preset's.
@@ -97,8 +97,9 @@ def init(
         data["datasets"] = {name_of(Path(path).name): {"provider": "image_folder", "path": path}}
     if questions is not None:
         if not questions.is_file():
-            raise ConfigError(f"--questions: {for_line(str(questions))} is not a file; name one with questions")
-        entry = {"provider": "table", "protocol": benchmark, "path": _in_settings(root, top or root, questions)}
+            raise ConfigError(f"{for_line(str(questions))} is not a file; name one of questions")
+        path_of_set = _in_settings(root, top or root, questions)
+        entry = {"provider": "table", "protocol": benchmark, "path": path_of_set}
         data["question_sets"] = {name_of(questions.stem): entry}
     texts = generated() | {PARAMS: first_params(root, preset or "start", data, chosen)}
     existing = [] if is_begun or force else [name for name in (*texts, LOCK) if os.path.lexists(root / name)]
@@ -132,7 +133,7 @@ def init(
         project = Project(root, own_code=True)
         sentences += needs(project, {section: project.settings.named(section) for section in COMPONENTS})
         if judge := project.settings.judge:
-            sentences.append(f"{judge} grades the answers; run.judge in {PARAMS} names another model")
+            sentences.append(f"{judge} grades the answers; run.judge in {PARAMS} names another")
     else:
         sentences += [
             "what it selects is a demonstration: a toy describer and a toy painter, which only understand each other",
@@ -180,7 +181,7 @@ def is_ours(text: str) -> bool:
 
 
 def _with_our_rules(root: Path, checkpoints: Sequence[str] = ()) -> dict[str, str]:
-    """Return the files of rules for Git and DVC that lack some of ours, with these added behind their own.
+    """Return the files of rules for Git and DVC that lack some of ours, with these at the end.
 
     Args:
         checkpoints: further rules for Git.
@@ -207,7 +208,8 @@ def _in_settings(root: Path, top: Path, given: Path) -> str:
     place = given.resolve()
     path = Path(os.path.relpath(place, root) if place.is_relative_to(top) else place).as_posix()
     if not is_relative_path(path.replace("../", "").lstrip("/")):
-        raise ConfigError(f"{for_line(str(given))} has characters in its name that settings cannot hold; rename it")
+        what = f"{for_line(str(given))} has characters in its name that settings cannot hold"
+        raise ConfigError(f"{what}; rename it")
     return path
 
 
@@ -377,5 +379,5 @@ def _text(file: Path) -> str:
 def _next(root: Path) -> list[str]:
     here = os.path.relpath(root)
     enter = [] if here == "." else [f"  cd {for_line(here)}"]
-    commands = ("driftledger plan", 'git add . && git commit -m "Select models"', "driftledger run", "driftledger ui")
-    return ["next:", *enter, *(f"  {each}" for each in commands)]
+    commit = '  git add . && git commit -m "Select models"'
+    return ["next:", *enter, "  driftledger plan", commit, "  driftledger run", "  driftledger ui"]

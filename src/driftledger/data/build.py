@@ -276,13 +276,17 @@ def _id_problem(id_: str, name: str, names: dict[str, str]) -> str | None:
 
 
 def _check_groups(
-    where: str, groups: Mapping[str, Sequence[str]], categories: Mapping[str, int], first: int | None
+    where: str,
+    groups: Mapping[str, Sequence[str]],
+    categories: Mapping[str, int],
+    first: int | None,
 ) -> None:
-    why = f" (first: {first} may have left it out; raise that)" if first else ""
+    hint = f" (first: {first} may have left it out; raise that)" if first else ""
     for group, members in groups.items():
         for category in members:
             if category not in categories:
-                raise DataError(unknown_name(f"{where}: group {group!r}: category", category, categories) + why)
+                unknown = unknown_name(f"{where}: group {group!r}: category", category, categories)
+                raise DataError(f"{unknown}{hint}")
 
 
 def _counts(names: Iterable[str | None]) -> Counts:

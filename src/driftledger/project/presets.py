@@ -14,7 +14,12 @@ from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 
 from driftledger.benchmarks.base import DATASET
-from driftledger.benchmarks.registry import benchmark, benchmark_names, section_text, shipped_section
+from driftledger.benchmarks.registry import (
+    benchmark,
+    benchmark_names,
+    section_text,
+    shipped_section,
+)
 from driftledger.core.canonical import Json
 from driftledger.core.errors import ConfigError, unknown_name
 from driftledger.core.files import load_yaml, write_text
@@ -85,11 +90,11 @@ def apply_preset(root: Path, name: str) -> list[str]:
 
 
 def first_params(root: Path, preset: str, data: Mapping[str, Any], chosen: Chosen = NOTHING) -> str:
-    """Write the text of a project's first ``params.yaml``: a preset's selection, over other data if there are some.
+    """Write the text of a project's first ``params.yaml``: a preset, over other data if given.
 
     Args:
-        data: entries of ``datasets`` in place of the preset's, and of ``question_sets``; with questions alone, nothing
-            is described or drawn.
+        data: entries of ``datasets`` in place of the preset's, and of ``question_sets``; with
+            questions alone, nothing is described or drawn.
         chosen: what is selected in place of the preset's components.
 
     Raises:
@@ -101,8 +106,9 @@ def first_params(root: Path, preset: str, data: Mapping[str, Any], chosen: Chose
         ours = ["datasets", *(name for name in benchmark_names() if benchmark(name).data is DATASET)]
         run |= {name: [*data["datasets"]] for name in ours if run.get(name)}
     elif data:
-        run |= {key: [] for key, names in run.items() if isinstance(names, list) and key != "models"}
-        run["judge"] = None
+        kept = run["models"]
+        run |= {key: [] for key, names in run.items() if isinstance(names, list)}
+        run |= {"models": kept, "judge": None}
     for name, entry in data.get("question_sets", {}).items():
         asking = benchmark(entry["protocol"])
         run |= {"question_sets": [*run["question_sets"], name], asking.name: [name]}

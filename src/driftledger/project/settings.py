@@ -1,7 +1,7 @@
 """``params.yaml`` → frozen, validated settings. Defaults live in that file and nowhere else.
 
-Each registered benchmark has a list in ``run``, and a section of its own; without it, the one that the benchmark comes
-with holds.
+Each registered benchmark has a list in ``run``, and a section of its own; without it, the one
+that it comes with holds.
 """
 
 import json
@@ -16,7 +16,12 @@ from pydantic import AfterValidator, Field, PrivateAttr, ValidationError, create
 
 from driftledger.benchmarks.base import DATASET, Benchmark, Stage
 from driftledger.benchmarks.descriptions import Description
-from driftledger.benchmarks.registry import benchmark, benchmark_names, question_rules, shipped_section
+from driftledger.benchmarks.registry import (
+    benchmark,
+    benchmark_names,
+    question_rules,
+    shipped_section,
+)
 from driftledger.benchmarks.settings import EntryOf, NeededFor, OfSelected, Section
 from driftledger.collect.settings import CollectSettings, WorkerSettings
 from driftledger.components.base import CONTROLS, Component, Encoder, Model

@@ -52,8 +52,9 @@ class Provider(Provided, ABC):
     """A frozen specification of a source. ``provider`` is its name in the registry, or else its place."""
 
     first: PositiveInt | None = Field(default=None, exclude_if=lambda first: first is None)
-    """How many samples are kept, in the order of :func:`first_of`; of a test set alone, and all of its support set. Of
-    questions, how many, or of MME how many images, each with both questions; ``expect`` is not looked at then."""
+    """How many samples are kept, in the order of :func:`first_of`; all of a support set are. Of a
+    question set, how many questions, or of MME how many images, each with both questions;
+    ``expect`` is not looked at then."""
 
     @abstractmethod
     def source_digest(self) -> str:
@@ -97,15 +98,17 @@ class DatasetProvider(Provider, ABC):
         return decode(data, name, self.max_pixels)
 
     def kept_items(self) -> Iterator[SourceItem]:
-        """:meth:`items`, thinned to :attr:`per_category`, the first ones of :func:`in_order`, then to :attr:`first`.
+        """Return :meth:`items`, thinned to :attr:`per_category`, then to :attr:`first`.
 
-        So the choice is the same on every machine, and a larger number only adds samples. Items are listed twice, so
-        that no image is held in memory.
+        The choice is the same on every machine, and a larger number only adds samples. Items are
+        listed twice, so that no image is held in memory.
         """
         most = self.per_category
         if most is None and self.first is None:
             return self.items()
-        kinds = {item.id: (item.split, item.label if item.split else item.category) for item in self.items()}
+        kinds = dict[str, tuple[Split | None, str | None]]()
+        for item in self.items():
+            kinds[item.id] = item.split, item.label if item.split else item.category
         if not isinstance(most, int | None) and any(split is None for split, _ in kinds.values()):
             raise ConfigError("per_category names support and test, and this dataset has no such sets; give one number")
         kept = set[str]()
@@ -130,16 +133,17 @@ class DatasetProvider(Provider, ABC):
 
 
 def in_order(kinds: Mapping[str, Group], seed: int) -> dict[Group, list[str]]:
-    """Return the ids of each kind, by the SHA-256 of the JSON list ``[seed,null,id]``, written without blanks."""
+    """Sort the ids of each kind by the SHA-256 of the JSON ``[seed,null,id]`` without blanks."""
     ids = sorted(kinds, key=lambda id_: sha256_of([seed, None, id_]))
     return grouped(ids, kinds.__getitem__)
 
 
 def first_of(categories: Mapping[str, str | None], number: int | None, seed: int = 0) -> set[str]:
-    """Return the first ids of a seeded order, in proportion over categories; a larger number only adds ids.
+    """Return the first ids of a seeded order, in proportion over categories.
 
-    The id of rank r among the k ids of its category, which are sorted as in :func:`in_order` and counted from 0, is at
-    place (r + 0.5) / k. All ids are sorted by place, and those at one place by the name of their category.
+    Ids of a category are sorted as in :func:`in_order` and counted from 0: number r of k is at
+    place (r + 0.5) / k. All ids are sorted by place, those at one place by the name of their
+    category. A larger number only adds ids.
 
     >>> animals = {"a": "cat", "b": "cat", "c": "cat", "d": "dog"}
     >>> in_order(animals, 0)  # at 1/6, 3/6 and 5/6; the dog at 1/2

@@ -74,10 +74,12 @@ class QuestionProvider(Provider, ABC):
         """Refuse settings that mean nothing for the benchmark of these rules, by a ConfigError."""
 
     def kept_questions(self, rules: QuestionRules) -> Iterator[SourceQuestion]:
-        """Return :meth:`questions`, thinned to ``first``, in proportion over subsets or else over categories."""
+        """Return :meth:`questions`, thinned to ``first`` over subsets, or else over categories."""
         if self.first is None:
             return self.questions(rules)
-        categories = {rules.unit(each): each.subset or each.category for each in self.questions(rules)}
+        categories = dict[str, str | None]()
+        for each in self.questions(rules):
+            categories[rules.unit(each)] = each.subset or each.category
         kept = first_of(categories, self.first)
         return (question for question in self.questions(rules) if rules.unit(question) in kept)
 
