@@ -95,7 +95,9 @@ def init(
     folder: Annotated[Path, typer.Argument(help="Created if it is missing.")] = Path(),
     images: Annotated[Path | None, typer.Option(metavar="DIR", help="Images, which become a dataset.")] = None,
     questions: Annotated[Path | None, typer.Option(metavar="FILE", help="Questions.")] = None,
-    benchmark: Annotated[str, typer.Option(help="It asks them: mme, mm_sap or mm_vet.")] = "mme",
+    benchmark: Annotated[
+        str | None, typer.Option(metavar="B", help="It asks them: mme (the default), mm_sap or mm_vet.")
+    ] = None,
     model: Annotated[list[str] | None, typer.Option(metavar="M", help=f"{_GIVEN} May be repeated.")] = None,
     generator: Annotated[list[str] | None, typer.Option(metavar="G", help="Likewise: what draws.")] = None,
     encoder: Annotated[list[str] | None, typer.Option(metavar="E", help="Likewise: what compares images.")] = None,

@@ -140,6 +140,7 @@ def test_mistakes_are_sentences_before_anything_is_written(here: Path) -> None:
     for error, said, arguments in (
         (ConfigError, "none is not a folder", {"images": Path("none")}),
         (ConfigError, "none.tsv is not a file", {"questions": Path("none.tsv")}),
+        (ConfigError, "name that by --questions", {"benchmark": "mme"}),
         (ConfigError, "characters in its name", {"questions": Path("q\n.tsv")}),
         (
             ConfigError,

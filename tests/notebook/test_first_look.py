@@ -124,6 +124,8 @@ def test_any_benchmark(tmp_path: Path) -> None:
     told = evaluate(models=["random"], benchmark="mm_vet", questions=scenes, judge="rubric", gradings=1)
     assert told.table.columns.tolist() == ["total grade"]
     assert "random (control): 13 of 13 in scenes are scored" in repr(told)
+    yes = evaluate("regions_fine", benchmark="mme", questions=scenes | {"protocol": "mme"})
+    assert "nan" not in repr(yes)  # of a score without an interval
     assert len(told.rows("mm_vet")) == len(told.rows("mm_vet")["unit"].unique()) > 5
 
 

@@ -78,7 +78,8 @@ class FirstLook(OpenedProject):
         flags = dict.fromkeys(f"to know: {for_line(flag)}" for each in scores for flag in each.flags)
         numbers = self.scores(self.benchmark).query("headline")
         shown = "{0.value:.3f} [{0.low:.3f}, {0.high:.3f}]".format
-        numbers["cell"] = [shown(each) for each in numbers.itertuples()]
+        cells = [shown(each) for each in numbers.itertuples()]
+        numbers["cell"] = [each.removesuffix(" [nan, nan]") for each in cells]
         table = numbers.pivot_table("cell", "model", "title", aggfunc="first", sort=False)
         return "\n".join([table.to_string(), *heads, *flags])
 

@@ -61,7 +61,7 @@ def init(
     *,
     images: Path | None = None,
     questions: Path | None = None,
-    benchmark: str = "mme",
+    benchmark: str | None = None,
     preset: str | None = None,
     chosen: Chosen = NOTHING,
     force: bool = False,
@@ -71,7 +71,7 @@ def init(
     Args:
         images: a folder of images that becomes a dataset.
         questions: a file that becomes a question set; without images, nothing is drawn.
-        benchmark: what asks the questions.
+        benchmark: what asks the questions; MME where none is named.
         preset: what is selected.
         chosen: components in place of the preset's.
         force: whether existing files are overwritten.
@@ -80,6 +80,8 @@ def init(
         ConfigError: the folder holds something else, or what is to be selected is missing; nothing is written.
         DataError: the folder of images holds none.
     """
+    if benchmark and questions is None:
+        raise ConfigError("--benchmark asks the questions of a file; name that by --questions")
     root = folder.resolve()
     near, is_begun = Path(os.path.relpath(root)), is_ours(_text(root / PIPELINE))
     place = for_line(str(root if near.parts[:1] == ("..",) else "this folder" if near == Path() else near))
@@ -99,7 +101,7 @@ def init(
         if not questions.is_file():
             raise ConfigError(f"{for_line(str(questions))} is not a file; name one of questions")
         path_of_set = _in_settings(root, top or root, questions)
-        entry = {"provider": "table", "protocol": benchmark, "path": path_of_set}
+        entry = {"provider": "table", "protocol": benchmark or "mme", "path": path_of_set}
         data["question_sets"] = {name_of(questions.stem): entry}
     texts = generated() | {PARAMS: first_params(root, preset or "start", data, chosen)}
     existing = [] if is_begun or force else [name for name in (*texts, LOCK) if os.path.lexists(root / name)]
