@@ -94,6 +94,10 @@ def reading(context: typer.Context, trust: bool) -> "Project":
 def init(
     folder: Annotated[Path, typer.Argument(help="Created if it is missing.")] = Path(),
     images: Annotated[Path | None, typer.Option(metavar="DIR", help="Images, which become a dataset.")] = None,
+    questions: Annotated[Path | None, typer.Option(metavar="FILE", help="Questions.")] = None,
+    benchmark: Annotated[
+        str | None, typer.Option(metavar="B", help="It asks them: mme (the default), mm_sap or mm_vet.")
+    ] = None,
     model: Annotated[list[str] | None, typer.Option(metavar="M", help=f"{_GIVEN} May be repeated.")] = None,
     generator: Annotated[list[str] | None, typer.Option(metavar="G", help="Likewise: what draws.")] = None,
     encoder: Annotated[list[str] | None, typer.Option(metavar="E", help="Likewise: what compares images.")] = None,
@@ -111,7 +115,16 @@ def init(
         for section, some in given.items()
         if some
     }
-    _say(*commands.start.init(folder, images=images, preset=preset, chosen=chosen, force=force))
+    data = {"images": images, "questions": questions}
+    made = commands.start.init(
+        folder,
+        **data,
+        benchmark=benchmark,
+        preset=preset,
+        chosen=chosen,
+        force=force,
+    )
+    _say(*made)
 
 
 @app.command(rich_help_panel=EVALUATE)

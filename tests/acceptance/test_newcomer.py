@@ -59,3 +59,29 @@ def test_six_commands_lead_to_an_audited_score(tmp_path: Path) -> None:
     with sqlite3.connect(project.root / "mlflow.db") as mlflow:
         names = [name for (name,) in mlflow.execute("SELECT name FROM runs")]
     assert NAMES.replace("/", " · ") in names
+
+
+def test_questions_alone_lead_to_a_checked_score(tmp_path: Path) -> None:
+    """A project of MME alone: no image dataset, no generator, no encoder."""
+    project = Checkout(tmp_path / "theirs", tmp_path / "state")
+    rows = ["id\timage\tquestion\tanswer\tcategory"]
+    for number in range(4):
+        draw(project.root / "photos" / f"{number}.png", number)
+        for answer in ("yes", "no"):
+            rows.append(
+                f"{number}{answer}\tphotos/{number}.png\tIs it {answer}? Please answer yes or no.\t{answer}\tposters"
+            )
+    (project.root / "my.tsv").write_text("\n".join(rows), encoding="utf-8")
+    models = ("--model", "regions_fine", "--model", "random")
+    project.run("driftledger", "init", "--questions", "my.tsv", "--benchmark", "mme", *models)
+    assert re.search(r"^models\.regions_fine +8$", project.run("driftledger", "plan").stdout, re.M)
+    project.commit("Select models")
+    assert "next: driftledger audit regions_fine:score" in project.run("driftledger", "run").stdout
+    assert "8/8 scored" in project.run("driftledger", "audit", "regions_fine:score").stdout
+    assert "mme on my" in project.run("driftledger", "compare", "regions_fine", "random").stdout
+    assert "2 runs: all holds" in project.run("driftledger", "verify").stdout
+    assert "reports/leaderboard.md" in project.run("driftledger", "report").stdout
+    project.run("driftledger", "bundle", "regions_fine", "-o", "score.zip")
+    assert re.search(r"[1-9]\d* reproduced, .* 0 differ", project.run("driftledger", "check", "score.zip").stdout)
+    project.commit("First scores")
+    assert "score.zip" not in project.git("ls-files")

@@ -1,5 +1,6 @@
 """``driftledger init``: a folder is a project or is left as it was, whatever it holds."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -8,9 +9,8 @@ from typing import Any
 
 import pytest
 from dvc.utils.serialize import parse_yaml
-from PIL import Image
 
-from driftledger.benchmarks.registry import benchmarks
+from driftledger.benchmarks.registry import benchmarks, section_text
 from driftledger.commands import start as beginning
 from driftledger.commands.start import catalogue_table, generated, init, is_ours, upgrade
 from driftledger.core.errors import ConfigError, DataError
@@ -47,7 +47,8 @@ def git(*arguments: str) -> str:
 
 def test_an_empty_folder_becomes_a_project(here: Path) -> None:
     said = init(Path())
-    assert said[-3:] == ["  driftledger plan", "  driftledger run", "  driftledger ui"]
+    commands = ["driftledger plan", 'git add . && git commit -m "Select models"', "driftledger run", "driftledger ui"]
+    assert said[-4:] == [f"  {each}" for each in commands]
     assert (here / ".git").is_dir()
     assert not (here / "ledger").exists()  # a folder that publishing makes
     assert upgrade(Project(here), check=True) == []
@@ -69,13 +70,9 @@ def test_twice_is_once(here: Path) -> None:
 def test_images_become_a_dataset_that_dvc_keeps(here: Path) -> None:
     draw(here / "My Photos" / "0.png", 0)
     (here / "My Photos" / "IMG_2.HEIC").touch()
-    xray = Image.new("I;16", (8, 4))
-    xray.putpixel((0, 0), 4095)
-    xray.save(here / "My Photos" / "xray.png")
     said = init(Path(), images=Path("My Photos"))
     assert "the dataset my_photos: DVC keeps My Photos now; commit My Photos.dvc" in said
     assert "left out, not an image that is read: IMG_2.HEIC" in said
-    assert "nothing is left to see in 1 of 2 images after conversion: xray.png" in said
     settings = Project(here).settings
     assert settings.run.datasets == ("my_photos",)
     assert settings.datasets["my_photos"].model_extra == {"path": "My Photos"}
@@ -137,9 +134,20 @@ def test_mistakes_are_sentences_before_anything_is_written(here: Path) -> None:
     (here / "empty").mkdir()
     draw(here / "line\nbreak" / "0.png", 0)
     draw(here / "photos" / "0.png", 0)
+    for name in ("q.tsv", "q\n.tsv"):
+        (here / name).touch()
     before = tree(here)
     for error, said, arguments in (
         (ConfigError, "none is not a folder", {"images": Path("none")}),
+        (ConfigError, "none.tsv is not a file", {"questions": Path("none.tsv")}),
+        (ConfigError, "name that by --questions", {"benchmark": "mme"}),
+        (ConfigError, "characters in its name", {"questions": Path("q\n.tsv")}),
+        (
+            ConfigError,
+            "benchmark 'mne' is unknown; did you mean 'mme'",
+            {"questions": Path("q.tsv"), "benchmark": "mne"},
+        ),
+        (ConfigError, "protocol 'trac' is unknown", {"questions": Path("q.tsv"), "benchmark": "trac"}),
         (DataError, "holds no images", {"images": Path("empty")}),
         (ConfigError, "would hold the project itself", {"images": Path()}),
         (ConfigError, "characters in its name", {"images": Path("line\nbreak")}),
@@ -151,6 +159,39 @@ def test_mistakes_are_sentences_before_anything_is_written(here: Path) -> None:
     init(Path("a"))
     with pytest.raises(ConfigError, match="a is a project already; 'driftledger add' selects more"):
         init(Path("a"), images=Path("photos"))
+
+
+def test_questions_make_a_project_of_one_benchmark(here: Path) -> None:
+    git("init", "--quiet")
+    (here / "My MME.tsv").touch()
+    init(Path("a"), questions=Path("My MME.tsv"), chosen=chosen(model="openai/gpt-x"))
+    settings = Project(here / "a").settings
+    assert [spec.name for spec in settings.benchmarks] == ["mme"]
+    assert settings.run.mme == settings.run.question_sets == ("my_mme",)  # type: ignore[attr-defined]
+    assert settings.question_sets["my_mme"].model_extra == {"protocol": "mme", "path": "../My MME.tsv"}
+    run = settings.run
+    assert (run.models, run.datasets, run.generators, run.encoders, run.judge) == (("gpt_x",), (), (), (), None)
+    draw(here / "photos" / "0.png", 0)
+    init(Path("b"), questions=Path("My MME.tsv"), benchmark="mm_vet", images=Path("photos"))
+    both = Project(here / "b").settings
+    assert [spec.name for spec in both.benchmarks] == ["genception", "fidelity", "mm_vet"]
+    assert both.judge == "gpt_4_1_judge"
+    said = init(Path("c"), questions=Path("My MME.tsv"), benchmark="mm_vet", chosen=chosen(model="openai/gpt-x"))
+    assert "gpt_4_1_judge grades the answers; run.judge in params.yaml names another" in said
+
+
+def test_the_block_of_questions_in_the_docs_works_after_init(here: Path) -> None:
+    draw(here / "photos" / "0.png", 0)
+    init(Path(), images=Path("photos"))
+    text = (REPOSITORY / "docs" / "data.md").read_text(encoding="utf-8").partition("\n## Questions\n")[2]
+    block = load_yaml(text.partition("```yaml\n")[2].partition("```")[0])
+    params = load_yaml((here / "params.yaml").read_text(encoding="utf-8"))
+    assert "mm_sap" not in params
+    params["run"] |= block.pop("run")
+    (here / "params.yaml").write_text(json.dumps(params | block), encoding="utf-8")
+    settings = Project(here).settings
+    assert [spec.name for spec in settings.benchmarks] == ["genception", "fidelity", "mm_sap"]
+    assert settings.section("mm_sap").model_dump(mode="json") == load_yaml(section_text("mm_sap"))["mm_sap"]
 
 
 def killed_after(writes: int, root: Path) -> bool:
@@ -257,6 +298,10 @@ def test_a_model_a_generator_and_an_encoder_are_named_in_one_command(here: Path)
     assert "select gpt_image_2 or sdxl" in str(refused.value)
     assert not (here / "a").exists()
     lines = "\n".join(init(Path(), chosen=given))
+    assert "Git ignores /mine" in lines
+    (here / "score.zip").touch()
+    assert "params.yaml" in (untracked := git("status", "--porcelain", "--untracked-files=all"))
+    assert not {"mine/config.json", "score.zip"} & {*untracked.split()}
     assert "demonstration" not in lines
     assert "models.gpt_5_4_mini: missing: openai gpt-5.4-mini at 127.0.0.1:9 cannot be reached" in lines
     assert "generators.draws_v1: openai draws:v1: no price is known" in lines

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from io import BytesIO
+from itertools import pairwise, product
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, get_args
 
 import numpy as np
 import pytest
@@ -21,9 +22,10 @@ from driftledger.core.files import read_json, read_jsonl
 from driftledger.core.images import png_bytes
 from driftledger.core.types import Split
 from driftledger.data.build import build
-from driftledger.data.datasets.base import DatasetProvider, SourceItem, inside
+from driftledger.data.datasets.base import DatasetProvider, SourceItem, first_of, inside
 from driftledger.data.datasets.decode import decode
 from driftledger.data.datasets.image_folder import ImageFolder, safe_id
+from driftledger.data.datasets.sounds import SoundFolder
 from driftledger.data.records import DatasetCard, SampleEntry, read_samples
 from tests.conftest import draw
 from tests.support.cases import cases
@@ -202,6 +204,42 @@ def test_a_few_of_each_category(tmp_path: Path) -> None:
         build("mine", Given(given=items, per_category={"support": 1, "test": 2}), tmp_path / "sets")
 
 
+@pytest.mark.parametrize("case", cases(__file__, "first"), ids=lambda case: case["what"])
+def test_the_first_of_a_seeded_order(case: dict[str, Any]) -> None:
+    """The orders of SHA-256 were computed by hand: a d c e f b of [0,null,id], f c e a d b of [1,null,id]."""
+    categories = dict.fromkeys("abcdef") | case["categories"]
+    orders = [first_of(categories, number, case.get("seed", 0)) for number in range(1, 7)]
+    kept = [next(iter(more - less)) for less, more in pairwise([set(), *orders])]
+    assert "".join(kept) == case["order"]
+
+
+@pytest.mark.parametrize("kind", [ImageFolder, SoundFolder])
+def test_a_larger_first_only_adds_in_proportion(kind: type[ImageFolder], tmp_path: Path) -> None:
+    for name in (*(f"many/{number}" for number in range(30)), *(f"few/{number}" for number in range(10))):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / f"{name}{'.png' if kind is ImageFolder else '.wav'}").touch()
+    kept = {n: [item.id for item in kind(path=tmp_path, first=n).kept_items()] for n in (4, 8, 20, 99)}
+    assert [(len(ids), sum(each.startswith("many") for each in ids)) for ids in kept.values()] == [
+        *((4, 3), (8, 6), (20, 15), (40, 30))
+    ]
+    assert {*kept[4]} < {*kept[8]} < {*kept[20]} < {*kept[99]}
+    assert kept[99] == [item.id for item in kind(path=tmp_path).kept_items()]
+
+
+def test_first_thins_a_test_set_alone_and_what_a_category_keeps(tmp_path: Path) -> None:
+    each = product(("cat", "dog"), get_args(Split), range(4))
+    pets = tuple(item(f"{split}-{label}{n}", n, label=label, split=split) for label, split, n in each)
+    card = build("pets", Given(given=pets, first=2), tmp_path / "pets")
+    assert card.labels == {"cat": {"support": 4, "test": 1}, "dog": {"support": 4, "test": 1}}
+    assert (card.settings["first"], card.settings["sample_seed"]) == (2, 0)
+    both = build("pets", Given(given=pets, first=3, per_category={"support": 1, "test": 2}), tmp_path / "both")
+    assert both.labels == {"cat": {"support": 1, "test": 2}, "dog": {"support": 1, "test": 1}}
+    groups = {"all": ["odd", "even"]}
+    few = (item("a", 1, "even"), item("b", 2, "even"), item("c", 3, "odd"))
+    with pytest.raises(DataError, match=r"'all': category 'odd' is unknown.* \(first: 1 may have left it out; raise"):
+        build("mine", Given(given=few, groups=groups, first=1), tmp_path / "few")
+
+
 def placed(path: Path, **settings: Any) -> dict[str, tuple[str | None, str | None, str | None]]:
     items = ImageFolder(path=path, **settings).items()
     return {each.source["file"]: (each.category, each.label, each.split) for each in items}
@@ -330,10 +368,6 @@ def test_files_in_which_a_conversion_leaves_nothing_are_named(tmp_path: Path) ->
     Image.new("RGB", (8, 4)).save(folder / "black.png")
     frames = [Image.new("RGB", (8, 4), colour) for colour in ("black", "red")]
     frames[0].save(folder / "begins_black.gif", save_all=True, append_images=frames[1:])
-    (folder / "broken.gif").write_bytes(b"GIF89a")
-    images = ImageFolder(path=folder)
-    assert images.blank() == ["begins_black.gif", "twelve_bits.png"]
-    (folder / "broken.gif").unlink()
-    card = build("mine", images, tmp_path / "out")
+    card = build("mine", ImageFolder(path=folder), tmp_path / "out")
     assert card.blank == ["begins_black", "twelve_bits"]
     assert read_json(tmp_path / "out" / "dataset.json", DatasetCard).blank == card.blank

@@ -126,6 +126,30 @@ def built(tmp_path: Path, protocol: str, *questions: SourceQuestion) -> tuple[Qu
     return read_json(tmp_path / "mine" / "question_set.json", QuestionSetCard), read_questions(tmp_path / "mine")
 
 
+def test_first_keeps_questions_of_each_subset_and_whole_images_of_mme(tmp_path: Path) -> None:
+    categories = {"a": "x", "b": "x", "c": "x", "d": "x", "e": "y", "f": "y"}
+    pairs = [question for image, category in categories.items() for question in pair(image, category, category)]
+    kept = {}
+    for first in (2, 3, 9):
+        build_set("mine", Given(protocol="mme", given=tuple(pairs), first=first), tmp_path / str(first))
+        kept[first] = [entry.id for entry in read_questions(tmp_path / str(first))]
+    # as in cases/first.jsonl: a e d c f b
+    assert kept == {
+        2: ["a-0", "a-1", "e-0", "e-1"],
+        3: ["a-0", "a-1", "d-0", "d-1", "e-0", "e-1"],
+        9: [each.id for each in pairs],
+    }
+    card = read_json(tmp_path / "3" / "question_set.json", QuestionSetCard)
+    assert (card.settings["first"], card.categories) == (3, {"x": 4, "y": 2})
+    several = [source(SAP if number < 4 else BEYOND, number) for number in range(6)]
+    build_set("mine", Given(protocol="mm_sap", given=tuple(several), first=3), tmp_path / "sap")
+    card = read_json(tmp_path / "sap" / "question_set.json", QuestionSetCard)
+    assert card.subsets == {"basic": 2, "beyond": 1}
+    two = table(jsonl(tmp_path, VET, VET), "mm_vet", expect={"questions": 2}, first=1)
+    build_set("mine", two, tmp_path / "vet")
+    assert len(read_questions(tmp_path / "vet")) == 1
+
+
 def test_what_is_stored(tmp_path: Path) -> None:
     card, entries = built(tmp_path, "mm_sap", source(SAP | {"answer": "BLUE "}, 1), source(BEYOND, 0))
     picture = png_bytes(Image.new("RGB", (8, 6), (0, 0, 0)))

@@ -4,6 +4,8 @@ import gc
 import os
 import re
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -27,6 +29,7 @@ from driftledger.data.datasets.image_folder import ImageFolder
 from driftledger.notebook import Chains, chain_steps
 from driftledger.reports.scores import selected_score
 from tests.conftest import Checkout, draw
+from tests.support.openai_server import OpenAIServer
 
 HOSTILE = '<script>alert("1")</script>\x1b[31m'
 EMBEDDED = {"models": "regions_medium", "generator": "painter", "encoder": "layout"}
@@ -93,6 +96,7 @@ def test_a_table_and_pictures_of_several_models(tmp_path: Path) -> None:
     assert np.allclose(rows["gc_2"], driftledger.metrics.drift.gc_at(similarities, 2))
     scores = look.scores().set_index(["model", "metric"]).loc[("regions_medium", "gc_at_2")]
     assert scores.low <= scores.value <= scores.high
+    assert f"{scores.value:.3f} [{scores.low:.3f}, {scores.high:.3f}]" in repr(look)
     assert look.table.loc["regions_medium", "GC@2"] == scores.value == pytest.approx(rows["gc_2"][:3].mean())
     assert "regions_medium: 3 of 3 in images are scored" in repr(look)
     page = look._repr_html_()
@@ -119,6 +123,9 @@ def test_any_benchmark(tmp_path: Path) -> None:
     scenes = {"provider": "scenes", "protocol": "mm_vet", "count": 13}
     told = evaluate(models=["random"], benchmark="mm_vet", questions=scenes, judge="rubric", gradings=1)
     assert told.table.columns.tolist() == ["total grade"]
+    assert "random (control): 13 of 13 in scenes are scored" in repr(told)
+    yes = evaluate("regions_fine", benchmark="mme", questions=scenes | {"protocol": "mme"})
+    assert "nan" not in repr(yes)  # of a score without an interval
     assert len(told.rows("mm_vet")) == len(told.rows("mm_vet")["unit"].unique()) > 5
 
 
@@ -151,6 +158,47 @@ def test_nothing_is_left_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     with pytest.raises(CoverageError):
         look_at(images, models=Saying(outcome=Outcome.FAILED))
     assert list(temporary.iterdir()) == []
+
+
+def test_a_cell_that_runs_twice_pays_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Calls are kept in the user's cache folder, in the one that the environment names, or in ``store``."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.delenv("DRIFTLEDGER_STORE", raising=False)
+    images = folder_of(tmp_path / "images")
+    entry = {"provider": "openai", "model": "m", "api_key_env": None, "prices": {"input": 1.0, "output": 10.0}}
+    with OpenAIServer() as server:
+        seer = entry | {"base_url": server.base_url, "understood_by": ["painter", "layout"]}
+
+        def calls(**how: Any) -> tuple[int, str]:
+            before = len(server.requests)
+            repr(evaluate(seer, images, iterations=2, **how))
+            return len(server.requests) - before, capsys.readouterr().err
+
+        made, said = calls()
+        assert made == 6
+        assert re.search(r"driftledger: 6 calls of services to make, likely \d\.\d\d, at most 0\.\d\d dollars", said)
+        assert calls(seed=2)[0] == 3  # other drawings
+        made, said = calls()
+        assert (made, "to make" in said) == (0, False)
+        assert (tmp_path / "cache/driftledger/calls/calls.db").is_file()
+        monkeypatch.setenv("DRIFTLEDGER_STORE", str(tmp_path / "named"))
+        assert [calls()[0] for _ in range(2)] == [6, 0]
+        assert [calls(store=tmp_path / "given")[0] for _ in range(2)] == [6, 0]
+        assert [calls(store=str(tmp_path / "cache/driftledger/calls"))[0]] == [0]
+
+
+def test_two_processes_with_one_store_ask_once(tmp_path: Path) -> None:
+    images = folder_of(tmp_path / "images")
+    with OpenAIServer() as server:
+        entry = {"provider": "openai", "model": "m", "base_url": server.base_url, "api_key_env": None}
+        entry |= {"understood_by": ["painter", "layout"]}
+        given = f"{entry}, {str(images)!r}, iterations=1, store={str(tmp_path)!r}"
+        code = f"import driftledger; driftledger.evaluate({given})"
+        both = [subprocess.Popen([sys.executable, "-c", code]) for _ in range(2)]
+        assert [each.wait(timeout=300) for each in both] == [0, 0]
+        assert len(server.requests) == 3
 
 
 def test_an_interruption_ends_it(tmp_path: Path) -> None:

@@ -120,7 +120,8 @@ def test_a_mistake_is_a_sentence_and_nothing_is_written(text: str, preset: str, 
 )
 def test_a_folder_stands_in_the_settings_as_it_is_called(path: str, tmp_path: Path) -> None:
     name = name_of(Path(path).name)
-    settings = settings_of(first_params(tmp_path, "start", {name: path}))
+    data = {"datasets": {name: {"provider": "image_folder", "path": path}}}
+    settings = settings_of(first_params(tmp_path, "start", data))
     assert settings.run.datasets == settings.run.names("genception", "dataset") == (name,)
     assert settings.datasets[name].model_extra == {"path": path}
 

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from driftledger.benchmarks.genception.spec import GenCeptionSettings
-from driftledger.benchmarks.registry import benchmark
+from driftledger.benchmarks.registry import benchmark, section_text
 from driftledger.collect.settings import WorkerSettings
 from driftledger.core.errors import ConfigError
 from driftledger.project.settings import Settings, load_settings
@@ -137,6 +137,22 @@ def test_a_file_that_is_no_mapping_of_yaml_is_one_line(tmp_path: Path, content: 
         load_settings(path)
     assert str(path) in str(caught.value)
     assert len(str(caught.value).splitlines()) == 1
+
+
+def test_a_section_that_is_missing_is_the_one_that_ships(load: Callable[[Change], Settings]) -> None:
+    settings = load(lambda params: params.pop("mme"))
+    shipped = yaml.safe_load(section_text("mme"))["mme"]
+    assert settings.section("mme").model_dump(mode="json") == shipped
+
+
+def test_questions_alone_need_no_dataset_generator_or_encoder(load: Callable[[Change], Settings]) -> None:
+    def change(params: dict[str, Any]) -> None:
+        kept = {key: params["run"][key] for key in ("models", "seed", "question_sets", "mme")}
+        params["run"] = kept | {"datasets": []}
+
+    settings = load(change)
+    assert [spec.name for spec in settings.benchmarks] == ["mme"]
+    assert settings.run.generators == settings.run.encoders == settings.named("datasets") == ()
 
 
 def test_entries_that_are_not_selected_wait(load: Callable[[Change], Settings]) -> None:

@@ -6,9 +6,11 @@ A specification is imported when its benchmark is asked for: the command line st
 import re
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, cast
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, cast
 
 from driftledger.core.errors import ConfigError, unknown_name
+from driftledger.core.files import load_yaml
 from driftledger.core.registry import installed
 
 if TYPE_CHECKING:
@@ -52,6 +54,24 @@ def benchmark(name: str) -> "Benchmark":
 def benchmarks() -> tuple["Benchmark", ...]:
     """All of them."""
     return tuple(benchmark(name) for name in benchmark_names())
+
+
+def section_text(name: str) -> str:
+    """Return a benchmark's section of ``params.yaml`` as it comes: a file in its folder.
+
+    Raises:
+        ConfigError: somebody else's benchmark comes with none.
+    """
+    package = type(benchmark(name)).__module__.rpartition(".")[0]
+    try:
+        return (files(package) / "settings.yaml").read_text(encoding="utf-8")
+    except OSError:
+        raise ConfigError(f"the section {name!r} is missing; add it to params.yaml") from None
+
+
+def shipped_section(name: str) -> Any:
+    """Return what :func:`section_text` says, by setting."""
+    return load_yaml(section_text(name))[name]
 
 
 def question_rules(provider: "QuestionProvider") -> "QuestionRules":

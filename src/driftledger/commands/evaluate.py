@@ -1,5 +1,6 @@
 """``driftledger.evaluate``: models by a benchmark, in one process and without a project."""
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import redirect_stdout
 from dataclasses import replace
@@ -10,25 +11,28 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from PIL import Image
+from platformdirs import user_cache_path
 
 from driftledger.benchmarks.base import QUESTION_SET
 from driftledger.benchmarks.registry import benchmark as benchmark_of
-from driftledger.commands.collect import collect, require_readiness
+from driftledger.benchmarks.registry import shipped_section
+from driftledger.collect.plan import PlannedCalls
+from driftledger.commands.collect import collect, plan, require_readiness
 from driftledger.commands.stages import data, score
 from driftledger.components.base import Component
+from driftledger.components.service import RemoteComponent
 from driftledger.core.errors import ConfigError
 from driftledger.core.files import load_yaml, read_bytes
-from driftledger.core.paths import STATE
 from driftledger.core.registry import Provided
-from driftledger.core.text import for_html, for_line
+from driftledger.core.text import for_html, for_line, say
 from driftledger.data.datasets.base import PILLOW_LIMIT, DatasetProvider, reached
 from driftledger.data.datasets.decode import decode
 from driftledger.data.datasets.image_folder import ImageFolder
 from driftledger.data.question_sets.base import QuestionProvider
 from driftledger.notebook import Chains, OpenedProject
 from driftledger.project.catalogue import BASES, catalogue, name_of, selectable
-from driftledger.project.presets import OWN, section_text
-from driftledger.project.project import Project
+from driftledger.project.presets import OWN
+from driftledger.project.project import STORE, Project
 from driftledger.project.resolve import resolve
 from driftledger.project.settings import PARAMS, parse_settings
 from driftledger.reports.scores import selected_score
@@ -67,9 +71,17 @@ class FirstLook(OpenedProject):
 
     def __repr__(self) -> str:
         scores = [selected_score(self._project, spec, keys) for spec, keys in self._stored(None)]
-        heads = [f"{each.model}: {each.scored} of {each.total} in {each.on} are scored" for each in scores]
+        heads = []
+        for each in scores:
+            name = f"{each.model} (control)" if each.is_control else each.model
+            heads.append(f"{name}: {each.scored} of {each.total} in {each.on} are scored")
         flags = dict.fromkeys(f"to know: {for_line(flag)}" for each in scores for flag in each.flags)
-        return "\n".join([self.table.to_string(float_format="{:.3f}".format), *heads, *flags])
+        numbers = self.scores(self.benchmark).query("headline")
+        shown = "{0.value:.3f} [{0.low:.3f}, {0.high:.3f}]".format
+        cells = [shown(each) for each in numbers.itertuples()]
+        numbers["cell"] = [each.removesuffix(" [nan, nan]") for each in cells]
+        table = numbers.pivot_table("cell", "model", "title", aggfunc="first", sort=False)
+        return "\n".join([table.to_string(), *heads, *flags])
 
     def _repr_html_(self) -> str:
         chains = self.chains()._repr_html_() if self.benchmark == "genception" else ""
@@ -77,39 +89,47 @@ class FirstLook(OpenedProject):
 
 
 def evaluate(
-    *,
     models: GivenComponent | Sequence[GivenComponent],
+    images: GivenImages | None = None,
+    *,
     generator: GivenComponent = "painter",
     encoder: GivenComponent = "layout",
-    images: GivenImages | None = None,
     questions: str | Mapping[str, Any] | QuestionProvider | None = None,
     benchmark: str = "genception",
     judge: GivenComponent | None = None,
     text_encoder: GivenComponent = "words",
     description: str = "features",
+    store: str | Path | None = None,
     seed: int = 1,
     **settings: Any,
 ) -> FirstLook:
     """Evaluate models by a benchmark, in this process and without a project: a first look.
 
-    The same images, folder name, seed and components give the same numbers as in a project. Nothing is kept but what is
-    returned; a project keeps calls, versions and where each number comes from.
+    The same images, folder name, seed and components give the same numbers as in a project.
+    Finished calls are kept, so that the same cell makes none the second time. A project keeps
+    versions, too, and where each number comes from. Before the first call to a service, standard
+    error says how many there will be, and their price.
 
     >>> from PIL import Image
     >>> images = [Image.new("RGB", (64, 48), colour) for colour in ("red", "navy")]
-    >>> look = evaluate(models=["regions_coarse", "blind"], images=images, iterations=2)
+    >>> look = evaluate(["regions_coarse", "blind"], images, iterations=2)
     >>> look.table.index.tolist()
     ['regions_coarse', 'blind']
 
     Args:
         models: one or several.
-        generator: what draws; the default, like that of ``encoder``, only understands the embedded describers.
         images: a folder, in which a subfolder is a category; a dataset's name, entry or provider; or a list of files
             and Pillow images.
+        generator: what draws; the default, like that of ``encoder``, only understands the embedded
+            describers.
         questions: of MM-SAP, MM-Vet and MME: a question set's name, entry or provider.
         judge: the model that grades answers, which MM-Vet needs.
         text_encoder: what compares descriptions, which TRAC needs.
         description: the catalogue's name of how TRAC asks for one.
+        store: the folder for finished calls and features; without it ``DRIFTLEDGER_STORE``, or else
+            one in the user's cache folder. While another process makes calls with it, this one
+            waits. Code of your own is known as this process read it: restart the kernel after a
+            change. A function of a notebook is asked again whenever it is made again.
         seed: what the generator's seeds are derived from, with the folder's name (or ``images``), the sample and t.
         settings: of the benchmark's section in ``params.yaml``, such as ``iterations``.
 
@@ -122,9 +142,10 @@ def evaluate(
     """
     spec, own = benchmark_of(benchmark), dict[tuple[str, str], Any]()
     raw = load_yaml((OWN / "templates" / PARAMS).read_text(encoding="utf-8"))
-    raw[benchmark] = load_yaml(section_text(benchmark))[benchmark] | {"min_coverage": 0.0} | settings
+    section = shipped_section(benchmark) | {"min_coverage": 0.0}
     if benchmark == "genception":
-        raw[benchmark] = {**raw[benchmark], "text_encoder": None, "cross_check": [], **settings}
+        section |= {"text_encoder": None, "cross_check": []}
+    raw[benchmark] = section | settings
     select = partial(_select, raw, own)
     several = models if isinstance(models, Sequence) and not isinstance(models, str) else [models]
     raw["run"] |= {
@@ -134,11 +155,12 @@ def evaluate(
         "text_encoders": [select("encoders", text_encoder)],
         "descriptions": [description],
         "judge": judge and select("models", judge),
-        "datasets": ["arrangements"],  # which are small; a project has a dataset, also if nothing goes over it
         "seed": seed,
     }
     kept = TemporaryDirectory(prefix="driftledger-")
-    project, raw["store"] = Project(Path(kept.name), own_code=True), str(Path(kept.name) / STATE)
+    project = Project(Path(kept.name), own_code=True)
+    folder = Path(store or os.environ.get(STORE) or user_cache_path("driftledger") / "calls")
+    raw["store"] = str(folder.expanduser().absolute())
     try:
         if spec.data is QUESTION_SET:
             raw["run"]["question_sets"] = raw["run"][benchmark] = [select("question_sets", questions)]
@@ -154,6 +176,7 @@ def evaluate(
             resolve(project)
             data(project)
         require_readiness(project)
+        _say_the_price(plan(project).values())
         collect(project)
         without = [error for model in project.settings.run.models for error in score(project, model)]
         if len(without) == len(project.selected):
@@ -165,6 +188,16 @@ def evaluate(
         for component in project.components.values():
             component.release()
     return FirstLook(project, benchmark, kept)
+
+
+def _say_the_price(planned: Iterable[PlannedCalls]) -> None:
+    """Say how many calls of services are still to be made, and what they cost, if there are any."""
+    remote = [each.to_dict() for each in planned if isinstance(each.component, RemoteComponent)]
+    keys = ("to_make", "likely_cost", "most_cost")
+    total = {key: sum(each[key] or 0.0 for each in remote) for key in keys}
+    if total["to_make"]:
+        price = "likely {likely_cost:,.2f}, at most {most_cost:,.2f} dollars"
+        say(f"driftledger: {{to_make:,.0f}} calls of services to make, {price}".format(**total))
 
 
 def _select(raw: dict[str, Any], own: dict[tuple[str, str], Any], section: str, given: Any, called: str = "") -> str:

@@ -24,7 +24,8 @@ def descriptions(
     from driftledger.data.build import build
 
     project = context.obj
-    keys = {"dataset": dataset, "model": model, "generator": generator or project.settings.run.generators[0]}
+    drawing = generator or (*project.settings.run.generators, "")[0]
+    keys = {"dataset": dataset, "model": model, "generator": drawing}
     folder = project.root / DATASET.at({"dataset": dataset})
     if not folder.is_dir():  # 'dvc repro data' needs the sheet, since a person's version is what is written there
         build(dataset, project.settings.build("datasets", dataset), folder)
@@ -50,10 +51,10 @@ def ratings(
     run, section = project.settings.run, project.settings.section(spec.name)
     if section.ratings is None:
         raise ConfigError("fidelity.ratings in params.yaml names no file; set it, e.g. to ratings.csv")
-    folders: dict[str, Any] = {
-        name: project.root / spec.collects.at({"dataset": dataset, "model": name, "generator": run.generators[0]})
-        for name in run.models
-    }
+    keys = {"dataset": dataset, "generator": (*run.generators, "")[0]}
+    folders = dict[str, Any]()
+    for name in run.models:
+        folders[name] = project.root / spec.collects.at({**keys, "model": name})
     rows = to_rate(dataset, folders, run.seed, samples)
     waiting, rated = write_sheet(project.root / section.ratings, rows, rater)
     images = f"{spec.data.at({'dataset': dataset})}/images"

@@ -21,7 +21,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from driftledger.core.errors import ConfigError, DriftledgerError, first_few, unknown_name
+from driftledger.core.errors import ConfigError, DriftledgerError, unknown_name
 from driftledger.core.files import write_bytes, write_text
 from driftledger.core.paths import top_of
 from driftledger.core.registry import EXTRAS, provider_class
@@ -29,7 +29,6 @@ from driftledger.core.strict import is_relative_path
 from driftledger.core.terminal import HEAD, QUIET, line, table
 from driftledger.core.text import for_line, shortened
 from driftledger.data.datasets.image_folder import ImageFolder
-from driftledger.data.records import blank_notes
 from driftledger.ledger.lock import LOCK
 from driftledger.project.catalogue import SECTIONS, catalogue, name_of, selectable
 from driftledger.project.presets import NOTHING, OWN, Chosen, first_params, with_entry
@@ -61,6 +60,8 @@ def init(
     folder: Path,
     *,
     images: Path | None = None,
+    questions: Path | None = None,
+    benchmark: str | None = None,
     preset: str | None = None,
     chosen: Chosen = NOTHING,
     force: bool = False,
@@ -69,6 +70,8 @@ def init(
 
     Args:
         images: a folder of images that becomes a dataset.
+        questions: a file that becomes a question set; without images, nothing is drawn.
+        benchmark: what asks the questions; MME where none is named.
         preset: what is selected.
         chosen: components in place of the preset's.
         force: whether existing files are overwritten.
@@ -77,11 +80,13 @@ def init(
         ConfigError: the folder holds something else, or what is to be selected is missing; nothing is written.
         DataError: the folder of images holds none.
     """
+    if benchmark and questions is None:
+        raise ConfigError("--benchmark asks the questions of a file; name that by --questions")
     root = folder.resolve()
     near, is_begun = Path(os.path.relpath(root)), is_ours(_text(root / PIPELINE))
     place = for_line(str(root if near.parts[:1] == ("..",) else "this folder" if near == Path() else near))
     if is_begun and (root / PARAMS).exists() and not force:
-        if images is not None or preset is not None or chosen:
+        if any((images, questions, preset, chosen)):
             raise ConfigError(
                 f"{place} is a project already; 'driftledger add' selects more in its {PARAMS}, or --force writes that "
                 "again"
@@ -89,16 +94,29 @@ def init(
         return [f"{place} is a project already; 'driftledger upgrade' brings its files up to date", *_next(root)]
     top = top_of(root)
     path, is_kept = ("", False) if images is None else _images(root, top or root, images)
-    selected = {} if images is None else {name_of(Path(path).name): path}
-    texts = generated() | {PARAMS: first_params(root, preset or "start", selected, chosen)}
+    data = dict[str, Any]()
+    if images is not None:
+        data["datasets"] = {name_of(Path(path).name): {"provider": "image_folder", "path": path}}
+    if questions is not None:
+        if not questions.is_file():
+            raise ConfigError(f"{for_line(str(questions))} is not a file; name one of questions")
+        path_of_set = _in_settings(root, top or root, questions)
+        entry = {"provider": "table", "protocol": benchmark or "mme", "path": path_of_set}
+        data["question_sets"] = {name_of(questions.stem): entry}
+    texts = generated() | {PARAMS: first_params(root, preset or "start", data, chosen)}
     existing = [] if is_begun or force else [name for name in (*texts, LOCK) if os.path.lexists(root / name)]
     if others := [name for name in existing if _text(root / name) != texts.get(name)]:
         raise ConfigError(
             f"{place} holds {', '.join(others)} of something else; give the project a folder of its own, as in "
             "'driftledger init evaluation', or --force overwrites them"
         )
+    checkpoints = []
+    for written in (entry for entries in chosen.values() for entry in entries.values()):
+        own = os.path.relpath((written or {}).get("path") or root, root)
+        if is_relative_path(own) and (root / own).exists():
+            checkpoints.append(f"/{own}")
     first = {name: text for name, text in _DVC.items() if not os.path.lexists(root / name)}
-    for name, text in (first | _with_our_rules(root)).items():
+    for name, text in (first | _with_our_rules(root, checkpoints)).items():
         _write(root / name, text)
     if top is None:
         _run("git", "init", "--quiet", cwd=root)
@@ -106,19 +124,18 @@ def init(
         _run(sys.executable, "-m", "dvc", "add", "--", path, cwd=root)
     for name, text in texts.items():
         _write(root / name, text)
-    notes = []
-    if images is not None:
-        given = ImageFolder(path=images.resolve())
-        read, unread = given.files()
-        if unread:
-            notes.append(f"left out, not an image that is read: {first_few([*unread])}")
-        notes += blank_notes(given.blank(), len(read), "images")
     keeper = f"DVC keeps {path} now; commit {path}.dvc" if is_kept else f"{path}, where it is"
     sentences = [f"{place} is a project now", *([] if top else ["with a Git repository of its own"])]
-    sentences += [*(f"the dataset {name}: {keeper}" for name in selected), *notes]
+    if images is not None:
+        sentences.append(f"the dataset {', '.join(data['datasets'])}: {keeper}")
+        if left_out := ImageFolder(path=images.resolve()).source().get("left_out"):
+            sentences.append(f"left out, not an image that is read: {left_out}")
+    sentences += [f"Git ignores {for_line(each)}" for each in checkpoints]
     if chosen or preset not in (None, "minimal"):
         project = Project(root, own_code=True)
         sentences += needs(project, {section: project.settings.named(section) for section in COMPONENTS})
+        if judge := project.settings.judge:
+            sentences.append(f"{judge} grades the answers; run.judge in {PARAMS} names another")
     else:
         sentences += [
             "what it selects is a demonstration: a toy describer and a toy painter, which only understand each other",
@@ -165,17 +182,37 @@ def is_ours(text: str) -> bool:
     return text.startswith(_HEADER)
 
 
-def _with_our_rules(root: Path) -> dict[str, str]:
-    """The files of rules for Git and DVC that lack some of ours, with these added behind their own."""
+def _with_our_rules(root: Path, checkpoints: Sequence[str] = ()) -> dict[str, str]:
+    """Return the files of rules for Git and DVC that lack some of ours, with these at the end.
+
+    Args:
+        checkpoints: further rules for Git.
+    """
     texts = {}
     for name in RULES:
         wanted = (_TEMPLATES / name.removeprefix(".")).read_text(encoding="utf-8")
+        if name == ".gitignore":
+            wanted += "".join(f"{each}\n" for each in checkpoints)
         text = _text(root / name)
         own = {each.strip() for each in text.splitlines()}
         missing = [each for each in wanted.splitlines() if each not in own and not each.startswith("#")]
         if missing:
             texts[name] = "\n".join([text.removesuffix("\n"), *missing, ""]) if text else wanted
     return texts
+
+
+def _in_settings(root: Path, top: Path, given: Path) -> str:
+    """Return the path of data as settings have it.
+
+    Raises:
+        ConfigError: settings cannot hold it.
+    """
+    place = given.resolve()
+    path = Path(os.path.relpath(place, root) if place.is_relative_to(top) else place).as_posix()
+    if not is_relative_path(path.replace("../", "").lstrip("/")):
+        what = f"{for_line(str(given))} has characters in its name that settings cannot hold"
+        raise ConfigError(f"{what}; rename it")
+    return path
 
 
 def _images(root: Path, top: Path, given: Path) -> tuple[str, bool]:
@@ -191,9 +228,7 @@ def _images(root: Path, top: Path, given: Path) -> tuple[str, bool]:
     if root.is_relative_to(place):
         raise ConfigError(f"--images: {shown} would hold the project itself; put the images into a folder below it")
     next(ImageFolder(path=place).items())
-    path = Path(os.path.relpath(place, root) if place.is_relative_to(top) else place).as_posix()
-    if not is_relative_path(path.replace("../", "").lstrip("/")):
-        raise ConfigError(f"--images: {shown} has characters in its name that settings cannot hold; rename it")
+    path = _in_settings(root, top, given)
     if not place.is_relative_to(root):
         return path, False
     in_git = os.path.lexists(top / ".git") and _run("git", "ls-files", "--", str(place), cwd=top)
@@ -346,4 +381,5 @@ def _text(file: Path) -> str:
 def _next(root: Path) -> list[str]:
     here = os.path.relpath(root)
     enter = [] if here == "." else [f"  cd {for_line(here)}"]
-    return ["next:", *enter, "  driftledger plan", "  driftledger run", "  driftledger ui"]
+    commit = '  git add . && git commit -m "Select models"'
+    return ["next:", *enter, "  driftledger plan", commit, "  driftledger run", "  driftledger ui"]

@@ -3,27 +3,25 @@
 Each is a class as if it had been written: in a module it can be named in ``params.yaml`` by its place, as in
 ``provider: my_module:shout``, and its code is that module with what it imports. Keyword-only arguments of the function
 are its settings there. What is made in a notebook or inside of another function has no place, and its code no
-file: it differs from everything else that this process made, and cannot be in a ledger.
+file: it differs from everything else, also from itself made again, and cannot be in a ledger.
 """
 
-import itertools
 from abc import ABC
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import cached_property
 from inspect import Parameter, signature
 from typing import Any, ClassVar, get_type_hints
+from uuid import uuid4
 
 import numpy as np
 from PIL import Image
 
 from driftledger.components.base import Component, Encoder, Generator, Model, frechet_name_of
-from driftledger.core.canonical import sha256_of
 from driftledger.core.errors import ConfigError
 from driftledger.core.media import ANY_MEDIUM, Kind
 from driftledger.core.registry import LONGEST, import_place, place_of
 from driftledger.core.types import Conversation, Float32, Generated, Medium, Reply, Sound
-
-_NUMBERS = itertools.count(1)
 
 
 class _OfFunction(Component, ABC):
@@ -34,8 +32,8 @@ class _OfFunction(Component, ABC):
     function: ClassVar[Callable[..., Any]]
     settings: ClassVar[frozenset[str]]
     """The keyword-only arguments of the function."""
-    number: ClassVar[int]
-    """Differs from that of all others that this process made."""
+    number: ClassVar[str]
+    """Differs from that of all others that any process made, since calls are kept."""
 
     @classmethod
     def is_named(cls, name: str) -> None:
@@ -50,12 +48,11 @@ class _OfFunction(Component, ABC):
 
     @cached_property
     def code_digest(self) -> str | None:
-        """Of the function's module; of a function that no place leads to, a digest that this process alone has."""
-        try:
-            code = super().code_digest
-            return code if import_place(self.provider) is type(self) else sha256_of([code, self.number])
-        except ConfigError:
-            return sha256_of(["in no file", self.number])
+        """Of the function's module; of a function that no place leads to, its number."""
+        with suppress(ConfigError):
+            if import_place(self.provider) is type(self):
+                return super().code_digest
+        return self.number
 
 
 def model(fn: Callable[..., str | Reply], *, version: str = "1") -> type[Model]:
@@ -172,5 +169,5 @@ def _class_of(base: Any, fn: Callable[..., Any], **members: Any) -> Any:
         **members,
     }
     cls = type(base)(fn.__name__, (_OfFunction, base), space)
-    cls.function, cls.settings, cls.number = staticmethod(fn), frozenset(settings), next(_NUMBERS)
+    cls.function, cls.settings, cls.number = staticmethod(fn), frozenset(settings), uuid4().hex
     return cls

@@ -102,7 +102,7 @@ def build(name: str, dataset: DatasetProvider, target: Path) -> DatasetCard:
 def _dataset_card(name: str, dataset: DatasetProvider, entries: Sequence[SampleEntry]) -> DatasetCard:
     where = f"dataset {name!r}"
     categories = _counts(entry.category for entry in entries)
-    _check_groups(where, dataset.groups, categories)
+    _check_groups(where, dataset.groups, categories, dataset.first)
     for category, count in Counter(each for members in dataset.groups.values() for each in members).items():
         if count > 1:
             raise DataError(f"{where}: category {category!r} is listed in groups {count} times; list it once")
@@ -167,7 +167,7 @@ def build_questions(name: str, provider: QuestionProvider, rules: QuestionRules,
         problems = []
         ids = dict[str, str]()
         by_image: dict[str, list[SourceQuestion]] = {}
-        for question in provider.questions(rules):
+        for question in provider.kept_questions(rules):
             by_image.setdefault(question.image_id, []).append(replace(question, read=bytes))  # without the image
             problem = None if question.question.strip() else "has an empty question (write one, or remove it)"
             if problem := problem or rules.problem(question):
@@ -235,8 +235,8 @@ def _question_set_card(name: str, provider: QuestionProvider, entries: Sequence[
     images = len({entry.image_sha256 for entry in entries})
     # which a provider without a table has no settings for
     groups = getattr(provider, "groups", {})
-    expected = getattr(provider, "expect", {})
-    _check_groups(where, groups, categories)
+    expected = {} if provider.first else getattr(provider, "expect", {})
+    _check_groups(where, groups, categories, provider.first)
     counted = {"questions": len(entries), "images": images, **subsets, **categories}
     others = [f"{n} {key} (has {counted.get(key, 0)})" for key, n in expected.items() if counted.get(key, 0) != n]
     if others:
@@ -282,11 +282,18 @@ def _id_problem(id_: str, name: str, names: dict[str, str]) -> str | None:
     return None
 
 
-def _check_groups(where: str, groups: Mapping[str, Sequence[str]], categories: Mapping[str, int]) -> None:
+def _check_groups(
+    where: str,
+    groups: Mapping[str, Sequence[str]],
+    categories: Mapping[str, int],
+    first: int | None,
+) -> None:
+    hint = f" (first: {first} may have left it out; raise that)" if first else ""
     for group, members in groups.items():
         for category in members:
             if category not in categories:
-                raise DataError(unknown_name(f"{where}: group {group!r}: category", category, categories))
+                unknown = unknown_name(f"{where}: group {group!r}: category", category, categories)
+                raise DataError(f"{unknown}{hint}")
 
 
 def _counts(names: Iterable[str | None]) -> Counts:

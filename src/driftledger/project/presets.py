@@ -14,7 +14,12 @@ from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 
 from driftledger.benchmarks.base import DATASET
-from driftledger.benchmarks.registry import benchmark, benchmark_names
+from driftledger.benchmarks.registry import (
+    benchmark,
+    benchmark_names,
+    section_text,
+    shipped_section,
+)
 from driftledger.core.canonical import Json
 from driftledger.core.errors import ConfigError, unknown_name
 from driftledger.core.files import load_yaml, write_text
@@ -69,7 +74,7 @@ def with_preset(root: Path, name: str) -> tuple[str, Settings]:
         for section, values in read_yaml(path).items():
             for key in values.keys() - preset.get(section, {}).keys() if section in benchmark_names() else ():
                 if (content.get(section) or {}).get(key) == values[key]:
-                    preset.setdefault(section, {})[key] = load_yaml(section_text(section))[section][key]
+                    preset.setdefault(section, {})[key] = shipped_section(section)[key]
     return _laid_over(root, params.read_text(encoding="utf-8"), preset, f"the preset {name}")
 
 
@@ -84,25 +89,34 @@ def apply_preset(root: Path, name: str) -> list[str]:
     return [f"{each.key}: added" if each.key in after.keys() - before else str(each) for each in differing]
 
 
-def first_params(root: Path, preset: str, images: Mapping[str, str], chosen: Chosen = NOTHING) -> str:
-    """Write the text of a project's first ``params.yaml``: a preset's selection, over folders of images if there are
-    some.
+def first_params(root: Path, preset: str, data: Mapping[str, Any], chosen: Chosen = NOTHING) -> str:
+    """Write the text of a project's first ``params.yaml``: a preset, over other data if given.
 
     Args:
-        images: name of a dataset → the path of its folder.
+        data: entries of ``datasets`` in place of the preset's, and of ``question_sets``; with
+            questions alone, nothing is described or drawn.
         chosen: what is selected in place of the preset's components.
 
     Raises:
         ConfigError: the preset is unknown, or selects something that is missing or cannot understand the rest.
     """
     laid = read_preset(root, preset)
-    if images:
+    run = laid["run"]
+    if "datasets" in data:
         ours = ["datasets", *(name for name in benchmark_names() if benchmark(name).data is DATASET)]
-        laid["run"] |= {name: [*images] for name in ours if laid["run"].get(name)}
-    laid["run"] |= {section: [*entries] for section, entries in chosen.items()}
-    datasets = {name: {"provider": "image_folder", "path": path} for name, path in images.items()}
+        run |= {name: [*data["datasets"]] for name in ours if run.get(name)}
+    elif data:
+        kept = run["models"]
+        run |= {key: [] for key, names in run.items() if isinstance(names, list)}
+        run |= {"models": kept, "judge": None}
+    for name, entry in data.get("question_sets", {}).items():
+        asking = benchmark(entry["protocol"])
+        run |= {"question_sets": [*run["question_sets"], name], asking.name: [name]}
+        if asking.collects.judged:
+            run["judge"] = "gpt_4_1_judge"
+    run |= {section: [*entries] for section, entries in chosen.items()}
     text = (OWN / "templates" / PARAMS).read_text(encoding="utf-8")
-    return _laid_over(root, text, laid, f"the preset {preset}", {"datasets": datasets, **chosen})[0]
+    return _laid_over(root, text, laid, f"the preset {preset}", {**data, **chosen})[0]
 
 
 def with_entry(root: Path, section: str, name: str, entry: Json | None, *, only: bool) -> str:
@@ -117,12 +131,6 @@ def with_entry(root: Path, section: str, name: str, entry: Json | None, *, only:
         raise ConfigError(f"{PARAMS} has another entry {section}.{name}; rename that, or change it there")
     others = [] if only else [each for each in content["run"][section] if each != name]
     return _laid_over(root, text, {"run": {section: [*others, name]}}, name, {section: {name: entry}})[0]
-
-
-def section_text(name: str) -> str:
-    """Return a benchmark's section of ``params.yaml`` as it comes: a file in the benchmark's folder."""
-    package = type(benchmark(name)).__module__.rpartition(".")[0]
-    return (files(package) / "settings.yaml").read_text(encoding="utf-8")
 
 
 def _laid_over(

@@ -1,6 +1,7 @@
 """``params.yaml`` → frozen, validated settings. Defaults live in that file and nowhere else.
 
-Each registered benchmark has a list in ``run``, and a section of its own.
+Each registered benchmark has a list in ``run``, and a section of its own; without it, the one
+that it comes with holds.
 """
 
 import json
@@ -15,7 +16,12 @@ from pydantic import AfterValidator, Field, PrivateAttr, ValidationError, create
 
 from driftledger.benchmarks.base import DATASET, Benchmark, Stage
 from driftledger.benchmarks.descriptions import Description
-from driftledger.benchmarks.registry import benchmark, benchmark_names, question_rules
+from driftledger.benchmarks.registry import (
+    benchmark,
+    benchmark_names,
+    question_rules,
+    shipped_section,
+)
 from driftledger.benchmarks.settings import EntryOf, NeededFor, OfSelected, Section
 from driftledger.collect.settings import CollectSettings, WorkerSettings
 from driftledger.components.base import CONTROLS, Component, Encoder, Model
@@ -45,7 +51,6 @@ def _no_duplicates(names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 AnySelection = Annotated[tuple[Name, ...], AfterValidator(_no_duplicates)]
-Selection = Annotated[AnySelection, Field(min_length=1)]
 Entries = dict[Name, CatalogueEntry]
 CalledEntries = dict[Name, CalledEntry]
 Given = Mapping[tuple[str, str], Any]
@@ -55,12 +60,12 @@ Given = Mapping[tuple[str, str], Any]
 class Run(Strict):
     """Which entries are evaluated, in every combination; with a list per benchmark of what it goes over."""
 
-    datasets: Selection
+    datasets: AnySelection = ()
     """All that are built; each benchmark goes over its own of these, or of the question sets."""
-    question_sets: AnySelection
-    models: Selection
-    generators: Selection
-    encoders: Selection
+    question_sets: AnySelection = ()
+    models: Annotated[AnySelection, Field(min_length=1)]
+    generators: AnySelection = ()
+    encoders: AnySelection = ()
     """They see images."""
     text_encoders: AnySelection = ()
     """They read descriptions. Headline figures are of the first."""
@@ -153,8 +158,8 @@ class Settings(Strict):
 
     def section(self, benchmark_name: str) -> Section:
         """Return how a benchmark goes."""
-        section: Section = getattr(self, benchmark_name)
-        return section
+        section: Section | None = getattr(self, benchmark_name)
+        return _shipped_section(benchmark_name) if section is None else section
 
     def entries(self, section: str) -> dict[str, Any]:
         """All that can be selected, by name: an entry in ``params.yaml`` wins over the catalogue's."""
@@ -224,6 +229,11 @@ class Settings(Strict):
         except ConfigError as error:
             error.args = (f"{where}: {error}",)
             raise
+
+
+@cache
+def _shipped_section(name: str) -> Section:
+    return benchmark(name).settings.model_validate(shipped_section(name))
 
 
 @cache
@@ -315,9 +325,6 @@ def _selection(settings: Settings) -> Iterator[str]:
             protocols[name] = provider.protocol
     for spec in settings.benchmarks:
         own = spec.name
-        if getattr(settings, own) is None:
-            fields = ", ".join(spec.settings.model_fields)
-            yield f"run.{own} selects something, and the section {own!r} is missing; add one with {fields}"
         built = "datasets" if spec.data is DATASET else "question_sets"
         for name in getattr(run, own):
             if name not in getattr(run, built):

@@ -58,6 +58,9 @@ class MMEQuestions(QuestionRules):
     needed: ClassVar[tuple[str, ...]] = ("question", "image", "answer", "category")
     optional: ClassVar[tuple[str, ...]] = ("id", "image_id")
 
+    def unit(self, question: SourceQuestion) -> str:
+        return question.image_id
+
     def problem(self, question: SourceQuestion) -> str | None:
         if not question.category:
             return "has no category (name one)"

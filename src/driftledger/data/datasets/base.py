@@ -7,10 +7,10 @@ and ids hold for every provider, and a new provider is two short methods.
 import os
 import unicodedata
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, TypeVar
 
 from PIL import Image
 from pydantic import Field, PositiveInt
@@ -18,11 +18,14 @@ from pydantic import Field, PositiveInt
 from driftledger.core.canonical import sha256_file, sha256_of
 from driftledger.core.errors import ConfigError, DataError, MissingSourceError
 from driftledger.core.files import read_regular
+from driftledger.core.grouping import grouped
 from driftledger.core.media import Kind, Sound
 from driftledger.core.paths import leads_out
 from driftledger.core.registry import Provided
 from driftledger.core.types import Split
 from driftledger.data.datasets.decode import decode
+
+Group = TypeVar("Group", bound=Hashable)
 
 MAX_PIXELS = 50_000_000
 """The most pixels of an image where the settings name no other number."""
@@ -48,6 +51,11 @@ class SourceItem:
 class Provider(Provided, ABC):
     """A frozen specification of a source. ``provider`` is its name in the registry, or else its place."""
 
+    first: PositiveInt | None = Field(default=None, exclude_if=lambda first: first is None)
+    """How many samples are kept, in the order of :func:`first_of`; all of a support set are. Of a
+    question set, how many questions, or of MME how many images, each with both questions;
+    ``expect`` is not looked at then."""
+
     @abstractmethod
     def source_digest(self) -> str:
         """Hex SHA-256 that changes whenever the content of the source changes; errors as in reading it."""
@@ -68,7 +76,9 @@ class DatasetProvider(Provider, ABC):
     """What all classes are, e.g. bird: ``{category}`` in a prompt."""
     max_pixels: int = Field(default=MAX_PIXELS, ge=1, le=PILLOW_LIMIT)
     """An image of more pixels is refused by its header, as a decompression bomb."""
-    per_category: PositiveInt | dict[Split, PositiveInt] | None = None
+    per_category: PositiveInt | dict[Split, PositiveInt] | None = Field(
+        default=None, exclude_if=lambda number: number is None
+    )
     """How many samples of each category are kept, and all of one with fewer. A support and a test set are thinned by
     label, and may have a number each: ``{support: 10, test: 5}``."""
     sample_seed: int = Field(default=0, ge=0)
@@ -77,7 +87,7 @@ class DatasetProvider(Provider, ABC):
     @property
     def unused(self) -> set[str]:
         """Settings that no card has, because nothing is chosen by them."""
-        return set() if self.per_category is not None else {"per_category", "sample_seed"}
+        return set() if self.per_category or self.first else {"sample_seed"}
 
     def decode(self, data: bytes, name: str) -> tuple[Image.Image | Sound, list[str]]:
         """Decode a file that errors call ``name``; return what it holds, and what was done to get it.
@@ -88,24 +98,28 @@ class DatasetProvider(Provider, ABC):
         return decode(data, name, self.max_pixels)
 
     def kept_items(self) -> Iterator[SourceItem]:
-        """:meth:`items`, thinned to :attr:`per_category`: those with the smallest SHA-256 of seed and id.
+        """Return :meth:`items`, thinned to :attr:`per_category`, then to :attr:`first`.
 
-        So the choice is the same on every machine, and a larger number only adds samples. Items are listed twice, so
-        that no image is held in memory.
+        The choice is the same on every machine, and a larger number only adds samples. Items are
+        listed twice, so that no image is held in memory.
         """
         most = self.per_category
-        if most is None:
+        if most is None and self.first is None:
             return self.items()
-        alike: dict[tuple[Split | None, str | None], list[tuple[str, str]]] = {}
+        kinds = dict[str, tuple[Split | None, str | None]]()
         for item in self.items():
-            kind = item.split, item.category if item.split is None else item.label
-            alike.setdefault(kind, []).append((sha256_of([self.sample_seed, None, item.id]), item.id))
-        if not isinstance(most, int) and any(split is None for split, _ in alike):
+            kinds[item.id] = item.split, item.label if item.split else item.category
+        if not isinstance(most, int | None) and any(split is None for split, _ in kinds.values()):
             raise ConfigError("per_category names support and test, and this dataset has no such sets; give one number")
         kept = set[str]()
-        for (split, _), ids in alike.items():
-            number = most if isinstance(most, int) else most.get(split) if split else None
-            kept.update(id_ for _, id_ in sorted(ids)[:number])
+        categories = dict[str, str | None]()
+        for (split, category), ids in in_order(kinds, self.sample_seed).items():
+            number = most if isinstance(most, int | None) else most.get(split) if split else None
+            if split == "support":
+                kept.update(ids[:number])
+            else:
+                categories |= dict.fromkeys(ids[:number], category)
+        kept |= first_of(categories, self.first, self.sample_seed)
         return (item for item in self.items() if item.id in kept)
 
     @abstractmethod
@@ -116,6 +130,37 @@ class DatasetProvider(Provider, ABC):
             ConfigError: the source is not where the settings say.
             DataError: the source cannot be read.
         """
+
+
+def in_order(kinds: Mapping[str, Group], seed: int) -> dict[Group, list[str]]:
+    """Sort the ids of each kind by the SHA-256 of the JSON ``[seed,null,id]`` without blanks."""
+    ids = sorted(kinds, key=lambda id_: sha256_of([seed, None, id_]))
+    return grouped(ids, kinds.__getitem__)
+
+
+def first_of(categories: Mapping[str, str | None], number: int | None, seed: int = 0) -> set[str]:
+    """Return the first ids of a seeded order, in proportion over categories.
+
+    Ids of a category are sorted as in :func:`in_order` and counted from 0: number r of k is at
+    place (r + 0.5) / k. All ids are sorted by place, those at one place by the name of their
+    category. A larger number only adds ids.
+
+    >>> animals = {"a": "cat", "b": "cat", "c": "cat", "d": "dog"}
+    >>> in_order(animals, 0)  # at 1/6, 3/6 and 5/6; the dog at 1/2
+    {'cat': ['a', 'c', 'b'], 'dog': ['d']}
+    >>> [sorted(first_of(animals, number)) for number in (1, 2, 3)]
+    [['a'], ['a', 'c'], ['a', 'c', 'd']]
+
+    Args:
+        categories: id → category; None where there is none, as if its name were empty.
+        number: None for all.
+        seed: ``sample_seed`` of a dataset; 0 for questions.
+    """
+    places = []
+    for category, ids in in_order(categories, seed).items():
+        for rank, id_ in enumerate(ids):
+            places.append(((rank + 0.5) / len(ids), category or "", id_))
+    return {id_ for _, _, id_ in sorted(places)[:number]}
 
 
 def read_file(path: Path, name: str) -> bytes:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from driftledger.core.strict import Name
-from driftledger.data.datasets.base import Provider
+from driftledger.data.datasets.base import Provider, first_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +43,10 @@ class QuestionRules(ABC):
     optional: ClassVar[tuple[str, ...]]
     """Fields that are read where a table has a column for them."""
 
+    def unit(self, question: SourceQuestion) -> str:
+        """Return what is kept or left out by ``first``: each question by itself."""
+        return question.id
+
     @abstractmethod
     def problem(self, question: SourceQuestion) -> str | None:
         """Say what is wrong with ``question`` by itself, and what to do; None where nothing is."""
@@ -68,6 +72,16 @@ class QuestionProvider(Provider, ABC):
 
     def check(self, rules: QuestionRules) -> None:  # most have nothing to check
         """Refuse settings that mean nothing for the benchmark of these rules, by a ConfigError."""
+
+    def kept_questions(self, rules: QuestionRules) -> Iterator[SourceQuestion]:
+        """Return :meth:`questions`, thinned to ``first`` over subsets, or else over categories."""
+        if self.first is None:
+            return self.questions(rules)
+        categories = dict[str, str | None]()
+        for each in self.questions(rules):
+            categories[rules.unit(each)] = each.subset or each.category
+        kept = first_of(categories, self.first)
+        return (question for question in self.questions(rules) if rules.unit(question) in kept)
 
     @abstractmethod
     def questions(self, rules: QuestionRules) -> Iterator[SourceQuestion]:

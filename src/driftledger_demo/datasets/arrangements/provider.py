@@ -130,16 +130,13 @@ class Arrangements(DatasetProvider):
     labelled: bool = False
     per_category: int = Field(default=10, ge=1, le=500)
     """Without labels: how many of each number of things are drawn; of one thing 545 are held out."""
-    support_per_label: int = Field(default=2, ge=1, le=100)
-    test_per_label: int = Field(default=2, ge=1, le=100)
+    support_per_label: int = Field(default=2, ge=1, le=10)
+    test_per_label: int = Field(default=2, ge=1, le=10)
     seed: int = Field(default=1, ge=0, lt=2**32)
 
     @property
     def unused(self) -> set[str]:
-        return {"sample_seed"}
-
-    def kept_items(self) -> Iterator[SourceItem]:
-        return self.items()
+        return set() if self.first else {"sample_seed"}
 
     def items(self) -> Iterator[SourceItem]:
         yield from self._labelled() if self.labelled else self._counted()
