@@ -382,8 +382,8 @@ def _look_at_time_and_disk(preview: Preview, folder: Path) -> None:
         preview.missing.append(f"store: {needs}, {has}; make room, or name another folder as `store:`")
 
 
-def require_readiness(project: Project, *, of_all: bool = True) -> None:
-    """Print what to know before the first call.
+def require_readiness(project: Project, *, of_all: bool = True) -> dict[str, PlannedCalls]:
+    """Print what to know before the first call, and return the calls to make by component.
 
     Args:
         of_all: whether every model must be ready; otherwise the calls of one that is not say what it lacks.
@@ -398,6 +398,7 @@ def require_readiness(project: Project, *, of_all: bool = True) -> None:
     models = {f"models.{name}" for name in project.settings.run.models if name != project.settings.judge}
     if of_all or not waiting < models:
         refuse(preview.missing)
+    return preview.calls
 
 
 def refuse(missing: Sequence[str]) -> None:

@@ -17,7 +17,7 @@ from driftledger.benchmarks.base import QUESTION_SET
 from driftledger.benchmarks.registry import benchmark as benchmark_of
 from driftledger.benchmarks.registry import shipped_section
 from driftledger.collect.plan import PlannedCalls
-from driftledger.commands.collect import collect, plan, require_readiness
+from driftledger.commands.collect import collect, require_readiness
 from driftledger.commands.stages import data, score
 from driftledger.components.base import Component
 from driftledger.components.service import RemoteComponent
@@ -175,8 +175,7 @@ def evaluate(
         with redirect_stdout(StringIO()):
             resolve(project)
             data(project)
-        require_readiness(project)
-        _say_the_price(plan(project).values())
+        _say_the_price(require_readiness(project).values())
         collect(project)
         without = [error for model in project.settings.run.models for error in score(project, model)]
         if len(without) == len(project.selected):
