@@ -228,7 +228,8 @@ def metrics_of(scores: Sequence[Score]) -> dict[str, dict[str, float]]:
     """Return what ``dvc metrics`` and ``dvc exp show`` show: model → name → value.
 
     Of a curve it is the last value, so that ``gc`` stays comparable where T differs. Where several scores of a
-    benchmark have a number, its name begins with the data and components in which these differ: ``gc_at_2`` on one dataset, ``photos.gc_at_2`` on one of two.
+    benchmark have a number, its name begins with the data and components in which these differ: ``gc_at_2`` on one
+    dataset, ``photos.gc_at_2`` on one of two.
     """
     shown: dict[str, dict[str, float]] = {score.model: {} for score in scores}
     for name, own in grouped(scores, lambda score: score.benchmark).items():
