@@ -46,7 +46,7 @@ app = typer.Typer(
     help="Evaluate multimodal LLMs on data that no one had to label, with a ledger behind every score.",
     epilog=_EXAMPLES,
     no_args_is_help=True,
-    add_completion=False,
+    add_completion=True,
     pretty_exceptions_enable=False,
 )
 app.add_typer(people.app, name="people", rich_help_panel=EVALUATE)

@@ -87,7 +87,7 @@ class CollectedRecord(Record):
     def _not_of_0_2(cls, given: Any) -> Any:
         if isinstance(given, dict) and "unit" not in given and given.keys() & {"sample", "question"}:
             raise ValueError(
-                "it is a record of driftledger 0.2, which this version does not read: run 'dvc repro' to make it "
+                "it is a record of an older version, which this one does not read: run 'dvc repro' to make it "
                 "again, or 'git checkout 12f79dd0' in driftledger's repository for the version that reads it"
             )
         return given

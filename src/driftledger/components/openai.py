@@ -71,7 +71,7 @@ _PLAIN = {"Accept-Encoding": "identity"}
 """A megabyte of gzip may hold a gigabyte."""
 _PATIENCE = 10.0
 """Seconds that a service may take to list its models."""
-_LONGEST_MESSAGE = 300
+_LONGEST_MESSAGE = 160
 _ASSUMED_TOKENS = 16_384
 """In an answer, for estimates, where ``max_tokens`` is null."""
 _SHOWN, _DRAWN = 2000, 4160

@@ -4,6 +4,7 @@ Never wider than the terminal, or 80 columns without one; plain in pipes and fil
 from files, models and users goes through :func:`line`, which lets no markup and no control character through.
 """
 
+import math
 import shutil
 import sys
 from collections import Counter
@@ -77,24 +78,33 @@ def _write_line(text: str) -> None:
 class Progress(tqdm):  # type: ignore[type-arg]  # tqdm is generic in its stubs only
     """tqdm over the calls that are made at most, and how many each component has made; for no calls nothing.
 
-    In a file or a log it prints whole lines, at most one in ten seconds.
+    In a file or a log it prints whole lines: one at the beginning, one for each tenth, one at the end.
     """
 
     def __init__(self, description: str, total: int, unit: str = "call") -> None:
         watched = sys.stderr.isatty()
+        lines = SimpleNamespace(write=_write_line, flush=sys.stderr.flush)
         self._made = Counter[str]()
         self._costs = Counter[str]()
         super().__init__(
             desc=description,
             total=total,
             unit=unit,
-            file=sys.stderr if watched else SimpleNamespace(write=_write_line, flush=sys.stderr.flush),
+            file=sys.stderr if watched else lines,
             dynamic_ncols=watched,
-            mininterval=0.1 if watched else 10.0,
-            maxinterval=10.0,
+            miniters=None if watched else max(total // 10, 1),
+            mininterval=0.1 if watched else 0.0,
+            maxinterval=10.0 if watched else math.inf,
+            position=None if watched else 0,  # another one is a line that the cursor has to move to
+            leave=watched,
             ascii=not watched,
             disable=not total,
         )
+
+    def close(self) -> None:
+        if not (self.disable or self.leave) and self.n != self.last_print_n:
+            self.refresh()
+        super().close()
 
     def count(self, name: str, calls: int, cost: float = 0.0) -> None:
         """Add to the calls that a component has made, and to what they have cost."""
