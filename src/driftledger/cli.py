@@ -463,7 +463,7 @@ def main() -> None:
     except MissingSourceError as error:
         _fail(f"{error}; or 'dvc pull', if your team keeps it with DVC")
     except DriftledgerError as error:
-        _fail(str(error))
+        _fail(*error.args)
     except OSError as error:
         if error.errno not in DISK_ERRORS:
             raise
@@ -477,6 +477,7 @@ def _say(*sentences: str) -> None:
     typer.echo(for_terminal("\n".join(sentences)))
 
 
-def _fail(sentence: str) -> None:
-    print(f"driftledger: {for_line(sentence)}", file=sys.stderr)
+def _fail(*sentences: str) -> None:
+    for sentence in sentences:
+        print(f"driftledger: {for_line(sentence)}", file=sys.stderr)
     sys.exit(2)
