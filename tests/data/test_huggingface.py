@@ -208,7 +208,7 @@ def test_images_in_a_table_are_told_apart_by_their_bytes_or_as_a_column_says(tmp
 
 def test_without_the_library_what_pip_installs_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "datasets", None)
-    with pytest.raises(MissingExtraError, match="'datasets' is not installed; run: pip install datasets$"):
+    with pytest.raises(MissingExtraError, match=r"'datasets' is not installed; run: pip install datasets$"):
         built(tmp_path, pets(tmp_path / "pets"))
 
 

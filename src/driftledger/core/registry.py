@@ -206,10 +206,7 @@ def not_installed(library: str, extra: str | None = None) -> MissingExtraError:
         extra: of this package, which says what goes with the library; without it, the one of :data:`EXTRAS`.
     """
     named = (extra or EXTRAS.get(library, "")).replace("_", "-")
-    packages = []
-    for requirement in metadata.requires("driftledger") or ():  # "torch==2.15.0; extra == 'torch'"
-        words = re.findall(r"[\w.-]+", requirement)
-        if words[-2:] == ["extra", named]:
-            packages.append(words[0])
+    requirements = [re.findall(r"[\w.-]+", each) for each in metadata.requires("driftledger") or ()]
+    packages = [words[0] for words in requirements if words[-2:] == ["extra", named]]  # torch==2; extra == 'torch'
     what = " ".join(packages or [library])
     return MissingExtraError(f"the library {library!r} is not installed; run: pip install {what}")

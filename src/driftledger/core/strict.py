@@ -31,9 +31,10 @@ class Strict(BaseModel):
     @classmethod
     def _known_keys(cls, data: Any) -> Any:
         """Put the sentence about an unknown key in the place of its value, which pydantic then forbids."""
-        unknown = [key for key in data if key not in cls.model_fields] if isinstance(data, dict) else []
-        sentences = {str(key): _Unknown(unknown_name("setting", str(key), cls.model_fields)) for key in unknown}
-        return {key: data[key] for key in data if key not in unknown} | sentences if unknown else data
+        if isinstance(data, dict):
+            for key in data.keys() - cls.model_fields.keys():
+                data = data | {key: _Unknown(unknown_name("setting", str(key), cls.model_fields))}
+        return data
 
 
 def mistakes(error: ValidationError) -> list[str]:
@@ -42,11 +43,11 @@ def mistakes(error: ValidationError) -> list[str]:
     for each in error.errors(include_url=False):
         place, message, given = each["loc"], each["msg"].removeprefix("Value error, "), each["input"]
         if isinstance(given, _Unknown):
-            *place, _ = place
-            message = given
+            place, message = place[:-1], given
         elif isinstance(given, str | int | float):
             message += f" (got {given!r:.80})"
-        sentences.append(": ".join(filter(None, [for_line(".".join(map(str, place))), message])))
+        where = for_line(".".join(map(str, place)))
+        sentences.append(f"{where}: {message}" if where else message)
     return sentences
 
 

@@ -268,7 +268,7 @@ def read_yaml(path: Path, *, within: Path | None = None) -> Any:
     try:
         data = read_regular(path, LARGEST_YAML, within=within)
     except FileNotFoundError:
-        raise ConfigError(f"{path} is missing; run this in the top folder of the project") from None
+        raise ConfigError(f"{path} is missing; run this in a project, or 'driftledger init' first") from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise ConfigError(f"{path} cannot be read: {reason}") from None
@@ -299,18 +299,15 @@ def parse_settings(
     Raises:
         ConfigError: something in it is unknown or out of bounds; with a sentence for each mistake.
     """
-    sentences = list[str]()
     try:
         settings = _settings_class(benchmark_names()).model_validate(raw)
         settings._own_code = own_code
         settings._given = given or {}
-        for check in (_selection, _entries, _components):
-            for sentence in check(settings):
-                sentences.append(sentence)
+        sentences = [*_selection(settings), *_components(settings)]
     except ValidationError as error:
         sentences = mistakes(error)
     except ConfigError as error:
-        sentences += error.args
+        sentences = [*error.args]
     if sentences:
         content = YAML().load(text())
         raise ConfigError(*(_placed(where, content, each.removeprefix(f"{PARAMS}: ")) for each in sentences))
@@ -318,7 +315,7 @@ def parse_settings(
 
 
 def _placed(where: str, content: Any, sentence: str) -> str:
-    """Put the file and the line of the setting that a sentence begins with in front: ``x.yaml, line 3: run.seed: …``."""
+    """Put the file in front, and the line of the setting that a sentence begins with: ``x, line 3: run.seed: …``."""
     line = ""
     with suppress(AttributeError, KeyError, TypeError):  # it goes on with another word
         for word in re.findall(r"[\w/-]+", sentence.replace("setting '", "")):
@@ -334,7 +331,7 @@ def _selection(settings: Settings) -> Iterator[str]:
     if both := sorted({*run.datasets} & {*run.question_sets}):
         yield f"run: {both[0]!r} is a dataset and a question set, which MLflow cannot tell apart; rename one"
     for name in run.question_sets:
-        if isinstance(provider := _built(settings, "question_sets", name), QuestionProvider):
+        if isinstance(provider := _built(settings, [], "question_sets", name), QuestionProvider):
             try:
                 question_rules(provider)
             except ConfigError as error:
@@ -344,9 +341,7 @@ def _selection(settings: Settings) -> Iterator[str]:
         own = spec.name
         if getattr(settings, own) is None:
             fields = ", ".join(spec.settings.model_fields)
-            raise ConfigError(
-                f"run.{own} selects something, and the section {own!r} is missing; add one with {fields}"
-            )
+            raise ConfigError(f"run.{own} selects something, and the section {own!r} is missing; add one with {fields}")
         built = "datasets" if spec.data is DATASET else "question_sets"
         for name in getattr(run, own):
             if name not in getattr(run, built):
@@ -370,22 +365,15 @@ _ANY_MODEL = {"generators": "gpt_image_2 or sdxl", "encoders": "vit or dinov2", 
 """Section → entries of the catalogue that work for every model."""
 
 
-def _entries(settings: Settings) -> Iterator[str]:
-    """Say which entries that take part are unknown or wrong."""
+def _components(settings: Settings) -> Iterator[str]:
+    """Say which components can't do their work: they are unknown, lack a tower, or only understand certain others."""
+    run = settings.run
+    wrong = list[str]()
+    built = cache(partial(_built, settings, wrong))
     for section in PROVIDED_SECTIONS:
         for name in settings.named(section):
-            try:
-                settings.build(section, name)
-            except UntrustedCodeError:
-                pass
-            except ConfigError as error:
-                yield from error.args
-
-
-def _components(settings: Settings) -> Iterator[str]:
-    """Say which components can't do their work: they lack a tower, or only understand certain others."""
-    run = settings.run
-    built = cache(partial(_built, settings))
+            built(section, name)
+    yield from wrong
     towers = [("image", name, "run.encoders", "name it in run.text_encoders") for name in run.encoders]
     towers += [("text", name, "run.text_encoders", "name it in run.encoders") for name in run.text_encoders]
     for where, mark, name in settings.references():
@@ -440,8 +428,12 @@ def _components(settings: Settings) -> Iterator[str]:
             )
 
 
-def _built(settings: Settings, section: str, name: str) -> Any:
-    """Make what an entry says; None where it is wrong, or the project's own code, which may not be run."""
-    with suppress(ConfigError):
+def _built(settings: Settings, wrong: list[str], section: str, name: str) -> Any:
+    """Make what an entry says; None where it is ``wrong``, or the project's own code, which may not be run."""
+    try:
         return settings.build(section, name)
+    except UntrustedCodeError:
+        pass
+    except ConfigError as error:
+        wrong += error.args
     return None
