@@ -93,7 +93,8 @@ def top(
 
 def from_here(text: str) -> Path:
     """Read a path that is relative to the folder in which the command was given."""
-    return Path(text if os.path.isabs(text) else os.path.relpath(_came_from / text))
+    path = Path(text)
+    return path if path.is_absolute() else Path(os.path.relpath(_came_from / path))
 
 
 def name_or_path(text: str) -> str:
