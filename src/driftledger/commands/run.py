@@ -31,7 +31,7 @@ from driftledger.commands.collect import FAILED, require_readiness, stops_as_exi
 from driftledger.commands.stages import data
 from driftledger.core.canonical import Json
 from driftledger.core.errors import ConfigError, DriftledgerError, LedgerError, StoreError, first_few
-from driftledger.core.files import CONFLICT, INPUTS, keep_only, load_json, made_from, write_json
+from driftledger.core.files import CONFLICT, INPUTS, keep_only, load_json, made_from, read_regular, write_json
 from driftledger.core.paths import STATE
 from driftledger.core.terminal import HEAD, QUIET, line, show, table
 from driftledger.core.text import for_line, say
@@ -356,7 +356,7 @@ def outcome(project: Project, code: int) -> Json:
         scores = OpenedProject(project.root, trust=True).scores()
         headlines = scores[scores.headline].to_json(orient="records", double_precision=15)
         headlines = json.loads(headlines)
-    failed = load_json((project.root / STATE / FAILED).read_bytes())
+    failed = load_json(read_regular(project.root / STATE / FAILED))
     return {"exit_code": code, "scores": headlines, "failed": failed, "report": str(project.root / SITE)}
 
 

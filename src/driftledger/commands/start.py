@@ -240,13 +240,13 @@ def catalogue_rows(words: str = "") -> list[Json]:
     rows = list[Json]()
     for section in [words] if words in SECTIONS else COMPONENTS:
         for name, entry in catalogue(section).items():
-            fields = {"about": None, "prices": None, "retired": None} | entry.model_dump(mode="json")
+            fields = {"about": None} | entry.model_dump(mode="json")
             named = [fields[key] for key in ("model", "path", "prompt") if isinstance(fields.get(key), str)]
             what = "/".join(filter(None, (fields.get("provider"), *named[:1])))
             row: Json = {"section": section, "name": name, "is": what, "needs": _needed(section, fields)}
-            row |= {"prices": fields["prices"], "checked": (fields["about"] or {}).get("checked")}
-            rows.append(row | {"retired": fields["retired"]})
-    found = [row for row in rows if words in SECTIONS or words.lower() in f"{row['name']} {row['is']}".lower()]
+            row |= {key: fields.get(key) for key in ("prices", "retired")}
+            rows.append(row | {"checked": (fields["about"] or {}).get("checked")})
+    found = [row for row in rows if words.lower() in f"{row['section']} {row['name']} {row['is']}".lower()]
     if not found:
         raise ConfigError(unknown_name("name", words, [row["name"] for row in rows]))
     return sorted(found, key=lambda row: row["retired"] is not None)
