@@ -19,6 +19,7 @@ from driftledger import cli
 from driftledger.commands import ask, stages
 from driftledger.commands import collect as collecting
 from driftledger.core.errors import StoreError
+from driftledger.core.paths import project_above
 from driftledger.ledger.findings import Finding, Skipped, VerifyResult
 from driftledger.project import resolve
 from tests.conftest import Checkout
@@ -169,8 +170,60 @@ def test_outside_a_project_the_way_in_is_named(tmp_path: Path) -> None:
         done = command(*arguments, cwd=tmp_path)
         assert (done.returncode, done.stdout) == (2, "")
         assert done.stderr.startswith("driftledger: ")
-        assert done.stderr.endswith("params.yaml is missing; run this in the top folder of the project\n")
+        assert done.stderr.endswith("params.yaml is missing; run this in a project, or 'driftledger init' first\n")
         assert done.stderr.count("\n") == 1
+
+
+def test_every_mistake_in_the_settings_is_a_line(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    params = default_params()
+    params["run"] |= {"seed": "one", "sed": 1}
+    (tmp_path / "params.yaml").write_text(yaml.safe_dump(params))
+    monkeypatch.chdir(tmp_path)
+    assert run(monkeypatch, "track") == 2
+    seed, sed = sorted(capsys.readouterr().err.splitlines())[::-1]
+    for row, what in (
+        (seed, "run.seed: Input should be"),
+        (sed, "run: setting 'sed' is unknown; did you mean 'seed'?"),
+    ):
+        assert row.startswith(f"driftledger: {tmp_path}/params.yaml, line ")
+        assert what in row
+
+
+def test_a_command_below_the_top_folder_is_done_there_with_paths_from_here(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    here = tmp_path / "project" / "photos" / "cats"
+    here.mkdir(parents=True)
+    for folder in (tmp_path, tmp_path / "project"):
+        (folder / "params.yaml").touch()
+    (tmp_path / "project" / ".git").mkdir()
+    seen = list[object]()
+    monkeypatch.setattr(
+        collecting, "merge", lambda project, stores: seen.extend((project.root, Path.cwd(), stores)) or ""
+    )
+    monkeypatch.chdir(here)
+    assert run(monkeypatch, "merge", "x", "../y", str(tmp_path / "z")) == 0
+    top = tmp_path / "project"
+    assert seen == [top, top, [Path("photos/cats/x"), Path("photos/y"), tmp_path / "z"]]
+    (top / "params.yaml").unlink()  # the one above is of another repository
+    monkeypatch.chdir(here)
+    assert run(monkeypatch, "merge", "x") == 0
+    assert seen[3:] == [here, here, [Path("x")]]
+    (top / "params.yaml").touch()
+    monkeypatch.setattr(Path, "stat", lambda path, **_: os.stat_result([0o40755, 0, 0, 1, path == top, *[0] * 5]))
+    assert project_above(here) == here  # it belongs to somebody else
+
+
+@pytest.mark.parametrize(("words", "expected"), [("driftledger mo", "models"), ("driftledger run --js", "--json")])
+def test_shells_complete_commands_and_options(words: str, expected: str, tmp_path: Path) -> None:
+    script = "import sys; sys.argv = ['driftledger']; from driftledger.cli import main; main()"
+    asked = {"_DRIFTLEDGER_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=tmp_path, env=os.environ | asked, capture_output=True, text=True
+    )
+    assert done.stdout.split() == [expected]
 
 
 @pytest.mark.parametrize("arguments", [["rport"], ["stage"], ["report", "too", "many"]])
@@ -184,6 +237,7 @@ def test_a_command_that_does_not_exist_is_a_usage_error(arguments: list[str], tm
 @pytest.mark.parametrize("width", WIDTHS)
 def test_help_fits_a_screen_and_what_people_type_first_comes_first(width: int, tmp_path: Path) -> None:
     text = command("--help", cwd=tmp_path, TERMINAL_WIDTH=str(width), COLUMNS=str(width)).stdout
+    assert text == command("-h", cwd=tmp_path, TERMINAL_WIDTH=str(width), COLUMNS=str(width)).stdout
     assert max(map(cell_len, text.splitlines())) <= width
     assert width < 80 or len(text.splitlines()) <= 45
     assert "\x1b" not in text

@@ -10,7 +10,7 @@ import yaml
 from typer.main import get_command
 
 from driftledger.cli import app
-from driftledger.core.registry import EXTRAS, providers
+from driftledger.core.registry import EXTRAS, not_installed, providers
 from driftledger.project.settings import Settings, parse_settings
 from lab.pictures import BEGIN, END, leaderboard
 from tests.conftest import REPOSITORY
@@ -85,6 +85,16 @@ def test_every_provider_and_every_extra_is_named_as_it_is() -> None:
     promised = {extra for page in PAGES.values() for extra in re.findall(r"(?:driftledger)?\[([a-z_]+)\]`", page)}
     assert {"torch", "openai", "diffusers", "fid"} <= promised <= extras
     assert set(EXTRAS.values()) <= extras
+
+
+def test_a_missing_library_is_installed_by_what_pip_finds() -> None:
+    for library in EXTRAS:
+        packages = str(not_installed(library)).partition("run: pip install ")[2].split()
+        assert packages
+        assert not [name for name in packages if not re.fullmatch(r"[a-z0-9-]+", name)]
+    of_torch = "accelerate num2words safetensors sentencepiece torch torchvision transformers"
+    assert str(not_installed("torch")) == f"the library 'torch' is not installed; run: pip install {of_torch}"
+    assert "open-clip-torch" in str(not_installed("transformers", "open_clip")).split()
 
 
 def test_the_table_of_the_papers_is_counted_and_names_tests_that_exist() -> None:

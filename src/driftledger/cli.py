@@ -11,9 +11,10 @@ import json
 import os
 import signal
 import sys
+from contextlib import redirect_stdout
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -46,7 +47,7 @@ app = typer.Typer(
     help="Evaluate multimodal LLMs on data that no one had to label, with a ledger behind every score.",
     epilog=_EXAMPLES,
     no_args_is_help=True,
-    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
 )
 app.add_typer(people.app, name="people", rich_help_panel=EVALUATE)
@@ -63,6 +64,10 @@ BaseUrlOption = Annotated[str | None, typer.Option(metavar="URL", help="Where th
 KeyOption = Annotated[str | None, typer.Option(metavar="NAME", help="With --base-url: the variable with its key.")]
 
 
+_came_from = Path()
+"""Where the command was given; it is done in the top folder of the project."""
+
+
 def _print_version(wanted: bool) -> None:
     if wanted:
         typer.echo(f"driftledger {__version__}")
@@ -76,9 +81,25 @@ def top(
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
+    from driftledger.core.paths import project_above
     from driftledger.project.project import Project
 
+    global _came_from
+    _came_from = Path.cwd()
+    if context.invoked_subcommand != "init":
+        os.chdir(project_above(_came_from))
     context.obj = Project(Path.cwd(), own_code=context.invoked_subcommand not in READ_OTHERS)
+
+
+def from_here(text: str) -> Path:
+    """Read a path that is relative to the folder in which the command was given."""
+    path = Path(text)
+    return path if path.is_absolute() else Path(os.path.relpath(_came_from / path))
+
+
+def name_or_path(text: str) -> str:
+    """Read a name, or the path of something that is there."""
+    return str(from_here(text)) if (_came_from / text).exists() else text
 
 
 def reading(context: typer.Context, trust: bool) -> "Project":
@@ -131,7 +152,7 @@ def init(
 def add(
     context: typer.Context,
     kind: Annotated[str, typer.Argument(help="model, generator or encoder.")],
-    given: Annotated[str, typer.Argument(metavar="NAME", help=_GIVEN)],
+    given: Annotated[str, typer.Argument(metavar="NAME", parser=name_or_path, help=_GIVEN)],
     only: Annotated[bool, typer.Option("--only", help="Select it in place of the others.")] = False,
     base_url: BaseUrlOption = None,
     key_env: KeyOption = None,
@@ -149,13 +170,19 @@ def run(
     force: Annotated[bool, typer.Option("--force", help="Run every stage again, also those up to date.")] = False,
     plain: Annotated[bool, typer.Option("--plain", "-v", help="Show the text of DVC and of the stages.")] = False,
     no_wait: NoWaitOption = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Evaluate what params.yaml selects, and show the scores.
 
     Only what is new is run, and no call is paid for twice. The exit code is 1 if a model failed or has no rank and the
     others are done, and 2 if nothing could be done.
     """
-    raise typer.Exit(commands.run.run(replace(context.obj, waits=not no_wait), targets or (), force=force, plain=plain))
+    project = replace(context.obj, waits=not no_wait)
+    with redirect_stdout(sys.stderr if as_json else sys.stdout):
+        code = commands.run.run(project, targets or (), force=force, plain=plain)
+    if as_json:
+        print(json.dumps(commands.run.outcome(project, code), indent=2))
+    raise typer.Exit(code)
 
 
 @app.command(rich_help_panel=EVALUATE)
@@ -184,11 +211,13 @@ def models(
     words: Annotated[
         str, typer.Argument(metavar="[FILTER]", help="A part of a name, or a section such as generators or datasets.")
     ] = "",
+    as_json: JsonOption = False,
 ) -> None:
     """List the catalogue: what each needs, what it costs, checked when."""
     from driftledger.core.terminal import show
 
-    show(commands.start.catalogue_table(words))
+    rows = commands.start.catalogue_rows(words)
+    show(json.dumps(rows, indent=2) if as_json else commands.start.catalogue_table(rows))
 
 
 @app.command(rich_help_panel=EVALUATE)
@@ -240,7 +269,9 @@ def collect(
     context: typer.Context,
     model: Annotated[list[str] | None, typer.Option(help="Only this one of run.models; may be repeated.")] = None,
     shard: Annotated[str | None, typer.Option(metavar="I/N", help="Only part I of N, from 0; with --into.")] = None,
-    into: Annotated[Path | None, typer.Option(metavar="FOLDER", help="With --shard: where its calls go.")] = None,
+    into: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", parser=from_here, help="With --shard: where its calls go.")
+    ] = None,
     no_wait: NoWaitOption = False,
 ) -> None:
     """Make the missing calls alone, or one of several shards of them.
@@ -260,7 +291,9 @@ def collect(
 @app.command(hidden=True)  # what a shard says at its end names it
 def merge(
     context: typer.Context,
-    stores: Annotated[list[Path], typer.Argument(metavar="FOLDER...", help="Stores of shards, or folders of them.")],
+    stores: Annotated[
+        list[Path], typer.Argument(metavar="FOLDER...", parser=from_here, help="Stores of shards, or folders of them.")
+    ],
     no_wait: NoWaitOption = False,
 ) -> None:
     """Bring what shards made into the call store.
@@ -286,7 +319,12 @@ def remove_unused(
 @app.command(rich_help_panel=ASK)
 def audit(
     context: typer.Context,
-    target: Annotated[str | None, typer.Argument(help="A run, score, image or RUN:METRIC; or a value or name.")] = None,
+    target: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[TARGET]", parser=name_or_path, help="A run, score, image or RUN:METRIC; or a value or name."
+        ),
+    ] = None,
     full: Annotated[bool, typer.Option("--full", help="All files, settings, versions and lock entries.")] = False,
     model: Annotated[str | None, typer.Option(help="NAME or NAME@VERSION: the scores of this model.")] = None,
     generator: Annotated[str | None, typer.Option(help="NAME or NAME@VERSION: the scores of this generator.")] = None,
@@ -353,7 +391,9 @@ def verify(
 def report(
     context: typer.Context,
     show: Annotated[bool, typer.Option("--open", help="Open the pages in a browser.")] = False,
-    out: Annotated[Path | None, typer.Option(help="Write the pages alone, into this folder.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", parser=from_here, help="Write the pages alone, into this folder.")
+    ] = None,
     images: Annotated[bool, typer.Option("--images/--no-images", help="With --out: show the data's images.")] = True,
     trust: TrustOption = False,
 ) -> None:
@@ -397,7 +437,9 @@ def track(context: typer.Context) -> None:
 def bundle(
     context: typer.Context,
     run: Annotated[str, typer.Argument(help="A run that was published.")],
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="An existing bundle is replaced.")],
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="FILE", parser=from_here, help="An existing bundle is replaced.")
+    ],
     images: Annotated[bool, typer.Option("--with-images/--without-images", help="Or only their hashes.")] = True,
     trust: TrustOption = False,
 ) -> None:
@@ -414,7 +456,9 @@ def bundle(
 
 @app.command(rich_help_panel=SHOW)
 def check(
-    bundle: Annotated[Path, typer.Argument(help="A file written by 'driftledger bundle'.")],
+    bundle: Annotated[
+        Path, typer.Argument(metavar="FILE", parser=from_here, help="A file written by 'driftledger bundle'.")
+    ],
     as_json: JsonOption = False,
     trust_features: Annotated[
         bool, typer.Option("--trust-features", help="Accept headlines that are from the bundle's own features.")
@@ -435,7 +479,10 @@ def export(
     context: typer.Context,
     kind: Annotated[str, typer.Argument(metavar="FORMAT", help="csv, every-eval-ever, inspect or genception.")],
     run: Annotated[str, typer.Argument(help="A selected run: MODEL/GENERATOR/ENCODER.")],
-    out: Annotated[Path, typer.Option("-o", "--out", metavar="FOLDER", help="Files of the same names are replaced.")],
+    out: Annotated[
+        Path,
+        typer.Option("-o", "--out", metavar="FOLDER", parser=from_here, help="Files of the same names are replaced."),
+    ],
     trust: TrustOption = False,
 ) -> None:
     """Write a run as CSV, for Every Eval Ever, Inspect or GenCeption's leaderboard."""
@@ -477,24 +524,26 @@ def main() -> None:
     if sys.platform != "win32":  # if our parent ignores it, no child would report how it ended
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     try:
-        app()
+        command: Any = typer.main.get_command(app)
+        for option in command.params:
+            option.hidden = "completion" in option.name
+        command()
     except MissingSourceError as error:
         _fail(f"{error}; or 'dvc pull', if your team keeps it with DVC")
     except DriftledgerError as error:
-        _fail(str(error))
+        _fail(*error.args)
     except OSError as error:
         if error.errno not in DISK_ERRORS:
             raise
-        place, home = str(error.filename2 or error.filename or "a file"), os.environ.get("HOME", "")
-        is_home = home and place.startswith(f"{home}/") and not Path(home).is_dir()
-        what = f"HOME is {home}, which is not a folder: set it to one" if is_home else "correct that"
-        _fail(f"{place}: {error.strerror}; {what} and run again")
+        place = str(error.filename2 or error.filename or "a file")
+        _fail(f"{place}: {error.strerror}; correct that and run again")
 
 
 def _say(*sentences: str) -> None:
     typer.echo(for_terminal("\n".join(sentences)))
 
 
-def _fail(sentence: str) -> None:
-    print(f"driftledger: {for_line(sentence)}", file=sys.stderr)
+def _fail(*sentences: str) -> None:
+    for sentence in sentences:
+        print(f"driftledger: {for_line(sentence)}", file=sys.stderr)
     sys.exit(2)

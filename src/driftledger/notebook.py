@@ -132,7 +132,7 @@ class OpenedProject:
         """The selected scores that exist, of one benchmark or all: a row per score and metric.
 
         ``metric`` is the key in the score file and ``title`` its name for people; ``low`` and ``high`` are the ends of
-        the interval, NaN without one. For a table as in a paper,
+        the interval, NaN without one; ``unranked`` says why a score has no rank. For a table as in a paper,
         ``scores(benchmark).pivot(index="model", columns="title", values="value")``.
 
         Raises:
@@ -150,7 +150,9 @@ class OpenedProject:
                     low, high = score.interval(key) or (float("nan"), float("nan"))
                     row = {**_names(score), "metric": key, "title": metric.named(key), "value": score.metrics[key]}
                     row |= {"low": low, "high": high, "unit": metric.unit, "higher_is_better": metric.higher_is_better}
-                    rows.append({**row, "headline": key in headlines, "coverage": score.coverage})
+                    rows.append(
+                        {**row, "headline": key in headlines, "coverage": score.coverage, "unranked": score.unranked}
+                    )
         return pd.DataFrame(rows)
 
     def rows(self, benchmark: str) -> "pd.DataFrame":

@@ -15,7 +15,9 @@ COMMANDS = {
     "audit of a metric": ("audit", f"{RUN}:gc_at_5"),
     "audit of a generator": ("audit", "--generator", "painter"),
     "compare": ("compare", RUN, OTHER_RUN),
+    "models": ("models",),
     "plan": ("plan",),
+    "run": ("run",),
     "verify": ("verify", RUN),
 }
 DEPTH = 3

@@ -1,5 +1,6 @@
 """``driftledger run``: calls first, then ``dvc repro`` with its text in a log, and nothing left behind after a stop."""
 
+import json
 import os
 import shlex
 import signal
@@ -18,7 +19,7 @@ import pytest
 from filelock import FileLock
 
 from driftledger.commands import run as running
-from driftledger.commands.run import run
+from driftledger.commands.run import outcome, run
 from driftledger.core.errors import ConfigError
 from driftledger.core.files import INPUTS, Made, read_json, write_json
 from driftledger.core.paths import STATE
@@ -150,7 +151,7 @@ def test_a_mistake_is_its_sentence_and_a_bug_keeps_dvcs_code(
     assert "\x1b" not in line
 
 
-@pytest.mark.parametrize(("seconds", "waits", "code"), [(2, True, 0), (600, True, 255), (2, False, 255)])
+@pytest.mark.parametrize(("seconds", "waits", "code"), [(2, True, 0), (600, True, 2), (2, False, 2)])
 def test_a_process_that_is_in_the_way_is_named_and_waited_for(
     seconds: int,
     waits: bool,
@@ -211,6 +212,11 @@ def test_a_mistake_of_the_calls_ends_the_run_before_dvc_starts(
     assert run(project) == 2
     assert "its first id is 'none of them'" in capfd.readouterr().err.splitlines()[-1]
     assert not seen.exists()
+    ended = outcome(project, 2)
+    reason = ended["failed"].pop(MODEL)
+    assert "its first id is 'none of them'" in reason
+    report = str(project.root / "reports" / "site")
+    assert ended == {"exit_code": 2, "scores": [], "failed": {}, "report": report}
 
 
 def test_where_mlflow_alone_fails_the_scores_are_shown(
@@ -286,9 +292,14 @@ def test_a_run_with_nothing_to_do_shows_the_scores_and_force_makes_all_again(pub
     assert "next: driftledger audit regions_medium/painter/layout:gc_at_2" in done.stdout
 
     before, when = contents(published.root), folders(published.root)
-    done = published.run("driftledger", "run", "--force")
+    done = published.run("driftledger", "run", "--force", "--json")
     ran = stages_run(log.read_text(encoding="utf-8"))
     assert ran == ["resolve", "data", f"collect@{MODEL}", f"score@{MODEL}", "report", "track"]
     assert contents(published.root) == before
+    ended = json.loads(done.stdout)
+    assert (ended["exit_code"], ended["failed"]) == (0, {})
+    [score] = [each for each in ended["scores"] if each["metric"] == "gc_at_2"]
+    assert score["low"] < score["value"] < score["high"]
+    assert "next: driftledger audit regions_medium" in done.stderr
     made = {name for name, at in folders(published.root).items() if when[name] != at}
     assert made == matching(when, ["data/records/*", "reports/scores/*"])

@@ -12,7 +12,7 @@ from dvc.utils.serialize import parse_yaml
 
 from driftledger.benchmarks.registry import benchmarks, section_text
 from driftledger.commands import start as beginning
-from driftledger.commands.start import catalogue_table, generated, init, is_ours, upgrade
+from driftledger.commands.start import catalogue_rows, catalogue_table, generated, init, is_ours, upgrade
 from driftledger.core.errors import ConfigError, DataError
 from driftledger.core.files import load_yaml, write_bytes
 from driftledger.project.catalogue import SECTIONS, catalogue, selectable
@@ -268,17 +268,36 @@ def test_git_ignores_what_every_stage_collects(here: Path) -> None:
 
 def test_the_catalogue_is_listed() -> None:
     def names(section: str) -> list[str]:
-        return [line.split()[0] for line in fitting(catalogue_table(section)).splitlines() if line[:1] != " "]
+        shown = catalogue_table(catalogue_rows(section))
+        fitting(shown)
+        return [line.split()[0] for line in printed(shown).splitlines()[1:]]
 
     for section in SECTIONS:
-        assert names(section) == [f"{section}:", *catalogue(section)]
+        head, *entries = names(section)
+        assert (head, {*entries}) == (f"{section}:", {*catalogue(section)})
     assert names("")[-len(catalogue("encoders")) :] == list(catalogue("encoders"))
     assert names("DINOv2-base") == ["encoders:", "dinov2"]
-    [row] = [each for each in printed(catalogue_table("gpt_5_4_mini"), 200).splitlines() if "OPENAI" in each]
-    assert "OPENAI_API_KEY" in row
-    assert "0.75 / 4.5" in row
+    [row] = [each for each in printed(catalogue_table(catalogue_rows("gpt_5_4_mini"))).splitlines() if "OPENAI" in each]
+    assert row.split()[:2] == ["gpt_5_4_mini", "openai/gpt-5.4-mini-2026-03-17"]
+    assert row.split()[2:] == ["OPENAI_API_KEY", "0.75", "/", "4.5", "2026-11-26"]
     with pytest.raises(ConfigError, match=r"name 'dinov9' is unknown; did you mean 'dinov"):
-        catalogue_table("dinov9")
+        catalogue_rows("dinov9")
+
+
+def test_what_is_retired_is_listed_last_with_its_date_and_selected_with_a_warning(here: Path) -> None:
+    rows = catalogue_rows("models")
+    retired = [row["name"] for row in rows if row["retired"]]
+    assert retired == ["gemini_1_5_pro", "claude_3_opus", "gpt_4o", "gpt_4v", "gpt_4_judge"]
+    assert [row["name"] for row in rows[-5:]] == retired
+    assert printed(catalogue_table(catalogue_rows("dall_e_3"))).endswith(" 2026-05-12")
+    _, entry = selectable("models", "gpt_4v", ELSEWHERE)
+    assert "retired" not in entry  # another server may still have it
+    chosen = {"models": {"gpt_4v": None}, "generators": {"dall_e_3": None}, "encoders": {"dinov2": None}}
+    lines = init(Path(), chosen=chosen)
+    assert "generators.dall_e_3: retired on 2026-05-12, so that its service refuses it" in lines
+    assert "models.gpt_4v: retired on 2024-12-06, so that its service refuses it" in lines
+    added = beginning.add(Project(here), "models", "gpt_4o", only=False, base_url=None, key=None)
+    assert "models.gpt_4o: retired on 2026-10-23, so that its service refuses it" in added
 
 
 ELSEWHERE = "http://127.0.0.1:9/v1"

@@ -1,8 +1,10 @@
 """What commands print fits where it is printed, and hostile text does nothing there."""
 
+import re
+
 import pytest
 
-from driftledger.core.terminal import BAD, facts, line, lines, show, table
+from driftledger.core.terminal import BAD, Progress, facts, line, lines, show, table
 from tests.support.terminal import fitting, printed
 
 WORDS = "word " * 60
@@ -14,8 +16,8 @@ def _plain(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
-@pytest.mark.parametrize(("columns", "width"), [(None, 80), ("60", 60), ("120", 120)])
-def test_a_pipe_is_plain_and_80_columns_wide_or_as_wide_as_it_says(
+@pytest.mark.parametrize(("columns", "width"), [(None, len(WORDS)), ("60", 60), ("120", 120)])
+def test_a_pipe_is_plain_and_wraps_nothing_or_where_it_says(
     columns: str | None, width: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     if columns:
@@ -38,6 +40,22 @@ def test_hostile_text_is_inert_everywhere(hostile: str) -> None:
     for shown in (made, line(hostile * 20), lines([hostile * 20]), facts([(hostile, hostile * 20)])):
         assert "[bold]a[/bold]" in fitting(shown) or "[bold]" not in hostile
     assert len(printed(line(hostile)).splitlines()) == 1
+
+
+def test_in_a_file_progress_is_a_line_for_each_tenth(capsys: pytest.CaptureFixture[str]) -> None:
+    with Progress("GenCeption · a", 100) as first, Progress("fidelity · a", 6) as second:
+        for _ in range(100):
+            first.count("eyes", 1, cost=0.5)
+            first.update()
+        second.update(2)
+    text = capsys.readouterr().err
+    assert not set(re.findall(r"[\x00-\x1f]", text)) - {"\n"}
+    bars = [row for row in text.splitlines() if row.startswith("GenCeption · a: ")]
+    shown = [int(re.findall(r"(\d+)/100", row)[0]) for row in bars]
+    assert shown == [0, 11, 22, 33, 44, 55, 66, 77, 88, 99, 100]
+    assert bars[-1].endswith("eyes: 100, cost 50.00]")
+    last = [row for row in text.splitlines() if row.startswith("fidelity · a: ")][-1]
+    assert " 2/6 " in last
 
 
 def test_lines_that_wrap_stay_indented_and_no_line_ends_in_blanks() -> None:

@@ -206,9 +206,9 @@ def test_images_in_a_table_are_told_apart_by_their_bytes_or_as_a_column_says(tmp
     assert ids == ["count/0", "count/0", "count/1", "count/1"]
 
 
-def test_without_the_library_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_library_what_pip_installs_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "datasets", None)
-    with pytest.raises(MissingExtraError, match=r"pip install 'driftledger\[huggingface\]'"):
+    with pytest.raises(MissingExtraError, match=r"'datasets' is not installed; run: pip install datasets$"):
         built(tmp_path, pets(tmp_path / "pets"))
 
 

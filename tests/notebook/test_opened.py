@@ -93,7 +93,7 @@ def test_what_is_not_there_is_one_sentence(
 
 
 def test_a_folder_without_a_project_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r".+params\.yaml is missing; run this in the top folder of the project"):
+    with pytest.raises(ConfigError, match=r".+params\.yaml is missing; run this in a project"):
         OpenedProject(tmp_path)
 
 

@@ -53,7 +53,7 @@ def said(root: Path, section: str, provider: str, **settings: Any) -> str:
         _ = project(root, section, provider, **settings).settings
     sentence = str(caught.value)
     assert "\n" not in sentence
-    assert f"params.yaml: {section}.mine: " in sentence
+    assert re.search(rf"params\.yaml, line \d+: {section}\.mine: ", sentence)
     return sentence
 
 

@@ -155,6 +155,60 @@ def test_questions_alone_need_no_dataset_generator_or_encoder(load: Callable[[Ch
     assert settings.run.generators == settings.run.encoders == settings.named("datasets") == ()
 
 
+EVERYTHING = """\
+tracking: {uri: a, experiment: b, traces: 3, url: c}
+run:
+  seed: one
+  models: [blind, blind]
+"""
+SELECTED = """\
+tracking: {uri: a, experiment: b, traces: 3}
+run:
+  seed: 1
+  datasets: [photos, foto]
+  question_sets: [photos]
+  models: [mine]
+  generators: [painter]
+  encoders: [layout]
+models:
+  mine:
+    provider: regions
+    details: fine
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            EVERYTHING,
+            [
+                ", line 4: run.models: 'blind' is selected twice",
+                ", line 3: run.seed: Input should be a valid integer, unable to parse string as an integer (got 'one')",
+                ", line 1: tracking: setting 'url' is unknown",
+            ],
+        ),
+        (
+            SELECTED,
+            [
+                ", line 2: run: 'photos' is a dataset and a question set, which MLflow cannot tell apart",
+                ": datasets: 'foto' is unknown",
+                ", line 10: models.mine: detail: Field required",
+                ", line 12: models.mine: setting 'details' is unknown",
+                ": question_sets: 'photos' is unknown",
+            ],
+        ),
+    ],
+    ids=["form", "content"],
+)
+def test_every_mistake_is_a_sentence_with_its_line(tmp_path: Path, text: str, expected: list[str]) -> None:
+    path = tmp_path / "params.yaml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(ConfigError) as caught:
+        load_settings(path)
+    assert [sentence.partition("; ")[0] for sentence in caught.value.args] == [f"{path}{each}" for each in expected]
+
+
 def test_entries_that_are_not_selected_wait(load: Callable[[Change], Settings]) -> None:
     settings = load(put("datasets.mine", {"provider": "image_folder", "pth": "typo"}))
     with pytest.raises(ConfigError, match=r"datasets\.mine: setting 'pth' is unknown; did you mean 'path'\?"):

@@ -145,8 +145,8 @@ class Collecting:
 
     @property
     def title(self) -> str:
-        """For a bar of progress: ``photos · blind · painter``."""
-        return " · ".join(self.keys.values())
+        """For a bar of progress: ``GenCeption · photos · blind · painter``."""
+        return " · ".join([self.spec.title, *self.keys.values()])
 
     @property
     def asked(self) -> Sequence[Component]:

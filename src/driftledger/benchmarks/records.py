@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Self
 
-from pydantic import AfterValidator, AliasChoices, BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, AliasChoices, BaseModel, ConfigDict, Field
 
 from driftledger.collect.call import Call
 from driftledger.components.base import ComponentCard
@@ -81,16 +81,6 @@ class CollectedRecord(Record):
     """In the order in which the calls were made."""
     extra: Annotated[dict[str, Any], AfterValidator(_checked)] = Field(default_factory=dict)
     """What else the benchmark knows of the step, as :class:`StepExtra`."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _not_of_0_2(cls, given: Any) -> Any:
-        if isinstance(given, dict) and "unit" not in given and given.keys() & {"sample", "question"}:
-            raise ValueError(
-                "it is a record of driftledger 0.2, which this version does not read: run 'dvc repro' to make it "
-                "again, or 'git checkout 12f79dd0' in driftledger's repository for the version that reads it"
-            )
-        return given
 
     def to_dict(self) -> dict[str, Any]:
         """Return it JSON-ready, without what has its default."""

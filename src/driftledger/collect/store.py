@@ -35,7 +35,7 @@ from driftledger.core.types import Medium, Outcome, Result, Subject, Usage
 
 DATABASE, LOCK, HOLDER = "calls.db", "calls.lock", "calls.holder"
 VERSION = 5
-"""Of the tables. Those before were written by driftledger 0.2 and while 1.0 was made; early ones of this version have
+"""Of the tables. Those before were written by older versions; early ones of this version have
 further columns and a table of texts, which nothing reads."""
 
 _CREATE = f"""BEGIN IMMEDIATE;

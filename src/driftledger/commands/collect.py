@@ -39,9 +39,9 @@ from driftledger.core.errors import (
     first_few,
     unknown_name,
 )
-from driftledger.core.files import Made, files_digest, free_space, keep_only, made_from, make, read_json
+from driftledger.core.files import Made, files_digest, free_space, keep_only, made_from, make, read_json, write_json
 from driftledger.core.grouping import grouped
-from driftledger.core.paths import checkouts
+from driftledger.core.paths import STATE, checkouts
 from driftledger.core.terminal import Progress, line, table
 from driftledger.core.text import for_line, say
 from driftledger.core.types import Outcome, Result, Subject
@@ -49,6 +49,8 @@ from driftledger.project.project import Project
 from driftledger.project.resolve import inputs_of, resolved
 from driftledger.project.settings import PARAMS, Settings
 
+FAILED = "failed.json"
+"""In the folder of the checkout's state: model → why its calls could not be made."""
 _COLUMNS = {
     "stored": "stored",
     "to make": "to_make",
@@ -233,11 +235,12 @@ def collect(project: Project, models: Sequence[str] = ()) -> None:
             top = project.root / RECORDS_OF.format(model=model)
             top.mkdir(parents=True, exist_ok=True)
             keep_only(top, [task.folder for task in tasks if task.keys["model"] == model])
-    in_order = [model for model in models if model in failed]
-    if in_order:
-        reasons = grouped(in_order, lambda model: str(failed[model]))
-        sentence = "; ".join(f"{', '.join(some)}: {reason}" for reason, some in reasons.items())
-        raise type(failed[in_order[0]])(sentence)
+    reasons = {model: str(failed[model]) for model in models if model in failed}
+    if reasons:
+        write_json(project.root / STATE / FAILED, reasons)
+        models_by_reason = grouped(reasons, lambda model: reasons[model])
+        sentence = "; ".join(f"{', '.join(some)}: {reason}" for reason, some in models_by_reason.items())
+        raise type(failed[next(iter(reasons))])(sentence)
 
 
 def _make(task: Task, collector: Collector, lock: Lock) -> None:

@@ -19,7 +19,7 @@ from contextlib import redirect_stdout, suppress
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from filelock import FileLock, Timeout
 from rich.console import Group, RenderableType
@@ -27,10 +27,33 @@ from rich.text import Text
 
 from driftledger.benchmarks.base import COVERAGE, RECORDS_OF, SCORES, Cell, Table
 from driftledger.benchmarks.registry import benchmark
-from driftledger.commands.collect import plan, refuse, require_readiness, stops_as_exits, tasks_of
+from driftledger.commands.collect import (
+    FAILED,
+    plan,
+    refuse,
+    require_readiness,
+    stops_as_exits,
+    tasks_of,
+)
 from driftledger.commands.stages import data, track
-from driftledger.core.errors import ConfigError, DataError, DriftledgerError, LedgerError, first_few
-from driftledger.core.files import CONFLICT, INPUTS, keep_only, made_from
+from driftledger.core.canonical import Json
+from driftledger.core.errors import (
+    ConfigError,
+    DataError,
+    DriftledgerError,
+    LedgerError,
+    StoreError,
+    first_few,
+)
+from driftledger.core.files import (
+    CONFLICT,
+    INPUTS,
+    keep_only,
+    load_json,
+    made_from,
+    read_regular,
+    write_json,
+)
 from driftledger.core.paths import STATE
 from driftledger.core.terminal import HEAD, QUIET, line, show, table
 from driftledger.core.text import for_line, say
@@ -107,6 +130,7 @@ def run(project: Project, targets: Sequence[str] = (), *, force: bool = False, p
     try:
         with FileLock(log.with_suffix(".lock"), timeout=0), stops_as_exits():
             _set_cut_files_aside(project.root)
+            write_json(log.with_name(FAILED), {})
             if force:
                 _forget_what_was_made(project.root, models)
             start = _children_of(project)
@@ -181,6 +205,7 @@ def _children_of(project: Project) -> Start:
     return partial(
         subprocess.Popen,
         cwd=project.root,
+        stdout=sys.stdout,  # which may be stderr, where one document goes to stdout
         env=os.environ | {"PATH": path, "PYTHONUNBUFFERED": "1"},
         stdin=subprocess.PIPE,
         start_new_session=True,
@@ -322,7 +347,7 @@ def _follow(project: Project, start: Start, command: Sequence[str], *, plain: bo
         say(f"driftledger: {what}; the whole text is in {STATE}/{LOG}")
         if stage == "track":
             show_scores(project)
-    return (MISTAKE if code and mistake else code), ran
+    return (MISTAKE if code and (mistake or blockers) else code), ran
 
 
 def _is_alive(pid: int) -> bool:
@@ -360,6 +385,20 @@ def show_scores(project: Project) -> list[str]:
     pages = f"report: {project.root / SITE / 'index.html'}"
     print("\n".join(map(for_line, ["", where_to_look(project.settings.tracking), pages, *further])), flush=True)
     return what_is_lacking(project, scores)
+
+
+def outcome(project: Project, code: int) -> Json:
+    """Return how a run ended, for JSON: the headlines that are there, and why models failed."""
+    from driftledger.notebook import OpenedProject
+    from driftledger.reports.report import SITE
+
+    headlines: Any = []
+    with suppress(StoreError):
+        scores = OpenedProject(project.root, trust=True).scores()
+        headlines = scores[scores.headline].to_json(orient="records", double_precision=15)
+        headlines = json.loads(headlines)
+    failed = load_json(read_regular(project.root / STATE / FAILED))
+    return {"exit_code": code, "scores": headlines, "failed": failed, "report": str(project.root / SITE)}
 
 
 def glance(shown: Table, parts: Sequence["Part"]) -> RenderableType:

@@ -16,17 +16,17 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from rich.console import Group, RenderableType
-from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from driftledger.core.canonical import Json
 from driftledger.core.errors import ConfigError, DriftledgerError, unknown_name
 from driftledger.core.files import write_bytes, write_text
+from driftledger.core.grouping import grouped
 from driftledger.core.paths import top_of
 from driftledger.core.registry import EXTRAS, provider_class
 from driftledger.core.strict import is_relative_path
-from driftledger.core.terminal import HEAD, QUIET, line, table
+from driftledger.core.terminal import HEAD, line, table
 from driftledger.core.text import for_line, shortened
 from driftledger.data.datasets.image_folder import ImageFolder
 from driftledger.ledger.lock import LOCK
@@ -163,7 +163,9 @@ def needs(project: Project, named: Mapping[str, Sequence[str]]) -> list[str]:
     sentences = []
     for section, name in ((section, name) for section, names in named.items() for name in names):
         missing, notes = project.settings.build(section, name).readiness()
-        about = project.settings.entry(section, name).about
+        entry = project.settings.entry(section, name)
+        about = entry.about
+        notes += [f"retired on {entry.retired}, so that its service refuses it"] if entry.retired else []
         notes += [f"{about.memory:g} GB of memory for its weights"] if about and about.memory else []
         sentences += [f"{section}.{name}: {each}" for each in (*(f"missing: {each}" for each in missing), *notes)]
     return sentences
@@ -261,8 +263,8 @@ def upgrade(project: Project, *, check: bool = False) -> list[str]:
     ]
 
 
-def catalogue_table(words: str = "") -> Table:
-    """List the catalogue: what each entry needs, what it costs, and when that was checked.
+def catalogue_rows(words: str = "") -> list[Json]:
+    """List the catalogue: what each entry needs and costs, and when that was checked; what is retired is last.
 
     Args:
         words: a section of ``params.yaml``, or a part of a name, a provider or a model; without it, every component.
@@ -270,28 +272,33 @@ def catalogue_table(words: str = "") -> Table:
     Raises:
         ConfigError: nothing matches.
     """
-    shown, everything = table("", "needs", "", "checked"), list[str]()
-    shown.columns[2].header = Text("$ per M\ntokens")
+    rows = list[Json]()
     for section in [words] if words in SECTIONS else COMPONENTS:
-        rows = list[tuple[RenderableType, ...]]()
         for name, entry in catalogue(section).items():
-            fields = entry.model_dump(mode="json")
-            provider, about = fields.get("provider", ""), fields.get("about") or {}
+            fields = {"about": None} | entry.model_dump(mode="json")
             named = [fields[key] for key in ("model", "path", "prompt") if isinstance(fields.get(key), str)]
-            what = "/".join(filter(None, (provider, *named[:1])))
-            everything.append(name)
-            if words in SECTIONS or words.lower() in f"{name} {what}".lower():
-                prices = fields.get("prices") or {}
-                price = " / ".join(f"{prices[key]:g}" for key in ("input", "output") if key in prices)
-                price += f"{prices['image']:g} an image" if "image" in prices else ""
-                facts = (_needed(section, fields), price, about.get("checked", ""))
-                rows.append((Group(line(name), Padding(line(what, QUIET), (0, 0, 0, 2))), *map(line, facts)))
-        if rows:
-            shown.add_row(line(f"{section}:", HEAD))
-        for row in rows:
-            shown.add_row(*row)
-    if not shown.rows:
-        raise ConfigError(unknown_name("name", words, everything))
+            what = "/".join(filter(None, (fields.get("provider"), *named[:1])))
+            row: Json = {"section": section, "name": name, "is": what, "needs": _needed(section, fields)}
+            row |= {key: fields.get(key) for key in ("prices", "retired")}
+            rows.append(row | {"checked": (fields["about"] or {}).get("checked")})
+    found = [row for row in rows if words.lower() in f"{row['section']} {row['name']} {row['is']}".lower()]
+    if not found:
+        raise ConfigError(unknown_name("name", words, [row["name"] for row in rows]))
+    return sorted(found, key=lambda row: row["retired"] is not None)
+
+
+def catalogue_table(rows: Sequence[Json]) -> Table:
+    """Lay the catalogue out: a line for each entry where there is room, else with the name alone on the first one."""
+    shown = table("", "needs", "$ per M tokens", "checked", "retired")
+    longest = max(len(row["name"]) for row in rows)
+    for section, entries in grouped(rows, lambda row: str(row["section"])).items():
+        shown.add_row(line(f"{section}:", HEAD))
+        for row in entries:
+            prices = row["prices"] or {}
+            price = " / ".join(f"{prices[key]:g}" for key in ("input", "output") if key in prices)
+            price += f"{prices['image']:g} an image" if "image" in prices else ""
+            name = Text(f"{row['name']:{longest}}  {row['is']}")
+            shown.add_row(name, *map(line, (row["needs"], price, row["checked"] or "", row["retired"] or "")))
     return shown
 
 

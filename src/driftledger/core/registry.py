@@ -5,6 +5,7 @@ points. A project names its own by their places, ``package.module:Class``, in ``
 their code, so only what people set is imported by its place, never what a record, a card or a lock says.
 """
 
+import re
 import sys
 import traceback
 from collections.abc import Mapping
@@ -184,7 +185,7 @@ def provider_class(section: str, provider: str, own: Path | None = None) -> type
 
 
 def import_extra(module: str) -> Any:
-    """Import an optional library, or say in one sentence which extra installs it.
+    """Import an optional library, or say in one sentence what pip installs for it.
 
     Raises:
         MissingExtraError: the library is not installed.
@@ -195,6 +196,17 @@ def import_extra(module: str) -> Any:
         top = module.partition(".")[0]
         if error.name is None or error.name.partition(".")[0] != top:
             raise
-        raise MissingExtraError(
-            f"the library {top!r} is not installed; run: pip install 'driftledger[{EXTRAS[top]}]'"
-        ) from None
+        raise not_installed(top) from None
+
+
+def not_installed(library: str, extra: str | None = None) -> MissingExtraError:
+    """Return the error about an optional library, with the packages that pip finds by their names.
+
+    Args:
+        extra: of this package, which says what goes with the library; without it, the one of :data:`EXTRAS`.
+    """
+    named = (extra or EXTRAS.get(library, "")).replace("_", "-")
+    requirements = [re.findall(r"[\w.-]+", each) for each in metadata.requires("driftledger") or ()]
+    packages = [words[0] for words in requirements if words[-2:] == ["extra", named]]  # torch==2; extra == 'torch'
+    what = " ".join(packages or [library])
+    return MissingExtraError(f"the library {library!r} is not installed; run: pip install {what}")

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, StringConstraints, ValidationError, model_validator
 
-from driftledger.core.errors import unknown_name
+from driftledger.core.errors import first_few, unknown_name
 from driftledger.core.text import for_line
 
 ID_RULE = "use up to 100 of A-Z a-z 0-9 _ - . and no leading dot"
@@ -18,29 +18,42 @@ _UNFIT = re.compile(r"[\x00-\x1f\x7f-\x9f\\\u2028\u2029\ud800-\udfff]|\A[A-Za-z]
 """Control characters, other systems' separators, line separators, halves of characters; and a drive."""
 
 
+class _Unknown(str):
+    """The sentence about an unknown key, in the place of its value."""
+
+
 class Strict(BaseModel):
-    """A frozen model that answers an unknown key with the nearest known one."""
+    """A frozen model that answers an unknown key with the nearest known one, and checks the others."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     @model_validator(mode="before")
     @classmethod
     def _known_keys(cls, data: Any) -> Any:
+        """Put the sentence about an unknown key in the place of its value, which pydantic then forbids."""
         if isinstance(data, dict):
-            for key in data:
-                if key not in cls.model_fields:
-                    raise ValueError(unknown_name("setting", str(key), cls.model_fields))
+            for key in data.keys() - cls.model_fields.keys():
+                data = data | {key: _Unknown(unknown_name("setting", str(key), cls.model_fields))}
         return data
+
+
+def mistakes(error: ValidationError) -> list[str]:
+    """List everything that is wrong as ``a.b: what``."""
+    sentences = []
+    for each in error.errors(include_url=False):
+        place, message, given = each["loc"], each["msg"].removeprefix("Value error, "), each["input"]
+        if isinstance(given, _Unknown):
+            place, message = place[:-1], given
+        elif isinstance(given, str | int | float):
+            message += f" (got {given!r:.80})"
+        where = for_line(".".join(map(str, place)))
+        sentences.append(f"{where}: {message}" if where else message)
+    return sentences
 
 
 def explain(error: ValidationError, where: str) -> str:
     """Put the first thing wrong as ``where: a.b: what``, and say how many more there are."""
-    first, *more = error.errors(include_url=False)
-    place = for_line(".".join(str(part) for part in first["loc"]))
-    message = first["msg"].removeprefix("Value error, ")
-    got = f" (got {first['input']!r:.80})" if isinstance(first["input"], str | int | float) else ""
-    rest = f"; and {len(more)} more" if more else ""
-    return f"{where}: {place}: {message}{got}{rest}" if place else f"{where}: {message}{rest}"
+    return f"{where}: {first_few(mistakes(error), 1)}"
 
 
 def is_id(text: str) -> bool:

@@ -1,9 +1,10 @@
 """Where commands print: one console, the looks that tables and sentences share, and a progress bar.
 
-Never wider than the terminal, or 80 columns without one; plain in pipes and files. Text
-from files, models and users goes through :func:`line`, which lets no markup and no control character through.
+Never wider than the terminal; plain and never wrapped in pipes and files. Text from files, models and users goes
+through :func:`line`, which lets no markup and no control character through.
 """
 
+import math
 import shutil
 import sys
 from collections import Counter
@@ -20,12 +21,14 @@ from driftledger.core.text import for_line
 
 HEAD, QUIET, GOOD, BAD = "bold", "dim", "green", "red"
 """Styles."""
+_WIDEST = 10_000
+"""Columns of what is no terminal."""
 
 
 def show(shown: RenderableType) -> None:
     """Print it in ``COLUMNS`` or the terminal's width, without blanks at the ends of lines; a plain text, such as JSON,
-    unchanged."""
-    width = shutil.get_terminal_size((80, 24)).columns
+    unchanged. In a pipe or a file, nothing wraps."""
+    width = shutil.get_terminal_size((_WIDEST, 24)).columns
     out = Console(width=width, highlight=False, markup=False, emoji=False)
     with out.capture() as drawn:
         if isinstance(shown, str):
@@ -77,21 +80,24 @@ def _write_line(text: str) -> None:
 class Progress(tqdm):  # type: ignore[type-arg]  # tqdm is generic in its stubs only
     """tqdm over the calls that are made at most, and how many each component has made; for no calls nothing.
 
-    In a file or a log it prints whole lines, at most one in ten seconds.
+    In a file or a log it prints a whole line for each tenth.
     """
 
     def __init__(self, description: str, total: int, unit: str = "call") -> None:
         watched = sys.stderr.isatty()
+        lines = SimpleNamespace(write=_write_line, flush=sys.stderr.flush)
         self._made = Counter[str]()
         self._costs = Counter[str]()
         super().__init__(
             desc=description,
             total=total,
             unit=unit,
-            file=sys.stderr if watched else SimpleNamespace(write=_write_line, flush=sys.stderr.flush),
+            file=sys.stderr if watched else lines,
             dynamic_ncols=watched,
-            mininterval=0.1 if watched else 10.0,
-            maxinterval=10.0,
+            miniters=None if watched else total // 10 + 1,
+            mininterval=0.1 if watched else 0.0,
+            maxinterval=10.0 if watched else math.inf,
+            position=None if watched else 0,  # another one is a line that the cursor has to move to
             ascii=not watched,
             disable=not total,
         )

@@ -131,7 +131,7 @@ def write_bundle(project: Project, evidence: Evidence, out: Path, *, images: boo
     return [
         f"{out}: {evidence.name}, {len(held):,} files{left}, {out.stat().st_size / 1e6:.1f} MB",
         *list(notes)[:5],
-        f"'driftledger check {out.name}' checks it, as the package driftledger-check does by itself",
+        f"'driftledger check {out.name}' checks it",
     ]
 
 

@@ -64,6 +64,8 @@ class CatalogueEntry(BaseModel):
 
     provider: str = Field(max_length=LONGEST)
     about: About | None = None
+    retired: date | None = None
+    """Since when its service refuses it; like ``about``, not a setting."""
 
 
 class CalledEntry(CatalogueEntry):
@@ -112,7 +114,9 @@ def selectable(section: str, given: str, base_url: str | None = None, key: str |
     valid = providers(section)
     service = {"base_url": base_url, "api_key_env": key} if base_url else {}
     if given in catalogue(section):
-        shipped_entry = catalogue(section)[given].model_dump(mode="json", exclude_unset=True, exclude={"about"})
+        shipped_entry = catalogue(section)[given].model_dump(
+            mode="json", exclude_unset=True, exclude={"about", "retired"}
+        )
         is_service = "base_url" in provider_class(section, shipped_entry["provider"]).model_fields
         return given, shipped_entry | service if service and is_service else None
     if section == "generators" and provider == "openai":

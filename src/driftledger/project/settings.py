@@ -5,7 +5,8 @@ that it comes with holds.
 """
 
 import json
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache, partial
 from itertools import product
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, PrivateAttr, ValidationError, create_model
+from ruamel.yaml import YAML
 
 from driftledger.benchmarks.base import DATASET, Benchmark, Stage
 from driftledger.benchmarks.descriptions import Description
@@ -29,7 +31,7 @@ from driftledger.core.errors import ConfigError, UntrustedCodeError, unknown_nam
 from driftledger.core.files import LARGEST_YAML, load_yaml, read_regular
 from driftledger.core.paths import Keys
 from driftledger.core.registry import PROVIDED_SECTIONS
-from driftledger.core.strict import Name, Strict, explain
+from driftledger.core.strict import Name, Strict, mistakes
 from driftledger.data.question_sets.base import QuestionProvider
 from driftledger.project.catalogue import (
     DESCRIPTIONS,
@@ -225,7 +227,7 @@ class Settings(Strict):
         try:
             return checked_class(section, entry.provider, self.own_code).model_validate(entry.model_extra)
         except ValidationError as error:
-            raise ConfigError(explain(error, where)) from None
+            raise ConfigError(*(f"{where}: {each}" for each in mistakes(error))) from None
         except ConfigError as error:
             error.args = (f"{where}: {error}",)
             raise
@@ -258,8 +260,10 @@ def load_settings(path: Path = Path(PARAMS), *, own_code: bool = False) -> Setti
         ConfigError: it is missing, is not YAML, or something in it is unknown or out of bounds.
     """
     folder = path.absolute().parent
-    content = read_yaml(path, within=None if own_code else folder)
-    return parse_settings(content, str(path), folder if own_code else None)
+    within = None if own_code else folder
+    content = read_yaml(path, within=within)
+    text = partial(read_regular, path, LARGEST_YAML, within=within)
+    return parse_settings(content, str(path), folder if own_code else None, text=text)
 
 
 def read_yaml(path: Path, *, within: Path | None = None) -> Any:
@@ -274,7 +278,7 @@ def read_yaml(path: Path, *, within: Path | None = None) -> Any:
     try:
         data = read_regular(path, LARGEST_YAML, within=within)
     except FileNotFoundError:
-        raise ConfigError(f"{path} is missing; run this in the top folder of the project") from None
+        raise ConfigError(f"{path} is missing; run this in a project, or 'driftledger init' first") from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise ConfigError(f"{path} cannot be read: {reason}") from None
@@ -288,26 +292,46 @@ def read_yaml(path: Path, *, within: Path | None = None) -> Any:
     return content
 
 
-def parse_settings(raw: Any, where: str, own_code: Path | None = None, given: Given | None = None) -> Settings:
+def parse_settings(
+    raw: Any,
+    where: str,
+    own_code: Path | None = None,
+    given: Given | None = None,
+    text: Callable[[], bytes] = bytes,
+) -> Settings:
     """Check the content of ``params.yaml``, the selected entries' own settings included; errors name it ``where``.
 
     Args:
         given: what stands in the place of entries.
         own_code: the folder with modules that may be imported; None leaves entries that name some unchecked.
+        text: reads the file, in which errors have a line.
 
     Raises:
-        ConfigError: something in it is unknown or out of bounds.
+        ConfigError: something in it is unknown or out of bounds; with a sentence for each mistake.
     """
     try:
         settings = _settings_class(benchmark_names()).model_validate(raw)
+        settings._own_code = own_code
+        settings._given = given or {}
+        sentences = [*_selection(settings), *_components(settings)]
     except ValidationError as error:
-        raise ConfigError(explain(error, where)) from None
-    settings._own_code = own_code
-    settings._given = given or {}
-    for check in (_selection, _components):
-        for sentence in check(settings):
-            raise ConfigError(f"{where}: {sentence}")
+        sentences = mistakes(error)
+    except ConfigError as error:
+        sentences = [*error.args]
+    if sentences:
+        content = YAML().load(text())
+        raise ConfigError(*(_placed(where, content, each.removeprefix(f"{PARAMS}: ")) for each in sentences))
     return settings
+
+
+def _placed(where: str, content: Any, sentence: str) -> str:
+    """Put the file in front, and the line of the setting that a sentence begins with: ``x, line 3: run.seed: …``."""
+    line = ""
+    with suppress(AttributeError, KeyError, TypeError):  # it goes on with another word
+        for word in re.findall(r"[\w/-]+", sentence.replace("setting '", "")):
+            line = f", line {content.lc.key(word)[0] + 1}"
+            content = content[word]
+    return f"{where}{line}: {sentence}"
 
 
 def _selection(settings: Settings) -> Iterator[str]:
@@ -317,7 +341,7 @@ def _selection(settings: Settings) -> Iterator[str]:
     if both := sorted({*run.datasets} & {*run.question_sets}):
         yield f"run: {both[0]!r} is a dataset and a question set, which MLflow cannot tell apart; rename one"
     for name in run.question_sets:
-        if isinstance(provider := _built(settings, "question_sets", name), QuestionProvider):
+        if isinstance(provider := _built(settings, [], "question_sets", name), QuestionProvider):
             try:
                 question_rules(provider)
             except ConfigError as error:
@@ -351,10 +375,12 @@ _ANY_MODEL = {"generators": "gpt_image_2 or sdxl", "encoders": "vit or dinov2", 
 def _components(settings: Settings) -> Iterator[str]:
     """Say which components can't do their work: they are unknown, lack a tower, or only understand certain others."""
     run = settings.run
-    built = cache(partial(_built, settings))
+    wrong = list[str]()
+    built = cache(partial(_built, settings, wrong))
     for section in PROVIDED_SECTIONS:
         for name in settings.named(section):
             built(section, name)
+    yield from wrong
     towers = [("image", name, "run.encoders", "name it in run.text_encoders") for name in run.encoders]
     towers += [("text", name, "run.text_encoders", "name it in run.encoders") for name in run.text_encoders]
     for where, mark, name in settings.references():
@@ -409,8 +435,12 @@ def _components(settings: Settings) -> Iterator[str]:
             )
 
 
-def _built(settings: Settings, section: str, name: str) -> Any:
-    """Make what an entry says; None where that is the project's own code, which may not be run."""
-    with suppress(UntrustedCodeError):
+def _built(settings: Settings, wrong: list[str], section: str, name: str) -> Any:
+    """Make what an entry says; None where it is ``wrong``, or the project's own code, which may not be run."""
+    try:
         return settings.build(section, name)
+    except UntrustedCodeError:
+        pass
+    except ConfigError as error:
+        wrong += error.args
     return None

@@ -176,7 +176,7 @@ class Block:
     def places(self, number: str) -> dict[str, Place]:
         """Model → its place, by what tests show, else by the values; controls have none, since no one chooses them."""
         tested = self.tested(number)
-        if tested is not None:
+        if tested is not None and len(tested.groups.ranks) > 1:
             ranks = tested.groups.ranks
             best = tested.groups.best
             letters = tested.groups.letters
