@@ -412,6 +412,8 @@ class Benchmark(ABC):
     settings: ClassVar[type[Section]]
     """Its section of ``params.yaml``."""
     unfair: ClassVar[tuple[Rule, ...]] = ()
+    flagged: ClassVar[Mapping[str, tuple[str, ...]]] = {}
+    """Words of a flag → the rows of the table that it concerns alone, by their keys."""
     layout: ClassVar[Layout] = Layout()
 
     @property
@@ -526,6 +528,27 @@ class Benchmark(ABC):
     def headline(self, score: Score) -> tuple[str, float | None]:
         """The first headline that the score has; the name of the table's first where it has none."""
         return next(iter(self.headlines(score).items()), (self.metrics[0].key, None))
+
+    def flags_of(self, score: Score, *keys: str) -> list[str]:
+        """Return the flags of a score that concern some of its numbers, by default its headlines.
+
+        Those about a component, which begin with its role, concern the numbers that it had a part in.
+        """
+        named = [key.rpartition("/")[2] for key in keys or self.headlines(score)]
+        metrics = [self.metric(key) for key in named]
+        return [flag for flag in score.flags if not metrics or any(self._is_about(flag, each) for each in metrics)]
+
+    def _is_about(self, flag: str, metric: Metric | None) -> bool:
+        """Whether a flag concerns a metric; each concerns a number that no table has."""
+        if metric is None:
+            return True
+        for words, keys in self.flagged.items():
+            if words in flag:
+                return metric.key in keys
+        for role, inputs in NEEDED_FOR.items():
+            if flag.startswith(f"the {role.replace('_', ' ')}"):
+                return bool(inputs & metric.needs)
+        return True
 
     def facts(self, score: Score) -> dict[str, Any]:
         """What beside components and data may make two scores unfair to compare, by the names in :attr:`unfair`."""

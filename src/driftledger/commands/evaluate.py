@@ -68,8 +68,9 @@ class FirstLook(OpenedProject):
     def __repr__(self) -> str:
         scores = [selected_score(self._project, spec, keys) for spec, keys in self._stored(None)]
         heads = [f"{each.model}: {each.scored} of {each.total} in {each.on} are scored" for each in scores]
-        flags = dict.fromkeys(f"to know: {for_line(flag)}" for each in scores for flag in each.flags)
-        return "\n".join([self.table.to_string(float_format="{:.3f}".format), *heads, *flags])
+        flags = [flag for each in scores for flag in benchmark_of(each.benchmark).flags_of(each)]
+        notes = dict.fromkeys(f"to know: {for_line(flag)}" for flag in flags)
+        return "\n".join([self.table.to_string(float_format="{:.3f}".format), *heads, *notes])
 
     def _repr_html_(self) -> str:
         chains = self.chains()._repr_html_() if self.benchmark == "genception" else ""

@@ -28,6 +28,7 @@ from driftledger.core.grouping import grouped
 from driftledger.core.paths import STATE, main_checkout
 from driftledger.data.records import QUESTIONS, SAMPLES
 from driftledger.ledger.lineage import Evidence
+from driftledger.ledger.published import note_runs_of_mlflow
 from driftledger.reports.charts import colour_of
 from driftledger.tracking.content import (
     CURRENT,
@@ -129,6 +130,7 @@ class _Push:
             if sum(map(len, self._unfinished.values())) >= _TRACES_AT_ONCE:
                 self._finish()
         self._finish()
+        note_runs_of_mlflow(self._root, {run.info.run_id: fingerprint for fingerprint, run in finished.items()})
         if EXPERIMENT not in os.environ:
             self._mark(finished)
             self._describe()

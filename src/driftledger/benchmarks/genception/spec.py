@@ -3,7 +3,7 @@
 Cao et al., "GenCeption: Evaluate Vision LLMs with Unlabeled Unimodal Data", Algorithm 1.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Annotated, Any, ClassVar, Self
 
@@ -159,6 +159,9 @@ class GenCeption(ChainBenchmark):
         group_bars={"category": "gc_at_{t}"},
         groups={"category": ""},
     )
+    flagged: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "Fréchet distance is over": ("{frechet}_at_{t}", "whole_{frechet}_at_{t}")
+    }
     unfair: ClassVar[tuple[Rule, ...]] = (
         ANOTHER_DESCRIPTION,
         LONGER,
