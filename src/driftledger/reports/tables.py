@@ -124,8 +124,8 @@ def _model_tables(block: Block) -> Iterator[Table]:
     """A row per model: the tables that the specification names, or one with every metric."""
     spec = block.spec
     scores = block.order()
-    families = {metric.key: metric for metric in block.spec.metrics}
-    shown = spec.layout.tables or {f"{spec.title}; in brackets the interval": {key: key for key in families}}
+    families = {metric.key: metric for metric in spec.metrics}
+    shown = spec.layout.tables or {f"{spec.title}; in brackets the interval": {}}
     named = {number.rpartition("/")[2] for columns in shown.values() for number in columns.values()}
     first = spec.shown_key(spec.metrics[0], scores)
     covered = {s.model: coverage_cell(s)._replace(more=bounds(block, s, first)) for s in scores}
@@ -138,7 +138,7 @@ def _model_tables(block: Block) -> Iterator[Table]:
         notes = []
         for name, number in {**columns, **further}.items():
             members = [spec.keys_of(families[number], s) if number in families else [number] for s in scores]
-            if "{t}" in number and number != spec.metrics[0].key:
+            if "{t}" in number:
                 members = [keys[-1:] for keys in members]
             for key in dict.fromkeys(key for keys in members for key in keys):
                 metric = block.metric(key)

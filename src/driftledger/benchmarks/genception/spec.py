@@ -155,6 +155,7 @@ class GenCeption(ChainBenchmark):
     settings: ClassVar[type[GenCeptionSettings]] = GenCeptionSettings
     layout: ClassVar[Layout] = Layout(
         for_dvc=("gc_at_{t}", "similarity_at_{t}"),
+        left_out=("similarity_mean", "gc_samples_at_{t}", "text_similarity_mean", "samples"),
         means_of_groups="group",
         group_bars={"category": "gc_at_{t}"},
         groups={"category": ""},
