@@ -529,26 +529,27 @@ class Benchmark(ABC):
         """The first headline that the score has; the name of the table's first where it has none."""
         return next(iter(self.headlines(score).items()), (self.metrics[0].key, None))
 
+    def roles_of(self, score: Score, key: str) -> list[str]:
+        """Return who had a part in a number; in one that no table has, everybody."""
+        metric = self.metric(key.rpartition("/")[2])
+        needs = frozenset(Input) if metric is None else metric.needs
+        return [role for role in ROLES if role in score.components and NEEDED_FOR[role] & needs]
+
     def flags_of(self, score: Score, *keys: str) -> list[str]:
         """Return the flags of a score that concern some of its numbers, by default its headlines.
 
         Those about a component, which begin with its role, concern the numbers that it had a part in.
         """
-        named = [key.rpartition("/")[2] for key in keys or self.headlines(score)]
-        metrics = [self.metric(key) for key in named]
-        return [flag for flag in score.flags if not metrics or any(self._is_about(flag, each) for each in metrics)]
+        keys = keys or tuple(self.headlines(score))
+        return [flag for flag in score.flags if any(self._concerns(flag, score, key) for key in keys or [""])]
 
-    def _is_about(self, flag: str, metric: Metric | None) -> bool:
-        """Whether a flag concerns a metric; each concerns a number that no table has."""
-        if metric is None:
-            return True
-        for words, keys in self.flagged.items():
+    def _concerns(self, flag: str, score: Score, key: str) -> bool:
+        metric = self.metric(key.rpartition("/")[2])
+        for words, rows in self.flagged.items():
             if words in flag:
-                return metric.key in keys
-        for role, inputs in NEEDED_FOR.items():
-            if flag.startswith(f"the {role.replace('_', ' ')}"):
-                return bool(inputs & metric.needs)
-        return True
+                return metric is None or metric.key in rows
+        others = score.components.keys() - self.roles_of(score, key)
+        return not flag.startswith(tuple(f"the {role.replace('_', ' ')}" for role in others))
 
     def facts(self, score: Score) -> dict[str, Any]:
         """What beside components and data may make two scores unfair to compare, by the names in :attr:`unfair`."""

@@ -9,7 +9,7 @@ import yaml
 from rich.console import Group, RenderableType
 from rich.table import Table
 
-from driftledger.benchmarks.base import NEEDED_FOR, ROLES
+from driftledger.benchmarks.base import ROLES
 from driftledger.benchmarks.registry import benchmark
 from driftledger.core.canonical import Json
 from driftledger.core.errors import first_few
@@ -65,11 +65,7 @@ def data_of(target: RunTarget | ImageTarget) -> Json:
             "computed": computed,
             "settings": score.inputs.settings,
             "protocol": score.inputs.protocol,
-            "components": {
-                role: card.model_dump(mode="json", by_alias=True)
-                for role, card in score.components.items()
-                if metric is None or metric.needs & NEEDED_FOR[role]
-            },
+            "components": {role: score.components[role].to_dict() for role in lineage.spec.roles_of(score, number.key)},
             "served": score.served,
             "scored": score.how_many,
             "flags": lineage.spec.flags_of(score, number.key),
@@ -141,19 +137,16 @@ def _of_run(target: RunTarget, number: Number | None, unread: str, git: Git | No
     evidence = target.evidence
     code = evidence.code
     lineages = evidence.lineages if number is None else [number.lineage]
-    metric = None if number is None else number.metric
+    key = "" if number is None else number.key
     by_role: dict[str, dict[str, None]] = {}
     flags = dict[str, None]()
     data = dict[str, None]()
     for lineage in lineages:
         score = lineage.score
-        for role in score.components:
-            if number is None and role in _OF_RUNS:
-                by_role.setdefault(ROLES[role], {})[_version(lineage, role)] = None
-            elif number is not None and (metric is None or NEEDED_FOR[role] & metric.needs):
-                by_role[role] = {_version(lineage, role): None}
-        keys = [] if number is None else [number.key]
-        flags |= dict.fromkeys(lineage.spec.flags_of(score, *keys))
+        for role in lineage.spec.roles_of(score, key):
+            if number is not None or role in _OF_RUNS:
+                by_role.setdefault(ROLES[role] if number is None else role, {})[_version(lineage, role)] = None
+        flags |= dict.fromkeys(lineage.spec.flags_of(score, *([key] if key else [])))
         data[f"{score.on}@{score.inputs.data_digest[:SHORT]}"] = None
     roles = [(role.replace("_", " "), ", ".join(by_role[role])) for role in ROLES if role in by_role]
     commit = "none: not under Git, or no commit yet"

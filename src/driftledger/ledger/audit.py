@@ -384,11 +384,10 @@ def meant(sources: Sources, text: str) -> list[Offer]:
     for selected, run, lineage in every:
         for key, value in lineage.score.numbers():
             offers.append(Offer(Number(key, value, lineage), run, selected))
+    offers.sort(key=lambda offer: offer.unlikely)
     if written:
-        offers = _of_value(offers, written[1].replace(",", "."))
-    else:
-        offers = [offer for offer in offers if _is_called(offer.number, text)]
-    return sorted(offers, key=lambda offer: offer.unlikely)
+        return _of_value(offers, written[1].replace(",", "."))
+    return [offer for offer in offers if _is_called(offer.number, text)]
 
 
 def _is_called(number: Number, text: str) -> bool:
@@ -401,21 +400,16 @@ def _is_called(number: Number, text: str) -> bool:
 
 def _of_value(offers: Sequence[Offer], written: str) -> list[Offer]:
     """The numbers that round to a value as it is written; errors as in :func:`meant`."""
-    wanted = float(written)
-    decimals = len(written.partition(".")[2])
-    fitting = []
-    apart: dict[float, tuple[float, str]] = {}
-    for offer in offers:
-        key = offer.number.key
-        value = offer.number.value
-        forms = [value, 100 * value] if 0 <= value <= 1 else [value]
-        if f"{wanted:.{decimals}f}" in [f"{form:.{decimals}f}" for form in forms]:
-            fitting.append(offer)
-        elif "/" not in key and base_key(key) == key:
-            distance = min(abs(form - wanted) for form in forms)
-            apart.setdefault(value, (distance, f"{value:.6g} ({offer.target})"))
+
+    def distance(value: float) -> float:
+        percent = 100 * value if 0 <= value <= 1 else value
+        return min(abs(value - float(written)), abs(percent - float(written)))
+
+    half = 0.5000001 / 10 ** len(written.partition(".")[2])
+    fitting = [offer for offer in offers if distance(offer.number.value) < half]
     if not fitting:
-        nearest = [name for _, name in sorted(apart.values())[:3]]
+        likeliest = {offer.number.value: offer.target for offer in reversed(offers)}
+        nearest = [f"{value:.6g} ({likeliest[value]})" for value in sorted(likeliest, key=distance)[:3]]
         raise LedgerError(f"no number here is {written}; nearest: {', '.join(nearest) or 'none'}")
     return fitting
 
@@ -469,8 +463,7 @@ def touched(sources: Sources, parts: Mapping[str, str | None]) -> list[Json]:
         kind, name, version = wanted[0]
         names = set()
         for _, lineage in sources.lineages:
-            for known, versions in _made_with(lineage.score, kind):
-                names.add(f"{known}@{json.loads(versions)[0][:16]}")
+            names |= {f"{known}@{json.loads(versions)[0][:16]}" for known, versions in _made_with(lineage.score, kind)}
         text = f"{kind} {name}{'@' if version else ''}{version}"
         there = _nearest(name, sorted(names))
         raise LedgerError(f"no score was made with {text}; there are: {there}{sources.incomplete}")

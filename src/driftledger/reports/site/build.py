@@ -10,7 +10,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from driftledger import __version__
-from driftledger.benchmarks.base import COVERAGE, NEEDED_FOR, ROLES, Metric, Origin
+from driftledger.benchmarks.base import COVERAGE, ROLES, Metric, Origin
 from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import SCORE, Score
 from driftledger.benchmarks.traces import Trace, worth_showing
@@ -188,16 +188,12 @@ def _templates(parts: Sequence[Part]) -> Environment:
             ("Gallery", "gallery.html"),
         ],
         "made_with": f"driftledger {__version__}",
-        "href": href,
         "whole": lambda head: escape(for_terminal(head)).replace("–", Markup("&#8288;–&#8288;")),
         "by_kind": lambda table: {"": table.rows} if table.across else by_kind(table, parts),
         "kinds": KINDS,
-        "number_of": number_of,
-        "texts_of": texts_of,
-        "strips_of": strips_of,
-        "title_of": title_of,
-        "interval": interval,
     }
+    for function in (href, number_of, texts_of, strips_of, title_of, interval):
+        templates.globals[function.__name__] = function
     return templates
 
 
@@ -334,7 +330,7 @@ def _numbers(score: Score, run: str | None, others: Sequence[Score]) -> Iterator
             metric=metric,
             key=key,
             value=score.metrics.get(key, score.coverage),
-            roles=[role for role in ROLES if role in score.components and NEEDED_FOR[role] & metric.needs],
+            roles=spec.roles_of(score, key),
             command=f"driftledger audit {shlex.quote(f'{target}:{place}')}",
             flags=[flag for flag in spec.flags_of(score, key) if flag not in general],
             first=metric.key not in explained,
@@ -355,12 +351,12 @@ def _shelves(chains: Sequence[Chains]) -> Iterator[Mapping[str, Any]]:
         cards = []
         for unit in dict.fromkeys(unit for each in models for unit in each.traces):
             shown = [each for each in models if unit in each.traces]
-            values = [each.traces[unit].values.get(title) for each in shown]
-            ranks = [-math.inf if value is None else sign * value for value in values]
-            worst = shown[ranks.index(min(ranks))]
+            values = {each.score.model: each.traces[unit].values.get(title) for each in shown}
+            ranks = {model: -math.inf if value is None else sign * value for model, value in values.items()}
+            worst = min(shown, key=lambda each: ranks[each.score.model])
             files = list(dict.fromkeys(files_of(worst.traces[unit])))
-            numbers = [value for value in values if value is not None]
-            mean = sum(numbers) / len(numbers) if numbers else None
+            known = [value for value in values.values() if value is not None]
+            mean = sum(known) / len(known) if known else None
             card = {
                 "name": unit,
                 "href": worst.href(unit),
