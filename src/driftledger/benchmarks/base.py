@@ -240,6 +240,12 @@ class Rule(NamedTuple):
     concerns: tuple[str, ...] = ()
     """Rows of the table that it moves alone, by their keys, where ``moves`` would name too many."""
 
+    def is_about(self, metric: Metric) -> bool:
+        """Whether it moves a metric."""
+        if self.concerns:
+            return metric.key in self.concerns
+        return self.moves is None or self.moves in metric.needs
+
 
 UNREAD_COUNTS = Rule("unread", "a reply that holds nothing to go on from counts as the worst value in one of them only")
 """Which holds of every benchmark."""
@@ -535,19 +541,19 @@ class Benchmark(ABC):
         needs = frozenset(Input) if metric is None else metric.needs
         return [role for role in ROLES if role in score.components and NEEDED_FOR[role] & needs]
 
-    def flags_of(self, score: Score, *keys: str) -> list[str]:
-        """Return the flags of a score that concern some of its numbers, by default its headlines.
+    def flags_of(self, score: Score, key: str = "") -> list[str]:
+        """Return the flags of a score that concern a number, by default one of its headlines.
 
         Those about a component, which begin with its role, concern the numbers that it had a part in.
         """
-        keys = keys or tuple(self.headlines(score))
-        return [flag for flag in score.flags if any(self._concerns(flag, score, key) for key in keys or [""])]
+        keys = [key] if key else self.headlines(score) or [""]
+        return [flag for flag in score.flags if any(self._concerns(flag, score, each) for each in keys)]
 
     def _concerns(self, flag: str, score: Score, key: str) -> bool:
         metric = self.metric(key.rpartition("/")[2])
-        for words, rows in self.flagged.items():
-            if words in flag:
-                return metric is None or metric.key in rows
+        rows = [rows for words, rows in self.flagged.items() if words in flag]
+        if rows:
+            return metric is None or metric.key in rows[0]
         others = score.components.keys() - self.roles_of(score, key)
         return not flag.startswith(tuple(f"the {role.replace('_', ' ')}" for role in others))
 

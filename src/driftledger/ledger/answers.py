@@ -16,7 +16,7 @@ from driftledger.core.errors import first_few
 from driftledger.core.terminal import HEAD, facts, line, lines, table
 from driftledger.core.text import figure, for_terminal, shortened
 from driftledger.ledger.audit import ImageTarget, Number, Offer, RunTarget
-from driftledger.ledger.lineage import CodeVersion, Lineage, place_of
+from driftledger.ledger.lineage import Lineage, place_of
 from driftledger.ledger.objects.git import Git
 
 SHORT = 8
@@ -124,18 +124,9 @@ def _version(lineage: Lineage, role: str) -> str:
     return f"{card.name}@{card.fingerprint[:SHORT]}" + (f" (served as {served})" if served else "")
 
 
-def _commit(code: CodeVersion, git: Git | None) -> str:
-    """``git commit 1a2b3c4d5e6f of 2026-11-26 (clean)``; ``code`` has a commit."""
-    commit = code.commit or ""
-    day = git.date(commit) if git else ""
-    state = "with uncommitted changes" if code.dirty else "clean"
-    return f"git commit {commit[:12]}{f' of {day}' if day else ''} ({state})"
-
-
 def _of_run(target: RunTarget, number: Number | None, unread: str, git: Git | None) -> Answer:
     """A run, or one number of it."""
     evidence = target.evidence
-    code = evidence.code
     lineages = evidence.lineages if number is None else [number.lineage]
     key = "" if number is None else number.key
     by_role: dict[str, dict[str, None]] = {}
@@ -146,15 +137,11 @@ def _of_run(target: RunTarget, number: Number | None, unread: str, git: Git | No
         for role in lineage.spec.roles_of(score, key):
             if number is not None or role in _OF_RUNS:
                 by_role.setdefault(ROLES[role] if number is None else role, {})[_version(lineage, role)] = None
-        flags |= dict.fromkeys(lineage.spec.flags_of(score, *([key] if key else [])))
+        flags |= dict.fromkeys(lineage.spec.flags_of(score, key))
         data[f"{score.on}@{score.inputs.data_digest[:SHORT]}"] = None
     roles = [(role.replace("_", " "), ", ".join(by_role[role])) for role in ROLES if role in by_role]
-    commit = "none: not under Git, or no commit yet"
-    if code.commit is not None:
-        commit = _commit(code, git)
-    elif code.dirty:
-        commit = f"none: {unread or 'Git could not be read'}"
-    end = [("commit", commit), ("checked", _CHECKED[target.source])]
+    code = evidence.code.named(git)
+    end = [("code", code if evidence.code.commit else f"{code}: {unread}"), ("checked", _CHECKED[target.source])]
     if flags:
         end.append(("to know", "; ".join(flags)))
     selected = target.source == "dvc.lock"
@@ -202,10 +189,8 @@ def offers_table(text: str, offers: Sequence[Offer], git: Git | None) -> Group:
         lineage = offer.number.lineage
         role = "generator" if "generator" in lineage.score.components else "model"
         state = "selected now" if offer.selected else "published earlier"
-        made = [_titled(offer.number), f"{role} {_version(lineage, role)}", state]
-        if offer.evidence.code.commit:
-            made.append(_commit(offer.evidence.code, git))
-        shown += ["; ".join(made), f"  driftledger audit {shlex.quote(offer.target)}"]
+        made = f"{role} {_version(lineage, role)}; {state}, {offer.evidence.code.named(git)}"
+        shown += [f"{_titled(offer.number)}; {made}", f"  driftledger audit {shlex.quote(offer.target)}"]
     if offers[_OFFERED:]:
         shown.append(f"and {len(offers) - _OFFERED} more")
     return Group(line(f"{text:.40} could mean:", HEAD), lines(shown))

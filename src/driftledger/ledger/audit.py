@@ -350,11 +350,11 @@ def _uses(sources: Sources, digest: str, folder: Folder, file: Path, name: str) 
             t = entry.get("step", 1)
             before = f"made at t = {t - 1}" if t > 1 else "the original"
             scores = []
-            for _, each in sources.lineages:
-                if folder in (each.data, *each.collected.values()):
-                    key, value = each.spec.headline(each.score)
-                    of = {"path": each.score_path, "benchmark": each.score.benchmark}
-                    scores.append({**of, "headline": key, "value": value})
+            for _, lineage in sources.lineages:
+                if folder in (lineage.data, *lineage.collected.values()):
+                    key, value = lineage.spec.headline(lineage.score)
+                    score = {"path": lineage.score_path, "benchmark": lineage.score.benchmark}
+                    scores.append({**score, "headline": key, "value": value})
             yield {
                 "role": role,
                 "folder": folder.path,

@@ -193,11 +193,8 @@ def compare(a: Evidence, b: Evidence, contents: Contents, *, anyway: bool = Fals
 
 def _notes(a: Evidence, b: Evidence) -> Iterator[str]:
     """Say that the code differs, and what components say of themselves."""
-    commits = []
-    for run in (a, b):
-        commits.append(f"{run.code.commit or 'none'}{' with changes' if run.code.dirty else ''}")
-    if commits[0] != commits[1]:
-        yield f"code commit: {commits[0]} and {commits[1]}"
+    if a.code != b.code:
+        yield f"code: {a.code.named(None)} and {b.code.named(None)}"
     for side, run in (("A", a), ("B", b)):
         for role, card in run.components.items():
             if card.mark is not None:
@@ -233,18 +230,15 @@ def _sides(a: Evidence, b: Evidence) -> tuple[tuple[str, str], list[str]]:
     about = []
     names = []
     versions = []
-    for role in (*Combination._fields, "text_encoder"):
-        one = a.components.get(role)
-        two = b.components.get(role)
-        if one and two and one.fingerprint != two.fingerprint:
+    for role, one in a.components.items():
+        two = b.components.get(role, one)
+        if one.fingerprint != two.fingerprint and role in (*Combination._fields, "text_encoder"):
             both = f"{one.name} {one.fingerprint[:12]} and {two.name} {two.fingerprint[:12]}"
             about.append(f"{role.replace('_', ' ')}: {both}")
             versions.append((f"{one.name}@{one.fingerprint[:8]}", f"{two.name}@{two.fingerprint[:8]}"))
-            if one.name != two.name and role in Combination._fields:
+            if one.name != two.name and role != "text_encoder":
                 names.append((one.name, two.name))
-    if len(versions) != 1:
-        versions = [(a.fingerprint[:8], b.fingerprint[:8])]
-    left, right = (" · ".join(side) for side in zip(*(names or versions), strict=True))
+    left, right = (" · ".join(side) for side in zip(*(names or versions or [("A", "B")]), strict=True))
     return (left, right) if left != right else ("A", "B"), about
 
 
@@ -274,17 +268,20 @@ def _differing(a: Lineage, b: Lineage, metrics: Collection[str]) -> Iterator[Dif
     other_data = Rule(spec.data.name, _OTHER_DATA[spec.data.name])
     rules = {rule.fact: rule for rule in (*spec.unfair, UNREAD_COUNTS, other_data)}
 
-    def concerned(keys: Collection[str], needed: Input | None) -> tuple[str, ...] | None:
-        """Return the metrics of these keys, or else those that need an input; None if all do."""
-        rows = {key: metric for key in metrics if (metric := spec.metric(key)) is not None}
-        some = [k for k, m in rows.items() if (m.key in keys if keys else needed is None or needed in m.needs)]
-        return None if len(some) == len(metrics) else tuple(some)
+    def concerned(rule: Rule) -> tuple[str, ...] | None:
+        """Return the metrics that a rule is about; None if it is about all."""
+        keys = tuple(key for key in metrics if (metric := spec.metric(key)) and rule.is_about(metric))
+        return None if len(keys) == len(metrics) else keys
 
     left = _facts(a)
     right = _facts(b)
-    pairs = {what: (left.get(what, _ABSENT), right.get(what, _ABSENT)) for what in (*left, *right)}
-    pairs = {what: (one, two) for what, (one, two) in pairs.items() if one[0] != two[0]}
-    for what, ((one, name_one), (two, name_two)) in pairs.items():
+    differing = set()
+    for what in {**left, **right}:
+        one, name_one = left.get(what, _ABSENT)
+        two, name_two = right.get(what, _ABSENT)
+        if one == two:
+            continue
+        differing.add(what)
         rule = rules.get(what)
         apart = shown_apart(one, two)
         yield Difference(
@@ -293,11 +290,11 @@ def _differing(a: Lineage, b: Lineage, metrics: Collection[str]) -> Iterator[Dif
             b=name_two or apart[1],
             weight="unfair" if rule else "compared" if what in _COMPARED else "noted",
             why=rule.why if rule else None,
-            concerns=concerned(rule.concerns, rule.moves) if rule else None,
+            concerns=concerned(rule) if rule else None,
         )
-    if set(_COMPARED) <= pairs.keys():
-        why = "both differ, and a difference could come from either"
-        yield Difference("model and generator", "", "", "unfair", why, concerned((), Input.DRAWN))
+    if differing.issuperset(_COMPARED):
+        both = Rule("model and generator", "both differ, and a difference could come from either", Input.DRAWN)
+        yield Difference(both.fact, "", "", "unfair", both.why, concerned(both))
     if (coverage := coverage_difference(a.score, b.score)) is not None:
         yield coverage
     if a.score.coverage != b.score.coverage and (coverage is None or coverage.what != "coverage"):

@@ -10,7 +10,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from driftledger import __version__
-from driftledger.benchmarks.base import COVERAGE, ROLES, Metric, Origin
+from driftledger.benchmarks.base import COVERAGE, Metric, Origin
 from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import SCORE, Score
 from driftledger.benchmarks.traces import Trace, worth_showing
@@ -149,8 +149,7 @@ def site_files(
         "index.html.j2",
         "Leaderboard",
         table=table and table._replace(notes=[LEGEND, *table.notes[1:]]),
-        models=len({score.model for score in scores}),
-        scores=len(scores),
+        scores=scores,
         evaluated=list(_evaluated(project, scores)),
         remarks=list(remarks(parts)),
         chains=list(_first_chains(chains)) if images else [],
@@ -192,7 +191,7 @@ def _templates(parts: Sequence[Part]) -> Environment:
         "by_kind": lambda table: {"": table.rows} if table.across else by_kind(table, parts),
         "kinds": KINDS,
     }
-    for function in (href, number_of, texts_of, strips_of, title_of, interval):
+    for function in (href, number_of, texts_of, strips_of, title_of, interval, shlex.quote):
         templates.globals[function.__name__] = function
     return templates
 
@@ -230,11 +229,7 @@ def _evaluated(project: Project, scores: Sequence[Score]) -> Iterator[str]:
         own = {benchmark(score.benchmark).scores.at(score.keys): score for score in scores if run.shows(score.keys)}
         if own:
             code = published.get(fingerprint_of(own, run), now)
-            day = git.date(code.commit) if git and code.commit else ""
-            text = f"commit {code.commit[:12]}" if code.commit else "no commit"
-            text += f" of {day}" if day else ""
-            text += ", with uncommitted changes" if code.dirty else ""
-            models.setdefault(text, {})[run.model] = None
+            models.setdefault(code.named(git), {})[run.model] = None
     for text, names in models.items():
         yield f"{text}: {', '.join(names)}" if len(models) > 1 else text
 
@@ -271,29 +266,21 @@ def _score_view(
     spec = benchmark(score.benchmark)
     keys = score.keys
     run = next((each.path for each in combinations if each.shows(keys)), None)
-    files = []
+    own = next((each for each in chains if each.score is score), Chains(score, {}, 0))
+    outs = {}
     for stage in spec.stages:
         entry = locks.get(stage.lock(keys))
-        out = None if entry is None else entry.out(stage.out(keys))
-        sha256 = score.inputs.data_digest if stage is spec.data else score.inputs.records.get(stage.name, "")
-        files.append((stage.lock(keys), stage.at(keys), sha256, "" if out is None else out.md5))
-    commands = [("Make it again", f"dvc repro {spec.scores.lock(keys)}")]
-    if run:
-        commands.insert(0, ("Does every byte and number still hold?", f"driftledger verify {shlex.quote(run)}"))
-    own = next((each for each in chains if each.score is score), Chains(score, {}, 0))
+        outs[stage.name] = None if entry is None else entry.out(stage.out(keys))
     headline, *further = _numbers(score, run, others)
     return {
         "section": section_of(score),
-        "components": [(role, score.components[role]) for role in ROLES if role in score.components],
         "score": score,
         "spec": spec,
-        "on": " · ".join(keys[key] for key in spec.scores.keys if key != "model"),
+        "run": run,
         "flags": spec.flags_of(score),
         "headline": headline,
         "further": further,
-        "behind": files,
-        "absent": [(spec.titled(key), why) for key, why in score.absent.items()],
-        "commands": commands,
+        "outs": outs,
         "units": {own.unit_id(unit): trace for unit, trace in own.traces.items()},
         "total": own.total,
     }
