@@ -150,7 +150,7 @@ def test_a_former_value_names_the_command_that_answers(ledger: Ledger) -> None:
     assert (answer.number, answer.source) == (former.number, "git")
     assert former.number.value == number.value
     shown = printed(offers_table("0.7", offers[offers.index(former) :], sources(ledger).git))
-    assert f"; published earlier; git commit {run.code.commit[:12]} of 2" in " ".join(shown.split())
+    assert f"; published earlier, commit {run.code.commit[:12]} of 2" in " ".join(shown.split())
     selected = [offer.selected for offer in offers]
     assert selected == sorted(selected, reverse=True)
 
