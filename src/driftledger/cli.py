@@ -270,7 +270,9 @@ def remove_unused(
 @app.command(rich_help_panel=ASK)
 def audit(
     context: typer.Context,
-    target: Annotated[str | None, typer.Argument(help="A run, score, image or RUN:METRIC; or a value or name.")] = None,
+    target: Annotated[
+        str | None, typer.Argument(help="A run, its id in MLflow, RUN:METRIC, a score, image, value or name.")
+    ] = None,
     full: Annotated[bool, typer.Option("--full", help="All files, settings, versions and lock entries.")] = False,
     model: Annotated[str | None, typer.Option(help="NAME or NAME@VERSION: the scores of this model.")] = None,
     generator: Annotated[str | None, typer.Option(help="NAME or NAME@VERSION: the scores of this generator.")] = None,

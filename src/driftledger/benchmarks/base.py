@@ -382,7 +382,8 @@ class Layout:
     tables: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Title of a table with a row per model → head of a column → its number, as in
     :meth:`~driftledger.benchmarks.score.Score.numbers`. The first table also gets a column for each metric that no
-    table names. Empty: one table with a column per metric."""
+    table names. Empty: one table with a column per metric. Of a family over t the first table has the
+    last, and a further one of such families alone each t."""
     left_out: tuple[str, ...] = ()
     """Those that these tables leave out."""
     groups: Mapping[str, str] = field(default_factory=dict)

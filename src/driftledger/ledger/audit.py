@@ -173,16 +173,17 @@ class Sources:
             text = runs_of_mlflow(self.contents.here).get(text, text)
         if not re.fullmatch("[0-9a-f]{8,64}", text):
             return None
-        here = {run.fingerprint: run for run in self.current if run.fingerprint.startswith(text)}
-        runs = {run.fingerprint: run for run in read_published(self.root) if run.fingerprint.startswith(text)}
-        if len(here.keys() | runs.keys()) > 1:
+        runs: dict[str, Evidence | Published] = {}
+        for run in (*read_published(self.root), *self.current):
+            if run.fingerprint.startswith(text):
+                runs[run.fingerprint] = run
+        if len(runs) > 1:
             raise LedgerError(f"several runs have a fingerprint that begins with {text}; give more of it")
-        for evidence in here.values():
-            return RunTarget(evidence)
-        for run in runs.values():
-            former = self._from_git(run)
-            if former is not None:
-                return RunTarget(former, source="git")
+        for found in runs.values():
+            if isinstance(found, Evidence):
+                return RunTarget(found)
+            former = self._from_git(found)
+            return former and RunTarget(former, source="git")
         return None
 
     def former(self) -> Iterator[tuple[Evidence, Lineage]]:

@@ -133,12 +133,13 @@ def _model_tables(block: Block) -> Iterator[Table]:
     filled = f"In brackets behind a coverage: {spec.metrics[0].named(first or '')} if {worth}"
     for place, (title, columns) in enumerate(shown.items(), 1):
         further = {key: key for key in families if place == 1 and key not in {*named, *spec.layout.left_out}}
+        each_t = place > 1 and all("{t}" in number for number in columns.values())
         head = [""]
         cells = []
         notes = []
         for name, number in {**columns, **further}.items():
             members = [spec.keys_of(families[number], s) if number in families else [number] for s in scores]
-            if "{t}" in number:
+            if "{t}" in number and not each_t:
                 members = [keys[-1:] for keys in members]
             for key in dict.fromkeys(key for keys in members for key in keys):
                 metric = block.metric(key)
@@ -153,7 +154,7 @@ def _model_tables(block: Block) -> Iterator[Table]:
         name = f"models_{place}" if len(shown) > 1 else "models"
         if place == 1 and any(each.more for each in covered.values()):
             notes.append(filled)
-        yield Table(title, [*head, COVERAGE.title], rows, notes, name=name)
+        yield Table(title, [*head, COVERAGE.title], rows, notes, name=name, detail=each_t)
 
 
 def _group_tables(block: Block) -> Iterator[Table]:

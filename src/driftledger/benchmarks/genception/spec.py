@@ -46,6 +46,7 @@ from driftledger.data.records import DatasetCard
 
 _OVER_CATEGORIES = "averaged over a sample's repeats, over a category's samples, then over categories"
 _PAPER = "Cao et al., GenCeption"
+_BY_T = {"gc_at_{t}": "gc_at_{t}", "similarity_at_{t}": "similarity_at_{t}"}
 _metric = partial(Metric, needs=SEEN, digits=3)
 _SAID = frozenset({Input.TEXT_ENCODER, Input.DESCRIPTIONS, Input.DATA})
 
@@ -155,6 +156,9 @@ class GenCeption(ChainBenchmark):
     settings: ClassVar[type[GenCeptionSettings]] = GenCeptionSettings
     layout: ClassVar[Layout] = Layout(
         for_dvc=("gc_at_{t}", "similarity_at_{t}"),
+        tables=dict.fromkeys(
+            ("GenCeption; in brackets the interval", "GenCeption at every t; in brackets the interval"), _BY_T
+        ),
         left_out=("similarity_mean", "gc_samples_at_{t}", "text_similarity_mean", "samples"),
         means_of_groups="group",
         group_bars={"category": "gc_at_{t}"},
