@@ -173,17 +173,16 @@ class Sources:
             text = runs_of_mlflow(self.contents.here).get(text, text)
         if not re.fullmatch("[0-9a-f]{8,64}", text):
             return None
-        runs: dict[str, Evidence | Published] = {}
-        for run in (*read_published(self.root), *self.current):
-            if run.fingerprint.startswith(text):
-                runs[run.fingerprint] = run
-        if len(runs) > 1:
+        known: list[Evidence | Published] = [*self.current, *read_published(self.root)]
+        matches = [run for run in known if run.fingerprint.startswith(text)]
+        if len({run.fingerprint for run in matches}) > 1:
             raise LedgerError(f"several runs have a fingerprint that begins with {text}; give more of it")
-        for found in runs.values():
-            if isinstance(found, Evidence):
-                return RunTarget(found)
-            former = self._from_git(found)
-            return former and RunTarget(former, source="git")
+        for run in matches:
+            if isinstance(run, Evidence):
+                return RunTarget(run)
+            former = self._from_git(run)
+            if former is not None:
+                return RunTarget(former, source="git")
         return None
 
     def former(self) -> Iterator[tuple[Evidence, Lineage]]:
