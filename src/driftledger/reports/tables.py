@@ -134,6 +134,8 @@ def _model_tables(block: Block) -> Iterator[Table]:
     for place, (title, columns) in enumerate(shown.items(), 1):
         further = {key: key for key in families if place == 1 and key not in {*named, *spec.layout.left_out}}
         each_t = place > 1 and all("{t}" in number for number in columns.values())
+        if each_t and len(spec.keys_of(spec.metrics[0], *scores)) < 2:
+            continue
         head = [""]
         cells = []
         notes = []
