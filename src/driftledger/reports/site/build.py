@@ -20,7 +20,7 @@ from driftledger.core.grouping import grouped
 from driftledger.core.paths import Combination
 from driftledger.core.text import for_terminal
 from driftledger.ledger.lineage import code_version, fingerprint_of, place_of, published_code
-from driftledger.ledger.lock import Lock, locked_now
+from driftledger.ledger.lock import locked_now
 from driftledger.ledger.objects.git import Git
 from driftledger.project.project import Project
 from driftledger.reports.charts import Drawing, series_of
@@ -124,6 +124,7 @@ def site_files(
     pictures, thumbnails = thumbnails_of(files, folder) if images else ({}, {})
     templates = _templates(parts)
     templates.globals |= {
+        "locks": locked_now(project.root),
         "series": series_of(scores),
         "pictures": pictures,
         "figures": figures,
@@ -136,10 +137,9 @@ def site_files(
         text = templates.get_template(template).render(root=root, path=path, title=title, **context)
         pages[path] = text.encode()
 
-    locks = locked_now(project.root)
     for model, own in grouped(scores, lambda score: score.model).items():
         if only in (None, model):
-            views = [_score_view(score, locks, project.combinations, own, chains) for score in own]
+            views = [_score_view(score, project.combinations, own, chains) for score in own]
             write(path_of(own[0]), "run.html.j2", model, parts=views)
     if only is not None:
         return pages
@@ -251,7 +251,6 @@ def _first_chains(chains: Sequence[Chains]) -> Iterator[Mapping[str, Any]]:
 
 def _score_view(
     score: Score,
-    locks: Lock,
     combinations: Sequence[Combination],
     others: Sequence[Score],
     chains: Sequence[Chains],
@@ -263,66 +262,35 @@ def _score_view(
     Args:
         others: all scores of the model.
     """
-    spec = benchmark(score.benchmark)
-    keys = score.keys
-    run = next((each.path for each in combinations if each.shows(keys)), None)
+    run = next((each.path for each in combinations if each.shows(score.keys)), None)
     own = next((each for each in chains if each.score is score), Chains(score, {}, 0))
-    outs = {}
-    for stage in spec.stages:
-        entry = locks.get(stage.lock(keys))
-        outs[stage.name] = None if entry is None else entry.out(stage.out(keys))
     headline, *further = _numbers(score, run, others)
     return {
         "section": section_of(score),
         "score": score,
-        "spec": spec,
+        "spec": benchmark(score.benchmark),
         "run": run,
-        "flags": spec.flags_of(score),
         "headline": headline,
         "further": further,
-        "outs": outs,
         "units": {own.unit_id(unit): trace for unit, trace in own.traces.items()},
         "total": own.total,
     }
 
 
-class Shown(NamedTuple):
-    """A number on the page of a model."""
+def _numbers(score: Score, run: str | None, others: Sequence[Score]) -> Iterator[tuple[Metric, str, float, str]]:
+    """Yield metric, key and value of a score's numbers with the command that asks where they come from.
 
-    metric: Metric
-    key: str
-    value: float
-    roles: Sequence[str]
-    """Who had a part in it."""
-    command: str
-    """Asks where it comes from."""
-    flags: Sequence[str]
-    """What concerns it, and no headline."""
-    first: bool
-    """Whether it is the first of its row of the table, which shows the formula."""
-
-
-def _numbers(score: Score, run: str | None, others: Sequence[Score]) -> Iterator[Shown]:
-    """The numbers of a score, the headline first, its coverage at the end."""
+    The headline is first, the coverage last.
+    """
     spec = benchmark(score.benchmark)
     target = run or f"{spec.scores.at(score.keys)}/{SCORE}"
-    general = spec.flags_of(score)
-    explained = set()
     named = [(metric, key) for metric in spec.metrics for key in spec.keys_of(metric, score)]
     named.sort(key=lambda each: each[1] != spec.headline(score)[0])
     for metric, key in [*named, (COVERAGE, COVERAGE.key)]:
         alone = sum(key in other.metrics for other in others) == 1
         place = key if alone or not run else f"{place_of(spec, score.keys)}/{key}"
-        yield Shown(
-            metric=metric,
-            key=key,
-            value=score.metrics.get(key, score.coverage),
-            roles=spec.roles_of(score, key),
-            command=f"driftledger audit {shlex.quote(f'{target}:{place}')}",
-            flags=[flag for flag in spec.flags_of(score, key) if flag not in general],
-            first=metric.key not in explained,
-        )
-        explained.add(metric.key)
+        command = f"driftledger audit {shlex.quote(f'{target}:{place}')}"
+        yield metric, key, score.metrics.get(key, score.coverage), command
 
 
 def _shelves(chains: Sequence[Chains]) -> Iterator[Mapping[str, Any]]:
