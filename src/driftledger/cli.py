@@ -322,7 +322,9 @@ def audit(
     target: Annotated[
         str | None,
         typer.Argument(
-            metavar="[TARGET]", parser=name_or_path, help="A run, score, image or RUN:METRIC; or a value or name."
+            metavar="[TARGET]",
+            parser=name_or_path,
+            help="A run, its id in MLflow, RUN:METRIC, a score, image, value or name.",
         ),
     ] = None,
     full: Annotated[bool, typer.Option("--full", help="All files, settings, versions and lock entries.")] = False,

@@ -12,7 +12,7 @@ import pytest
 
 from driftledger.benchmarks.base import DATASET, QUESTION_SET, Benchmark, Input, Metric
 from driftledger.benchmarks.records import RECORDS, read_records
-from driftledger.benchmarks.registry import benchmarks, find_score
+from driftledger.benchmarks.registry import benchmark, benchmarks, find_score
 from driftledger.benchmarks.score import Row, Score
 from driftledger.benchmarks.settings import Section
 from driftledger.benchmarks.traces import values_of, worth_showing
@@ -22,7 +22,7 @@ from driftledger.core.errors import StoreError
 from driftledger.core.files import parse_json
 from driftledger.core.types import Outcome
 from driftledger_demo.models.controls import Blind
-from tests.support.ledgers import genception_score, marked, question_score
+from tests.support.ledgers import component, fidelity_score, genception_score, marked, question_score, varied
 from tests.words.spec import Words
 
 EACH = pytest.mark.parametrize("spec", [*benchmarks(), Words()], ids=lambda spec: spec.name)
@@ -33,6 +33,7 @@ def test_its_metrics_are_told_and_computed_by_functions_that_there_are(spec: Ben
     assert spec.metrics[0].headline
     assert spec.headline(genception_score(metrics={})) == (spec.metrics[0].key, None)
     assert len({metric.key for metric in spec.metrics}) == len(spec.metrics)
+    assert {key for keys in spec.flagged.values() for key in keys} <= {metric.key for metric in spec.metrics}
     for metric in spec.metrics:
         assert metric.title, metric.key
         assert metric.formula, metric.key
@@ -101,6 +102,36 @@ def test_a_score_carries_the_marks_of_its_components_before_its_own_flags() -> N
     assert score.flags == [MARK, "the judge: half asleep", "moved"]
     assert marked(genception_score(), encoder="blind").flags == ["the encoder: blind"]
     assert genception_score().flags == []
+
+
+FEW = "the Fréchet distance is over 3 images"
+CUT = "the text encoder read only the beginning of 1 of 7 descriptions"
+BY_GENERATOR = "the generator's text encoder cut off 1 of 7 descriptions"
+TOWER = "CLIP-S's text tower read only the beginning of 1 of 7 descriptions"
+STALE = "2 human ratings are of other descriptions than these and do not count"
+CONCERNED = [
+    ("genception", "gc_at_2", [MARK, BY_GENERATOR]),
+    ("genception", "category/round/gc_at_2", [MARK, BY_GENERATOR]),
+    ("genception", "frechet_layout_at_2_low", [MARK, FEW, BY_GENERATOR]),
+    ("genception", "whole_fid_at_2", [MARK, FEW, BY_GENERATOR]),
+    ("genception", "text_similarity_at_2", [MARK, CUT, BY_GENERATOR]),
+    ("genception", "words", [MARK]),
+    ("genception", "coverage", [MARK, BY_GENERATOR]),
+    ("genception", "odd", [MARK, FEW, CUT, BY_GENERATOR]),
+    ("fidelity", "clip_s", [MARK, TOWER]),
+    ("fidelity", "clip_s_i", [MARK, BY_GENERATOR]),
+    ("fidelity", "fid", [MARK, FEW, BY_GENERATOR]),
+    ("fidelity", "human", [MARK, STALE]),
+]
+
+
+@pytest.mark.parametrize(("name", "key", "concern"), CONCERNED, ids=[each[1] for each in CONCERNED])
+def test_a_flag_is_shown_with_the_numbers_that_it_concerns(name: str, key: str, concern: list[str]) -> None:
+    own = {"genception": [FEW, CUT, BY_GENERATOR], "fidelity": [TOWER, FEW, BY_GENERATOR, STALE]}
+    plain = {"genception": genception_score, "fidelity": fidelity_score}[name](flags=[MARK, *own[name]])
+    score = varied(plain, text_encoder=component("words"))
+    assert benchmark(name).flags_of(score, key) == concern
+    assert benchmark(name).flags_of(score) == [MARK, BY_GENERATOR], "what concerns a headline that it has"
 
 
 def test_a_mark_comes_back_from_a_file_once_and_cannot_be_taken_out_of_one() -> None:

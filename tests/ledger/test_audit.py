@@ -14,9 +14,19 @@ from PIL import Image
 from driftledger.commands.ask import audit
 from driftledger.core.errors import ConfigError, LedgerError
 from driftledger.ledger.answers import as_answer, as_yaml, data_of, offers_table, touched_table
-from driftledger.ledger.audit import ImageTarget, RunTarget, Sources, find_image, meant, resolve_target, touched
+from driftledger.ledger.audit import (
+    ImageTarget,
+    RunTarget,
+    Sources,
+    find_image,
+    find_run,
+    meant,
+    resolve_target,
+    touched,
+)
 from driftledger.ledger.compare import as_table, compare
 from driftledger.ledger.objects.contents import Contents
+from driftledger.ledger.published import MLFLOW_RUNS, note_runs_of_mlflow
 from tests.conftest import REPOSITORY
 from tests.ledger.conftest import CHAINS, GENCEPTION, MODEL, Ledger
 from tests.support.terminal import printed
@@ -97,27 +107,57 @@ def test_a_value_offers_all_that_round_to_it(original: Ledger) -> None:
     assert number is not None
     for text in (f"{number.value:.3f}", f"{100 * number.value:.1f} %", f"{number.value:.3f}".replace(".", ",")):
         offers = meant(sources(original), text)
-        assert f"{RUN}:gc_at_2" in [target for _, target in offers]
-    assert f"driftledger audit {RUN}:gc_at_2" in printed(offers_table("0.7", offers))
-    assert f"{RUN}:genception/my_images/coverage" in [target for _, target in meant(sources(original), "100.0")]
-    assert meant(sources(original), "0.987654321") == []
+        assert f"{RUN}:gc_at_2" in [offer.target for offer in offers]
+    assert f"  driftledger audit {RUN}:gc_at_2\n" in printed(offers_table("0.7", offers, None))
+    offers = meant(sources(original), "100.0")
+    assert f"{RUN}:genception/my_images/coverage" in [offer.target for offer in offers]
+
+
+def test_a_value_that_no_number_has_names_the_nearest(original: Ledger) -> None:
+    number = resolved(original, f"{RUN}:gc_at_2").number
+    assert number is not None
+    nearest = rf"no number here is \S+; nearest: {number.value:.6g} \({RUN}:gc_at_2\), \S+ \({RUN}:\w+\), \S+ \(\S+\)$"
+    with pytest.raises(LedgerError, match=nearest):
+        audit(original.project, f"{number.value + 1e-9:.12f}", {}, full=False, as_json=False)
+
+
+def test_a_note_of_track_leads_from_the_id_of_a_run_in_mlflow(ledger: Ledger) -> None:
+    run = "0a1b" * 8
+    with pytest.raises(LedgerError, match=r"'driftledger track' notes the ids of MLflow's runs; nearest: regions_m"):
+        resolve_target(sources(ledger), run)
+    note_runs_of_mlflow(ledger.root, {"f" * 32: "0" * 64, run: ledger.evidence().fingerprint})
+    note_runs_of_mlflow(ledger.root, {"e" * 32: "0" * 64})
+    assert resolved(ledger, run).evidence == find_run(sources(ledger), run) == ledger.evidence()
+    assert resolved(ledger, f"{run}:gc_at_2") == resolved(ledger, f"{RUN}:gc_at_2")
+    notes = ledger.root / MLFLOW_RUNS
+    shutil.copy(notes, ledger.root.parent / "elsewhere.json")
+    notes.unlink()
+    notes.symlink_to(ledger.root.parent / "elsewhere.json")  # as a stranger's checkout might
+    assert sources(ledger).find(run) is None
 
 
 def test_a_former_value_names_the_command_that_answers(ledger: Ledger) -> None:
-    number, fingerprint = resolved(ledger, f"{RUN}:gc_at_2").number, ledger.evidence().fingerprint
+    number = resolved(ledger, f"{RUN}:gc_at_2").number
+    run = ledger.evidence()
     assert number is not None
+    assert run.code.commit is not None
     ledger.edit(f"{GENCEPTION}/score.json", lambda score: score["inputs"].update(data_digest="0" * 64))
     commits(ledger)
-    former, target = meant(sources(ledger), f"{number.value:.12f}")[0]
-    assert target == f"{fingerprint[:12]}:gc_at_2"
-    answer = resolved(ledger, target)
-    assert (answer.number, answer.source) == (former, "git")
-    assert former.value == number.value
+    offers = meant(sources(ledger), f"{number.value:.12f}")
+    former = next(offer for offer in offers if not offer.selected)
+    assert former.target == f"{run.fingerprint[:12]}:gc_at_2"
+    answer = resolved(ledger, former.target)
+    assert (answer.number, answer.source) == (former.number, "git")
+    assert former.number.value == number.value
+    shown = printed(offers_table("0.7", offers[offers.index(former) :], sources(ledger).git))
+    assert f"; published earlier, commit {run.code.commit[:12]} of 2" in " ".join(shown.split())
+    selected = [offer.selected for offer in offers]
+    assert selected == sorted(selected, reverse=True)
 
 
 @pytest.mark.parametrize("text", ["GC@2", "gc_at_2", "genception"])
 def test_a_word_offers_the_numbers_that_are_called_so(original: Ledger, text: str) -> None:
-    assert f"{RUN}:gc_at_2" in [target for _, target in meant(sources(original), text)]
+    assert f"{RUN}:gc_at_2" in [offer.target for offer in meant(sources(original), text)]
     assert meant(sources(original), "nonsense") == []
 
 
@@ -130,6 +170,7 @@ def test_answers_are_those_that_were_read_and_found_right(original: Ledger) -> N
     targets = [
         RUN,
         f"{RUN}:gc_at_2",
+        f"{RUN}:frechet_layout_at_2",
         f"{RUN}:category/round/gc_at_2",
         GENCEPTION,
         IMAGE,
@@ -156,6 +197,11 @@ WRONG = [
     ("params.yaml", "no score file, and no image"),
     ("x\x1b[31m", r"'x\\x1b\[31m'"),
 ]
+
+
+def test_an_unknown_run_is_answered_with_the_runs_that_there_are(original: Ledger) -> None:
+    with pytest.raises(LedgerError, match=rf"no run 'seer' is selected in params\.yaml or published; nearest: {RUN}$"):
+        find_run(sources(original), "seer")
 
 
 @pytest.mark.parametrize(("text", "sentence"), WRONG, ids=[each[0][:20] for each in WRONG])

@@ -312,6 +312,20 @@ ONLY = {
 }
 
 
+def test_two_text_encoders_on_the_same_data_are_told_apart(tmp_path: Path) -> None:
+    hits = dict.fromkeys(EIGHT, True)
+    sides = []
+    for side in "ab":
+        readers = ("reader", "tfidf")
+        lineages = [retrieved(tmp_path, side + reader, hits, trac_score("shown", reader)) for reader in readers]
+        sides.append(run(*lineages))
+    found = compared(tmp_path, *sides)
+    assert [pair.name for pair in found.pairs] == ["trac on digits · shown · reader", "trac on digits · shown · tfidf"]
+    assert "trac on digits · shown · tfidf: no difference in top-1" in printed(as_table(found))
+    alone = compared(tmp_path, sides[0], run(sides[1].lineages[0]))
+    assert (alone.only_a, alone.only_b) == (["trac on digits · shown · tfidf"], [])
+
+
 @pytest.mark.parametrize(("benchmark", "fact", "changes"), UNFAIR, ids=[f"{case[0]} {case[1]}" for case in UNFAIR])
 def test_what_moves_the_numbers_by_itself_forbids_a_ranking(
     tmp_path: Path, benchmark: str, fact: str, changes: dict[str, Any]
@@ -322,7 +336,7 @@ def test_what_moves_the_numbers_by_itself_forbids_a_ranking(
     [unfair] = [each for each in found.pairs[0].differing if each.weight == "unfair"]
     assert unfair.what == fact
     assert unfair.a != unfair.b
-    assert [each.startswith(f"{benchmark} on {a.score.on}: {fact} differs (") for each in found.reasons] == [True]
+    assert [each.startswith(f"{found.pairs[0].name}: {fact} differs (") for each in found.reasons] == [True]
     barred = {name for name, each in metrics(found).items() if each.verdict.startswith(f"not ranked: {fact} differs")}
     assert barred == ONLY.get((benchmark, fact), set(metrics(found)))
     assert all(metrics(found)[name].difference is None for name in barred)

@@ -176,4 +176,4 @@ def test_a_repository_that_cannot_be_read_is_no_clean_one(ledger: Ledger) -> Non
     assert code_version(ledger.root) == CodeVersion(commit=None, dirty=True)
     shutil.rmtree(ledger.root / "ledger")
     asked = audit(ledger.project, f"{MODEL}/painter/layout", {}, full=False, as_json=False)
-    assert "commit     none: the Git repository here cannot be read (" in printed(asked)
+    assert "code       no commit: the Git repository here cannot be read (" in printed(asked)

@@ -221,6 +221,9 @@ def test_every_number_has_a_place_on_its_models_page(site: Written) -> None:
     seer = site.pages["runs/seer.html"]
     assert "driftledger audit seer/brush/eye:gc_at_2" in seer.of("command")
     assert "driftledger verify seer/brush/eye" in seer.of("command")
+    folded = seer.html.split("<details>")[0]
+    assert "seer/brush/eye:gc_at_2<" in folded, "the headline is in sight"
+    assert "seer/brush/eye:gc_at_1<" not in folded, "other numbers are folded"
     assert f"{'2' * 32}.dir" in seer.html, "the lock's hash of the records"
     brush = site.scores[0].components["generator"]
     assert brush.fingerprint in seer.of("fingerprint")

@@ -22,6 +22,8 @@ from driftledger.benchmarks.traces import Step, Trace
 from driftledger.core.errors import DriftledgerError
 from driftledger.core.types import Outcome
 from driftledger.ledger.lineage import Evidence
+from driftledger.ledger.objects.files import Workspace
+from driftledger.ledger.published import runs_of_mlflow
 from driftledger.project.settings import Tracking
 from driftledger.tracking import track as tracking_module
 from driftledger.tracking.store import opened
@@ -54,6 +56,11 @@ def test_runs_are_created_worst_first_and_once(tmp_path: Path, runs: Sequence[Ev
     assert first["linked"] == {"seer": metrics, "blind": metrics, "brush": [], "eye": []}
     assert track(tmp_path, runs, store) == f"{CREATED}0 runs created, 2 unchanged"
     assert dump(store) == first
+    with opened(store, create=False) as client:
+        made = client.search_runs([client.get_experiment_by_name(EXPERIMENT).experiment_id])
+    ids = {run.info.run_id: run.data.tags["driftledger.fingerprint"] for run in made}
+    assert len(ids) == 2
+    assert runs_of_mlflow(Workspace(tmp_path)) == ids, "for an audit by the id of a run"
 
 
 def test_a_moved_checkout_goes_on_and_writes_nothing_where_it_was(

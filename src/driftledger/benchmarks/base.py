@@ -240,6 +240,12 @@ class Rule(NamedTuple):
     concerns: tuple[str, ...] = ()
     """Rows of the table that it moves alone, by their keys, where ``moves`` would name too many."""
 
+    def is_about(self, metric: Metric) -> bool:
+        """Whether it moves a metric."""
+        if self.concerns:
+            return metric.key in self.concerns
+        return self.moves is None or self.moves in metric.needs
+
 
 UNREAD_COUNTS = Rule("unread", "a reply that holds nothing to go on from counts as the worst value in one of them only")
 """Which holds of every benchmark."""
@@ -374,7 +380,8 @@ class Layout:
     tables: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Title of a table with a row per model → head of a column → its number, as in
     :meth:`~driftledger.benchmarks.score.Score.numbers`. The first table also gets a column for each metric that no
-    table names. Empty: one table with a column per metric."""
+    table names. Empty: one table with a column per metric. Of a family over t the first table has the
+    last, and a further one of such families alone each t."""
     left_out: tuple[str, ...] = ()
     """Those that these tables leave out."""
     groups: Mapping[str, str] = field(default_factory=dict)
@@ -410,6 +417,8 @@ class Benchmark(ABC):
     settings: ClassVar[type[Section]]
     """Its section of ``params.yaml``."""
     unfair: ClassVar[tuple[Rule, ...]] = ()
+    flagged: ClassVar[Mapping[str, tuple[str, ...]]] = {}
+    """Words of a flag → the rows of the table that it concerns alone, by their keys."""
     layout: ClassVar[Layout] = Layout()
 
     @property
@@ -525,6 +534,28 @@ class Benchmark(ABC):
     def headline(self, score: Score) -> tuple[str, float | None]:
         """The first headline that the score has; the name of the table's first where it has none."""
         return next(iter(self.headlines(score).items()), (self.metrics[0].key, None))
+
+    def roles_of(self, score: Score, key: str) -> list[str]:
+        """Return who had a part in a number; in one that no table has, everybody."""
+        metric = self.metric(key.rpartition("/")[2])
+        needs = frozenset(Input) if metric is None else metric.needs
+        return [role for role in ROLES if role in score.components and NEEDED_FOR[role] & needs]
+
+    def flags_of(self, score: Score, key: str = "") -> list[str]:
+        """Return the flags of a score that concern a number, by default one of its headlines.
+
+        Those about a component, which begin with its role, concern the numbers that it had a part in.
+        """
+        keys = [key] if key else self.headlines(score) or [""]
+        return [flag for flag in score.flags if any(self._concerns(flag, score, each) for each in keys)]
+
+    def _concerns(self, flag: str, score: Score, key: str) -> bool:
+        metric = self.metric(key.rpartition("/")[2])
+        rows = [rows for words, rows in self.flagged.items() if words in flag]
+        if rows:
+            return metric is None or metric.key in rows[0]
+        others = score.components.keys() - self.roles_of(score, key)
+        return not flag.startswith(tuple(f"the {role.replace('_', ' ')}" for role in others))
 
     def facts(self, score: Score) -> dict[str, Any]:
         """What beside components and data may make two scores unfair to compare, by the names in :attr:`unfair`."""

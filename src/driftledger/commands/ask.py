@@ -52,9 +52,10 @@ def audit(
         try:
             resolved = resolve_target(sources, target)
         except LedgerError:
-            if as_json or not (offers := meant(sources, target)):
+            offers = [] if as_json else meant(sources, target)
+            if not offers:
                 raise
-            return offers_table(target, list(offers))
+            return offers_table(target, offers, sources.git)
         if as_json:
             return json.dumps(data_of(resolved), indent=2)
         return as_yaml(resolved) if full else as_answer(resolved, why_unread(project.root), sources.git)

@@ -75,13 +75,14 @@ class FirstLook(OpenedProject):
         for each in scores:
             name = f"{each.model} (control)" if each.is_control else each.model
             heads.append(f"{name}: {each.scored} of {each.total} in {each.on} are scored")
-        flags = dict.fromkeys(f"to know: {for_line(flag)}" for each in scores for flag in each.flags)
+        flags = [flag for each in scores for flag in benchmark_of(each.benchmark).flags_of(each)]
+        notes = dict.fromkeys(f"to know: {for_line(flag)}" for flag in flags)
         numbers = self.scores(self.benchmark).query("headline")
         shown = "{0.value:.3f} [{0.low:.3f}, {0.high:.3f}]".format
         cells = [shown(each) for each in numbers.itertuples()]
         numbers["cell"] = [each.removesuffix(" [nan, nan]") for each in cells]
         table = numbers.pivot_table("cell", "model", "title", aggfunc="first", sort=False)
-        return "\n".join([table.to_string(), *heads, *flags])
+        return "\n".join([table.to_string(), *heads, *notes])
 
     def _repr_html_(self) -> str:
         chains = self.chains()._repr_html_() if self.benchmark == "genception" else ""

@@ -6,15 +6,16 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 import yaml
-from rich.console import Group
+from rich.console import Group, RenderableType
+from rich.table import Table
 
-from driftledger.benchmarks.base import NEEDED_FOR, ROLES
+from driftledger.benchmarks.base import ROLES
 from driftledger.benchmarks.registry import benchmark
 from driftledger.core.canonical import Json
 from driftledger.core.errors import first_few
 from driftledger.core.terminal import HEAD, facts, line, lines, table
 from driftledger.core.text import figure, for_terminal, shortened
-from driftledger.ledger.audit import ImageTarget, Number, RunTarget
+from driftledger.ledger.audit import ImageTarget, Number, Offer, RunTarget
 from driftledger.ledger.lineage import Lineage, place_of
 from driftledger.ledger.objects.git import Git
 
@@ -64,14 +65,10 @@ def data_of(target: RunTarget | ImageTarget) -> Json:
             "computed": computed,
             "settings": score.inputs.settings,
             "protocol": score.inputs.protocol,
-            "components": {
-                role: card.model_dump(mode="json", by_alias=True)
-                for role, card in score.components.items()
-                if metric is None or metric.needs & NEEDED_FOR[role]
-            },
+            "components": {role: score.components[role].to_dict() for role in lineage.spec.roles_of(score, number.key)},
             "served": score.served,
             "scored": score.how_many,
-            "flags": score.flags,
+            "flags": lineage.spec.flags_of(score, number.key),
             "data_digest": score.inputs.data_digest,
             "records": score.inputs.records,
             "score": lineage.score_path,
@@ -100,9 +97,8 @@ def as_answer(target: RunTarget | ImageTarget, unread: str = "", git: Git | None
     if isinstance(target, ImageTarget):
         head, more = _of_image(target)
     else:
-        code = target.evidence.code
         number = target.number or (headline_of(target.lineage) if target.lineage else None)
-        head, more = _of_run(target, number, unread, git.date(code.commit) if git and code.commit else "")
+        head, more = _of_run(target, number, unread, git)
     return Group(line(head, HEAD), facts(more))
 
 
@@ -121,39 +117,44 @@ def _titled(number: Number) -> str:
     return f"{number.title}{unit}{of} on {number.lineage.place.partition('/')[2]}: {value}"
 
 
-def _of_run(target: RunTarget, number: Number | None, unread: str, day: str) -> Answer:
+def _version(lineage: Lineage, role: str) -> str:
+    """``painter@7eb2a388``, and what its service said it was."""
+    card = lineage.score.components[role]
+    served = ", ".join(lineage.score.served.get(role, ()))
+    return f"{card.name}@{card.fingerprint[:SHORT]}" + (f" (served as {served})" if served else "")
+
+
+def _of_run(target: RunTarget, number: Number | None, unread: str, git: Git | None) -> Answer:
     """A run, or one number of it."""
     evidence = target.evidence
-    code = target.evidence.code
     lineages = evidence.lineages if number is None else [number.lineage]
+    key = "" if number is None else number.key
     by_role: dict[str, dict[str, None]] = {}
-    for each in lineages:
-        for role, card in each.score.components.items():
-            served = ", ".join(each.score.served.get(role, ()))
-            if role in _OF_RUNS if number is None else not number.metric or NEEDED_FOR[role] & number.metric.needs:
-                version = f"{card.name}@{card.fingerprint[:SHORT]}" + (f" (served as {served})" if served else "")
-                by_role.setdefault(ROLES[role] if number is None else role, {})[version] = None
+    flags = dict[str, None]()
+    data = dict[str, None]()
+    for lineage in lineages:
+        score = lineage.score
+        for role in lineage.spec.roles_of(score, key):
+            if number is not None or role in _OF_RUNS:
+                by_role.setdefault(ROLES[role] if number is None else role, {})[_version(lineage, role)] = None
+        flags |= dict.fromkeys(lineage.spec.flags_of(score, key))
+        data[f"{score.on}@{score.inputs.data_digest[:SHORT]}"] = None
     roles = [(role.replace("_", " "), ", ".join(by_role[role])) for role in ROLES if role in by_role]
-    data = ", ".join(dict.fromkeys(f"{each.score.on}@{each.score.inputs.data_digest[:SHORT]}" for each in lineages))
-    commit = f"git commit {(code.commit or '')[:12]}{day and f' of {day}'}"
-    commit += f" ({'with uncommitted changes' if code.dirty else 'clean'})"
-    if code.commit is None:
-        commit = f"none: {(unread or 'Git could not be read') if code.dirty else 'not under Git, or no commit yet'}"
-    flags = "; ".join(dict.fromkeys(flag for each in lineages for flag in each.score.flags))
-    run = shlex.quote(evidence.combination.path if target.source == "dvc.lock" else evidence.fingerprint[:12])
-    end = [
-        ("commit", commit),
-        ("checked", _CHECKED[target.source]),
-        *([("to know", flags)] if flags else []),
-        ("next", f"driftledger verify {run}; more: --full"),
-    ]
+    code = evidence.code.named(git)
+    end = [("code", code if evidence.code.commit else f"{code}: {unread}"), ("checked", _CHECKED[target.source])]
+    if flags:
+        end.append(("to know", "; ".join(flags)))
+    selected = target.source == "dvc.lock"
+    run = shlex.quote(evidence.combination.path if selected else evidence.fingerprint[:12])
+    end.append(("next", f"driftledger verify {run}; more: --full"))
     if number is None:
-        scores = ("scores", "; ".join(_titled(headline_of(each)) for each in lineages))
-        return f"{evidence.name}, fingerprint {evidence.fingerprint[:12]}", [scores, *roles, ("data", data), *end]
+        scores = "; ".join(_titled(headline_of(lineage)) for lineage in lineages)
+        head = f"{evidence.name}, fingerprint {evidence.fingerprint[:12]}"
+        return head, [("scores", scores), *roles, ("data", ", ".join(data)), *end]
     kind = number.lineage.spec.data.name.replace("_", " ")
-    scored = number.lineage.score.how_many
+    scored = f"{', '.join(data)}, {number.lineage.score.how_many} scored"
     which = ("run", f"{evidence.name}, {evidence.fingerprint[:12]}")
-    return _titled(number), [which, *roles, (kind, f"{data}, {scored} scored"), *end]
+    return _titled(number), [which, *roles, (kind, scored), *end]
 
 
 def _of_image(target: ImageTarget) -> Answer:
@@ -161,56 +162,63 @@ def _of_image(target: ImageTarget) -> Answer:
     place, *others = target.places
     entry = place["entry"]
     card = place["card"]
-    folder = place["folder"].split("/")
     name = entry.get("unit") or entry.get("id")
-    on = card.get("keys", {}).get("dataset") or folder[2]
-    texts = (each["text"] for each in entry.get("results", []) if each.get("text"))
+    on = card.get("keys", {}).get("dataset") or place["folder"].split("/")[2]
     head = {"sample": f"sample {name} of dataset {on}", "question": f"image of question {name} of {on}"}
-    used = [f"{each['path']} ({each['headline']} = {each['value']!r})" for each in place["scores"]]
+    drawn = f"made of sample {name} of dataset {on} at t = {entry.get('step')}"
+    texts = [result["text"] for result in entry.get("results", []) if result.get("text")]
+    used = [f"{score['path']} ({score['headline']} = {score['value']!r})" for score in place["scores"]]
     more = {
         "file": f"{place['folder']}/{place['file']}",
-        "described as": next(texts, None),
+        "described as": texts[0] if texts else None,
         "question": entry.get("question"),
         "made from": (place["parent"] or "").rpartition(", ")[2],
-        **{role: f"{each['name']}@{each['fingerprint'][:SHORT]}" for role, each in card.get("components", {}).items()},
-        "digest": (card.get("digest") or card.get("data_digest") or "")[:SHORT],
-        "used by": first_few(used, 1),
-        "also": first_few([f"{each['folder']}/{each['file']}" for each in others], 1),
     }
-    drawn = f"made of sample {name} of dataset {on} at t = {entry.get('step')}"
-    return head.get(place["role"], drawn), [(k, shortened(str(text), _WIDE)) for k, text in more.items() if text]
+    for role, component in card.get("components", {}).items():
+        more[role] = f"{component['name']}@{component['fingerprint'][:SHORT]}"
+    more["digest"] = (card.get("digest") or card.get("data_digest") or "")[:SHORT]
+    more["used by"] = first_few(used, 1)
+    more["also"] = first_few([f"{other['folder']}/{other['file']}" for other in others], 1)
+    return head.get(place["role"], drawn), [(key, shortened(str(text), _WIDE)) for key, text in more.items() if text]
 
 
-def offers_table(text: str, offers: Sequence[tuple[Number, str]]) -> Group:
-    """A line for each number that could be meant, with the command to type."""
-    shown = table("value", "on", "type", numbers=["value"])
-    for number, target in offers[:_OFFERED]:
-        value = figure(number.value, number.metric.digits if number.metric else 4)
-        cells = (value, number.lineage.score.on, f"driftledger audit {shlex.quote(target)}")
-        shown.add_row(*map(line, cells))
-    more = [f"and {len(offers) - _OFFERED} more"] if offers[_OFFERED:] else []
-    return Group(line(f"{text:.40} could mean:", HEAD), shown, lines(more))
+def offers_table(text: str, offers: Sequence[Offer], git: Git | None) -> Group:
+    """Two lines for each number that could be meant: what it is and who made it, and the command to type."""
+    shown = []
+    for offer in offers[:_OFFERED]:
+        lineage = offer.number.lineage
+        role = "generator" if "generator" in lineage.score.components else "model"
+        state = "selected now" if offer.selected else "published earlier"
+        made = f"{role} {_version(lineage, role)}; {state}, {offer.evidence.code.named(git)}"
+        shown += [f"{_titled(offer.number)}; {made}", f"  driftledger audit {shlex.quote(offer.target)}"]
+    if offers[_OFFERED:]:
+        shown.append(f"and {len(offers) - _OFFERED} more")
+    return Group(line(f"{text:.40} could mean:", HEAD), lines(shown))
 
 
 def touched_table(rows: Sequence[Json]) -> Group:
     """The scores by what made them, the oldest first, with their dates and the runs that show them."""
-    groups = {}
+    groups = dict[str, Table]()
     for row in rows:
         spec = benchmark(row["benchmark"])
         key = row["headline"]
         value = row["value"]
         metric = spec.metric(key)
         since = str(row["first_date"] or "–")[:10]
-        versions = {each["part"]: f"{each['name']}@{each['fingerprint'][:SHORT]}" for each in row["versions"]}
+        versions = {part["part"]: f"{part['name']}@{part['fingerprint'][:SHORT]}" for part in row["versions"]}
         model = versions.pop("model")
         made_with = ", ".join(sorted({*versions.values()}))
         if made_with not in groups:
             groups[made_with] = table("score", "model", "metric", "value", "stood", "run", numbers=["value"])
-        cells = [place_of(spec, row["keys"]), model]
-        cells.append(spec.titled(key))
-        cells.append("–" if value is None else figure(value, metric.digits if metric else 4))
-        cells.append(f"since {since}" if row["current"] else f"{since} to {row['last_date']:.10}")
-        cells.append(first_few([each[:SHORT] for each in row["runs"]], 1) or "–")
-        groups[made_with].add_row(*map(line, cells))
-    blocks = [part for made_with, shown in groups.items() for part in (line(f"made with {made_with}", HEAD), shown, "")]
+        groups[made_with].add_row(
+            line(place_of(spec, row["keys"])),
+            line(model),
+            line(spec.titled(key)),
+            line("–" if value is None else figure(value, metric.digits if metric else 4)),
+            line(f"since {since}" if row["current"] else f"{since} to {row['last_date']:.10}"),
+            line(first_few([run[:SHORT] for run in row["runs"]], 1) or "–"),
+        )
+    blocks = list[RenderableType]()
+    for made_with, shown in groups.items():
+        blocks += [line(f"made with {made_with}", HEAD), shown, ""]
     return Group(*blocks, line(f"{len(rows)} score{'' if len(rows) == 1 else 's'}"))

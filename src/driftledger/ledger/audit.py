@@ -6,12 +6,12 @@ is run, no link is followed out of it, and no remote is asked that only the chec
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from driftledger.benchmarks.base import ROLES, SCORES, Metric
 from driftledger.benchmarks.records import CollectedCard, CollectedRecord
@@ -28,7 +28,7 @@ from driftledger.ledger.lineage import Evidence, Folder, Lineage, Published, rea
 from driftledger.ledger.lock import locked_now
 from driftledger.ledger.objects.contents import Contents
 from driftledger.ledger.objects.git import Commit, CommitTree, Git
-from driftledger.ledger.published import read_published
+from driftledger.ledger.published import read_published, runs_of_mlflow
 from driftledger.metrics.intervals import ConfidenceInterval
 from driftledger.project.project import Project
 
@@ -38,7 +38,8 @@ _LISTS: dict[str, tuple[str, type[Record], str, type[Record]]] = {
     "records.jsonl": ("drawn", CollectedRecord, "components.json", CollectedCard),
 }
 """A file that lists images → what these are; the type of its lines; the card beside it, and its type."""
-_VALUE = re.compile(r"(-?\d*(?:[.,](\d+))?) ?%?")
+_VALUE = re.compile(r"(-?[0-9]*[.,]?[0-9]+) ?%?")
+_RUN_OF_MLFLOW = re.compile("[0-9a-f]{32}")
 _MOST_PIXELS = 100_000_000
 
 
@@ -71,6 +72,31 @@ class Number(NamedTuple):
         group, _, key = self.key.rpartition("/")
         kind, _, name = group.partition("/")
         return interval_of(self.lineage.score.groups[kind][name] if group else self.lineage.score.metrics, key)
+
+
+class Offer(NamedTuple):
+    """A number that a text could mean."""
+
+    number: Number
+    evidence: Evidence
+    selected: bool
+    """Whether ``params.yaml`` selects its run; a published one that only Git has is not."""
+
+    @property
+    def target(self) -> str:
+        """The argument of ``driftledger audit`` that asks for it."""
+        key = self.number.key
+        scores = [each.score for each in self.evidence.lineages]
+        name = key if sum(key in dict(score.numbers()) for score in scores) == 1 else self.number.name
+        run = self.evidence.combination.path if self.selected else self.evidence.fingerprint[:12]
+        return f"{run}:{name}"
+
+    @property
+    def unlikely(self) -> tuple[bool, bool, bool, bool]:
+        """Sort the likeliest first: a slide seldom shows an interval's end, no headline, or the number of a group."""
+        key = self.number.key
+        metric = self.number.metric
+        return not self.selected, base_key(key) != key, metric is None or not metric.headline, "/" in key
 
 
 class RunTarget(NamedTuple):
@@ -134,42 +160,50 @@ class Sources:
         return read_all_evidence(self.root, self.selected, combinations, self.contents.here)
 
     def find(self, text: str) -> RunTarget | None:
-        """A run by its name, ``model/generator/encoder``, or eight or more digits of its fingerprint; one that is not
-        here but published, from the newest commit that has its scores.
+        """A run by its name, ``model/generator/encoder``, the id of its run in MLflow, or eight or more digits of its
+        fingerprint; one that is not here but published, from the newest commit that has its scores.
 
         Raises:
             LedgerError: its scores are incomplete, or several runs begin so.
         """
-        if named := [each for each in self.combinations if text in (str(each), each.path)]:
-            return RunTarget(self.runs(named)[0])
+        for combination in self.combinations:
+            if text in (str(combination), combination.path):
+                return RunTarget(self.runs([combination])[0])
+        if _RUN_OF_MLFLOW.fullmatch(text):
+            text = runs_of_mlflow(self.contents.here).get(text, text)
         if not re.fullmatch("[0-9a-f]{8,64}", text):
             return None
-        here = {each.fingerprint: each for each in self.current if each.fingerprint.startswith(text)}
-        runs = {each.fingerprint: each for each in read_published(self.root) if each.fingerprint.startswith(text)}
-        if len(here.keys() | runs.keys()) > 1:
+        known: list[Evidence | Published] = [*self.current, *read_published(self.root)]
+        matches = [run for run in known if run.fingerprint.startswith(text)]
+        if len({run.fingerprint for run in matches}) > 1:
             raise LedgerError(f"several runs have a fingerprint that begins with {text}; give more of it")
-        for evidence in here.values():
-            return RunTarget(evidence)
-        for run in runs.values():
-            if (former := self._from_git(run)) is not None:
+        for run in matches:
+            if isinstance(run, Evidence):
+                return RunTarget(run)
+            former = self._from_git(run)
+            if former is not None:
                 return RunTarget(former, source="git")
         return None
 
     def former(self) -> Iterator[tuple[Evidence, Lineage]]:
         """Every score of published runs that only Git has, once."""
-        here = {each.fingerprint for each in self.current}
-        seen = [each.score for _, each in self.lineages]
+        here = {run.fingerprint for run in self.current}
+        seen = [lineage.score for _, lineage in self.lineages]
         for published in read_published(self.root):
-            if published.fingerprint not in here and (run := self._from_git(published)):
-                new = [each for each in run.lineages if each.score not in seen]
-                seen += [each.score for each in new]
-                yield from ((run, each) for each in new)
+            run = None if published.fingerprint in here else self._from_git(published)
+            if run is None:
+                continue
+            for lineage in run.lineages:
+                if lineage.score not in seen:
+                    seen.append(lineage.score)
+                    yield run, lineage
 
     @cached_property
     def _states(self) -> list[tuple[Git, str, Mapping[str, str]]]:
         """Each state of the scores in Git's history: the newest commit that has it, and path → id of each file."""
         newest: dict[str | None, str] = {}
-        if (git := self.git) is None:
+        git = self.git
+        if git is None:
             return []
         for commit in git.commits()[::-1]:
             newest.setdefault(git.id_at(commit.id, SCORES), commit.id)
@@ -177,12 +211,21 @@ class Sources:
 
     def _from_git(self, run: Published) -> Evidence | None:
         """The evidence of a published run in the newest commit that has all of its scores."""
-        selected = [(benchmark(each.benchmark), each.keys) for each in run.scores]
-        wanted = {f"{each.path.removeprefix(f'{SCORES}/')}/{SCORE}": each.score for each in run.scores}
+        selected = [(benchmark(score.benchmark), score.keys) for score in run.scores]
+        wanted = {f"{score.path.removeprefix(f'{SCORES}/')}/{SCORE}": score.score for score in run.scores}
         for git, commit, files in self._states:
             if all(sha256_bytes(git.read(files.get(path)) or b"") == digest for path, digest in wanted.items()):
                 return read_all_evidence(self.root, selected, [run.combination], CommitTree(git, commit))[0]
         return None
+
+    def nearest(self, text: str) -> str:
+        """Name the selected runs, of many the nearest, for the end of a sentence that knows no run of that name."""
+        return f"; nearest: {_nearest(text, [each.path for each in self.combinations])}{self.incomplete}"
+
+
+def _nearest(text: str, names: Iterable[str]) -> str:
+    """List the nearest of some names, all of them if they are few."""
+    return ", ".join(get_close_matches(text[:200], names, n=8, cutoff=0.0)) or "none"
 
 
 def find_run(sources: Sources, text: str) -> Evidence:
@@ -193,7 +236,7 @@ def find_run(sources: Sources, text: str) -> Evidence:
     """
     if target := sources.find(text):
         return target.evidence
-    raise LedgerError(f"no run {text!r:.300} is selected in params.yaml or published")
+    raise LedgerError(f"no run {text!r:.300} is selected in params.yaml or published{sources.nearest(text)}")
 
 
 def resolve_target(sources: Sources, text: str) -> RunTarget | ImageTarget:
@@ -214,10 +257,8 @@ def resolve_target(sources: Sources, text: str) -> RunTarget | ImageTarget:
             return image
         unseen = f"; {len(image.unknown)} folders could not be searched: {image.unknown[0]}" if image.unknown else ""
         raise LedgerError(f"{text}: no score file, and no image of a run has its bytes{unseen}")
-    runs = [name for each in sources.combinations for name in (each.path, str(each))]
-    nearest = get_close_matches(text, runs, cutoff=0.4) or runs[:3]
-    hint = f"; nearest: {', '.join(nearest)}" if nearest else ""
-    raise LedgerError(f"no run, score file, image or metric is called {text!r:.300}{hint}{sources.incomplete}")
+    hint = "; 'driftledger track' notes the ids of MLflow's runs" if _RUN_OF_MLFLOW.fullmatch(text) else ""
+    raise LedgerError(f"no run, score file, image or metric is called {text!r:.300}{hint}{sources.nearest(text)}")
 
 
 def _file(sources: Sources, text: str) -> Path | None:
@@ -250,9 +291,7 @@ def find_number(lineages: Sequence[Lineage], name: str) -> Number:
                 named.setdefault(alias, []).append(number)
     numbers = named.get(name, [])
     if not numbers:
-        nearest = get_close_matches(name, named, cutoff=0.4)
-        hint = f"nearest: {', '.join(nearest)}" if nearest else "'driftledger audit RUN --full' lists them"
-        raise LedgerError(f"no metric is called {name!r:.100}; {hint}")
+        raise LedgerError(f"no metric is called {name!r:.100}; nearest: {_nearest(name, named)}")
     if len(numbers) > 1 and "/" not in name:
         names = first_few([number.name for number in numbers])
         raise LedgerError(f"{len(numbers)} score files have a {name!r:.100}; name one: {names}")
@@ -311,11 +350,11 @@ def _uses(sources: Sources, digest: str, folder: Folder, file: Path, name: str) 
             t = entry.get("step", 1)
             before = f"made at t = {t - 1}" if t > 1 else "the original"
             scores = []
-            for _, each in sources.lineages:
-                if folder in (each.data, *each.collected.values()):
-                    key, value = each.spec.headline(each.score)
-                    of = {"path": each.score_path, "benchmark": each.score.benchmark}
-                    scores.append({**of, "headline": key, "value": value})
+            for _, lineage in sources.lineages:
+                if folder in (lineage.data, *lineage.collected.values()):
+                    key, value = lineage.spec.headline(lineage.score)
+                    score = {"path": lineage.score_path, "benchmark": lineage.score.benchmark}
+                    scores.append({**score, "headline": key, "value": value})
             yield {
                 "role": role,
                 "folder": folder.path,
@@ -328,43 +367,69 @@ def _uses(sources: Sources, digest: str, folder: Folder, file: Path, name: str) 
             break
 
 
-def meant(sources: Sources, text: str) -> list[tuple[Number, str]]:
-    """The numbers that a text could mean, and what to type after ``driftledger audit``, the likeliest first.
+def meant(sources: Sources, text: str) -> list[Offer]:
+    """The numbers that a text could mean, the likeliest first: those of selected runs before all others.
 
-    The text is a value, or the name of a metric or a benchmark.
+    The text is a value, or the name of a metric or a benchmark. A value is meant as it is written: ``0.72`` means all
+    that round to it, also percentages of values from 0 to 1, and those of published runs that only Git has.
 
-    A value is meant as it is written: ``0.72`` means all that round to it, also percentages of values from 0 to 1,
-    and those of published runs that only Git has.
+    Raises:
+        LedgerError: no number has this value; the nearest are named.
     """
     written = _VALUE.fullmatch(text)
-    digits = 0
-    wanted = ""
-    if written and any(letter.isdigit() for letter in text):
-        digits = len(written[2] or "")
-        wanted = f"{float(written[1].replace(',', '.')):.{digits}f}"
-
-    def fitting(run: Evidence, lineage: Lineage, name: str) -> Iterator[tuple[Any, Number, str]]:
-        """How unlikely each number is that fits, and what to type, with ``name`` for the run."""
-        spec = lineage.spec
-        headline = spec.headline(lineage.score)[0] if text in (spec.name, spec.title) else None
+    every = [(True, run, lineage) for run, lineage in sources.lineages]
+    if written:
+        every += [(False, run, lineage) for run, lineage in sources.former()]
+    offers = []
+    for selected, run, lineage in every:
         for key, value in lineage.score.numbers():
-            number = Number(key, value, lineage)
-            if wanted:
-                percent = 100 * value if 0 <= value <= 1 else value
-                fits = wanted in (f"{value:.{digits}f}", f"{percent:.{digits}f}")
-            else:
-                fits = text.casefold() in (key.casefold(), number.title.casefold()) or key == headline
-            if fits:  # a slide seldom shows an interval's end, no headline, or the number of a group
-                is_end = base_key(key) != key
-                metric = number.metric
-                unlikely = (is_end, metric is None or not metric.headline, "/" in key) if wanted else 0
-                alone = sum(key in dict(each.score.numbers()) for each in run.lineages) == 1
-                yield unlikely, number, f"{name}:{key if alone else number.name}"
+            offers.append(Offer(Number(key, value, lineage), run, selected))
+    offers.sort(key=lambda offer: offer.unlikely)
+    if written:
+        return _of_value(offers, written[1].replace(",", "."))
+    return [offer for offer in offers if _is_called(offer.number, text)]
 
-    offers = [offer for run, each in sources.lineages for offer in fitting(run, each, run.combination.path)]
-    if wanted:
-        offers += [offer for run, each in sources.former() for offer in fitting(run, each, run.fingerprint[:12])]
-    return [(number, target) for _, number, target in sorted(offers, key=lambda each: each[0])]
+
+def _is_called(number: Number, text: str) -> bool:
+    """Whether a text names the metric of a number, or its benchmark and it is the headline."""
+    spec = number.lineage.spec
+    if text in (spec.name, spec.title):
+        return number.key == spec.headline(number.lineage.score)[0]
+    return text.casefold() in (number.key.casefold(), number.title.casefold())
+
+
+def _of_value(offers: Sequence[Offer], written: str) -> list[Offer]:
+    """The numbers that round to a value as it is written; errors as in :func:`meant`."""
+
+    def distance(value: float) -> float:
+        percent = 100 * value if 0 <= value <= 1 else value
+        return min(abs(value - float(written)), abs(percent - float(written)))
+
+    half = 0.5000001 / 10 ** len(written.partition(".")[2])
+    fitting = [offer for offer in offers if distance(offer.number.value) < half]
+    if not fitting:
+        likeliest = {offer.number.value: offer.target for offer in reversed(offers)}
+        nearest = [f"{value:.6g} ({likeliest[value]})" for value in sorted(likeliest, key=distance)[:3]]
+        raise LedgerError(f"no number here is {written}; nearest: {', '.join(nearest) or 'none'}")
+    return fitting
+
+
+class Part(NamedTuple):
+    """A component or dataset that scores were made with."""
+
+    kind: str
+    """``model``, ``generator``, ``encoder``, ``judge`` or ``dataset``."""
+    name: str
+    """Empty for any."""
+    version: str
+    """The start of one of the things that its version may be called; empty for any."""
+
+    def is_in(self, score: Score) -> bool:
+        """Whether a score was made with it."""
+        for name, versions in _made_with(score, self.kind):
+            if self.name in ("", name) and f'"{self.version}' in versions:
+                return True
+        return False
 
 
 def touched(sources: Sources, parts: Mapping[str, str | None]) -> list[Json]:
@@ -378,53 +443,51 @@ def touched(sources: Sources, parts: Mapping[str, str | None]) -> list[Json]:
         ConfigError: no part is named.
         LedgerError: no score was made with it.
     """
-    wanted = {kind: text.strip().partition("@")[::2] for kind, text in parts.items() if text is not None}
-    if not wanted or ("", "") in wanted.values():
+    wanted = []
+    for kind, text in parts.items():
+        if text is not None:
+            name, _, version = text.strip().partition("@")
+            wanted.append(Part(kind, name, version))
+    if not wanted or not all(part.name or part.version for part in wanted):
         raise ConfigError("nothing is asked; name a run, or give --generator, --model or --dataset NAME[@VERSION]")
-    texts = [f'"{part}' for name, version in wanted.values() for part in (name and f'{name}"', version) if part]
-    rows = {(row["path"], row["md5"]): (score, row) for score, row in _history(sources, texts)}
+    rows = {(row["path"], row["md5"]): (score, row) for score, row in _history(sources, wanted)}
     for run in sources.current:
-        for each in run.lineages:
-            key = each.score_path, sources.contents.manifest(each.folder)[SCORE]
-            score, row = rows.get(key) or (each.score, _row(*key, each.score, None, None))
-            row |= {"current": True, "known_from": [*(["git"] if row["first_commit"] else []), "here"]}
-            rows[key] = score, row | {"runs": [*row["runs"], run.fingerprint]}
-    matches = [
-        row
-        for score, row in rows.values()
-        if all(
-            any(
-                name in ("", each) and (not version or f'"{version}' in texts)
-                for each, texts in _made_with(score, kind)
-            )
-            for kind, (name, version) in wanted.items()
-        )
-    ]
+        for lineage in run.lineages:
+            key = lineage.score_path, sources.contents.manifest(lineage.folder)[SCORE]
+            score, row = rows.get(key) or (lineage.score, _row(*key, lineage.score, None, None))
+            known_from = ["git", "here"] if row["first_commit"] else ["here"]
+            runs = [*row["runs"], run.fingerprint]
+            rows[key] = score, row | {"current": True, "known_from": known_from, "runs": runs}
+    matches = [row for score, row in rows.values() if all(part.is_in(score) for part in wanted)]
     if not matches:
-        kind, (name, version) = next(iter(wanted.items()))
-        cards = [one for _, each in sources.lineages for one in _made_with(each.score, kind)]
-        names = sorted({f"{each}@{json.loads(versions)[0][:16]}" for each, versions in cards})
-        nearest = first_few(get_close_matches(name, names, n=5, cutoff=0.0)) or "none"
+        kind, name, version = wanted[0]
+        names = set()
+        for _, lineage in sources.lineages:
+            names |= {f"{known}@{json.loads(versions)[0][:16]}" for known, versions in _made_with(lineage.score, kind)}
         text = f"{kind} {name}{'@' if version else ''}{version}"
-        raise LedgerError(f"no score was made with {text}; there are: {nearest}{sources.incomplete}")
+        there = _nearest(name, sorted(names))
+        raise LedgerError(f"no score was made with {text}; there are: {there}{sources.incomplete}")
     return sorted(matches, key=lambda row: (row["first_date"] or "9", row["path"], row["md5"]))
 
 
-def _history(sources: Sources, parts: Sequence[str]) -> Iterator[tuple[Score, Json]]:
-    """Every score file in Git's history that holds these texts, with the first and the last commit that have it."""
+def _history(sources: Sources, parts: Sequence[Part]) -> Iterator[tuple[Score, Json]]:
+    """Every score file in Git's history that names all parts, with the first and the last commit that have it."""
     git = sources.git
-    stood = dict[tuple[str, str], tuple[Commit, Commit]]()
     if git is None:
         return
+    stood = dict[tuple[str, str], tuple[Commit, Commit]]()
     for commit in git.commits():
         tree = git.id_at(commit.id, SCORES)
-        for path, blob in () if tree is None else git.files(tree).items():
+        for path, blob in git.files(tree).items() if tree else ():
             if path.endswith(f"/{SCORE}"):
-                stood[path, blob] = (stood.get((path, blob), (commit,))[0], commit)
+                first, _ = stood.get((path, blob), (commit, commit))
+                stood[path, blob] = (first, commit)
     for (name, blob), (first, last) in stood.items():
         path = f"{SCORES}/{name}"
         data = git.read(blob) or b""
-        if find_score(path) and all(part.encode() in data for part in parts):
+        text = data.decode(errors="replace")
+        is_named = all(part.name in text and part.version in text for part in parts)
+        if is_named and find_score(path):
             with suppress(DriftledgerError, ValueError):  # a file of another version, or not ours
                 score = parse_json(data, Score, path)
                 yield score, _row(path, md5_bytes(data), score, first, last)

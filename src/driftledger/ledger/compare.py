@@ -106,12 +106,13 @@ class MetricComparison:
 class ScorePair:
     """Two scores of one benchmark on the same data, in the files ``a`` and ``b``.
 
-    ``changed`` are settings that differ in components of the same name, ``reasons`` why some metrics must not be
-    ranked.
+    ``place`` tells them from other scores of the benchmark on that data, ``changed`` are settings that differ in
+    components of the same name, ``reasons`` why some metrics must not be ranked.
     """
 
     benchmark: str
     on: str
+    place: str
     a: str
     b: str
     differing: list[Difference]
@@ -119,6 +120,11 @@ class ScorePair:
     metrics: list[MetricComparison]
     comparable: bool
     reasons: list[str]
+
+    @property
+    def name(self) -> str:
+        """The pair for people: ``trac on digits · features_by_words · tfidf``."""
+        return _named(self.place)
 
 
 @dataclass(frozen=True)
@@ -164,66 +170,75 @@ def compare(a: Evidence, b: Evidence, contents: Contents, *, anyway: bool = Fals
         has_b = first_few(only_b) or "no score"
         raise LedgerError(f"{a.name} and {b.name} have no data in common: the first has {has_a}, the second {has_b}")
     compared = [_pair(one, two, contents, anyway) for one, two in pairs]
-    tested = [each for pair in compared for each in pair.metrics if each.ranked and each.p_value is not None]
-    for each, corrected in zip(tested, holm([each.p_value or 0.0 for each in tested]), strict=True):
-        each.p_holm = corrected
+    tested = [metric for pair in compared for metric in pair.metrics if metric.ranked and metric.p_value is not None]
+    for metric, corrected in zip(tested, holm([metric.p_value or 0.0 for metric in tested]), strict=True):
+        metric.p_holm = corrected
     barred = [pair for pair in compared if not pair.comparable]
     sides, about = _sides(a, b)
-    one, two = (f"{each.code.commit or 'none'}{' with changes' if each.code.dirty else ''}" for each in (a, b))
-    noted = [f"code commit: {one} and {two}"] if one != two else []
-    for side, evidence in (("A", a), ("B", b)):
-        cards = [(role.replace("_", " "), card) for role, card in evidence.components.items()]
-        noted += [f"{side}'s {role} {card.name}: {card.mark}" for role, card in cards if card.mark is not None]
     return Comparison(
         a=f"{a.name}, fingerprint {a.fingerprint[:12]}",
         b=f"{b.name}, fingerprint {b.fingerprint[:12]}",
         about=about,
-        noted=noted,
+        noted=list(_notes(a, b)),
         pairs=compared,
         only_a=only_a,
         only_b=only_b,
         confidence=pairs[0][0].score.confidence,
         anyway=anyway,
         comparable=not barred,
-        reasons=[f"{pair.benchmark} on {pair.on}: {reason}" for pair in barred for reason in pair.reasons],
+        reasons=[f"{pair.name}: {reason}" for pair in barred for reason in pair.reasons],
         sides=sides,
     )
+
+
+def _notes(a: Evidence, b: Evidence) -> Iterator[str]:
+    """Say that the code differs, and what components say of themselves."""
+    if a.code != b.code:
+        yield f"code: {a.code.named(None)} and {b.code.named(None)}"
+    for side, run in (("A", a), ("B", b)):
+        for role, card in run.components.items():
+            if card.mark is not None:
+                yield f"{side}'s {role.replace('_', ' ')} {card.name}: {card.mark}"
+
+
+def _named(place: str) -> str:
+    """The place of a score for people: ``genception on photos``."""
+    return place.replace("/", " on ", 1).replace("/", " · ")
 
 
 def _pairs(a: Evidence, b: Evidence) -> tuple[list[tuple[Lineage, Lineage]], list[str], list[str]]:
     """Pair scores at the same place, then those of the same benchmark and data; and name what only one side has."""
 
-    def on(lineage: Lineage) -> str:
+    def data_of(lineage: Lineage) -> str:
         return f"{lineage.score.benchmark} on {lineage.score.on}"
 
     left = list(b.lineages)
     others = {}
-    for name in (lambda lineage: lineage.place, on):
-        for each in a.lineages:
-            alike = [other for other in left if name(other) == name(each)]
-            if alike and each.place not in others:
-                others[each.place] = alike[0]
+    for shared in (lambda lineage: lineage.place, data_of):
+        for lineage in a.lineages:
+            alike = [other for other in left if shared(other) == shared(lineage)]
+            if alike and lineage.place not in others:
+                others[lineage.place] = alike[0]
                 left.remove(alike[0])
-    pairs = [(each, others[each.place]) for each in a.lineages if each.place in others]
-    return pairs, [on(each) for each in a.lineages if each.place not in others], list(map(on, left))
+    pairs = [(lineage, others[lineage.place]) for lineage in a.lineages if lineage.place in others]
+    only_a = [_named(lineage.place) for lineage in a.lineages if lineage.place not in others]
+    return pairs, only_a, [_named(lineage.place) for lineage in left]
 
 
 def _sides(a: Evidence, b: Evidence) -> tuple[tuple[str, str], list[str]]:
     """Return what people call both sides, by what differs, and a line about each component that does."""
     about = []
-    named = []
+    names = []
     versions = []
-    for role in (*Combination._fields, "text_encoder"):
-        one = a.components.get(role)
-        two = b.components.get(role)
-        if one and two and one.fingerprint != two.fingerprint:
-            shown = f"{one.name} {one.fingerprint[:12]} and {two.name} {two.fingerprint[:12]}"
-            about.append(f"{role.replace('_', ' ')}: {shown}")
+    for role, one in a.components.items():
+        two = b.components.get(role, one)
+        if one.fingerprint != two.fingerprint and role in (*Combination._fields, "text_encoder"):
+            both = f"{one.name} {one.fingerprint[:12]} and {two.name} {two.fingerprint[:12]}"
+            about.append(f"{role.replace('_', ' ')}: {both}")
             versions.append((f"{one.name}@{one.fingerprint[:8]}", f"{two.name}@{two.fingerprint[:8]}"))
-            if one.name != two.name and role in Combination._fields:
-                named.append((one.name, two.name))
-    sides = named or (versions if len(versions) == 1 else [(a.fingerprint[:8], b.fingerprint[:8])])
-    left, right = (" · ".join(side) for side in zip(*sides, strict=True))
+            if one.name != two.name and role != "text_encoder":
+                names.append((one.name, two.name))
+    left, right = (" · ".join(side) for side in zip(*(names or versions or [("A", "B")]), strict=True))
     return (left, right) if left != right else ("A", "B"), about
 
 
@@ -253,17 +268,20 @@ def _differing(a: Lineage, b: Lineage, metrics: Collection[str]) -> Iterator[Dif
     other_data = Rule(spec.data.name, _OTHER_DATA[spec.data.name])
     rules = {rule.fact: rule for rule in (*spec.unfair, UNREAD_COUNTS, other_data)}
 
-    def concerned(keys: Collection[str], needed: Input | None) -> tuple[str, ...] | None:
-        """Return the metrics of these keys, or else those that need an input; None if all do."""
-        rows = {key: metric for key in metrics if (metric := spec.metric(key)) is not None}
-        some = [k for k, m in rows.items() if (m.key in keys if keys else needed is None or needed in m.needs)]
-        return None if len(some) == len(metrics) else tuple(some)
+    def concerned(rule: Rule) -> tuple[str, ...] | None:
+        """Return the metrics that a rule is about; None if it is about all."""
+        keys = tuple(key for key in metrics if (metric := spec.metric(key)) and rule.is_about(metric))
+        return None if len(keys) == len(metrics) else keys
 
     left = _facts(a)
     right = _facts(b)
-    pairs = {what: (left.get(what, _ABSENT), right.get(what, _ABSENT)) for what in (*left, *right)}
-    pairs = {what: (one, two) for what, (one, two) in pairs.items() if one[0] != two[0]}
-    for what, ((one, name_one), (two, name_two)) in pairs.items():
+    differing = set()
+    for what in {**left, **right}:
+        one, name_one = left.get(what, _ABSENT)
+        two, name_two = right.get(what, _ABSENT)
+        if one == two:
+            continue
+        differing.add(what)
         rule = rules.get(what)
         apart = shown_apart(one, two)
         yield Difference(
@@ -272,11 +290,11 @@ def _differing(a: Lineage, b: Lineage, metrics: Collection[str]) -> Iterator[Dif
             b=name_two or apart[1],
             weight="unfair" if rule else "compared" if what in _COMPARED else "noted",
             why=rule.why if rule else None,
-            concerns=concerned(rule.concerns, rule.moves) if rule else None,
+            concerns=concerned(rule) if rule else None,
         )
-    if set(_COMPARED) <= pairs.keys():
-        why = "both differ, and a difference could come from either"
-        yield Difference("model and generator", "", "", "unfair", why, concerned((), Input.DRAWN))
+    if differing.issuperset(_COMPARED):
+        both = Rule("model and generator", "both differ, and a difference could come from either", Input.DRAWN)
+        yield Difference(both.fact, "", "", "unfair", both.why, concerned(both))
     if (coverage := coverage_difference(a.score, b.score)) is not None:
         yield coverage
     if a.score.coverage != b.score.coverage and (coverage is None or coverage.what != "coverage"):
@@ -341,6 +359,7 @@ def _pair(a: Lineage, b: Lineage, contents: Contents, anyway: bool) -> ScorePair
     return ScorePair(
         benchmark=a.score.benchmark,
         on=a.score.on,
+        place=a.place if a.place == b.place else f"{a.score.benchmark}/{a.score.on}",
         a=a.score_path,
         b=b.score_path,
         differing=differing,
@@ -471,7 +490,7 @@ def _block(pair: ScorePair, comparison: Comparison) -> Iterator[RenderableType]:
             beneath.append(f"{title}: {each.only_a} have a value for {a} alone, {each.only_b} for {b} alone{over}")
         if each.ranked and better is not None and (each.p_holm or 0.0) > 1 - comparison.confidence:
             beneath.append(f"{title}: not shown after Holm's correction over all metrics (p = {each.p_holm:.2g})")
-    yield line(f"{pair.benchmark} on {pair.on}{sentence}", HEAD)
+    yield line(f"{pair.name}{sentence}", HEAD)
     if sentence:
         yield shown
     yield lines(f"  {each}" for each in beneath)

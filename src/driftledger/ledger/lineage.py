@@ -90,6 +90,14 @@ class CodeVersion(Strict):
     """Whether a tracked file differed from the commit, not a page (``.md``, ``.rst``) nor written by the pipeline;
     or Git could not be read."""
 
+    def named(self, git: Git | None) -> str:
+        """``commit 1a2b3c4d5e6f of 2026-11-26, with uncommitted changes``, as far as Git tells."""
+        if self.commit is None:
+            return "no commit"
+        day = git.date(self.commit) if git else ""
+        changes = ", with uncommitted changes" if self.dirty else ""
+        return f"commit {self.commit[:12]}{day and f' of {day}'}{changes}"
+
 
 class PublishedScore(Strict):
     """A score of a published run, by the SHA-256 of its files."""

@@ -10,12 +10,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from driftledger.core.canonical import sha256_file, sha256_of
-from driftledger.core.errors import LedgerError
-from driftledger.core.files import write_json
+from driftledger.core.errors import LedgerError, StoreError
+from driftledger.core.files import Record, parse_json, write_json
+from driftledger.core.paths import STATE
 from driftledger.ledger.findings import Finding, VerifyResult
 from driftledger.ledger.lineage import PUBLISHED, Evidence, Published, PublishedScore, published_files
+from driftledger.ledger.objects.files import Workspace
 from driftledger.ledger.objects.git import Git, why_unread
 
+MLFLOW_RUNS = f"{STATE}/mlflow_runs.json"
+"""Relative to a project's top folder."""
 _NAME = re.compile(r"[0-9a-f]{64}\.json")
 
 
@@ -55,12 +59,12 @@ def check_published(root: Path, evidence: Sequence[Evidence] = ()) -> VerifyResu
     files = published_files(root)
     git = Git.around(root)
     result.checked.update({"published runs": len(files), "runs": len(evidence)})
-    for name, published in files.items():
-        if isinstance(published, str):
-            result.find(name, f"it {published}; 'git checkout {name}' restores it")
-    runs = {name: published for name, published in files.items() if isinstance(published, Published)}
-    for run in evidence:
-        result.findings += _differences(root, run, runs)
+    for name, run in files.items():
+        if isinstance(run, str):
+            result.find(name, f"it {run}; 'git checkout {name}' restores it")
+    runs = {name: run for name, run in files.items() if isinstance(run, Published)}
+    for here in evidence:
+        result.findings += _differences(root, here, runs)
     if git is None:
         result.skip(PUBLISHED, f"deleted files cannot be looked for in Git's history: {why_unread(root)}")
         return result
@@ -79,7 +83,8 @@ def refuse_if_deleted(root: Path) -> None:
     """Raise LedgerError if the last commit has files of published runs that are gone: new ones would hide that."""
     git = Git.around(root)
     tree = git.id_at(git.heads()[0], PUBLISHED) if git else None
-    gone = sorted(each for each in git.files(tree) if not (root / PUBLISHED / each).is_file()) if git and tree else []
+    names = git.files(tree) if git and tree else ()
+    gone = sorted(name for name in names if not (root / PUBLISHED / name).is_file())
     if gone:
         raise LedgerError(
             f"the last commit has {len(gone)} published runs that are not here, {PUBLISHED}/{gone[0]} first; "
@@ -87,39 +92,67 @@ def refuse_if_deleted(root: Path) -> None:
         )
 
 
+class MlflowRuns(Record):
+    """The runs that MLflow showed when it was last filled from this checkout."""
+
+    fingerprints: dict[str, str]
+    """Id of each run in MLflow → its fingerprint."""
+
+
+def runs_of_mlflow(files: Workspace) -> dict[str, str]:
+    """Id of each run in MLflow → its fingerprint, as they were noted here; MLflow is not asked."""
+    try:
+        return parse_json(files.read(MLFLOW_RUNS) or b"", MlflowRuns, MLFLOW_RUNS).fingerprints
+    except StoreError:
+        return {}
+
+
+def note_runs_of_mlflow(root: Path, fingerprints: Mapping[str, str]) -> None:
+    """Note the fingerprints of runs in MLflow, by their ids, so that an audit can go by these."""
+    noted = runs_of_mlflow(Workspace(root)) | dict(fingerprints)
+    write_json(root / MLFLOW_RUNS, MlflowRuns(fingerprints=noted))
+
+
 def _published(root: Path, evidence: Evidence) -> Published:
-    scores = [
-        PublishedScore(
-            benchmark=each.score.benchmark,
-            keys=each.score.keys,
-            path=each.folder.path,
-            inputs=sha256_of(each.score.inputs.to_dict()),
-            score=sha256_file(root / each.score_path),
-            rows=sha256_file(root / each.rows_path),
-            components=[
-                {"role": role, "name": card.name, "version": card.version, "fingerprint": card.fingerprint}
-                for role, card in each.score.components.items()
-            ],
+    scores = []
+    for lineage in sorted(evidence.lineages, key=lambda lineage: lineage.folder.path):
+        score = lineage.score
+        components = [
+            {"role": role, "name": card.name, "version": card.version, "fingerprint": card.fingerprint}
+            for role, card in score.components.items()
+        ]
+        published = PublishedScore(
+            benchmark=score.benchmark,
+            keys=score.keys,
+            path=lineage.folder.path,
+            inputs=sha256_of(score.inputs.to_dict()),
+            score=sha256_file(root / lineage.score_path),
+            rows=sha256_file(root / lineage.rows_path),
+            components=components,
         )
-        for each in sorted(evidence.lineages, key=lambda each: each.folder.path)
-    ]
-    run = {"fingerprint": evidence.fingerprint, "combination": evidence.combination, "code": evidence.code}
-    return Published(**run, scores=scores)
+        scores.append(published)
+    return Published(
+        fingerprint=evidence.fingerprint,
+        combination=evidence.combination,
+        scores=scores,
+        code=evidence.code,
+    )
 
 
 def _differences(root: Path, run: Evidence, runs: Mapping[str, Published]) -> Iterator[Finding]:
     """What the published files say otherwise of a run that is here."""
-    published = {name: each for name, each in runs.items() if each.fingerprint == run.fingerprint}
-    if not published:
+    files = {name: file for name, file in runs.items() if file.fingerprint == run.fingerprint}
+    if not files:
         what = f"it has no file of {run.name}, fingerprint {run.fingerprint}; run 'driftledger track'"
         yield Finding("missing", PUBLISHED, what)
         return
     try:
-        now = {each.path: each for each in _published(root, run).scores}
+        now = {score.path: score for score in _published(root, run).scores}
     except FileNotFoundError:  # a run of a former commit
         return
-    for name, file in published.items():
-        then = {each.path: each for each in file.scores}
-        for path in (path for path in then | now if then.get(path) != now.get(path)):
-            what = f"{path} is not as it was published; 'git log {path}' shows when it changed"
-            yield Finding("bytes", name, what)
+    for name, file in files.items():
+        then = {score.path: score for score in file.scores}
+        for path in then | now:
+            if then.get(path) != now.get(path):
+                what = f"{path} is not as it was published; 'git log {path}' shows when it changed"
+                yield Finding("bytes", name, what)

@@ -25,7 +25,8 @@ from driftledger.project.settings import Settings
 NOTHING = "none"
 """Noted in place of a missing file or component, since DVC wants every parameter to exist."""
 
-DATA_VERSION, REPORT_VERSION = 7, 14
+DATA_VERSION = 7
+REPORT_VERSION = 14
 """To be raised when what these stages write changes; those of benchmarks have theirs in their tables."""
 
 

@@ -185,8 +185,10 @@ def side_by_side(part: Part) -> Table | None:
         if metric.key in (spec.layout.across or spec.glanced)
         for column in _columns(spec, part.blocks, metric)
     ]
-    title = f"{spec.title} on all data, through all components; each column has its own ranks; in brackets {BRACKETS}"
-    return _table(title, columns, spec.name) if columns else None
+    if not columns:
+        return None
+    table = _table(f"{spec.title} on all data, through all components", columns, spec.name)
+    return table._replace(notes=[f"Each column has its own ranks; in brackets {BRACKETS}.", *table.notes])
 
 
 def remarks(parts: Sequence[Part]) -> Iterator[str]:

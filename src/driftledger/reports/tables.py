@@ -124,8 +124,8 @@ def _model_tables(block: Block) -> Iterator[Table]:
     """A row per model: the tables that the specification names, or one with every metric."""
     spec = block.spec
     scores = block.order()
-    families = {metric.key: metric for metric in block.spec.metrics}
-    shown = spec.layout.tables or {f"{spec.title}; in brackets the interval": {key: key for key in families}}
+    families = {metric.key: metric for metric in spec.metrics}
+    shown = spec.layout.tables or {f"{spec.title}; in brackets the interval": {}}
     named = {number.rpartition("/")[2] for columns in shown.values() for number in columns.values()}
     first = spec.shown_key(spec.metrics[0], scores)
     covered = {s.model: coverage_cell(s)._replace(more=bounds(block, s, first)) for s in scores}
@@ -133,12 +133,15 @@ def _model_tables(block: Block) -> Iterator[Table]:
     filled = f"In brackets behind a coverage: {spec.metrics[0].named(first or '')} if {worth}"
     for place, (title, columns) in enumerate(shown.items(), 1):
         further = {key: key for key in families if place == 1 and key not in {*named, *spec.layout.left_out}}
+        each_t = place > 1 and all("{t}" in number for number in columns.values())
+        if each_t and len(spec.keys_of(spec.metrics[0], *scores)) < 2:
+            continue
         head = [""]
         cells = []
         notes = []
         for name, number in {**columns, **further}.items():
             members = [spec.keys_of(families[number], s) if number in families else [number] for s in scores]
-            if "{t}" in number and number != spec.metrics[0].key:
+            if "{t}" in number and not each_t:
                 members = [keys[-1:] for keys in members]
             for key in dict.fromkeys(key for keys in members for key in keys):
                 metric = block.metric(key)
@@ -153,7 +156,7 @@ def _model_tables(block: Block) -> Iterator[Table]:
         name = f"models_{place}" if len(shown) > 1 else "models"
         if place == 1 and any(each.more for each in covered.values()):
             notes.append(filled)
-        yield Table(title, [*head, COVERAGE.title], rows, notes, name=name)
+        yield Table(title, [*head, COVERAGE.title], rows, notes, name=name, detail=each_t)
 
 
 def _group_tables(block: Block) -> Iterator[Table]:

@@ -163,7 +163,7 @@ def tags_of(evidence: Evidence) -> dict[str, str]:
     tags |= {
         f"{role}.fingerprint": ", ".join(card.fingerprint for card in some) for role, some in cards_of(evidence).items()
     }
-    flags = [f"{each.place}: {for_line(flag)}" for each in evidence.lineages for flag in each.score.flags]
+    flags = [f"{each.place}: {for_line(flag)}" for each in evidence.lineages for flag in each.spec.flags_of(each.score)]
     if flags:
         tags |= {"driftledger.flags": "; ".join(flags)}
     return {key: clip(value, _MAX_TAG) for key, value in tags.items()}
@@ -228,7 +228,6 @@ def _note(evidence: Evidence) -> str:
     dirty = evidence.code.dirty
     state = ("with uncommitted changes" if dirty else "as committed") if commit else dirty and "Git could not be read"
     lines += [f"| code | `{(commit or 'no commit')[:_SHORT]}` | {state or ''} |", ""]
-    lines += [
-        f"- {in_table(flag)}" for flag in dict.fromkeys(f for each in evidence.lineages for f in each.score.flags)
-    ]
+    flags = dict.fromkeys(flag for each in evidence.lineages for flag in each.spec.flags_of(each.score))
+    lines += [f"- {in_table(flag)}" for flag in flags]
     return "\n".join([*lines, "", f"Where a number comes from: `driftledger audit {evidence.fingerprint[:_SHORT]}`"])

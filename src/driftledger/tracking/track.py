@@ -28,6 +28,7 @@ from driftledger.core.grouping import grouped
 from driftledger.core.paths import STATE, main_checkout
 from driftledger.data.records import QUESTIONS, SAMPLES
 from driftledger.ledger.lineage import Evidence
+from driftledger.ledger.published import note_runs_of_mlflow
 from driftledger.reports.charts import colour_of
 from driftledger.tracking.content import (
     CURRENT,
@@ -152,6 +153,7 @@ class _Push:
                 self._finish()
         self._finish()
         self._mark(finished)
+        note_runs_of_mlflow(self._root, {run.info.run_id: fingerprint for fingerprint, run in finished.items()})
         if EXPERIMENT not in os.environ:
             self._describe()
         others = [each.name for each in self._evidence if each.fingerprint in self._elsewhere - finished.keys()]

@@ -38,3 +38,33 @@ def test_a_page_is_whole_asks_for_nothing_elsewhere_and_is_accessible(
     found = Axe().run(page, options={"runOnly": ["wcag2a", "wcag2aa"]})
     assert not [(each["id"], each["nodes"][0]["html"][:200]) for each in found.response["violations"]]
     assert page.locator("h1").count() == 1
+
+
+@pytest.mark.parametrize("width", [1280, 768, 390])
+def test_no_page_is_wider_than_its_window_and_a_run_is_read_in_five_screens(
+    width: int, browser: Browser, finished: Checkout
+) -> None:
+    page = browser.new_page(viewport={"width": width, "height": 844})
+    for file in sorted((finished.root / "reports/site").rglob("*.html")):
+        page.goto(file.as_uri())
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, file.name
+        if file.parent.name == "runs":
+            assert page.evaluate("document.documentElement.scrollHeight") <= 5 * 844, file.name
+    page.goto((finished.root / "reports/site/genception.html").as_uri())
+    assert page.locator("figure.table").first.is_visible()
+    first = "document.querySelector('.scroll')"
+    assert page.evaluate(f"{first}.scrollWidth <= {first}.clientWidth") is (width == 1280)
+
+
+def test_a_link_to_a_number_opens_what_it_is_folded_in(browser: Browser, finished: Checkout) -> None:
+    file = sorted((finished.root / "reports/site/runs").glob("*.html"))[0]
+    page = browser.new_page()
+    page.goto(file.as_uri())
+    number = page.locator("[id^=genception-][id$=-gc_at_1]")
+    assert not number.is_visible()
+    page.goto(f"{file.as_uri()}#{number.get_attribute('id')}")
+    assert number.is_visible()
+    value, command = number.locator("data").bounding_box(), number.locator(".command").bounding_box()
+    assert value is not None
+    assert command is not None
+    assert command["y"] >= value["y"] + value["height"], "the command is below its number"

@@ -4,7 +4,7 @@
 3.2.2.
 """
 
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Annotated, ClassVar
@@ -161,6 +161,11 @@ class Fidelity(ChainBenchmark):
         tables={"as in the paper's Tables 1 and 2; in brackets the interval": {name: name for name in _TABLE}},
         bars=("ssim", "clip_s", "clip_s_i", *_SIMILARITIES, "fid", "frechet_{name}", "human"),
     )
+    flagged: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "Fréchet distance is over": ("fid", "frechet_{name}"),
+        "CLIP-S's text tower": ("clip_s",),
+        "human ratings are of other": ("human",),
+    }
     unfair: ClassVar[tuple[Rule, ...]] = (
         ANOTHER_DESCRIPTION,
         BEGUN,

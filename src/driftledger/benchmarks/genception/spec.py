@@ -3,7 +3,7 @@
 Cao et al., "GenCeption: Evaluate Vision LLMs with Unlabeled Unimodal Data", Algorithm 1.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Annotated, Any, ClassVar, Self
 
@@ -46,6 +46,7 @@ from driftledger.data.records import DatasetCard
 
 _OVER_CATEGORIES = "averaged over a sample's repeats, over a category's samples, then over categories"
 _PAPER = "Cao et al., GenCeption"
+_BY_T = {"gc_at_{t}": "gc_at_{t}", "similarity_at_{t}": "similarity_at_{t}"}
 _metric = partial(Metric, needs=SEEN, digits=3)
 _SAID = frozenset({Input.TEXT_ENCODER, Input.DESCRIPTIONS, Input.DATA})
 
@@ -154,10 +155,17 @@ class GenCeption(ChainBenchmark):
     )
     settings: ClassVar[type[GenCeptionSettings]] = GenCeptionSettings
     layout: ClassVar[Layout] = Layout(
+        tables=dict.fromkeys(
+            ("GenCeption; in brackets the interval", "GenCeption at every t; in brackets the interval"), _BY_T
+        ),
+        left_out=("similarity_mean", "gc_samples_at_{t}", "text_similarity_mean", "samples"),
         means_of_groups="group",
         group_bars={"category": "gc_at_{t}"},
         groups={"category": ""},
     )
+    flagged: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "Fréchet distance is over": ("{frechet}_at_{t}", "whole_{frechet}_at_{t}")
+    }
     unfair: ClassVar[tuple[Rule, ...]] = (
         ANOTHER_DESCRIPTION,
         LONGER,

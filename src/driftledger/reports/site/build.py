@@ -10,9 +10,9 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from driftledger import __version__
-from driftledger.benchmarks.base import COVERAGE, NEEDED_FOR, ROLES, Origin
+from driftledger.benchmarks.base import COVERAGE, Metric, Origin
 from driftledger.benchmarks.registry import benchmark
-from driftledger.benchmarks.score import SCORE, Score, base_key
+from driftledger.benchmarks.score import SCORE, Score
 from driftledger.benchmarks.traces import Trace, worth_showing
 from driftledger.core.canonical import sha256_bytes
 from driftledger.core.files import Files
@@ -20,7 +20,7 @@ from driftledger.core.grouping import grouped
 from driftledger.core.paths import Combination
 from driftledger.core.text import for_terminal
 from driftledger.ledger.lineage import code_version, fingerprint_of, place_of, published_code
-from driftledger.ledger.lock import Lock, locked_now
+from driftledger.ledger.lock import locked_now
 from driftledger.ledger.objects.git import Git
 from driftledger.project.project import Project
 from driftledger.reports.charts import Drawing, series_of
@@ -52,10 +52,7 @@ LEGEND = (
     f"Higher is better unless a column says otherwise. Beside a value: {BRACKETS}. {LETTERS} The darker a cell, the "
     "fewer models are shown to be better."
 )
-COMPARISON = (
-    f"All data, through all components; in brackets {BRACKETS}. {LETTERS} To compare two runs over the units that both "
-    "have: driftledger compare RUN RUN"
-)
+COMPARISON = f"{LETTERS} To compare two runs over the units that both have: driftledger compare RUN RUN"
 KINDS = {"not ranked": "Not ranked with the others", "controls": "Controls, which ignore the sample"}
 
 Figures = Mapping[str, Mapping[str, Drawing]]
@@ -125,6 +122,54 @@ def site_files(
     chains, missing = _read_chains(project.root, parts, only)
     files = [file for each in chains for trace in each.traces.values() for file in files_of(trace)]
     pictures, thumbnails = thumbnails_of(files, folder) if images else ({}, {})
+    templates = _templates(parts)
+    templates.globals |= {
+        "locks": locked_now(project.root),
+        "series": series_of(scores),
+        "pictures": pictures,
+        "figures": figures,
+        "shelves": {shelf["id"]: shelf for shelf in _shelves(chains)},
+    }
+
+    def write(path: str, template: str, title: str, **context: Any) -> None:
+        """Make a page; ``root`` leads from it to the top of the site."""
+        root = "../" * path.count("/")
+        text = templates.get_template(template).render(root=root, path=path, title=title, **context)
+        pages[path] = text.encode()
+
+    for model, own in grouped(scores, lambda score: score.model).items():
+        if only in (None, model):
+            views = [_score_view(score, project.combinations, own, chains) for score in own]
+            write(path_of(own[0]), "run.html.j2", model, parts=views)
+    if only is not None:
+        return pages
+    table = overview(parts)
+    write(
+        "index.html",
+        "index.html.j2",
+        "Leaderboard",
+        table=table and table._replace(notes=[LEGEND, *table.notes[1:]]),
+        scores=scores,
+        evaluated=list(_evaluated(project, scores)),
+        remarks=list(remarks(parts)),
+        chains=list(_first_chains(chains)) if images else [],
+    )
+
+    def write_tables(name: str, title: str, lead: str, tables: list[Section]) -> None:
+        write(f"{name}.html", "benchmark.html.j2", title, lead=lead, sections=tables)
+
+    for part in parts:
+        write_tables(part.spec.name, part.spec.title, "", list(sections(part)))
+    across = [table for part in parts if (table := side_by_side(part))]
+    write_tables("comparison", "Comparison", COMPARISON, [Section("Side by side", "all", across)])
+    headlines = Section("Headlines", "correlation", correlation.tables)
+    write_tables("correlation", "Correlation", correlation.lead, [headlines])
+    write("gallery.html", "gallery.html.j2", "Gallery", missing=missing)
+    return {**pages, **thumbnails}
+
+
+def _templates(parts: Sequence[Part]) -> Environment:
+    """The templates, with what all pages of a site use."""
     templates = Environment(
         loader=FileSystemLoader(HERE / "templates"),
         autoescape=True,
@@ -142,58 +187,13 @@ def site_files(
             ("Gallery", "gallery.html"),
         ],
         "made_with": f"driftledger {__version__}",
-        "series": series_of(scores),
-        "pictures": pictures,
-        "href": href,
-        "breaking": lambda name: escape(for_terminal(name)).replace("_", Markup("_<wbr>")),
         "whole": lambda head: escape(for_terminal(head)).replace("–", Markup("&#8288;–&#8288;")),
         "by_kind": lambda table: {"": table.rows} if table.across else by_kind(table, parts),
         "kinds": KINDS,
-        "number_of": number_of,
-        "texts_of": texts_of,
-        "strips_of": strips_of,
-        "title_of": title_of,
-        "interval": interval,
-        "figures": figures,
-        "shelves": {shelf["id"]: shelf for shelf in _shelves(chains)},
     }
-
-    def write(path: str, template: str, title: str, **context: Any) -> None:
-        """Make a page; ``root`` leads from it to the top of the site."""
-        root = "../" * path.count("/")
-        text = templates.get_template(template).render(root=root, path=path, title=title, **context)
-        pages[path] = text.encode()
-
-    locks = locked_now(project.root)
-    for model, own in grouped(scores, lambda score: score.model).items():
-        if only in (None, model):
-            views = [_score_view(score, locks, project.combinations, own, chains) for score in own]
-            write(path_of(own[0]), "run.html.j2", model, parts=views)
-    if only is not None:
-        return pages
-    table = overview(parts)
-    write(
-        "index.html",
-        "index.html.j2",
-        "Leaderboard",
-        table=table and table._replace(notes=[LEGEND, *table.notes[1:]]),
-        models=len({score.model for score in scores}),
-        scores=len(scores),
-        evaluated=list(_evaluated(project, scores)),
-        remarks=list(remarks(parts)),
-        chains=list(_first_chains(chains)) if images else [],
-    )
-    for part in parts:
-        path = f"{part.spec.name}.html"
-        write(path, "benchmark.html.j2", part.spec.title, lead="", sections=list(sections(part)))
-    beside = [table for part in parts if (table := side_by_side(part))]
-    for title, lead, section in (
-        ("Comparison", COMPARISON, Section("Side by side", "all", beside)),
-        ("Correlation", correlation.lead, Section("Headlines", "correlation", correlation.tables)),
-    ):
-        write(f"{title.lower()}.html", "benchmark.html.j2", title, lead=lead, sections=[section])
-    write("gallery.html", "gallery.html.j2", "Gallery", missing=missing)
-    return {**pages, **thumbnails}
+    for function in (href, number_of, texts_of, strips_of, title_of, interval, shlex.quote):
+        templates.globals[function.__name__] = function
+    return templates
 
 
 def _read_chains(root: Path, parts: Sequence[Part], only: str | None) -> tuple[list[Chains], list[str]]:
@@ -201,18 +201,21 @@ def _read_chains(root: Path, parts: Sequence[Part], only: str | None) -> tuple[l
     chains = []
     missing = dict[str, None]()
     done = set()
-    every = [(block, score) for part in parts for block in part.blocks for score in block.scores]
-    for block, score in (each for each in every if only in (None, each[1].model)):
-        folders = {stage.name: root / stage.at(score.keys) for stage in block.spec.stages}
-        *sources, _ = folders.values()
-        if not all(folder.is_dir() for folder in sources):
-            missing[f"{block.spec.title} on {score.on}"] = None
-        elif tuple(sources) not in done:
-            done.add(tuple(sources))
-            rows = block.rows_of(score)
-            shown = worth_showing(block.spec, score, rows, SHOWN)
-            traces = {trace.unit: trace for trace in block.spec.traces(folders, score, shown)} if shown else {}
-            chains.append(Chains(score, traces, len(rows)))
+    for block in [block for part in parts for block in part.blocks]:
+        spec = block.spec
+        for score in block.scores:
+            if only not in (None, score.model):
+                continue
+            folders = {stage.name: root / stage.at(score.keys) for stage in spec.stages}
+            *sources, _ = folders.values()
+            if not all(folder.is_dir() for folder in sources):
+                missing[f"{spec.title} on {score.on}"] = None
+            elif tuple(sources) not in done:
+                done.add(tuple(sources))
+                rows = block.rows_of(score)
+                shown = worth_showing(spec, score, rows, SHOWN)
+                traces = spec.traces(folders, score, shown) if shown else ()
+                chains.append(Chains(score, {trace.unit: trace for trace in traces}, len(rows)))
     return chains, list(missing)
 
 
@@ -224,30 +227,30 @@ def _evaluated(project: Project, scores: Sequence[Score]) -> Iterator[str]:
     models = dict[str, dict[str, None]]()
     for run in project.combinations:
         own = {benchmark(score.benchmark).scores.at(score.keys): score for score in scores if run.shows(score.keys)}
-        if not own:
-            continue
-        code = published.get(fingerprint_of(own, run), now)
-        day = git.date(code.commit) if git and code.commit else ""
-        text = f"commit {code.commit[:12]}{day and f' of {day}'}" if code.commit else "no commit"
-        models.setdefault(f"{text}, with uncommitted changes" if code.dirty else text, {})[run.model] = None
-    yield from (f"{text}: {', '.join(named)}" if len(models) > 1 else text for text, named in models.items())
+        if own:
+            code = published.get(fingerprint_of(own, run), now)
+            models.setdefault(code.named(git), {})[run.model] = None
+    for text, names in models.items():
+        yield f"{text}: {', '.join(names)}" if len(models) > 1 else text
 
 
 def _first_chains(chains: Sequence[Chains]) -> Iterator[Mapping[str, Any]]:
     """The chains of one unit by the first models and a control, for the first benchmark that has chains."""
     every = [each for each in chains if any(trace.start for trace in each.traces.values())]
-    some = [each for each in every if section_of(each.score) == section_of(every[0].score)]
-    units = [unit for unit in some[0].traces if all(unit in each.traces for each in some)] if some else []
-    models, controls = ([each for each in some if each.score.is_control is kind] for kind in (False, True))
-    for each in [*models[:CHAINS], *controls[:1]] if units else ():
-        unit = units[len(units) // 2]
+    first = [each for each in every if section_of(each.score) == section_of(every[0].score)]
+    units = [unit for unit in first[0].traces if all(unit in each.traces for each in first)] if first else []
+    if not units:
+        return
+    unit = units[len(units) // 2]
+    models = [each for each in first if not each.score.is_control]
+    controls = [each for each in first if each.score.is_control]
+    for each in [*models[:CHAINS], *controls[:1]]:
         spec = benchmark(each.score.benchmark)
         yield {"model": each.score.model, "href": each.href(unit), "spec": spec, "trace": each.traces[unit]}
 
 
 def _score_view(
     score: Score,
-    locks: Lock,
     combinations: Sequence[Combination],
     others: Sequence[Score],
     chains: Sequence[Chains],
@@ -259,41 +262,35 @@ def _score_view(
     Args:
         others: all scores of the model.
     """
-    spec = benchmark(score.benchmark)
-    keys = score.keys
-    run = next((each.path for each in combinations if each.shows(keys)), None)
-    target = run or f"{spec.scores.at(keys)}/{SCORE}"
-    roles = sorted(score.components, key=lambda role: list(ROLES).index(role))
-    values = {**score.metrics, COVERAGE.key: score.coverage}
-    numbers = []
-    for metric in (*spec.metrics, COVERAGE):
-        for key in [key for key in values if base_key(key) == key and spec.metric(key) is metric]:
-            alone = sum(key in each.metrics for each in others) == 1
-            place = key if alone or not run else f"{place_of(spec, keys)}/{key}"
-            command = f"driftledger audit {shlex.quote(f'{target}:{place}')}"
-            used = [role for role in roles if NEEDED_FOR[role] & metric.needs]
-            numbers.append((metric, key, values[key], used, command))
-    files = []
-    for stage in spec.stages:
-        entry = locks.get(stage.lock(keys))
-        out = None if entry is None else entry.out(stage.out(keys))
-        sha256 = score.inputs.data_digest if stage is spec.data else score.inputs.records.get(stage.name, "")
-        files.append((stage.lock(keys), stage.at(keys), sha256, "" if out is None else out.md5))
-    commands = [("Does every byte and number still hold?", f"driftledger verify {shlex.quote(run)}")] if run else []
+    run = next((each.path for each in combinations if each.shows(score.keys)), None)
     own = next((each for each in chains if each.score is score), Chains(score, {}, 0))
+    headline, *further = _numbers(score, run, others)
     return {
         "section": section_of(score),
-        "components": [(role, score.components[role]) for role in roles],
         "score": score,
-        "spec": spec,
-        "on": " · ".join(keys[key] for key in spec.scores.keys if key != "model"),
-        "numbers": numbers,
-        "behind": files,
-        "absent": [(spec.titled(key), why) for key, why in score.absent.items()],
-        "commands": [*commands, ("Make it again", f"dvc repro {spec.scores.lock(keys)}")],
+        "spec": benchmark(score.benchmark),
+        "run": run,
+        "headline": headline,
+        "further": further,
         "units": {own.unit_id(unit): trace for unit, trace in own.traces.items()},
         "total": own.total,
     }
+
+
+def _numbers(score: Score, run: str | None, others: Sequence[Score]) -> Iterator[tuple[Metric, str, float, str]]:
+    """Yield metric, key and value of a score's numbers with the command that asks where they come from.
+
+    The headline is first, the coverage last.
+    """
+    spec = benchmark(score.benchmark)
+    target = run or f"{spec.scores.at(score.keys)}/{SCORE}"
+    named = [(metric, key) for metric in spec.metrics for key in spec.keys_of(metric, score)]
+    named.sort(key=lambda each: each[1] != spec.headline(score)[0])
+    for metric, key in [*named, (COVERAGE, COVERAGE.key)]:
+        alone = sum(key in other.metrics for other in others) == 1
+        place = key if alone or not run else f"{place_of(spec, score.keys)}/{key}"
+        command = f"driftledger audit {shlex.quote(f'{target}:{place}')}"
+        yield metric, key, score.metrics.get(key, score.coverage), command
 
 
 def _shelves(chains: Sequence[Chains]) -> Iterator[Mapping[str, Any]]:
@@ -309,12 +306,12 @@ def _shelves(chains: Sequence[Chains]) -> Iterator[Mapping[str, Any]]:
         cards = []
         for unit in dict.fromkeys(unit for each in models for unit in each.traces):
             shown = [each for each in models if unit in each.traces]
-            values = [each.traces[unit].values.get(title) for each in shown]
-            ranks = [-math.inf if value is None else sign * value for value in values]
-            worst = shown[ranks.index(min(ranks))]
+            values = {each.score.model: each.traces[unit].values.get(title) for each in shown}
+            ranks = {model: -math.inf if value is None else sign * value for model, value in values.items()}
+            worst = min(shown, key=lambda each: ranks[each.score.model])
             files = list(dict.fromkeys(files_of(worst.traces[unit])))
-            numbers = [value for value in values if value is not None]
-            mean = sum(numbers) / len(numbers) if numbers else None
+            known = [value for value in values.values() if value is not None]
+            mean = sum(known) / len(known) if known else None
             card = {
                 "name": unit,
                 "href": worst.href(unit),
