@@ -18,7 +18,7 @@ from driftledger.core.canonical import sha256_bytes, sha256_of
 from driftledger.core.images import png_bytes
 from driftledger.core.types import Split
 from driftledger.data.datasets.base import DatasetProvider, SourceItem
-from driftledger_demo.datasets.photos import read_installed
+from driftledger_demo.installed import read_installed
 
 FILE = "sklearn/datasets/data/digits.csv.gz"
 SHA256 = "09f66e6debdee2cd2b5ae59e0d6abbb73fc2b0e0185d2e1957e9ebb51e23aa22"

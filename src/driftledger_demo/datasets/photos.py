@@ -7,44 +7,15 @@ author, address and licence as those libraries state them, and with the hash tha
 import json
 from collections.abc import Iterator
 from functools import cache, partial
-from importlib import metadata
 from importlib.resources import files
-from pathlib import Path
 from typing import ClassVar
 
 from pydantic import Field
 
 from driftledger.core.canonical import sha256_bytes, sha256_of
-from driftledger.core.errors import DataError
 from driftledger.core.strict import Strict
 from driftledger.data.datasets.base import DatasetProvider, SourceItem
-
-
-def read_installed(distribution: str, version: str, file: str, sha256: str) -> bytes:
-    """The bytes of a file of a distribution.
-
-    Args:
-        version: the one that carries these bytes, for people.
-        file: relative to where packages are installed.
-
-    Raises:
-        DataError: it is not there, or is another than the one that is known.
-    """
-    try:
-        data = installed_path(distribution, file).read_bytes()
-    except (OSError, metadata.PackageNotFoundError):
-        data = b""
-    if sha256_bytes(data) != sha256:
-        raise DataError(
-            f"{file} is not the file that {distribution} {version} carries; "
-            f"run: pip install --force-reinstall '{distribution}=={version}'"
-        )
-    return data
-
-
-def installed_path(distribution: str, file: str) -> Path:
-    """Where a file of a distribution is."""
-    return Path(str(metadata.distribution(distribution).locate_file(file)))
+from driftledger_demo.installed import read_installed
 
 
 class Library(Strict):

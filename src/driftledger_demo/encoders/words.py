@@ -7,7 +7,6 @@ another folder than the wheel's and would download it.
 
 from collections.abc import Sequence
 from functools import cached_property
-from importlib import metadata
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -16,14 +15,15 @@ import numpy as np
 from driftledger.components.base import Encoder, library_versions
 from driftledger.core.canonical import sha256_file
 from driftledger.core.types import Float32, Float64, PromptUsage
+from driftledger_demo.installed import installed_path
 
 _WEIGHTS = "wordllama/weights/l2_supercat_256.safetensors"
 _TOKENIZER = "wordllama/tokenizers/l2_supercat_tokenizer_config.json"
 
 
 def in_wheel(file: str) -> Path:
-    """Where a file of wordllama's wheel is."""
-    return Path(str(metadata.distribution("wordllama").locate_file(file)))
+    """Return the path of a file of wordllama's wheel."""
+    return installed_path("wordllama", file)
 
 
 class Words(Encoder):

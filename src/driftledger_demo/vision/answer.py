@@ -174,7 +174,7 @@ class Sight:
         return f"{('top', 'bottom')[row]} {('left', 'right')[column]}"
 
     @property
-    def two_grounds(self) -> tuple[str, ...]:
+    def two_grounds(self) -> list[str]:
         if len(self.look.grounds) != 2:
             raise UnseenError
         return self.look.grounds

@@ -4,14 +4,8 @@ Common knowledge as a short encyclopedia has it. How anything is drawn in any pi
 draws reads this.
 """
 
-from collections.abc import Iterable
-from functools import cache
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
-from driftledger_demo.cielab import lab
 from driftledger_demo.tables import numbers, rows
 
 Colour = tuple[int, int, int]
@@ -182,16 +176,3 @@ _SYMBOLS = """
 SYMBOLS: list[Symbol] = []
 for _character, _name, _words in rows(_SYMBOLS):
     SYMBOLS.append(Symbol(_character, _name, tuple(_words.split(", "))))
-
-
-@cache
-def _palette(words: tuple[tuple[str, Colour], ...]) -> NDArray[np.int64]:
-    return lab(np.array([colour for _, colour in words], dtype=np.uint8))
-
-
-def nearest_colour(colour: Iterable[int], words: dict[str, Colour]) -> str:
-    """The word for the nearest colour in CIELAB, where light and dark count half: they depend on the light."""
-    seen = lab(np.array(list(colour), dtype=np.uint8)[None])[0]
-    difference = _palette(tuple(words.items())) - seen
-    distance = difference[:, 0] ** 2 // 2 + difference[:, 1] ** 2 + difference[:, 2] ** 2
-    return list(words)[int(distance.argmin())]

@@ -4,10 +4,10 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from driftledger_demo.cielab import name_colours
+from driftledger_demo.cielab import nearest_colours
 from driftledger_demo.models.regions.geometry import TILTS, Outline
 from driftledger_demo.models.regions.see import Region, SegmentedImage
-from driftledger_demo.vocabulary import BACKGROUND, FORMATS, PLACES, ROUND, SIZES, STRETCHES, TILT_STEP
+from driftledger_demo.vocabulary import BACKGROUND, COLOURS, FORMATS, PLACES, ROUND, SIZES, STRETCHES, TILT_STEP
 
 MOST_WORDS = 490
 """The prompt of the GenCeption paper asks for less than 500."""
@@ -27,7 +27,8 @@ class Wording:
 
 def say(scene: SegmentedImage, wording: Wording) -> str:
     """Describe ``scene`` in less than 500 words, the largest things first."""
-    names = name_colours([region.colour for region in scene.regions], wording.colours)
+    colours = {name: COLOURS[name] for name in wording.colours}
+    names = nearest_colours([region.colour for region in scene.regions], colours)
     covered: Counter[str] = Counter()
     for name, region in zip(names, scene.regions, strict=True):
         covered[name] += region.outline.area
