@@ -1,6 +1,7 @@
 """Filters of 8-bit images and of labels, in whole numbers: the same on every processor."""
 
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,11 +47,19 @@ def touching(labels: Whole, count: int) -> list[tuple[int, int]]:
     return [(one, other) for one, other in pairs if one != other]
 
 
-def label_sums(labels: Whole, values: NDArray[np.generic], count: int) -> Whole:
-    """Return the sums, ``count``×3, of the values (H×W×3) under each label."""
-    total = np.zeros((count, 3), dtype=np.int64)
-    np.add.at(total, labels.ravel(), values.reshape(-1, 3))
+def label_sums(labels: Whole, values: NDArray[np.integer[Any]], count: int) -> Whole:
+    """Return the sums of the values (H×W×channels) under each label, ``count``×channels."""
+    channels = values.shape[-1]
+    total = np.zeros((count, channels), dtype=np.int64)
+    np.add.at(total, labels.ravel(), values.reshape(-1, channels))
     return total
+
+
+def label_means(labels: Whole, pixels: Pixels, count: int) -> Pixels:
+    """Return the mean colour of each label, rounded, ``count``×channels."""
+    total = label_sums(labels, pixels, count)
+    areas = np.bincount(labels.ravel())[:, None]
+    return ((2 * total + areas) // (2 * areas)).astype(np.uint8)
 
 
 def _padded(pixels: Pixels, reach: int) -> Pixels:

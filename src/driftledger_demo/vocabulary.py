@@ -88,18 +88,22 @@ def _all_colours() -> dict[str, RGB]:
 COLOURS: dict[str, RGB] = _all_colours()
 """Every colour name that exists; a shorter vocabulary is a selection of these."""
 
-BASIC_COLOURS: tuple[str, ...] = (
-    *("black", "grey", "white", "red", "orange", "yellow", "green", "blue"),
-    *("brown", "pink", "purple"),
-)
 
-_COMMON_TONES = ("", "vivid", "dark", "light")
+def _named(names: str) -> dict[str, RGB]:
+    return {name: COLOURS[name] for name in names.split(", ")}
 
-COMMON_COLOURS: tuple[str, ...] = (
-    *("black", "very dark grey", "medium dark grey", "grey", "light grey", "very light grey", "white"),
-    *(f"{tone} {hue}".strip() for tone in _COMMON_TONES for hue in _HUES),
-    *_BROWNS,
-)
+
+BASIC_COLOURS = _named("black, grey, white, red, orange, yellow, green, blue, brown, pink, purple")
+
+_COMMON_TONES = ("", "vivid ", "dark ", "light ")
+
+COMMON_COLOURS: dict[str, RGB] = {
+    **_named(
+        "black, very dark grey, medium dark grey, grey, light grey, very light grey, white",
+    ),
+    **_named(", ".join(tone + hue for tone in _COMMON_TONES for hue in _HUES)),
+    **_BROWNS,
+}
 
 
 class Place(NamedTuple):

@@ -24,6 +24,7 @@ from driftledger_demo.filters import (
     Pixels,
     Whole,
     gradient,
+    label_means,
     label_sums,
     median,
     touching,
@@ -243,7 +244,7 @@ def _joined(labels: Whole, pixels: Pixels) -> tuple[Whole, Pixels]:
     count = int(labels.max()) + 1
     areas = np.bincount(labels.ravel())[:, None]
     sums = label_sums(labels, pixels, count)
-    means = lab(((2 * sums + areas) // (2 * areas)).astype(np.uint8))
+    means = lab(label_means(labels, pixels, count))
     roots = np.arange(count)
     pairs = [(int(_distance(means[a], means[b])), a, b) for a, b in touching(labels, count)]
     for distance, a, b in sorted(pairs):
