@@ -20,6 +20,7 @@ from driftledger_demo.vision.world import FLAGS, SIGNS, SYMBOLS, THING_COLOURS, 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 DIGITS = "0123456789"
 MARKS = "$+=?:!"
+Font = ImageFont.FreeTypeFont | ImageFont.ImageFont
 BOOK_FONT = "STIXGeneral.ttf"
 
 _WIDE = 12
@@ -67,7 +68,7 @@ def ink_of(pixels: Pixels) -> Mask:
     return np.asarray((far * 4 > strongest) & (strongest >= 50**2))
 
 
-def _median(colours: Whole) -> Whole:
+def _median(colours: Pixels | Whole) -> Whole:
     """Return the median of each channel (n×3); of two, the upper."""
     return np.asarray(np.sort(colours, axis=0)[len(colours) // 2])
 
@@ -198,12 +199,12 @@ def _symbols() -> Whole:
 
 
 @cache
-def _book_font() -> ImageFont.FreeTypeFont:
+def _book_font() -> Font:
     path = installed_path("matplotlib", f"matplotlib/mpl-data/fonts/ttf/{BOOK_FONT}")
     return ImageFont.truetype(path, _SIZE, layout_engine=ImageFont.Layout.BASIC)
 
 
-def _rendered(character: str, font: ImageFont.FreeTypeFont, line: Mark | None) -> Whole:
+def _rendered(character: str, font: Font, line: Mark | None) -> Whole:
     paper = Image.new("L", (3 * _SIZE, 3 * _SIZE))
     ImageDraw.Draw(paper).text((_SIZE, 0), character, fill=255, font=font)
     ink = np.asarray(paper) > 127

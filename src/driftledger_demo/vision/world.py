@@ -107,7 +107,7 @@ class Sign(NamedTuple):
 
     name: str
     kind: str
-    said: str
+    meaning: str
     words: tuple[str, ...]
 
 
