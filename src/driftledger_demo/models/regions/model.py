@@ -11,7 +11,7 @@ from driftledger_demo.models.controls import WordCounter
 from driftledger_demo.models.regions.say import Dials, say
 from driftledger_demo.models.regions.see import see
 from driftledger_demo.vision.answer import Sight, answer
-from driftledger_demo.vision.question import asked
+from driftledger_demo.vision.question import question_in
 from driftledger_demo.vision.segment import look
 from driftledger_demo.vocabulary import (
     BASIC_COLOURS,
@@ -86,7 +86,7 @@ class Regions(WordCounter):
         if image is None:
             return "There is no image to describe."
         dials = _DIALS[self.detail]
-        question = asked(conversation)
+        question = question_in(conversation)
         reply = None
         if question:
             picture = look(image.path.read_bytes(), dials.longest)
