@@ -23,8 +23,8 @@ from driftledger_demo.datasets.arrangements.grammar import (
     Thing,
     silhouette,
 )
+from driftledger_demo.filters import Mask
 from driftledger_demo.models.controls import at_most
-from driftledger_demo.raster_shapes import Mask
 from driftledger_demo.vocabulary import RGB
 
 Values = NDArray[np.float64]

@@ -1,7 +1,7 @@
 """The words that the embedded describer and the embedded painter share.
 
-Both look a word up here and nowhere else, so what is written and what is read cannot drift apart. Everything is an
-integer: fractions are in percent of the picture, colours are 8-bit sRGB.
+Both look a word up here and nowhere else, so that writing and reading cannot drift apart.
+Everything is an integer: fractions are in percent of the picture, colours are 8-bit sRGB.
 """
 
 from typing import NamedTuple
@@ -89,19 +89,20 @@ COLOURS: dict[str, RGB] = _all_colours()
 """Every colour name that exists; a shorter vocabulary is a selection of these."""
 
 
-def _named(names: str) -> dict[str, RGB]:
+def named(names: str) -> dict[str, RGB]:
+    """Return the colours of names that commas part."""
     return {name: COLOURS[name] for name in names.split(", ")}
 
 
-BASIC_COLOURS = _named("black, grey, white, red, orange, yellow, green, blue, brown, pink, purple")
+BASIC_COLOURS = named("black, grey, white, red, orange, yellow, green, blue, brown, pink, purple")
 
 _COMMON_TONES = ("", "vivid ", "dark ", "light ")
 
 COMMON_COLOURS: dict[str, RGB] = {
-    **_named(
+    **named(
         "black, very dark grey, medium dark grey, grey, light grey, very light grey, white",
     ),
-    **_named(", ".join(tone + hue for tone in _COMMON_TONES for hue in _HUES)),
+    **named(", ".join(tone + hue for tone in _COMMON_TONES for hue in _HUES)),
     **_BROWNS,
 }
 
