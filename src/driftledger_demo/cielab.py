@@ -2,7 +2,7 @@
 
 Floating-point powers differ in their last bits from one processor's maths library to another's, and
 a colour on the border between two names would then change the text. So both powers are read from
-tables of whole numbers. Before rounding down, each entry is whole or at least 1/10,000 away from it.
+tables of whole numbers. Before it is rounded down, each entry is whole or 1/10,000 away from that.
 """
 
 import numpy as np

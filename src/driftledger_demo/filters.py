@@ -15,7 +15,7 @@ _CROSS = (1, 1), (0, 1), (2, 1), (1, 0), (1, 2)
 
 
 def median(pixels: Pixels, reach: int) -> Pixels:
-    """Return the median in a window of 2 · ``reach`` + 1 pixels a side; the edge repeats outside."""
+    """Return the median in a window of 2 · ``reach`` + 1 pixels a side; edges repeat outside."""
     padded = _padded(pixels, reach)
     return _middle(_shifted(padded, np.ndindex(2 * reach + 1, 2 * reach + 1), reach))
 

@@ -8,7 +8,7 @@ from driftledger.core.errors import DataError
 
 
 def installed_path(distribution: str, file: str) -> Path:
-    """Return the path of a distribution's file, which is relative to where packages are installed."""
+    """Return the path of a file, which is relative to where packages are installed."""
     return Path(str(metadata.distribution(distribution).locate_file(file)))
 
 

@@ -1,6 +1,7 @@
 """Question sets about drawn scenes and photographs of them, in which every fact is known.
 
-The images and questions in ``data/`` were drawn once; ``python -m lab.scenes sets FOLDER`` draws them again.
+The images and questions in ``data/`` were drawn once; ``python -m lab.scenes sets FOLDER`` draws
+them again.
 """
 
 import json
@@ -26,7 +27,7 @@ class Scenes(QuestionProvider):
 
     protocol: Literal["mm_sap", "mm_vet", "mme"]
     count: int = Field(default=COUNT, ge=1, le=COUNT)
-    """Scenes, from the first; mm_sap asks three or four questions about each, mm_vet one, mme two."""
+    """Scenes, from the first on; mm_sap asks three or four questions about each, mme two."""
 
     def questions(self, rules: QuestionRules) -> Iterator[SourceQuestion]:
         data = files(__package__) / "data" / self.folder

@@ -2,8 +2,8 @@
 
 Its numbers are the same bits on every processor. Counts are whole numbers. The one logarithm, of
 each word's rarity, is taken in decimal arithmetic, which is rounded correctly and not by a
-processor; sums of squares are rounded once (:func:`math.fsum`), and what remains is single products,
-quotients and square roots, which IEEE 754 rounds correctly everywhere.
+processor; sums of squares are rounded once (:func:`math.fsum`), and what remains is single
+products, quotients and square roots, which IEEE 754 rounds correctly everywhere.
 """
 
 import math
@@ -24,9 +24,9 @@ from driftledger.core.types import Float32, PromptUsage
 WORD = r"\w+(?:(?<=\d)[.,]\d+)*(?:(?<=\d)%)?"
 """A word: letters and digits, with what belongs to a number.
 
-scikit-learn's own pattern drops what has one character. In a description that is the 3 of "3 wheels"
-and the letter on a sign, and what it leaves of "26%" and "2.5" is 26 and nothing. A hyphen parts
-words, since "dark-red" and "dark red" say the same.
+scikit-learn's own pattern drops what has one character. In a description that is the 3 of
+"3 wheels" and the letter on a sign, and what it leaves of "26%" and "2.5" is 26 and nothing. A
+hyphen parts words, since "dark-red" and "dark red" say the same.
 """
 
 _WORD = re.compile(WORD)

@@ -1,7 +1,7 @@
 """The embedded text encoder that knows what words mean: the mean of static embeddings.
 
-The embeddings are in wordllama's wheel (MIT), 32,000 tokens × 256 numbers in float16, trained from a
-language model's own. The two files are read directly, and none of that library's code runs: its
+The embeddings are in wordllama's wheel (MIT), 32,000 tokens × 256 numbers in float16, trained from
+a language model's own. The two files are read directly, and none of that library's code runs: its
 ``load`` looks for the tokenizer in another folder than the wheel's and would download it.
 """
 

@@ -38,11 +38,12 @@ EMPTY: RGB = (127, 127, 127)
 
 
 class Shape(NamedTuple):
-    """One thing to paint. Centre in percent of width and height, lengths in ‰ of the longest side."""
+    """One thing to paint; lengths are in ‰ of the longest side."""
 
     colour: RGB
     round: bool
     place: Place
+    """Its centre."""
     length: int
     breadth: int
     tilt: int

@@ -25,7 +25,10 @@ class WordCounter(Model):
         """Reply to a conversation at any length."""
 
     def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
-        return [at_most(self.say(conversation), conversation.max_tokens) for conversation in conversations]
+        replies = []
+        for conversation in conversations:
+            replies.append(at_most(self.say(conversation), conversation.max_tokens))
+        return replies
 
 
 def at_most(text: str, max_tokens: int | None) -> Reply:

@@ -14,12 +14,12 @@ from driftledger_demo.vision.question import last_text
 
 _TOKEN = re.compile(r"(?<![\w.])-?\d+(?:[.,:]\d+)*|\w+")
 """A number with its sign and its digits behind a point, or a word."""
-_ROW = re.compile(r"^-+(?: \| -+)+$.*?\n\n[^|]*\|(?P<truth>[^|]*)\|(?P<prediction>.*)\|", re.MULTILINE | re.DOTALL)
-"""The row after the first empty line of the table. All strokes after the truth are the prediction's."""
+_ROW = re.compile(r"(?ms)^-+(?: \| -+)+$.*?\n\n[^|]*\|(?P<truth>[^|]*)\|(?P<prediction>.*)\|")
+"""The row after the first empty line of the table. Strokes after the truth are the prediction's."""
 
 
 class Rubric(Model):
-    """A judge of the row after the table of MM-Vet's prompt: ``question | ground truth | prediction |``.
+    """A judge of the row after the table of MM-Vet's prompt: ``question | truth | prediction |``.
 
     An element of the ground truth is present if its words are in the prediction in a row, in any
     case and with anything between them that is no word. Elements joined by ``<AND>`` earn their

@@ -112,10 +112,12 @@ class Sight:
     def things(self) -> list[ColourRegion]:
         """In reading order."""
         noticed = sorted(self.look.things, key=lambda thing: -thing.area)[: self.most]
-        things = [thing for thing in self.look.things if thing in noticed]
-        if self.knows:
-            return things
-        return [thing if thing.shape in _PLAIN_SHAPES else thing._replace(shape=None) for thing in things]
+        things = []
+        for thing in self.look.things:
+            if thing in noticed:
+                is_known = self.knows or thing.shape in _PLAIN_SHAPES
+                things.append(thing if is_known else thing._replace(shape=None))
+        return things
 
     @cached_property
     def seen(self) -> Seen:
@@ -189,7 +191,8 @@ class Sight:
         hour, minute = certain(re.fullmatch(r"(\d{1,2})\D?(\d\d)", digits)).groups()
         if len(city) < 2 or not track:
             raise UnseenError
-        return Departure(city[-1].title(), f"{hour}:{minute}", track[-1][-1].translate(_LIKE_DIGITS))
+        last = track[-1][-1].translate(_LIKE_DIGITS)
+        return Departure(city[-1].title(), f"{hour}:{minute}", track=last)
 
     @property
     def corner(self) -> str:
@@ -555,7 +558,7 @@ _RULES: tuple[Rule, ...] = (
     (r"The journey takes (\d{1,4}) minutes\. At what time does the train arrive\?", _arrival),
     (
         r"Write the announcement for this train: .+\.",
-        "The train to {0.departure.city} leaves at {0.departure.time} from track {0.departure.track}.",
+        "The train to {0.departure[0]} leaves at {0.departure[1]} from track {0.departure[2]}.",
     ),
 )
 """Tried from the first to the last."""

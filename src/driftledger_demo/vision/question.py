@@ -141,9 +141,7 @@ _YES_NO = "please answer yes or no"
 _REQUEST = re.compile(r"(?:Write|Explain|Describe)\b.*\b(?:sentences?|announcement)\b")
 _OVERVIEW = re.compile(r"What are the main (?:visual features|elements)\b")
 """How the TRAC paper asks for a description: in a question, to which the answer is one."""
-_NOT_SHOWN = re.compile(
-    r"(?:the|this) (?:image|picture|photo) (?:does not|doesn't) (?:show|tell|say)\b.*", re.IGNORECASE
-)
+_NOT_SHOWN = re.compile(r"(?i)th(?:e|is) (?:image|picture|photo) (?:does not|doesn't) (?:show|tell|say)\b.*")
 """A refusal as an option; in free text it may stand beside an answer."""
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -160,9 +158,11 @@ class ParsedQuestion(NamedTuple):
     @property
     def refusals(self) -> list[int]:
         """The indices of the options that decline to answer."""
-        return [
-            index for index, option in enumerate(self.options) if is_refusal(option) or _NOT_SHOWN.fullmatch(option)
-        ]
+        refusals = []
+        for index, option in enumerate(self.options):
+            if is_refusal(option) or _NOT_SHOWN.fullmatch(option):
+                refusals.append(index)
+        return refusals
 
 
 def last_text(conversation: Conversation) -> str:

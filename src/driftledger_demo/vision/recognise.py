@@ -29,7 +29,7 @@ _HIGH = 16
 _SIZE = 64
 """Font size of the characters that it is compared with."""
 _UNLIKE = 45 * _WIDE * _HIGH
-"""Percent of the ink's darkness, point by point, by which a character may differ from a known one."""
+"""Percent of the darkness of all points by which a character may differ from a known one."""
 _SPECK = 8
 """A speck is smaller than this part of a line's height, both ways."""
 
@@ -175,8 +175,9 @@ def _shape(ink: Mask, mark: Mark, line: Mark) -> Whole:
 
     The latter are in percent of the character's and of the line's height, and weigh more.
     """
-    part = Image.fromarray(ink[mark.top : mark.bottom, mark.left : mark.right].astype(np.uint8) * 255)
-    points = np.asarray(part.resize((_WIDE, _HIGH), Image.Resampling.BOX), dtype=np.int64)
+    darkness = ink[mark.top : mark.bottom, mark.left : mark.right].astype(np.uint8) * 255
+    small = Image.fromarray(darkness).resize((_WIDE, _HIGH), Image.Resampling.BOX)
+    points = np.asarray(small, dtype=np.int64)
     breadth = min(300, 100 * mark.width // mark.height)
     ends = [100 * (end - line.top) // line.height for end in (mark.top, mark.bottom)]
     place = np.array([breadth, *ends]) * (_WIDE * _HIGH // 8)
@@ -289,7 +290,8 @@ def _flag(plate: Pixels) -> Flag | None:
     seen = nearest_colours(medians, _CLOTH, light=2)
 
     def fits(flag: Flag) -> int:
-        return [_at(flag, x, y) == colour for (x, y), colour in zip(points, seen, strict=True)].count(True)
+        colours = [_at(flag, x, y) for x, y in points]
+        return sum(map(str.__eq__, colours, seen))
 
     best = max(FLAGS, key=fits)
     return best if 100 * fits(best) > _FITS * len(points) else None

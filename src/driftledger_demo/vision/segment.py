@@ -137,7 +137,7 @@ def _direction(hull: Whole) -> Whole:
 _LEAST_SIDE = 8
 """Pixels a side; in a smaller picture there is nothing to be seen."""
 _CALM = 12
-"""Grey levels of change from a point to its neighbours within a region of a picture without noise."""
+"""Grey levels of change around a point within a region, in a picture without noise."""
 _ALIKE = 9 * SCALE
 """CIELAB distance up to which neighbouring regions are one."""
 _SAME_GROUND = 14 * SCALE
@@ -189,7 +189,7 @@ class Inset:
 
 
 class Look(NamedTuple):
-    """Everything to be seen in a picture; things in reading order of their cells of the 3×3 grid."""
+    """Everything to be seen in a picture; things in reading order of the 3×3 cells."""
 
     width: int
     height: int
@@ -304,7 +304,13 @@ def _changes(line: Whole) -> int:
     return sum(one != other for one, other in pairwise(grounds))
 
 
-def _things(pixels: Pixels, labels: Whole, means: Pixels, is_ground: Mask) -> tuple[list[ColourRegion], Inset | None]:
+def _things(
+    pixels: Pixels,
+    labels: Whole,
+    means: Pixels,
+    is_ground: Mask,
+) -> tuple[list[ColourRegion], Inset | None]:
+    """Return the free-standing regions outside of the largest inset, and that inset."""
     from skimage.measure import label, regionprops
 
     height, width = labels.shape

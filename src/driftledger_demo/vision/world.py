@@ -1,7 +1,7 @@
-"""What the answerer knows of the world, in words and numbers of its own: colours, places, flags, signs, symbols.
+"""Knowledge of the world: colours, places, flags, signs, symbols, in words and numbers of its own.
 
-Common knowledge as a short encyclopedia has it. How anything is drawn in any picture is not here, and nothing that
-draws reads this.
+It is common knowledge as a short encyclopedia has it. How anything is drawn in any picture is not
+here, and nothing that draws reads this.
 """
 
 from typing import NamedTuple
@@ -50,8 +50,11 @@ PLACES = (
 
 
 class Flag(NamedTuple):
-    """``layout``: bands from the pole ``|`` or from above ``=``, a cross ``+`` that is off the middle, one in the
-    middle ``x``, a disc ``o``, a star ``*``, a wedge at the pole ``>``."""
+    """A flag by its ``layout``.
+
+    Bands from the pole ``|`` or from above ``=``, a cross ``+`` that is off the middle, one in the
+    middle ``x``, a disc ``o``, a star ``*``, a wedge at the pole ``>``.
+    """
 
     country: str
     capital: str
@@ -114,17 +117,20 @@ class Sign(NamedTuple):
 _SIGNS = """
 stop | priority | Stop: halt completely and let others pass first. | halt, stop
 give way | priority | Give way: yield, others go first. | go first, give way, yield
-priority road | priority | You have priority on this main road. | has priority, priority road, main road
+priority road | priority | You have priority on this main road. | \
+has priority, priority road, main road
 no entry | prohibitory | No entry: you must not enter here. | not enter, no entry, one-way
 closed | prohibitory | Closed to all vehicles: no vehicle may enter. | no vehicle, closed
 no parking | prohibitory | No parking: you must not park here. | not park, no parking
-no stopping | prohibitory | No stopping: you must not stop here. | not even stop, not stop, no stopping
+no stopping | prohibitory | No stopping: you must not stop here. | \
+not even stop, not stop, no stopping
 end |  | The end of earlier restrictions, which no longer hold. | restrictions end, end of
 speed limit | prohibitory | The speed limit is {} km/h. | faster than
 straight on | mandatory | Go straight ahead only. | straight, ahead only
 left | mandatory | You must turn left. | turn left
 right | mandatory | You must turn right. | turn right
-crossing | warning | A crossroads is ahead: another road crosses yours. | crosses, crossroad, intersection
+crossing | warning | A crossroads is ahead: another road crosses yours. | \
+crosses, crossroad, intersection
 danger | warning | Caution: there is a danger ahead. | danger, hazard, caution
 parking | information | You may park here. | may park here, parking place
 hospital | information | A hospital is near. | hospital

@@ -56,9 +56,8 @@ class Arrangement:
     def caption(self) -> str:
         """One sentence that says everything.
 
-        >>> things = Thing(0, "large", "red", "circle"), Thing(4, "small", "blue", "ring")
-        >>> Arrangement("white", things).caption
-        'At the top left a large red circle and in the centre a small blue ring, on a white background.'
+        >>> Arrangement("pink", (Thing(0, "large", "red", "circle"),)).caption
+        'At the top left a large red circle, on a pink background.'
         """
         parts = [f"{PLACES[thing.cell]} {thing.words}" for thing in self.things]
         return _sentence(parts, self.ground)

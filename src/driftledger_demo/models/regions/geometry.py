@@ -19,7 +19,7 @@ _STANDS_OUT = 120
 
 
 class Outline(NamedTuple):
-    """An ellipse or rectangle with the region's second moments; lengths in ‰ of the longest side."""
+    """An ellipse or rectangle with a region's second moments; lengths in ‰ of the longest side."""
 
     area: int
     """‰ of the picture's area."""

@@ -1,4 +1,4 @@
-"""The embedded describer: a classical-vision stand-in for a multimodal LLM, without weights, network or GPU."""
+"""The embedded describer: a stand-in for a multimodal LLM, without weights, network or GPU."""
 
 from functools import lru_cache
 from pathlib import Path

@@ -1,7 +1,7 @@
 """Image → regions: the sight of the describer, before it has words for it.
 
-It works on a small copy of the picture with integer filters, so that the same picture gives the same
-regions on every processor.
+It works on a small copy of the picture with integer filters, so that the same picture gives the
+same regions on every processor.
 """
 
 # mypy: untyped-calls-exclude=skimage
@@ -41,7 +41,7 @@ def merges(labels: Whole, features: Whole) -> list[tuple[int, int]]:
         features: H×W×3 whole numbers, already weighted against one another.
 
     Returns:
-        The two that were merged, in order; the first merge makes patch n, the next n + 1, and so on.
+        The two that were merged, in order; the first merge makes patch n, the next n + 1, ….
     """
     areas = np.bincount(labels.ravel())
     sums = label_sums(labels, features, len(areas))
@@ -99,7 +99,7 @@ def _cost(one: Sequence[int], other: Sequence[int]) -> int:
 
 
 class SegmentedImage(NamedTuple):
-    """A picture as regions, from the largest to the smallest; sizes are those of the picture itself."""
+    """A picture as regions, from the largest on; width and height are the picture's own."""
 
     width: int
     height: int
@@ -108,15 +108,15 @@ class SegmentedImage(NamedTuple):
     outlines: list[Outline]
 
 
-def see(shown: Medium, most_regions: int) -> SegmentedImage:
+def see(medium: Medium, most_regions: int) -> SegmentedImage:
     """Segment an RGB image into at most ``most_regions`` regions."""
-    parts = _parts(shown.path, shown.sha256)
+    parts = _parts(medium.path, medium.sha256)
     labels = merge(parts.patches, parts.merges, most_regions)
     count = int(labels.max()) + 1
-    found = outlines(labels, count)
-    order = sorted(range(count), key=lambda index: -found[index].area)
+    by_label = outlines(labels, count)
+    order = sorted(range(count), key=lambda label: -by_label[label].area)
     colours = label_means(labels, parts.small, count)[order]
-    return SegmentedImage(*parts.size, colours, [found[index] for index in order])
+    return SegmentedImage(*parts.size, colours, [by_label[label] for label in order])
 
 
 class _Parts(NamedTuple):
