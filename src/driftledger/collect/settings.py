@@ -1,4 +1,4 @@
-"""What ``params.yaml`` says about where calls to local components are made; not part of any fingerprint."""
+"""Settings of where calls to local components are made; not part of any fingerprint."""
 
 from typing import Annotated, Literal
 
@@ -17,7 +17,7 @@ class CollectSettings(Strict):
     where: Place = "here"
     """Not called ``on``, since YAML reads that word as a truth value."""
     address: str | None = Field(default=None, min_length=1, max_length=300)
-    """Of a Ray cluster: ``auto``, ``HOST:PORT`` or ``ray://…``; null starts one on this machine for the run."""
+    """Address of a Ray cluster: ``auto``, ``HOST:PORT`` or ``ray://…``; null starts one for the run."""
 
     @model_validator(mode="after")
     def _address_is_of_a_cluster(self) -> "CollectSettings":
@@ -29,7 +29,7 @@ class CollectSettings(Strict):
 
 
 class WorkerSettings(Strict):
-    """``workers`` of an entry: how many actors Ray starts for the component, and what each of them takes."""
+    """``workers`` of an entry: the actors that Ray starts for a component, and their needs."""
 
     replicas: int | None = Field(default=None, ge=1, le=4096)
     """None: one per device that the entry names."""
