@@ -1,11 +1,12 @@
 """Calls to components on this machine: their batches, and how they are made.
 
-A batch holds what units at neighbouring positions ask of one component at the same step: with a batch size of 4, the
-third calls of units 8 to 11. Where a component wants calls of like length together, it holds those of more neighbours
-that are next to each other in length, as their texts and images have it. It depends neither on timing nor on which
-other calls are stored, so that a resumed run, and a shard, form the batches that an uninterrupted run forms. This
-matters because in reduced precision a call's result depends on the other calls of its batch. An engine with a queue of
-its own forms its batches itself.
+A batch holds the calls of units at neighbouring positions to one component at the same step: with
+a batch size of 4, the third calls of units 8 to 11. Where a component wants calls of like length
+together, it holds those of more neighbours that are next to each other in estimated length. It
+depends neither on timing nor on which other calls are stored, so that a resumed
+run, and a shard, form the batches that an uninterrupted run forms. This matters because in reduced
+precision a call's result depends on the other calls of its batch. An engine with a queue of its own
+forms its batches itself.
 """
 
 import asyncio
@@ -56,14 +57,15 @@ class Run:
     def __init__(self, progress: Progress, positions: Sequence[int]) -> None:
         """Take the positions of the units among all that are planned."""
         self.progress = progress
-        self.task: asyncio.Task[Any] = asyncio.current_task()  # type: ignore[assignment]  # it is made in one
+        # A run is made in a task.
+        self.task: asyncio.Task[Any] = asyncio.current_task()  # type: ignore[assignment]
         self.stopped: BaseException | None = None
         """The reason that no more calls are started."""
         self.step = dict.fromkeys(positions, -1)
         """Position → the number of the unit's current call, or :data:`ENDED`."""
         self._sizes: dict[tuple[str, type[Call]], tuple[int, int]] = {}
-        """Component and kind of call (a unified model both answers and draws) → the size of a batch,
-        and the number of neighbours that it is formed from."""
+        """Component and kind of call (a unified model both answers and draws) → the size of a
+        batch, and the number of neighbours that it is formed from."""
         self._batches: dict[tuple[str, type[Call], int], dict[int, dict[int, Waiting]]] = {}
         """The same, and the first of the neighbours → step → position → the call that waits."""
 
@@ -112,7 +114,7 @@ class Run:
 
 
 def length(call: Call) -> tuple[int, int, int]:
-    """Return the most tokens of an answer, the number of media, and an estimate of a prompt's tokens.
+    """Return the most tokens of an answer, the number of media, and the estimated prompt tokens.
 
     It goes by characters and pixels alone: it is needed before a checkpoint is loaded, and must be
     the same each time.
@@ -255,7 +257,7 @@ class LocalCalls:
         calls: Mapping[int, Call],
         new: Mapping[int, Call],
     ) -> dict[int, Reply]:
-        """Put calls into an engine's queue, and compute until some end, or for :data:`_LOOK` seconds.
+        """Queue calls for an engine, and compute until some end, or for :data:`_LOOK` seconds.
 
         The engine is released before an error is raised, so that none of its calls is under way.
 
@@ -273,7 +275,8 @@ class LocalCalls:
         try:
             for number, call in new.items():
                 try:
-                    reply = component.begin(number, call.conversation)  # type: ignore[union-attr]  # an Ask
+                    # Only an Ask is queued.
+                    reply = component.begin(number, call.conversation)  # type: ignore[union-attr]
                 except (DriftledgerError, MemoryError):
                     raise
                 except Exception as error:
@@ -313,8 +316,10 @@ class LocalCalls:
             self._most[component.fingerprint] = half * longest
             say(f"{error}; going on with batches of {half} instead of {size} for {name}")
         else:
-            smaller = "take a smaller checkpoint, a smaller dtype or a larger device"
-            raise OutOfMemoryError(f"{error}; not even one call to {name} fits: {smaller}") from None
+            raise OutOfMemoryError(
+                f"{error}; not even one call to {name} fits: "
+                "take a smaller checkpoint, a smaller dtype or a larger device"
+            ) from None
 
     def release(self, component: Component) -> None:
         """Let a component free its memory; the next call loads it again."""
@@ -358,7 +363,7 @@ class Workers:
         self._local = LocalCalls()
         self._device = ThreadPoolExecutor(1, thread_name_prefix="local-calls")
         self._turns: dict[str, tuple[Component, deque[asyncio.Future[None]]]] = {}
-        """Batches that wait, by their component's fingerprint; the component at work comes first."""
+        """Waiting batches, by their component's fingerprint; the component at work comes first."""
         self._computing: Counter[str] = Counter()
         self._due: dict[str, deque[Waiting]] = {}
         """Calls that are to be put into an engine's queue, by the component's fingerprint."""
@@ -375,7 +380,7 @@ class Workers:
 
     @asynccontextmanager
     async def _turn(self, component: Component) -> AsyncIterator[None]:
-        """Wait until a batch may be computed; the component at work goes on as long as it has some."""
+        """Wait until a batch may be computed; the component at work goes on while it has some."""
         own = component.fingerprint
         turn = asyncio.get_running_loop().create_future()
         self._turns.setdefault(own, (component, deque()))[1].append(turn)
@@ -451,7 +456,7 @@ class Workers:
         return answer
 
     async def _drive(self, component: QueueModel, due: deque[Waiting]) -> None:
-        """Let an engine compute while it has calls; each goes into its queue as soon as it is due."""
+        """Let an engine compute while it has calls, which are queued as soon as they are due."""
         under_way: dict[int, Waiting] = {}
         numbers = count()
         since = time.perf_counter()
@@ -495,7 +500,9 @@ async def _decoded(calls: Sequence[Call]) -> Sequence[Call]:
     def prepared(call: Any) -> Any:
         return replace(call, conversation=call.conversation.with_media(decoded))
 
-    if not all(isinstance(call, Ask) and isinstance(call.component, CheckpointComponent) for call in calls):
+    if not calls or not isinstance(calls[0], Ask):
+        return calls
+    if not isinstance(calls[0].component, CheckpointComponent):
         return calls
     loads = (asyncio.to_thread(prepared, call) for call in calls)
     with_contents: list[Call] = await asyncio.gather(*loads)

@@ -33,7 +33,7 @@ class Ask:
 
     @cached_property
     def key(self) -> str:
-        """Hex SHA-256 of all that its result depends on; calls with equal keys are the same call."""
+        """Hex SHA-256 of all that the result depends on; calls with equal keys are the same."""
         turns: list[dict[str, Any]] = []
         images: list[str] = []
         for turn in self.conversation.turns:
@@ -93,7 +93,7 @@ class NotStoredError(Exception):
 
 
 class Walked(NamedTuple, Generic[R]):
-    """Progress of a protocol: ``answered`` calls had results; ``pending`` is None if it returned."""
+    """Progress of a protocol: ``answered`` calls had results; a pending one had none."""
 
     answered: int
     pending: Call | None

@@ -1,8 +1,8 @@
 """Media and texts through an encoder, one batch at a time, or from the feature store.
 
 The store keeps a file per batch: the features of an image may depend on the others of its batch,
-so only a whole batch is looked up. It only saves work, like the call store beside it; a damaged file
-is computed again.
+so only a whole batch is looked up. It only saves work, like the call store beside it; a damaged
+file is computed again.
 """
 
 import io
@@ -77,7 +77,10 @@ class FeatureStore:
         return array
 
 
-def _alone(compute: Callable[[Sequence[R]], NDArray[Number]], batch: Sequence[R]) -> NDArray[Number]:
+def _alone(
+    compute: Callable[[Sequence[R]], NDArray[Number]],
+    batch: Sequence[R],
+) -> NDArray[Number]:
     with _AT_WORK:
         return compute(batch)
 
@@ -100,7 +103,8 @@ def encode_media(
         def encode(first: int) -> Float32:
             for start in (first, first + size):
                 if start not in decoding:
-                    decoding[start] = [pool.submit(file.open) for file in files[start : start + size]]
+                    batch = files[start : start + size]
+                    decoding[start] = [pool.submit(file.open) for file in batch]
             return _alone(compute, [decoded.result() for decoded in decoding.pop(first)])
 
         for first in range(0, len(files), size):
@@ -116,7 +120,7 @@ def encode_texts(
     texts: Sequence[str],
     features: FeatureStore | None = None,
 ) -> Float32:
-    """Return features of texts, n×d; equal texts are encoded once, so that they are equal to the bit.
+    """Return features of texts, n×d; equal texts are encoded once, and so have the same bits.
 
     Args:
         features: None for an encoder that is fitted to a corpus, which is not in its fingerprint.
@@ -143,7 +147,8 @@ def _finite(encoder: Encoder, batch: Sequence[Medium | str], features: Float32) 
     for item, vector in zip(batch, features, strict=False):
         if not np.isfinite(vector).all():
             name = shortened(item if isinstance(item, str) else str(item.path), 200)
-            raise ComponentError(f"encoder {encoder.provider} gives features of {name!r} that are not finite")
+            message = f"gives features of {name!r} that are not finite"
+            raise ComponentError(f"encoder {encoder.provider} {message}")
     return features
 
 

@@ -1,4 +1,4 @@
-"""The loop that drives protocols: each missing call is made once, and stored when it is finished."""
+"""The loop that drives protocols: each missing call is made once, and stored at its end."""
 
 import asyncio
 import re
@@ -38,7 +38,13 @@ class Collector:
     components that do not fit into memory together are not loaded in turn.
     """
 
-    def __init__(self, store: CallStore, workers: Workers | None = None, *, shards: int = 1) -> None:
+    def __init__(
+        self,
+        store: CallStore,
+        workers: Workers | None = None,
+        *,
+        shards: int = 1,
+    ) -> None:
         """Set up a collector, which starts as a context manager.
 
         Args:
@@ -92,7 +98,7 @@ class Collector:
             positions: of these units among all, in order, if other machines have the others.
 
         Raises:
-            BudgetError, ServiceError: a service cannot go on; calls under way were finished and stored first.
+            BudgetError, ServiceError: a service cannot go on; calls under way were stored first.
             StoreError: a result cannot be stored.
         """
         if self._is_closing:  # another thread was interrupted
@@ -188,7 +194,7 @@ class Collector:
                 if waiting is not None:
                     result = await waiting
                 elif result is None:
-                    result = await self._from_service(run, call, call.component)  # type: ignore[arg-type]
+                    result = await self._from_service(run, call)
                 run.progress.update()
                 step += 1
         except BaseException as error:
@@ -208,7 +214,7 @@ class Collector:
         task.add_done_callback(self._tasks.discard)
 
     async def _make(self, run: Run, batch: Sequence[Waiting]) -> None:
-        """Make the calls of a batch that are still missing, store them, and give each unit its result."""
+        """Make and store the missing calls of a batch, and give each unit its result."""
         missing: dict[str, Waiting] = {}
         try:
             for call, waiting in batch:
@@ -219,7 +225,8 @@ class Collector:
                 if result is not None:  # stored since
                     waiting.set_result(result)
                 elif digest in self._asked:
-                    self._asked[digest].add_done_callback(partial(self._pass_on, run, (call, waiting)))
+                    pass_on = partial(self._pass_on, run, (call, waiting))
+                    self._asked[digest].add_done_callback(pass_on)
                 else:
                     self._asked[digest] = waiting
                     missing[digest] = call, waiting
@@ -242,7 +249,7 @@ class Collector:
                 del self._asked[digest]
 
     def _pass_on(self, run: Run, own: Waiting, done: asyncio.Future[Result]) -> None:
-        """Give a unit the result of another unit's call; if that unit's run has stopped, make it."""
+        """Give a unit the result of another unit's call; if that one's run has stopped, make it."""
         if done.cancelled():
             own[1].cancel()
         elif done.exception() is not None:
@@ -252,25 +259,29 @@ class Collector:
 
     # Services
 
-    async def _from_service(self, run: Run, call: Call, component: RemoteComponent) -> Result:
+    async def _from_service(self, run: Run, call: Call) -> Result:
+        component = call.component
+        assert isinstance(component, RemoteComponent)
         digest = call.key
         while digest in self._asked:
             with suppress(Exception):  # another run has stopped: this one asks itself
                 return await asyncio.shield(self._asked[digest])
         self._asked[digest] = future = asyncio.get_running_loop().create_future()
         try:
-            if component.fingerprint not in self._services:
-                self._services[component.fingerprint] = asyncio.create_task(self._connect(component))
-            client, attempt = await asyncio.shield(self._services[component.fingerprint])
+            fingerprint = component.fingerprint
+            if fingerprint not in self._services:
+                self._services[fingerprint] = asyncio.create_task(self._connect(component))
+            client, attempt = await asyncio.shield(self._services[fingerprint])
             async with client.slots:
                 if run.stopped is not None:
                     raise run.stopped
-                inputs: tuple[Any, ...]
                 if isinstance(call, Draw):
-                    inputs = call.prompt, call.seed
+                    attempted = partial(attempt, call.prompt, call.seed)
+                    expected = component.expected(call.prompt)
                 else:
-                    inputs = (call.conversation,)
-                answered = await client.call(partial(attempt, *inputs), component.expected(inputs[0]))
+                    attempted = partial(attempt, call.conversation)
+                    expected = component.expected(call.conversation)
+                answered = await client.call(attempted, expected)
                 cost = None if component.prices is None else answered.cost
                 reply = answered.answer or Result(outcome=Outcome.FAILED, error=answered.error)
                 reply = timed(reply, answered.seconds, cost)
@@ -350,9 +361,8 @@ class Shard(NamedTuple):
         match = re.fullmatch(r"([0-9]{1,6})/([0-9]{1,6})", text)
         shard = cls(int(match[1]), int(match[2])) if match else cls(0, 0)
         if not shard.number < shard.of:
-            raise ConfigError(
-                f"--shard {text!r} is not a shard: write i/n, counted from 0, so that the last is n-1 of n"
-            )
+            form = "write i/n, counted from 0, so that the last is n-1 of n"
+            raise ConfigError(f"--shard {text!r} is not a shard: {form}")
         return shard
 
     def __str__(self) -> str:
