@@ -102,7 +102,7 @@ class Faultless(Model):
 
 
 def _reply(conversation: Conversation) -> Reply:
-    shown = None if conversation.last_image is None else conversation.last_image.open()
+    shown = None if conversation.last_medium is None else conversation.last_medium.open()
     if shown is None or shown.size != (SIDE, SIDE):
         return Reply(f"This is no arrangement of {SIDE} × {SIDE} pixels.", Outcome.REFUSED)
     return at_most(shown_in(shown).caption, conversation.max_tokens)
