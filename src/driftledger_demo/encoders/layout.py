@@ -25,7 +25,7 @@ _MIDDLE = 128
 _FAINT = 40
 """Length of a block that loses 30% of its weight: what is nearly flat is not a pattern."""
 _WEIGHTS = (3, 5, 6)
-"""Of mean colour, colour layout and edges; the constant has 1."""
+"""Weights of mean colour, colour layout and edges; the constant has 1."""
 
 
 class LayoutEncoder(Encoder):

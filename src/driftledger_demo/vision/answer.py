@@ -110,7 +110,7 @@ class Sight:
 
     @cached_property
     def things(self) -> list[ColourRegion]:
-        """In reading order."""
+        """The things that it notices, in reading order."""
         noticed = sorted(self.look.things, key=lambda thing: -thing.area)[: self.most]
         things = []
         for thing in self.look.things:

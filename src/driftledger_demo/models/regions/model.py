@@ -62,7 +62,7 @@ _DIALS: dict[Detail, Dials] = {
 
 
 class Regions(WordCounter):
-    """Describes the last image by its coloured regions, or answers a question about it.
+    """A describer of the last image by its coloured regions, which also answers questions.
 
     To an open question that it finds no answer to it gives its description. Earlier turns teach it
     nothing.
