@@ -22,7 +22,7 @@ from driftledger.components.base import Model
 from driftledger.components.transformers import Transformers
 from driftledger.components.vllm import VLLM
 from driftledger.core.canonical import sha256_file
-from driftledger.core.types import Conversation, ImageFile
+from driftledger.core.types import Conversation, Medium
 
 PROMPT = "Please write a clear, precise, detailed, and concise description of all elements in the image."
 TOKENS, SIDE, IMAGES, BATCHES = 128, 336, 64, (1, 4, 16)
@@ -44,11 +44,11 @@ def main() -> None:
     write("engines", {"rows": shown}, ("torch", "transformers", *(["vllm"] if "vllm" in rows else [])))
 
 
-def noise(folder: Path, number: int) -> ImageFile:
+def noise(folder: Path, number: int) -> Medium:
     file = folder / f"{number}.png"
     pixels = np.random.default_rng(number).integers(0, 256, (SIDE, SIDE, 3), dtype=np.uint8)
     Image.fromarray(pixels).save(file)
-    return ImageFile(file, sha256_file(file))
+    return Medium(file, sha256_file(file))
 
 
 def per_second(model: Model, asked: Sequence[Conversation], size: int) -> float:

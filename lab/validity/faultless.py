@@ -23,8 +23,8 @@ from driftledger_demo.datasets.arrangements.grammar import (
     Thing,
     silhouette,
 )
+from driftledger_demo.filters import Mask
 from driftledger_demo.models.controls import at_most
-from driftledger_demo.raster_shapes import Mask
 from driftledger_demo.vocabulary import RGB
 
 Values = NDArray[np.float64]
@@ -102,7 +102,7 @@ class Faultless(Model):
 
 
 def _reply(conversation: Conversation) -> Reply:
-    shown = None if conversation.last_image is None else conversation.last_image.open()
+    shown = None if conversation.last_medium is None else conversation.last_medium.open()
     if shown is None or shown.size != (SIDE, SIDE):
         return Reply(f"This is no arrangement of {SIDE} × {SIDE} pixels.", Outcome.REFUSED)
     return at_most(shown_in(shown).caption, conversation.max_tokens)

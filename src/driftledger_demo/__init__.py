@@ -1,1 +1,1 @@
-"""Components and data without weights, network or GPU, deterministic to the bit: they show the path."""
+"""Components and data without weights, network or GPU, deterministic to the bit."""

@@ -1,77 +1,92 @@
-"""Filters of 8-bit images, H×W×channels: medians and gradients, exact and the same on every processor."""
+"""Filters of 8-bit images and of labels, in whole numbers: the same on every processor."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 Pixels = NDArray[np.uint8]
+"""H×W×channels."""
+Mask = NDArray[np.bool_]
+Whole = NDArray[np.int64]
+
+_CROSS = (1, 1), (0, 1), (2, 1), (1, 0), (1, 2)
 
 
 def median(pixels: Pixels, reach: int) -> Pixels:
-    """The median in a square window of 2 · ``reach`` + 1 pixels a side; the edge goes on outside."""
-    return _middle(_shifted(pixels, [(y, x) for y in range(2 * reach + 1) for x in range(2 * reach + 1)], reach))
+    """Return the median in a window of 2 · ``reach`` + 1 pixels a side; edges repeat outside."""
+    padded = _padded(pixels, reach)
+    return _middle(_shifted(padded, np.ndindex(2 * reach + 1, 2 * reach + 1), reach))
 
 
 def gradient(pixels: Pixels) -> Pixels:
-    """The largest less the smallest value among a pixel and its eight neighbours, in the channel where that is most."""
-    values = _shifted(pixels, [(y, x) for y in range(3) for x in range(3)], 1)
-    return _most(np.maximum.reduce(values) - np.minimum.reduce(values))
+    """Return the range of values around each pixel, in the channel where it is largest."""
+    return _range(_shifted(_padded(pixels, 1), np.ndindex(3, 3), 1))
 
 
 def cross_median(pixels: Pixels) -> Pixels:
-    """The median of a pixel and its four neighbours; at the edge, of those that are there, the upper of two."""
-    found = _middle(_shifted(pixels, _CROSS, 1, mode="constant", constant_values=255))
-    for y, below in ((0, 1), (-1, -2)):
-        for x, beside in ((0, 1), (-1, -2)):
-            found[y, x] = np.sort([pixels[y, x], pixels[below, x], pixels[y, beside]], axis=0)[1]
-    return found
+    """Return the median of each pixel and its four neighbours; at an edge, the upper of two."""
+    padded = np.pad(pixels, ((1, 1), (1, 1), (0, 0)), constant_values=255)
+    # A corner lacks two neighbours: one white and one black leave the median of the other three.
+    padded[[[1], [-2]], [0, -1]] = 0
+    return _middle(_shifted(padded, _CROSS, 1))
 
 
 def cross_gradient(pixels: Pixels) -> Pixels:
-    """As :func:`gradient`, among a pixel and its four neighbours."""
-    values = _shifted(pixels, _CROSS, 1)
-    return _most(np.maximum.reduce(values) - np.minimum.reduce(values))
+    """Return :func:`gradient` of each pixel and its four neighbours alone."""
+    return _range(_shifted(_padded(pixels, 1), _CROSS, 1))
 
 
-_CROSS = ((1, 1), (0, 1), (2, 1), (1, 0), (1, 2))
-
-
-def touching(labels: NDArray[np.int64], count: int) -> list[tuple[int, int]]:
+def touching(labels: Whole, count: int) -> list[tuple[int, int]]:
     """Return the pairs of labels, 0 … ``count`` − 1, that touch."""
-    sides = [(labels[:, :-1], labels[:, 1:]), (labels[:-1], labels[1:])]
-    codes = np.concatenate([(one * count + other)[one != other] for one, other in sides])
-    return [divmod(code, count) for code in np.unique(codes).tolist()]
+    beside = labels[:, :-1] * count + labels[:, 1:]
+    below = labels[:-1] * count + labels[1:]
+    codes = np.unique(np.concatenate([beside.ravel(), below.ravel()])).tolist()
+    pairs = (divmod(code, count) for code in codes)
+    return [(one, other) for one, other in pairs if one != other]
 
 
-def _shifted(pixels: Pixels, steps: Sequence[tuple[int, int]], reach: int, **padding: Any) -> list[Pixels]:
-    """An image, H×W×channels, seen from ``reach`` pixels above and to the left and then so many steps on."""
-    padded = np.pad(pixels, ((reach, reach), (reach, reach), (0, 0)), **(padding or {"mode": "edge"}))
-    height, width = pixels.shape[:2]
+def label_sums(labels: Whole, values: NDArray[np.integer[Any]], count: int) -> Whole:
+    """Return the sums of the values (H×W×channels) under each label, ``count``×channels."""
+    channels = values.shape[-1]
+    total = np.zeros((count, channels), dtype=np.int64)
+    np.add.at(total, labels.ravel(), values.reshape(-1, channels))
+    return total
+
+
+def label_means(labels: Whole, pixels: Pixels, count: int) -> Pixels:
+    """Return the mean colour of each label, rounded, ``count``×channels."""
+    total = label_sums(labels, pixels, count)
+    areas = np.bincount(labels.ravel())[:, None]
+    return ((2 * total + areas) // (2 * areas)).astype(np.uint8)
+
+
+def _padded(pixels: Pixels, reach: int) -> Pixels:
+    return np.pad(pixels, ((reach, reach), (reach, reach), (0, 0)), mode="edge")
+
+
+def _shifted(padded: Pixels, steps: Iterable[tuple[int, ...]], reach: int) -> list[Pixels]:
+    """Return the image inside the padding, moved by so many pixels (down, across)."""
+    height = len(padded) - 2 * reach
+    width = padded.shape[1] - 2 * reach
     return [padded[down : down + height, across : across + width] for down, across in steps]
 
 
-def _most(values: Pixels) -> Pixels:
-    found: Pixels = values.max(axis=-1)
-    return found
+def _range(values: list[Pixels]) -> Pixels:
+    ranges = np.maximum.reduce(values) - np.minimum.reduce(values)
+    return np.asarray(ranges.max(axis=-1))
 
 
 def _middle(values: list[Pixels]) -> Pixels:
-    """The median of an odd number of images, point by point.
+    """Return the median of an odd number of images, point by point.
 
-    By a sorting network (Knuth, volume 3, 5.2.2, algorithm M): numpy compares whole images faster than a rank filter
-    looks at each window.
+    By selection: numpy compares whole images faster than a rank filter looks at each window.
     """
-    count = len(values)
-    step = top = 1 << ((count - 1).bit_length() - 1)
-    while step:
-        size, rest, distance = top, 0, step
-        while distance:
-            for low in range(count - distance):
-                if low & step == rest:
-                    one, other = values[low], values[low + distance]
-                    values[low], values[low + distance] = np.minimum(one, other), np.maximum(one, other)
-            distance, size, rest = size - step, size // 2, step
-        step //= 2
-    return values[count // 2]
+    middle = len(values) // 2
+    for place in range(middle + 1):
+        for later in range(place + 1, len(values)):
+            smaller = np.minimum(values[place], values[later])
+            values[later] = np.maximum(values[place], values[later])
+            values[place] = smaller
+    return values[middle]

@@ -1,22 +1,21 @@
-"""Which pixels a shape covers, decided in whole numbers.
+"""Pixels that a shape covers, decided in whole numbers.
 
-Pillow's polygons and ellipses follow their edges in floating point, which a compiler may fuse differently on another
-processor; and without antialiasing every pixel has exactly one of the named colours.
+Pillow's polygons and ellipses follow their edges in floating point, which a compiler may fuse
+differently on another processor; and without antialiasing every pixel has exactly one of the named
+colours.
 """
 
 from collections.abc import Sequence
-from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
+from driftledger_demo.filters import Mask, Whole
 from driftledger_demo.tables import numbers
 
-Mask = NDArray[np.bool_]
 Point = tuple[int, int]
 """Across, down."""
 
-SUB = 16
+SUB = 64
 """Units per pixel of every coordinate in this module."""
 
 _OUTLINES: dict[str, tuple[int, ...]] = numbers("""
@@ -30,26 +29,27 @@ cross: -340 -1000, 340 -1000, 340 -340, 1000 -340, 1000 340, 340 340, \
 
 
 def polygon(shape: tuple[int, int], corners: Sequence[Point]) -> Mask:
-    """The pixels of an image of ``shape`` (H, W) whose centres lie in a polygon, by the even-odd rule."""
+    """Return the pixels of an image of ``shape`` (H, W) whose centres lie in a polygon.
+
+    By the even-odd rule; edges are rounded to the left, to whole units.
+    """
     down, across = _centres(shape)
     inside = np.zeros(shape, dtype=np.bool_)
-    for (x0, y0), (x1, y1) in pairwise((*corners, corners[0])):
-        if y0 > y1:
-            x0, y0, x1, y1 = x1, y1, x0, y0
-        left_of_edge = (across - x0) * (y1 - y0) < (x1 - x0) * (down - y0)
-        inside ^= (y0 <= down) & (down < y1) & left_of_edge
+    for number, corner in enumerate(corners):
+        (x0, y0), (x1, y1) = sorted([corners[number - 1], corner], key=lambda point: point[1])
+        rows = np.flatnonzero((y0 <= down) & (down < y1))
+        inside[rows] ^= across < x0 + (x1 - x0) * (down[rows] - y0) // max(1, y1 - y0)
     return inside
 
 
 def disc(shape: tuple[int, int], centre: Point, radius: int) -> Mask:
-    """The pixels whose centres lie within ``radius``."""
+    """Return the pixels whose centres lie within ``radius``."""
     down, across = _centres(shape)
-    inside: Mask = (across - centre[0]) ** 2 + (down - centre[1]) ** 2 < radius**2
-    return inside
+    return np.asarray((across - centre[0]) ** 2 + (down - centre[1]) ** 2 < radius**2)
 
 
 def figure(name: str, shape: tuple[int, int], centre: Point, extent: int) -> Mask:
-    """A named shape in an image of ``shape`` (H, W).
+    """Return the pixels of a named shape in an image of ``shape`` (H, W).
 
     Args:
         centre: in pixels, of the square that the shape fills.
@@ -58,7 +58,8 @@ def figure(name: str, shape: tuple[int, int], centre: Point, extent: int) -> Mas
     Raises:
         KeyError: no such shape.
     """
-    x, y = SUB * centre[0], SUB * centre[1]
+    x = SUB * centre[0]
+    y = SUB * centre[1]
     half = SUB * extent // 2
     if name == "circle":
         return disc(shape, (x, y), half)
@@ -70,7 +71,6 @@ def figure(name: str, shape: tuple[int, int], centre: Point, extent: int) -> Mas
     return polygon(shape, placed)
 
 
-def _centres(shape: tuple[int, int]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    height, width = shape
-    down, across = (np.arange(side, dtype=np.int64) * SUB + SUB // 2 for side in (height, width))
-    return down[:, None], across[None, :]
+def _centres(shape: tuple[int, int]) -> tuple[Whole, Whole]:
+    down, across = np.ogrid[: shape[0], : shape[1]]
+    return down * SUB + SUB // 2, across * SUB + SUB // 2

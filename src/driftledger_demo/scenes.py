@@ -1,6 +1,7 @@
-"""Question sets about drawn scenes and about photographs of them, of which every fact is known.
+"""Question sets about drawn scenes and photographs of them, in which every fact is known.
 
-The images and questions in ``data/`` were drawn once; ``python -m lab.scenes sets FOLDER`` draws them again.
+The images and questions in ``data/`` were drawn once; ``python -m lab.scenes sets FOLDER`` draws
+them again.
 """
 
 import json
@@ -17,7 +18,7 @@ COUNT = 120
 
 
 class Scenes(QuestionProvider):
-    """Drawings of scenes, and the plainest questions about them."""
+    """Drawings of scenes, and questions about them in the plainest form."""
 
     provider: ClassVar[str] = "scenes"
     version: ClassVar[str] = "2"
@@ -26,18 +27,18 @@ class Scenes(QuestionProvider):
 
     protocol: Literal["mm_sap", "mm_vet", "mme"]
     count: int = Field(default=COUNT, ge=1, le=COUNT)
-    """The first so many scenes: mm_sap asks three or four questions about each, mm_vet one, mme two."""
+    """Scenes, from the first on; mm_sap asks three or four questions about each, mme two."""
 
     def questions(self, rules: QuestionRules) -> Iterator[SourceQuestion]:
         data = files(__package__) / "data" / self.folder
         for line in (data / f"{self.protocol}.jsonl").read_text(encoding="utf-8").splitlines():
             row = json.loads(line)
-            number, place = row["id"].split("-")
+            number, rank = row["id"].split("-")
             if int(number) >= self.count:
                 return
             yield SourceQuestion(
                 id=row["id"],
-                name=f"question {place} about scene {number}",
+                name=f"question {rank} about scene {number}",
                 image_id=number,
                 read=(data / "images" / row["image"]).read_bytes,
                 question=row["question"],
@@ -54,15 +55,19 @@ class Scenes(QuestionProvider):
     def source_digest(self) -> str:
         data = files(__package__) / "data" / self.folder
         questions = (data / f"{self.protocol}.jsonl").read_bytes()
-        images = sorted((data / "images").iterdir(), key=lambda each: each.name)[: self.count]
-        return sha256_of([self.count, *(sha256_bytes(each) for each in (questions, *(i.read_bytes() for i in images)))])
+        images = sorted((data / "images").iterdir(), key=lambda image: image.name)[: self.count]
+        digests = [sha256_bytes(image.read_bytes()) for image in images]
+        return sha256_of([self.count, sha256_bytes(questions), *digests])
 
     def source(self) -> dict[str, str]:
         return {"kind": self.provider, "version": self.version}
 
 
 class ScenePhotos(Scenes):
-    """Photographs of the same scenes, and the same questions in other words; ids and right answers are the same."""
+    """Photographs of the same scenes, and the same questions in other words.
+
+    Ids and right answers are the same.
+    """
 
     provider: ClassVar[str] = "scene_photos"
     folder: ClassVar[str] = "photographs"

@@ -14,5 +14,7 @@ def numbers(lines: str) -> dict[str, Any]:
     >>> numbers("pale: 92 22")
     {'pale': (92, 22)}
     """
-    table = rows(lines, ": ")
-    return {name: tuple(map(int, cells.replace(",", " ").split())) for name, cells in table}
+    table = {}
+    for name, cells in rows(lines, ": "):
+        table[name] = tuple(map(int, cells.replace(",", " ").split()))
+    return table

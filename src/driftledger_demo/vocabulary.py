@@ -1,7 +1,7 @@
 """The words that the embedded describer and the embedded painter share.
 
-Both look a word up here and nowhere else, so what is written and what is read cannot drift apart. Everything is an
-integer: fractions are in percent of the picture, colours are 8-bit sRGB.
+Both look a word up here and nowhere else, so that writing and reading cannot drift apart.
+Everything is an integer: fractions are in percent of the picture, colours are 8-bit sRGB.
 """
 
 from typing import NamedTuple
@@ -73,7 +73,8 @@ purple: 120 45 140
 
 
 def _shade(hue: RGB, value: int, saturation: int) -> RGB:
-    red, green, blue = (255 * value * (10_000 - saturation * (100 - part)) // 1_000_000 for part in hue)
+    parts = [10_000 - saturation * (100 - part) for part in hue]
+    red, green, blue = (255 * value * part // 1_000_000 for part in parts)
     return red, green, blue
 
 
@@ -88,51 +89,62 @@ def _all_colours() -> dict[str, RGB]:
 COLOURS: dict[str, RGB] = _all_colours()
 """Every colour name that exists; a shorter vocabulary is a selection of these."""
 
-BASIC_COLOURS: tuple[str, ...] = (
-    *("black", "grey", "white", "red", "orange", "yellow", "green", "blue"),
-    *("brown", "pink", "purple"),
-)
 
-_COMMON_TONES = ("", "vivid", "dark", "light")
+def named(names: str) -> dict[str, RGB]:
+    """Return the colours of names that commas part."""
+    return {name: COLOURS[name] for name in names.split(", ")}
 
-COMMON_COLOURS: tuple[str, ...] = (
-    *("black", "very dark grey", "medium dark grey", "grey", "light grey", "very light grey", "white"),
-    *(f"{tone} {hue}".strip() for tone in _COMMON_TONES for hue in _HUES),
-    *_BROWNS,
-)
+
+BASIC_COLOURS = named("black, grey, white, red, orange, yellow, green, blue, brown, pink, purple")
+
+_COMMON_TONES = ("", "vivid ", "dark ", "light ")
+
+COMMON_COLOURS: dict[str, RGB] = {
+    **named(
+        "black, very dark grey, medium dark grey, grey, light grey, very light grey, white",
+    ),
+    **named(", ".join(tone + hue for tone in _COMMON_TONES for hue in _HUES)),
+    **_BROWNS,
+}
 
 
 class Place(NamedTuple):
-    """A place's centre, in percent of the picture's width and height."""
+    """The centre of a place, in percent of the picture's width and height."""
 
     across: int
     down: int
 
 
-_COARSE = {"left": 18, "": 50, "right": 82}, {"top": 18, "": 50, "bottom": 82}
-_MEDIUM = (
+def _places(columns: dict[str, int], rows: dict[str, int]) -> dict[str, Place]:
+    places = {}
+    for row, down in rows.items():
+        for column, across in columns.items():
+            places[f"{row} {column}".strip() or "centre"] = Place(across, down)
+    return places
+
+
+COARSE_PLACES = _places({"left": 18, "": 50, "right": 82}, {"top": 18, "": 50, "bottom": 82})
+MEDIUM_PLACES = _places(
     {"far left": 10, "left": 30, "centre": 50, "right": 70, "far right": 90},
     {"very top": 10, "upper": 30, "middle": 50, "lower": 70, "very bottom": 90},
 )
-
-COARSE_PLACES: dict[str, Place] = {
-    f"{down} {across}".strip() or "centre": Place(x, y)
-    for down, y in _COARSE[1].items()
-    for across, x in _COARSE[0].items()
-}
-MEDIUM_PLACES: dict[str, Place] = {
-    f"{down} {across}": Place(x, y) for down, y in _MEDIUM[1].items() for across, x in _MEDIUM[0].items()
-}
 PLACES: dict[str, Place] = COARSE_PLACES | MEDIUM_PLACES
 """3×3 words such as "top left" and 5×5 words such as "upper far left"."""
 
-SIZES: dict[str, int] = {"tiny": 6, "small": 11, "medium-sized": 19, "large": 32, "huge": 55, "enormous": 85}
-"""The side, in percent of the picture's, of a square that covers as much; so area is this squared."""
+SIZES: dict[str, int] = {
+    "tiny": 6,
+    "small": 11,
+    "medium-sized": 19,
+    "large": 32,
+    "huge": 55,
+    "enormous": 85,
+}
+"""Side, in percent of the picture's, of a square that covers as much; so area is this squared."""
 COARSE_SIZES: tuple[str, ...] = ("small", "large", "huge")
 
 
 class Stretch(NamedTuple):
-    """Length to breadth in percent, and the direction of the length in tilt steps, clockwise from level."""
+    """Length to breadth in percent, and the direction of the length in tilt steps."""
 
     ratio: int
     tilt: int
@@ -149,7 +161,13 @@ STRETCHES: dict[str, Stretch] = {
 }
 COARSE_STRETCHES: tuple[str, ...] = ("", "wide", "tall")
 
-FORMATS: dict[str, int] = {"tall": 40, "portrait": 72, "square": 100, "landscape": 138, "panoramic": 250}
+FORMATS: dict[str, int] = {
+    "tall": 40,
+    "portrait": 72,
+    "square": 100,
+    "landscape": 138,
+    "panoramic": 250,
+}
 """Width to height of the whole picture in percent."""
 
 ROUND, BOXY = "ellipse", "rectangle"
@@ -169,17 +187,17 @@ SHAPES: dict[str, str] = {
 TILT_STEP = 15
 """Degrees between two tilts that have different words; clockwise from level, below 180."""
 
-_QUARTER = (10_000, 9_659, 8_660, 7_071, 5_000, 2_588)  # cosine of 0, 15, … 75 degrees, times 10,000
-_FALLING = (*_QUARTER, 0, *(-each for each in _QUARTER[:0:-1]))
-_COSINES = (*_FALLING, *(-each for each in _FALLING))
 UNIT = 10_000
+_QUARTER = (10_000, 9_659, 8_660, 7_071, 5_000, 2_588, 0)
+"""Cosines of 0, 15, … 90 degrees, times :data:`UNIT`."""
 
 
 def cosine(steps: int) -> int:
-    """Cosine of ``steps`` · 15°, times :data:`UNIT`."""
-    return _COSINES[steps % 24]
+    """Return the cosine of ``steps`` · 15°, times :data:`UNIT`."""
+    away = abs((steps + 12) % 24 - 12)  # from level, on either side: 0…12
+    return _QUARTER[away] if away <= 6 else -_QUARTER[12 - away]
 
 
 def sine(steps: int) -> int:
-    """Sine of ``steps`` · 15°, times :data:`UNIT`."""
-    return _COSINES[(steps - 6) % 24]
+    """Return the sine of ``steps`` · 15°, times :data:`UNIT`."""
+    return cosine(steps - 6)

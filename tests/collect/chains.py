@@ -11,7 +11,7 @@ from driftledger.collect.store import CallStore
 from driftledger.components.base import Generator, Model
 from driftledger.core.canonical import sha256_file
 from driftledger.core.terminal import Progress
-from driftledger.core.types import Conversation, ImageFile, Subject
+from driftledger.core.types import Conversation, Medium, Subject
 from tests.conftest import draw
 from tests.support.fakes.services import FarGenerator
 
@@ -20,12 +20,12 @@ R = TypeVar("R")
 EXPECTED = [[f"{20 + 10 * number + t}x30" for t in range(3)] for number in range(8)]
 
 
-def eight_images(folder: Path) -> list[ImageFile]:
+def eight_images(folder: Path) -> list[Medium]:
     paths = [draw(folder / f"{number}.png", number, (20 + 10 * number, 30)) for number in range(8)]
-    return [ImageFile(path, sha256_file(path)) for path in paths]
+    return [Medium(path, sha256_file(path)) for path in paths]
 
 
-def chain(model: Model, generator: Generator, image: ImageFile, number: int, length: int = 3) -> Steps[list[str]]:
+def chain(model: Model, generator: Generator, image: Medium, number: int, length: int = 3) -> Steps[list[str]]:
     """Describe and draw ``length`` times; the sizes that the model said, or why it ended."""
     said: list[str] = []
     for t in range(length):
@@ -47,7 +47,7 @@ def run_protocols(protocols: Iterable[Steps[R]], store: CallStore, workers: Work
         return collector.run(protocols, progress)
 
 
-def run(model: Model, generator: Generator, images: list[ImageFile], folder: Path) -> list[list[str]]:
+def run(model: Model, generator: Generator, images: list[Medium], folder: Path) -> list[list[str]]:
     with CallStore(folder) as store:
         protocols = [chain(model, generator, image, number) for number, image in enumerate(images)]
         return run_protocols(protocols, store)

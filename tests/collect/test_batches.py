@@ -16,7 +16,7 @@ from driftledger.collect.store import CallStore
 from driftledger.components.base import Generator, Model, QueueModel
 from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import ConfigError, OutOfMemoryError
-from driftledger.core.types import Conversation, Generated, ImageFile, Outcome, Reply, Result, Subject, Turn
+from driftledger.core.types import Conversation, Generated, Medium, Outcome, Reply, Result, Subject, Turn
 from tests.collect.chains import run_protocols
 from tests.conftest import draw
 from tests.support.simulated import Batches, Pen, Queue, simulate
@@ -66,7 +66,7 @@ class HeavyModel(Heavy, Model):
 
     def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
         self.work(len(conversations))
-        images = [conversation.last_image for conversation in conversations]
+        images = [conversation.last_medium for conversation in conversations]
         return [Reply(image.sha256[:8]) for image in images if image is not None]
 
 
@@ -80,7 +80,7 @@ class HeavyGenerator(Heavy, Generator):
         return [Generated(Image.new("RGB", (8, 8), f"#{prompt[:6]}")) for prompt in prompts]
 
 
-def chain(model: Model, generator: Generator, image: ImageFile, number: int) -> Steps[list[Result]]:
+def chain(model: Model, generator: Generator, image: Medium, number: int) -> Steps[list[Result]]:
     results: list[Result] = []
     for t in (1, 2):
         context = Subject(f"s{number}", t, "d")
@@ -93,7 +93,7 @@ def chain(model: Model, generator: Generator, image: ImageFile, number: int) -> 
 
 def run(model: Model, generator: Generator, folder: Path, name: str) -> list[list[Result]]:
     paths = [draw(folder / f"{number}.png", number) for number in range(8)]
-    images = [ImageFile(path, sha256_file(path)) for path in paths]
+    images = [Medium(path, sha256_file(path)) for path in paths]
     with CallStore(folder / name) as store:
         protocols = [chain(model, generator, image, number) for number, image in enumerate(images)]
         return run_protocols(protocols, store)
@@ -164,7 +164,7 @@ def hurt(tmp_path: Path) -> Iterator[list[Ask]]:
     for number in range(4):
         path = tmp_path / f"{number}.png"
         Image.new("RGB", (4, 4), (number, 0, 0)).save(path)
-        images.append(ImageFile(path, sha256_file(path)))
+        images.append(Medium(path, sha256_file(path)))
     HURTS[images[1].sha256[:8]] = IndexError("index 7 is out of bounds\n for axis 0")
     model = Brittle(batch_size=4)
     yield [
@@ -208,7 +208,7 @@ class HeavyQueue(Heavy, QueueModel):
     weight: int = 50
 
     def begin(self, number: int, conversation: Conversation) -> None:
-        text = str(conversation.last_image and conversation.last_image.sha256[:8])
+        text = str(conversation.last_medium and conversation.last_medium.sha256[:8])
         if text in HURTS:
             raise HURTS[text]
         self.work(1)
@@ -314,7 +314,7 @@ def test_only_batches_of_long_prompts_are_halved(tmp_path: Path) -> None:
 def test_the_length_of_a_call_is_a_guess_by_characters_and_pixels(tmp_path: Path) -> None:
     (tmp_path / "sound.wav").write_bytes(b"RIFF" + bytes(12_800 - 4))
     Image.new("RGB", (280, 140)).save(tmp_path / "image.png")
-    shown = [ImageFile(tmp_path / name, sha256_file(tmp_path / name)) for name in ("image.png", "sound.wav")]
+    shown = [Medium(tmp_path / name, sha256_file(tmp_path / name)) for name in ("image.png", "sound.wav")]
     asked = Conversation((Turn("user", (*shown, "a" * 40)),), max_tokens=7)
     assert length(Ask(Reader(), "read", asked, Subject("1", 1, "d"))) == (7, 2, 50 + 10 + 10)
     assert length(Draw(HeavyGenerator(), "a" * 40, 1, Subject("1", 1, "d"))) == (0, 0, 10)

@@ -15,7 +15,7 @@ from driftledger.collect.store import CallStore
 from driftledger.components.base import Generator
 from driftledger.components.openai import OpenAIChat
 from driftledger.core.canonical import sha256_file
-from driftledger.core.types import Conversation, ImageFile, Result, Subject
+from driftledger.core.types import Conversation, Medium, Result, Subject
 from tests.collect.chains import run_protocols
 from tests.conftest import draw
 from tests.support.fakes import SizeGenerator
@@ -43,7 +43,7 @@ collect(sys.argv[1], Path(sys.argv[2]))
 """
 
 
-def chain(model: OpenAIChat, generator: Generator, image: ImageFile, number: int) -> Steps[list[Result]]:
+def chain(model: OpenAIChat, generator: Generator, image: Medium, number: int) -> Steps[list[Result]]:
     results = []
     for t in (1, 2):
         context = Subject(f"s{number}", t, "d")
@@ -63,7 +63,7 @@ def collect(base_url: str, folder: Path) -> list[list[Result]]:
     """Two descriptions by a service and two local drawings of each of six images."""
     model = seer(base_url)
     paths = [draw(folder / "images" / f"{number}.png", number) for number in range(COUNT)]
-    images = [ImageFile(path, sha256_file(path)) for path in paths]
+    images = [Medium(path, sha256_file(path)) for path in paths]
     with CallStore(folder / "store") as store:
         generator = SizeGenerator(batch_size=2)
         protocols = [chain(model, generator, image, number) for number, image in enumerate(images)]

@@ -24,7 +24,7 @@ from driftledger.components.openai import OpenAIChat
 from driftledger.components.service import Limits, Prices
 from driftledger.core.errors import BudgetError, ServiceError, StoreError
 from driftledger.core.terminal import Progress
-from driftledger.core.types import Conversation, ImageFile, Result, Subject, Turn
+from driftledger.core.types import Conversation, Medium, Result, Subject, Turn
 from tests.collect.chains import EXPECTED, chain, eight_images, run
 from tests.support import virtual_time
 from tests.support.canned_server import Canned
@@ -46,16 +46,16 @@ def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def images(tmp_path: Path) -> list[ImageFile]:
+def images(tmp_path: Path) -> list[Medium]:
     return eight_images(tmp_path)
 
 
-def stored_calls(folder: Path, images: list[ImageFile], model: Model, generator: Generator) -> int:
+def stored_calls(folder: Path, images: list[Medium], model: Model, generator: Generator) -> int:
     with CallStore(folder, writes=False) as store:
         return sum(walk(chain(model, generator, image, n), store.answer).answered for n, image in enumerate(images))
 
 
-def test_every_call_is_made_once_and_results_keep_their_order(images: list[ImageFile], tmp_path: Path) -> None:
+def test_every_call_is_made_once_and_results_keep_their_order(images: list[Medium], tmp_path: Path) -> None:
     assert run(FarModel(), FarGenerator(), images, tmp_path / "store") == EXPECTED
     assert len(ASKED) == 48 - 24  # describing 21x30 and drawing 20x30 are told apart by what was asked
     assert set(ASKED.values()) == {2}
@@ -73,7 +73,7 @@ BATCHES = {
 
 @pytest.mark.parametrize("transactions", range(1, 21, 2))
 def test_a_run_that_is_cut_off_goes_on_with_the_same_batches(
-    images: list[ImageFile], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, transactions: int
+    images: list[Medium], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, transactions: int
 ) -> None:
     """Three describe in a batch and two draw, so that after a kill neighbours have come to different steps."""
     put, written = CallStore.put, Counter[str]()
@@ -96,14 +96,14 @@ def test_a_run_that_is_cut_off_goes_on_with_the_same_batches(
     assert len(SEEN) <= len(BATCHES) + 3  # what was in flight
 
 
-def test_a_unit_goes_on_while_others_wait_for_a_service(images: list[ImageFile], tmp_path: Path) -> None:
+def test_a_unit_goes_on_while_others_wait_for_a_service(images: list[Medium], tmp_path: Path) -> None:
     """The first unit's first answer comes last: when all others are at the end of their chains."""
     asked: list[int] = []
     last_step, all_others = Counter[int](), asyncio.Event()
 
     class Uneven(FarModel):
         async def _reply(self, conversation):  # type: ignore[no-untyped-def]
-            width = conversation.last_image.open().size[0]
+            width = conversation.last_medium.open().size[0]
             asked.append(width)
             if width == 20:
                 await asyncio.wait_for(all_others.wait(), PATIENCE)
@@ -119,19 +119,19 @@ def test_a_unit_goes_on_while_others_wait_for_a_service(images: list[ImageFile],
     assert asked[-2:] == [21, 22]
 
 
-def test_a_call_that_two_units_need_is_made_once(images: list[ImageFile], tmp_path: Path) -> None:
+def test_a_call_that_two_units_need_is_made_once(images: list[Medium], tmp_path: Path) -> None:
     assert run(FarModel(seconds=0.01), FarGenerator(), [images[0]] * 4, tmp_path / "store") == [EXPECTED[0]] * 4
     assert ASKED["20x30"] == 1 + 4  # one description; four drawings, each with its own seed
     assert run(EchoModel(batch_size=2), FarGenerator(), [images[1]] * 4, tmp_path / "store") == [EXPECTED[1]] * 4
     assert sum(batch.count("30x30") for batch in SEEN) == 1
 
 
-def once(model: Model, image: ImageFile, number: int) -> Steps[str]:
+def once(model: Model, image: Medium, number: int) -> Steps[str]:
     answer = yield Ask(model, "answer", Conversation.ask(f"{number}", image), Subject(f"s{number}", 0, "d"))
     return answer.text or ""
 
 
-def seconds_of(*models: FarModel, images: list[ImageFile], folder: Path) -> float:
+def seconds_of(*models: FarModel, images: list[Medium], folder: Path) -> float:
     """How long runs of one model each, side by side in one collector, would take without what computing takes."""
 
     async def main() -> float:
@@ -158,7 +158,7 @@ class OtherModel(FarModel):
 
 
 def test_services_are_asked_side_by_side_as_fast_as_their_limits_allow(
-    images: list[ImageFile], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    images: list[Medium], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(asyncio, "to_thread", at_once)
     one, other = FarModel(seconds=1, limits=Limits(concurrency=8)), OtherModel(seconds=2, limits=Limits(concurrency=16))
@@ -168,7 +168,7 @@ def test_services_are_asked_side_by_side_as_fast_as_their_limits_allow(
     assert seconds_of(one, one, images=images, folder=tmp_path / "twice") == pytest.approx(40 / 8, rel=0.1)
 
 
-def test_one_collector_serves_several_threads_of_which_one_fails(images: list[ImageFile], tmp_path: Path) -> None:
+def test_one_collector_serves_several_threads_of_which_one_fails(images: list[Medium], tmp_path: Path) -> None:
     """Each describes by a model of its own and draws by the same local generator; equal calls are made once."""
     with CallStore(tmp_path / "store") as store, Collector(store) as collector:
 
@@ -185,7 +185,7 @@ def test_one_collector_serves_several_threads_of_which_one_fails(images: list[Im
     assert {tuple(batch) for batch in SEEN} == BATCHES
 
 
-def test_a_run_that_stops_leaves_what_another_needs_too(images: list[ImageFile], tmp_path: Path) -> None:
+def test_a_run_that_stops_leaves_what_another_needs_too(images: list[Medium], tmp_path: Path) -> None:
     """Its batch waits for a turn when its service breaks."""
     slow = SleepingModel(log=str(tmp_path / "log"), batch_size=1, seconds=0.2)
     models = [slow, slow, EchoModel(batch_size=1), FarModel(breaks_at=50)]
@@ -203,7 +203,7 @@ def test_a_run_that_stops_leaves_what_another_needs_too(images: list[ImageFile],
     assert text.startswith("50x30")
 
 
-def test_hiccups_change_nothing_but_are_counted(images: list[ImageFile], tmp_path: Path) -> None:
+def test_hiccups_change_nothing_but_are_counted(images: list[Medium], tmp_path: Path) -> None:
     model = FarModel(hiccups=2, prices=Prices(input=1e6, output=0))
     assert run(model, SizeGenerator(), images, tmp_path / "store") == EXPECTED
     with CallStore(tmp_path / "store") as store:
@@ -211,7 +211,7 @@ def test_hiccups_change_nothing_but_are_counted(images: list[ImageFile], tmp_pat
 
 
 def test_a_call_that_cannot_be_had_fails_alone_and_is_tried_by_the_next_run(
-    images: list[ImageFile], tmp_path: Path
+    images: list[Medium], tmp_path: Path
 ) -> None:
     patient = FarModel(hiccups=3, limits=Limits(attempts=4), prices=Prices(input=1e6))
     run(patient, SizeGenerator(), images[:1], tmp_path / "store")  # so that it has answered
@@ -226,14 +226,14 @@ def test_a_call_that_cannot_be_had_fails_alone_and_is_tried_by_the_next_run(
     assert run(model, SizeGenerator(), images[1:2], tmp_path / "store")[0][0] == "30x30"
 
 
-def test_equal_failures_end_a_run_in_which_nothing_was_answered(images: list[ImageFile], tmp_path: Path) -> None:
+def test_equal_failures_end_a_run_in_which_nothing_was_answered(images: list[Medium], tmp_path: Path) -> None:
     model = FarModel(hiccups=9, limits=Limits(attempts=3, concurrency=1))
     with pytest.raises(ServiceError, match=r"come back later \(3 attempts\); no call was answered so far"):
         run(model, SizeGenerator(), images, tmp_path / "store")
     assert sum(ASKED.values()) == 9
 
 
-def test_a_broken_service_ends_the_run_and_keeps_what_was_under_way(images: list[ImageFile], tmp_path: Path) -> None:
+def test_a_broken_service_ends_the_run_and_keeps_what_was_under_way(images: list[Medium], tmp_path: Path) -> None:
     under_way, broken = Counter[int](), asyncio.Event()
 
     class Breaking(FarModel):
@@ -253,7 +253,7 @@ def test_a_broken_service_ends_the_run_and_keeps_what_was_under_way(images: list
     assert stored_calls(tmp_path / "store", images, FarModel(breaks_at=90), SizeGenerator()) == 7
 
 
-def test_a_spent_budget_ends_the_run_and_a_larger_one_goes_on(images: list[ImageFile], tmp_path: Path) -> None:
+def test_a_spent_budget_ends_the_run_and_a_larger_one_goes_on(images: list[Medium], tmp_path: Path) -> None:
     for _ in range(2):
         with pytest.raises(BudgetError, match="max_calls = 10"):
             run(FarModel(limits=Limits(max_calls=10)), FarGenerator(), images, tmp_path / "store")
@@ -263,7 +263,7 @@ def test_a_spent_budget_ends_the_run_and_a_larger_one_goes_on(images: list[Image
         assert store.spent(FarModel().fingerprint).attempts == 24
 
 
-def test_an_attempt_is_in_the_budget_before_it_is_made(images: list[ImageFile], tmp_path: Path) -> None:
+def test_an_attempt_is_in_the_budget_before_it_is_made(images: list[Medium], tmp_path: Path) -> None:
     """At the most that it may cost, so that a kill forgets none of those that were under way."""
     costs: list[tuple[int, float]] = []
 
@@ -284,7 +284,7 @@ def test_an_attempt_is_in_the_budget_before_it_is_made(images: list[ImageFile], 
     ("limit", "part"), [({"max_calls": 10}, "max_calls = 2"), ({"max_cost": 880.0}, "max_cost = 213.33")]
 )
 def test_a_shard_may_spend_its_part_of_what_is_left(
-    images: list[ImageFile], tmp_path: Path, limit: dict[str, Any], part: str
+    images: list[Medium], tmp_path: Path, limit: dict[str, Any], part: str
 ) -> None:
     """After 3 of 10 calls, or 240 of 880 dollars."""
     model = FarModel(limits=Limits(**limit, concurrency=1), prices=Prices(input=1e6))
@@ -300,7 +300,7 @@ def test_a_shard_may_spend_its_part_of_what_is_left(
         assert store.spent(model.fingerprint).attempts == 2
 
 
-def test_a_full_disk_stops_new_calls(images: list[ImageFile], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_stops_new_calls(images: list[Medium], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(self: CallStore, finished: object, spent: object) -> list[object]:
         raise StoreError("a finished call cannot be stored; make room")
 
@@ -315,7 +315,7 @@ def test_a_full_disk_stops_new_calls(images: list[ImageFile], tmp_path: Path, mo
 
 
 def test_an_interrupt_lets_calls_under_way_arrive(
-    images: list[ImageFile], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    images: list[Medium], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     under_way = Counter[str]()
 

@@ -30,7 +30,6 @@ from driftledger.core.files import link_file
 from driftledger.core.types import (
     Conversation,
     Float32,
-    ImageFile,
     Medium,
     Outcome,
     PromptUsage,
@@ -142,7 +141,7 @@ def test_a_lost_image_makes_a_call_missing_until_it_is_made_again(tmp_path: Path
 
 def test_known_results_are_restored_unless_they_are_stored(tmp_path: Path) -> None:
     path = draw(tmp_path / "records" / "1.png", 1)
-    image = ImageFile(path, sha256_file(path))
+    image = Medium(path, sha256_file(path))
     recorded = Result(medium=image)
     known = [
         (key(1), "f" * 64, Subject("s1", 1, "d"), Result(text="recorded")),

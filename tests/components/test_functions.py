@@ -12,7 +12,7 @@ from driftledger.core.canonical import sha256_file
 from driftledger.core.code_digest import code_digest
 from driftledger.core.errors import ConfigError
 from driftledger.core.registry import import_place
-from driftledger.core.types import Conversation, ImageFile, Outcome, PromptUsage, Reply, Turn
+from driftledger.core.types import Conversation, Medium, Outcome, PromptUsage, Reply, Turn
 from tests.conftest import draw
 
 
@@ -39,9 +39,9 @@ def lengths(texts: list[str]) -> Any:
 Reader = driftledger.encoder(texts=lengths, version="3")
 
 
-def image(folder: Path, number: int, width: int) -> ImageFile:
+def image(folder: Path, number: int, width: int) -> Medium:
     path = draw(folder / f"{number}.png", number, (width, 40))
-    return ImageFile(path, sha256_file(path))
+    return Medium(path, sha256_file(path))
 
 
 def test_a_model_is_given_the_prompt_and_the_images_in_order(tmp_path: Path) -> None:

@@ -16,15 +16,15 @@ from driftledger.components.human import Human, Pending, name_of, read_sheet, wr
 from driftledger.components.predictions import Predictions, carried_over
 from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import ConfigError
-from driftledger.core.types import Conversation, ImageFile, Outcome, Reply, Subject, Turn
+from driftledger.core.types import Conversation, Medium, Outcome, Reply, Subject, Turn
 from tests.conftest import draw
 from tests.support.cases import cases
 
 FILES = Path(__file__).parent / "cases" / "predictions"
-NOTHING = ImageFile(Path("/nowhere/at/all.png"), "0" * 64)
+NOTHING = Medium(Path("/nowhere/at/all.png"), "0" * 64)
 
 
-def ask(name: str, text: str = "Describe it.", t: int = 1, shown: ImageFile = NOTHING, **more: Any) -> Conversation:
+def ask(name: str, text: str = "Describe it.", t: int = 1, shown: Medium = NOTHING, **more: Any) -> Conversation:
     return Conversation.ask(text, shown, Subject(name, t, "d"), **more)
 
 
@@ -159,9 +159,9 @@ TWO = "x,1,By Ann.,ann\nx,1,By Bob.,bob\ny,1,Ann again.,ann\n"
 PROMPT = 'Please write a <b>clear</b> & precise description.\n  {braces}, 100 % "quoted"; = + - @\nür alle 写真.'
 
 
-def image(folder: Path, number: int) -> ImageFile:
+def image(folder: Path, number: int) -> Medium:
     path = draw(folder / "originals" / f"{number}.png", number)
-    return ImageFile(path, sha256_file(path))
+    return Medium(path, sha256_file(path))
 
 
 def human(folder: Path, rows: str, annotator: str | None = None) -> Human:
@@ -230,7 +230,7 @@ def test_a_text_answers_for_its_picture_alone(tmp_path: Path) -> None:
     assert texts(model, ask("x", t=2, shown=two), ask("x", t=2, shown=one)) == ["Text 2.", "Text 1."]
     with Image.open(one.path) as opened:
         opened.save(tmp_path / "again.png", compress_level=0)
-    again = ImageFile(tmp_path / "again.png", sha256_file(tmp_path / "again.png"))
+    again = Medium(tmp_path / "again.png", sha256_file(tmp_path / "again.png"))
     assert texts(model, ask("x", t=2, shown=again)) == ["Text 1."]
 
 

@@ -30,8 +30,8 @@ from driftledger.components.service import Answered, Limits, Meter, Prices, Refu
 from driftledger.components.sounds import OpenAISpeech
 from driftledger.core.canonical import sha256_file, sha256_of
 from driftledger.core.errors import BudgetError, ConfigError, ServiceError
-from driftledger.core.media import Medium, Sound, suffix_of, wav_bytes
-from driftledger.core.types import Conversation, ImageFile, Outcome, Reply, Turn, Usage
+from driftledger.core.media import Sound, suffix_of, wav_bytes
+from driftledger.core.types import Conversation, Medium, Outcome, Reply, Turn, Usage
 from tests.conftest import draw
 from tests.support.canned_server import Canned
 from tests.support.cases import cases
@@ -49,9 +49,9 @@ def key_and_no_backoff(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def image(tmp_path: Path) -> ImageFile:
+def image(tmp_path: Path) -> Medium:
     path = draw(tmp_path / "one.png", 1)
-    return ImageFile(path, sha256_file(path))
+    return Medium(path, sha256_file(path))
 
 
 def chat(url: str, **settings: Any) -> OpenAIChat:
@@ -383,7 +383,7 @@ def test_a_lost_connection_may_pass(kind: str, billed: bool) -> None:
     assert caught.value.billed is billed
 
 
-def test_what_is_sent_to_a_chat_model(image: ImageFile) -> None:
+def test_what_is_sent_to_a_chat_model(image: Medium) -> None:
     turns = (
         Turn("system", ("Be brief.", "Be kind.")),
         Turn("user", (image, "What is this?")),
@@ -430,7 +430,7 @@ def test_an_image_is_sent_as_the_settings_say(
     payload: dict[str, Any], media: str, size: tuple[int, int], tmp_path: Path
 ) -> None:
     path = draw(tmp_path / "one.png", 1, (48, 24))
-    shown = Conversation((Turn("user", (ImageFile(path, sha256_file(path)), "What is this?")),))
+    shown = Conversation((Turn("user", (Medium(path, sha256_file(path)), "What is this?")),))
     model = OpenAIChat.model_validate({"model": "m", "image": payload})
     url = model.body_of(shown)["messages"][0]["content"][0]["image_url"]["url"]
     with Image.open(BytesIO(base64.b64decode(url.partition(",")[2]))) as sent:
@@ -466,7 +466,7 @@ def test_what_is_sent_to_a_generator() -> None:
     assert full == {"model": "m", "prompt": "a red boat", "n": 1, "seed": 2**32 - 1} | extra
 
 
-def test_estimates(image: ImageFile) -> None:
+def test_estimates(image: Medium) -> None:
     turns = (Turn("system", ("1234567",)), Turn("user", (image, "猫猫", image)))
     model = OpenAIChat(model="m", max_tokens=50, beams=3)
     assert model.expected(Conversation(turns)) == Usage(3 + 2000 + 2 + 2000, 150)

@@ -12,7 +12,7 @@ from driftledger.core.errors import ConfigError, DataError
 from driftledger.data.build import build, build_questions
 from driftledger.data.datasets.base import DatasetProvider
 from driftledger.data.records import read_questions
-from driftledger_demo.datasets import photos
+from driftledger_demo import installed
 from driftledger_demo.datasets.digits import Digits, scans
 from driftledger_demo.datasets.photos import Photos
 from driftledger_demo.scenes import ScenePhotos, Scenes
@@ -43,7 +43,7 @@ def test_what_is_shipped_can_be_drawn_again(tmp_path: Path) -> None:
         draw("sets", tmp_path, REPOSITORY)
     except ConfigError:
         pytest.skip("a shallow clone")
-    shipped = Path(photos.__file__).parents[1] / "data"
+    shipped = Path(installed.__file__).parent / "data"
     drawn, kept = ({path.relative_to(top) for path in top.rglob("*.*")} for top in (tmp_path, shipped))
     assert len(drawn) == 2 * (120 + 3)
     assert drawn == kept
@@ -70,7 +70,7 @@ def test_another_file_than_the_known_one(
 ) -> None:
     if content is not None:
         (tmp_path / "file").write_bytes(content)
-    monkeypatch.setattr(photos, "installed_path", lambda distribution, file: tmp_path / "file")
+    monkeypatch.setattr(installed, "installed_path", lambda distribution, file: tmp_path / "file")
     scans.cache_clear()
     with pytest.raises(DataError, match=r"is not the file that .+; run: pip install --force-reinstall '.+=="):
         build("some", provider(), tmp_path / "some")

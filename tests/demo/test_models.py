@@ -15,7 +15,7 @@ from driftledger.components.base import Component, Model
 from driftledger.components.contract import check_component
 from driftledger.core.errors import DataError
 from driftledger.core.registry import provider_class, providers
-from driftledger.core.types import Conversation, ImageFile, Medium, Outcome, PromptUsage, Turn
+from driftledger.core.types import Conversation, Medium, Outcome, PromptUsage, Turn
 from driftledger.project.catalogue import CatalogueEntry, catalogue
 from driftledger_demo.encoders.tfidf import WORD, TfIdf
 from driftledger_demo.encoders.words import Words
@@ -56,7 +56,7 @@ def test_all_are_registered() -> None:
 
 def said(model: Model, text: str, images: int = 1) -> list[str]:
     """What a model says about so many images, none of which exists."""
-    asked = [Conversation.ask(text, ImageFile(Path("/nowhere/at/all.png"), f"{at:064x}")) for at in range(images)]
+    asked = [Conversation.ask(text, Medium(Path("/nowhere/at/all.png"), f"{at:064x}")) for at in range(images)]
     return [reply.text for reply in model.respond(asked)]
 
 
@@ -163,7 +163,7 @@ def ask(tmp_path: Path) -> Ask:
     image.save(tmp_path / "drawn.png")
 
     def answer(model: Model, text: str) -> str:
-        [reply] = model.respond([Conversation.ask(text, ImageFile(tmp_path / "drawn.png", ""))])
+        [reply] = model.respond([Conversation.ask(text, Medium(tmp_path / "drawn.png", ""))])
         return reply.text
 
     return answer
@@ -204,7 +204,7 @@ def red_circle_on_blue() -> Image.Image:
 
 def test_the_limit_counts_words(tmp_path: Path) -> None:
     red_circle_on_blue().save(tmp_path / "shown.png")
-    ask = partial(Conversation.ask, "Describe it.", ImageFile(tmp_path / "shown.png", ""))
+    ask = partial(Conversation.ask, "Describe it.", Medium(tmp_path / "shown.png", ""))
     whole, *cut = Regions(detail="fine").respond([ask(max_tokens=most) for most in (None, 1, 5, 10_000)])
     assert [reply.outcome for reply in cut] == [Outcome.TRUNCATED, Outcome.TRUNCATED, Outcome.OK]
     assert [reply.text.split() for reply in cut] == [whole.text.split()[:most] for most in (1, 5, 10_000)]

@@ -14,7 +14,7 @@ import pytest
 from driftledger.components.transformers import Transformers
 from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import ConfigError
-from driftledger.core.types import Conversation, ImageFile, Outcome, Reply, Turn
+from driftledger.core.types import Conversation, Medium, Outcome, Reply, Turn
 from tests.conftest import draw
 
 LAYOUTS = ("llava", "qwen2_5_vl", "smolvlm")
@@ -44,14 +44,14 @@ def llava(built: dict[str, Path], tmp_path: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
-def images(tmp_path_factory: pytest.TempPathFactory) -> list[ImageFile]:
+def images(tmp_path_factory: pytest.TempPathFactory) -> list[Medium]:
     root = tmp_path_factory.mktemp("images")
     drawn = [draw(root / f"{number}.png", number, size) for number, size in enumerate(SIZES)]
-    return [ImageFile(path, sha256_file(path)) for path in drawn]
+    return [Medium(path, sha256_file(path)) for path in drawn]
 
 
 @pytest.fixture(scope="session")
-def asked(images: list[ImageFile]) -> list[Conversation]:
+def asked(images: list[Medium]) -> list[Conversation]:
     """Four conversations of different lengths about images of different shapes."""
     return [Conversation.ask(prompt, image) for prompt, image in zip(PROMPTS, images, strict=True)]
 
@@ -60,7 +60,7 @@ def model(folder: Path, **settings: Any) -> Transformers:
     return Transformers.model_validate({"path": str(folder), "device": "cpu", "max_new_tokens": 16} | settings)
 
 
-def says(*turns: tuple[Any, str | ImageFile | tuple[str | ImageFile, ...]]) -> Conversation:
+def says(*turns: tuple[Any, str | Medium | tuple[str | Medium, ...]]) -> Conversation:
     return Conversation(tuple(Turn(role, parts if isinstance(parts, tuple) else (parts,)) for role, parts in turns))
 
 

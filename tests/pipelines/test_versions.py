@@ -61,7 +61,7 @@ class Says(Model):
         return self.yes if "Is it" in asked else self.words.format(light=self._light(conversation))
 
     def _light(self, conversation):
-        return conversation.last_image.open().convert("L").resize((1, 1)).getpixel((0, 0))
+        return conversation.last_medium.open().convert("L").resize((1, 1)).getpixel((0, 0))
 
 
 class Grades(Model):

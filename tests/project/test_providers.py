@@ -14,7 +14,7 @@ from driftledger.core import registry
 from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import ConfigError, UntrustedCodeError
 from driftledger.core.registry import OURS, provider_class, providers
-from driftledger.core.types import Conversation, ImageFile
+from driftledger.core.types import Conversation, Medium
 from driftledger.project.catalogue import class_of_record
 from driftledger.project.project import Project
 from driftledger.project.settings import load_settings
@@ -92,9 +92,9 @@ def test_what_the_page_shows_can_be_copied(tmp_path: Path) -> None:
     (tmp_path / "params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")
     settings = Project(tmp_path, own_code=True).settings
     image = draw(tmp_path / "0.png", 0, (50, 40))
-    asked = Conversation.ask("What is it?", ImageFile(image, sha256_file(image)))
+    asked = Conversation.ask("What is it?", Medium(image, sha256_file(image)))
     assert settings.build("models", "shouting").respond([asked])[0].text == "A DARK IMAGE, 50 PIXELS WIDE"
-    features = settings.build("encoders", "mine").encode_images([asked.last_image.open()])  # type: ignore[union-attr]
+    features = settings.build("encoders", "mine").encode_images([asked.last_medium.open()])  # type: ignore[union-attr]
     assert features.shape == (1, 8 * 8 * 3)
 
 

@@ -20,7 +20,7 @@ class MyModel(Model):
         return [Reply(f"A {self.words} image of {self._light(each)}.") for each in conversations]
 
     def _light(self, conversation):
-        return conversation.last_image.open().convert("L").resize((1, 1)).getpixel((0, 0))
+        return conversation.last_medium.open().convert("L").resize((1, 1)).getpixel((0, 0))
 '''
 
 GENERATOR = '''

@@ -20,7 +20,7 @@ from driftledger.collect.run import Collector
 from driftledger.collect.store import CallStore
 from driftledger.components.base import Generator, Model, QueueModel
 from driftledger.core.terminal import Progress
-from driftledger.core.types import Conversation, Generated, ImageFile, Reply
+from driftledger.core.types import Conversation, Generated, Medium, Reply
 from tests.collect.chains import chain
 from tests.support import virtual_time
 
@@ -33,7 +33,7 @@ CARD: list[tuple[float, float, float]] = []
 
 
 def length(conversation: Conversation) -> int:
-    shown = conversation.last_image
+    shown = conversation.last_medium
     return min(1000, 20 + int(random.Random(shown and shown.sha256).expovariate(1 / 130)))
 
 
@@ -113,7 +113,7 @@ def simulate(model: Model, generator: Generator, samples: int, iterations: int, 
     async def collect() -> float:
         with CallStore(folder) as store:
             collector = Collector(store, OneDevice())
-            images = [ImageFile(folder, f"{number:064x}") for number in range(samples)]
+            images = [Medium(folder, f"{number:064x}") for number in range(samples)]
             chains = [chain(model, generator, each, number, iterations) for number, each in enumerate(images)]
             await collector.drive(chains, Progress("chains", 0))
             return time.monotonic()

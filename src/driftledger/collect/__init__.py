@@ -1,1 +1,1 @@
-"""Component calls: which are made at once, which are found in the store, and what becomes of the results."""
+"""Component calls: batches, the store of finished calls, and what becomes of the results."""

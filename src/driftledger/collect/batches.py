@@ -1,11 +1,12 @@
-"""Calls to components on this machine: which of them form a batch, and how they are made.
+"""Calls to components on this machine: their batches, and how they are made.
 
-A batch holds what units at neighbouring positions ask of one component at the same step: with a batch size of 4, the
-third calls of units 8 to 11. Where a component wants calls of like length together, it holds those of more neighbours
-that are next to each other in length, as their texts and images have it. It depends neither on timing nor on which
-other calls are stored, so that a resumed run, and a shard, form the batches that an uninterrupted run forms. This
-matters because in reduced precision a call's result depends on the other calls of its batch. An engine with a queue of
-its own forms its batches itself.
+A batch holds the calls of units at neighbouring positions to one component at the same step: with
+a batch size of 4, the third calls of units 8 to 11. Where a component wants calls of like length
+together, it holds those of more neighbours that are next to each other in estimated length. It
+depends neither on timing nor on which other calls are stored, so that a resumed
+run, and a shard, form the batches that an uninterrupted run forms. This matters because in reduced
+precision a call's result depends on the other calls of its batch. An engine with a queue of its own
+forms its batches itself.
 """
 
 import asyncio
@@ -18,7 +19,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from itertools import count
-from operator import itemgetter
 from typing import Any, TypeAlias, TypeVar
 
 from PIL import Image
@@ -45,26 +45,27 @@ _BLACK = 3
 _QUEUED_AT_ONCE = 32
 """Calls that are put into an engine's queue before it is looked at again."""
 _LOOK = 0.1
-"""Seconds after which an engine that has nothing to give is asked whether it takes further calls."""
+"""Seconds after which an engine without new replies may be given further calls."""
 
 Waiting: TypeAlias = tuple[Call, asyncio.Future[Result]]
 """A call and the future of its result."""
 
 
 class Run:
-    """Units that are driven together, with the calls to local components that wait until their batch is complete."""
+    """Units that are driven together, with calls that wait until their batch is complete."""
 
     def __init__(self, progress: Progress, positions: Sequence[int]) -> None:
-        """``positions``: of the units, among all that are planned."""
+        """Take the positions of the units among all that are planned."""
         self.progress = progress
-        self.task: asyncio.Task[Any] = asyncio.current_task()  # type: ignore[assignment]  # it is made in one
+        # A run is made in a task.
+        self.task: asyncio.Task[Any] = asyncio.current_task()  # type: ignore[assignment]
         self.stopped: BaseException | None = None
-        """Why no more calls are started."""
+        """The reason that no more calls are started."""
         self.step = dict.fromkeys(positions, -1)
         """Position → the number of the unit's current call, or :data:`ENDED`."""
         self._sizes: dict[tuple[str, type[Call]], tuple[int, int]] = {}
-        """Component and what is asked of it (a unified model both answers and draws) → the size of a batch, and of how
-        many neighbours it is formed."""
+        """Component and kind of call (a unified model both answers and draws) → the size of a
+        batch, and the number of neighbours that it is formed from."""
         self._batches: dict[tuple[str, type[Call], int], dict[int, dict[int, Waiting]]] = {}
         """The same, and the first of the neighbours → step → position → the call that waits."""
 
@@ -78,48 +79,68 @@ class Run:
         return result
 
     def complete(self, position: int) -> Iterator[list[Waiting]]:
-        """Yield each batch that this unit completes, now that it has come to its step: in the order of the units, or
-        the longest first."""
+        """Yield each batch that this unit completes, now that it has come to its step.
+
+        They are in the order of the units, or the longest first.
+        """
         for kind, (size, neighbours) in self._sizes.items():
             first = position - position % neighbours
             steps = self._batches.get((*kind, first), {})
-            members = [self.step.get(member, ENDED) for member in range(first, first + neighbours)] if steps else []
-            for step in [step for step in steps if min(members) >= step]:
-                calls = [waiting for _, waiting in sorted(steps.pop(step).items())]
-                measured = [(length(call[0]) if size < neighbours else (0, 0, 0), call) for call in calls]
-                measured.sort(key=itemgetter(0), reverse=True)
-                for alike in grouped(measured, lambda call: call[0][:2]).values():
-                    for start in range(0, len(alike), size):
-                        batch = [call for _, call in alike[start : start + size]]
+            members = range(first, first + neighbours)
+            for step in sorted(steps):
+                if any(self.step.get(member, ENDED) < step for member in members):
+                    continue
+                waiting = steps.pop(step)
+                order = sorted(waiting)
+                groups = [order]
+                if size < neighbours:
+                    lengths = {place: length(call) for place, (call, _) in waiting.items()}
+                    order.sort(key=lengths.__getitem__, reverse=True)
+                    kinds = {place: lengths[place][:2] for place in order}
+                    groups = [*grouped(order, kinds.__getitem__).values()]
+                for group in groups:
+                    for start in range(0, len(group), size):
+                        batch = [waiting[place] for place in group[start : start + size]]
                         if not all(result.done() for _, result in batch):  # else all are stored
                             yield batch
 
     def stop(self, error: BaseException) -> None:
         """Start no more calls, and give every waiting one an error in place of its result."""
         self.stopped = self.stopped or error
-        for batch in (batch for steps in self._batches.values() for batch in steps.values()):
-            set_error((result for _, result in batch.values()), error)
+        for steps in self._batches.values():
+            for batch in steps.values():
+                set_error((result for _, result in batch.values()), error)
         self._batches.clear()
 
 
 def length(call: Call) -> tuple[int, int, int]:
-    """The most tokens of an answer, the number of images or sounds, and about how many tokens a prompt has.
+    """Return the most tokens of an answer, the number of media, and the estimated prompt tokens.
 
-    It is a guess, by characters and pixels alone: it has to be there before a checkpoint is, and the same each time.
+    It goes by characters and pixels alone: it is needed before a checkpoint is loaded, and must be
+    the same each time.
     """
     if isinstance(call, Draw):
         return 0, 0, len(call.prompt) // 4
-    parts = [part for turn in call.conversation.turns for part in turn.parts]
-    media, tokens = [part for part in parts if isinstance(part, Medium)], 0
-    for medium in media:
-        with suppress(OSError, ValueError, Image.DecompressionBombError):
-            if medium.kind == "sound":
-                tokens += medium.path.stat().st_size // 1280  # 25 a second of 16 kHz
+    media = 0
+    tokens = 0
+    characters = 0
+    for turn in call.conversation.turns:
+        for part in turn.parts:
+            if isinstance(part, str):
+                characters += len(part)
             else:
-                with Image.open(medium.path) as image:
-                    tokens += image.width * image.height // 28**2  # as Qwen-VL has it
-    tokens += sum(len(part) for part in parts if isinstance(part, str)) // 4
-    return call.conversation.max_tokens or 0, len(media), tokens
+                media += 1
+                tokens += _tokens_of(part)
+    return call.conversation.max_tokens or 0, media, tokens + characters // 4
+
+
+def _tokens_of(medium: Medium) -> int:
+    with suppress(OSError, ValueError, Image.DecompressionBombError):
+        if medium.kind == "sound":
+            return medium.path.stat().st_size // 1280  # 25 a second of 16 kHz
+        with Image.open(medium.path) as image:
+            return image.width * image.height // 28**2  # as Qwen-VL has it
+    return 0
 
 
 def set_error(futures: Iterable[asyncio.Future[Any]], error: BaseException) -> None:
@@ -140,17 +161,20 @@ def ask_batch(calls: Sequence[Call]) -> list[Result]:
     Raises:
         ContractError: it gave more or fewer results than there are calls.
     """
-    first, component = calls[0], calls[0].component
+    first = calls[0]
     started = time.perf_counter()
     results: Sequence[Result]
     if isinstance(first, Ask):  # by what is asked: a unified model both answers and draws
-        results = first.component.respond([call.conversation for call in calls if isinstance(call, Ask)])
+        asks = [call.conversation for call in calls if isinstance(call, Ask)]
+        results = first.component.respond(asks)
     else:
         draws = [call for call in calls if isinstance(call, Draw)]
-        results = first.component.generate([draw.prompt for draw in draws], [draw.seed for draw in draws])
+        prompts = [draw.prompt for draw in draws]
+        results = first.component.generate(prompts, [draw.seed for draw in draws])
     seconds = (time.perf_counter() - started) / len(calls)
     if len(results) != len(calls):
-        raise ContractError(f"{component.provider} gave {len(results)} results for {len(calls)} calls")
+        provider = first.component.provider
+        raise ContractError(f"{provider} gave {len(results)} results for {len(calls)} calls")
     return [timed(result, seconds) for result in results]
 
 
@@ -160,7 +184,7 @@ def timed(result: Result, seconds: float, cost: float | None = None) -> Result:
 
 
 def finished(call: Call, result: Result) -> Result:
-    """Return a result as it is stored: text that UTF-8 can hold, without reasoning, and the bytes of a medium.
+    """Return a result as it is stored: text in UTF-8, without reasoning, and the bytes of a medium.
 
     Raises:
         ValueError: a generator gave nothing and reports success.
@@ -185,21 +209,22 @@ def finished(call: Call, result: Result) -> Result:
 
 @dataclass
 class LocalCalls:
-    """Makes calls one batch after the other, and copes with errors and with a lack of memory.
+    """Calls that are made one batch after the other, in spite of errors and a lack of memory.
 
-    When memory runs out, the components that are not at work are released first, and from then on at every change of
-    component; when that is not enough, the component's batches are halved for the rest of the run. Where like lengths
-    are together, shorter ones go on in whole batches.
+    When memory runs out, the components that are not at work are released first, and from then on
+    at every change of component; when that is not enough, the component's batches are halved for
+    the rest of the run. Where like lengths are together, shorter ones go on in whole batches.
 
-    When a component raises, the calls of the batch are made one by one. A call that raises again has the outcome
-    ``failed``, with the exception's class and message. The first traceback of each class goes to stderr.
+    When a component raises, the calls of the batch are made one by one. A call that raises again
+    has the outcome ``failed``, with the exception's class and message. The first traceback of each
+    class goes to stderr.
     """
 
     _loaded: dict[str, Component] = field(default_factory=dict)
     is_crowded: bool = False
     _most: dict[str, int] = field(default_factory=dict)
-    """Component → the calls that fit into a batch; times their length, where like lengths are together."""
-    _shown: set[tuple[str, type[Exception]]] = field(default_factory=set)
+    """Component → the calls that fit into a batch, times their length if these are alike."""
+    _printed: set[tuple[str, type[Exception]]] = field(default_factory=set)
 
     def make(self, calls: Sequence[Call]) -> list[Result]:
         """Make a batch of calls to one component.
@@ -213,7 +238,9 @@ class LocalCalls:
             self._release_others(component)
         self._loaded[component.fingerprint] = component
         results: list[Result] = []
-        longest = max([1, *(length(call)[2] for call in calls if component.batch_size < component.neighbours)])
+        longest = 1
+        if component.batch_size < component.neighbours:
+            longest = max(1, *(length(call)[2] for call in calls))
         while len(results) < len(calls):
             most = max(1, self._most.get(component.fingerprint, len(calls) * longest) // longest)
             part = calls[len(results) : len(results) + most]
@@ -224,25 +251,32 @@ class LocalCalls:
                 self._make_room(component, error, len(part), longest)
         return results
 
-    def queue(self, component: QueueModel, calls: Mapping[int, Call], new: Mapping[int, Call]) -> dict[int, Reply]:
-        """Put calls into an engine's queue, and let it compute until some have ended, or for :data:`_LOOK` seconds.
+    def queue(
+        self,
+        component: QueueModel,
+        calls: Mapping[int, Call],
+        new: Mapping[int, Call],
+    ) -> dict[int, Reply]:
+        """Queue calls for an engine, and compute until some end, or for :data:`_LOOK` seconds.
 
-        What it raises comes after its release, so that none of its calls is under way.
+        The engine is released before an error is raised, so that none of its calls is under way.
 
         Args:
-            calls: all that are under way, by number; they begin again where the engine was released meanwhile.
-            new: those of them that are not in the queue yet.
+            calls: all that are under way, by number; they begin again if the engine was released.
+            new: the part of them that is not in the queue yet.
         """
         if self.is_crowded:
             self._release_others(component)
         if component.fingerprint not in self._loaded:
             new = calls
         self._loaded[component.fingerprint] = component
-        ended, until = dict[int, Reply](), time.monotonic() + _LOOK
+        ended: dict[int, Reply] = {}
+        until = time.monotonic() + _LOOK
         try:
             for number, call in new.items():
                 try:
-                    reply = component.begin(number, call.conversation)  # type: ignore[union-attr]  # an Ask
+                    # Only an Ask is queued.
+                    reply = component.begin(number, call.conversation)  # type: ignore[union-attr]
                 except (DriftledgerError, MemoryError):
                     raise
                 except Exception as error:
@@ -260,9 +294,20 @@ class LocalCalls:
             self._make_room(component, error, 1, 1)
         return ended
 
-    def _make_room(self, component: Component, error: OutOfMemoryError, size: int, longest: int) -> None:
-        """Release other components, or halve the component's batches; OutOfMemoryError if neither is left to do."""
-        name, half = component.provider, size // 2
+    def _make_room(
+        self,
+        component: Component,
+        error: OutOfMemoryError,
+        size: int,
+        longest: int,
+    ) -> None:
+        """Release other components, or halve the component's batches.
+
+        Raises:
+            OutOfMemoryError: neither is possible.
+        """
+        name = component.provider
+        half = size // 2
         if self._loaded.keys() - {component.fingerprint} and not self.is_crowded:
             self.is_crowded = True
             self._release_others(component)
@@ -271,8 +316,10 @@ class LocalCalls:
             self._most[component.fingerprint] = half * longest
             say(f"{error}; going on with batches of {half} instead of {size} for {name}")
         else:
-            smaller = "take a smaller checkpoint, a smaller dtype or a larger device"
-            raise OutOfMemoryError(f"{error}; not even one call to {name} fits: {smaller}") from None
+            raise OutOfMemoryError(
+                f"{error}; not even one call to {name} fits: "
+                "take a smaller checkpoint, a smaller dtype or a larger device"
+            ) from None
 
     def release(self, component: Component) -> None:
         """Let a component free its memory; the next call loads it again."""
@@ -293,8 +340,9 @@ class LocalCalls:
         return [result for call in calls for result in self._each([call], alone)]
 
     def _message(self, component: Component, error: Exception) -> str:
-        if (key := (component.fingerprint, type(error))) not in self._shown:
-            self._shown.add(key)
+        key = component.fingerprint, type(error)
+        if key not in self._printed:
+            self._printed.add(key)
             say("".join(traceback.format_exception(error)))
         return " ".join(f"{type(error).__name__}: {error}".split())[:_LONGEST_ERROR]
 
@@ -305,29 +353,36 @@ class LocalCalls:
 
 
 class Workers:
-    """Makes calls in this process, inside one event loop.
+    """Calls that are made in this process, inside one event loop.
 
-    One thread computes. Others decode the images of the next batch meanwhile, and encode what the last one has drawn.
+    One thread computes. Others decode the images of the next batch meanwhile, and encode what the
+    last one has drawn.
     """
 
     def __init__(self) -> None:
         self._local = LocalCalls()
         self._device = ThreadPoolExecutor(1, thread_name_prefix="local-calls")
         self._turns: dict[str, tuple[Component, deque[asyncio.Future[None]]]] = {}
-        """Batches that wait, by their component's fingerprint; the component at work comes first."""
-        self._computing = Counter[str]()
-        self._due: dict[str, deque[tuple[Call, asyncio.Future[Result]]]] = {}
+        """Waiting batches, by their component's fingerprint; the component at work comes first."""
+        self._computing: Counter[str] = Counter()
+        self._due: dict[str, deque[Waiting]] = {}
         """Calls that are to be put into an engine's queue, by the component's fingerprint."""
         self._engines: dict[str, asyncio.Task[None]] = {}
 
     def batches(self, component: Component) -> tuple[int, int]:
-        """The size of a batch, and of how many neighbours it is formed: 1 where an engine forms its batches itself."""
-        return (1, 1) if isinstance(component, QueueModel) else (component.batch_size, component.neighbours)
+        """Return the size of a batch, and the number of neighbours that it is formed from.
+
+        Both are 1 where an engine forms its batches itself.
+        """
+        if isinstance(component, QueueModel):
+            return 1, 1
+        return component.batch_size, component.neighbours
 
     @asynccontextmanager
     async def _turn(self, component: Component) -> AsyncIterator[None]:
-        """Wait until a batch may be computed; the component at work goes on as long as it has some."""
-        own, turn = component.fingerprint, asyncio.get_running_loop().create_future()
+        """Wait until a batch may be computed; the component at work goes on while it has some."""
+        own = component.fingerprint
+        turn = asyncio.get_running_loop().create_future()
         self._turns.setdefault(own, (component, deque()))[1].append(turn)
         self._next()
         await turn
@@ -338,11 +393,13 @@ class Workers:
             self._next()
 
     def _next(self) -> None:
-        while own := next((each for each, (_, turns) in self._turns.items() if turns and self._has_room(each)), None):
-            self._turns = {own: self._turns[own], **self._turns}
-            if not (turn := self._turns[own][1].popleft()).done():  # else it was dropped
-                self._computing[own] += 1
-                turn.set_result(None)
+        for own, (_, turns) in list(self._turns.items()):
+            while turns and self._has_room(own):
+                self._turns = {own: self._turns[own], **self._turns}
+                turn = turns.popleft()
+                if not turn.done():  # else it was dropped
+                    self._computing[own] += 1
+                    turn.set_result(None)
 
     def _has_room(self, own: str) -> bool:
         if self._local.is_crowded and self._computing.total() > self._computing[own]:
@@ -350,14 +407,17 @@ class Workers:
         component = self._turns[own][0]
         if isinstance(component, QueueModel):
             return self._computing[own] < component.batch_size
-        batches = (self._computing[each] for each, (kind, _) in self._turns.items() if not isinstance(kind, QueueModel))
-        return sum(batches) < 2  # one is prepared
+        batches = 0
+        for fingerprint, (other, _) in self._turns.items():
+            if not isinstance(other, QueueModel):
+                batches += self._computing[fingerprint]
+        return batches < 2  # one is prepared
 
     async def make(self, calls: Sequence[Call], run: Run | None = None) -> list[Result]:
         """Make one batch of calls to one component; the next begins before this one is encoded.
 
         Raises:
-            BaseException: why the run was stopped before.
+            BaseException: the run was stopped before by this.
             DriftledgerError, MemoryError, ContractError: as :meth:`LocalCalls.make`.
         """
         component = calls[0].component
@@ -380,11 +440,12 @@ class Workers:
                 results = await self.on_device(compute, await _decoded(calls))
         if isinstance(calls[0], Ask):
             return list(map(finished, calls, results))
-        return await asyncio.gather(*map(asyncio.to_thread, [finished] * len(calls), calls, results))  # they write PNGs
+        pairs = zip(calls, results, strict=True)
+        return await asyncio.gather(*(asyncio.to_thread(finished, *pair) for pair in pairs))  # PNGs
 
-    async def on_device(self, work: Callable[..., R], *given: Any) -> R:
+    async def on_device(self, work: Callable[..., R], *arguments: Any) -> R:
         """Do something in the thread that computes."""
-        return await asyncio.get_running_loop().run_in_executor(self._device, work, *given)
+        return await asyncio.get_running_loop().run_in_executor(self._device, work, *arguments)
 
     def _queued(self, component: QueueModel, call: Call) -> asyncio.Future[Result]:
         answer: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
@@ -394,19 +455,25 @@ class Workers:
             self._engines[component.fingerprint] = asyncio.create_task(self._drive(component, due))
         return answer
 
-    async def _drive(self, component: QueueModel, due: deque[tuple[Call, asyncio.Future[Result]]]) -> None:
-        """Let an engine compute for as long as it has calls; each goes into its queue as soon as it is due."""
-        under_way, numbers, since = dict[int, tuple[Call, asyncio.Future[Result]]](), count(), time.perf_counter()
+    async def _drive(self, component: QueueModel, due: deque[Waiting]) -> None:
+        """Let an engine compute while it has calls, which are queued as soon as they are due."""
+        under_way: dict[int, Waiting] = {}
+        numbers = count()
+        since = time.perf_counter()
         try:
             while due or under_way:
                 new = {next(numbers): due.popleft() for _ in range(min(len(due), _QUEUED_AT_ONCE))}
                 under_way |= new
                 calls = {number: call for number, (call, _) in under_way.items()}
-                fresh = dict(zip(new, await _decoded([call for call, _ in new.values()]), strict=True))
+                decoded = await _decoded([call for call, _ in new.values()])
+                fresh = dict(zip(new, decoded, strict=True))
                 ended = await self.on_device(self._local.queue, component, calls, fresh)
-                for number, reply in ended.items():
-                    under_way.pop(number)[1].set_result(timed(reply, (time.perf_counter() - since) / len(ended)))
-                since = time.perf_counter() if ended else since
+                if ended:
+                    now = time.perf_counter()
+                    for number, reply in ended.items():
+                        _, answer = under_way.pop(number)
+                        answer.set_result(timed(reply, (now - since) / len(ended)))
+                    since = now
         except BaseException as error:
             set_error((answer for _, answer in (*under_way.values(), *due)), error)
             due.clear()
@@ -423,7 +490,7 @@ class Workers:
 
 
 async def _decoded(calls: Sequence[Call]) -> Sequence[Call]:
-    """Calls with their files decoded, where all are needed; one that cannot be decoded is left to the component."""
+    """Decode the files of calls to checkpoints; a broken file is left to the component."""
 
     def decoded(medium: Medium) -> Medium:
         with suppress(OSError, ValueError):
@@ -433,7 +500,10 @@ async def _decoded(calls: Sequence[Call]) -> Sequence[Call]:
     def prepared(call: Any) -> Any:
         return replace(call, conversation=call.conversation.with_media(decoded))
 
-    if not all(isinstance(call, Ask) and isinstance(call.component, CheckpointComponent) for call in calls):
+    if not calls or not isinstance(calls[0], Ask):
         return calls
-    with_contents: list[Call] = await asyncio.gather(*(asyncio.to_thread(prepared, call) for call in calls))
+    if not isinstance(calls[0].component, CheckpointComponent):
+        return calls
+    loads = (asyncio.to_thread(prepared, call) for call in calls)
+    with_contents: list[Call] = await asyncio.gather(*loads)
     return with_contents

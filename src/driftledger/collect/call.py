@@ -1,4 +1,4 @@
-"""A call to a component: what it asks, the key it is stored under, what it gave, and the protocols that yield it."""
+"""Calls to components, the keys they are stored under, and the protocols that yield them."""
 
 from collections.abc import Callable, Sequence
 from collections.abc import Generator as PythonGenerator
@@ -8,13 +8,13 @@ from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 from driftledger.components.base import Component, Generator, Model
 from driftledger.core.canonical import sha256_of
-from driftledger.core.types import Conversation, Medium, Result, Subject
+from driftledger.core.types import Conversation, Result, Subject
 
 R = TypeVar("R")
 
 
 class Spent(NamedTuple):
-    """What all attempts at one version of a component have taken, failed ones included."""
+    """Attempts at one version of a component and their cost, failed ones included."""
 
     attempts: int = 0
     cost: float = 0.0
@@ -22,7 +22,7 @@ class Spent(NamedTuple):
 
 @dataclass(frozen=True)
 class Ask:
-    """Ask ``component`` to answer a conversation. ``role`` says what for: describe, answer, grade."""
+    """A question to a model; ``role`` names its purpose: describe, answer, grade."""
 
     component: Model
     role: str
@@ -33,11 +33,17 @@ class Ask:
 
     @cached_property
     def key(self) -> str:
-        """Hex SHA-256 of all that its result depends on; two calls with equal keys are the same call."""
-        turns, images = list[dict[str, Any]](), list[str]()
+        """Hex SHA-256 of all that the result depends on; calls with equal keys are the same."""
+        turns: list[dict[str, Any]] = []
+        images: list[str] = []
         for turn in self.conversation.turns:
-            parts = [{"text": part} if isinstance(part, str) else {"image": part.sha256} for part in turn.parts]
-            images += [part.sha256 for part in turn.parts if isinstance(part, Medium)]
+            parts = []
+            for part in turn.parts:
+                if isinstance(part, str):
+                    parts.append({"text": part})
+                else:
+                    parts.append({"image": part.sha256})
+                    images.append(part.sha256)
             turns.append({"role": turn.role, "parts": parts})
         limit = self.conversation.max_tokens
         rendered = turns if limit is None else {"turns": turns, "max_tokens": limit}
@@ -46,7 +52,7 @@ class Ask:
 
 @dataclass(frozen=True)
 class Draw:
-    """Ask ``component`` to draw a prompt."""
+    """A prompt to a generator."""
 
     component: Generator
     prompt: str
@@ -61,21 +67,24 @@ class Draw:
 
 Call: TypeAlias = Ask | Draw
 Steps: TypeAlias = PythonGenerator[Call, Result, R]
-"""A protocol of one unit: it yields calls, is sent their results, and returns what it makes of them."""
+"""A protocol of one unit: it yields calls, is sent their results, and returns its own."""
 
 
 @dataclass(frozen=True)
 class Planned(Generic[R]):
-    """One unit's protocol, and the calls that it makes at most, in order, with stand-ins for what is not known yet."""
+    """One unit's protocol, and the most calls that it makes, in order.
+
+    Stand-ins take the place of inputs that are not known yet.
+    """
 
     steps: Callable[[], Steps[R]]
     calls: Sequence[tuple[Component, Conversation | str]]
     after: Sequence[tuple[Component, Conversation | str]] = ()
-    """Calls of later protocols, at most, which depend on the results of all that run together with this one."""
+    """The most calls of later protocols, which depend on all that run together with this one."""
 
 
 RunSteps: TypeAlias = Callable[[Sequence[Planned[Any]]], list[Any]]
-"""Drives protocols: makes their calls, or only counts them (:mod:`driftledger.collect.plan`), and raises a
+"""A driver of protocols: it makes their calls, or only counts them, and raises
 :class:`NotStoredError` if some are still to be made."""
 
 
@@ -84,7 +93,7 @@ class NotStoredError(Exception):
 
 
 class Walked(NamedTuple, Generic[R]):
-    """How far a protocol got: ``answered`` calls had results, ``pending`` had not; None if the protocol returned."""
+    """Progress of a protocol: ``answered`` calls had results; a pending one had none."""
 
     answered: int
     pending: Call | None

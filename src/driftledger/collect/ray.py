@@ -1,8 +1,9 @@
-"""Components as actors of a Ray cluster: the way to several GPUs or machines. Only the driver writes to the store.
+"""Components as actors of a Ray cluster: the way to several GPUs or machines.
 
-No code is shipped: an actor imports what is installed on its node, makes the component from its settings, and refuses
-one with another fingerprint. When an actor is lost, its batch is made again by another one: Ray's own retries are used
-up within the seconds in which a lost node only looks unavailable.
+Only the driver writes to the store. No code is shipped: an actor imports what is installed on its
+node, makes the component from its settings, and refuses one with another fingerprint. When an actor
+is lost, its batch is made again by another one: Ray's own retries are used up within the seconds in
+which a lost node only looks unavailable.
 """
 
 import asyncio
@@ -47,22 +48,28 @@ def import_ray(*, local: bool = False) -> Any:
     """Import Ray with its telemetry off.
 
     Args:
-        local: whether clusters that this process starts are for this machine alone.
+        local: clusters that this process starts are for this machine alone.
 
     Raises:
         MissingExtraError: it is not installed.
     """
-    names = ["RAY_USAGE_STATS_ENABLED", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO"]
-    for name in [*names, "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] if local else names:
-        os.environ.setdefault(name, "0")
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    if local:
+        os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
     return import_extra("ray")
 
 
 class RayWorkers(Workers):
-    """Makes batches by actors."""
+    """Batches that actors make."""
 
-    def __init__(self, address: str | None, settings_of: Callable[[Component], WorkerSettings | None]) -> None:
-        """
+    def __init__(
+        self,
+        address: str | None,
+        settings_of: Callable[[Component], WorkerSettings | None],
+    ) -> None:
+        """Take the cluster, which is connected to at the first use.
+
         Args:
             address: of a cluster; None starts one on this machine that ends with this object.
             settings_of: a component's actors; None for a component that is asked in this process.
@@ -75,12 +82,13 @@ class RayWorkers(Workers):
     def _crew(self, component: Component) -> "_Crew | None":
         if component.fingerprint not in self._crews:
             settings = self._settings_of(component)
-            self._crews[component.fingerprint] = None if settings is None else _Crew(self, component, settings)
+            crew = None if settings is None else _Crew(self, component, settings)
+            self._crews[component.fingerprint] = crew
         return self._crews[component.fingerprint]
 
     @cached_property
     def ray(self) -> Any:
-        """The library, connected to the cluster at the first use.
+        """Ray, connected to the cluster at the first use.
 
         Raises:
             WorkersError: the cluster cannot be used.
@@ -89,19 +97,25 @@ class RayWorkers(Workers):
         local = {} if self._address else {"include_dashboard": False, "object_store_memory": 2**30}
         try:
             host, _, port = (self._address or "").removeprefix("ray://").rpartition(":")
-            if host and port.isdecimal():  # else Ray takes minutes, or the whole process, if no server listens
+            if host and port.isdecimal():
+                # Ray takes minutes, or ends the process, if no server listens.
                 socket.create_connection((host.strip("[]"), int(port)), timeout=_CONNECTS).close()
-            ray.init(address=self._address or "local", log_to_driver=False, logging_level="ERROR", **local)
+            address = self._address or "local"
+            ray.init(address=address, log_to_driver=False, logging_level="ERROR", **local)
         except (ray.exceptions.RayError, OSError, RuntimeError, ValueError) as error:
-            place = f"the Ray cluster at {self._address or 'this machine'}"
-            raise WorkersError(f"{place} cannot be used ({_message(error)}); start it or correct its address") from None
+            raise WorkersError(
+                f"the Ray cluster at {self._address or 'this machine'} cannot be used "
+                f"({_message(error)}); start it or correct its address"
+            ) from None
         return ray
 
     def batches(self, component: Component) -> tuple[int, int]:
-        return super().batches(component) if (crew := self._crew(component)) is None else crew.batches
+        crew = self._crew(component)
+        return super().batches(component) if crew is None else crew.batches
 
     async def make(self, calls: Sequence[Call], run: Run | None = None) -> list[Result]:
-        if (crew := self._crew(calls[0].component)) is None:
+        crew = self._crew(calls[0].component)
+        if crew is None:
             return await super().make(calls, run)
         async with crew.slots:
             if run is not None and run.stopped is not None:
@@ -130,36 +144,48 @@ class _Crew:
     def __init__(self, workers: RayWorkers, component: Component, settings: WorkerSettings) -> None:
         self._workers = workers
         self._name = component.provider
-        kind, beside, devices = type(component), None, tuple[str, ...]()
+        kind = type(component)
+        module_folder = None
         file = getattr(sys.modules[kind.__module__.partition(".")[0]], "__file__", None)
         if file is not None and ":" in component.provider:
-            beside = Path(file).absolute().parents[Path(file).stem == "__init__"]
-        made_of = component.model_dump(mode="json")
+            module_folder = Path(file).absolute().parents[Path(file).stem == "__init__"]
+        own_settings = component.model_dump(mode="json")
+        replicas = 1
         if isinstance(component, CheckpointComponent):  # Ray shows an actor its own GPUs alone
-            devices = component.devices
-            made_of |= {"device": devices[0].partition(":")[0]}
-        self._recipe = place_of(kind), beside, made_of, component.spec, Path.cwd()
-        """What an actor makes its component of; see :class:`_Actor`."""
-        self.most = settings.replicas or len(devices) or 1
-        queues = isinstance(component, QueueModel)
-        size = min(_OF_A_QUEUE, component.batch_size) if queues else component.batch_size
-        self.batches = size, size if queues else component.neighbours
-        self.at_once = max(1, component.batch_size // _OF_A_QUEUE) if queues else 1
+            replicas = len(component.devices) or 1
+            own_settings["device"] = component.devices[0].partition(":")[0]
+        self._recipe = place_of(kind), module_folder, own_settings, component.spec, Path.cwd()
+        """Arguments of :class:`_Actor`."""
+        self.most = settings.replicas or replicas
+        self.batches = component.batch_size, component.neighbours
+        self.at_once = 1
         """Batches that an actor has; one, so that the batch which takes it down is known."""
+        if isinstance(component, QueueModel):
+            size = min(_OF_A_QUEUE, component.batch_size)
+            self.batches = size, size
+            self.at_once = max(1, component.batch_size // _OF_A_QUEUE)
         on_gpu = component.spec["identity"].get("device") == "cuda"
         gpus = float(on_gpu) if settings.num_gpus is None else settings.num_gpus
         self.slots = asyncio.Semaphore(self.most * (self.at_once + 1))
-        self._needs = {"num_gpus": gpus, "num_cpus": settings.num_cpus, "resources": settings.resources}
+        self._needs = {
+            "num_gpus": gpus,
+            "num_cpus": settings.num_cpus,
+            "resources": settings.resources,
+        }
         self._actors: list[Any] = []
         self._idle: asyncio.Queue[Any] = asyncio.Queue()
-        self._tasks = set[asyncio.Task[None]]()
+        self._tasks: set[asyncio.Task[None]] = set()
 
     async def make(self, calls: Sequence[Call]) -> list[Result]:
         """Make a batch by an actor; if that is lost, by another one."""
-        conversations = [call.conversation for call in calls if isinstance(call, Ask)]
-        parts = [part for each in conversations for turn in each.turns for part in turn.parts]
-        media = {part.sha256 + part.path.suffix: part.path.read_bytes() for part in parts if isinstance(part, Medium)}
-        work = [replace(call, component=None) for call in calls]  # type: ignore[arg-type]  # the actor has its own
+        media = {}
+        for call in calls:
+            for turn in call.conversation.turns if isinstance(call, Ask) else ():
+                for part in turn.parts:
+                    if isinstance(part, Medium):
+                        media[part.sha256 + part.path.suffix] = part.path.read_bytes()
+        # The actor has a component of its own.
+        work = [replace(call, component=None) for call in calls]  # type: ignore[arg-type]
         for _ in range(_MOST_LOSSES):
             self._start_if_needed()
             while (actor := await self._idle.get()) not in self._actors:
@@ -181,8 +207,9 @@ class _Crew:
         self._start_if_needed()  # for batches that wait
         first = f"{calls[0].context.dataset}/{calls[0].context.sample}"
         raise WorkersError(
-            f"{self._name}: {_MOST_LOSSES} actors were lost over the batch of {len(calls)} calls that begins "
-            f"with {first} ({message}); see whether it fits into memory, or take a smaller batch_size"
+            f"{self._name}: {_MOST_LOSSES} actors were lost over the batch of {len(calls)} calls "
+            f"that begins with {first} ({message}); see whether it fits into memory, or take a "
+            "smaller batch_size"
         )
 
     def _start_if_needed(self) -> None:
@@ -195,12 +222,13 @@ class _Crew:
             task.add_done_callback(self._tasks.discard)
 
     async def _wait_for(self, actor: Any) -> None:
-        """Wait until the cluster has room for an actor, and let it have batches; one that is lost says so then."""
+        """Wait until the cluster has room for an actor, and let it have batches."""
         ready = asyncio.ensure_future(actor.ready.remote())
         if not (await asyncio.wait([ready], timeout=_PATIENCE))[0]:
-            say(f"{self._name}: an actor waits for room in the cluster ({self._needs}); give fewer to others")
+            waits = f"an actor waits for room in the cluster ({self._needs})"
+            say(f"{self._name}: {waits}; give fewer to others")
         await asyncio.wait([ready])
-        ready.exception()  # a lost one is met by the batch that it is given
+        ready.exception()  # a lost actor fails with its first batch
         for _ in range(self.at_once):
             self._idle.put_nowait(actor)
 
@@ -218,35 +246,48 @@ class _Actor:
     """One replica of a component, in a process that Ray started."""
 
     def __init__(
-        self, place: str, beside: Path | None, settings: dict[str, Any], spec: dict[str, Any], folder: Path
+        self,
+        place: str,
+        module_folder: Path | None,
+        settings: dict[str, Any],
+        spec: dict[str, Any],
+        folder: Path,
     ) -> None:
-        """
+        """Take the recipe of a component.
+
         Args:
             place: the component's class, ``package.module:Class``.
-            beside: the folder of a module that is not installed.
-            spec: what the component must be.
-            folder: where relative paths in the settings start, if the node has such a folder.
+            module_folder: the folder of a module that is not installed.
+            spec: the component must have this one.
+            folder: the start of relative paths in the settings, if the node has such a folder.
         """
-        self._recipe = place, beside, settings, spec, folder
+        self._place = place
+        self._module_folder = module_folder
+        self._settings = settings
+        self._spec = spec
+        self._folder = folder
         self._workers = Workers()
 
     @cached_property
     def _component(self) -> Component:
-        place, beside, settings, spec, folder = self._recipe
-        where, remedy = f"{spec['provider']} on {socket.gethostname()}", "install there what is installed here"
-        if folder.is_dir():
-            os.chdir(folder)
+        name = f"{self._spec['provider']} on {socket.gethostname()}"
+        remedy = "install there what is installed here"
+        if self._folder.is_dir():
+            os.chdir(self._folder)
         try:
-            component: Component = import_place(place, beside).model_validate(settings)
+            kind = import_place(self._place, self._module_folder)
+            component: Component = kind.model_validate(self._settings)
         except (ConfigError, ValidationError) as error:
-            raise ConfigError(f"{where} cannot be made ({shortened(str(error))}); {remedy}") from None
-        if component.spec != spec:
-            differs = first_few([*map(str, changes(spec, component.spec))], 3)
-            raise ConfigError(f"{where} is another component ({differs}); {remedy}, with the same weights")
+            message = shortened(str(error))
+            raise ConfigError(f"{name} cannot be made ({message}); {remedy}") from None
+        if component.spec != self._spec:
+            differs = first_few([*map(str, changes(self._spec, component.spec))], 3)
+            other = f"{name} is another component ({differs})"
+            raise ConfigError(f"{other}; {remedy}, with the same weights")
         return component
 
     async def ready(self) -> None:
-        """Answers when there is room for the actor."""
+        """Answer when there is room for the actor."""
 
     async def make(self, work: Sequence[Any], media: dict[str, bytes]) -> list[Result]:
         """Make a batch: calls without their component, and the files behind them, by name."""
@@ -257,7 +298,7 @@ class _Actor:
             def here(medium: Medium) -> Medium:
                 return replace(medium, path=Path(folder, medium.sha256 + medium.path.suffix))
 
-            calls = [replace(each, component=self._component) for each in work]
+            calls = [replace(call, component=self._component) for call in work]
             for number, call in enumerate(calls):
                 if isinstance(call, Ask):
                     calls[number] = replace(call, conversation=call.conversation.with_media(here))

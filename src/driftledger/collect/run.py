@@ -1,4 +1,4 @@
-"""The loop that drives protocols: each missing call is made once, and stored as soon as it is finished."""
+"""The loop that drives protocols: each missing call is made once, and stored at its end."""
 
 import asyncio
 import re
@@ -11,7 +11,7 @@ from threading import Thread
 from typing import Any, NamedTuple, Self, TypeAlias, TypeVar
 
 from driftledger.collect.batches import ENDED, Run, Waiting, Workers, finished, set_error, timed
-from driftledger.collect.call import Ask, Call, NotStoredError, Planned, Spent, Steps, walk
+from driftledger.collect.call import Call, Draw, NotStoredError, Planned, Spent, Steps, walk
 from driftledger.collect.store import CallStore, component_id
 from driftledger.components.base import Component
 from driftledger.components.service import Meter, RemoteComponent, ServiceClient
@@ -22,7 +22,7 @@ from driftledger.core.types import Outcome, Result
 
 R = TypeVar("R")
 Attempt: TypeAlias = Callable[..., Awaitable[Any]]
-"""Makes one attempt at a call to a service."""
+"""One attempt at a call to a service."""
 
 
 class StoppedError(Exception):
@@ -30,18 +30,26 @@ class StoppedError(Exception):
 
 
 class Collector:
-    """Makes the calls of any number of runs at once, in an event loop that has a thread of its own.
+    """The calls of any number of runs at once, in an event loop that has a thread of its own.
 
-    Services are asked side by side, each as many calls at once as its limits allow. Local components compute meanwhile:
-    a batch begins while the results of the last are encoded and stored. As long as batches of the component at work are
-    complete, others wait, so that two components that do not fit into memory together are not loaded in turn.
+    Services are asked side by side, each as many calls at once as its limits allow. Local
+    components compute meanwhile: a batch begins while the results of the last are encoded and
+    stored. As long as batches of the component at work are complete, others wait, so that two
+    components that do not fit into memory together are not loaded in turn.
     """
 
-    def __init__(self, store: CallStore, workers: Workers | None = None, *, shards: int = 1) -> None:
-        """
+    def __init__(
+        self,
+        store: CallStore,
+        workers: Workers | None = None,
+        *,
+        shards: int = 1,
+    ) -> None:
+        """Set up a collector, which starts as a context manager.
+
         Args:
             workers: make the batches of local components; None: this process, one batch at a time.
-            shards: in how many parts what is left of each budget is split; this collector may spend one part.
+            shards: parts of what is left of each budget; this collector may spend one of them.
         """
         self.store = store
         self._workers = workers or Workers()
@@ -52,9 +60,9 @@ class Collector:
         """Calls under way, by the digest of their keys."""
         self._services: dict[str, asyncio.Task[tuple[ServiceClient, Attempt]]] = {}
         self._connections = AsyncExitStack()
-        self._tasks = set[asyncio.Task[None]]()
+        self._tasks: set[asyncio.Task[None]] = set()
         self._spent: dict[str, Spent] = {}
-        """What is written with the next results."""
+        """Attempts and costs that are written with the next results."""
 
     def __enter__(self) -> Self:
         self._loop = asyncio.new_event_loop()
@@ -77,15 +85,20 @@ class Collector:
     def _wait_for(self, work: Coroutine[Any, Any, R]) -> R:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
-    def run(self, protocols: Iterable[Steps[R]], progress: Progress, positions: Sequence[int] | None = None) -> list[R]:
-        """Run every unit's protocol to its end and return what each returned, in order. Any thread may call this.
+    def run(
+        self,
+        protocols: Iterable[Steps[R]],
+        progress: Progress,
+        positions: Sequence[int] | None = None,
+    ) -> list[R]:
+        """Run every unit's protocol to its end, and return their values in order; from any thread.
 
         Args:
             protocols: a generator per unit that has not been started.
-            positions: of these units among all that are planned, where other machines have the others; in order.
+            positions: of these units among all, in order, if other machines have the others.
 
         Raises:
-            BudgetError, ServiceError: a service cannot go on; calls under way were finished and stored first.
+            BudgetError, ServiceError: a service cannot go on; calls under way were stored first.
             StoreError: a result cannot be stored.
         """
         if self._is_closing:  # another thread was interrupted
@@ -93,37 +106,41 @@ class Collector:
         return self._wait_for(self.drive(protocols, progress, positions))
 
     def side_by_side(self, jobs: Sequence[Callable[[], R]]) -> list[R]:
-        """Do each job, which calls :meth:`run`, in a thread of its own; when one fails, the others go on first.
+        """Do each job, which calls :meth:`run`, in a thread of its own.
 
         Raises:
-            Exception: that of the first job that failed.
+            Exception: the first job that failed raised it; the others have ended, too.
         """
         threads = ThreadPoolExecutor(max(1, len(jobs)), thread_name_prefix="collect")
         try:
             futures = [threads.submit(job) for job in jobs]
             wait(futures)
         finally:
-            threads.shutdown(wait=False, cancel_futures=True)  # after an interrupt, the threads end with their runs
+            # after an interrupt, the threads end with their runs
+            threads.shutdown(wait=False, cancel_futures=True)
         return [future.result() for future in futures]
 
     def release(self, component: Component) -> None:
-        """Let go of a local component; called when no run asks it any more. The next call loads it again."""
+        """Free a local component that no run asks any more; the next call loads it again."""
         self._wait_for(self._workers.release(component))
 
     async def drive(
-        self, protocols: Iterable[Steps[R]], progress: Progress, positions: Sequence[int] | None = None
+        self,
+        protocols: Iterable[Steps[R]],
+        progress: Progress,
+        positions: Sequence[int] | None = None,
     ) -> list[R]:
-        """As :meth:`run`, inside the event loop."""
+        """Do :meth:`run` inside the event loop."""
         units = list(protocols)
         positions = range(len(units)) if positions is None else positions
         run = Run(progress, positions)
         self._runs.append(run)
         try:
-            driven = (self._unit(run, *each) for each in zip(positions, units, strict=True))
+            driven = map(partial(self._unit, run), positions, units)
             returned = await asyncio.gather(*driven, return_exceptions=True)
         finally:
             self._runs.remove(run)
-        await self._put()  # what failed attempts have cost
+        await self._put()  # the cost of failed attempts
         if run.stopped is not None:
             raise run.stopped
         return returned  # type: ignore[return-value]  # an exception would have stopped the run
@@ -140,7 +157,7 @@ class Collector:
 
     async def aclose(self) -> None:
         """Drop what is still under way, and close the connections to services."""
-        dropped = [task for task in asyncio.all_tasks() if self._runs and task is not asyncio.current_task()]
+        dropped = asyncio.all_tasks() - {asyncio.current_task()} if self._runs else set()
         for task in dropped:
             task.cancel()
         await asyncio.gather(*dropped, return_exceptions=True)
@@ -149,32 +166,35 @@ class Collector:
         await asyncio.get_running_loop().shutdown_default_executor()
 
     async def _unit(self, run: Run, position: int, protocol: Steps[R]) -> R:
-        """Drive one protocol to its end; what it raises stops its run."""
-        result, step = None, 0
+        """Drive one protocol to its end; an error stops its run."""
+        result = None
+        step = 0
         try:
             while True:
                 try:
                     call = next(protocol) if result is None else protocol.send(result)
                 except StopIteration as stop:
                     run.step[position] = ENDED
-                    self._look(run, position)
+                    self._start_complete(run, position)
                     value: R = stop.value
                     return value
                 run.step[position] = step
-                result, waiting = self.store.find(digest := call.key), None
+                waiting = None
+                result = self.store.find(call.key)
                 if result is None:
                     if run.stopped is not None:
                         raise run.stopped
                     if not isinstance(call.component, RemoteComponent):
                         waiting = run.add(position, call, *self._workers.batches(call.component))
-                elif call.component.batch_size < call.component.neighbours:  # it is one of those that form batches
-                    waiting = run.add(position, call, call.component.batch_size, call.component.neighbours)
+                elif call.component.batch_size < call.component.neighbours:  # its batch is formed
+                    component = call.component
+                    waiting = run.add(position, call, component.batch_size, component.neighbours)
                     waiting.set_result(result)
-                self._look(run, position)
+                self._start_complete(run, position)
                 if waiting is not None:
                     result = await waiting
                 elif result is None:
-                    result = await self._from_service(run, call, call.component, digest)  # type: ignore[arg-type]
+                    result = await self._from_service(run, call)
                 run.progress.update()
                 step += 1
         except BaseException as error:
@@ -183,8 +203,8 @@ class Collector:
 
     # Local components
 
-    def _look(self, run: Run, position: int) -> None:
-        """Let those batches begin that waited for this unit."""
+    def _start_complete(self, run: Run, position: int) -> None:
+        """Start the batches that this unit completes."""
         for batch in run.complete(position):
             self._start(run, batch)
 
@@ -194,29 +214,32 @@ class Collector:
         task.add_done_callback(self._tasks.discard)
 
     async def _make(self, run: Run, batch: Sequence[Waiting]) -> None:
-        """Make those calls of a batch that are still missing, store their results, and give every unit its result."""
-        missing = dict[str, Waiting]()
+        """Make and store the missing calls of a batch, and give each unit its result."""
+        missing: dict[str, Waiting] = {}
         try:
             for call, waiting in batch:
                 digest = call.key
                 if waiting.done():
                     continue
-                if (result := self.store.find(digest)) is not None:  # stored since
+                result = self.store.find(digest)
+                if result is not None:  # stored since
                     waiting.set_result(result)
                 elif digest in self._asked:
-                    self._asked[digest].add_done_callback(partial(self._pass_on, run, (call, waiting)))
+                    pass_on = partial(self._pass_on, run, (call, waiting))
+                    self._asked[digest].add_done_callback(pass_on)
                 else:
                     self._asked[digest] = waiting
                     missing[digest] = call, waiting
             if missing:
                 calls = [call for call, _ in missing.values()]
-                results = await self._put(zip(calls, await self._workers.make(calls, run), strict=True))
-                self._count(run, batch[0][0].component, results)
+                made = await self._workers.make(calls, run)
+                results = await self._put(zip(calls, made, strict=True))
+                self._count(run, calls[0].component, results)
                 for (_, waiting), result in zip(missing.values(), results, strict=True):
                     if not waiting.done():
                         waiting.set_result(result)
         except BaseException as error:
-            if isinstance(error, KeyboardInterrupt | SystemExit):  # a component's own, which would end the event loop
+            if isinstance(error, KeyboardInterrupt | SystemExit):  # they would end the event loop
                 error = RuntimeError(f"a component raised {error!r}")
             set_error((waiting for _, waiting in batch), error)
             if not isinstance(error, Exception):
@@ -226,7 +249,7 @@ class Collector:
                 del self._asked[digest]
 
     def _pass_on(self, run: Run, own: Waiting, done: asyncio.Future[Result]) -> None:
-        """Give a unit the result of a call that another unit has made; if that unit's run has stopped, make it."""
+        """Give a unit the result of another unit's call; if that one's run has stopped, make it."""
         if done.cancelled():
             own[1].cancel()
         elif done.exception() is not None:
@@ -236,20 +259,29 @@ class Collector:
 
     # Services
 
-    async def _from_service(self, run: Run, call: Call, component: RemoteComponent, digest: str) -> Result:
+    async def _from_service(self, run: Run, call: Call) -> Result:
+        component = call.component
+        assert isinstance(component, RemoteComponent)
+        digest = call.key
         while digest in self._asked:
             with suppress(Exception):  # another run has stopped: this one asks itself
                 return await asyncio.shield(self._asked[digest])
         self._asked[digest] = future = asyncio.get_running_loop().create_future()
         try:
-            if component.fingerprint not in self._services:
-                self._services[component.fingerprint] = asyncio.create_task(self._connect(component))
-            client, attempt = await asyncio.shield(self._services[component.fingerprint])
+            fingerprint = component.fingerprint
+            if fingerprint not in self._services:
+                self._services[fingerprint] = asyncio.create_task(self._connect(component))
+            client, attempt = await asyncio.shield(self._services[fingerprint])
             async with client.slots:
                 if run.stopped is not None:
                     raise run.stopped
-                given = (call.conversation,) if isinstance(call, Ask) else (call.prompt, call.seed)
-                answered = await client.call(partial(attempt, *given), component.expected(given[0]))
+                if isinstance(call, Draw):
+                    attempted = partial(attempt, call.prompt, call.seed)
+                    expected = component.expected(call.prompt)
+                else:
+                    attempted = partial(attempt, call.conversation)
+                    expected = component.expected(call.conversation)
+                answered = await client.call(attempted, expected)
                 cost = None if component.prices is None else answered.cost
                 reply = answered.answer or Result(outcome=Outcome.FAILED, error=answered.error)
                 reply = timed(reply, answered.seconds, cost)
@@ -266,12 +298,16 @@ class Collector:
     async def _connect(self, component: RemoteComponent) -> tuple[ServiceClient, Attempt]:
         """Open the connection to a service, for all calls of this collector."""
         attempt: Attempt = await self._connections.enter_async_context(component.connect())
-        limits, spent = component.limits, self.store.spent(component.fingerprint)
+        limits = component.limits
+        spent = self.store.spent(component.fingerprint)
         if self.store.fallback is not None:  # a shard may spend its part of what is left
             before = self.store.fallback.spent(component.fingerprint)
-            calls = None if limits.max_calls is None else max(limits.max_calls - before.attempts, 0) // self._shards
-            cost = None if limits.max_cost is None else max(limits.max_cost - before.cost, 0.0) / self._shards
-            limits = limits.model_copy(update={"max_calls": calls, "max_cost": cost})
+            part: dict[str, float] = {}
+            if limits.max_calls is not None:
+                part["max_calls"] = max(limits.max_calls - before.attempts, 0) // self._shards
+            if limits.max_cost is not None:
+                part["max_cost"] = max(limits.max_cost - before.cost, 0.0) / self._shards
+            limits = limits.model_copy(update=part)
         note = partial(self._note_spent, component.fingerprint)
         budget = Meter(limits, component.title, spent.attempts, spent.cost, note)
         answered = component_id(component.fingerprint) in self.store.means()
@@ -280,11 +316,18 @@ class Collector:
     # The store
 
     async def _put(self, made: Iterable[tuple[Call, Result]] = ()) -> list[Result]:
-        spent, self._spent = self._spent, {}
+        spent = self._spent
+        self._spent = {}
         return await asyncio.to_thread(self.store.put, made, spent)
 
-    async def _note_spent(self, fingerprint: str, attempts: int, cost: float, at_once: bool) -> None:
-        """Add to what has been spent on a component, before this returns or with the next results."""
+    async def _note_spent(
+        self,
+        fingerprint: str,
+        attempts: int,
+        cost: float,
+        at_once: bool,
+    ) -> None:
+        """Add attempts and cost of a component, before this returns or with the next results."""
         before = self._spent.get(fingerprint, Spent())
         self._spent[fingerprint] = Spent(before.attempts + attempts, before.cost + cost)
         if at_once:
@@ -292,15 +335,17 @@ class Collector:
 
     def _count(self, run: Run, component: Component, results: Sequence[Result]) -> None:
         name = component.title if isinstance(component, RemoteComponent) else component.provider
-        run.progress.count(name, len(results), sum(each.usage.cost or 0.0 for each in results if each.usage))
+        cost = sum(result.usage.cost or 0.0 for result in results if result.usage)
+        run.progress.count(name, len(results), cost)
 
 
 class Shard(NamedTuple):
-    """Part ``number`` of ``of`` parts, counted from 0, that one of several machines collects into a store of its own.
+    """Part ``number`` of ``of`` parts, from 0, that one of several machines collects.
 
-    Units are dealt out by their positions alone, in blocks that no batch of a local component crosses: every call is in
-    the batch that it has in a run of one process, and equal positions of the same data belong to one shard, whichever
-    stage asks, so that what several stages ask of a sample is asked once.
+    Units are dealt out by their positions alone, in blocks that no batch of a local component
+    crosses: every call is in the batch that it has in a run of one process, and equal positions of
+    the same data belong to one shard, whichever stage asks, so that a question of several stages
+    about a sample is asked once.
     """
 
     number: int
@@ -316,37 +361,41 @@ class Shard(NamedTuple):
         match = re.fullmatch(r"([0-9]{1,6})/([0-9]{1,6})", text)
         shard = cls(int(match[1]), int(match[2])) if match else cls(0, 0)
         if not shard.number < shard.of:
-            raise ConfigError(
-                f"--shard {text!r} is not a shard: write i/n, counted from 0, so that the last is n-1 of n"
-            )
+            form = "write i/n, counted from 0, so that the last is n-1 of n"
+            raise ConfigError(f"--shard {text!r} is not a shard: {form}")
         return shard
 
     def __str__(self) -> str:
         return f"{self.number}/{self.of}"
 
     def store(self, folder: Path) -> Path:
-        """The folder of its store inside ``folder``, which all shards share."""
+        """Return the folder of its store inside ``folder``, which all shards share."""
         return folder / f"shard-{self.number}-of-{self.of}"
 
 
 def part_of(
-    planned: Sequence[Planned[R]], shard: Shard, block: int, collector: Collector, progress: Progress
+    planned: Sequence[Planned[R]],
+    shard: Shard,
+    block: int,
+    collector: Collector,
+    progress: Progress,
 ) -> list[R]:
-    """Drive the units of one shard; look up what the other shards have made.
+    """Drive the units of one shard, and look up those of the other shards.
 
     Args:
-        block: how many neighbours always belong to one shard: a multiple of all batch sizes.
+        block: neighbours that always belong to one shard: a multiple of all batch sizes.
 
     Raises:
         NotStoredError: units of other shards are in no store that the collector looks into.
     """
-    own = [position for position in range(len(planned)) if position // block % shard.of == shard.number]
+    positions = range(len(planned))
+    own = [position for position in positions if position // block % shard.of == shard.number]
     results = collector.run((planned[position].steps() for position in own), progress, own)
     returned: dict[int, Any] = dict(zip(own, results, strict=True))
-    for position, each in enumerate(planned):
+    for position, unit in enumerate(planned):
         if position not in returned:
-            walked = walk(each.steps(), collector.store.answer)
+            walked = walk(unit.steps(), collector.store.answer)
             if walked.pending is not None:
                 raise NotStoredError
             returned[position] = walked.returned
-    return [returned[position] for position in range(len(planned))]
+    return [returned[position] for position in positions]

@@ -1,10 +1,11 @@
 """The call store: every finished component call, kept so that none is made or paid for twice.
 
-A SQLite database holds a row per call, and images lie beside it, named by their hashes. One process at a time writes to
-a store and holds a lock on it; reading needs no lock. SQLite keeps its rollback journal, which works on network file
-systems too. What a service has answered and no stage has written yet is in the store alone, so a damaged database is
-set aside, not removed; finished records restore their calls into the new one. A row that has changed is not believed,
-and its call is made again. Failures are not stored: the next run tries them again.
+A SQLite database holds a row per call, and images lie beside it, named by their hashes. One process
+at a time writes to a store and holds a lock on it; reading needs no lock. SQLite keeps its rollback
+journal, which works on network file systems too. Answers of a service that no stage has written yet
+are in the store alone, so a damaged database is set aside, not removed; finished records restore
+their calls into the new one. A row that has changed is not believed, and its call is made again.
+Failures are not stored: the next run tries them again.
 """
 
 import os
@@ -33,10 +34,12 @@ from driftledger.core.media import MEDIA, suffix_of
 from driftledger.core.text import say
 from driftledger.core.types import Medium, Outcome, Result, Subject, Usage
 
-DATABASE, LOCK, HOLDER = "calls.db", "calls.lock", "calls.holder"
+DATABASE = "calls.db"
+LOCK = "calls.lock"
+HOLDER = "calls.holder"
 VERSION = 5
-"""Of the tables. Those before were written by older versions; early ones of this version have
-further columns and a table of texts, which nothing reads."""
+"""Version of the tables. Those before were written by older versions; early ones of this version
+have further columns and a table of texts, which nothing reads."""
 
 _CREATE = f"""BEGIN IMMEDIATE;
 CREATE TABLE calls (
@@ -45,27 +48,29 @@ CREATE TABLE calls (
     image BLOB,                 -- SHA-256
     checksum INTEGER NOT NULL,  -- CRC-32 of the columns before it
     component INTEGER,          -- the first 8 bytes of the SHA-256 of its fingerprint
-    dataset TEXT NOT NULL, sample TEXT NOT NULL, t INTEGER NOT NULL,  -- context, not part of the key
+    dataset TEXT NOT NULL, sample TEXT NOT NULL, t INTEGER NOT NULL,  -- context, not in the key
     seconds REAL NOT NULL, input_tokens INTEGER, output_tokens INTEGER, cost REAL
 );
-CREATE TABLE spent (            -- attempts at services, failed ones included, by the store that made them
-    component TEXT, store TEXT, attempts INTEGER NOT NULL, cost REAL NOT NULL, PRIMARY KEY (component, store)
+CREATE TABLE spent (  -- attempts at services, failed ones included, by the store that made them
+    component TEXT, store TEXT, attempts INTEGER NOT NULL, cost REAL NOT NULL,
+    PRIMARY KEY (component, store)
 );
 CREATE TABLE store (name TEXT NOT NULL);
 INSERT INTO store VALUES (lower(hex(randomblob(8))));
 PRAGMA user_version = {VERSION};
 COMMIT;"""
-_COLUMNS = "key, result, image, checksum, component, dataset, sample, t, seconds, input_tokens, output_tokens, cost"
+_COLUMNS = "key, result, image, checksum, component, dataset, sample, t, "
+_COLUMNS += "seconds, input_tokens, output_tokens, cost"
 _RESULT = TypeAdapter(Result)
 _INSERT = f"INSERT OR {{}} INTO calls ({_COLUMNS}) VALUES ({', '.join('?' * 12)})"
 
 
 _COMPUTED = "SELECT 1 FROM sqlite_master WHERE type IN ('view', 'trigger')"
-"""What no store of ours has, and what may have no end."""
+"""Views and triggers, which no store of ours has, and which may have no end."""
 
 
 def _refuse_strange_files(folder: Path) -> None:
-    """Refuse a pipe or a device in the place of the database or its journal: SQLite would wait for it.
+    """Refuse a pipe or a device in place of the database or its journal: SQLite would wait for it.
 
     Raises:
         StoreError: there is one.
@@ -77,10 +82,15 @@ def _refuse_strange_files(folder: Path) -> None:
 
 
 class CallStore(AbstractContextManager["CallStore"]):
-    """Finished calls in ``folder``. A context manager, which closes it."""
+    """Finished calls in ``folder``; a context manager, which closes it."""
 
     def __init__(
-        self, folder: Path, *, writes: bool = True, wait: bool = True, fallback: "CallStore | None" = None
+        self,
+        folder: Path,
+        *,
+        writes: bool = True,
+        wait: bool = True,
+        fallback: "CallStore | None" = None,
     ) -> None:
         """Open the store, or create it.
 
@@ -90,8 +100,8 @@ class CallStore(AbstractContextManager["CallStore"]):
             fallback: another store, in which calls are looked up that this one lacks.
 
         Raises:
-            StoreError: another process holds the lock and ``wait`` is false, the store is of another version, or it
-                cannot be opened.
+            StoreError: another process holds the lock and ``wait`` is false, the store is of
+                another version, or it cannot be opened.
         """
         self.folder = folder
         self.fallback = fallback
@@ -99,16 +109,17 @@ class CallStore(AbstractContextManager["CallStore"]):
         self._set_aside = ""
         """The name under which a damaged database is kept."""
         self._writes = writes
-        self._changed = set[str]()
-        """Keys of the calls of which was said that they cannot be used."""
+        self._changed: set[str] = set()
+        """Keys of the calls that were reported as unusable."""
         try:
             with ExitStack() as opened:
                 if writes:
                     folder.mkdir(parents=True, exist_ok=True)
                     opened.callback(_locked(folder, wait=wait).release)
+                file = folder / DATABASE
                 try:
                     _refuse_strange_files(folder)
-                    self._db = self._open(folder / DATABASE if writes or (folder / DATABASE).is_file() else None)
+                    self._db = self._open(file if writes or file.is_file() else None)
                 except sqlite3.DatabaseError as error:
                     raise self._unreadable(error) from None
                 opened.callback(self._db.close)
@@ -118,7 +129,7 @@ class CallStore(AbstractContextManager["CallStore"]):
             raise self._unreadable(error) from None
 
     def _open(self, file: Path | None) -> sqlite3.Connection:
-        """Open a database, or an empty one in memory. A reader takes one that is only being created as empty."""
+        """Open a database, or an empty one in memory, also while one is being created."""
         db = _connect(file or ":memory:")
         if file is not None:
             wait_until_free(db, file, writes=self._writes)
@@ -126,8 +137,9 @@ class CallStore(AbstractContextManager["CallStore"]):
         if version not in (0, VERSION):
             db.close()
             raise StoreError(
-                f"the call store {self.folder} is of version {version}, and version {VERSION} is read here; move it "
-                "away, or name another folder as store: in params.yaml (records put their calls into the new one)"
+                f"the call store {self.folder} is of version {version}, and version {VERSION} is "
+                "read here; move it away, or name another folder as store: in params.yaml "
+                "(records put their calls into the new one)"
             )
         if version == 0 and not self._writes:
             db.close()
@@ -138,48 +150,56 @@ class CallStore(AbstractContextManager["CallStore"]):
             db.close()
             raise StoreError(f"{file} is not a call store of driftledger's; move it away")
         [(self._name,)] = db.execute("SELECT name FROM store")
-        db.execute("SELECT count(*) FROM calls").fetchone()  # a database that was cut, or has a damaged index, fails
+        # A database that was cut, or has a damaged index, fails here.
+        db.execute("SELECT count(*) FROM calls").fetchone()
         return db
 
     def _without_image(self) -> set[str]:
         """Return the keys of the calls whose images are gone, and say how many are made again."""
         with self._reading():
-            rows = self._db.execute("SELECT key, result, image, checksum FROM calls WHERE image NOT NULL")
+            query = "SELECT key, result, image, checksum FROM calls WHERE image NOT NULL"
+            rows = self._db.execute(query)
             images = {row[0].hex(): row[2].hex() for row in rows if _is_whole(row)}
             self._db.execute("PRAGMA shrink_memory")  # all pages were read
-        kept = {file.stem for file in self.folder.glob("objects/*/*")}  # after the rows: an image comes before its row
+        # Read after the rows, since an image comes before its row.
+        kept = {file.stem for file in self.folder.glob("objects/*/*")}
         lost = {key for key, image in images.items() if image not in kept}
         again = "made again, unless finished records hold them"
         if lost:
-            say(f"{len(lost):,} stored calls in {self.folder} have lost their images and are {again}")
+            calls = f"{len(lost):,} stored calls in {self.folder}"
+            say(f"{calls} have lost their images and are {again}")
         elif kept and not self.count():
-            say(f"the call store {self.folder} holds no calls, although images lie beside it: its calls are {again}")
+            store = f"the call store {self.folder} holds no calls"
+            say(f"{store}, although images lie beside it: its calls are {again}")
         return lost
 
     def _unreadable(self, error: Exception) -> StoreError:
-        """Say that the store cannot be used; a damaged database is set aside, and a new one takes its place."""
+        """Return an error; a damaged database is set aside, and a new one takes its place."""
+        store = f"the call store {self.folder}"
         if is_locked(error):
-            return StoreError(f"{self.folder / DATABASE} is locked by another program; end that one, then run again")
-        if getattr(error, "sqlite_errorcode", 0) & 0xFF not in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+            locked = f"{self.folder / DATABASE} is locked by another program"
+            return StoreError(f"{locked}; end that one, then run again")
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        if code not in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
             return StoreError(
-                f"the call store {self.folder} cannot be opened ({error}); correct its permissions, or name another "
+                f"{store} cannot be opened ({error}); correct its permissions, or name another "
                 "folder as store: in params.yaml"
             )
         if not self._writes:
-            return StoreError(f"the call store {self.folder} is damaged ({error}); 'driftledger run' sets it aside")
+            return StoreError(f"{store} is damaged ({error}); 'driftledger run' sets it aside")
         with self._alone:
             if not self._set_aside:
                 self._set_aside = self._replace_damaged()
         return StoreError(
-            f"the call store {self.folder} was damaged ({error}) and is kept as {self._set_aside}; run again to go on: "
+            f"{store} was damaged ({error}) and is kept as {self._set_aside}; run again to go on: "
             "calls of finished records are restored, the others are made and paid for again"
         )
 
     def _replace_damaged(self) -> str:
-        """Rename the damaged database, make a new one for threads that go on, and return the new name."""
+        """Rename the damaged database, make a new one for other threads, and return the name."""
         file = self.folder / DATABASE
-        number = next(number for number in count(1) if not (self.folder / f"{DATABASE}.damaged-{number}").exists())
-        damaged = self.folder / f"{DATABASE}.damaged-{number}"
+        names = (self.folder / f"{DATABASE}.damaged-{number}" for number in count(1))
+        damaged = next(name for name in names if not name.exists())
         file.rename(damaged)
         with suppress(FileNotFoundError):  # which SQLite rolls back when it opens the database
             file.with_name(f"{file.name}-journal").rename(f"{damaged}-journal")
@@ -190,30 +210,36 @@ class CallStore(AbstractContextManager["CallStore"]):
         self._opened.close()
 
     def find(self, digest: str) -> Result | None:
-        """The result of the call with this key; None too where it was changed, or its image is missing or damaged.
+        """Return the result of the call with this key, or None.
+
+        It is None, too, if the call was changed, or its image is missing or damaged.
 
         Raises:
             StoreError: the database is damaged.
         """
         key = bytes.fromhex(digest)
         with self._reading():
-            row = self._db.execute("SELECT key, result, image, checksum FROM calls WHERE key = ?", (key,)).fetchone()
+            query = "SELECT key, result, image, checksum FROM calls WHERE key = ?"
+            row = self._db.execute(query, (key,)).fetchone()
         is_whole = row is not None and _is_whole(row)
         image = whole_image(self.folder, row[2].hex()) if is_whole and row[2] else None
         if is_whole and (image is not None or row[2] is None):
             return replace(_RESULT.validate_python(load_json(row[1])), medium=image)
         if row is not None and digest not in self._changed:
             self._changed.add(digest)
-            say(f"the call {digest[:12]} in {self.folder} is not as it was stored, and counts as missing")
+            call = f"the call {digest[:12]} in {self.folder}"
+            say(f"{call} is not as it was stored, and counts as missing")
         return self.fallback.find(digest) if self.fallback else None
 
     def answer(self, call: Call) -> Result | None:
-        """The stored result of a call; errors as in :meth:`find`."""
+        """Return the stored result of a call; errors as in :meth:`find`."""
         return self.find(call.key)
 
     def spent(self, component: str) -> Spent:
-        """What has been spent on the component with this fingerprint, over all stores that were merged into this one;
-        errors as in :meth:`find`."""
+        """Return the cost of the component with this fingerprint, over all merged stores.
+
+        Errors are as in :meth:`find`.
+        """
         with self._reading():
             query = "SELECT sum(attempts), sum(cost) FROM spent WHERE component = ?"
             [(attempts, cost)] = self._db.execute(query, (component,))
@@ -234,20 +260,27 @@ class CallStore(AbstractContextManager["CallStore"]):
                 means[component] = Usage(read, written, seconds=took or 0.0)
         return means
 
-    def put(self, made: Iterable[tuple[Call, Result]], spent: Mapping[str, Spent] | None = None) -> list[Result]:
-        """Store calls in one transaction, and return their results with media as files. Failures pass through.
+    def put(
+        self,
+        made: Iterable[tuple[Call, Result]],
+        spent: Mapping[str, Spent] | None = None,
+    ) -> list[Result]:
+        """Store calls in one transaction, and return their results with media as files.
+
+        Failures pass through.
 
         Args:
-            spent: component fingerprint → what to add to what has been spent on it.
+            spent: component fingerprint → attempts and cost to add to its own.
 
         Raises:
             StoreError: the disk is full or cannot be written; what was stored before stays.
         """
         items = list(made)
-        results = [
-            result if result.data is None else replace(result, data=None, medium=self._keep_image(result.data))
-            for _, result in items
-        ]
+        results = []
+        for _, result in items:
+            if result.data is not None:
+                result = replace(result, data=None, medium=self._keep_image(result.data))
+            results.append(result)
         with self._transaction():
             for (call, _), result in zip(items, results, strict=True):
                 if result.outcome is not Outcome.FAILED:
@@ -261,7 +294,7 @@ class CallStore(AbstractContextManager["CallStore"]):
         return results
 
     def _keep_image(self, image: bytes | Path) -> Medium:
-        """Keep an image or sound, unless it is there: one that was sent, or a file; two threads may keep the same."""
+        """Keep the bytes or the file of an image or sound; two threads may keep the same."""
         data = image if isinstance(image, bytes) else image.read_bytes()
         digest = sha256_bytes(data)
         kept = Medium(object_path(self.folder, digest, suffix_of(data) or ".png"), digest)
@@ -276,26 +309,28 @@ class CallStore(AbstractContextManager["CallStore"]):
         return kept
 
     def restore(self, recorded: Iterable[tuple[str, str | None, Subject, Result]]) -> int:
-        """Store results that records tell of, unless they are stored already; return how many were new.
+        """Store results from records, unless they are stored already; return how many were new.
 
         Args:
-            recorded: the digest of a call's key, the component's fingerprint, and the result; its image is kept.
+            recorded: the digest of a call's key, the component's fingerprint, and the result; its
+                image is kept.
 
         Raises:
             StoreError: the disk is full or cannot be written.
         """
-        new = {
-            digest: (component, context, replace(result, medium=result.medium and self._keep_image(result.medium.path)))
-            for digest, component, context, result in recorded
-            if result.outcome is not Outcome.FAILED and self.find(digest) is None
-        }
+        new: dict[str, tuple[str | None, Subject, Result]] = {}
+        for digest, component, context, result in recorded:
+            if result.outcome is not Outcome.FAILED and self.find(digest) is None:
+                if result.medium is not None:
+                    result = replace(result, medium=self._keep_image(result.medium.path))
+                new[digest] = component, context, result
         with self._transaction():
             for digest, (component, context, result) in new.items():
                 _insert(self._db, digest, component, context, result)
         return len(new)
 
     def link_images(self, folder: Path) -> None:
-        """Replace copies of our images in a folder by links: DVC copies what is linked before it runs a stage."""
+        """Replace copies of our images by links: DVC copies links before it runs a stage."""
         for path in folder.rglob("*"):
             if path.suffix in MEDIA and path.lstat().st_nlink == 1 and not path.is_symlink():
                 kept = whole_image(self.folder, sha256_file(path))
@@ -303,24 +338,27 @@ class CallStore(AbstractContextManager["CallStore"]):
                     link_file(kept.path, path)
 
     def count(self) -> int:
-        """How many calls are stored; errors as in :meth:`find`."""
+        """Return the number of stored calls; errors as in :meth:`find`."""
         with self._reading():
             return int(self._db.execute("SELECT count(*) FROM calls").fetchone()[0])
 
     def merge(self, other: "CallStore") -> tuple[int, int]:
-        """Copy what another store has; of two results of a call, ours stays.
-
-        Return how many calls are new, and how many have another answer there.
+        """Copy another store; of two results of a call, ours stays.
 
         Images come first, so that no row names a missing one. The same store may be merged again.
+
+        Returns:
+            The number of new calls, and of those with another answer there.
 
         Raises:
             StoreError: the other store cannot be read, or this one cannot be written.
         """
         with other._reading():
-            images = [image for (image,) in other._db.execute("SELECT DISTINCT image FROM calls WHERE image NOT NULL")]
-        for image in images:
-            if (file := whole_image(other.folder, image.hex())) is not None:
+            query = "SELECT DISTINCT image FROM calls WHERE image NOT NULL"
+            images = other._db.execute(query).fetchall()
+        for (image,) in images:
+            file = whole_image(other.folder, image.hex())
+            if file is not None:
                 self._keep_image(file.path)
         with self._transaction(), other._reading():
             self._db.executemany(
@@ -331,15 +369,27 @@ class CallStore(AbstractContextManager["CallStore"]):
             ours = dict(self._db.execute("SELECT key, checksum FROM calls"))
             theirs = other._db.execute("SELECT key, checksum FROM calls")
             differing = sum(ours.get(key, checksum) != checksum for key, checksum in theirs)
-            whole = filter(_is_whole, other._db.execute(f"SELECT {_COLUMNS} FROM calls ORDER BY rowid"))
-            return self._db.executemany(_INSERT.format("IGNORE"), whole).rowcount, differing
+            rows = other._db.execute(f"SELECT {_COLUMNS} FROM calls ORDER BY rowid")
+            intact = (row for row in rows if _is_whole(row))
+            inserted = self._db.executemany(_INSERT.format("IGNORE"), intact)
+            return inserted.rowcount, differing
 
-    def unused(self, used: Collection[str], components: Collection[str]) -> tuple[list[bytes], list[Path]]:
-        """Return the keys of calls that are not among ``used`` and not of these component versions, by fingerprint,
-        and the images that no other call has; errors as in :meth:`find`."""
-        versions, images, keys = set(map(component_id, components)), set[str](), list[bytes]()
+    def unused(
+        self,
+        used: Collection[str],
+        components: Collection[str],
+    ) -> tuple[list[bytes], list[Path]]:
+        """Return the keys of unused calls, and the images that no other call has.
+
+        Calls among ``used``, or of these component versions by fingerprint, are used. Errors are as
+        in :meth:`find`.
+        """
+        versions = set(map(component_id, components))
+        images: set[str] = set()
+        keys: list[bytes] = []
         with self._reading():
-            for key, component, image in self._db.execute("SELECT key, component, image FROM calls"):
+            rows = self._db.execute("SELECT key, component, image FROM calls")
+            for key, component, image in rows:
                 # of a call without a component no more is known than that a record tells of it
                 if key.hex() in used or (versions and (component is None or component in versions)):
                     images.add(image.hex() if image else "")
@@ -348,7 +398,7 @@ class CallStore(AbstractContextManager["CallStore"]):
         return keys, [file for file in self.folder.glob("objects/*/*") if file.stem not in images]
 
     def remove(self, keys: Iterable[bytes], files: Iterable[Path]) -> None:
-        """Remove calls, then files that no call has, and compact the database; errors as of :meth:`put`."""
+        """Remove calls, then files, and compact the database; errors as of :meth:`put`."""
         with self._transaction():
             self._db.executemany("DELETE FROM calls WHERE key = ?", ((key,) for key in keys))
         with suppress(sqlite3.OperationalError):  # no room for a copy; the pages are used again
@@ -384,20 +434,22 @@ class CallStore(AbstractContextManager["CallStore"]):
         if is_locked(error):
             return self._unreadable(error)
         return StoreError(
-            f"a finished call cannot be stored in {self.folder} ({error}); make room there and run again: "
-            "calls stored so far are not repeated"
+            f"a finished call cannot be stored in {self.folder} ({error}); make room there and run "
+            "again: calls stored so far are not repeated"
         )
 
 
 def _connect(file: Path | str) -> sqlite3.Connection:
     db = sqlite3.connect(file, timeout=WAIT, isolation_level=None, check_same_thread=False)
-    db.text_factory = lambda data: data.decode(errors="replace")  # in a damaged row; its checksum is of bytes
+    # A damaged row may hold any bytes; its checksum is of bytes.
+    db.text_factory = lambda data: data.decode(errors="replace")
     return db
 
 
 def _is_whole(row: Sequence[Any]) -> bool:
-    """Whether a row of calls is as it was stored."""
-    return all(isinstance(each, bytes | None) for each in row[:3]) and row[3] == _checksum(*row[:3])
+    """Return whether a row of calls is as it was stored."""
+    are_bytes = all(isinstance(cell, bytes | None) for cell in row[:3])
+    return are_bytes and row[3] == _checksum(*row[:3])
 
 
 def _checksum(*parts: bytes | None) -> int:
@@ -408,11 +460,17 @@ def component_id(fingerprint: str) -> int:
     return int.from_bytes(bytes.fromhex(sha256_bytes(fingerprint.encode()))[:8], "big", signed=True)
 
 
-def _insert(db: sqlite3.Connection, digest: str, component: str | None, context: Subject, result: Result) -> None:
+def _insert(
+    db: sqlite3.Connection,
+    digest: str,
+    component: str | None,
+    context: Subject,
+    result: Result,
+) -> None:
     """Add a row; it replaces one that was changed or has a lost image.
 
     Args:
-        component: its fingerprint; None where only a record tells of the call and does not name it.
+        component: its fingerprint; None for a call from a record that does not name it.
     """
     content = canonical_json(_RESULT.dump_python(result, mode="json", exclude_none=True))
     image = None if result.medium is None else bytes.fromhex(result.medium.sha256)
@@ -427,33 +485,40 @@ def _insert(db: sqlite3.Connection, digest: str, component: str | None, context:
 
 
 def stores_in(folder: Path) -> list[Path]:
-    """The stores of shards: the folder itself, or those inside it."""
+    """Return the stores of shards: the folder itself, or those inside it."""
     inside = sorted(folder.glob("shard-*-of-*/"))
-    return [each for each in (folder, *inside) if (each / DATABASE).is_file()]
+    return [store for store in (folder, *inside) if (store / DATABASE).is_file()]
 
 
 def object_path(folder: Path, digest: str, suffix: str = ".png") -> Path:
-    """Where a store in ``folder`` keeps the image with this hash."""
+    """Return the path of the image with this hash in a store's folder."""
     return folder / "objects" / digest[:2] / f"{digest}{suffix}"
 
 
 def whole_image(folder: Path, digest: str) -> Medium | None:
-    """The image with this hash; None if it is missing or damaged."""
-    paths = (object_path(folder, digest, suffix) for suffix in MEDIA)
-    return next((Medium(each, digest) for each in paths if each.is_file() and sha256_file(each) == digest), None)
+    """Return the image with this hash; None if it is missing or damaged."""
+    for suffix in MEDIA:
+        path = object_path(folder, digest, suffix)
+        if path.is_file() and sha256_file(path) == digest:
+            return Medium(path, digest)
+    return None
 
 
 def _locked(folder: Path, *, wait: bool) -> BaseFileLock:
     """Lock the store for this process, in which several :class:`CallStore` share the lock."""
-    lock, holder = FileLock(folder / LOCK, is_singleton=True, thread_local=False), folder / HOLDER
+    lock = FileLock(folder / LOCK, is_singleton=True, thread_local=False)
+    holder = folder / HOLDER
     try:
         lock.acquire(timeout=0)
     except Timeout:
-        used = f"the call store {folder} is in use by {holder.read_text() if holder.exists() else 'another process'}"
+        owner = holder.read_text() if holder.exists() else "another process"
+        in_use = f"the call store {folder} is in use by {owner}"
         if not wait:
-            raise StoreError(f"{used}; run again when it has ended, or without --no-wait") from None
-        say(f"{used}; waiting for it")
+            remedy = "run again when it has ended, or without --no-wait"
+            raise StoreError(f"{in_use}; {remedy}") from None
+        say(f"{in_use}; waiting for it")
         lock.acquire()
     command = shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])
-    write_text(holder, f"process {os.getpid()} ({command}, since {time.strftime('%Y-%m-%d %H:%M:%S')})")
+    now = time.strftime("%Y-%m-%d %H:%M:%S")
+    write_text(holder, f"process {os.getpid()} ({command}, since {now})")
     return lock

@@ -13,9 +13,6 @@ from pydantic import ConfigDict, Field, InstanceOf
 from driftledger.core.media import Medium as Medium
 from driftledger.core.media import Sound as Sound
 
-ImageFile: TypeAlias = Medium
-"""The same, for components that know images alone."""
-
 Float32: TypeAlias = NDArray[np.float32]
 Float64: TypeAlias = NDArray[np.float64]
 Limit = TypeVar("Limit", int, int | None)
@@ -126,8 +123,6 @@ class Conversation:
         """The image or sound presented last, or None where the conversation has none."""
         media = [part for turn in self.turns for part in turn.parts if isinstance(part, Medium)]
         return media[-1] if media else None
-
-    last_image = last_medium
 
 
 @dataclass(frozen=True, slots=True)

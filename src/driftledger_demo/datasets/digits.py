@@ -1,8 +1,9 @@
 """Real handwritten digits that come with scikit-learn: a labelled dataset that needs no download.
 
-They are the test set of the UCI repository's "Optical Recognition of Handwritten Digits", 8×8 pixels in 17 levels of
-grey, written by 13 people one after another. So the support set is taken from the file's beginning and the test set
-from its end: a neighbour in writing, which would make retrieval easy, is not in the other set.
+They are the test set of the UCI repository's "Optical Recognition of Handwritten Digits", 8×8
+pixels in 17 levels of grey, written by 13 people one after another. So the support set is taken
+from the file's beginning and the test set from its end: a neighbour in writing, which would make
+retrieval easy, is not in the other set.
 """
 
 import gzip
@@ -18,11 +19,12 @@ from driftledger.core.canonical import sha256_bytes, sha256_of
 from driftledger.core.images import png_bytes
 from driftledger.core.types import Split
 from driftledger.data.datasets.base import DatasetProvider, SourceItem
-from driftledger_demo.datasets.photos import read_installed
+from driftledger_demo.installed import read_installed
 
 FILE = "sklearn/datasets/data/digits.csv.gz"
 SHA256 = "09f66e6debdee2cd2b5ae59e0d6abbb73fc2b0e0185d2e1957e9ebb51e23aa22"
-LIBRARY, VERSION = "scikit-learn", "1.9.1"
+LIBRARY = "scikit-learn"
+VERSION = "1.9.1"
 SOURCE = {
     "title": "Optical Recognition of Handwritten Digits, test set",
     "author": "E. Alpaydin, C. Kaynak",
@@ -64,21 +66,24 @@ class Digits(DatasetProvider):
         both = self.support_per_label + self.test_per_label
         if both > _FEWEST:
             raise ValueError(
-                f"support_per_label and test_per_label add up to {both}, and there are {_FEWEST} scans of the rarest "
-                "digit; lower one of them"
+                f"support_per_label and test_per_label add up to {both}, and there are {_FEWEST} "
+                "scans of the rarest digit; lower one of them"
             )
         return self
 
     def items(self) -> Iterator[SourceItem]:
-        of_label: dict[str, list[Scan]] = {}
+        by_label: dict[str, list[Scan]] = {}
         for scan in scans():
-            of_label.setdefault(scan.label, []).append(scan)
-        for found in of_label.values():
-            yield from (_item(scan, "support") for scan in found[: self.support_per_label])
-            yield from (_item(scan, "test") for scan in found[-self.test_per_label :])
+            by_label.setdefault(scan.label, []).append(scan)
+        for same_label in by_label.values():
+            for scan in same_label[: self.support_per_label]:
+                yield _item(scan, "support")
+            for scan in same_label[-self.test_per_label :]:
+                yield _item(scan, "test")
 
     def source_digest(self) -> str:
-        return sha256_of([self.version, sha256_bytes(_read()), self.support_per_label, self.test_per_label])
+        counts = [self.support_per_label, self.test_per_label]
+        return sha256_of([self.version, sha256_bytes(_read()), *counts])
 
     def source(self) -> dict[str, str]:
         return {"kind": self.provider, "version": self.version, LIBRARY: VERSION, **SOURCE}
@@ -86,23 +91,26 @@ class Digits(DatasetProvider):
 
 @cache
 def scans() -> tuple[Scan, ...]:
-    """All 1,797 scans in the order of the file.
+    """Return all 1,797 scans in the order of the file.
 
     Raises:
-        DataError: the file is not the one that is known.
+        DataError: the file is not the known one.
     """
+    scans = []
     lines = gzip.decompress(_read()).decode("ascii").splitlines()
-    rows = (tuple(map(int, line.split(","))) for line in lines)
-    return tuple(Scan(number, str(row[-1]), row[:-1]) for number, row in enumerate(rows))
+    for row, line in enumerate(lines):
+        *levels, digit = map(int, line.split(","))
+        scans.append(Scan(row, str(digit), levels=tuple(levels)))
+    return tuple(scans)
 
 
 def picture(levels: tuple[int, ...]) -> Image.Image:
-    """White ink on black: RGB, :data:`SIDE` × :data:`SIDE` pixels.
+    """Draw a scan in white ink on black: RGB, :data:`SIDE` × :data:`SIDE` pixels.
 
-    Four times as large is a scale at which Pillow's weights are exact in its fixed point, so that the pixels are the
-    same on every processor.
+    Four times as large is a scale at which Pillow's weights are exact in its fixed point, so that
+    the pixels are the same on every processor.
     """
-    grey = np.array(levels, dtype=np.int64).reshape(_SCANNED, _SCANNED) * 255 // _DARKEST
+    grey = np.array(levels).reshape(_SCANNED, _SCANNED) * 255 // _DARKEST
     scanned = Image.fromarray(grey.astype(np.uint8))
     return scanned.resize((SIDE, SIDE), Image.Resampling.BICUBIC).convert("RGB")
 
@@ -123,4 +131,4 @@ def _png(scan: Scan) -> bytes:
 
 
 def _read() -> bytes:
-    return read_installed(LIBRARY, VERSION, FILE, SHA256)
+    return read_installed(LIBRARY, VERSION, file=FILE, sha256=SHA256)

@@ -1,61 +1,32 @@
 """The dataset of the default run: real photographs that come with scikit-image and scikit-learn.
 
-Nothing is downloaded: the files are inside the wheels that this package depends on. ``photos.json`` says which, with
-author, address and licence as those libraries state them, and with the hash that each file must have.
+Nothing is downloaded: the files are inside the wheels that this package depends on. ``photos.json``
+lists them with author, address and licence as those libraries state them, and with the hash that
+each file must have.
 """
 
-import json
 from collections.abc import Iterator
 from functools import cache, partial
-from importlib import metadata
 from importlib.resources import files
-from pathlib import Path
 from typing import ClassVar
 
 from pydantic import Field
 
 from driftledger.core.canonical import sha256_bytes, sha256_of
-from driftledger.core.errors import DataError
 from driftledger.core.strict import Strict
 from driftledger.data.datasets.base import DatasetProvider, SourceItem
-
-
-def read_installed(distribution: str, version: str, file: str, sha256: str) -> bytes:
-    """The bytes of a file of a distribution.
-
-    Args:
-        version: the one that carries these bytes, for people.
-        file: relative to where packages are installed.
-
-    Raises:
-        DataError: it is not there, or is another than the one that is known.
-    """
-    try:
-        data = installed_path(distribution, file).read_bytes()
-    except (OSError, metadata.PackageNotFoundError):
-        data = b""
-    if sha256_bytes(data) != sha256:
-        raise DataError(
-            f"{file} is not the file that {distribution} {version} carries; "
-            f"run: pip install --force-reinstall '{distribution}=={version}'"
-        )
-    return data
-
-
-def installed_path(distribution: str, file: str) -> Path:
-    """Where a file of a distribution is."""
-    return Path(str(metadata.distribution(distribution).locate_file(file)))
+from driftledger_demo.installed import read_installed
 
 
 class Library(Strict):
-    """A library that carries photographs: how it is installed, and in which version it was looked at."""
+    """A library that carries photographs: its distribution, and the version that was looked at."""
 
     distribution: str
     version: str
 
 
 class Photo(Strict):
-    """One photograph: where it lies in its library, and what the library says about it."""
+    """One photograph: its place in its library, and the library's words about it."""
 
     id: str
     package: str
@@ -68,11 +39,11 @@ class Photo(Strict):
     licence: str
 
     def source(self) -> dict[str, str]:
-        return self.model_dump(include={"package", "file", "title", "author", "url", "licence"})
+        return self.model_dump(exclude={"id", "sha256", "category"})
 
 
 class Manifest(Strict):
-    """``photos.json``."""
+    """The content of ``photos.json``."""
 
     libraries: dict[str, Library]
     photos: list[Photo]
@@ -95,19 +66,22 @@ class Photos(DatasetProvider):
 
     def source_digest(self) -> str:
         photos = manifest().photos
-        return sha256_of([[photo.model_dump() for photo in photos], [sha256_bytes(_read(photo)) for photo in photos]])
+        stated = [photo.model_dump() for photo in photos]
+        return sha256_of([stated, [sha256_bytes(_read(photo)) for photo in photos]])
 
     def source(self) -> dict[str, str]:
-        versions = {library.distribution: library.version for library in manifest().libraries.values()}
+        libraries = manifest().libraries.values()
+        versions = {library.distribution: library.version for library in libraries}
         return {"kind": self.provider, **versions}
 
 
 @cache
 def manifest() -> Manifest:
-    """The packaged ``photos.json``."""
-    return Manifest.model_validate(json.loads(files(__package__).joinpath("photos.json").read_text(encoding="utf-8")))
+    """Return the packaged ``photos.json``."""
+    return Manifest.model_validate_json(files(__package__).joinpath("photos.json").read_bytes())
 
 
 def _read(photo: Photo) -> bytes:
     library = manifest().libraries[photo.package]
-    return read_installed(library.distribution, library.version, f"{photo.package}/{photo.file}", photo.sha256)
+    file = f"{photo.package}/{photo.file}"
+    return read_installed(library.distribution, library.version, file=file, sha256=photo.sha256)

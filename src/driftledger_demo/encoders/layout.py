@@ -1,33 +1,35 @@
-"""The embedded image encoder: colour layout and oriented gradients, the same bits on every processor.
+"""The embedded image encoder: colour layout and oriented gradients, the same bits everywhere.
 
-All sums are over whole numbers; what follows is one square root and one division per number, which IEEE 754 rounds
-correctly everywhere.
+All sums are over whole numbers; what follows is one square root and one division per number, which
+IEEE 754 rounds correctly on every processor.
 """
 
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from PIL import Image
 
 from driftledger.components.base import Encoder, library_versions
 from driftledger.core.types import Float32, Float64
+from driftledger_demo.filters import Whole
 
 _GRID = 8
 """Cells per side of the colour layout."""
-_LOOK = 64
+_GREY = 64
 """Pixels per side of the grey image whose gradients are taken."""
 _CELLS = 4
+"""Cells per side of the gradients."""
+_DIRECTIONS = 8
 _MIDDLE = 128
 _FAINT = 40
-"""The length of a block at which it has lost 30% of its weight: what is nearly flat is not a pattern."""
+"""Length of a block that loses 30% of its weight: what is nearly flat is not a pattern."""
 _WEIGHTS = (3, 5, 6)
-"""Of mean colour, colour layout and edges; the constant has 1."""
+"""Weights of mean colour, colour layout and edges; the constant has 1."""
 
 
 class LayoutEncoder(Encoder):
-    """Where the colours are, and which way the edges run."""
+    """Positions of colours and directions of edges."""
 
     provider: ClassVar[str] = "layout"
     version: ClassVar[str] = "1"
@@ -42,34 +44,34 @@ class LayoutEncoder(Encoder):
 
 
 def _features(image: Image.Image) -> Float64:
-    blocks = [*_colours(image), _edges(image)]
-    parts = [weight * _unit(block) for weight, block in zip(_WEIGHTS, blocks, strict=True)]
-    return np.concatenate([np.ones(1), *parts])
+    blocks = [np.ones(1)]
+    for weight, block in zip(_WEIGHTS, [*_colours(image), _edges(image)], strict=True):
+        squared = int((block**2).sum()) + _FAINT**2  # so that a faint block is shorter than 1
+        unit = block.astype(np.float64) / np.sqrt(np.float64(squared))
+        blocks.append(weight * unit)
+    return np.concatenate(blocks)
 
 
-def _colours(image: Image.Image) -> list[NDArray[np.int64]]:
-    """The mean colour against mid-grey, and each cell's colour against the mean; luma, blue and red difference."""
-    cells = np.asarray(image.resize((_GRID, _GRID), Image.Resampling.BOX).convert("YCbCr"), dtype=np.int64) - _MIDDLE
-    cells = cells.reshape(-1, 3)
+def _colours(image: Image.Image) -> tuple[Whole, Whole]:
+    """Return the mean colour against mid-grey, and each cell's colour against the mean.
+
+    Colours are luma, blue and red difference.
+    """
+    small = image.resize((_GRID, _GRID), Image.Resampling.BOX).convert("YCbCr")
+    cells = np.asarray(small, dtype=np.int64).reshape(-1, 3) - _MIDDLE
     total = cells.sum(axis=0)
-    return [total // len(cells), (cells * len(cells) - total).ravel() // len(cells)]
+    return total // len(cells), (cells * len(cells) - total).ravel() // len(cells)
 
 
-def _edges(image: Image.Image) -> NDArray[np.int64]:
-    """Per cell, how much gradient runs in each of eight directions."""
-    grey = np.asarray(image.convert("L").resize((_LOOK, _LOOK), Image.Resampling.BOX), dtype=np.int64)
+def _edges(image: Image.Image) -> Whole:
+    """Return, per cell, how much gradient runs in each of eight directions."""
+    small = image.convert("L").resize((_GREY, _GREY), Image.Resampling.BOX)
+    grey = np.asarray(small, dtype=np.int64)
     dx = grey[1:-1, 2:] - grey[1:-1, :-2]
     dy = grey[2:, 1:-1] - grey[:-2, 1:-1]
     strength = np.abs(dx) + np.abs(dy)
     direction = (dy > 0) * 4 + (dx > 0) * 2 + (np.abs(dx) > np.abs(dy))
-    rows, columns = (grid * _CELLS // dx.shape[0] for grid in np.indices(dx.shape))
-    histogram = np.zeros(_CELLS * _CELLS * 8, dtype=np.int64)
-    np.add.at(histogram, ((rows * _CELLS + columns) * 8 + direction).ravel(), strength.ravel())
-    return histogram * histogram.size // dx.size
-
-
-def _unit(block: NDArray[np.int64]) -> Float64:
-    """``block`` at length one, or shorter where it is faint."""
-    squared = int((block**2).sum()) + _FAINT**2
-    unit: Float64 = block.astype(np.float64) / np.sqrt(np.float64(squared))
-    return unit
+    rows, columns = np.indices(dx.shape) * _CELLS // len(dx)
+    histogram = np.zeros((_CELLS, _CELLS, _DIRECTIONS), dtype=np.int64)
+    np.add.at(histogram, (rows, columns, direction), strength)
+    return histogram.ravel() * histogram.size // dx.size

@@ -1,7 +1,8 @@
-"""The embedded text encoder: TF-IDF, as in Appendix B of the TRAC paper; the same bits on every processor.
+"""The embedded text encoder: TF-IDF, as in Appendix B of the TRAC paper.
 
-Counts are whole numbers. The one logarithm, of each word's rarity, is taken in decimal arithmetic, which is rounded
-correctly and not by a processor; sums of squares are rounded once (:func:`math.fsum`), and what remains is single
+Its numbers are the same bits on every processor. Counts are whole numbers. The one logarithm, of
+each word's rarity, is taken in decimal arithmetic, which is rounded correctly and not by a
+processor; sums of squares are rounded once (:func:`math.fsum`), and what remains is single
 products, quotients and square roots, which IEEE 754 rounds correctly everywhere.
 """
 
@@ -10,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from decimal import Context, Decimal
+from functools import cache
 from typing import ClassVar
 
 import numpy as np
@@ -20,11 +22,11 @@ from driftledger.core.errors import DataError
 from driftledger.core.types import Float32, PromptUsage
 
 WORD = r"\w+(?:(?<=\d)[.,]\d+)*(?:(?<=\d)%)?"
-"""What a word is: letters and digits, with what belongs to a number.
+"""A word: letters and digits, with what belongs to a number.
 
-scikit-learn's own pattern drops what has one character. In a description that is the 3 of "3 wheels" and the letter on
-a sign, and what it leaves of "26%" and "2.5" is 26 and nothing. A hyphen parts words, since "dark-red" and "dark red"
-say the same.
+scikit-learn's own pattern drops what has one character. In a description that is the 3 of
+"3 wheels" and the letter on a sign, and what it leaves of "26%" and "2.5" is 26 and nothing. A
+hyphen parts words, since "dark-red" and "dark red" say the same.
 """
 
 _WORD = re.compile(WORD)
@@ -32,10 +34,10 @@ _DIGITS = Context(prec=30)
 
 
 class TfIdf(Encoder):
-    """Which words a text holds, each weighing the more the fewer texts of a corpus hold it.
+    """The words that a text holds; a word weighs more if fewer texts of a corpus hold it.
 
-    It reads texts only once :meth:`fitted` has shown it a corpus. That is no setting: every fitted one has the
-    fingerprint of its settings, and whoever stores what it gives says which corpus it was.
+    It reads texts only once :meth:`fitted` has shown it a corpus. That is no setting: every fitted
+    one has the fingerprint of its settings, and whoever stores its features names the corpus.
     """
 
     provider: ClassVar[str] = "tfidf"
@@ -44,14 +46,14 @@ class TfIdf(Encoder):
     ngrams: int = Field(default=1, ge=1, le=5)
     """The longest run of words that counts as one thing; shorter ones count too."""
     max_features: int = Field(default=10_000, ge=1, le=1_000_000)
-    """At most so many words and runs are known: the corpus's most frequent ones, and of equally frequent ones the first
-    by code points. A text takes four bytes for each."""
+    """Most words and runs that are known: the corpus's most frequent ones, and of equally frequent
+    ones the first by code points. A text takes four bytes for each."""
 
     _weights: dict[str, float] | None = PrivateAttr(default=None)
     """Each word or run that is known, in the order of the columns → its weight."""
 
     def fitted(self, texts: Sequence[str]) -> "TfIdf":
-        """An encoder of the same settings that knows the words of ``texts``; this one stays as it is.
+        """Return an encoder of the same settings that knows the words of ``texts``.
 
         A word that df of n texts hold weighs ln((1 + n) / (1 + df)) + 1: scikit-learn's default.
 
@@ -60,44 +62,54 @@ class TfIdf(Encoder):
         """
         if not any(map(_WORD.search, texts)):
             raise DataError(
-                f"tfidf learns which words are rare from a corpus, and of its {len(texts)} texts none holds a word; "
-                "look at the descriptions of the support set"
+                f"tfidf learns which words are rare from a corpus, and of its {len(texts)} texts "
+                "none holds a word; look at the descriptions of the support set"
             )
-        counts = [self._counts(text) for text in texts]
-        total, holding = Counter[str](), Counter(run for each in counts for run in each)
-        for each in counts:
-            total.update(each)
-        kept = sorted(sorted(total, key=lambda run: (-total[run], run))[: self.max_features])
-        rarity = {
-            df: float(_DIGITS.add(_DIGITS.ln(_DIGITS.divide(Decimal(1 + len(texts)), Decimal(1 + df))), Decimal(1)))
-            for df in {*holding.values()}
-        }
+        total: Counter[str] = Counter()
+        holding: Counter[str] = Counter()
+        for text in texts:
+            counts = self._counts(text)
+            total.update(counts)
+            holding.update(counts.keys())
+        frequent = sorted(total, key=lambda run: (-total[run], run))[: self.max_features]
         encoder = self.model_copy()
-        encoder._weights = {run: rarity[holding[run]] for run in kept}
+        encoder._weights = {run: _rarity(len(texts), holding[run]) for run in sorted(frequent)}
         return encoder
 
     def _counts(self, text: str) -> Counter[str]:
         words = _WORD.findall(text.lower())
-        starts = ((at, long) for long in range(1, self.ngrams + 1) for at in range(len(words) - long + 1))
-        return Counter(" ".join(words[at : at + long]) for at, long in starts)
+        counts: Counter[str] = Counter()
+        for length in range(1, self.ngrams + 1):
+            starts = range(len(words) - length + 1)
+            counts.update(" ".join(words[start : start + length]) for start in starts)
+        return counts
 
     def encode_texts(self, texts: Sequence[str]) -> Float32:
-        """Rows of length 1, n×d, d being how many words are known; all zero where a text holds none of them.
+        """Return rows of length 1, n×d for d known words; zero where a text holds none of them.
 
         Raises:
             ValueError: this encoder is not :meth:`fitted`.
         """
-        if self._weights is None:
+        known = self._weights
+        if known is None:
             raise ValueError("tfidf knows no words yet: encode with what fitted(texts) returns")
-        columns = {run: column for column, run in enumerate(self._weights)}
+        columns = {run: column for column, run in enumerate(known)}
         features = np.zeros((len(texts), len(columns)), np.float32)
         for row, text in zip(features, texts, strict=True):
-            weights = {run: count * self._weights[run] for run, count in self._counts(text).items() if run in columns}
+            counts = self._counts(text)
+            weights = {run: counts[run] * known[run] for run in counts if run in known}
             length = math.sqrt(math.fsum(weight * weight for weight in weights.values()))
             for run, weight in weights.items():
                 row[columns[run]] = weight / length
         return features
 
     def read_texts(self, texts: Sequence[str]) -> list[PromptUsage]:
-        """All of every text: there is no limit."""
-        return [PromptUsage(words, words) for words in (len(_WORD.findall(text)) for text in texts)]
+        """Count the words of every text: there is no limit."""
+        counts = [len(_WORD.findall(text)) for text in texts]
+        return [PromptUsage(count, count) for count in counts]
+
+
+@cache
+def _rarity(texts: int, holding: int) -> float:
+    ratio = _DIGITS.divide(Decimal(1 + texts), Decimal(1 + holding))
+    return float(_DIGITS.add(_DIGITS.ln(ratio), Decimal(1)))

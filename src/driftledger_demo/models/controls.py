@@ -1,5 +1,7 @@
-"""Controls, which ignore the sample, for the score that a benchmark gives away; and a limit of words for models without
-tokens."""
+"""Controls, which ignore the sample: their score is what a benchmark gives away.
+
+Also a limit of words for models without tokens.
+"""
 
 import re
 from abc import abstractmethod
@@ -10,7 +12,7 @@ from typing import ClassVar
 from driftledger.components.base import Model
 from driftledger.core.canonical import sha256_of
 from driftledger.core.types import Conversation, Outcome, Reply
-from driftledger_demo.vision.question import CANNOT, LETTERS, asked, said
+from driftledger_demo.vision.question import CANNOT, LETTERS, last_text, question_in
 
 _WORD = re.compile(r"\S+")
 
@@ -20,17 +22,20 @@ class WordCounter(Model):
 
     @abstractmethod
     def say(self, conversation: Conversation) -> str:
-        """What it would say at any length."""
+        """Reply to a conversation at any length."""
 
     def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
-        return [at_most(self.say(conversation), conversation.max_tokens) for conversation in conversations]
+        replies = []
+        for conversation in conversations:
+            replies.append(at_most(self.say(conversation), conversation.max_tokens))
+        return replies
 
 
 def at_most(text: str, max_tokens: int | None) -> Reply:
-    """``text`` as a reply of at most so many words: what stands between blanks, punctuation included.
+    """Return ``text`` as a reply of at most so many words, which are whatever blanks part.
 
-    What is longer ends with its last word allowed and is ``Outcome.TRUNCATED``; without a limit,
-    or within it, ``text`` is left as it is.
+    A longer text ends with its last word allowed and is ``Outcome.TRUNCATED``; without a limit, or
+    within it, ``text`` is left as it is.
 
     Raises:
         ValueError: ``max_tokens`` is less than 1.
@@ -58,42 +63,48 @@ _CANNOT_HEAR = "I cannot determine this from the sound."
 
 
 class AlwaysRefuse(WordCounter):
-    """Chooses the first option that refuses, if there is one; says that it cannot tell wherever there is none."""
+    """A control that takes the first option that refuses; where there is none it cannot tell."""
 
     provider: ClassVar[str] = "always_refuse"
     version: ClassVar[str] = "2"
 
     def say(self, conversation: Conversation) -> str:
-        question = asked(conversation)
+        question = question_in(conversation)
         if question and question.refusals:
             return LETTERS[question.refusals[0]]
         return _by_medium(conversation, CANNOT, _CANNOT_HEAR)
 
 
 class Blind(WordCounter):
-    """Chooses A, says yes, and else says the same sentence of every image, and one of every sound."""
+    """A control that chooses A, says yes, and else the same of every image, and of every sound."""
 
     provider: ClassVar[str] = "blind"
     version: ClassVar[str] = "4"
 
     def say(self, conversation: Conversation) -> str:
-        question = asked(conversation)
-        sentence = _by_medium(conversation, "This is a photograph.", "This is a recording.")
-        return {"choice": "A", "yes_no": "yes"}.get(question.kind if question else "", sentence)
+        question = question_in(conversation)
+        if question and question.kind == "choice":
+            return "A"
+        if question and question.kind == "yes_no":
+            return "yes"
+        return _by_medium(conversation, "This is a photograph.", "This is a recording.")
 
 
 GUESSES = ("red", "blue", "green", "two", "three", "a circle", "a square", "on the left")
-"""What it says to an open question, with equal chances."""
+"""Answers to an open question, with equal chances."""
 
 
 class RandomChoice(WordCounter):
-    """Any option, yes or no, or any of :data:`GUESSES`, with equal chances; it describes nothing."""
+    """A control that guesses, with equal chances: any option, yes or no, or any of :data:`GUESSES`.
+
+    It describes nothing.
+    """
 
     provider: ClassVar[str] = "random_choice"
     version: ClassVar[str] = "3"
 
     def say(self, conversation: Conversation) -> str:
-        question = asked(conversation)
+        question = question_in(conversation)
         if question is None:
             return _by_medium(conversation, "This is an image.", "This is a sound.")
         faces: Sequence[str] = GUESSES
@@ -101,6 +112,7 @@ class RandomChoice(WordCounter):
             faces = LETTERS[: len(question.options)]
         elif question.kind == "yes_no":
             faces = ("Yes", "No")
-        shown = conversation.last_image
-        die = int(sha256_of(["random_choice", said(conversation), shown.sha256 if shown else ""]), 16)
+        medium = conversation.last_medium
+        sha256 = medium.sha256 if medium else ""
+        die = int(sha256_of(["random_choice", last_text(conversation), sha256]), 16)
         return faces[die % len(faces)]

@@ -1,6 +1,7 @@
 """A judge without a language model: MM-Vet's ground truths taken at their word.
 
-It costs nothing and never moves, and it sees no paraphrase: a right answer in other words gets nothing.
+It costs nothing and never changes, and it sees no paraphrase: a right answer in other words gets
+nothing.
 """
 
 import re
@@ -9,22 +10,23 @@ from typing import ClassVar
 
 from driftledger.components.base import Model
 from driftledger.core.types import Conversation, Outcome, Reply
-from driftledger_demo.vision.question import said
+from driftledger_demo.vision.question import last_text
 
 _TOKEN = re.compile(r"(?<![\w.])-?\d+(?:[.,:]\d+)*|\w+")
 """A number with its sign and its digits behind a point, or a word."""
-_ROW = re.compile(r"^-+(?: \| -+)+$.*?\n\n[^|]*\|(?P<truth>[^|]*)\|(?P<prediction>.*)\|", re.MULTILINE | re.DOTALL)
-"""Behind the first empty line of the table. Strokes of the prediction, and whatever else it holds, are its own."""
+_ROW = re.compile(r"(?ms)^-+(?: \| -+)+$.*?\n\n[^|]*\|(?P<truth>[^|]*)\|(?P<prediction>.*)\|")
+"""The row after the first empty line of the table. Strokes after the truth are the prediction's."""
 
 
 class Rubric(Model):
-    """Grades the row behind the table of MM-Vet's prompt: ``question | ground truth | prediction |``.
+    """A judge of the row after the table of MM-Vet's prompt: ``question | truth | prediction |``.
 
-    An element of the ground truth is present if its words stand in the prediction, one behind the other, whatever their
-    case and whatever lies between them that is no word. Elements joined by ``<AND>`` earn their share, in tenths and
-    rounded down; of elements joined by ``<OR>`` any one earns everything. ``<AND>`` binds less than ``<OR>``. A prompt
-    without such a row is answered by ``Outcome.REFUSED``. A conversation's ``max_tokens`` is ignored: a grade is one
-    word. A question or a ground truth with a stroke in it is taken apart there.
+    An element of the ground truth is present if its words are in the prediction in a row, in any
+    case and with anything between them that is no word. Elements joined by ``<AND>`` earn their
+    share, in tenths and rounded down; of elements joined by ``<OR>`` any one earns everything.
+    ``<AND>`` binds less than ``<OR>``. A prompt without such a row is answered by
+    ``Outcome.REFUSED``. A conversation's ``max_tokens`` is ignored: a grade is one word. A question
+    or a ground truth with a stroke in it is taken apart there.
     """
 
     provider: ClassVar[str] = "rubric"
@@ -32,7 +34,7 @@ class Rubric(Model):
     understands: ClassVar[frozenset[str]] = frozenset({"regions"})
 
     def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
-        return [_reply(said(conversation)) for conversation in conversations]
+        return [_reply(last_text(conversation)) for conversation in conversations]
 
 
 def _reply(prompt: str) -> Reply:
@@ -44,14 +46,17 @@ def _reply(prompt: str) -> Reply:
 
 
 def grade(truth: str, prediction: str) -> int:
-    """Tenths, 0 … 10, for a prediction.
+    """Return tenths, 0 … 10, for a prediction.
 
     >>> grade("-1 <AND> -5", "x = -1 or x = 5"), grade("red <OR> dark red", "The roof is red.")
     (5, 10)
     """
-    said_words = _words(prediction)
-    elements = [element.split("<OR>") for element in truth.split("<AND>")]
-    present = sum(any(_is_in(_words(one), said_words) for one in alternatives) for alternatives in elements)
+    words = _words(prediction)
+    elements = truth.split("<AND>")
+    present = 0
+    for element in elements:
+        alternatives = map(_words, element.split("<OR>"))
+        present += any(_is_in(alternative, words) for alternative in alternatives)
     return 10 * present // len(elements)
 
 
@@ -60,6 +65,6 @@ def _words(text: str) -> list[str]:
 
 
 def _is_in(words: Sequence[str], prediction: Sequence[str]) -> bool:
-    return bool(words) and any(
-        prediction[at : at + len(words)] == words for at in range(len(prediction) - len(words) + 1)
-    )
+    starts = range(len(prediction) - len(words) + 1)
+    runs = (prediction[start : start + len(words)] for start in starts)
+    return bool(words) and words in runs

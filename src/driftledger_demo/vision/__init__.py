@@ -1,1 +1,1 @@
-"""Answers to questions, from pixels: what a question asks, what is to be seen, and which words say so."""
+"""Answers to questions from pixels: the question, the sight, and the words."""

@@ -1,4 +1,4 @@
-"""Question and sight → the text of an answer; the place that decides what happens where the picture gives none."""
+"""Question and sight → the text of an answer, also where the picture gives none."""
 
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import cached_property
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from driftledger_demo.vision.question import CANNOT, LETTERS, ParsedQuestion, plain, without_manners
 from driftledger_demo.vision.recognise import Seen, recognise
@@ -23,19 +23,18 @@ from driftledger_demo.vision.world import (
     Symbol,
 )
 
-A = TypeVar("A", str, bool)
 E = TypeVar("E", Flag, Sign, Symbol)
 T = TypeVar("T")
-Rule = tuple[str, Callable[..., A | None]]
-"""The form of a question, and what gives its answer; None, empty or :class:`UnseenError`: there is
-none."""
-
+Rule = tuple[str, str | Callable[..., object]]
+"""The form of a question, and its answer: a template for the sight, or a function of the sight and
+the groups of the form. None, empty and :class:`UnseenError` mean that there is none."""
 
 _PLAIN_SHAPES = ("circle", "square")
-"""What needs no knowledge: the describer's own nouns."""
+"""The describer's own nouns, which need no knowledge."""
 _NUMBERS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 _REFERENCE = re.compile(
-    rf"(?:(?:the|a|an) )?(?:({'|'.join(SIZES)}) )?(?:({'|'.join(THING_COLOURS)}) )?({'|'.join(SHAPES)}|object)(?:e?s)?"
+    rf"(?:(?:the|a|an) )?(?:({'|'.join(SIZES)}) )?(?:({'|'.join(THING_COLOURS)}) )?"
+    rf"({'|'.join(SHAPES)}|object)(?:e?s)?"
     rf"(?: (?:at|in) the ({'|'.join(PLACES)}))?(?: (?:of|in) the image)?",
     re.IGNORECASE,
 )
@@ -47,58 +46,83 @@ _ALIKE = 60
 
 
 class UnseenError(Exception):
-    """The picture does not tell."""
+    """The picture does not show the answer."""
 
 
-def only(found: Sequence[T]) -> T:
-    """Return the one thing that is found; it is an :class:`UnseenError` where none or more are."""
-    if len(found) != 1:
+def certain(value: T | None) -> T:
+    """Return a value that is seen.
+
+    Raises:
+        UnseenError: it is None, empty or zero.
+    """
+    if not value:
         raise UnseenError
-    return found[0]
+    return value
+
+
+def only(candidates: Sequence[T]) -> T:
+    """Return the one candidate; it is an :class:`UnseenError` where there are none or more."""
+    if len(candidates) != 1:
+        raise UnseenError
+    return candidates[0]
 
 
 def closest(text: str, others: Iterable[str]) -> int:
-    """Return which of ``others`` is most like ``text`` in its letters.
+    """Return the index of the one of ``others`` that is most like ``text`` in its letters.
 
     Raises:
         UnseenError: none is like it, or more than one are most like it.
     """
-    said = text.casefold()
-    ratios = [int(100 * SequenceMatcher(None, said, other.casefold(), autojunk=False).ratio()) for other in others]
+    ratios = []
+    for other in others:
+        matcher = SequenceMatcher(None, text.casefold(), other.casefold(), autojunk=False)
+        ratios.append(int(100 * matcher.ratio()))
     best = max(ratios, default=0)
-    if best < _ALIKE or ratios.count(best) > 1:
-        raise UnseenError
-    return ratios.index(best)
+    return only([index for index, ratio in enumerate(ratios) if ratio == best >= _ALIKE])
+
+
+def number(words: str) -> int | None:
+    """Return a number in digits, or up to ten in words."""
+    if words in _NUMBERS:
+        return _NUMBERS.index(words)
+    return int(words) if words.isascii() and words.isdigit() and len(words) < 10 else None
+
+
+class Departure(NamedTuple):
+    """A train, as a board announces it."""
+
+    city: str
+    time: str
+    track: str
 
 
 @dataclass(frozen=True)
 class Sight:
-    """A picture as a model sees it: its ``most`` largest things, with names if it ``knows`` any.
-
-    What it does not see is an :class:`UnseenError`.
-    """
+    """A picture as a model sees it; what it does not see is an :class:`UnseenError`."""
 
     look: Look
     knows: bool
+    """It has names for shapes, signs and letters."""
     most: int
+    """Things that it notices: the largest."""
     fluent: bool
-    """Whether it understands a question in other words than the plainest."""
+    """It understands a question in other words than the plainest."""
 
     @cached_property
-    def things(self) -> Sequence[ColourRegion]:
-        """In reading order."""
+    def things(self) -> list[ColourRegion]:
+        """The things that it notices, in reading order."""
         noticed = sorted(self.look.things, key=lambda thing: -thing.area)[: self.most]
-        return [self._named(thing) for thing in self.look.things if thing in noticed]
-
-    def _named(self, thing: ColourRegion) -> ColourRegion:
-        return thing if self.knows or thing.shape in _PLAIN_SHAPES else thing._replace(shape=None)
+        things = []
+        for thing in self.look.things:
+            if thing in noticed:
+                is_known = self.knows or thing.shape in _PLAIN_SHAPES
+                things.append(thing if is_known else thing._replace(shape=None))
+        return things
 
     @cached_property
     def seen(self) -> Seen:
-        """Whatever is more than a shape; a model without knowledge has not learnt to read, nor any flag."""
-        if not self.knows or self.look.inset is None:
-            raise UnseenError
-        return recognise(self.look.inset)
+        """Whatever is more than a shape; only a model with knowledge can read."""
+        return recognise(certain(self.look.inset if self.knows else None))
 
     def emblem(self, kind: type[E]) -> E:
         """Return the flag, sign or symbol that it knows the name of."""
@@ -108,73 +132,78 @@ class Sight:
         return emblem
 
     @property
-    def speed(self) -> int:
-        """What the number on a road sign is."""
-        speed = number(self.seen.speed)
-        if not speed:
-            raise UnseenError
-        return speed
+    def flag(self) -> Flag:
+        return self.emblem(Flag)
 
     @property
-    def lines(self) -> tuple[str, ...]:
+    def symbol(self) -> Symbol:
+        return self.emblem(Symbol)
+
+    @property
+    def speed(self) -> int:
+        """The number on a road sign."""
+        return certain(number(self.seen.speed))
+
+    @property
+    def lines(self) -> Sequence[str]:
         """Writing, as far as it is read."""
-        if not self.seen.writing:
-            raise UnseenError
-        return self.seen.writing
+        return certain(self.seen.writing)
 
     @property
     def written(self) -> str:
         """All of the writing."""
-        written = " ".join(self.lines)
-        if not written:
-            raise UnseenError
-        return written
+        return certain(" ".join(self.lines))
 
     def price(self, item: str) -> int:
-        """Return what stands behind the item whose name is most like this."""
+        """Return the price of the item whose name is most like this."""
         prices = self.prices
         return list(prices.values())[closest(item, prices)]
 
     @property
     def prices(self) -> dict[str, int]:
         """Item → dollars, for the lines that end in a figure."""
-        found = {}
+        prices = {}
         for line in self.lines:
             item, _, price = line.lower().rpartition(" ")
             figure = number(price[-1:].upper().translate(_LIKE_DIGITS))
             if item and len(price) <= 2 and figure is not None:
-                found[item] = figure
-        return found
+                prices[item] = figure
+        return prices
 
     @property
     def addends(self) -> tuple[int, int]:
-        match = re.match(r"(\d{1,2})[^\d](\d{1,2})", "".join(self.lines).replace(" ", "").translate(_SUM_DIGITS))
-        if match is None:
-            raise UnseenError
-        return int(match[1]), int(match[2])
+        """The two numbers of a sum."""
+        text = "".join(self.lines).replace(" ", "").translate(_SUM_DIGITS)
+        one, other = certain(re.match(r"(\d{1,2})[^\d](\d{1,2})", text)).groups()
+        return int(one), int(other)
 
     @property
-    def departure(self) -> tuple[str, str, str]:
-        """City, time and track."""
+    def total(self) -> int:
+        """The result of a sum."""
+        return sum(self.addends)
+
+    @property
+    def departure(self) -> Departure:
         if len(self.lines) != 3:
             raise UnseenError
         city, time, track = (line.split() for line in self.lines)
-        match = re.fullmatch(r"(\d{1,2})\D?(\d\d)", "".join(time).translate(_LIKE_DIGITS))
-        if len(city) < 2 or match is None or not track:
+        digits = "".join(time).translate(_LIKE_DIGITS)
+        hour, minute = certain(re.fullmatch(r"(\d{1,2})\D?(\d\d)", digits)).groups()
+        if len(city) < 2 or not track:
             raise UnseenError
-        return city[-1].title(), f"{match[1]}:{match[2]}", track[-1][-1].translate(_LIKE_DIGITS)
+        last = track[-1][-1].translate(_LIKE_DIGITS)
+        return Departure(city[-1].title(), f"{hour}:{minute}", track=last)
 
     @property
     def corner(self) -> str:
-        """Where the flag, sign or sheet is."""
-        if self.look.inset is None:
-            raise UnseenError
-        across, down = self.look.inset.centre
-        row, column = 2 * down > self.look.height, 2 * across > self.look.width
-        return f"{('top', 'bottom')[row]} {('left', 'right')[column]}"
+        """The corner of the flag, sign or sheet."""
+        across, down = certain(self.look.inset).centre
+        row = "bottom" if 2 * down > self.look.height else "top"
+        column = "right" if 2 * across > self.look.width else "left"
+        return f"{row} {column}"
 
     @property
-    def two_grounds(self) -> tuple[str, ...]:
+    def two_grounds(self) -> list[str]:
         if len(self.look.grounds) != 2:
             raise UnseenError
         return self.look.grounds
@@ -185,34 +214,29 @@ class Sight:
         Raises:
             UnseenError: it names something else, or a shape that it does not know.
         """
-        match = _REFERENCE.fullmatch(phrase.strip())
-        if match is None:
+        groups = certain(_REFERENCE.fullmatch(phrase.strip())).groups(default="")
+        size, colour, shape, place = (part.lower() for part in groups)
+        known = SHAPES if self.knows else _PLAIN_SHAPES
+        if shape not in (*known, "object"):
             raise UnseenError
-        size, colour, shape, place = (part and part.lower() for part in match.groups())
-        if shape not in (*SHAPES, "object") or not (self.knows or shape in (*_PLAIN_SHAPES, "object")):
-            raise UnseenError
-        wanted = (size, colour, None if shape == "object" else shape, place)
+        wanted = (size, colour, shape.removeprefix("object"), place)
         return [
             thing
             for thing in self.things
-            if all(want in (None, has) for want, has in zip(wanted, _features(thing), strict=True))
+            if all(want in ("", has) for want, has in zip(wanted, _features(thing), strict=True))
         ]
 
     def only(self, phrase: str) -> ColourRegion:
         """Return the one thing that ``phrase`` means."""
         return only(self.find(phrase))
 
+    def count(self, phrase: str) -> int:
+        return len(self.find(phrase))
+
 
 def kind(thing: ColourRegion) -> str:
-    """Colour and shape."""
+    """Return colour and shape."""
     return f"{thing.colour} {thing.shape or 'object'}"
-
-
-def number(words: str) -> int | None:
-    """A number in digits, or up to ten in words."""
-    if words in _NUMBERS:
-        return _NUMBERS.index(words)
-    return int(words) if words.isascii() and words.isdigit() and len(words) < 10 else None
 
 
 def _features(thing: ColourRegion) -> tuple[str | None, ...]:
@@ -229,8 +253,8 @@ _OUTERMOST = {
 _STEPS = {"to the right of": (1, 0), "to the left of": (-1, 0), "below": (0, 1), "above": (0, -1)}
 
 
-def first_answer(rules: Sequence[Rule[A]], sight: Sight, question: str) -> A:
-    """Return what the first rule whose form fits the whole of ``question`` answers.
+def first_answer(rules: Sequence[Rule], sight: Sight, question: str) -> str:
+    """Return the answer of the first rule whose form fits the whole of ``question``.
 
     Raises:
         UnseenError: no form fits, or the answer is empty or no.
@@ -238,145 +262,63 @@ def first_answer(rules: Sequence[Rule[A]], sight: Sight, question: str) -> A:
     for form, rule in rules:
         match = re.fullmatch(form, question, re.IGNORECASE)
         if match:
-            answer = rule(sight, *match.groups())
-            if answer:
-                return answer
-            break
+            groups = [group for group in match.groups() if group is not None]
+            answer = rule.format(sight) if isinstance(rule, str) else rule(sight, *groups)
+            return str(certain(answer))
     raise UnseenError
 
 
 def _corners(sight: Sight, phrase: str) -> str:
-    found = sight.find(phrase)
-    if not found or not sight.knows or found[0].shape not in _CORNERS:
+    things = sight.find(phrase)
+    if not things or not sight.knows or things[0].shape not in _CORNERS:
         raise UnseenError
-    return str(_CORNERS[found[0].shape] * len(found))
+    return str(_CORNERS[things[0].shape] * len(things))
 
 
 def _outermost(sight: Sight, way: str) -> str:
     across, down = _OUTERMOST[way.lower()]
-    if not sight.things:
-        raise UnseenError
-    found = max(sight.things, key=lambda thing: thing.column * across + thing.row * down)
-    return f"The {kind(found)}."
+    things = certain(sight.things)
+    outermost = max(things, key=lambda thing: thing.column * across + thing.row * down)
+    return f"The {kind(outermost)}."
 
 
 def _neighbour(sight: Sight, way: str, phrase: str) -> str:
     thing = sight.only(phrase)
     across, down = _STEPS[way.lower()]
     cell = thing.column + across, thing.row + down
-    found = [other for other in sight.things if (other.column, other.row) == cell]
-    return f"The {kind(found[0])}." if found else ""
+    neighbours = [other for other in sight.things if (other.column, other.row) == cell]
+    return f"The {kind(certain(neighbours)[0])}."
 
 
 def _all(sight: Sight) -> str:
-    return ", ".join(f"a {kind(thing)}" for thing in sight.things)
+    return ", ".join(f"a {kind(thing)}" for thing in certain(sight.things))
 
 
 def _caption(sight: Sight) -> str:
-    things = _all(sight)
-    return things and f"The image shows {things} on a {' and '.join(sight.look.grounds)} background."
+    return f"The image shows {_all(sight)} on a {' and '.join(sight.look.grounds)} background."
 
 
 def _layout(sight: Sight, phrases: str) -> str:
-    said = []
+    sentences = []
     for phrase in phrases.split(" and the "):
         with suppress(UnseenError):
             thing = sight.only(phrase)
-            said.append(f"The {kind(thing)} is at the {thing.place} of the image.")
-    return " ".join(said)
+            sentences.append(f"The {kind(thing)} is at the {thing.place} of the image.")
+    return " ".join(sentences)
 
 
 def _flag(sight: Sight) -> str:
-    flag = sight.emblem(Flag)
-    return f"The flag of {flag.country} is {' and '.join(dict.fromkeys(flag.colours))}."
+    colours = dict.fromkeys(sight.flag.colours)
+    return f"The flag of {sight.flag.country} is {' and '.join(colours)}."
 
 
 def _meaning(sight: Sight) -> str:
     speed = number(sight.seen.speed) or "not legible"
-    return sight.emblem(Sign).said.format(speed)
-
-
-def _symbol(sight: Sight) -> str:
-    symbol = sight.emblem(Symbol)
-    return f"It is {symbol.name}: {symbol.words[0]}."
+    return sight.emblem(Sign).meaning.format(speed)
 
 
 def _distance(sight: Sight, hours: str) -> str:
-    time = number(hours.lower())
-    return f"{time * sight.speed} kilometres" if time else ""
-
-
-_SEEN_RULES: tuple[Rule[str], ...] = (
-    (
-        r"(?:What|Which) shape (?:is|does) the (.+?)(?: have)?\?",
-        lambda sight, phrase: sight.only(phrase).shape,
-    ),
-    (r"What colou?r is the background\?", lambda sight: "".join(sight.look.grounds[:1])),
-    (
-        r"What colou?r is the (upper|lower) half of the background\?",
-        lambda sight, half: sight.two_grounds[half.lower() == "lower"],
-    ),
-    (
-        r"(?:What|Which) colou?r (?:is|does) the (.+?)(?: have)?\?",
-        lambda sight, phrase: sight.only(phrase).colour,
-    ),
-    (r"What is the colou?r of the (.+)\?", lambda sight, phrase: sight.only(phrase).colour),
-    (
-        r"Which two colou?rs do the stripes of the background have\?",
-        lambda sight: " and ".join(sight.two_grounds),
-    ),
-    (
-        r"What does the background of the image look like\?|How does the background look\?",
-        lambda sight: sight.look.pattern,
-    ),
-    (
-        r"How many more (\w+) than (\w+) are there in the image\?",
-        lambda sight, many, few: str(len(sight.find(many)) - len(sight.find(few))),
-    ),
-    (
-        r"How many (.+) (?:are there|are|can you see|do you see) in the image\?",
-        lambda sight, phrase: str(len(sight.find(phrase))),
-    ),
-    (r"How many corners do all (\w+) in the image have together\?", _corners),
-    (
-        r"In which corner of the image is the (?:flag|road sign|board|sheet of paper)\?",
-        lambda sight: sight.corner,
-    ),
-    (r"Where(?: in the image)? is the (.+)\?", lambda sight, phrase: sight.only(phrase).place),
-    (r"(?:Which|What) objects (?:are there|can be seen) in the image.+", _all),
-    (rf"Which object is ({'|'.join(_OUTERMOST)}) in the image\?.*", _outermost),
-    (rf"What is directly ({'|'.join(_STEPS)}) the (.+)\?", _neighbour),
-    (r"Write a caption of one sentence .+\.", _caption),
-    (r"Describe in full sentences where in the image the (.+) are\.", _layout),
-    (
-        r"Which country does this flag belong to\?|Which country's flag is in the image\?|Whose flag is this\?",
-        lambda sight: sight.emblem(Flag).country,
-    ),
-    (
-        r"(?:What|Which city) is the capital of the country (?:whose flag is (?:shown|in the image)|with this flag)\?",
-        lambda sight: sight.emblem(Flag).capital,
-    ),
-    (
-        r"Which country's flag is in the image, and in which corner is it\?",
-        lambda sight: f"It is the flag of {sight.emblem(Flag).country}, at the {sight.corner}.",
-    ),
-    (r"Describe the flag in a sentence .+\.", _flag),
-    (
-        r"What does the road sign (?:tell drivers|mean)\?|Explain .+ what the road sign means\.",
-        _meaning,
-    ),
-    (
-        r"What is this mathematical symbol called\?|.+ the mathematical symbol (?:in the image stand for\?|means\.)",
-        _symbol,
-    ),
-    (
-        r"(?:Which|What) number (?:is on|does) the road sign.*\?",
-        lambda sight: str(sight.speed),
-    ),
-    (r"What (?:is written on|does) the road sign(?: say)?\?", lambda sight: sight.written),
-    (r"How many kilometres does a car go in (\w+) hours at the highest speed .+\?", _distance),
-)
-"""Tried from the first to the last."""
+    return f"{certain(number(hours.lower())) * sight.speed} kilometres"
 
 
 def _order(sight: Sight, phrase: str, way: str, other: str) -> bool:
@@ -387,42 +329,39 @@ def _order(sight: Sight, phrase: str, way: str, other: str) -> bool:
 
 
 def _says(sight: Sight, claimed: str) -> bool:
-    """Return whether what is read is what is claimed, but for some letters; figures must agree."""
+    """Return whether the writing is what is claimed, but for some letters; figures must agree."""
     closest(sight.written, [claimed])
     figures = [number(text.split()[-1]) for text in (sight.written, claimed)]
     return None in figures or figures[0] == figures[1]
 
 
 def _is_flag(sight: Sight, country: str) -> bool:
-    return sight.emblem(Flag).country.lower() == country.lower().removeprefix("the ")
+    return sight.flag.country.lower() == country.lower().removeprefix("the ")
 
 
 def _is_symbol(sight: Sight, name: str) -> bool:
-    symbol = sight.emblem(Symbol)
+    symbol = sight.symbol
     return symbol.name == name or any(word in name for word in symbol.words)
 
 
-_YES_NO_RULES: tuple[Rule[bool], ...] = (
+_YES_NO_RULES: tuple[Rule, ...] = (
     (
         r"(?:Is|Are|Does the image show)(?: there)? exactly (\w+) (\w+)(?: in the image)?\?",
-        lambda sight, words, phrase: len(sight.find(phrase)) == number(words.lower()),
+        lambda sight, words, phrase: sight.count(phrase) == number(words.lower()),
     ),
     (
-        r"(?:Is|Are|Can you see|Do you see)(?: there)? (?:an? )?(\w+) in the image\?",
-        lambda sight, phrase: bool(sight.find(phrase)),
+        r"(?:Is|Are|Can you see|Do you see)(?: there)? (?:an? )?(\w+) in the image\?"
+        r"|Does the image show an? (\w+)\?",
+        Sight.find,
     ),
-    (r"Does the image show an? (\w+)\?", lambda sight, phrase: bool(sight.find(phrase))),
     (
         r"(?:Is the number on the road sign|Does the road sign show the number) (\d+)\?",
         lambda sight, value: sight.speed == number(value),
     ),
     (rf"(?:Is|Does) the (.+?)(?: lie)? ({'|'.join(_STEPS)}) the (.+)\?", _order),
     (
-        r"Does the (\w+) cost \$(\d+), going by the board\?",
-        lambda sight, item, price: sight.price(item) == number(price),
-    ),
-    (
-        r"Is the price of the (\w+) on the board \$(\d+)\?",
+        r"Does the (\w+) cost \$(\d+), going by the board\?"
+        r"|Is the price of the (\w+) on the board \$(\d+)\?",
         lambda sight, item, price: sight.price(item) == number(price),
     ),
     (
@@ -431,17 +370,15 @@ _YES_NO_RULES: tuple[Rule[bool], ...] = (
     ),
     (
         r"(?:Does the train go to|Is the train bound for) (.+)\?",
-        lambda sight, city: closest(sight.departure[0], [city]) == 0,
+        lambda sight, city: closest(sight.departure.city, [city]) == 0,
     ),
     (r'(?:Does the board say|Can one read) "(.+)"(?: on the board)?\?', _says),
     (
-        r"(?:Is|Does the sum on the board come to) (\d+)(?: the result of the sum on the board)?\?",
-        lambda sight, value: sum(sight.addends) == number(value),
+        r"(?:Is|Does the sum on the board come to) (\d+)"
+        r"(?: the result of the sum on the board)?\?",
+        lambda sight, value: sight.total == number(value),
     ),
-    (
-        r"(?:Is this the flag of|Does this flag belong to) (.+)\?",
-        _is_flag,
-    ),
+    (r"(?:Is this the flag of|Does this flag belong to) (.+)\?", _is_flag),
     (
         r'Does the road sign (?:tell drivers|mean): "(.+)"\??',
         lambda sight, claimed: any(word in claimed for word in sight.emblem(Sign).words),
@@ -462,47 +399,109 @@ def _described(sight: Sight) -> str:
 
 def _digits(sight: Sight) -> str:
     digits = [int(character) for character in sight.written if character in "0123456789"]
-    return str(sum(digits)) if digits else ""
+    return str(sum(certain(digits)))
 
 
 def _outer(sight: Sight) -> str:
     prices = list(sight.prices.values())
-    return str(prices[0] + prices[-1]) if len(prices) == len(sight.lines) > 1 else ""
+    if len(prices) != len(sight.lines) or len(prices) == 1:
+        raise UnseenError
+    return str(prices[0] + prices[-1])
 
 
-def _item(sight: Sight, price: str) -> str:
-    return next((item for item, cost in sight.prices.items() if cost == int(price)), "")
+def _item(sight: Sight, price: str) -> str | None:
+    return next((item for item, cost in sight.prices.items() if cost == int(price)), None)
 
 
 def _offer(sight: Sight, item: str) -> str:
     return f"Our {item} is worth every cent: only ${sight.price(item)}!"
 
 
-def _of_departure(text: str) -> Callable[[Sight], str]:
-    """Return a rule with city, time and track in their places in ``text``."""
-    return lambda sight: text.format(*sight.departure)
-
-
 def _arrival(sight: Sight, minutes: str) -> str:
-    hour, minute = map(int, sight.departure[1].split(":"))
+    hour, minute = map(int, sight.departure.time.split(":"))
     later, rest = divmod(60 * hour + minute + int(minutes), 60)
     return f"{later}:{rest:02d}"
 
 
 def _country(sight: Sight) -> str:
     """Return the country of the capital that is most like what is read."""
-    return FLAGS[closest(sight.departure[0], (flag.capital for flag in FLAGS))].country
+    capitals = (flag.capital for flag in FLAGS)
+    return FLAGS[closest(sight.departure.city, capitals)].country
 
 
-_READ_RULES: tuple[Rule[str], ...] = (
-    (r"What (?:is written on|does) the board(?: say)?\?", lambda sight: sight.written),
+_RULES: tuple[Rule, ...] = (
+    (
+        r"(?:What|Which) shape (?:is|does) the (.+?)(?: have)?\?",
+        lambda sight, phrase: sight.only(phrase).shape,
+    ),
+    (r"What colou?r is the background\?", lambda sight: certain(sight.look.grounds)[0]),
+    (
+        r"What colou?r is the (upper|lower) half of the background\?",
+        lambda sight, half: sight.two_grounds[half.lower() == "lower"],
+    ),
+    (
+        r"(?:What|Which) colou?r (?:is|does) the (.+?)(?: have)?\?"
+        r"|What is the colou?r of the (.+)\?",
+        lambda sight, phrase: sight.only(phrase).colour,
+    ),
+    (
+        r"Which two colou?rs do the stripes of the background have\?",
+        "{0.two_grounds[0]} and {0.two_grounds[1]}",
+    ),
+    (
+        r"What does the background of the image look like\?|How does the background look\?",
+        "{0.look.pattern}",
+    ),
+    (
+        r"How many more (\w+) than (\w+) are there in the image\?",
+        lambda sight, many, few: str(sight.count(many) - sight.count(few)),
+    ),
+    (
+        r"How many (.+) (?:are there|are|can you see|do you see) in the image\?",
+        lambda sight, phrase: str(sight.count(phrase)),
+    ),
+    (r"How many corners do all (\w+) in the image have together\?", _corners),
+    (
+        r"In which corner of the image is the (?:flag|road sign|board|sheet of paper)\?",
+        "{0.corner}",
+    ),
+    (r"Where(?: in the image)? is the (.+)\?", lambda sight, phrase: sight.only(phrase).place),
+    (r"(?:Which|What) objects (?:are there|can be seen) in the image.+", _all),
+    (rf"Which object is ({'|'.join(_OUTERMOST)}) in the image\?.*", _outermost),
+    (rf"What is directly ({'|'.join(_STEPS)}) the (.+)\?", _neighbour),
+    (r"Write a caption of one sentence .+\.", _caption),
+    (r"Describe in full sentences where in the image the (.+) are\.", _layout),
+    (
+        r"Which country does this flag belong to\?|Which country's flag is in the image\?"
+        r"|Whose flag is this\?",
+        "{0.flag.country}",
+    ),
+    (
+        r"(?:What|Which city) is the capital of the country"
+        r" (?:whose flag is (?:shown|in the image)|with this flag)\?",
+        "{0.flag.capital}",
+    ),
+    (
+        r"Which country's flag is in the image, and in which corner is it\?",
+        "It is the flag of {0.flag.country}, at the {0.corner}.",
+    ),
+    (r"Describe the flag in a sentence .+\.", _flag),
+    (
+        r"What does the road sign (?:tell drivers|mean)\?|Explain .+ what the road sign means\.",
+        _meaning,
+    ),
+    (
+        r"What is this mathematical symbol called\?"
+        r"|.+ the mathematical symbol (?:in the image stand for\?|means\.)",
+        "It is {0.symbol.name}: {0.symbol.words[0]}.",
+    ),
+    (r"(?:Which|What) number (?:is on|does) the road sign.*\?", "{0.speed}"),
+    (r"What (?:is written on|does) the (?:road sign|board)(?: say)?\?", "{0.written}"),
+    (r"How many kilometres does a car go in (\w+) hours at the highest speed .+\?", _distance),
     (r"What is written on the lowest line of the board\?", lambda sight: sight.lines[-1]),
     (r"Describe the image in one sentence: what is written on the board, .+\?", _described),
     (r"What do the two digits on the board add up to\?", _digits),
-    (
-        r"Which of these costs \$(\d{1,9}) on the board\?",
-        _item,
-    ),
+    (r"Which of these costs \$(\d{1,9}) on the board\?", _item),
     (
         r"(?:How much is|What does) the (\w+)(?: cost, going by| on) the board\?",
         lambda sight, item: f"${sight.price(item)}",
@@ -518,7 +517,7 @@ _READ_RULES: tuple[Rule[str], ...] = (
     ),
     (
         r"Which item on the board is the cheapest\?",
-        lambda sight: min(sight.prices, key=sight.prices.__getitem__, default=""),
+        lambda sight: min(certain(sight.prices), key=sight.prices.__getitem__),
     ),
     (
         r"What does the board's first line offer\?",
@@ -531,43 +530,39 @@ _READ_RULES: tuple[Rule[str], ...] = (
     ),
     (
         r"Each (\w+) in the image stands for a guest who orders one (\w+)\. How many dollars .+\?",
-        lambda sight, shape, item: str(sight.price(item) * len(sight.find(shape))),
+        lambda sight, shape, item: str(sight.price(item) * sight.count(shape)),
     ),
     (r"Write a sentence that advertises the (\w+) and tells its price\.", _offer),
-    (r"What is the result of the sum on the board\?", lambda sight: str(sum(sight.addends))),
+    (r"What is the result of the sum on the board\?", "{0.total}"),
     (
         r"Take the result of the sum and add the number of (\w+) in the image\. What do you get\?",
-        lambda sight, phrase: str(sum(sight.addends) + len(sight.find(phrase))),
+        lambda sight, phrase: str(sight.total + sight.count(phrase)),
     ),
     (
-        r"Take the result of the sum and subtract the number of (\w+) (?:above|below) the board\. What do you get\?",
-        lambda sight, phrase: str(sum(sight.addends) - len(sight.find(phrase))),
+        r"Take the result of the sum and subtract the number of (\w+) (?:above|below) the board\."
+        r" What do you get\?",
+        lambda sight, phrase: str(sight.total - sight.count(phrase)),
     ),
-    (
-        r"Which two numbers are to be added on the board\?",
-        lambda sight: "{} and {}".format(*sight.addends),
-    ),
-    (
-        r"Which number is to the right of the plus sign on the board\?",
-        lambda sight: str(sight.addends[1]),
-    ),
+    (r"Which two numbers are to be added on the board\?", "{0.addends[0]} and {0.addends[1]}"),
+    (r"Which number is to the right of the plus sign on the board\?", "{0.addends[1]}"),
     (
         r"(?:When|At what time) (?:does|will) the train leave(?:, according to the board)?\?",
-        _of_departure("{1}"),
+        "{0.departure.time}",
     ),
-    (r"(?:Which|From which) track does the train leave(?: from)?\?", _of_departure("track {2}")),
-    (r"(?:Where|To which city) does the train go(?: to)?\?", _of_departure("{0}")),
+    (
+        r"(?:Which|From which) track does the train leave(?: from)?\?",
+        "track {0.departure.track}",
+    ),
+    (r"(?:Where|To which city) does the train go(?: to)?\?", "{0.departure.city}"),
     (r"In which country is the city that the train goes to\?", _country),
     (r"The journey takes (\d{1,4}) minutes\. At what time does the train arrive\?", _arrival),
     (
         r"Write the announcement for this train: .+\.",
-        _of_departure("The train to {} leaves at {} from track {}."),
+        "The train to {0.departure[0]} leaves at {0.departure[1]} from track {0.departure[2]}.",
     ),
 )
 """Tried from the first to the last."""
 
-
-_RULES = (*_SEEN_RULES, *_READ_RULES)
 _EXISTENCE = re.compile(r"Which of these objects is (not )?in the image\?", re.IGNORECASE)
 _EXTREME = re.compile(
     r"Which (?:object in the image )?is the (largest|smallest)(?: object in the image)?\?",
@@ -580,33 +575,35 @@ _MEANING = re.compile(
 )
 
 
-def answer(asked: ParsedQuestion, sight: Sight, *, refuses: bool) -> str | None:
-    """The answer's text. None where an open question finds no answer and ``refuses`` does not say to decline it.
+def answer(parsed: ParsedQuestion, sight: Sight, *, refuses: bool) -> str | None:
+    """Return the answer's text, or None for an open question without an answer.
 
-    Where the picture does not tell, a model that refuses says so, by the option that does where there is one. Any other
-    takes the first option that is no refusal. Asked for a yes or a no, each says no to whatever it does not see.
+    Where the picture does not tell, a model that ``refuses`` says so, by the option that does where
+    there is one. Any other takes the first option that is no refusal. Asked for a yes or a no, each
+    says no to whatever it does not see.
     """
-    question = without_manners(asked.question)
+    question = without_manners(parsed.question)
     if sight.fluent:
         question = plain(question)
-    refusals = asked.refusals
+    refusals = parsed.refusals
     with suppress(UnseenError):
-        if asked.kind == "choice":
-            return LETTERS[_chosen(question, asked.options, sight)]
-        if asked.kind == "open":
+        if parsed.kind == "choice":
+            return LETTERS[_chosen(question, parsed.options, sight)]
+        if parsed.kind == "open":
             return first_answer(_RULES, sight, question)
         first_answer(_YES_NO_RULES, sight, question)
         return "Yes"
-    if asked.kind == "yes_no":
+    if parsed.kind == "yes_no":
         return "No"
     if refuses:
         return LETTERS[refusals[0]] if refusals else CANNOT
-    if asked.kind == "open":
+    if parsed.kind == "open":
         return None
-    return LETTERS[next((at for at in range(len(asked.options)) if at not in refusals), 0)]
+    offered = [index for index in range(len(parsed.options)) if index not in refusals]
+    return LETTERS[offered[0] if offered else 0]
 
 
-def _chosen(question: str, options: tuple[str, ...], sight: Sight) -> int:
+def _chosen(question: str, options: Sequence[str], sight: Sight) -> int:
     """Return the first option that the picture shows to be right."""
     existence = _EXISTENCE.fullmatch(question)
     if existence:
@@ -615,31 +612,32 @@ def _chosen(question: str, options: tuple[str, ...], sight: Sight) -> int:
     extreme = _EXTREME.fullmatch(question)
     if extreme:
         pick = max if extreme[1].lower() == "largest" else min
-        found = pick(sight.things, key=lambda thing: thing.area, default=None)
-        return _first(options, lambda option: sight.find(option) == [found])
+        outermost = pick(sight.things, key=lambda thing: thing.area, default=None)
+        return _first(options, lambda option: sight.find(option) == [outermost])
     if _KIND.fullmatch(question):
-        return _told(options, KINDS.get(sight.emblem(Sign).kind, ()))
+        return _holding(options, KINDS.get(sight.emblem(Sign).kind, ()))
     if _MEANING.fullmatch(question) and isinstance(sight.seen.emblem, Sign | Symbol):
-        return _told(options, (sight.seen.emblem.name, *sight.seen.emblem.words))
+        return _holding(options, (sight.seen.emblem.name, *sight.seen.emblem.words))
     words = _bare(first_answer(_RULES, sight, question))
-    same = [at for at, option in enumerate(options) if _bare(option) == words]
-    if not same and sight.lines:
-        return closest(words, map(_bare, options))
-    return only(same)
+    bare = [_bare(option) for option in options]
+    if words not in bare and sight.lines:
+        return closest(words, bare)
+    return only([index for index, option in enumerate(bare) if option == words])
 
 
-def _first(options: tuple[str, ...], is_right: Callable[[str], bool]) -> int:
+def _first(options: Sequence[str], is_right: Callable[[str], bool]) -> int:
     """Return the first option that is right, as far as the picture tells."""
-    for at, option in enumerate(options):
+    for index, option in enumerate(options):
         with suppress(UnseenError):
             if is_right(option):
-                return at
+                return index
     raise UnseenError
 
 
-def _told(options: tuple[str, ...], words: tuple[str, ...]) -> int:
-    """Return the one option that says it in one of these words."""
-    return only([at for at, option in enumerate(options) if any(word in option for word in words)])
+def _holding(options: Sequence[str], words: Sequence[str]) -> int:
+    """Return the one option that holds one of these words."""
+    holding = [any(word in option for word in words) for option in options]
+    return only([index for index, holds in enumerate(holding) if holds])
 
 
 def _bare(words: str) -> str:

@@ -1,4 +1,4 @@
-"""Conversation → question: embedded models and controls must know whether to describe, to choose or to answer."""
+"""Conversation → question: whether a model is to describe, to choose or to answer."""
 
 import re
 from typing import Literal, NamedTuple
@@ -118,12 +118,12 @@ Is this mathematical symbol \1?
 
 
 def without_manners(question: str) -> str:
-    """The question itself, with the one word for what is shown: what anybody understands."""
+    """Return the question itself, with one word for image, which every model understands."""
     return _PICTURE.sub("image", _OPENER.sub("", question, count=1))
 
 
 def plain(question: str) -> str:
-    """``question`` in the words that the rules know, where it is one of those that are understood."""
+    """Return ``question`` in the words that the rules know, if its form is one of those above."""
     body = _APART.sub("", question)
     body = body[:1].upper() + body[1:]
     for pair in _FORMS.strip().split("\n\n"):
@@ -141,11 +141,8 @@ _YES_NO = "please answer yes or no"
 _REQUEST = re.compile(r"(?:Write|Explain|Describe)\b.*\b(?:sentences?|announcement)\b")
 _OVERVIEW = re.compile(r"What are the main (?:visual features|elements)\b")
 """How the TRAC paper asks for a description: in a question, to which the answer is one."""
-_NOT_SHOWN = re.compile(
-    r"(?:the|this) (?:image|picture|photo) (?:does not|doesn't) (?:show|tell|say)\b.*", re.IGNORECASE
-)
+_NOT_SHOWN = re.compile(r"(?i)th(?:e|is) (?:image|picture|photo) does(?: not|n't) (?:show|tell|say)\b.*")
 """A refusal as an option; in free text it may stand beside an answer."""
-_BLANKS = re.compile(r"\s+")
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
@@ -160,30 +157,35 @@ class ParsedQuestion(NamedTuple):
 
     @property
     def refusals(self) -> list[int]:
-        """Which options decline to answer."""
-        return [at for at, option in enumerate(self.options) if is_refusal(option) or _NOT_SHOWN.fullmatch(option)]
+        """The indices of the options that decline to answer."""
+        refusals = []
+        for index, option in enumerate(self.options):
+            if is_refusal(option) or _NOT_SHOWN.fullmatch(option):
+                refusals.append(index)
+        return refusals
 
 
-def said(conversation: Conversation) -> str:
-    """The text of the last turn."""
+def last_text(conversation: Conversation) -> str:
+    """Return the text of the last turn."""
     parts = conversation.turns[-1].parts if conversation.turns else ()
     return "\n".join(part for part in parts if isinstance(part, str))
 
 
-def asked(conversation: Conversation) -> ParsedQuestion | None:
-    """What the last turn asks, or None where it wants a description.
+def question_in(conversation: Conversation) -> ParsedQuestion | None:
+    """Return the question of the last turn, or None where it wants a description.
 
-    A choice has at least two lettered lines, A first; a yes-no question asks for these words; any other question has a
-    question mark in its first line, or asks for a sentence. What the main things in an image are is no question: all of
-    a description answers it.
+    A choice has at least two lettered lines, A first; a yes-no question asks for these words; any
+    other question has a question mark in its first line, or asks for a sentence. What the main
+    things in an image are is no question: all of a description answers it.
 
     >>> from driftledger.core.types import Turn
-    >>> asked(Conversation((Turn("user", ("Which one?\\nA. a cat\\nB. a dog\\nAnswer with the letter.",)),)))
+    >>> choice = "Which one?\\nA. a cat\\nB. a dog\\nAnswer with the letter."
+    >>> question_in(Conversation((Turn("user", (choice,)),)))
     ParsedQuestion(kind='choice', question='Which one?', options=('a cat', 'a dog'))
-    >>> asked(Conversation((Turn("user", ("Describe the image.",)),))) is None
+    >>> question_in(Conversation((Turn("user", ("Describe the image.",)),))) is None
     True
     """
-    lines = said(conversation).strip().splitlines()
+    lines = last_text(conversation).strip().splitlines()
     options: list[str] = []
     before: list[str] = []
     for line in lines:
@@ -193,16 +195,16 @@ def asked(conversation: Conversation) -> ParsedQuestion | None:
         elif not options:
             before.append(line)
     if len(options) >= 2:
-        return ParsedQuestion("choice", _one_line("\n".join(before)), tuple(options))
-    text = _one_line("\n".join(lines))
-    at = text.lower().find(_YES_NO)
-    if at >= 0:
-        return ParsedQuestion("yes_no", text[:at].strip())
-    first = _one_line(lines[0]) if lines else ""
+        return ParsedQuestion("choice", _one_line(before), tuple(options))
+    text = _one_line(lines)
+    end = text.lower().find(_YES_NO)
+    if end >= 0:
+        return ParsedQuestion("yes_no", text[:end].strip())
+    first = _one_line(lines[:1])
     if _OVERVIEW.match(first):
         return None
     return ParsedQuestion("open", first) if "?" in first or _REQUEST.match(first) else None
 
 
-def _one_line(text: str) -> str:
-    return _BLANKS.sub(" ", text).strip()
+def _one_line(lines: list[str]) -> str:
+    return " ".join(" ".join(lines).split())

@@ -1,93 +1,97 @@
-"""What a flag, a road sign, a mathematical symbol or a board is taken for: by its outline, its colours, its writing."""
+"""Inset → flag, road sign, mathematical symbol or writing, by outline, colours and letters."""
 
 # mypy: untyped-calls-exclude=skimage
 
+from collections import Counter
 from collections.abc import Sequence
 from functools import cache, lru_cache
-from importlib.util import find_spec
 from itertools import pairwise
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
-from driftledger_demo.vision.segment import Inset, hull_of, shape_of
-from driftledger_demo.vision.world import FLAGS, SIGNS, SYMBOLS, THING_COLOURS, Flag, Sign, Symbol, nearest_colour
-
-Mask = NDArray[np.bool_]
-Pixels = NDArray[np.uint8]
+from driftledger_demo.cielab import nearest_colours
+from driftledger_demo.filters import Mask, Pixels, Whole
+from driftledger_demo.installed import installed_path
+from driftledger_demo.vision.segment import Inset, shape_of
+from driftledger_demo.vision.world import FLAGS, SIGNS, SYMBOLS, THING_COLOURS, Flag, Sign, Symbol
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 DIGITS = "0123456789"
 MARKS = "$+=?:!"
+Font = ImageFont.FreeTypeFont | ImageFont.ImageFont
 BOOK_FONT = "STIXGeneral.ttf"
 
-_WIDE, _HIGH = 12, 16
+_WIDE = 12
+_HIGH = 16
 """Points at which a character is looked at."""
 _SIZE = 64
-"""Font size of what it is compared with."""
-_UNLIKE = 45
-"""Percent of the ink's darkness by which a character may differ from the one that it is taken for."""
+"""Font size of the characters that it is compared with."""
+_UNLIKE = 45 * _WIDE * _HIGH
+"""Percent of the darkness of all points by which a character may differ from a known one."""
 _SPECK = 8
-"""Of a line's height: one part in so many, both ways, is a speck."""
+"""A speck is smaller than this part of a line's height, both ways."""
 
 
 class Mark(NamedTuple):
-    """One connected piece of ink, or several above one another. Pixels; ``right`` and ``bottom`` are outside."""
+    """One piece of ink, or several above one another, in pixels; right and bottom are outside."""
 
     left: int
     top: int
     right: int
     bottom: int
 
+    @property
+    def width(self) -> int:
+        return self.right - self.left
 
-class Shape(NamedTuple):
-    """How a character looks: its darkness point by point, its breadth, and where it stands in its line, in percent."""
+    @property
+    def height(self) -> int:
+        return self.bottom - self.top
 
-    character: str
-    points: NDArray[np.int64]
-    breadth: int
-    top: int
-    bottom: int
+    @property
+    def middle(self) -> int:
+        return (self.top + self.bottom) // 2
 
 
 def ink_of(pixels: Pixels) -> Mask:
-    """Which points of a plate are ink: nearer in lightness or colour to what differs most from the plate."""
-    wide = pixels.astype(np.int64)
-    inner = wide[len(wide) // 12 : -(len(wide) // 12) or None, wide.shape[1] // 24 : -(wide.shape[1] // 24) or None]
-    flat = inner.reshape(-1, 3)
-    plate = np.array([int(np.sort(flat[:, at])[len(flat) // 2]) for at in range(3)])
-    far = ((wide - plate) ** 2).sum(axis=-1)
-    inner_far = np.sort(((flat - plate) ** 2).sum(axis=-1))
-    strongest = int(inner_far[-1 - len(inner_far) // 50])
-    if strongest < 50**2:
-        return np.zeros(far.shape, dtype=np.bool_)
-    return np.asarray(far * 4 > strongest)
+    """Return the points of a plate that are nearer to what differs most from it than to it."""
+    values = pixels.astype(np.int64)
+    rim = len(values) // 12
+    side = values.shape[1] // 24
+    inner = values[rim : -rim or None, side : -side or None].reshape(-1, 3)
+    plate = _median(inner)
+    far = ((values - plate) ** 2).sum(axis=-1)
+    ordered = np.sort(((inner - plate) ** 2).sum(axis=-1))
+    strongest = ordered[-1 - len(inner) // 50]
+    return np.asarray((far * 4 > strongest) & (strongest >= 50**2))
 
 
-def lines_of(ink: Mask, kinds: Sequence[str] = (LETTERS, DIGITS + MARKS)) -> tuple[str, ...]:
-    """The lines of writing in ``ink``; what is illegible is a full stop. A word is of characters of one of ``kinds``:
-    of capitals, or of digits and a few signs."""
-    lines = []
-    for marks in _lines(ink):
-        text = _read(ink, marks, kinds)
-        if any(character != "." for character in text):
-            lines.append(text)
-    return tuple(lines)
+def _median(colours: Pixels | Whole) -> Whole:
+    """Return the median of each channel (n×3); of two, the upper."""
+    return np.asarray(np.sort(colours, axis=0)[len(colours) // 2])
 
 
-def symbol_in(ink: Mask) -> str | None:
-    """The mathematical symbol that ``ink`` shows, if it is like one of those known."""
-    marks = [mark for line in _lines(ink) for mark in line]
-    if not marks:
+def lines_of(ink: Mask, kinds: Sequence[str] = (LETTERS, DIGITS + MARKS)) -> list[str]:
+    """Return the lines of writing in ``ink``; what is illegible is a full stop.
+
+    A word is of characters of one of ``kinds``: of capitals, or of digits and a few signs.
+    """
+    lines = [_read(ink, marks, kinds) for marks in _lines(ink)]
+    return [line for line in lines if line.strip(". ")]
+
+
+def symbol_in(ink: Mask) -> Symbol | None:
+    """Return the mathematical symbol that ``ink`` shows, if it is like one of those known."""
+    lines = _lines(ink)
+    if not lines:
         return None
-    whole = _around(marks)
-    if 4 * (whole.bottom - whole.top) < ink.shape[0] and 4 * (whole.right - whole.left) < ink.shape[1]:
+    box = _around([_around(line) for line in lines])
+    if 4 * box.height < ink.shape[0] and 4 * box.width < ink.shape[1]:
         return None
-    character, _ = _nearest(_shape("", ink, whole, whole), _symbols())
-    return None if character == "." else character
+    nearest, _ = _nearest(_shape(ink, box, box), _symbols())
+    return None if nearest is None else SYMBOLS[nearest]
 
 
 def _around(marks: Sequence[Mark]) -> Mark:
@@ -97,57 +101,42 @@ def _around(marks: Sequence[Mark]) -> Mark:
 
 
 def _lines(ink: Mask) -> list[list[Mark]]:
-    """Marks that stand side by side, from the left to the right, of each line from above."""
+    """Return the marks of each line from above, from the left to the right."""
     from skimage.measure import label, regionprops
 
     height, width = ink.shape
-    found = [
-        Mark(left, top, right, bottom)
-        for top, left, bottom, right in (r.bbox for r in regionprops(label(ink, connectivity=2)))
-    ]
-    inside = [
-        mark
-        for mark in found
-        if mark.right - mark.left < 8 * width // 10
-        and mark.bottom - mark.top < 9 * height // 10
-        and not _at_border(mark, width, height)
-    ]
-    tall = sorted(mark.bottom - mark.top for mark in inside)
-    if not tall:
+    marks = []
+    for region in regionprops(label(ink, connectivity=2)):
+        top, left, bottom, right = region.bbox
+        mark = Mark(left, top, right, bottom)
+        is_inside = top > 0 and left > 0 and bottom < height and right < width
+        if is_inside and mark.width < 8 * width // 10 and mark.height < 9 * height // 10:
+            marks.append(mark)
+    heights = sorted(mark.height for mark in marks)
+    if not heights:
         return []
-    usual = max(tall[-1 - len(tall) // 4] // 2, height // 20, 3)
-    letters = sorted(
-        (mark for mark in inside if mark.bottom - mark.top >= usual), key=lambda mark: mark.top + mark.bottom
-    )
+    usual = max(heights[-1 - len(heights) // 4] // 2, height // 20, 3)
+    letters = [mark for mark in marks if mark.height >= usual]
+    specks = [mark for mark in marks if _SPECK * mark.height > usual > mark.height]
     lines: list[list[Mark]] = []
-    for mark in letters:
-        middle = (mark.top + mark.bottom) // 2
-        line = next((line for line in lines if line[-1].top < middle < line[-1].bottom), None)
-        if line is None:
-            lines.append([mark])
+    for mark in sorted(letters, key=lambda mark: mark.top + mark.bottom):
+        for line in lines:
+            if line[-1].top < mark.middle < line[-1].bottom:
+                line.append(mark)
+                break
         else:
-            line.append(mark)
-    small = [mark for mark in inside if mark not in letters and _SPECK * (mark.bottom - mark.top) > usual]
-    return [_merged(sorted([*line, *_beside(line, small)])) for line in lines]
+            lines.append([mark])
+    return [_merged(line, specks) for line in lines]
 
 
-def _at_border(mark: Mark, width: int, height: int) -> bool:
-    return mark.left == 0 or mark.top == 0 or mark.right == width or mark.bottom == height
-
-
-def _beside(line: Sequence[Mark], small: Sequence[Mark]) -> list[Mark]:
-    top, bottom = min(mark.top for mark in line), max(mark.bottom for mark in line)
-    return [mark for mark in small if top <= (mark.top + mark.bottom) // 2 < bottom]
-
-
-def _merged(marks: Sequence[Mark]) -> list[Mark]:
-    """Pieces above one another are one character: = : ? and ÷."""
+def _merged(line: Sequence[Mark], specks: Sequence[Mark]) -> list[Mark]:
+    """Return a line's characters, with its specks: pieces above one another are one, as in = : ?"""
+    box = _around(line)
     merged: list[Mark] = []
-    for mark in marks:
-        last = merged[-1] if merged else None
-        if last and 2 * (min(last.right, mark.right) - max(last.left, mark.left)) > min(
-            last.right - last.left, mark.right - mark.left
-        ):
+    for mark in sorted([*line, *(mark for mark in specks if box.top <= mark.middle < box.bottom)]):
+        last = merged[-1] if merged else Mark(0, 0, 0, 0)
+        overlap = min(last.right, mark.right) - max(last.left, mark.left)
+        if merged and 2 * overlap > min(last.width, mark.width):
             merged[-1] = _around([last, mark])
         else:
             merged.append(mark)
@@ -156,79 +145,79 @@ def _merged(marks: Sequence[Mark]) -> list[Mark]:
 
 def _read(ink: Mask, marks: Sequence[Mark], kinds: Sequence[str]) -> str:
     line = _around(marks)
-    words = [[marks[0]]]
+    words: list[list[Whole]] = [[_shape(ink, marks[0], line)]]
     for before, after in pairwise(marks):
-        if 10 * (after.left - before.right) > 4 * (line.bottom - line.top):
+        if 10 * (after.left - before.right) > 4 * line.height:
             words.append([])
-        words[-1].append(after)
-    return " ".join(_word([_shape("", ink, mark, line) for mark in word], kinds) for word in words)
+        words[-1].append(_shape(ink, after, line))
+    return " ".join(_word(word, kinds) for word in words)
 
 
-def _word(seen: Sequence[Shape], kinds: Sequence[str]) -> str:
-    readings = ([_nearest(one, _letters(known)) for one in seen] for known in kinds)
-    best = min(readings, key=lambda reading: sum(misfit for _, misfit in reading))
-    return "".join(character for character, _ in best)
+def _word(seen: Sequence[Whole], kinds: Sequence[str]) -> str:
+    """Return the reading by the kind of characters that it is most like."""
+    readings = []
+    for known in kinds:
+        nearest = [_nearest(shape, _letters(known)) for shape in seen]
+        text = ["." if index is None else known[index % len(known)] for index, _ in nearest]
+        readings.append((sum(misfit for _, misfit in nearest), "".join(text)))
+    return min(readings, key=lambda reading: reading[0])[1]
 
 
-def _nearest(seen: Shape, shapes: Sequence[Shape]) -> tuple[str, int]:
-    """What looks most like ``seen``, and by how much it does not; a full stop where that is too much."""
-    best, least = ".", _UNLIKE * _WIDE * _HIGH
-    for shape in shapes:
-        places = abs(shape.breadth - seen.breadth) + abs(shape.top - seen.top) + abs(shape.bottom - seen.bottom)
-        misfit = int(np.abs(shape.points - seen.points).sum()) + places * _WIDE * _HIGH // 8
-        if misfit < least:
-            best, least = shape.character, misfit
-    return best, least
+def _nearest(seen: Whole, shapes: Whole) -> tuple[int | None, int]:
+    """Return the index of the shape that is most like ``seen``, if any is, and the misfit."""
+    misfits = np.abs(shapes - seen).sum(axis=1)
+    index = int(misfits.argmin())
+    return (index, int(misfits[index])) if misfits[index] < _UNLIKE else (None, _UNLIKE)
 
 
-def _shape(character: str, ink: Mask, mark: Mark, line: Mark) -> Shape:
-    part = Image.fromarray(ink[mark.top : mark.bottom, mark.left : mark.right].astype(np.uint8) * 255)
-    points = np.asarray(part.resize((_WIDE, _HIGH), Image.Resampling.BOX), dtype=np.int64) * 100 // 255
-    high, whole = mark.bottom - mark.top, line.bottom - line.top
-    breadth = min(300, 100 * (mark.right - mark.left) // high)
-    return Shape(
-        character, points, breadth, 100 * (mark.top - line.top) // whole, 100 * (mark.bottom - line.top) // whole
-    )
+def _shape(ink: Mask, mark: Mark, line: Mark) -> Whole:
+    """Return a character's darkness point by point in percent, and its breadth and place.
+
+    The latter are in percent of the character's and of the line's height, and weigh more.
+    """
+    darkness = ink[mark.top : mark.bottom, mark.left : mark.right].astype(np.uint8) * 255
+    small = Image.fromarray(darkness).resize((_WIDE, _HIGH), Image.Resampling.BOX)
+    points = np.asarray(small, dtype=np.int64)
+    breadth = min(300, 100 * mark.width // mark.height)
+    ends = [100 * (end - line.top) // line.height for end in (mark.top, mark.bottom)]
+    place = np.array([breadth, *ends]) * (_WIDE * _HIGH // 8)
+    return np.concatenate([points.ravel() * 100 // 255, place])
 
 
 @cache
-def _letters(known: str) -> tuple[Shape, ...]:
-    shapes: list[Shape] = []
+def _letters(known: str) -> Whole:
+    """Return the shape of each character in one font, and then in another."""
+    shapes = []
     for font in (ImageFont.load_default(_SIZE), _book_font()):
-        if isinstance(font, ImageFont.FreeTypeFont):
-            line = Mark(0, int(font.getbbox("H")[1]), 1, int(font.getbbox("H")[3]))
-            shapes += [_rendered(character, font, line) for character in known]
-    return tuple(shapes)
+        _, top, _, bottom = map(int, font.getbbox("H"))
+        shapes += [_rendered(character, font, Mark(0, top, 1, bottom)) for character in known]
+    return np.array(shapes)
 
 
 @cache
-def _symbols() -> tuple[Shape, ...]:
-    font = _book_font()
-    return tuple(_rendered(symbol.character, font, None) for symbol in SYMBOLS) if font else ()
+def _symbols() -> Whole:
+    return np.array([_rendered(symbol.character, _book_font(), None) for symbol in SYMBOLS])
 
 
 @cache
-def _book_font() -> ImageFont.FreeTypeFont | None:
-    found = find_spec("matplotlib")  # its fonts alone: nothing of it is imported
-    if found is None or found.origin is None:
-        return None
-    file = Path(found.origin).parent / "mpl-data" / "fonts" / "ttf" / BOOK_FONT
-    return ImageFont.truetype(file, _SIZE, layout_engine=ImageFont.Layout.BASIC)
+def _book_font() -> Font:
+    path = installed_path("matplotlib", f"matplotlib/mpl-data/fonts/ttf/{BOOK_FONT}")
+    return ImageFont.truetype(path, _SIZE, layout_engine=ImageFont.Layout.BASIC)
 
 
-def _rendered(character: str, font: ImageFont.FreeTypeFont, line: Mark | None) -> Shape:
+def _rendered(character: str, font: Font, line: Mark | None) -> Whole:
     paper = Image.new("L", (3 * _SIZE, 3 * _SIZE))
     ImageDraw.Draw(paper).text((_SIZE, 0), character, fill=255, font=font)
     ink = np.asarray(paper) > 127
-    rows, columns = np.flatnonzero(ink.any(axis=1)), np.flatnonzero(ink.any(axis=0))
-    mark = Mark(int(columns[0]), int(rows[0]), int(columns[-1]) + 1, int(rows[-1]) + 1)
-    return _shape(character, ink, mark, line or mark)
+    rows, columns = np.nonzero(ink)
+    left, right = int(columns.min()), int(columns.max()) + 1
+    top, bottom = int(rows.min()), int(rows.max()) + 1
+    mark = Mark(left, top, right, bottom)
+    return _shape(ink, mark, line or mark)
 
 
-Emblem = Flag | Sign | Symbol
-
-_GRID = 24, 16
-"""Points at which a flag is looked at."""
+_FLAG = 48, 32
+"""Size of a flag in its own units; it is looked at where both are odd."""
 _FITS = 72
 """Percent of these points that have the flag's colour."""
 _CLOTH = THING_COLOURS | {"light blue": (110, 170, 230)}
@@ -239,194 +228,189 @@ _PLATE = 360
 class Seen(NamedTuple):
     """An inset as it is understood; ``writing`` by line."""
 
-    emblem: Emblem | None
-    writing: tuple[str, ...]
-    speed: str
+    emblem: Flag | Sign | Symbol | None = None
+    writing: Sequence[str] = ()
+    speed: str = ""
     """The digits on a sign that limits the speed."""
 
 
 @lru_cache(maxsize=512)  # a look is kept too, so that its inset is the same object
 def recognise(inset: Inset) -> Seen:
-    """What ``inset`` is, as far as it is understood."""
+    """Return what ``inset`` is, as far as it is understood."""
     plate = straightened(inset)
-    box = hull_of(inset.mask)
-    left, right = min(x for x, _ in box) // 2, max(x for x, _ in box) // 2
-    top, bottom = min(y for _, y in box) // 2, max(y for _, y in box) // 2
-    mask = inset.mask[top:bottom, left:right]
-    sign = _sign(mask, inset.pixels[top:bottom, left:right], plate)
+    sign = _sign(inset.mask, inset.pixels[inset.box], plate)
     if sign is not None:
-        speed = "".join(character for character in "".join(lines_of(_face_ink(plate), [DIGITS])) if character in DIGITS)
-        writing = {"stop": ("STOP",), "parking": ("P",), "hospital": ("H",), "speed limit": (speed,)}
+        speed = "".join(lines_of(_face_ink(plate), [DIGITS]))
+        speed = "".join(character for character in speed if character in DIGITS)
+        writing = {"stop": ["STOP"], "parking": ["P"], "hospital": ["H"], "speed limit": [speed]}
         return Seen(sign, writing.get(sign.name, ()), speed)
     height, width = plate.shape[:2]
     flag = _flag(plate) if 11 * height < 10 * width < 20 * height else None
     if flag is not None:
-        return Seen(flag, (), "")
+        return Seen(flag)
     ink = ink_of(plate)
     if 8 * height < 10 * width < 13 * height:
-        character = symbol_in(ink)
-        symbol = next((one for one in SYMBOLS if one.character == character), None)
-        return Seen(symbol, (), "")
-    return Seen(None, lines_of(ink), "")
+        return Seen(symbol_in(ink))
+    return Seen(writing=lines_of(ink))
 
 
 def straightened(inset: Inset) -> Pixels:
-    """The rectangle that an inset's corners stand for, as seen from in front."""
-    (x0, y0), (x1, y1), (x2, y2), (x3, y3) = inset.quad
-    across = max(abs(x1 - x0) + abs(y1 - y0), 4)
-    down = max(abs(x3 - x0) + abs(y3 - y0), 4)
+    """Return the rectangle that an inset's corners stand for, as seen from in front."""
+    upper_left, upper_right, _, lower_left = inset.quad
+    across = max(int(np.abs(upper_right - upper_left).sum()), 4)
+    down = max(int(np.abs(lower_left - upper_left).sum()), 4)
     width, height = (max(8, _PLATE * side // max(across, down)) for side in (across, down))
-    u = (2 * np.arange(width, dtype=np.int64) + 1)[None, :]
-    v = (2 * np.arange(height, dtype=np.int64) + 1)[:, None]
-    whole, wide, high = 4 * width * height, 2 * width, 2 * height
-    weights = ((wide - u) * (high - v), u * (high - v), u * v, (wide - u) * v)
+    u = 2 * np.arange(width) + 1
+    v = (2 * np.arange(height) + 1)[:, None]
+    right = 2 * width - u
+    below = 2 * height - v
+    weights = np.array([right * below, u * below, u * v, right * v])
     # in sixteenths of a pixel, between whose four neighbours the colour lies
-    x, y = (
-        sum(weight * corner for weight, corner in zip(weights, corners, strict=True)) * 8 // whole - 8
-        for corners in ((x0, x1, x2, x3), (y0, y1, y2, y3))
-    )
+    places = np.tensordot(inset.quad.T, weights, 1) * 8 // (4 * width * height) - 8
     rows, columns = inset.pixels.shape[:2]
-    x, y = np.clip(x, 0, 16 * columns - 17), np.clip(y, 0, 16 * rows - 17)
-    i, j, a, b = x // 16, y // 16, (x % 16)[..., None], (y % 16)[..., None]
-    right, below = np.minimum(i + 1, columns - 1), np.minimum(j + 1, rows - 1)
-    pixels = inset.pixels.astype(np.int32)
-    a, b = a.astype(np.int32), b.astype(np.int32)
-    upper = pixels[j, i] * (16 - a) + pixels[j, right] * a
-    lower = pixels[below, i] * (16 - a) + pixels[below, right] * a
-    straight: Pixels = ((upper * (16 - b) + lower * b) // 256).astype(np.uint8)
-    return straight
+    x, part_x = np.divmod(np.clip(places[0], 0, 16 * columns - 17), 16)
+    y, part_y = np.divmod(np.clip(places[1], 0, 16 * rows - 17), 16)
+    straight = np.zeros((height, width, 3), dtype=np.int64)
+    for row, row_weight in ((y, 16 - part_y), (y + 1, part_y)):
+        for column, column_weight in ((x, 16 - part_x), (x + 1, part_x)):
+            straight += inset.pixels[row, column] * (row_weight * column_weight)[..., None]
+    return (straight // 256).astype(np.uint8)
 
 
 def _flag(plate: Pixels) -> Flag | None:
-    """The flag whose colours are at the most points where they belong."""
-    across, down = _GRID
-    height, width = plate.shape[:2]
-    rows = (2 * np.arange(down) + 1) * height // (2 * down)
-    columns = (2 * np.arange(across) + 1) * width // (2 * across)
-    seen = [[nearest_colour(_mean(plate, y, x), _CLOTH) for x in columns.tolist()] for y in rows.tolist()]
-    best, most = None, _FITS * across * down
-    for flag in FLAGS:
-        fits = 100 * sum(_at(flag, 2 * x + 1, 2 * y + 1) == seen[y][x] for y in range(down) for x in range(across))
-        if fits > most:
-            best, most = flag, fits
-    return best
+    """Return the flag whose colours are at the most points where they belong."""
+    wide, high = _FLAG
+    points = [(x, y) for y in range(1, high, 2) for x in range(1, wide, 2)]
+    medians = []
+    for x, y in points:
+        row = y * plate.shape[0] // high
+        column = x * plate.shape[1] // wide
+        part = plate[max(0, row - 2) : row + 3, max(0, column - 2) : column + 3]
+        medians.append(_median(part.reshape(-1, 3)))
+    seen = nearest_colours(medians, _CLOTH, light=2)
 
+    def fits(flag: Flag) -> int:
+        colours = [_at(flag, x, y) for x, y in points]
+        return sum(map(str.__eq__, colours, seen))
 
-def _mean(plate: Pixels, y: int, x: int) -> list[int]:
-    part = plate[max(0, y - 2) : y + 3, max(0, x - 2) : x + 3].reshape(-1, 3)
-    return [int(np.sort(part[:, at])[len(part) // 2]) for at in range(3)]
+    best = max(FLAGS, key=fits)
+    return best if 100 * fits(best) > _FITS * len(points) else None
 
 
 def _at(flag: Flag, x: int, y: int) -> str:
-    """The colour of a flag at a point; 48 by 32."""
-    wide, high = 2 * _GRID[0], 2 * _GRID[1]
-    colours, middle = flag.colours, (wide // 2, high // 2)
+    """Return the colour of a flag at a point."""
+    wide, high = _FLAG
+    colours = flag.colours
+    off_x = abs(x - wide // 2)
+    off_y = abs(y - high // 2)
     match flag.layout:
         case "|":
-            return colours[x * len(colours) // wide]
+            band = x * len(colours) // wide
         case "=":
-            return colours[y * len(colours) // high]
+            band = y * len(colours) // high
         case ">":
-            wedge = x * high < 2 * middle[0] * min(y, high - y)
-            return colours[2] if wedge else colours[y * 2 // high]
+            band = 2 if x * high < wide * min(y, high - y) else y * 2 // high
         case "+":
-            off = min(abs(x - 3 * wide // 8), abs(y - middle[1]))
-            return colours[2] if off < 2 and len(colours) > 2 else colours[1] if off < 4 else colours[0]
+            off = min(abs(x - 3 * wide // 8), off_y)
+            band = 0 if off >= 4 else 2 if off < 2 and len(colours) > 2 else 1
         case "x":
-            near = sorted((abs(x - middle[0]), abs(y - middle[1])))
-            return colours[1] if near[0] < 4 and near[1] < 10 else colours[0]
+            band = int(min(off_x, off_y) < 4 and max(off_x, off_y) < 10)
         case _:
             reach = 10 if flag.layout == "o" else 6
-            inside = (x - middle[0]) ** 2 + (y - middle[1]) ** 2 < reach**2
-            return colours[1] if inside else colours[0]
+            band = int(off_x**2 + off_y**2 < reach**2)
+    return colours[band]
 
 
 def _sign(mask: Mask, pixels: Pixels, plate: Pixels) -> Sign | None:
-    """By the plate's outline and by how much of it has which colour."""
-    outline = shape_of(mask)
+    """Return the road sign, by its outline and by how much of it has which colour."""
     shares = _shares(pixels, mask)
-    red, blue, white, yellow, black = (shares.get(name, 0) for name in ("red", "blue", "white", "yellow", "black"))
-    height = mask.shape[0]
-    if outline == "triangle" and red > 15:
-        middle = int(np.nonzero(mask)[0].sum()) * 2 // int(np.count_nonzero(mask))
-        if middle < height:
-            return SIGNS["give way"]
-        part = _shares(pixels[height // 3 : 5 * height // 6], mask[height // 3 : 5 * height // 6])
-        dark = part.get("black", 0)
-        return SIGNS["crossing"] if dark > 12 else SIGNS["danger"] if dark > 1 else SIGNS["give way"]
-    if outline == "diamond" and yellow > 30:
-        return SIGNS["priority road"]
-    if outline == "square" and blue > 45:
-        if red > 4:
-            return SIGNS["dead end"]
-        letter = "".join(lines_of(ink_of(plate), ["PH"]))
-        return SIGNS["parking"] if letter == "P" else SIGNS["hospital"] if letter == "H" else None
-    if outline != "circle":
-        return None
-    if blue > 30:
-        if red > 15:
-            return SIGNS["no stopping"] if red > 52 else SIGNS["no parking"]
-        return _arrow(pixels, mask)
-    if red > 55:
-        return SIGNS["no entry"] if 9 < white < 22 and _is_bar(pixels, mask) else SIGNS["stop"]
-    if red > 15:
-        return SIGNS["speed limit"] if black > 4 else SIGNS["closed"] if white > 35 else None
-    return SIGNS["end"] if black > 8 else None
+    red = shares["red"]
+    blue = shares["blue"]
+    match shape_of(mask):
+        case "triangle" if red > 15:
+            name = _triangle(mask, pixels)
+        case "diamond" if shares["yellow"] > 30:
+            name = "priority road"
+        case "square" if blue > 45:
+            letter = "".join(lines_of(ink_of(plate), ["PH"]))
+            known = {"P": "parking", "H": "hospital"}
+            name = "dead end" if red > 4 else known.get(letter, "")
+        case "circle" if blue > 30 and red > 15:
+            name = "no stopping" if red > 52 else "no parking"
+        case "circle" if blue > 30:
+            name = _arrow(pixels, mask)
+        case "circle" if red > 55:
+            is_barred = 9 < shares["white"] < 22 and _is_bar(pixels, mask)
+            name = "no entry" if is_barred else "stop"
+        case "circle" if red > 15 and shares["black"] > 4:
+            name = "speed limit"
+        case "circle" if red > 15:
+            name = "closed" if shares["white"] > 35 else ""
+        case "circle" if shares["black"] > 8:
+            name = "end"
+        case _:
+            name = ""
+    return SIGNS.get(name)
 
 
-def _shares(pixels: Pixels, mask: Mask) -> dict[str, int]:
-    """Colour → percent of the points in ``mask`` that have it, at every second point."""
+def _triangle(mask: Mask, pixels: Pixels) -> str:
+    """Return the name of a triangular sign, by its direction and by how dark its mark is."""
+    height = len(mask)
+    middle = int(np.nonzero(mask)[0].sum()) * 2 // np.count_nonzero(mask)
+    inner = slice(height // 3, 5 * height // 6)
+    black = _shares(pixels[inner], mask[inner])["black"]
+    if middle < height or black <= 1:
+        return "give way"
+    return "crossing" if black > 12 else "danger"
+
+
+def _shares(pixels: Pixels, mask: Mask) -> Counter[str]:
+    """Return colour → percent of the points in ``mask`` that have it, at every second point."""
     points = pixels[::2, ::2][mask[::2, ::2]]
-    if not len(points):
-        return {}
-    names, counts = np.unique(points >> 4, axis=0, return_counts=True)
-    found: dict[str, int] = {}
-    for colour, count in zip((names << 4 | 8).tolist(), counts.tolist(), strict=True):
-        name = nearest_colour(colour, THING_COLOURS)
-        found[name] = found.get(name, 0) + count
-    return {name: 100 * count // len(points) for name, count in found.items()}
+    sorts, counts = np.unique(points >> 4, axis=0, return_counts=True)
+    names = nearest_colours(sorts << 4 | 8, THING_COLOURS, light=2)
+    shares: Counter[str] = Counter()
+    for name, count in zip(names, counts.tolist(), strict=True):
+        shares[name] += count
+    for name, count in shares.items():
+        shares[name] = 100 * count // len(points)
+    return shares
 
 
-def _light(pixels: Pixels, mask: Mask) -> Mask:
-    """Points within ``mask`` that are far lighter than it is on average."""
-    value = pixels.astype(np.int64).min(axis=-1)
-    inside = np.sort(value[mask])
-    light: Mask = mask & (2 * value > int(inside[len(inside) // 20]) + int(inside[-1 - len(inside) // 20]))
-    return light
-
-
-def _middle(mask: Mask) -> Mask:
-    """The mask without its rim."""
+def _light(pixels: Pixels, mask: Mask) -> tuple[Whole, Whole]:
+    """Return rows and columns of the points far lighter than the average, the rim left out."""
     height, width = mask.shape
     inner = np.zeros_like(mask)
     inner[height // 6 : height - height // 6, width // 6 : width - width // 6] = True
-    return mask & inner
+    inner &= mask
+    values = pixels.min(axis=-1).astype(np.int64)
+    ordered = np.sort(values[inner])
+    tail = len(ordered) // 20
+    rows, columns = np.nonzero(inner & (2 * values > ordered[tail] + ordered[-1 - tail]))
+    return rows, columns
 
 
-def _arrow(pixels: Pixels, mask: Mask) -> Sign | None:
-    """Where the head of a white arrow is: on the heavier side."""
-    light = _light(pixels, _middle(mask))
-    if not light.any():
-        return None
-    rows, columns = np.nonzero(light)
-    height, width = int(rows.max() - rows.min()) + 1, int(columns.max() - columns.min()) + 1
-    if height > width:
-        return SIGNS["straight on"]
-    off = 2 * int(columns.sum()) // len(columns) - int(columns.max() + columns.min())
-    return SIGNS["left"] if off < 0 else SIGNS["right"]
+def _arrow(pixels: Pixels, mask: Mask) -> str:
+    """Return where the head of a white arrow points: to the heavier side."""
+    rows, columns = _light(pixels, mask)
+    if not len(rows):
+        return ""
+    if np.ptp(rows) > np.ptp(columns):
+        return "straight on"
+    middle = columns.max() + columns.min()
+    return "left" if 2 * columns.sum() // len(columns) < middle else "right"
 
 
 def _is_bar(pixels: Pixels, mask: Mask) -> bool:
-    """Whether what is light in the middle is one wide bar."""
-    light = _light(pixels, _middle(mask))
-    rows, columns = np.nonzero(light)
-    return bool(len(rows)) and 2 * int(rows.max() - rows.min()) < int(columns.max() - columns.min()) + 1
+    """Return whether the light part of the middle is one wide bar."""
+    rows, columns = _light(pixels, mask)
+    return bool(len(rows)) and bool(2 * np.ptp(rows) < np.ptp(columns) + 1)
 
 
-def _face_ink(plate: Pixels) -> NDArray[np.bool_]:
-    """The dark marks on the face of a round sign."""
+def _face_ink(plate: Pixels) -> Mask:
+    """Return the dark marks on the face of a round sign."""
     height, width = plate.shape[:2]
-    face = plate[height // 4 : height - height // 4, width // 6 : width - width // 6].astype(np.int64)
-    value = face.max(axis=-1)
-    ordered = np.sort(value, axis=None)
-    return np.asarray(2 * value < int(ordered[len(ordered) // 50]) + int(ordered[len(ordered) // 2]))
+    face = plate[height // 4 : height - height // 4, width // 6 : width - width // 6]
+    values = face.max(axis=-1).astype(np.int64)
+    ordered = np.sort(values, axis=None)
+    return np.asarray(2 * values < ordered[len(ordered) // 50] + ordered[len(ordered) // 2])

@@ -1,14 +1,14 @@
-"""Image → things: what stands out from the ground, what it looks like and where it is.
+"""Image → things: regions that stand out from the ground, with shape, colour and place.
 
-Nothing here knows how a picture was made. Regions are where colour changes little from point to point, so that uneven
-light does not part them; a ground is what touches the border; whatever else is left is a thing, or holds several
-colours. Whole numbers only, so that the same picture gives the same answer on every processor.
+Nothing here knows how a picture was made. Regions are where colour changes little from point to
+point, so that uneven light does not part them; a ground is what touches the border; whatever else
+is left is a thing, or holds several colours. Whole numbers only, so that the same picture gives the
+same answer on every processor.
 """
 
 # mypy: untyped-calls-exclude=skimage
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from io import BytesIO
@@ -16,150 +16,128 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from PIL import Image
 
-from driftledger_demo.cielab import SCALE, lab
-from driftledger_demo.filters import gradient, median, touching
-from driftledger_demo.vision.world import GROUND_COLOURS, PLACES, THING_COLOURS, nearest_colour
-
-Mask = NDArray[np.bool_]
-Point = tuple[int, int]
-"""Across, down; twice the pixel's, so that its corners are whole numbers too."""
-Quad = tuple[Point, Point, Point, Point]
-"""Upper left, upper right, lower right, lower left."""
+from driftledger_demo.cielab import SCALE, lab, nearest_colours
+from driftledger_demo.filters import (
+    Mask,
+    Pixels,
+    Whole,
+    gradient,
+    label_means,
+    label_sums,
+    median,
+    touching,
+)
+from driftledger_demo.vision.world import GROUND_COLOURS, PLACES, THING_COLOURS
 
 _LEAST = 24
-"""Pixels; of less no shape can be told."""
+"""Pixels; fewer have no recognisable shape."""
 
 
 def shape_of(mask: Mask) -> str | None:
-    """What a region is called, or None where it looks like nothing that has a name.
+    """Return the name of a region's shape, or None if it looks like nothing that has a name.
 
-    A ring has a hole in its middle. Of the others a cross and a star fill little of their hull. A heart has most of
-    itself above the middle of its height and a triangle below; a circle's border is everywhere as far away, and a
-    square and a diamond stand on a side or on a corner. Upside down, a heart and a triangle are each other.
+    A ring has a hole in its middle. Of the others a cross and a star fill little of their hull. A
+    heart has most of itself above the middle of its height and a triangle below; a circle's border
+    is everywhere as far away, and a square and a diamond stand on a side or on a corner. Upside
+    down, a heart and a triangle are each other.
     """
-    area = int(np.count_nonzero(mask))
+    from scipy.ndimage import binary_fill_holes
+
+    area = np.count_nonzero(mask)
     if area < _LEAST:
         return None
-    full = _filled(mask)
-    whole = int(np.count_nonzero(full))
-    if 100 * (whole - area) > 12 * whole:
+    full = binary_fill_holes(mask)
+    filled = np.count_nonzero(full)
+    if 100 * (filled - area) > 12 * filled:
         return "ring"
     hull = hull_of(full)
-    twice = _twice_area(hull)
-    if twice == 0:
-        return None
-    rows, columns = np.nonzero(full)
-    x, y = ((2 * int(at.sum()) + whole) * 1000 // whole for at in (columns, rows))  # thousandths of half a pixel
-    reach = [((1000 * px - x) ** 2 + (1000 * py - y) ** 2) // 1000 for px, py in hull]
-    solid = 1000 * 8 * whole // twice  # a pixel is four of its half ones
-    round_ = max(reach) * 2 // twice  # 318 for a circle, 500 for a square
+    x, y = hull.T
+    twice = abs(int((x * np.roll(y, -1) - y * np.roll(x, -1)).sum()))
     height, width = full.shape
-    low = (y - 1000 * height) // (2 * height)  # how far below the middle of the height, in ‰ of it
+    points = np.argwhere(full)[:, ::-1]
+    centre = (2 * points.sum(axis=0) + filled) * 1000 // filled  # thousandths of half a pixel
+    reach = int(((1000 * hull - centre) ** 2).sum(axis=1).max()) // 1000
+    solid = 1000 * 8 * filled // twice  # a pixel is four of its half ones
+    roundness = reach * 2 // twice  # 318 for a circle, 500 for a square
+    low = (centre[1] - 1000 * height) // (2 * height)  # below the middle of the height, in ‰ of it
     if solid < 730:
         return "star"
     if solid < 820:
         return "cross"
     if low < -38:
         return "heart"
-    if low > 50 and round_ > 560:
+    if low > 50 and roundness > 560:
         return "triangle"
-    if round_ < 385:
+    if roundness < 385:
         return "circle"
-    return "square" if 100 * whole > 66 * height * width else "diamond"
+    return "square" if 100 * filled > 66 * height * width else "diamond"
 
 
-def hull_of(mask: Mask) -> list[Point]:
-    """The convex hull of a region's pixels with their corners, clockwise from its left."""
-    points = set()
-    for row in np.flatnonzero(mask.any(axis=1)).tolist():
-        line = np.flatnonzero(mask[row])
-        first, last = 2 * int(line[0]), 2 * int(line[-1]) + 2
-        points |= {(first, 2 * row), (first, 2 * row + 2), (last, 2 * row), (last, 2 * row + 2)}
-    ordered = sorted(points)
-    upper, lower = _half(ordered), _half(ordered[::-1])
-    return upper[:-1] + lower[:-1]
+def hull_of(mask: Mask) -> Whole:
+    """Return the convex hull of a region's pixels with their corners, clockwise from its left.
+
+    Its points are (across, down), n×2, in half pixels, so that the corners are whole numbers too.
+    """
+    rows = np.flatnonzero(mask.any(axis=1))
+    left = mask[rows].argmax(axis=1)
+    right = mask.shape[1] - mask[rows, ::-1].argmax(axis=1)
+    across = np.concatenate([left, left, right, right])
+    down = np.concatenate([rows, rows + 1, rows, rows + 1])
+    points = np.unique(2 * np.stack([across, down], axis=-1), axis=0).tolist()
+    return np.array(_half(points)[:-1] + _half(points[::-1])[:-1])
 
 
-def _half(points: Sequence[Point]) -> list[Point]:
-    chain: list[Point] = []
-    for point in points:
-        while len(chain) > 1 and _turn(chain[-2], chain[-1], point) <= 0:
+def _half(points: list[list[int]]) -> list[list[int]]:
+    chain: list[list[int]] = []
+    for x, y in points:
+        while len(chain) > 1:
+            (x0, y0), (x1, y1) = chain[-2:]
+            if (x1 - x0) * (y - y0) > (y1 - y0) * (x - x0):
+                break
             chain.pop()
-        chain.append(point)
+        chain.append([x, y])
     return chain
 
 
-def _turn(a: Point, b: Point, c: Point) -> int:
-    return (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])
+def quad_around(mask: Mask) -> Whole | None:
+    """Return the corners of the part of ``mask`` that is most like a rectangle, or None.
 
-
-def _twice_area(hull: Sequence[Point]) -> int:
-    return abs(sum(a[0] * b[1] - a[1] * b[0] for a, b in zip(hull, [*hull[1:], *hull[:1]], strict=True)))
-
-
-def _filled(mask: Mask) -> Mask:
-    """``mask`` and whatever it encloses."""
-    from skimage.measure import label
-
-    outside = label(np.pad(~mask, 1, constant_values=True), connectivity=1)
-    return np.asarray(outside != outside[0, 0])[1:-1, 1:-1]
-
-
-def quad_around(mask: Mask) -> Quad | None:
-    """The corners of what is most like a rectangle in ``mask``, without thin poles; None where nothing is left."""
-    body = _without_thin(mask)
-    if not body.any():
-        return None
-    hull = hull_of(body)
-    if len(hull) < 4:
-        return None
-    along = _direction(hull)
-    across = (-along[1], along[0])
-
-    def far(u: int, v: int) -> Point:
-        x, y = u * along[0] + v * across[0], u * along[1] + v * across[1]
-        return max(hull, key=lambda point: (point[0] * x + point[1] * y, point))
-
-    return far(-1, -1), far(1, -1), far(1, 1), far(-1, 1)
-
-
-def _without_thin(mask: Mask) -> Mask:
-    """Opened by a square of a twentieth of the picture: what is thinner is gone."""
-
+    They are upper left, upper right, lower right and lower left, 4×2. Thin poles do not count.
+    """
     from scipy.ndimage import maximum_filter, minimum_filter
 
     side = max(3, max(mask.shape) // 24) | 1
-    opened = maximum_filter(minimum_filter(mask.astype(np.uint8), side, mode="constant"), side, mode="constant")
-    return np.asarray(opened.astype(np.bool_) & mask)
+    core = minimum_filter(mask.astype(np.uint8), side, mode="constant")
+    body = mask & (maximum_filter(core, side, mode="constant") > 0)
+    if not body.any():
+        return None
+    hull = hull_of(body)
+    along = _direction(hull)
+    across = np.array([-along[1], along[0]])
+    corners = []
+    for u, v in ((-1, -1), (1, -1), (1, 1), (-1, 1)):
+        reach = hull @ (u * along + v * across)
+        corners.append(hull[np.lexsort((hull[:, 1], hull[:, 0], reach))[-1]])
+    return np.array(corners)
 
 
-def _direction(hull: Sequence[Point]) -> Point:
-    """The direction nearest to level of the sides of the smallest rectangle around ``hull``."""
-    best: tuple[int, Point] | None = None
-    for a, b in zip(hull, [*hull[1:], *hull[:1]], strict=True):
-        u, v = b[0] - a[0], b[1] - a[1]
-        length = u * u + v * v
-        along = [p[0] * u + p[1] * v for p in hull]
-        across = [p[1] * u - p[0] * v for p in hull]
-        size = (max(along) - min(along)) * (max(across) - min(across)) * 1000 // length
-        if best is None or size < best[0]:
-            best = size, (u, v)
-    u, v = best[1] if best else (1, 0)
-    if abs(v) > abs(u):
-        u, v = v, -u
-    return (u, v) if u > 0 else (-u, -v)
+def _direction(hull: Whole) -> Whole:
+    """Return the side nearest to level of the smallest rectangle around ``hull``."""
+    sides = np.roll(hull, -1, axis=0) - hull
+    along = sides @ hull.T
+    across = sides @ np.array([-hull[:, 1], hull[:, 0]])
+    areas = np.ptp(along, axis=1) * np.ptp(across, axis=1) * 1000 // (sides**2).sum(axis=1)
+    u, v = sides[areas.argmin()]
+    level = np.array([v, -u] if abs(v) > abs(u) else [u, v])
+    return level if level[0] > 0 else -level
 
-
-Pixels = NDArray[np.uint8]
-Labels = NDArray[np.int64]
 
 _LEAST_SIDE = 8
-"""Of the picture; in a smaller one there is nothing to be seen."""
+"""Pixels a side; in a smaller picture there is nothing to be seen."""
 _CALM = 12
-"""Grey levels of change from a point to its neighbours within a region, at the most, in a picture without noise."""
+"""Grey levels of change around a point within a region, in a picture without noise."""
 _ALIKE = 9 * SCALE
 """CIELAB distance up to which neighbouring regions are one."""
 _SAME_GROUND = 14 * SCALE
@@ -169,7 +147,7 @@ _OTHER = 20 * SCALE
 _LEAST_PART = 8
 """Percent of a thing that such a part covers."""
 _SPECK = 80
-"""One thing in so many parts of 100,000 of the picture is the smallest."""
+"""Size of the smallest thing, in 1/100,000 of the picture."""
 _INSET = 9_000
 """In the same unit: what takes up more, with its surroundings, is more than a shape."""
 _GROUND_SHARE = 12
@@ -198,51 +176,54 @@ class ColourRegion(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Inset:
-    """What is more than a shape: a flag, a sign, a board. ``quad`` are its corners in ``pixels``, the whole picture."""
+    """A flag, a sign or a board: more than a shape."""
 
-    quad: Quad
+    quad: Whole
+    """Corners in the picture, in half pixels."""
     mask: Mask
-    """Where it is in the picture."""
+    box: tuple[slice, slice]
+    """The rows and columns of the picture that ``mask`` covers."""
     pixels: Pixels
+    """The whole picture."""
     centre: tuple[int, int]
 
 
 class Look(NamedTuple):
-    """What is to be seen in a picture; things in reading order of their cells of the 3×3 grid."""
+    """Everything to be seen in a picture; things in reading order of the 3×3 cells."""
 
     width: int
     height: int
     pattern: str
-    grounds: tuple[str, ...]
-    things: tuple[ColourRegion, ...]
+    grounds: list[str]
+    things: list[ColourRegion]
     inset: Inset | None
 
 
-@lru_cache(maxsize=512)  # three question sets are about the same images, and have several questions about each
+@lru_cache(maxsize=512)  # three question sets have several questions about the same images
 def look(file: bytes, longest: int) -> Look:
-    """Segment an image file, of which a larger one is looked at with ``longest`` pixels a side."""
+    """Segment an image file; a larger one is scaled to ``longest`` pixels a side."""
     small = Image.open(BytesIO(file)).convert("RGB")
-    if max(small.size) > longest:
-        width, height = (max(1, side * longest // max(small.size)) for side in small.size)
+    most = max(small.size)
+    if most > longest:
+        width, height = (max(1, side * longest // most) for side in small.size)
         small = small.resize((width, height), Image.Resampling.BOX)
-    width, height = small.size
+    if min(small.size) < _LEAST_SIDE:
+        return Look(*small.size, "one plain colour", grounds=[], things=[], inset=None)
     pixels = np.asarray(small)
-    if min(width, height) < _LEAST_SIDE:
-        return Look(width, height, "one plain colour", (), (), None)
     labels, means = _regions(pixels)
     colours = lab(means)
     grounds = _grounds(labels, colours)
-    if not grounds:
-        return Look(width, height, "one plain colour", (), (), None)
-    of_ground = _near(colours, colours[grounds], _SAME_GROUND)
-    things, inset = _things(pixels, labels, means, of_ground >= 0)
-    pattern = _pattern(of_ground[labels], len(grounds))
-    names = tuple(nearest_colour(means[index], GROUND_COLOURS) for index in _in_order(of_ground[labels], grounds))
-    return Look(width, height, pattern, names, tuple(things), inset)
+    distances = _distance(colours[:, None], colours[grounds])
+    is_ground = distances.min(axis=1) < _SAME_GROUND**2
+    kinds = np.where(is_ground, distances.argmin(axis=1), -1)[labels]
+    in_order = sorted(range(len(grounds)), key=lambda kind: int(np.argmax(kinds == kind)))
+    names = nearest_colours([means[grounds[kind]] for kind in in_order], GROUND_COLOURS, light=2)
+    things, inset = _things(pixels, labels, means, is_ground)
+    return Look(*small.size, _pattern(kinds), names, things, inset)
 
 
-def _regions(pixels: Pixels) -> tuple[Labels, NDArray[np.uint8]]:
-    """Labels 0…n−1 of regions within which colour changes little, and their mean colours."""
+def _regions(pixels: Pixels) -> tuple[Whole, Pixels]:
+    """Return labels 0…n−1 of regions within which colour changes little, and their mean colours."""
     # Here, since every stage checks the selected settings, and only answering needs scikit-image.
     from skimage.measure import label
     from skimage.segmentation import watershed
@@ -253,90 +234,59 @@ def _regions(pixels: Pixels) -> tuple[Labels, NDArray[np.uint8]]:
     seeds = label(changes < max(_CALM, 3 * usual), connectivity=1)
     sizes = np.bincount(seeds.ravel())
     seeds[(sizes < max(4, seeds.size * _SPECK // 500_000))[seeds]] = 0
-    if seeds.max() == 0:
-        seeds[:] = 1
     basins = watershed(changes, seeds)
     numbers = np.cumsum(np.bincount(basins.ravel()) > 0) - 1
-    return _joined(numbers[basins].astype(np.int64), calm)
+    return _joined(numbers[basins], calm)
 
 
-def _joined(labels: Labels, pixels: Pixels) -> tuple[Labels, NDArray[np.uint8]]:
-    """Neighbours of like colour made one, the most alike first; means move along."""
+def _joined(labels: Whole, pixels: Pixels) -> tuple[Whole, Pixels]:
+    """Join neighbours of like colour, the most alike first; means move along."""
     count = int(labels.max()) + 1
-    areas = np.bincount(labels.ravel(), minlength=count)
-    channels = (pixels[..., at].ravel() for at in range(3))  # sums are whole, and so exact, in doubles
-    sums = np.stack([np.bincount(labels.ravel(), each, count) for each in channels], axis=-1).astype(np.int64)
-    parents = list(range(count))
-
-    def root(index: int) -> int:
-        while parents[index] != index:
-            parents[index] = parents[parents[index]]
-            index = parents[index]
-        return index
-
-    means = lab(((2 * sums + areas[:, None]) // (2 * areas[:, None])).astype(np.uint8))
-    pairs = sorted((_distance(means[a], means[b]), a, b) for a, b in touching(labels, count))
-    for distance, a, b in pairs:
+    areas = np.bincount(labels.ravel())[:, None]
+    sums = label_sums(labels, pixels, count)
+    means = lab(label_means(labels, pixels, count))
+    roots = np.arange(count)
+    pairs = [(int(_distance(means[a], means[b])), a, b) for a, b in touching(labels, count)]
+    for distance, a, b in sorted(pairs):
         if distance >= 4 * _ALIKE**2:
             break
-        one, other = root(a), root(b)
-        if one == other:
-            continue
-        mean = lab(np.stack([sums[at] // areas[at] for at in (one, other)]).astype(np.uint8))
-        if _distance(mean[0], mean[1]) < _ALIKE**2:
-            keep, drop = min(one, other), max(one, other)
-            parents[drop] = keep
+        keep, drop = sorted(roots[[a, b]])
+        both = lab((sums[[keep, drop]] // areas[[keep, drop]]).astype(np.uint8))
+        if keep != drop and _distance(both[0], both[1]) < _ALIKE**2:
+            roots[roots == drop] = keep
             sums[keep] += sums[drop]
             areas[keep] += areas[drop]
-    roots = np.array([root(index) for index in range(count)])
     kept, numbers = np.unique(roots, return_inverse=True)
-    return numbers[labels], (sums[kept] // areas[kept][:, None]).astype(np.uint8)
+    return numbers[labels], (sums[kept] // areas[kept]).astype(np.uint8)
 
 
-def _border(labels: Labels) -> Labels:
-    return np.concatenate([labels[0], labels[-1], labels[1:-1, 0], labels[1:-1, -1]])
+def _grounds(labels: Whole, colours: Whole) -> list[int]:
+    """Return the region that touches most of the border, and a second of another colour, if any.
 
-
-def _grounds(labels: Labels, colours: NDArray[np.int64]) -> list[int]:
-    """The region that touches most of the border and, where one of another colour touches enough of it, that too."""
-    counts = Counter(_border(labels).tolist())
-    if not counts:
-        return []
-    first = max(counts, key=lambda index: (counts[index], -index))
-    unlike = {index for index in counts if _distance(colours[index], colours[first]) >= _SAME_GROUND**2}
-    shares = {
-        index: sum(counts[other] for other in unlike if _distance(colours[index], colours[other]) < _SAME_GROUND**2)
-        for index in sorted(unlike)
-    }
-    second = max(shares, key=lambda index: (shares[index], counts[index], -index), default=None)
-    if second is None or 100 * shares[second] < _GROUND_SHARE * sum(counts.values()):
+    The second and those like it touch enough of the border together.
+    """
+    border = [labels[0], labels[-1], labels[1:-1, 0], labels[1:-1, -1]]
+    counts = np.bincount(np.concatenate(border), minlength=len(colours))
+    first = int(counts.argmax())
+    unlike = _distance(colours, colours[first]) >= _SAME_GROUND**2
+    shares = {}
+    for index in np.flatnonzero(unlike & (counts > 0)).tolist():
+        alike = unlike & (_distance(colours, colours[index]) < _SAME_GROUND**2)
+        shares[index] = int(counts[alike].sum()), int(counts[index]), -index
+    second = max(shares, key=shares.__getitem__, default=first)
+    if second == first or 100 * shares[second][0] < _GROUND_SHARE * counts.sum():
         return [first]
     return [first, second]
 
 
-def _distance(one: NDArray[np.int64], other: NDArray[np.int64]) -> int:
-    return int(((one - other) ** 2).sum())
+def _distance(one: Whole, other: Whole) -> Whole:
+    """Return the squared distances of colours (…×3)."""
+    return np.asarray(((one - other) ** 2).sum(axis=-1))
 
 
-def _near(colours: NDArray[np.int64], kinds: NDArray[np.int64], most: int) -> Labels:
-    """Which of ``kinds`` each colour is, or −1."""
-    distances = ((colours[:, None] - kinds[None]) ** 2).sum(axis=-1)
-    nearest = distances.argmin(axis=1)
-    return np.where(distances.min(axis=1) < most**2, nearest, -1)
-
-
-def _in_order(kinds: Labels, grounds: list[int]) -> list[int]:
-    """``grounds`` from the upper left corner on."""
-    at = [
-        int(np.flatnonzero(kinds.ravel() == kind)[0]) if (kinds == kind).any() else kinds.size
-        for kind in range(len(grounds))
-    ]
-    return [grounds[kind] for kind in sorted(range(len(grounds)), key=lambda kind: at[kind])]
-
-
-def _pattern(kinds: Labels, count: int) -> str:
-    """How the grounds alternate along lines across the picture."""
-    if count < 2:
+def _pattern(kinds: Whole) -> str:
+    """Return how the grounds alternate along lines across the picture."""
+    if kinds.max() < 1:
         return "one plain colour"
     height, width = kinds.shape
     across = max(_changes(kinds[at * (height - 1) // 8]) for at in range(9))
@@ -346,52 +296,62 @@ def _pattern(kinds: Labels, count: int) -> str:
     return "two halves, one above the other" if down <= 1 else "horizontal stripes"
 
 
-def _changes(line: Labels) -> int:
-    """How often one ground follows the other, of runs that are not slivers."""
+def _changes(line: Whole) -> int:
+    """Count how often one ground follows the other, in runs that are not slivers."""
     edges = [0, *(np.flatnonzero(np.diff(line)) + 1).tolist(), len(line)]
-    runs = [int(line[start]) for start, end in pairwise(edges) if line[start] >= 0 and 40 * (end - start) >= len(line)]
-    return sum(one != other for one, other in pairwise(runs))
+    runs = [line[start] for start, end in pairwise(edges) if 40 * (end - start) >= len(line)]
+    grounds = [kind for kind in runs if kind >= 0]
+    return sum(one != other for one, other in pairwise(grounds))
 
 
 def _things(
-    pixels: Pixels, labels: Labels, means: NDArray[np.uint8], is_ground: Mask
+    pixels: Pixels,
+    labels: Whole,
+    means: Pixels,
+    is_ground: Mask,
 ) -> tuple[list[ColourRegion], Inset | None]:
+    """Return the free-standing regions outside of the largest inset, and that inset."""
     from skimage.measure import label, regionprops
 
     height, width = labels.shape
-    things: list[tuple[Point, ColourRegion]] = []
-    insets: list[tuple[int, Inset]] = []
-    found = regionprops(label(~is_ground[labels], connectivity=1))
-    for region in sorted(found, key=lambda region: -region.area)[:_MOST]:
-        if region.area * 100_000 < _SPECK * labels.size:
+    colours = lab(means)
+    things: list[tuple[Whole, ColourRegion]] = []
+    inset: Inset | None = None
+    regions = regionprops(label(~is_ground[labels], connectivity=1))
+    for region in sorted(regions, key=lambda region: -region.area)[:_MOST]:
+        area = int(region.area)
+        if area * 100_000 < _SPECK * labels.size:
             break
         top, left, bottom, right = region.bbox
-        mask = np.asarray(region.image, dtype=np.bool_)
-        inside = Counter(labels[top:bottom, left:right][mask].tolist())
+        mask = region.image
+        inside = Counter(labels[region.slice][mask].tolist())
         main = max(inside, key=lambda index: (inside[index], -index))
-        others = sum(count for index, count in inside.items() if _distance(*lab(means[[index, main]])) >= _OTHER**2)
-        mixed = 100 * others >= _LEAST_PART * int(region.area)
-        if (bottom - top) * (right - left) * 100_000 > _INSET * labels.size or (
-            mixed and region.area * 40 > labels.size
-        ):
-            whole = np.zeros(labels.shape, dtype=np.bool_)
-            whole[top:bottom, left:right] = mask
-            quad = quad_around(whole)
-            if quad is not None:
+        far = _distance(colours, colours[main]) >= _OTHER**2
+        others = sum(count for index, count in inside.items() if far[index])
+        mixed = 100 * others >= _LEAST_PART * area and area * 40 > labels.size
+        if mixed or mask.size * 100_000 > _INSET * labels.size:
+            placed = np.zeros(labels.shape, dtype=np.bool_)
+            placed[region.slice] = mask
+            quad = quad_around(placed)
+            if quad is not None and inset is None:
                 centre = (left + right) // 2, (top + bottom) // 2
-                insets.append((int(region.area), Inset(quad, whole, pixels, centre)))
+                inset = Inset(quad, mask, box=region.slice, pixels=pixels, centre=centre)
             continue
-        extent = 1000 * max(right - left, bottom - top) // max(width, height)
-        size = next((name for name, most in _SIZES.items() if extent <= most), "large")
-        colour = nearest_colour(means[main], THING_COLOURS)
-        column, row = 3 * (left + right) // (2 * width), 3 * (top + bottom) // (2 * height)
-        thing = ColourRegion(shape_of(mask), colour, size, column, row, int(region.area))
-        things.append(((left + right, top + bottom), thing))
-    inset = max(insets, key=lambda one: one[0])[1] if insets else None
-    free = [thing for box, thing in things if inset is None or not _within(box, inset)]
+        extent = 1000 * max(mask.shape) // max(width, height)
+        [colour] = nearest_colours(means[main], THING_COLOURS, light=2)
+        thing = ColourRegion(
+            shape_of(mask),
+            colour,
+            size=next((name for name, most in _SIZES.items() if extent <= most), "large"),
+            column=3 * (left + right) // (2 * width),
+            row=3 * (top + bottom) // (2 * height),
+            area=area,
+        )
+        things.append((np.array([left + right, top + bottom]), thing))
+    free = [thing for centre, thing in things if inset is None or not _within(centre, inset.quad)]
     return sorted(free, key=lambda thing: (thing.row, thing.column)), inset
 
 
-def _within(box: Point, inset: Inset) -> bool:
-    """Whether a point, in half pixels, is in the upright rectangle around an inset's corners."""
-    return all(min(each) < at < max(each) for at, each in zip(box, zip(*inset.quad, strict=True), strict=True))
+def _within(centre: Whole, quad: Whole) -> bool:
+    """Return whether a point is in the upright rectangle around four corners; in half pixels."""
+    return bool(((quad.min(axis=0) < centre) & (centre < quad.max(axis=0))).all())

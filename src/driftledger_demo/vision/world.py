@@ -1,17 +1,11 @@
-"""What the answerer knows of the world, in words and numbers of its own: colours, places, flags, signs, symbols.
+"""Knowledge of the world: colours, places, flags, signs, symbols, in words and numbers of its own.
 
-Common knowledge as a short encyclopedia has it. How anything is drawn in any picture is not here, and nothing that
-draws reads this.
+It is common knowledge as a short encyclopedia has it. How anything is drawn in any picture is not
+here, and nothing that draws reads this.
 """
 
-from collections.abc import Iterable
-from functools import cache
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
-from driftledger_demo.cielab import lab
 from driftledger_demo.tables import numbers, rows
 
 Colour = tuple[int, int, int]
@@ -56,8 +50,11 @@ PLACES = (
 
 
 class Flag(NamedTuple):
-    """``layout``: bands from the pole ``|`` or from above ``=``, a cross ``+`` that is off the middle, one in the
-    middle ``x``, a disc ``o``, a star ``*``, a wedge at the pole ``>``."""
+    """A flag by its ``layout``.
+
+    Bands from the pole ``|`` or from above ``=``, a cross ``+`` that is off the middle, one in the
+    middle ``x``, a disc ``o``, a star ``*``, a wedge at the pole ``>``.
+    """
 
     country: str
     capital: str
@@ -113,24 +110,27 @@ class Sign(NamedTuple):
 
     name: str
     kind: str
-    said: str
+    meaning: str
     words: tuple[str, ...]
 
 
 _SIGNS = """
 stop | priority | Stop: halt completely and let others pass first. | halt, stop
 give way | priority | Give way: yield, others go first. | go first, give way, yield
-priority road | priority | You have priority on this main road. | has priority, priority road, main road
+priority road | priority | You have priority on this main road. | \
+has priority, priority road, main road
 no entry | prohibitory | No entry: you must not enter here. | not enter, no entry, one-way
 closed | prohibitory | Closed to all vehicles: no vehicle may enter. | no vehicle, closed
 no parking | prohibitory | No parking: you must not park here. | not park, no parking
-no stopping | prohibitory | No stopping: you must not stop here. | not even stop, not stop, no stopping
+no stopping | prohibitory | No stopping: you must not stop here. | \
+not even stop, not stop, no stopping
 end |  | The end of earlier restrictions, which no longer hold. | restrictions end, end of
 speed limit | prohibitory | The speed limit is {} km/h. | faster than
 straight on | mandatory | Go straight ahead only. | straight, ahead only
 left | mandatory | You must turn left. | turn left
 right | mandatory | You must turn right. | turn right
-crossing | warning | A crossroads is ahead: another road crosses yours. | crosses, crossroad, intersection
+crossing | warning | A crossroads is ahead: another road crosses yours. | \
+crosses, crossroad, intersection
 danger | warning | Caution: there is a danger ahead. | danger, hazard, caution
 parking | information | You may park here. | may park here, parking place
 hospital | information | A hospital is near. | hospital
@@ -182,16 +182,3 @@ _SYMBOLS = """
 SYMBOLS: list[Symbol] = []
 for _character, _name, _words in rows(_SYMBOLS):
     SYMBOLS.append(Symbol(_character, _name, tuple(_words.split(", "))))
-
-
-@cache
-def _palette(words: tuple[tuple[str, Colour], ...]) -> NDArray[np.int64]:
-    return lab(np.array([colour for _, colour in words], dtype=np.uint8))
-
-
-def nearest_colour(colour: Iterable[int], words: dict[str, Colour]) -> str:
-    """The word for the nearest colour in CIELAB, where light and dark count half: they depend on the light."""
-    seen = lab(np.array(list(colour), dtype=np.uint8)[None])[0]
-    difference = _palette(tuple(words.items())) - seen
-    distance = difference[:, 0] ** 2 // 2 + difference[:, 1] ** 2 + difference[:, 2] ** 2
-    return list(words)[int(distance.argmin())]

@@ -17,7 +17,7 @@ from driftledger.commands.collect import refuse_failures
 from driftledger.core.canonical import derive_seed, sha256_file
 from driftledger.core.errors import CoverageError
 from driftledger.core.files import read_json
-from driftledger.core.types import Conversation, Generated, ImageFile, Outcome, PromptUsage, Reply, Result, Sample
+from driftledger.core.types import Conversation, Generated, Medium, Outcome, PromptUsage, Reply, Result, Sample
 from tests.conftest import draw
 from tests.support.chains import CARD as CHAIN_CARD
 from tests.support.chains import chains, collected
@@ -27,7 +27,7 @@ from tests.support.fakes import SEEN, EchoModel, SizeGenerator
 @pytest.fixture
 def samples(tmp_path: Path) -> list[Sample]:
     paths = [draw(tmp_path / f"{number}.png", number, (20 + 10 * number, 30)) for number in range(3)]
-    return [Sample(f"s{number}", ImageFile(path, sha256_file(path))) for number, path in enumerate(paths)]
+    return [Sample(f"s{number}", Medium(path, sha256_file(path))) for number, path in enumerate(paths)]
 
 
 def run(samples: list[Sample], folder: Path, model: EchoModel, generator: SizeGenerator) -> list[CollectedRecord]:

@@ -17,7 +17,7 @@ from driftledger.collect.store import CallStore
 from driftledger.components.base import Component, Model
 from driftledger.core.canonical import derive_seed, sha256_file
 from driftledger.core.files import read_json, write_jsonl
-from driftledger.core.types import Conversation, ImageFile, Reply, Sample
+from driftledger.core.types import Conversation, Medium, Reply, Sample
 from tests.conftest import draw
 from tests.support.chains import chains, collected
 from tests.support.fakes import SEEN, EchoModel, SizeGenerator
@@ -37,8 +37,8 @@ class LotsModel(Model):
     def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
         replies = []
         for conversation in conversations:
-            assert conversation.last_image is not None
-            SIZES.append(conversation.last_image.open().size)
+            assert conversation.last_medium is not None
+            SIZES.append(conversation.last_medium.open().size)
             width, height = SIZES[-1]
             replies.append(Reply(f"{width}x{height} {len(SIZES)}"))
         return replies
@@ -48,7 +48,7 @@ class LotsModel(Model):
 def samples(tmp_path: Path) -> list[Sample]:
     (tmp_path / "d").mkdir()
     paths = [draw(tmp_path / "d" / f"s{number}.png", number, (20 + 10 * number, 30)) for number in range(3)]
-    images = [ImageFile(path, sha256_file(path)) for path in paths]
+    images = [Medium(path, sha256_file(path)) for path in paths]
     return [Sample(image.path.stem, image) for image in images]
 
 

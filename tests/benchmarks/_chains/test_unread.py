@@ -21,7 +21,7 @@ from driftledger.benchmarks.scoring import ToScore
 from driftledger.components.base import Generator, Model
 from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import StoreError
-from driftledger.core.types import Conversation, Generated, ImageFile, Outcome, Reply, Sample
+from driftledger.core.types import Conversation, Generated, Medium, Outcome, Reply, Sample
 from tests.support.chains import chains, collected
 from tests.support.fakes import LetterEncoder
 from tests.support.records import without
@@ -79,7 +79,7 @@ def scored(
     several = []
     for number in range(samples):
         Image.new("RGB", (16 + number, 16), (100, 0, 0)).save(path := data / f"s{number}.png")
-        several.append(Sample(path.stem, ImageFile(path, sha256_file(path))))
+        several.append(Sample(path.stem, Medium(path, sha256_file(path))))
     iterations = T if name == "genception" else 1
     spec = benchmark(name)
     collecting = replace(chains(several, telling(replies), Draws(), iterations, "{description}"), spec=spec)

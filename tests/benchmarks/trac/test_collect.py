@@ -13,7 +13,7 @@ from driftledger.collect.store import CallStore
 from driftledger.commands.collect import refuse_failures
 from driftledger.core.errors import ConfigError, CoverageError, DataError
 from driftledger.core.files import read_json
-from driftledger.core.types import Conversation, ImageFile, Outcome, Reply
+from driftledger.core.types import Conversation, Medium, Outcome, Reply
 from driftledger.data.records import read_samples
 from driftledger_demo.encoders.tfidf import TfIdf
 from tests.support.chains import all_planned
@@ -71,7 +71,7 @@ def shown_in(record: CollectedRecord) -> list[str]:
 
 
 def shown_images(conversation: Conversation) -> list[str]:
-    return [part.sha256 for turn in conversation.turns for part in turn.parts if isinstance(part, ImageFile)]
+    return [part.sha256 for turn in conversation.turns for part in turn.parts if isinstance(part, Medium)]
 
 
 def test_the_prompt_names_the_general_category_and_every_sample_is_described_once(folder: Path) -> None:

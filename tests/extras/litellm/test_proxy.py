@@ -17,7 +17,7 @@ from driftledger.components import service
 from driftledger.components.openai import OpenAIChat
 from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import ServiceError
-from driftledger.core.types import Conversation, ImageFile, Outcome
+from driftledger.core.types import Conversation, Medium, Outcome
 from tests.conftest import draw
 from tests.support.openai_server import ChatAnswer, OpenAIServer, described
 from tests.support.real_server import free_port, running
@@ -57,7 +57,7 @@ def test_a_proxy_answers_refuses_and_comes_back(
     monkeypatch.setattr(service, "_BACKOFF", lambda state: 1.0)
     start, address = proxy
     path = draw(tmp_path / "one.png", 1)
-    image = ImageFile(path, sha256_file(path))
+    image = Medium(path, sha256_file(path))
     here = {"base_url": address, "api_key_env": None, "limits": {"attempts": 60}}
     far = OpenAIChat.model_validate({"model": "tiny", **here})
 

@@ -19,7 +19,7 @@ from driftledger.collect.store import CallStore
 from driftledger.components.base import Generator, Model
 from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import ConfigError
-from driftledger.core.types import Conversation, ImageFile, Result, Subject
+from driftledger.core.types import Conversation, Medium, Result, Subject
 from driftledger_demo.sounds import Listener, Sounds, Synthesiser
 from tests.collect.chains import run_protocols
 from tests.conftest import draw
@@ -45,7 +45,7 @@ def pair(log: Path, seconds: float = 0.0) -> tuple[SleepingModel, SleepingGenera
     return model, SleepingGenerator(log=str(log), batch_size=2, seconds=seconds)
 
 
-def chain(model: Model, generator: Generator, image: ImageFile, number: int) -> Steps[list[Result]]:
+def chain(model: Model, generator: Generator, image: Medium, number: int) -> Steps[list[Result]]:
     results: list[Result] = []
     for t in (1, 2):
         context = Subject(f"s{number}", t, "d")
@@ -56,13 +56,13 @@ def chain(model: Model, generator: Generator, image: ImageFile, number: int) -> 
     return results
 
 
-def images(folder: Path, count: int) -> list[ImageFile]:
+def images(folder: Path, count: int) -> list[Medium]:
     paths = [draw(folder / "images" / f"{number}.png", number) for number in range(count)]
-    return [ImageFile(path, sha256_file(path)) for path in paths]
+    return [Medium(path, sha256_file(path)) for path in paths]
 
 
 def run(
-    model: Model, generator: Generator, shown: Sequence[ImageFile], folder: Path, workers: Workers | None = None
+    model: Model, generator: Generator, shown: Sequence[Medium], folder: Path, workers: Workers | None = None
 ) -> list[list[tuple[Result, str | None]]]:
     with CallStore(folder) as store:
         protocols = [chain(model, generator, image, number) for number, image in enumerate(shown)]
@@ -104,7 +104,7 @@ def test_sounds_go_to_actors_and_come_back(cluster: Any, tmp_path: Path) -> None
     shown = []
     for item in list(Sounds().items())[::7]:
         (file := tmp_path / f"{item.id}.wav").write_bytes(item.read())
-        shown.append(ImageFile(file, sha256_file(file)))
+        shown.append(Medium(file, sha256_file(file)))
     pair = Listener(detail="fine"), Synthesiser()
     there = run(*pair, shown, tmp_path / "there", workers(cluster.address, 1))
     assert there == run(*pair, shown, tmp_path / "here")

@@ -12,7 +12,7 @@ from typing import Any
 from driftledger.components.vllm import VLLM
 from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import DriftledgerError
-from driftledger.core.types import Conversation, ImageFile, Reply, Turn
+from driftledger.core.types import Conversation, Medium, Reply, Turn
 
 ENGINE = {"kv_cache_memory_bytes": 2**28, "block_size": 32}
 SETTINGS = {"dtype": "float32", "max_new_tokens": 16}
@@ -21,7 +21,7 @@ LONG = "red " * 500
 
 def conversations(paths: Sequence[Path]) -> list[Conversation]:
     """Of different lengths: with images, hostile, begun, short, with earlier turns, two images, and none."""
-    one, two, three = (ImageFile(path, sha256_file(path)) for path in paths)
+    one, two, three = (Medium(path, sha256_file(path)) for path in paths)
     earlier = (Turn("user", (two, "Describe it.")), Turn("assistant", ("a red cat",)), Turn("user", (three, "And it?")))
     return [
         Conversation.ask("Describe it.", one),
@@ -53,7 +53,7 @@ def main(folder: str, *images: str) -> None:
     import psutil  # comes with vLLM
 
     asked = conversations([Path(image) for image in images])
-    shown = tuple(part for each in asked[:3] for part in each.turns[0].parts if isinstance(part, ImageFile))
+    shown = tuple(part for each in asked[:3] for part in each.turns[0].parts if isinstance(part, Medium))
 
     def model(**engine: Any) -> VLLM:
         settings = {"path": folder, "device": "cpu", "enforce_eager": True, "max_model_len": 400, "max_num_seqs": 8}

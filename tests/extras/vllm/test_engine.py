@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from driftledger.core.types import ImageFile
+from driftledger.core.types import Medium
 from tests.conftest import REPOSITORY
 from tests.extras.chatting import model
 from tests.extras.vllm.engine import SETTINGS, conversations, plain
@@ -30,7 +30,7 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def result(checkpoint: Path, images: list[ImageFile]) -> dict[str, Any]:
+def result(checkpoint: Path, images: list[Medium]) -> dict[str, Any]:
     command = [PYTHON, "-m", "tests.extras.vllm.engine", checkpoint, *(image.path for image in images[:3])]
     with TemporaryDirectory() as folder:  # an engine that is killed leaves its sockets there
         environment = os.environ | {"PYTHONPATH": f"{REPOSITORY / 'src'}", "HF_HUB_OFFLINE": "1", "TMPDIR": folder}
@@ -41,7 +41,7 @@ def result(checkpoint: Path, images: list[ImageFile]) -> dict[str, Any]:
     return json.loads(ended.stdout.splitlines()[-1])  # type: ignore[no-any-return]
 
 
-def test_it_says_what_transformers_says(result: dict[str, Any], checkpoint: Path, images: list[ImageFile]) -> None:
+def test_it_says_what_transformers_says(result: dict[str, Any], checkpoint: Path, images: list[Medium]) -> None:
     """Together, alone, and where each joins others that are being computed."""
     asked = conversations([image.path for image in images[:3]])
     expected = plain(model(checkpoint, image_backend="torchvision", **SETTINGS).respond(asked))

@@ -11,7 +11,7 @@ import pytest
 
 from driftledger.components.vllm import _ENVIRONMENT, SWITCH, VLLM
 from driftledger.core.errors import ConfigError, MissingExtraError, OutOfMemoryError
-from driftledger.core.types import Conversation, ImageFile, Outcome
+from driftledger.core.types import Conversation, Medium, Outcome
 from tests.extras.chatting import failure, model, says
 from tests.support.vllm_engine import SITE
 
@@ -49,7 +49,7 @@ def refused(folder: Path, conversation: Conversation, **settings: Any) -> str:
 
 def test_it_says_what_transformers_says(engine: ModuleType, checkpoint: Path, asked: list[Conversation]) -> None:
     """Also of hostile texts, earlier turns, several images, and none."""
-    image, other, *_ = (part for each in asked for part in each.turns[0].parts if isinstance(part, ImageFile))
+    image, other, *_ = (part for each in asked for part in each.turns[0].parts if isinstance(part, Medium))
     conversations = [
         *asked,
         says(("user", (other, "Describe it.")), ("assistant", "a red cat"), ("user", (image, "Describe it."))),

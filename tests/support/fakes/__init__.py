@@ -24,7 +24,7 @@ class EchoModel(Model):
     fails: int = 0
 
     def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
-        images = [conversation.last_image for conversation in conversations]
+        images = [conversation.last_medium for conversation in conversations]
         sizes = [image.open().size for image in images if image]
         SEEN.append([f"{width}x{height}" for width, height in sizes])
         return [self._reply(width, height) for width, height in sizes]
@@ -99,7 +99,7 @@ class ColourModel(Model):
         return [self._reply(conversation) for conversation in conversations]
 
     def _reply(self, conversation: Conversation) -> Reply:
-        shown = conversation.last_image
+        shown = conversation.last_medium
         if shown is None:
             return Reply("nothing")
         red, green, blue = shown.open().getpixel((0, 0))  # type: ignore[misc]

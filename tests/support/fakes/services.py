@@ -54,7 +54,7 @@ class FarModel(RemoteModel):
         yield self._reply
 
     async def _reply(self, conversation: Conversation) -> Reply:
-        shown = conversation.last_image
+        shown = conversation.last_medium
         assert shown is not None
         width, height = shown.open().size
         if width == self.breaks_at:

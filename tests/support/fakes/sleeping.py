@@ -67,7 +67,7 @@ class SleepingModel(Sleeper, Model):
     provider: ClassVar[str] = "sleeping_model"
 
     def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
-        shown = [conversation.last_image for conversation in conversations]
+        shown = [conversation.last_medium for conversation in conversations]
         seen = [sha256_bytes(image.path.read_bytes())[:16] for image in shown if image is not None]
         said = [conversation.turns[0].parts[1] for conversation in conversations]
         self.work([f"{question} {digest}" for question, digest in zip(said, seen, strict=True)])

@@ -1,4 +1,4 @@
-"""What an arrangement holds, its caption, and its pixels: each determines the others."""
+"""Arrangements: the content, the caption and the pixels of each determine the others."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,17 +7,15 @@ from typing import NamedTuple
 from zlib import crc32
 
 import numpy as np
-from numpy.typing import NDArray
 
-from driftledger_demo.raster_shapes import Mask, figure
-from driftledger_demo.vocabulary import COLOURS, RGB
+from driftledger_demo.filters import Mask, Pixels
+from driftledger_demo.raster_shapes import figure
+from driftledger_demo.vocabulary import RGB, named
 
 SHAPES: tuple[str, ...] = ("circle", "square", "triangle", "diamond", "cross", "ring")
-INKS: dict[str, RGB] = {
-    name: COLOURS[name] for name in ("red", "orange", "yellow", "green", "cyan", "blue", "purple", "black")
-}
+INKS: dict[str, RGB] = named("red, orange, yellow, green, cyan, blue, purple, black")
 """Colours of shapes."""
-GROUNDS: dict[str, RGB] = {name: COLOURS[name] for name in ("white", "light grey", "pink", "pale green", "brown")}
+GROUNDS: dict[str, RGB] = named("white, light grey, pink, pale green, brown")
 """Colours of backgrounds; every ink stands out from each."""
 SIZES: dict[str, int] = {"small": 12, "large": 18}
 """Width and height of a shape in pixels."""
@@ -31,7 +29,7 @@ MOST = 3
 """Things in one arrangement."""
 
 _HELD_OUT = 8
-"""Of so many arrangements one is for evaluation."""
+"""One arrangement in so many is for evaluation."""
 
 
 class Thing(NamedTuple):
@@ -49,29 +47,33 @@ class Thing(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Arrangement:
-    """All facts of one image. ``things`` are in the order of their cells, no two in one; a drawn one has some."""
+    """All facts of one image; ``things`` are in the order of their cells, no two in one."""
 
     ground: str
     things: tuple[Thing, ...]
 
     @property
     def caption(self) -> str:
+        """One sentence that says everything.
+
+        >>> Arrangement("pink", (Thing(0, "large", "red", "circle"),)).caption
+        'At the top left a large red circle, on a pink background.'
         """
-        >>> things = Thing(0, "large", "red", "circle"), Thing(4, "small", "blue", "ring")
-        >>> Arrangement("white", things).caption
-        'At the top left a large red circle and in the centre a small blue ring, on a white background.'
-        """
-        return _sentence([f"{PLACES[thing.cell]} {thing.words}" for thing in self.things], self.ground)
+        parts = [f"{PLACES[thing.cell]} {thing.words}" for thing in self.things]
+        return _sentence(parts, self.ground)
 
     @property
     def held_out(self) -> bool:
-        """Whether it is for evaluation: nothing is trained on it. Another wording of captions would not change it."""
-        facts = _sentence([f"{thing.words} {PLACES[thing.cell]}" for thing in self.things], self.ground)
-        return crc32(facts.encode()) % _HELD_OUT == 0
+        """True if it is for evaluation, so that nothing is trained on it.
+
+        Another wording of captions would not change it.
+        """
+        parts = [f"{thing.words} {PLACES[thing.cell]}" for thing in self.things]
+        return crc32(_sentence(parts, self.ground).encode()) % _HELD_OUT == 0
 
 
 def _sentence(parts: Sequence[str], ground: str) -> str:
-    """An enumeration in front of its background."""
+    """Return an enumeration in front of its background."""
     *first, last = parts or ["nothing"]
     listed = f"{', '.join(first)} and {last}" if first else last
     return f"{listed[:1].upper()}{listed[1:]}, on a {ground} background."
@@ -80,26 +82,25 @@ def _sentence(parts: Sequence[str], ground: str) -> str:
 SIDE = 64
 """Width and height of an image in pixels."""
 CENTRES: tuple[int, ...] = (11, 32, 53)
-"""Of the three columns, and of the three rows, in pixels."""
+"""Centres of the three columns, and of the three rows, in pixels."""
 
 
-def draw(arrangement: Arrangement) -> NDArray[np.uint8]:
-    """The image, H×W×3 in sRGB."""
-    pixels = np.empty((SIDE, SIDE, 3), dtype=np.uint8)
-    pixels[:] = GROUNDS[arrangement.ground]
+def draw(arrangement: Arrangement) -> Pixels:
+    """Return the image, H×W×3 in sRGB."""
+    pixels = np.full((SIDE, SIDE, 3), GROUNDS[arrangement.ground], dtype=np.uint8)
     for thing in arrangement.things:
         pixels[covered(thing)] = INKS[thing.colour]
     return pixels
 
 
 def covered(thing: Thing) -> Mask:
-    """The pixels of an image that a thing covers."""
+    """Return the pixels of an image that a thing covers."""
     return silhouette(thing.shape, thing.size, thing.cell)
 
 
 @cache
 def silhouette(shape: str, size: str, cell: int) -> Mask:
-    """The pixels of an image that such a thing covers; one array for all, not to be written to."""
+    """Return the pixels of an image that such a thing covers; one read-only array for all."""
     row, column = divmod(cell, 3)
     mask = figure(shape, (SIDE, SIDE), (CENTRES[column], CENTRES[row]), SIZES[size])
     mask.flags.writeable = False

@@ -1,6 +1,6 @@
-"""The provider ``arrangements``: all of them held out from what the shipped checkpoints were trained on."""
+"""The provider ``arrangements``: all are held out from the training of the shipped checkpoints."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import count, islice
 from typing import ClassVar, get_args
@@ -27,99 +27,86 @@ Key = tuple[str | int, ...]
 
 
 def roll(bound: int, *key: str | int) -> int:
-    """A whole number in 0 … ``bound`` − 1 that is a function of the key.
+    """Return a whole number in 0 … ``bound`` − 1 that is a function of the key.
 
-    >>> roll(6, "beetle", 7, "size") == roll(6, "beetle", 7, "size")
-    True
+    >>> roll(6, "beetle", 7, "size")
+    3
     """
     return int(sha256_of(key), 16) % bound
 
 
-def between(low: int, high: int, *key: str | int) -> int:
-    """The same in ``low`` … ``high``, both included."""
-    return low + roll(high - low + 1, *key)
-
-
 def labels() -> list[str]:
-    """Every colour of every shape, e.g. ``red circle``."""
+    """Return every colour of every shape, e.g. ``red circle``."""
     return [f"{colour} {shape}" for colour in INKS for shape in SHAPES]
 
 
 def of_count(things: int, seed: int) -> Iterator[Arrangement]:
-    """Arrangements of so many things, no two alike. Of one thing there are 545."""
+    """Yield arrangements of so many things, no two alike; there are 545 of one thing."""
 
     def make(number: int) -> Arrangement:
         key = ("count", things, seed, number)
-        cells = sorted(_shuffled(range(len(PLACES)), *key)[:things])
+        cells = sorted(_shuffled_cells(*key)[:things])
         return Arrangement(_choice(GROUNDS, *key), tuple(_thing(cell, *key) for cell in cells))
 
     return _held_out(make)
 
 
 def of_label(label: str, split: Split, seed: int) -> Iterator[Arrangement]:
-    """Arrangements whose large thing is what ``label`` says, no two alike, and none in both splits.
+    """Yield arrangements with the label's thing as the large one, no two alike or in both splits.
 
-    One or two others are small.
-
-    Raises:
-        ValueError: no such label.
+    One or two other things are small.
     """
-    if label not in labels():
-        raise ValueError(f"no such label: {label!r}")
     colour, shape = label.split()
 
     def make(number: int) -> Arrangement:
         key = ("label", label, split, seed, number)
-        large, *small = _shuffled(range(len(PLACES)), *key)[: 2 + roll(2, "others", *key)]
-        things = [Thing(large, "large", colour, shape), *(_thing(cell, *key)._replace(size="small") for cell in small)]
+        large, *small = _shuffled_cells(*key)[: 2 + roll(2, "others", *key)]
+        things = [_thing(cell, *key)._replace(size="small") for cell in small]
+        things.append(Thing(large, "large", colour, shape))
         return Arrangement(_choice(GROUNDS, *key), tuple(sorted(things)))
 
-    return (one for one in _held_out(make) if _split(one) == split)
+    return (arrangement for arrangement in _held_out(make) if _split(arrangement) == split)
 
 
-def _split(one: Arrangement) -> Split:
-    """Each is of one split, whatever the label and the seed, so that none is ever in both."""
+def _split(arrangement: Arrangement) -> Split:
+    """Return the one split of an arrangement, whatever the label and the seed."""
     splits: tuple[Split, ...] = get_args(Split)
-    things = (f"{cell} {size} {colour} {shape}" for cell, size, colour, shape in one.things)
-    return splits[roll(len(splits), "split", one.ground, *things)]
+    things = [" ".join(map(str, thing)) for thing in arrangement.things]
+    return splits[roll(len(splits), "split", arrangement.ground, *things)]
 
 
 def _held_out(make: Callable[[int], Arrangement]) -> Iterator[Arrangement]:
-    """Those of ``make(0)``, ``make(1)``, … that are held out and have not come before."""
+    """Yield the new ones of ``make(0)``, ``make(1)``, … that are held out."""
     seen: set[Arrangement] = set()
-    for one in map(make, count()):
-        if one.held_out and one not in seen:
-            seen.add(one)
-            yield one
+    for arrangement in map(make, count()):
+        if arrangement.held_out and arrangement not in seen:
+            seen.add(arrangement)
+            yield arrangement
 
 
 def _thing(cell: int, *key: str | int) -> Thing:
     return Thing(
         cell,
-        _choice(SIZES, "size", cell, *key),
-        _choice(INKS, "colour", cell, *key),
-        _choice(SHAPES, "shape", cell, *key),
+        size=_choice(SIZES, "size", cell, *key),
+        colour=_choice(INKS, "colour", cell, *key),
+        shape=_choice(SHAPES, "shape", cell, *key),
     )
 
 
 def _choice(names: Iterable[str], *key: str | int) -> str:
-    every = list(names)
-    return every[roll(len(every), *key)]
+    choices = list(names)
+    return choices[roll(len(choices), *key)]
 
 
-def _shuffled(items: Sequence[int], *key: str | int) -> list[int]:
-    return sorted(items, key=lambda item: sha256_of(["order", item, *key]))
-
-
-_COUNTS = ("one", "two", "three")
-"""Categories, by the number of things."""
+def _shuffled_cells(*key: str | int) -> list[int]:
+    return sorted(range(len(PLACES)), key=lambda cell: sha256_of(["order", cell, *key]))
 
 
 class Arrangements(DatasetProvider):
-    """Drawn, seeded; a larger count leaves the earlier ones as they are.
+    """Drawn arrangements, by a seed; a larger count leaves the earlier ones as they are.
 
-    Without labels the categories are how many things there are. ``labelled``, the label is the colour and the shape of
-    the one large thing; others beside it are small.
+    Without labels the categories are how many things there are. ``labelled``, the label is the
+    colour and the shape of the one large thing; others beside it are small.
     """
 
     provider: ClassVar[str] = "arrangements"
@@ -129,7 +116,7 @@ class Arrangements(DatasetProvider):
     general_category: str | None = Field(default="shapes", pattern=r"\S")
     labelled: bool = False
     per_category: int = Field(default=10, ge=1, le=500)
-    """Without labels: how many of each number of things are drawn; of one thing 545 are held out."""
+    """Drawn of each number of things, without labels; 545 of one thing are held out."""
     support_per_label: int = Field(default=2, ge=1, le=10)
     test_per_label: int = Field(default=2, ge=1, le=10)
     seed: int = Field(default=1, ge=0, lt=2**32)
@@ -139,40 +126,47 @@ class Arrangements(DatasetProvider):
         return set() if self.first else {"sample_seed"}
 
     def items(self) -> Iterator[SourceItem]:
-        yield from self._labelled() if self.labelled else self._counted()
+        return self._labelled() if self.labelled else self._counted()
 
     def _counted(self) -> Iterator[SourceItem]:
-        for things, category in enumerate(_COUNTS, 1):
-            for number, one in enumerate(islice(of_count(things, self.seed), self.per_category)):
+        for things, category in enumerate(("one", "two", "three"), start=1):
+            drawn = islice(of_count(things, self.seed), self.per_category)
+            for number, arrangement in enumerate(drawn):
                 yield SourceItem(
                     id=f"{category}-{number:04d}",
                     name=f"arrangement {number} of {things}",
-                    read=partial(_png, one),
+                    read=partial(_png, arrangement),
                     category=category,
-                    source={"caption": one.caption},
+                    source={"caption": arrangement.caption},
                 )
 
     def _labelled(self) -> Iterator[SourceItem]:
+        counts: dict[Split, int] = {
+            "support": self.support_per_label,
+            "test": self.test_per_label,
+        }
         for label in labels():
-            for split in get_args(Split):
-                count = self.support_per_label if split == "support" else self.test_per_label
-                for number, one in enumerate(islice(of_label(label, split, self.seed), count)):
+            for split, most in counts.items():
+                drawn = islice(of_label(label, split, self.seed), most)
+                for number, arrangement in enumerate(drawn):
                     yield SourceItem(
                         id=f"{split}-{label.replace(' ', '-')}-{number:03d}",
                         name=f"{split} arrangement {number} of a {label}",
-                        read=partial(_png, one),
+                        read=partial(_png, arrangement),
                         label=label,
                         split=split,
-                        source={"caption": one.caption},
+                        source={"caption": arrangement.caption},
                     )
 
     def source_digest(self) -> str:
-        counts = [self.support_per_label, self.test_per_label] if self.labelled else [self.per_category]
+        counts = [self.per_category]
+        if self.labelled:
+            counts = [self.support_per_label, self.test_per_label]
         return sha256_of([self.version, self.labelled, *counts, self.seed])
 
     def source(self) -> dict[str, str]:
         return {"kind": self.provider, "version": self.version}
 
 
-def _png(one: Arrangement) -> bytes:
-    return png_bytes(Image.fromarray(draw(one)))
+def _png(arrangement: Arrangement) -> bytes:
+    return png_bytes(Image.fromarray(draw(arrangement)))

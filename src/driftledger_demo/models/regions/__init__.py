@@ -1,4 +1,4 @@
-"""A describer made of classical computer vision: ``see`` finds regions, ``say`` puts them into words."""
+"""A describer made of classical vision: ``see`` finds regions, ``say`` puts them into words."""
 
 from driftledger_demo.models.regions.model import Regions
 

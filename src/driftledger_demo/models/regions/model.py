@@ -1,17 +1,17 @@
-"""The embedded describer: a classical-vision stand-in for a multimodal LLM, without weights, network or GPU."""
+"""The embedded describer: a stand-in for a multimodal LLM, without weights, network or GPU."""
 
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal
 
 from driftledger.components.base import library_versions
 from driftledger.core.canonical import sha256_file
-from driftledger.core.types import Conversation, ImageFile
+from driftledger.core.types import Conversation, Medium
 from driftledger_demo.models.controls import WordCounter
-from driftledger_demo.models.regions.say import Wording, say
+from driftledger_demo.models.regions.say import Dials, say
 from driftledger_demo.models.regions.see import see
 from driftledger_demo.vision.answer import Sight, answer
-from driftledger_demo.vision.question import ParsedQuestion, asked
+from driftledger_demo.vision.question import question_in
 from driftledger_demo.vision.segment import look
 from driftledger_demo.vocabulary import (
     BASIC_COLOURS,
@@ -27,77 +27,79 @@ from driftledger_demo.vocabulary import (
 
 Detail = Literal["coarse", "medium", "fine"]
 
-NO_IMAGE = "There is no image to describe."
-
-
-class _Dials(NamedTuple):
-    """What a level of detail stands for."""
-
-    regions: int
-    longest: int
-    """At how many pixels a side it looks when it is asked about a picture."""
-    things: int
-    """How many things it then notices."""
-    fluent: bool
-    """Whether it understands a question in other words than the plainest."""
-    wording: Wording
-
-
-_DIALS: dict[Detail, _Dials] = {
-    "coarse": _Dials(
-        6, 90, 2, False, Wording(BASIC_COLOURS, COARSE_SIZES, COARSE_STRETCHES, tuple(COARSE_PLACES), measures=False)
+_DIALS: dict[Detail, Dials] = {
+    "coarse": Dials(
+        regions=6,
+        longest=90,
+        things=2,
+        colours=BASIC_COLOURS,
+        sizes=COARSE_SIZES,
+        stretches=COARSE_STRETCHES,
+        places=COARSE_PLACES,
+        fluent=False,
     ),
-    "medium": _Dials(
-        18, 160, 4, False, Wording(COMMON_COLOURS, tuple(SIZES), tuple(STRETCHES), tuple(MEDIUM_PLACES), measures=False)
+    "medium": Dials(
+        regions=18,
+        longest=160,
+        things=4,
+        colours=COMMON_COLOURS,
+        sizes=SIZES,
+        stretches=STRETCHES,
+        places=MEDIUM_PLACES,
+        fluent=False,
     ),
-    "fine": _Dials(
-        40, 320, 40, True, Wording(tuple(COLOURS), tuple(SIZES), tuple(STRETCHES), tuple(MEDIUM_PLACES), measures=True)
+    "fine": Dials(
+        regions=40,
+        longest=320,
+        things=40,
+        colours=COLOURS,
+        sizes=SIZES,
+        stretches=STRETCHES,
+        places=MEDIUM_PLACES,
+        fluent=True,
     ),
 }
 
 
 class Regions(WordCounter):
-    """Describes the image shown last by its coloured regions, or answers what it is asked about it.
+    """A describer of the last image by its coloured regions, which also answers questions.
 
-    To an open question that it finds no answer to it gives its description. Earlier turns teach it nothing.
+    To an open question that it finds no answer to it gives its description. Earlier turns teach it
+    nothing.
     """
 
     provider: ClassVar[str] = "regions"
     version: ClassVar[str] = "4"
 
     detail: Detail
-    """How much it tells: how many regions, and in how precise words."""
+    """How many regions it tells, and in how precise words."""
     knowledge: bool = False
-    """Whether it knows letters, figures beyond circle and square, and what flags, signs and symbols are called."""
+    """It knows letters, shapes beyond circle and square, and names of flags, signs and symbols."""
     refuses: bool = False
-    """Whether it declines what it finds no answer to; else it takes the first option that is no refusal."""
+    """It declines if it finds no answer; else it takes the first option that is no refusal."""
 
     def identity(self) -> dict[str, Any]:
         return library_versions("pillow", "scikit-image")
 
     def say(self, conversation: Conversation) -> str:
-        shown = conversation.last_image
-        if shown is None:
-            return NO_IMAGE
-        question = asked(conversation)
-        answered = self._answer(shown, question) if question else None
-        return answered or self.describe(shown)
-
-    def describe(self, shown: ImageFile) -> str:
-        """What it says of an image that it is asked nothing about."""
-        return _description(shown.path, sha256_file(shown.path), self.detail)
-
-    def _answer(self, shown: ImageFile, question: ParsedQuestion) -> str | None:
+        image = conversation.last_medium
+        if image is None:
+            return "There is no image to describe."
         dials = _DIALS[self.detail]
-        sight = Sight(look(shown.path.read_bytes(), dials.longest), self.knowledge, dials.things, dials.fluent)
-        return answer(question, sight, refuses=self.refuses)
+        question = question_in(conversation)
+        reply = None
+        if question:
+            picture = look(image.path.read_bytes(), dials.longest)
+            sight = Sight(picture, self.knowledge, most=dials.things, fluent=dials.fluent)
+            reply = answer(question, sight, refuses=self.refuses)
+        return reply or _description(image.path, sha256_file(image.path), self.detail)
 
 
 @lru_cache(maxsize=4096)  # of a few kB each
 def _description(path: Path, sha256: str, detail: Detail) -> str:
-    """Of the image file at ``path``; kept, since it is asked for once per prompt, length and set of examples.
+    """Describe the image file at ``path``; asked for once per prompt, length and set of examples.
 
-    ``sha256`` is of the bytes that are there now: a file that was written again is looked at again.
+    ``sha256`` is of its present bytes, so that a file that was written again is described again.
     """
     dials = _DIALS[detail]
-    return say(see(ImageFile(path, sha256), dials.regions), dials.wording)
+    return say(see(Medium(path, sha256), dials.regions), dials)

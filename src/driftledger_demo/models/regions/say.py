@@ -4,77 +4,95 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from driftledger_demo.cielab import name_colours
+from driftledger_demo.cielab import nearest_colours
 from driftledger_demo.models.regions.geometry import TILTS, Outline
-from driftledger_demo.models.regions.see import Region, SegmentedImage
-from driftledger_demo.vocabulary import BACKGROUND, FORMATS, PLACES, ROUND, SIZES, STRETCHES, TILT_STEP
+from driftledger_demo.models.regions.see import SegmentedImage
+from driftledger_demo.vocabulary import (
+    BACKGROUND,
+    FORMATS,
+    PLACES,
+    RGB,
+    ROUND,
+    SIZES,
+    STRETCHES,
+    TILT_STEP,
+)
 
 MOST_WORDS = 490
 """The prompt of the GenCeption paper asks for less than 500."""
 
 
 @dataclass(frozen=True)
-class Wording:
-    """Which words a describer knows: the more, the finer it tells."""
+class Dials:
+    """Meaning of a level of detail: how much a describer sees, and which words it knows."""
 
-    colours: tuple[str, ...]
-    sizes: tuple[str, ...]
-    stretches: tuple[str, ...]
-    places: tuple[str, ...]
-    measures: bool
-    """Sizes, places and tilts in numbers, not words."""
+    regions: int
+    longest: int
+    """Pixels a side of a picture that it is asked about."""
+    things: int
+    """Things that it then notices."""
+    colours: dict[str, RGB]
+    sizes: Iterable[str]
+    stretches: Iterable[str]
+    places: Iterable[str]
+    fluent: bool
+    """It tells numbers, and understands a question in other words than the plainest."""
 
 
-def say(scene: SegmentedImage, wording: Wording) -> str:
+def say(scene: SegmentedImage, dials: Dials) -> str:
     """Describe ``scene`` in less than 500 words, the largest things first."""
-    names = name_colours([region.colour for region in scene.regions], wording.colours)
+    regions = list(zip(nearest_colours(scene.colours, dials.colours), scene.outlines, strict=True))
     covered: Counter[str] = Counter()
-    for name, region in zip(names, scene.regions, strict=True):
-        covered[name] += region.outline.area
+    for colour, outline in regions:
+        covered[colour] += outline.area
     background = covered.most_common(1)[0][0]
-    sentences = [f"{_format(scene, wording)} on {_article(background).lower()} {BACKGROUND}."]
+    picture = _format(100 * scene.width // scene.height, dials)
+    sentences = [f"{picture} on {_article(background).lower()} {BACKGROUND}."]
     words = len(sentences[0].split())
-    for name, region in zip(names, scene.regions, strict=True):
-        sentence = _sentence(name, region, wording)
+    for colour, outline in regions:
+        sentence = _sentence(colour, outline, dials)
         words += len(sentence.split())
         if words > MOST_WORDS:
             break
-        if name != background:
+        if colour != background:
             sentences.append(sentence)
     return " ".join(sentences)
 
 
-def _format(scene: SegmentedImage, wording: Wording) -> str:
-    percent = max(1, min(1000, 100 * scene.width // scene.height))
-    if wording.measures:
-        return f"A picture {percent}% as wide as tall"
-    return f"{_article(_nearest_ratio(percent, FORMATS))} picture"
+def _format(percent: int, dials: Dials) -> str:
+    ratio = max(1, min(1000, percent))
+    if dials.fluent:
+        return f"A picture {ratio}% as wide as tall"
+    return f"{_article(_nearest_ratio(ratio, FORMATS))} picture"
 
 
-def _sentence(colour: str, region: Region, wording: Wording) -> str:
-    outline = region.outline
-    if wording.measures:
-        return f"{_article(colour)} {_noun(outline)}, {_measures(outline)}."
-    size = _nearest_ratio(max(1, outline.area), {name: SIZES[name] ** 2 // 10 for name in wording.sizes})
-    words = (size, _stretch(outline, wording.stretches), colour, _noun(outline))
-    return f"{_article(' '.join(filter(None, words)))} {_place(outline, wording.places)}."
+def _sentence(colour: str, outline: Outline, dials: Dials) -> str:
+    noun = _noun(outline)
+    if dials.fluent:
+        return f"{_article(colour)} {noun}, {_measures(outline, noun)}."
+    size = _nearest_ratio(outline.area, {name: SIZES[name] ** 2 // 10 for name in dials.sizes})
+    words = (size, _stretch(outline, dials.stretches), colour, noun)
+    return f"{_article(' '.join(filter(None, words)))} {_place(outline, dials.places)}."
 
 
 def _noun(outline: Outline) -> str:
     even = 10 * outline.length < 12 * outline.breadth
-    if outline.boxy:
-        return "square" if even else "stripe" if outline.length > 4 * outline.breadth else "rectangle"
-    return "circle" if even else ROUND
+    if not outline.boxy:
+        return "circle" if even else ROUND
+    if even:
+        return "square"
+    return "stripe" if outline.length > 4 * outline.breadth else "rectangle"
 
 
-def _measures(outline: Outline) -> str:
-    length, breadth, across, down = (
-        (value + 5) // 10 for value in (outline.length, outline.breadth, outline.across, outline.down)
-    )
-    said = f"{max(1, length)}% by {max(1, breadth)}%, {across}% across and {down}% down"
-    if outline.tilt == 0 or _noun(outline) == "circle":
-        return said
-    return f"{said}, upright" if 2 * outline.tilt == TILTS else f"{said}, tilted {outline.tilt * TILT_STEP} degrees"
+def _measures(outline: Outline, noun: str) -> str:
+    promille = (outline.length, outline.breadth, outline.across, outline.down)
+    length, breadth, across, down = ((value + 5) // 10 for value in promille)
+    measures = f"{max(1, length)}% by {max(1, breadth)}%, {across}% across and {down}% down"
+    if outline.tilt == 0 or noun == "circle":
+        return measures
+    if 2 * outline.tilt == TILTS:
+        return f"{measures}, upright"
+    return f"{measures}, tilted {outline.tilt * TILT_STEP} degrees"
 
 
 def _stretch(outline: Outline, known: Iterable[str]) -> str:
@@ -82,9 +100,10 @@ def _stretch(outline: Outline, known: Iterable[str]) -> str:
 
     def misfit(name: str) -> int:
         stretch = STRETCHES[name]
-        turn = abs(outline.tilt - stretch.tilt) % TILTS
-        turn = min(turn, TILTS - turn) if stretch.ratio > 100 and ratio > 120 else 0
-        return _ratio(max(1, ratio), stretch.ratio) * (2 + turn)
+        turn = 0
+        if stretch.ratio > 100 and ratio > 120:
+            turn = abs(outline.tilt - stretch.tilt)
+        return _ratio(ratio, stretch.ratio) * (2 + min(turn, TILTS - turn))
 
     return min(known, key=misfit)
 
@@ -99,12 +118,12 @@ def _place(outline: Outline, known: Iterable[str]) -> str:
 
 
 def _nearest_ratio(value: int, table: dict[str, int]) -> str:
-    return min(table, key=lambda name: _ratio(value, max(1, table[name])))
+    return min(table, key=lambda name: _ratio(value, table[name]))
 
 
 def _ratio(one: int, other: int) -> int:
-    """The larger of two positive numbers over the smaller, times 1,000."""
-    return 1000 * max(one, other) // min(one, other)
+    """Return the larger of two numbers, from 1 on, over the smaller, times 1,000."""
+    return 1000 * max(one, other) // max(1, min(one, other))
 
 
 def _article(words: str) -> str:

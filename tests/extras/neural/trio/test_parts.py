@@ -17,7 +17,7 @@ from PIL import Image
 from driftledger.components.transformers import Transformers
 from driftledger.core.canonical import sha256_file
 from driftledger.core.images import png_bytes
-from driftledger.core.types import Conversation, ImageFile
+from driftledger.core.types import Conversation, Medium
 from driftledger_demo import scenes
 from driftledger_demo.datasets.arrangements.grammar import Arrangement
 from lab.trio import autoencoder, describer, eye, looker, painter, pair, train
@@ -98,7 +98,7 @@ def trained(little: None, lessons: Path, tmp_path_factory: pytest.TempPathFactor
 
 
 @pytest.fixture(scope="module")
-def shown(tmp_path_factory: pytest.TempPathFactory) -> dict[Arrangement, ImageFile]:
+def shown(tmp_path_factory: pytest.TempPathFactory) -> dict[Arrangement, Medium]:
     """Three arrangements, drawn into files."""
     some = arrangements(random_for(9), 3, held_out=True)
     return {
@@ -106,10 +106,10 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> dict[Arrangement, ImageFi
     }
 
 
-def saved(folder: Path, pixels: Any) -> ImageFile:
+def saved(folder: Path, pixels: Any) -> Medium:
     file = folder / "image.png"
     file.write_bytes(png_bytes(Image.fromarray(pixels)))
-    return ImageFile(file, sha256_file(file))
+    return Medium(file, sha256_file(file))
 
 
 def hashes(folder: Path) -> dict[str, str]:
@@ -145,7 +145,7 @@ def test_training_again_writes_the_same_bytes_whatever_was_there_already(trained
 # --- the describer ----------------------------------------------------------------------------------------------------
 
 
-def test_the_describer_is_asked_as_it_was_taught(trained: Workshop, shown: dict[Arrangement, ImageFile]) -> None:
+def test_the_describer_is_asked_as_it_was_taught(trained: Workshop, shown: dict[Arrangement, Medium]) -> None:
     """The same tokens up to the answer, and the same pixels."""
     chat = model(trained).loaded.chat
     processor = describer.build_processor(Lessons(Prompts(ways_to_ask(SETTINGS), ""), trained.lessons).words)

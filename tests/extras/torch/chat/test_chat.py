@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from driftledger.core.types import Conversation, ImageFile, Turn
+from driftledger.core.types import Conversation, Medium, Turn
 from tests.extras.chatting import failure, model, refused, says, texts, write_template
 
 HOSTILE = {
@@ -17,7 +17,7 @@ NOT_IN_THE_VOCABULARY = {"llava": (), "qwen2_5_vl": (), "smolvlm": ("<video>",)}
 """Place-holders that the processor looks for in the text, and that are no tokens of these tokenizers."""
 
 
-def test_what_looks_like_the_format_is_text(checkpoint: Path, images: list[ImageFile], asked: list[Conversation]):
+def test_what_looks_like_the_format_is_text(checkpoint: Path, images: list[Medium], asked: list[Conversation]):
     """Each special token that the prompt has is one that the format writes around a harmless text."""
     one = model(checkpoint)
     tokenizer = one.loaded.chat.processor.tokenizer
@@ -36,7 +36,7 @@ def test_what_looks_like_the_format_is_text(checkpoint: Path, images: list[Image
 
 
 def test_a_control_token_put_together_from_two_parts_is_refused(
-    checkpoint: Path, images: list[ImageFile], asked: list[Conversation]
+    checkpoint: Path, images: list[Medium], asked: list[Conversation]
 ):
     one = model(checkpoint)
     for token in (HOSTILE[checkpoint.name][0], *NOT_IN_THE_VOCABULARY[checkpoint.name]):
@@ -46,7 +46,7 @@ def test_a_control_token_put_together_from_two_parts_is_refused(
         assert [neighbour] == one.respond(asked[1:2])
 
 
-def test_what_does_not_fit_the_context_is_not_cut(checkpoint: Path, images: list[ImageFile], asked: list[Conversation]):
+def test_what_does_not_fit_the_context_is_not_cut(checkpoint: Path, images: list[Medium], asked: list[Conversation]):
     long = Conversation.ask("red " * 5000, images[0])
     one = model(checkpoint)
     refusal, *others = one.respond([long, *asked])
@@ -67,7 +67,7 @@ STRINGS = (
 )
 
 
-def test_a_template_without_a_system_turn_says_so(llava: Path, images: list[ImageFile]):
+def test_a_template_without_a_system_turn_says_so(llava: Path, images: list[Medium]):
     asks = Conversation.ask("Describe it.", images[0])
     brief = Conversation((Turn("system", ("Be brief.",)), *asks.turns))
     write_template(llava, USER_ONLY)
@@ -78,13 +78,13 @@ def test_a_template_without_a_system_turn_says_so(llava: Path, images: list[Imag
     assert "no system role" in refused(llava, brief)
 
 
-def test_a_list_that_a_template_writes_out_is_no_text(llava: Path, images: list[ImageFile]):
+def test_a_list_that_a_template_writes_out_is_no_text(llava: Path, images: list[Medium]):
     write_template(llava, "{% for message in messages %}{{ message['content'] }}{% endfor %}")
     asks = says(("system", "Be brief."), ("user", "Describe it."))
     assert "leaves out a part of its text" in failure(model(llava).respond([asks])[0])
 
 
-def test_a_template_may_want_strings(llava: Path, images: list[ImageFile]):
+def test_a_template_may_want_strings(llava: Path, images: list[Medium]):
     write_template(llava, STRINGS)
     prompts = [
         model(llava).loaded.chat.prompt(says(("user", (images[0], "a")), ("assistant", said), ("user", "b"))).text
@@ -139,7 +139,7 @@ def test_settings_of_the_image_processor(built: dict[str, Path], asked: list[Con
         assert "image_processor" in refused(built["smolvlm"], asked[0], image_processor=wrong)
 
 
-def few_shot(images: list[ImageFile]) -> Conversation:
+def few_shot(images: list[Medium]) -> Conversation:
     first, second, last = images[:3]
     return says(
         *(("user", (first, "word")), ("assistant", "a cat"), ("user", (second, "word")), ("assistant", "a dog")),
@@ -147,7 +147,7 @@ def few_shot(images: list[ImageFile]) -> Conversation:
     )
 
 
-def test_examples_are_earlier_turns_each_with_its_image(checkpoint: Path, images: list[ImageFile]):
+def test_examples_are_earlier_turns_each_with_its_image(checkpoint: Path, images: list[Medium]):
     one = model(checkpoint)
     prompt = one.loaded.chat.prompt(few_shot(images))
     assert prompt.images == tuple(images[:3])
@@ -162,7 +162,7 @@ def test_examples_are_earlier_turns_each_with_its_image(checkpoint: Path, images
     assert reply.text != other.text
 
 
-def test_a_reply_goes_on_from_its_beginning(checkpoint: Path, images: list[ImageFile]):
+def test_a_reply_goes_on_from_its_beginning(checkpoint: Path, images: list[Medium]):
     one = model(checkpoint)
     plain, begun = (Conversation.ask("Describe it.", images[0], prefix=prefix) for prefix in (None, "It has"))
     assert one.continues
@@ -193,7 +193,7 @@ ONE_IMAGE = {
         ("one or none", "one image only"),
     ],
 )
-def test_a_template_that_takes_one_image_says_so(llava: Path, images: list[ImageFile], kind: str, why: str):
+def test_a_template_that_takes_one_image_says_so(llava: Path, images: list[Medium], kind: str, why: str):
     write_template(llava, ONE_IMAGE[kind])
     assert why in refused(llava, few_shot(images))
     assert model(llava).respond([Conversation.ask("Describe it.", images[0])])[0].outcome.goes_on

@@ -10,7 +10,7 @@ from driftledger.components.transformers import Transformers
 from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import DriftledgerError
 from driftledger.core.thinking import separated
-from driftledger.core.types import Conversation, ImageFile, Outcome, Turn
+from driftledger.core.types import Conversation, Medium, Outcome, Turn
 from tests.conftest import draw
 from tests.extras.chatting import PROMPTS, SIZES
 from tests.support.checkpoints import layouts, vision_language
@@ -47,7 +47,7 @@ def row(family: str, root: Path) -> dict[str, Any]:
             template.write_text(TEMPLATE.replace("IMAGE", layout.get("placeholder", "")), encoding="utf-8")
             settings |= {"chat_template": str(template)} | layout.get("settings", {})
     drawn = [draw(root / f"{number}.png", number, size) for number, size in enumerate(SIZES)]
-    images = [ImageFile(path, sha256_file(path)) for path in drawn]
+    images = [Medium(path, sha256_file(path)) for path in drawn]
     asked = [Conversation.ask(prompt, image) for prompt, image in zip(PROMPTS, images, strict=True)]
     model = Transformers.model_validate(settings)
     default = "chat_template" not in settings

@@ -12,14 +12,14 @@ import pytest
 from driftledger.components import service
 from driftledger.components.openai import OpenAIChat
 from driftledger.core.errors import ServiceError
-from driftledger.core.types import Conversation, ImageFile, Outcome
+from driftledger.core.types import Conversation, Medium, Outcome
 from tests.support.real_server import free_port, running
 
 pytest.importorskip("uvicorn")
 
 
 def test_a_real_server_answers_refuses_and_comes_back(
-    built: dict[str, Path], images: list[ImageFile], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    built: dict[str, Path], images: list[Medium], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(service, "_BACKOFF", lambda state: 2.0)
     port, folder = free_port(), built["qwen2_5_vl"]
@@ -40,7 +40,7 @@ def test_a_real_server_answers_refuses_and_comes_back(
         broken = tmp_path / "broken.png"
         broken.write_bytes(shutil.copyfile(images[0].path, broken).read_bytes()[:60])
         few = [Conversation.ask(text, images[0]) for text in ("the cat " * 5000, "Describe it, 0.")]
-        bad, long, good = far.respond([Conversation.ask("Describe it.", ImageFile(broken, "0" * 64)), *few])
+        bad, long, good = far.respond([Conversation.ask("Describe it.", Medium(broken, "0" * 64)), *few])
         assert (bad.outcome, good.text) == (Outcome.FAILED, replies[0].text)
         assert long.outcome is Outcome.TRUNCATED  # this server takes more than the model was trained with
         patient = far.model_copy(update={"limits": {"attempts": 60}})

@@ -9,7 +9,7 @@ import torch
 import transformers
 
 from driftledger.core.errors import OutOfMemoryError
-from driftledger.core.types import Conversation, ImageFile, Outcome
+from driftledger.core.types import Conversation, Medium, Outcome
 from tests.extras.chatting import change_json, failure, model, says, texts
 
 LEAKING: dict[str, Any] = {
@@ -41,7 +41,7 @@ def test_a_batch_says_what_each_says_alone(checkpoint: Path, asked: list[Convers
 
 
 @pytest.mark.parametrize("beams", [1, 3])
-def test_it_says_what_the_library_says(checkpoint: Path, images: list[ImageFile], beams: int):
+def test_it_says_what_the_library_says(checkpoint: Path, images: list[Medium], beams: int):
     processor = transformers.AutoProcessor.from_pretrained(checkpoint, backend="torchvision")
     library = transformers.AutoModelForImageTextToText.from_pretrained(checkpoint)
     decoding = {"num_beams": beams, "length_penalty": 2.0 if beams > 1 else 1.0}
