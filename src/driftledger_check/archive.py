@@ -60,13 +60,27 @@ class _Member(NamedTuple):
     @property
     def local(self) -> bytes:
         """The header before the bytes of the member."""
-        fields = (*_COMMON, self.crc, self.size, self.size, len(self.name), 0)
+        fields = (
+            *_COMMON,
+            self.crc,
+            self.size,
+            self.size,
+            len(self.name),
+            0,
+        )
         return _LOCAL.pack(_LOCAL_SIGNATURE, *fields) + self.name
 
     @property
     def central(self) -> bytes:
         """The entry in the list at the end of the file."""
-        fields = (_UNIX, *_COMMON, self.crc, self.size, self.size, len(self.name))
+        fields = (
+            _UNIX,
+            *_COMMON,
+            self.crc,
+            self.size,
+            self.size,
+            len(self.name),
+        )
         rest = (0, 0, 0, 0, _REGULAR_FILE, self.offset)
         return _CENTRAL.pack(b"PK\1\2", *fields, *rest) + self.name
 
@@ -99,7 +113,12 @@ def write(file: BinaryIO, members: Mapping[str, Callable[[], bytes]]) -> None:
                 f"{MEMBERS:,} members fit, of {MEMBER_BYTES:,} bytes, {BYTES:,} in all"
             )
             raise BundleError(f"cannot hold {name}: {limits}")
-        member = _Member(name.encode(), zlib.crc32(data), size=len(data), offset=offset)
+        member = _Member(
+            name.encode(),
+            zlib.crc32(data),
+            size=len(data),
+            offset=offset,
+        )
         offset += file.write(member.local) + file.write(data)
         written.append(member)
     file.write(_end(written, offset))
@@ -109,7 +128,16 @@ def _end(members: list[_Member], offset: int) -> bytes:
     """The list of members and the record after it, which end a ZIP file."""
     central = b"".join(member.central for member in members)
     count = len(members)
-    return central + _END.pack(b"PK\5\6", 0, 0, count, count, len(central), offset, 0)
+    return central + _END.pack(
+        b"PK\5\6",
+        0,
+        0,
+        count,
+        count,
+        len(central),
+        offset,
+        0,
+    )
 
 
 class Archive:
@@ -134,7 +162,12 @@ class Archive:
                 self._at(offset, _LOCAL.size)
             )
             raw_name = self._at(offset + _LOCAL.size, name_length)
-            member = _Member(raw_name, crc, size=size, offset=offset)
+            member = _Member(
+                raw_name,
+                crc,
+                size=size,
+                offset=offset,
+            )
             name = raw_name.decode(errors="replace")
             check_name(name)
             if self._at(offset, len(member.local)) != member.local:

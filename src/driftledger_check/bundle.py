@@ -43,7 +43,16 @@ Features = tuple[Mapping[str, int], Vector]
 def digests(data: bytes) -> dict[str, Any]:
     """Describe a file as ``bundle.json`` does."""
     md5 = hashlib.md5(data, usedforsecurity=False).hexdigest()
-    return {"sha256": hashlib.sha256(data).hexdigest(), "md5": md5, "bytes": len(data)}
+    return {
+        "sha256": hashlib.sha256(data).hexdigest(),
+        "md5": md5,
+        "bytes": len(data),
+    }
+
+
+def field(rows: Sequence[Json], key: str) -> list[Any]:
+    """List a field of all rows."""
+    return [row[key] for row in rows]
 
 
 class Folder:

@@ -61,11 +61,19 @@ def check_numbers(bundle: Bundle, lineage: Json) -> Iterator[Line]:
     where = f"{lineage['folder']['path']}/score.json"
     for place in dict.fromkeys((*stored, *computed.numbers, *computed.not_checkable)):
         yield _compared(
-            f"{where}: {'.'.join(place)}", computed, place, stored.get(place)
+            f"{where}: {'.'.join(place)}",
+            computed,
+            place,
+            stored.get(place),
         )
 
 
-def _compared(where: str, computed: Computed, place: Key, value: Value) -> Line:
+def _compared(
+    where: str,
+    computed: Computed,
+    place: Key,
+    value: Value,
+) -> Line:
     """Compare the stored value at a place with the computed one."""
     for end in range(1, len(place) + 1):
         if place[:end] in computed.not_checkable:
@@ -74,13 +82,22 @@ def _compared(where: str, computed: Computed, place: Key, value: Value) -> Line:
     if place not in computed.numbers:
         return Line(where, "differs", f"{is_stored} no such value")
     if not computed.agrees(place, value):
-        return Line(where, "differs", f"{is_stored} {computed.numbers[place]!r:.80}")
+        return Line(
+            where,
+            "differs",
+            f"{is_stored} {computed.numbers[place]!r:.80}",
+        )
     if why := computed.taken_from(place):
         return Line(where, FROM_FEATURES, why)
     return Line(where, "reproduced")
 
 
-def run(path: Path, *, as_json: bool = False, trust_features: bool = False) -> int:
+def run(
+    path: Path,
+    *,
+    as_json: bool = False,
+    trust_features: bool = False,
+) -> int:
     """Check a bundle, print the result, and return the exit code."""
     try:
         report = check(path, trust_features=trust_features)
@@ -103,9 +120,15 @@ def main() -> None:
         "2 not a bundle, 3 a headline is not checked or is from the bundle's own features.",
     )
     parser.add_argument(
-        "bundle", type=Path, help="a file that 'driftledger bundle' wrote"
+        "bundle",
+        type=Path,
+        help="a file that 'driftledger bundle' wrote",
     )
-    parser.add_argument("--json", action="store_true", help="print every line as JSON")
+    parser.add_argument(
+        "--json",
+        action="store_true",
+        help="print every line as JSON",
+    )
     parser.add_argument(
         "--trust-features",
         action="store_true",
@@ -116,6 +139,8 @@ def main() -> None:
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")
     code = run(
-        options.bundle, as_json=options.json, trust_features=options.trust_features
+        options.bundle,
+        as_json=options.json,
+        trust_features=options.trust_features,
     )
     sys.exit(code)

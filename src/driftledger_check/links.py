@@ -20,6 +20,7 @@ from driftledger_check.bundle import (
     Json,
     Source,
     digests,
+    field,
     noted_of,
 )
 from driftledger_check.report import Line
@@ -42,19 +43,36 @@ def sha256_of(value: Any) -> str:
     return hashlib.sha256(strict_json.canonical(value)).hexdigest()
 
 
-def same(where: str, stored: object, expected: object, source: str) -> Line:
+def same(
+    where: str,
+    stored: object,
+    expected: object,
+    source: str,
+) -> Line:
     """Compare a stored value with the one that ``source`` gives."""
     if stored == expected and type(stored) is type(expected):
         return Line(where, "reproduced")
     return Line(
-        where, "differs", f"it is {stored!s:.80}, and {source} gives {expected!s:.80}"
+        where,
+        "differs",
+        f"it is {stored!s:.80}, and {source} gives {expected!s:.80}",
     )
 
 
-def compare(where: str, stored: Json, expected: Json, source: str) -> Lines:
+def compare(
+    where: str,
+    stored: Json,
+    expected: Json,
+    source: str,
+) -> Lines:
     """Compare each entry that ``source`` gives with the stored one."""
     for key, value in expected.items():
-        yield same(f"{where}{key}", stored.get(key), value, source)
+        yield same(
+            f"{where}{key}",
+            stored.get(key),
+            value,
+            source,
+        )
 
 
 def differs(where: str, what: str) -> Line:
@@ -112,7 +130,11 @@ def _published(bundle: Bundle) -> list[str]:
 
 def folders_of(lineage: Json) -> list[dict[str, str]]:
     """List the folders behind a score, its own first."""
-    return [lineage["folder"], lineage["data"], *lineage["collected"].values()]
+    return [
+        lineage["folder"],
+        lineage["data"],
+        *lineage["collected"].values(),
+    ]
 
 
 def check_links(bundle: Bundle) -> Lines:
@@ -129,13 +151,17 @@ def check_links(bundle: Bundle) -> Lines:
                 yield from guarded(folder["path"], _listed, bundle, lineage, folder)
             seen.add(str(folder))
         yield from check_lineage(bundle, lineage, paths)
-        paths.update(folder["path"] for folder in folders_of(lineage))
+        paths.update(field(folders_of(lineage), "path"))
     for path in bundle.named:
         if paths.isdisjoint(path[: slash.start()] for slash in re.finditer("/", path)):
             yield differs(path, "nothing behind the run has this file: it was put in")
 
 
-def check_lineage(source: Source, lineage: Json, checked: Container[str]) -> Lines:
+def check_lineage(
+    source: Source,
+    lineage: Json,
+    checked: Container[str],
+) -> Lines:
     """Check that a score, its records and its data belong together.
 
     Args:
@@ -162,7 +188,11 @@ def _stages(bundle: Bundle) -> Lines:
             yield same(where, sha256_of(entry), sha256_of(first), "another score")
 
 
-def _entries(lineage: Json, use: str, out: str) -> list[Json]:
+def _entries(
+    lineage: Json,
+    use: str,
+    out: str,
+) -> list[Json]:
     """List what the stages behind a score have of an output, as ``outs`` or ``deps``."""
     stages = lineage["stages"].values()
     return [entry for stage in stages for entry in stage[use] if entry["path"] == out]
@@ -173,8 +203,8 @@ def _written(lineage: Json, folder: Mapping[str, str]) -> Lines:
     path = folder["path"]
     out = folder["out"]
     md5 = folder["md5"]
-    written = {entry["md5"] for entry in _entries(lineage, "outs", out)}
-    read = {entry["md5"] for entry in _entries(lineage, "deps", out)}
+    written = set(field(_entries(lineage, "outs", out), "md5"))
+    read = set(field(_entries(lineage, "deps", out), "md5"))
     if path != out and not path.startswith(f"{out}/"):
         yield differs(path, f"it is not in {out}, which {EVIDENCE} has for it")
     if md5 not in written:
@@ -184,17 +214,31 @@ def _written(lineage: Json, folder: Mapping[str, str]) -> Lines:
         yield differs(path, f"{stage}, and the score with {md5}")
 
 
-def _listed(bundle: Bundle, lineage: Json, folder: Mapping[str, str]) -> Lines:
+def _listed(
+    bundle: Bundle,
+    lineage: Json,
+    folder: Mapping[str, str],
+) -> Lines:
     """Check that the files of a folder are those of DVC's listing of its output."""
     path = folder["path"]
     out = folder["out"]
     data = bundle.archive.read(f"{LISTINGS}{folder['md5']}")
-    yield same(f"{path}: md5", folder["md5"], digests(data)["md5"] + DIR, "the listing")
+    yield same(
+        f"{path}: md5",
+        folder["md5"],
+        digests(data)["md5"] + DIR,
+        "the listing",
+    )
     files = {row["relpath"]: row["md5"] for row in strict_json.loads(data)}
     if folder is lineage["folder"]:
         yield from _forgotten(bundle, lineage, files)
     for entry in _entries(lineage, "outs", out):
-        yield same(f"{out}: nfiles", entry.get("nfiles"), len(files), "the listing")
+        yield same(
+            f"{out}: nfiles",
+            entry.get("nfiles"),
+            len(files),
+            "the listing",
+        )
     listed = {}
     start = f"{path}/".removeprefix(f"{out}/")
     for name, md5 in files.items():
@@ -203,10 +247,19 @@ def _listed(bundle: Bundle, lineage: Json, folder: Mapping[str, str]) -> Lines:
     opened = bundle.folder(path)
     for name in sorted(listed.keys() | opened.names.keys()):
         found = opened.names[name]["md5"] if name in opened.names else None
-        yield same(f"{path}/{name}: md5", listed.get(name), found, "the file")
+        yield same(
+            f"{path}/{name}: md5",
+            listed.get(name),
+            found,
+            "the file",
+        )
 
 
-def _forgotten(bundle: Bundle, lineage: Json, listing: Iterable[str]) -> Lines:
+def _forgotten(
+    bundle: Bundle,
+    lineage: Json,
+    listing: Iterable[str],
+) -> Lines:
     """Find the scores of the run that the bundle leaves out.
 
     Scores of another generator or encoder are not of the run; others, those of questions
@@ -221,7 +274,13 @@ def _forgotten(bundle: Bundle, lineage: Json, listing: Iterable[str]) -> Lines:
         if path in bundle.files or not name.endswith(f"/{_SCORE}"):
             continue
         folder = path.removesuffix(f"/{_SCORE}")
-        noted = noted_of(lineage, {"out": out, "path": folder})
+        noted = noted_of(
+            lineage,
+            {
+                "out": out,
+                "path": folder,
+            },
+        )
         ending = ""
         for role in ("generator", "encoder"):
             if isinstance(noted.get(role), str):
@@ -274,7 +333,12 @@ def run_fingerprint(bundle: Bundle) -> str:
             "inputs": score["inputs"],
             "components": _fingerprints(score),
         }
-    return sha256_of({"combination": bundle.evidence["combination"], "scores": scores})
+    return sha256_of(
+        {
+            "combination": bundle.evidence["combination"],
+            "scores": scores,
+        }
+    )
 
 
 def check_ledger(bundle: Bundle) -> Lines:
@@ -289,7 +353,12 @@ def check_ledger(bundle: Bundle) -> Lines:
     published = strict_json.loads(bundle.archive.read(name))
     yield same(name, name, f"{LEDGER}{sha256_of(published)}.json", "its content")
     for key in ("fingerprint", "combination"):
-        yield same(f"{name}: {key}", published[key], bundle.evidence[key], EVIDENCE)
+        yield same(
+            f"{name}: {key}",
+            published[key],
+            bundle.evidence[key],
+            EVIDENCE,
+        )
     scores = {score["path"]: score for score in published["scores"]}
     for lineage in bundle.lineages:
         path = lineage["folder"]["path"]
@@ -298,7 +367,10 @@ def check_ledger(bundle: Bundle) -> Lines:
         components = {
             card["role"]: card["fingerprint"] for card in noted.get("components", ())
         }
-        noted = {**noted, "components": components}
+        noted = {
+            **noted,
+            "components": components,
+        }
         inputs = sha256_of(lineage["score"]["inputs"])
         table = (
             ("score", folder.digests(_SCORE)["sha256"], _SCORE),
@@ -307,7 +379,12 @@ def check_ledger(bundle: Bundle) -> Lines:
             ("components", _fingerprints(lineage["score"]), _SCORE),
         )
         for key, expected, source in table:
-            yield same(f"{name}: {path}: {key}", noted.get(key), expected, source)
+            yield same(
+                f"{name}: {path}: {key}",
+                noted.get(key),
+                expected,
+                source,
+            )
     for path in scores:
         yield differs(f"{name}: {path}", "the bundle leaves out this score of the run")
 
@@ -319,13 +396,21 @@ def _score(source: Source, lineage: Json) -> Lines:
     path = f"{folder}/{_SCORE}"
     keys = score["keys"]
     words = sorted([score["benchmark"], *keys.values()])
-    yield same(f"{path}: keys", words, sorted(folder.split("/")[2:]), "its path")
+    yield same(
+        f"{path}: keys",
+        words,
+        sorted(folder.split("/")[2:]),
+        "its path",
+    )
     run = dict(zip(_COMBINATION, source.evidence["combination"], strict=True))
     yield from compare(f"{path}: keys.", run | keys, run, "the run")
     for role, card in score["components"].items():
         name = card["name"]
         yield same(
-            f"{path}: components.{role}.name", name, keys.get(role, name), "its key"
+            f"{path}: components.{role}.name",
+            name,
+            keys.get(role, name),
+            "its key",
         )
     version = noted_of(lineage, lineage["folder"]).get("version")
     stored_version = score["inputs"].get("version", 1)
@@ -334,7 +419,12 @@ def _score(source: Source, lineage: Json) -> Lines:
         yield from _noted(path, score, behind["path"], noted_of(lineage, behind))
 
 
-def _noted(path: str, score: Json, folder: str, noted: Json) -> Lines:
+def _noted(
+    path: str,
+    score: Json,
+    folder: str,
+    noted: Json,
+) -> Lines:
     """Check that a stage ran with the components and the settings that the score names."""
     cards = score["components"]
     stage = f"the stage of {folder}"
@@ -343,7 +433,10 @@ def _noted(path: str, score: Json, folder: str, noted: Json) -> Lines:
             card = cards[key]
             fingerprint = value.get(card["name"]) if isinstance(value, dict) else value
             yield same(
-                f"{path}: components.{key}", card["fingerprint"], fingerprint, stage
+                f"{path}: components.{key}",
+                card["fingerprint"],
+                fingerprint,
+                stage,
             )
         elif not isinstance(value, dict):
             for part in ("protocol", "settings", "beside"):
@@ -354,7 +447,12 @@ def _noted(path: str, score: Json, folder: str, noted: Json) -> Lines:
                     key in settings
                 ):  # 1e-05 is a number to DVC's YAML, and text to others
                     where = f"{path}: inputs.{part}.{key}"
-                    yield same(where, str(settings[key]), str(value), stage)
+                    yield same(
+                        where,
+                        str(settings[key]),
+                        str(value),
+                        stage,
+                    )
 
 
 def _data(folder: Folder) -> Lines:
@@ -365,13 +463,15 @@ def _data(folder: Folder) -> Lines:
         counted = "samples"
         parts = ("id", "category", "label", "split", "sha256")
         digest = sha256_of([[row.get(part) for part in parts] for row in listing])
-        media = {row["file"]: row["sha256"] for row in listing}
+        media = dict(zip(field(listing, "file"), field(listing, "sha256"), strict=True))
     else:
         card = "question_set.json"
         listing = folder.rows("questions.jsonl")
         counted = "questions"
         digest = sha256_of([_without_extras(row) for row in listing])
-        media = {row["image"]: row["image_sha256"] for row in listing}
+        media = dict(
+            zip(field(listing, "image"), field(listing, "image_sha256"), strict=True)
+        )
     categories = Counter(row.get("category") for row in listing)
     del categories[None]
     expected = {
@@ -380,9 +480,12 @@ def _data(folder: Folder) -> Lines:
         "categories": dict(categories),
         "leaks": _leaks(listing),
     }
-    stored = {"leaks": {}, **folder.json(card)}
+    stored = {
+        "leaks": {},
+        **folder.json(card),
+    }
     yield from compare(f"{folder.path}/{card}: ", stored, expected, "its list")
-    yield from _duplicates(folder, [row["id"] for row in listing])
+    yield from _duplicates(folder, field(listing, "id"))
     yield from _media(folder, media)
 
 
@@ -415,7 +518,11 @@ def _media(folder: Folder, media: Mapping[str, str]) -> Lines:
             yield differs(f"{folder.path}/{name}", "no record has this file")
 
 
-def _collected(source: Source, lineage: Json, stage: str) -> Lines:
+def _collected(
+    source: Source,
+    lineage: Json,
+    stage: str,
+) -> Lines:
     """Check that the records of a stage are of the data, and have their files."""
     folder = source.folder(lineage["collected"][stage]["path"])
     data = source.folder(lineage["data"]["path"])
@@ -460,7 +567,11 @@ def _duplicates(folder: Folder, units: Iterable[str]) -> Lines:
             yield differs(folder.path, f"{count} of its records are of {unit:.120}")
 
 
-def _card(source: Source, lineage: Json, stage: str) -> Lines:
+def _card(
+    source: Source,
+    lineage: Json,
+    stage: str,
+) -> Lines:
     """Check that a score and the card of a collect stage agree, and both with the data."""
     score = lineage["score"]
     inputs = score["inputs"]
@@ -479,12 +590,28 @@ def _card(source: Source, lineage: Json, stage: str) -> Lines:
     yield from compare(f"{path}: inputs.", inputs, digest, data.path)
     yield from compare(f"{where}: ", card, digest, data.path)
     written_for = [card["benchmark"], card["stage"]]
-    yield same(f"{where}: stage", written_for, [score["benchmark"], stage], EVIDENCE)
+    yield same(
+        f"{where}: stage",
+        written_for,
+        [score["benchmark"], stage],
+        EVIDENCE,
+    )
     for key, value in card["keys"].items():
-        yield same(f"{where}: keys.{key}", value, score["keys"].get(key, value), path)
+        yield same(
+            f"{where}: keys.{key}",
+            value,
+            score["keys"].get(key, value),
+            path,
+        )
     yield from compare(
-        f"{path}: components.", score["components"], card["components"], where
+        f"{path}: components.",
+        score["components"],
+        card["components"],
+        where,
     )
     yield from compare(
-        f"{path}: inputs.protocol.", inputs["protocol"], card["protocol"], where
+        f"{path}: inputs.protocol.",
+        inputs["protocol"],
+        card["protocol"],
+        where,
     )

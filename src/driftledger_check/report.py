@@ -1,5 +1,6 @@
 """The result of checking a bundle: all lines for programs, what matters for people."""
 
+import itertools
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -106,11 +107,6 @@ class Report(NamedTuple):
 
     def as_text(self) -> str:
         """Write headlines, the worst first; differences; what is not checked; a verdict."""
-        verdict = [f"{self.counts[status]:,} {word}" for status, word in _WORDS.items()]
-        text = [*self._headlines(), *self._differences(), *self._unchecked()]
-        return "\n".join([*text, f"{plain(self.name)}: {', '.join(verdict)}"])
-
-    def _headlines(self) -> list[str]:
         text = []
         for status in reversed(_RANKS):
             word = _WORDS[status]
@@ -120,37 +116,25 @@ class Report(NamedTuple):
                 names = [name for name in metrics if metrics[name] == status]
                 if names:
                     text.append(f"{word}: {plain(score)}: {plain(', '.join(names))}")
-        return text
-
-    def _lines(self, *statuses: Status) -> list[Line]:
-        lines = [line for of_group in self.groups.values() for line in of_group]
-        return [line for line in lines if line.status in statuses]
-
-    def _differences(self) -> list[str]:
-        lines = self._lines("differs")
-        text = [
-            f"differs: {plain(line.where)}: {plain(line.what)}"
-            for line in lines[:_MOST_LINES]
-        ]
-        if len(lines) > _MOST_LINES:
-            text.append(
-                f"differs: {len(lines) - _MOST_LINES:,} more; --json has them all"
-            )
-        return text
-
-    def _unchecked(self) -> list[str]:
-        """Write the first line for each reason, and how many more there are."""
-        lines = self._lines(FROM_FEATURES, "not checkable")
-        counts = Counter(line.what for line in lines)
-        first = {line.what: line for line in reversed(lines)}
-        text = []
-        for why, count in counts.items():
-            more = f" and {count - 1:,} more" if count > 1 else ""
-            word = _WORDS[first[why].status]
-            text.append(
-                f"{word}: {plain(first[why].where)}{more}, because {plain(why)}"
-            )
-        return text
+        differing = []
+        unchecked: dict[str, list[Line]] = {}
+        for line in itertools.chain.from_iterable(self.groups.values()):
+            if line.status == "differs":
+                differing.append(line)
+            elif line.status != "reproduced":
+                unchecked.setdefault(line.what, []).append(line)
+        for line in differing[:_MOST_LINES]:
+            text.append(f"differs: {plain(line.where)}: {plain(line.what)}")
+        if len(differing) > _MOST_LINES:
+            more = len(differing) - _MOST_LINES
+            text.append(f"differs: {more:,} more; --json has them all")
+        for why, [first, *others] in unchecked.items():
+            where = plain(first.where)
+            if others:
+                where += f" and {len(others):,} more"
+            text.append(f"{_WORDS[first.status]}: {where}, because {plain(why)}")
+        counts = [f"{self.counts[status]:,} {word}" for status, word in _WORDS.items()]
+        return "\n".join([*text, f"{plain(self.name)}: {', '.join(counts)}"])
 
 
 def plain(text: str) -> str:

@@ -74,19 +74,24 @@ def stored(files: ScoreFiles) -> dict[Key, Value]:
         if times > 1:
             raise ValueError(f"there are {times} rows of {unit!r:.60}")
     for row in files.rows:
-        repeats = [
-            {"outcome": repeat["outcome"], **repeat["values"]}
-            for repeat in row.get("repeats", [])
-        ]
+        of_unit = {name: row[name] for name in ("group", "cluster", "outcome", "extra")}
+        repeats = []
+        for repeat in row.get("repeats", []):
+            repeats.append(
+                {
+                    "outcome": repeat["outcome"],
+                    **repeat["values"],
+                }
+            )
         if len(repeats) == 1:
             raise ValueError(f"the row of {row['unit']!r:.60} holds a single repeat")
-        content.row(
+        content.put(
+            {
+                **of_unit,
+                **row["values"],
+                "repeats": repeats,
+            },
+            "rows",
             row["unit"],
-            group=row["group"],
-            cluster=row["cluster"],
-            outcome=row["outcome"],
-            extra=row["extra"],
-            values=row["values"],
-            repeats=repeats,
         )
     return content.numbers

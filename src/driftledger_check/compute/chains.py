@@ -9,7 +9,7 @@ import math
 import re
 import statistics
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from driftledger_check.bundle import Folder, ScoreFiles, Vector
+from driftledger_check.bundle import Folder, Json, ScoreFiles, Vector
 from driftledger_check.compute.encoders import Encoder, Picture
 from driftledger_check.compute.stats import (
     SIX_DECIMALS,
@@ -32,6 +32,7 @@ from driftledger_check.compute.stats import (
     mean,
     means,
     named,
+    pick,
     places,
     ssim,
 )
@@ -41,7 +42,6 @@ from driftledger_check.compute.values import (
     Computed,
     MissingError,
     Record,
-    Row,
     Sample,
     bounded,
     clusters,
@@ -55,8 +55,8 @@ MOST_ITERATIONS = 100
 MOST_PIXELS = 4096
 TEXT_MEAN = "text_similarity_mean"
 _AT_T = re.compile(r"(.+)_at_(\d+)(_low|_high|_std|)")
-_Measure = tuple[tuple[str, ...], Mapping[str, object], Callable[[], list[float]]]
-"""Names of metrics, the samples that have them, and how they are computed."""
+_BY_IMAGES = ("(image_|sound_)?similarity", "gc", "gc_samples", "clip_s_i", "samples")
+"""Metrics from the features of images, beside Fréchet distances, as patterns."""
 _CURVES = (
     "similarity",
     "gc",
@@ -71,7 +71,12 @@ _CURVES = (
 class Chains:
     """The records of one repeat."""
 
-    def __init__(self, folder: Folder, records: Sequence[Record], unread: str) -> None:
+    def __init__(
+        self,
+        folder: Folder,
+        records: Sequence[Record],
+        unread: str,
+    ) -> None:
         self.records = records
         self.last: dict[str, Record] = {}
         """Sample → its last record."""
@@ -128,7 +133,7 @@ class ChainScore:
         self.files = files
         self.computed = computed
         self.samples = samples
-        self.settings: Row = files.score["inputs"]["settings"]
+        self.settings: Json = files.score["inputs"]["settings"]
         self.categories = [sample.category for sample in samples]
         self.copies = list(clusters(samples).values())
         """The cluster of each sample: the first one with the same image."""
@@ -165,15 +170,19 @@ class ChainScore:
         )
 
     def put_interval(
-        self, metric: str, column: Array, groups: Sequence[str], most: float
+        self,
+        metric: str,
+        column: Array,
+        groups: Sequence[str],
+        most: float,
     ) -> None:
         """Put the interval of the mean of group means, whose values are within ±most."""
         known = np.flatnonzero(~np.isnan(column)).tolist()
         interval = self.intervals.of_mean(
             metric,
             column[known].tolist(),
-            groups=[groups[row] for row in known],
-            clusters=[self.copies[row] for row in known],
+            groups=pick(groups, known),
+            clusters=pick(self.copies, known),
             bottom=-most,
             top=most,
         )
@@ -185,29 +194,43 @@ class ChainScore:
             return
         for number, chains in enumerate(self.repeats):
             repeats[number].update(words(chains.records))
-            self.computed.put(repeats[number], "groups", "repeat", str(number))
+            self.computed.put(
+                repeats[number],
+                "groups",
+                "repeat",
+                str(number),
+            )
         for name in repeats[0].keys() - {"samples"}:
             values = [metrics[name] for metrics in repeats if name in metrics]
             is_metric = ("metrics", name) in self.computed.numbers
             if is_metric and len(values) == len(repeats):
-                self.computed.put(statistics.pstdev(values), "metrics", f"{name}_std")
+                self.computed.put(
+                    statistics.pstdev(values),
+                    "metrics",
+                    f"{name}_std",
+                )
 
-    def put_rows(self, groups: Sequence[str], extras: Sequence[Row]) -> None:
+    def put_rows(self, groups: Sequence[str], extras: Sequence[Json]) -> None:
         """Put the row of each sample: its values over all repeats, and in each of them."""
         for row, sample in enumerate(self.samples):
             outcomes = [chains.last[sample.id].outcome for chains in self.repeats]
             repeats = []
             for outcome, part in zip(outcomes, self.parts, strict=True):
-                repeats.append({"outcome": outcome, **_row_values(part, row)})
-            self.computed.row(
-                sample.id,
-                group=groups[row],
-                cluster=self.copies[row],
-                outcome=first_problem(outcomes),
-                extra=extras[row],
-                values=_row_values(self.whole, row),
-                repeats=repeats,
-            )
+                repeats.append(
+                    {
+                        "outcome": outcome,
+                        **_row_values(part, row),
+                    }
+                )
+            content = {
+                "group": groups[row],
+                "cluster": self.copies[row],
+                "outcome": first_problem(outcomes),
+                "extra": extras[row],
+                "repeats": repeats if len(repeats) > 1 else [],
+                **_row_values(self.whole, row),
+            }
+            self.computed.put(content, "rows", sample.id)
 
 
 def _row_values(part: Part, row: int) -> dict[str, list[float]]:
@@ -234,12 +257,21 @@ def over_repeats(parts: Sequence[Part]) -> Part:
         if all(metric in part.columns for part in parts):
             columns[metric] = means(np.stack([part.columns[metric] for part in parts]))
     frechet = means(np.stack([part.frechet for part in parts]), of_all=True)
-    return Part(columns, frechet, size=min(part.size for part in parts))
+    return Part(
+        columns,
+        frechet,
+        size=min(part.size for part in parts),
+    )
 
 
 def genception(files: ScoreFiles, computed: Computed) -> None:
     """Measure how similar chains stay to their first image, and texts to the first one."""
-    score = ChainScore(files, computed, samples=read_samples(files.data), stage="chain")
+    score = ChainScore(
+        files,
+        computed,
+        samples=read_samples(files.data),
+        stage="chain",
+    )
     groups = files.data.json("dataset.json")["groups"]
     # Each group has a sample, and costs as a category does.
     bounded(len(groups), 0, len(score.samples))
@@ -250,7 +282,12 @@ def genception(files: ScoreFiles, computed: Computed) -> None:
     for metric, column in per_iteration(score.whole.columns).items():
         has_interval = metric.startswith("gc_at_") or metric == TEXT_MEAN
         if has_interval and metric in summary.metrics:
-            score.put_interval(metric, column, groups=score.categories, most=1.0)
+            score.put_interval(
+                metric,
+                column,
+                groups=score.categories,
+                most=1.0,
+            )
     categories = list(places(score.categories))
     for category, values in zip(categories, summary.by_category, strict=True):
         computed.put(named(summary.names, values), "groups", "category", category)
@@ -288,20 +325,19 @@ def _iterations(score: ChainScore, groups: Mapping[str, Sequence[str]]) -> list[
     for group, t in reversed(sooner.items()):
         for category in groups.get(group, ()):
             until[category] = bounded(t, 1, most)
-    return [until[category] for category in score.categories]
+    return pick(until, score.categories)
 
 
-def _measure_chains(score: ChainScore, chains: Chains, until: Sequence[int]) -> Part:
+def _measure_chains(
+    score: ChainScore,
+    chains: Chains,
+    until: Sequence[int],
+) -> Part:
     """Measure similarities, GC@t and Fréchet distances of one repeat."""
-    distance = score.encoder.frechet_name
-    part = _placeholder(score, chains)
+    most = score.settings["iterations"]
+    part = measure_images(score, chains, most, list(places(score.categories)))
     similarity = part.columns["similarity"]
-    try:
-        part = _compare_images(score, chains, part)
-    except MissingError as why:
-        names = ("similarity", "gc", "gc_samples", "samples", f"(whole_)?{distance}")
-        score.computed.withhold(names, str(why))
-    _put_zeros(score, chains, similarity, until=until, first=1)
+    _put_zeros(score, chains, similarity, until)
     part.columns["gc"] = gc(similarity)
     part.columns["similarity_mean"] = _running_means(similarity, until)
     if "text_encoder" in score.files.score["components"]:
@@ -310,7 +346,8 @@ def _measure_chains(score: ChainScore, chains: Chains, until: Sequence[int]) -> 
         except MissingError as why:
             score.computed.withhold(["text_similarity"], str(why))
         else:
-            _put_zeros(score, chains, texts, until=until, first=2)
+            _put_zeros(score, chains, texts, until)
+            texts[:, 0] = np.nan  # the first description is compared with no other
             part.columns["text_similarity"] = texts
             part.columns[TEXT_MEAN] = _running_means(
                 texts[:, 1:], [t - 1 for t in until]
@@ -318,58 +355,61 @@ def _measure_chains(score: ChainScore, chains: Chains, until: Sequence[int]) -> 
     return part
 
 
-def _placeholder(score: ChainScore, chains: Chains) -> Part:
-    """Put similarities of 0 where there is a drawing, so that it is counted in any case."""
-    most = score.settings["iterations"]
+def measure_images(
+    score: ChainScore,
+    chains: Chains,
+    most: int,
+    categories: Sequence[str],
+) -> Part:
+    """Compare drawings with the originals, by cosines and Fréchet distances.
+
+    Args:
+        categories: those whose distances are computed, beside the one over all.
+    """
     similarity = np.full((len(score.samples), most), np.nan)
     for row, sample in enumerate(score.samples):
         for t in range(1, most + 1):
             if (sample.id, t) in chains.drawn:
-                similarity[row, t - 1] = 0.0
-    categories = len(set(score.categories))
-    return Part(
-        {"similarity": similarity}, np.full((categories + 1, most), np.nan), size=0
-    )
-
-
-def _compare_images(score: ChainScore, chains: Chains, part: Part) -> Part:
-    """Compare drawings with the originals: fill in cosines and Fréchet distances."""
-    similarity = part.columns["similarity"]
-    categories = list(places(score.categories))
+                similarity[row, t - 1] = (
+                    0.0  # a drawing counts, also if it is not there
+                )
+    frechet = np.full((len(categories) + 1, most), np.nan)
     size = 0
-    first = score.encoder.images(score.originals())
-    for t, column in enumerate(similarity.T):
-        reached = np.flatnonzero(~np.isnan(column)).tolist()
-        if not reached:
-            break
-        originals = first[reached]
-        drawn = [chains.drawn[score.samples[row].id, t + 1] for row in reached]
-        redrawn = score.encoder.images(drawn)
-        column[reached] = cosines(originals, redrawn)
-        members = places(score.categories[row] for row in reached)
-        for category, rows in members.items():
-            if len(rows) >= 2:
-                distance = frechet_distance(originals[rows], redrawn[rows])
-                part.frechet[categories.index(category), t] = distance
-        if len(members) == len(categories) and len(reached) >= 2:
-            part.frechet[-1, t] = frechet_distance(originals, redrawn)
-            size = len(reached)
-    return part._replace(size=size)
+    try:
+        first = score.encoder.images(score.originals())
+        for t in range(most):
+            reached = np.flatnonzero(~np.isnan(similarity[:, t])).tolist()
+            if not reached:
+                break
+            originals = first[reached]
+            drawn = [chains.drawn[score.samples[row].id, t + 1] for row in reached]
+            redrawn = score.encoder.images(drawn)
+            similarity[reached, t] = cosines(originals, redrawn)
+            members = places(pick(score.categories, reached))
+            sets = [members.get(category, []) for category in categories]
+            if all(sets) and len(reached) >= 2:
+                sets.append(list(range(len(reached))))
+                size = len(reached)
+            for number, rows in enumerate(sets):
+                if len(rows) >= 2:
+                    distance = frechet_distance(originals[rows], redrawn[rows])
+                    frechet[number, t] = distance
+    except MissingError as why:
+        distance_name = f"(whole_)?{score.encoder.frechet_name}"
+        score.computed.withhold((*_BY_IMAGES, distance_name), str(why))
+    return Part({"similarity": similarity}, frechet, size)
 
 
 def _put_zeros(
     score: ChainScore,
     chains: Chains,
     similarity: Array,
-    *,
     until: Sequence[int],
-    first: int,
 ) -> None:
-    """Put 0 where the model has left no description, from t = ``first`` on."""
+    """Put 0 from the t on at which the model left no description."""
     for row, sample in enumerate(score.samples):
         if sample.id in chains.worst:
-            start = max(first, chains.worst[sample.id])
-            similarity[row, start - 1 : until[row]] = 0.0
+            similarity[row, chains.worst[sample.id] - 1 : until[row]] = 0.0
 
 
 def _running_means(similarity: Array, until: Sequence[int]) -> Array:
@@ -382,7 +422,11 @@ def _running_means(similarity: Array, until: Sequence[int]) -> Array:
     return averages
 
 
-def _compare_texts(score: ChainScore, chains: Chains, most: int) -> Array:
+def _compare_texts(
+    score: ChainScore,
+    chains: Chains,
+    most: int,
+) -> Array:
     """Compute n×T cosines of descriptions with the first of their chain; NaN at t = 1."""
     described = chains.described
     corpus = [text for (_, t), text in described.items() if t == 1]
@@ -413,7 +457,13 @@ def per_iteration(columns: Mapping[str, Array]) -> dict[str, Array]:
         if column.ndim == 1:
             expanded[metric] = column
         else:
-            expanded.update(zip(at(metric, column.shape[1]), column.T, strict=True))
+            expanded.update(
+                zip(
+                    at(metric, column.shape[1]),
+                    column.T,
+                    strict=True,
+                )
+            )
     return expanded
 
 
@@ -426,7 +476,11 @@ class Summary(NamedTuple):
     metrics: Metrics
 
 
-def summarize(score: ChainScore, part: Part, shortest: int) -> Summary:
+def summarize(
+    score: ChainScore,
+    part: Part,
+    shortest: int,
+) -> Summary:
     """Average over the samples of each category, then over categories.
 
     Args:
@@ -446,7 +500,10 @@ def summarize(score: ChainScore, part: Part, shortest: int) -> Summary:
     metrics |= named(at("gc_samples", most), over_samples)
     whole = named(at(f"whole_{distance}", most), gc_frechet[-1])
     if whole:
-        metrics |= {**whole, "samples": float(part.size)}
+        metrics |= {
+            **whole,
+            "samples": float(part.size),
+        }
     reached = {}
     for name, value in metrics.items():
         match = _AT_T.fullmatch(name)
@@ -460,14 +517,24 @@ def _put_curves(computed: Computed, curves: Sequence[str]) -> None:
     for place, value in list(computed.numbers.items()):
         match = _AT_T.fullmatch(place[-1])
         if place[0] == "metrics" and match and match[1] + match[3] in curves:
-            computed.put(value, "curves", match[1] + match[3], match[2])
+            computed.put(
+                value,
+                "curves",
+                match[1] + match[3],
+                match[2],
+            )
 
 
 def fidelity(files: ScoreFiles, computed: Computed) -> None:
     """Compare each image with its redrawing and its description (TRAC, section 3.2.2)."""
     samples = read_samples(files.data)
     tested = [sample for sample in samples if sample.split == "test"]
-    score = ChainScore(files, computed, samples=tested or samples, stage="redraw")
+    score = ChainScore(
+        files,
+        computed,
+        samples=tested or samples,
+        stage="redraw",
+    )
     score.measure(lambda chains: _measure_redrawings(score, chains))
     if "ratings" in files.score["inputs"].get("beside", {}):
         why = "people's ratings are no part of the checker; 'driftledger verify' reads them"
@@ -477,12 +544,25 @@ def fidelity(files: ScoreFiles, computed: Computed) -> None:
             ("groups", "agreement"): why,
         }
     else:
-        computed.put({"used": 0, "raters": 0, "stale": 0}, "details", "ratings")
+        computed.put(
+            {
+                "used": 0,
+                "raters": 0,
+                "stale": 0,
+            },
+            "details",
+            "ratings",
+        )
     computed.put(_redrawing_metrics(score, score.whole), "metrics")
     everything = [ALL] * len(score.samples)
     columns = score.whole.columns
     for metric, column in columns.items():
-        score.put_interval(metric, column, groups=everything, most=PERCENT)
+        score.put_interval(
+            metric,
+            column,
+            groups=everything,
+            most=PERCENT,
+        )
     score.put_repeats([_redrawing_metrics(score, part) for part in score.parts])
     by_category = score.category_means(columns)
     for category, values in zip(places(score.categories), by_category, strict=True):
@@ -500,7 +580,9 @@ def fidelity(files: ScoreFiles, computed: Computed) -> None:
     computed.put(Counter(outcomes), "outcomes")
     worst = sum(len(chains.worst) for chains in score.repeats)
     computed.counts(
-        redrawn, redrawn + worst, total=len(score.samples) * len(score.repeats)
+        redrawn,
+        redrawn + worst,
+        total=len(score.samples) * len(score.repeats),
     )
 
 
@@ -511,74 +593,83 @@ def _redrawing_metrics(score: ChainScore, part: Part) -> Metrics:
         if values := finite(column):
             metrics[metric] = mean(values)
     if part.size:
-        metrics[score.encoder.frechet_name] = float(part.frechet[-1, 0])
+        metrics[score.encoder.frechet_name] = float(part.frechet[0, 0])
         metrics["samples"] = float(part.size)
     return metrics
 
 
 def _measure_redrawings(score: ChainScore, chains: Chains) -> Part:
     """Measure the redrawings of one repeat."""
-    encoder = score.encoder
-    originals = {}
-    redrawn = {}
+    part = measure_images(
+        score,
+        chains,
+        most=1,
+        categories=[],
+    )
+    similarity = part.columns["similarity"]
+    _put_zeros(
+        score,
+        chains,
+        similarity,
+        [1] * len(score.samples),
+    )
+    is_sound = any(sample.file.endswith(".wav") for sample in score.samples)
+    reads_texts = score.encoder.reads_texts
+    metric = "clip_s_i" if reads_texts else "image_similarity"
+    columns = {"sound_similarity" if is_sound else metric: PERCENT * similarity[:, 0]}
+    if not is_sound:
+        columns |= _column(
+            score, chains, "ssim", _structural_similarities(score, chains)
+        )
+    if reads_texts:
+        metric = "clap_score" if is_sound else "clip_s"
+        columns |= _column(score, chains, metric, _text_fidelities(score, chains))
+    return part._replace(columns=columns)
+
+
+def _column(
+    score: ChainScore,
+    chains: Chains,
+    metric: str,
+    pairs: Iterable[tuple[str, float]],
+) -> dict[str, Array]:
+    """Give a metric in percent, from pairs of sample and value; nothing if one is missing."""
+    values = dict.fromkeys(chains.worst, 0.0)
+    try:
+        values.update(pairs)
+    except MissingError as why:
+        score.computed.withhold([metric], str(why))
+        return {}
+    column = [PERCENT * values.get(sample.id, math.nan) for sample in score.samples]
+    return {metric: np.array(column)}
+
+
+def _structural_similarities(
+    score: ChainScore, chains: Chains
+) -> Iterator[tuple[str, float]]:
+    """Compare each drawing with its original by SSIM."""
+    side = bounded(score.settings["ssim_side"], 11, MOST_PIXELS)
+    for sample, original in zip(score.samples, score.originals(), strict=True):
+        drawn = chains.drawn.get((sample.id, 1))
+        if drawn:
+            yield sample.id, ssim(_luma(original, side), _luma(drawn, side))
+
+
+def _text_fidelities(score: ChainScore, chains: Chains) -> Iterator[tuple[str, float]]:
+    """Compare each description with its original, whether it was drawn or not."""
     texts = {}
-    for sample, picture in zip(score.samples, score.originals(), strict=True):
-        originals[sample.id] = picture
-        if (sample.id, 1) in chains.drawn:
-            redrawn[sample.id] = chains.drawn[sample.id, 1]
-        last = chains.last.get(sample.id)  # its image was drawn or not
-        text = last and last.reply.get("text")
+    originals = []
+    for sample, original in zip(score.samples, score.originals(), strict=True):
+        last = chains.last.get(sample.id)
+        text = last.reply.get("text") if last else None
         if last and text and last.results[0]["outcome"] in ("ok", "truncated"):
             texts[sample.id] = text
-    distances = []
-
-    def image_similarity() -> list[float]:
-        before = encoder.images([originals[sample] for sample in redrawn])
-        after = encoder.images([*redrawn.values()])
-        if len(redrawn) >= 2:
-            distances.append(frechet_distance(before, after))
-        return cosines(before, after)
-
-    def structural_similarity() -> list[float]:
-        side = bounded(score.settings["ssim_side"], 11, MOST_PIXELS)
-        pairs = [(originals[sample], after) for sample, after in redrawn.items()]
-        return [
-            ssim(_luma(before, side), _luma(after, side)) for before, after in pairs
-        ]
-
-    def text_similarity() -> list[float]:
-        rows = encoder.texts(texts.values(), [])
-        images = encoder.images([originals[sample] for sample in texts])
-        return cosines(images, np.stack([rows[text] for text in texts.values()]))
-
-    is_sound = any(sample.file.endswith(".wav") for sample in score.samples)
-    metric = "image_similarity"
-    if is_sound:
-        metric = "sound_similarity"
-    elif encoder.reads_texts:
-        metric = "clip_s_i"
-    measures: list[_Measure] = [
-        ((metric, encoder.frechet_name, "samples"), redrawn, image_similarity)
-    ]
-    if not is_sound:
-        measures.append((("ssim",), redrawn, structural_similarity))
-    if encoder.reads_texts:
-        measures.append(
-            (("clap_score" if is_sound else "clip_s",), texts, text_similarity)
-        )
-    columns = {}
-    for metrics, measured, compute in measures:
-        values = dict.fromkeys(chains.worst, 0.0)
-        try:
-            if measured:
-                values.update(zip(measured, compute(), strict=True))
-        except MissingError as why:
-            score.computed.withhold(metrics, str(why))
-            continue
-        column = [PERCENT * values.get(sample.id, math.nan) for sample in score.samples]
-        columns[metrics[0]] = np.array(column)
-    frechet = np.array([distances or [math.nan]])
-    return Part(columns, frechet, size=len(redrawn) if distances else 0)
+            originals.append(original)
+    if texts:
+        rows = score.encoder.texts(texts.values(), [])
+        features = np.stack(pick(rows, texts.values()))
+        images = score.encoder.images(originals)
+        yield from zip(texts, cosines(images, features), strict=True)
 
 
 @lru_cache(maxsize=512)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from driftledger_check.bundle import Folder, ScoreFiles, Vector
-from driftledger_check.compute.stats import Array
+from driftledger_check.compute.stats import Array, pick
 from driftledger_check.compute.values import Computed, MissingError, bounded
 
 MOST_CELLS = 2**27
@@ -79,7 +79,12 @@ class Picture(NamedTuple):
 class Encoder:
     """The encoder or text encoder of a score, by its card."""
 
-    def __init__(self, files: ScoreFiles, role: str, computed: Computed) -> None:
+    def __init__(
+        self,
+        files: ScoreFiles,
+        role: str,
+        computed: Computed,
+    ) -> None:
         self._card = files.score["components"][role]
         self._features = files.features
         self._computed = computed
@@ -141,10 +146,14 @@ class Encoder:
         taken = f"what {name} gave is taken as it stands"
         advice = "driftledger verify computes it again"
         self._computed.take(self._shapes, f"{why}: {taken}; {advice}")
-        return table[[places[digest] for digest in digests]]
+        return table[pick(places, digests)]
 
 
-def _frechet_name(provider: str, is_shipped: bool, metrics: Iterable[str]) -> str:
+def _frechet_name(
+    provider: str,
+    is_shipped: bool,
+    metrics: Iterable[str],
+) -> str:
     """Name the Fréchet distance; it is the FID only with Inception's features."""
     if provider == "inception":
         return "fid"
@@ -191,7 +200,9 @@ def _shortened(part: NDArray[np.int64]) -> Array:
 
 
 def _tfidf(
-    texts: Sequence[str], corpus: Sequence[str], settings: Mapping[str, Any]
+    texts: Sequence[str],
+    corpus: Sequence[str],
+    settings: Mapping[str, Any],
 ) -> Vector:
     """Compute rows of length one.
 

@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from driftledger_check.bundle import ScoreFiles
+from driftledger_check.bundle import Json, ScoreFiles, field
 from driftledger_check.compute.stats import (
-    Array,
     Ids,
     Intervals,
     Metrics,
     mean_and_std,
+    pick,
     places,
 )
 from driftledger_check.compute.values import (
@@ -28,7 +28,6 @@ from driftledger_check.compute.values import (
     PERCENT,
     Computed,
     Record,
-    Row,
     bounded,
     read_records,
 )
@@ -70,15 +69,17 @@ class Graded:
 
     def __init__(self, files: ScoreFiles, computed: Computed) -> None:
         self.computed = computed
-        self.settings: Row = files.score["inputs"]["settings"]
+        self.settings: Json = files.score["inputs"]["settings"]
         self.intervals = Intervals.of(self.settings)
         self.questions = files.data.rows("questions.jsonl")
-        self.images = [question["image_sha256"] for question in self.questions]
+        self.units = field(self.questions, "id")
+        self.groups = [ALL] * len(self.units)
+        self.images = field(self.questions, "image_sha256")
         [folder] = files.collected.values()
         answers = [record for record in read_records(folder) if record.step]
         recorded = _recorded(files.rows)
-        grades = [recorded[question["id"]] for question in self.questions]
-        sizes = {len(of_question) for of_question in grades}
+        grades = pick(recorded, self.units)
+        sizes = {*map(len, grades)}
         if len(sizes) != 1 or sum(map(len, grades)) != len(answers):
             raise ValueError("not every question has been answered equally often")
         table = np.array(grades, dtype=object)
@@ -105,11 +106,10 @@ class Graded:
     def _check_failures(self, answers: Iterable[Record]) -> None:
         """Check that the rows have as many failed calls as the records."""
         failed = Counter(answer.unit for answer in answers if _is_failed(answer))
-        for question, outcomes in zip(self.questions, self.outcomes, strict=True):
-            name = question["id"]
-            if (outcomes == "failed").sum() != failed[name]:
+        for unit, outcomes in zip(self.units, self.outcomes, strict=True):
+            if (outcomes == "failed").sum() != failed[unit]:
                 raise ValueError(
-                    f"the row and the records of {name!r:.60} differ in what failed"
+                    f"the row and the records of {unit!r:.60} differ in what failed"
                 )
 
     def _read_again(
@@ -120,43 +120,74 @@ class Graded:
         grades = defaultdict(list)
         for answer in in_order:
             grades[answer.unit].append(read(answer))
-        for row, question in enumerate(self.questions):
-            outcomes, values = zip(*grades[question["id"]], strict=True)
+        for row, unit in enumerate(self.units):
+            outcomes, values = zip(*grades[unit], strict=True)
             self.outcomes[row] = outcomes
             self.read[row] = values
 
-    def column(self, key: str) -> list[str]:
-        """List a field of all questions."""
+    def by_image(
+        self,
+        pairs: Ids,
+        categories: list[str],
+        images: list[str],
+    ) -> None:
+        """Make a unit of each image, whose variants are its two questions."""
+        self.units = images
+        self.groups = categories
+        self.images = images
+        self.outcomes = self.outcomes[pairs, 0]
+        self.read = self.read[pairs, 0]
+        self.wrong = self.wrong[pairs, 0]
+
+    def text(self, key: str) -> list[str]:
+        """List a text of all questions; empty where there is none."""
         return [question[key] or "" for question in self.questions]
 
-    def put_interval(self, metric: str, above: Numbers, below: Numbers) -> None:
+    def put_interval(
+        self,
+        metric: str,
+        above: Numbers,
+        below: Numbers,
+    ) -> None:
         """Put the interval of Σ above / Σ below; questions about an image are a cluster."""
         sums = (above.sum(axis=1).tolist(), below.sum(axis=1).tolist())
         interval = self.intervals.of_ratio(
-            metric, *sums, clusters=self.images, unit=PERCENT
+            metric,
+            *sums,
+            clusters=self.images,
+            unit=PERCENT,
         )
         self.computed.put(interval, "metrics")
 
-    def put_rows(self, metric: str, values: Array, extras: Iterable[Row]) -> None:
-        """Put a row for each question."""
+    def put_rows(self, values: Mapping[str, Numbers], extras: Iterable[Json]) -> None:
+        """Put a row for each question, or for each image of MME."""
         for row, extra in enumerate(extras):
             outcomes = self.outcomes[row].tolist()
             read = self.read[row].tolist()
-            self.computed.row(
-                self.questions[row]["id"],
-                group=ALL,
-                cluster=self.images[row],
-                outcome=_joint(outcomes),
-                extra={**extra, "outcomes": outcomes, "read": read},
-                values={metric: values[row].tolist()},
-            )
+            content = {
+                "group": self.groups[row],
+                "cluster": self.images[row],
+                "outcome": "ok" if "ok" in outcomes else outcomes[0],
+                "extra": {
+                    **extra,
+                    "outcomes": outcomes,
+                    "read": read,
+                },
+            }
+            for metric, column in values.items():
+                content[metric] = column[row].tolist()
+            self.computed.put(content, "rows", self.units[row])
 
     def put_counts(self, read: Flags, counted: Flags) -> None:
         """Put how many answers could be read, and how many count."""
-        self.computed.counts(int(read.sum()), int(counted.sum()), total=read.size)
+        self.computed.counts(
+            int(read.sum()),
+            int(counted.sum()),
+            total=read.size,
+        )
 
 
-def _recorded(rows: Iterable[Row]) -> dict[str, list[Grade]]:
+def _recorded(rows: Iterable[Json]) -> dict[str, list[Grade]]:
     """List the outcomes and values of each question; a row of MME has two questions."""
     grades = {}
     for row in rows:
@@ -170,16 +201,11 @@ def _recorded(rows: Iterable[Row]) -> dict[str, list[Grade]]:
     return grades
 
 
-def _joint(outcomes: Sequence[str]) -> str:
-    """Return ok if any of several answers or gradings is; else the first outcome."""
-    return "ok" if "ok" in outcomes else outcomes[0]
-
-
-def _goes_on(reply: Row) -> bool:
+def _goes_on(reply: Json) -> bool:
     return reply["outcome"] in ("ok", "truncated")
 
 
-def _is_readable(reply: Row) -> bool:
+def _is_readable(reply: Json) -> bool:
     is_refusal = reply["outcome"] == "refused" and bool(reply.get("text"))
     return _goes_on(reply) or is_refusal
 
@@ -229,7 +255,11 @@ def _strict_grade(text: str) -> float | None:
 
 def shares(above: Numbers, below: Numbers) -> list[float]:
     """Divide the sums of each variant or grading that counts anything."""
-    sums = zip(above.sum(axis=0).tolist(), below.sum(axis=0).tolist(), strict=True)
+    sums = zip(
+        above.sum(axis=0).tolist(),
+        below.sum(axis=0).tolist(),
+        strict=True,
+    )
     return [
         float(numerator / denominator) for numerator, denominator in sums if denominator
     ]
@@ -238,13 +268,13 @@ def shares(above: Numbers, below: Numbers) -> list[float]:
 def mm_sap(files: ScoreFiles, computed: Computed) -> None:
     """Measure if a model answers what it can know, and declines what it cannot."""
     graded = Graded(files, computed)
-    subset = graded.column("subset")
+    subset = graded.text("subset")
     read, parts = mm_sap_parts(graded, subset)
     computed.put(_percent(parts), "metrics")
     computed.put(graded.refused, "metrics", "free_refusals")
     for measure, (above, below) in parts.items():
         graded.put_interval(measure, above, below)
-    subtask = graded.column("subtask")
+    subtask = graded.text("subtask")
     subtask_in_subset = [f"{a}: {b}" for a, b in zip(subset, subtask, strict=True)]
     for kind, names in (("subset", subset), ("subtask", subtask_in_subset)):
         for name, rows in places(names).items():
@@ -256,8 +286,14 @@ def mm_sap(files: ScoreFiles, computed: Computed) -> None:
             computed.put(_percent(of_group), "groups", kind, name)
     computed.put(Counter(subset), "details", "subsets")
     above, below = parts["score"]
-    extras = [{"subset": a, "subtask": b} for a, b in zip(subset, subtask, strict=True)]
-    graded.put_rows("score", np.where(below, above, np.nan), extras)
+    extras = [
+        {
+            "subset": a,
+            "subtask": b,
+        }
+        for a, b in zip(subset, subtask, strict=True)
+    ]
+    graded.put_rows({"score": np.where(below, above, np.nan)}, extras)
     graded.put_counts(read, below)
 
 
@@ -270,7 +306,7 @@ def mm_sap_parts(graded: Graded, subset: Sequence[str]) -> tuple[Flags, Parts]:
     questions = graded.questions
     is_basic = (np.array(subset) == "basic")[:, None]
     is_beyond = (np.array(subset) == "beyond")[:, None]
-    c = np.array([_option(question["answer"]) for question in questions])[:, None]
+    c = np.array(list(map(_option, field(questions, "answer"))))[:, None]
     r = np.array([bounded(question["refusal"], 0, 25) for question in questions])[
         :, None
     ]
@@ -334,10 +370,12 @@ def mm_vet(files: ScoreFiles, computed: Computed) -> None:
     for place, rows in groups.items():
         values = shares(percent[rows], counted[rows])
         computed.put(mean_and_std("grade", values), "groups", *place)
-    graded.put_rows("total", np.where(counted, numbers, np.nan), combinations)
+    graded.put_rows({"total": np.where(counted, numbers, np.nan)}, combinations)
     graded.put_counts(read, counted)
     computed.put(
-        files.score["details"].get("calibration", []), "details", "calibration"
+        files.score["details"].get("calibration", []),
+        "details",
+        "calibration",
     )
 
 
@@ -355,18 +393,18 @@ def mme(files: ScoreFiles, computed: Computed) -> None:
         category = question["category"] or ALL
         about[category, f"{category}/{question['image_id']}"].append(row)
     pairs = np.array([[one, other] for one, other in about.values()])
-    categories = [category for category, _ in about]
-    images = [image for _, image in about]
-    truth = np.array([question["answer"] == "yes" for question in questions])[pairs]
-    outcomes = graded.outcomes[pairs, 0]
-    answers = graded.read[pairs, 0]
-    refused = outcomes == "refused"  # it is wrong: everything asked can be seen
-    read = refused | (answers != NOTHING)
-    counted = read | graded.wrong[pairs, 0]
-    right = ~refused & np.equal(answers, truth)
-
+    truth = np.array(field(questions, "answer"))[pairs] == "yes"
+    question_names = graded.units
+    graded.by_image(
+        pairs,
+        *zip(*about, strict=True),
+    )
+    declined = graded.outcomes == "refused"  # it is wrong: everything asked can be seen
+    read = declined | (graded.read != NOTHING)
+    counted = read | graded.wrong
+    right = ~declined & np.equal(graded.read, truth)
     by_category = {}
-    for category, rows in places(categories).items():
+    for category, rows in places(graded.groups).items():
         by_category[category] = mme_scores(right[rows], counted[rows])
     metrics = mme_scores(right, counted)
     metrics.pop("score", None)
@@ -383,43 +421,45 @@ def mme(files: ScoreFiles, computed: Computed) -> None:
     for group, names in groups.items():
         if scores := _scores_of(by_category, names):
             computed.put(
-                float(sum(scores) / len(scores)), "groups", "group", group, "score"
+                float(sum(scores) / len(scores)),
+                "groups",
+                "group",
+                group,
+                "score",
             )
-    graded.images = images
     graded.put_interval("accuracy", right & counted, counted)
     both = right.all(axis=1)
     score = PERCENT * (right.mean(axis=1) + both)
     if counted.all():  # accuracy+ and the score are over images
+        intervals = graded.intervals
+        images = graded.images
         hits = both.astype(float).tolist()
-        of_plus = graded.intervals.of_hits(
-            "accuracy_plus", hits, clusters=images, unit=PERCENT
+        computed.put(
+            intervals.of_hits(
+                "accuracy_plus",
+                hits,
+                clusters=images,
+                unit=PERCENT,
+            ),
+            "metrics",
         )
-        of_score = graded.intervals.of_mean(
+        interval = intervals.of_mean(
             "score",
             score.tolist(),
-            groups=categories,
+            groups=graded.groups,
             clusters=images,
             bottom=0.0,
-            top=200.0,
+            top=2 * PERCENT,
         )
-        computed.put(of_plus | of_score, "metrics")
-    correct = np.where(counted, right, np.nan)
-    score[~counted.all(axis=1)] = np.nan
-    for row, image in enumerate(images):
-        ended = outcomes[row].tolist()
-        asked = [questions[question]["id"] for question in pairs[row]]
-        computed.row(
-            image,
-            group=categories[row],
-            cluster=image,
-            outcome=_joint(ended),
-            extra={
-                "questions": asked,
-                "outcomes": ended,
-                "read": answers[row].tolist(),
-            },
-            values={"score": [float(score[row])], "correct": correct[row].tolist()},
-        )
+        computed.put(interval, "metrics")
+    values = {
+        "score": np.where(counted.all(axis=1), score, np.nan)[:, None],
+        "correct": np.where(counted, right, np.nan),
+    }
+    graded.put_rows(
+        values,
+        [{"questions": pick(question_names, pair)} for pair in pairs],
+    )
     graded.put_counts(read, counted)
 
 

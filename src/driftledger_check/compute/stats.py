@@ -62,7 +62,11 @@ def named(names: Sequence[str], values: Array) -> Metrics:
     return {name: value for name, value in pairs if not math.isnan(value)}
 
 
-def mean_and_std(name: str, values: Sequence[float], unit: float = 1.0) -> Metrics:
+def mean_and_std(
+    name: str,
+    values: Sequence[float],
+    unit: float = 1.0,
+) -> Metrics:
     """Give mean and deviation over repeats; nothing if there are no values.
 
     The deviation divides by n, as in the papers of MM-SAP and MM-Vet.
@@ -120,6 +124,11 @@ def places(names: Iterable[str]) -> dict[str, list[int]]:
     return dict(sorted(of_name.items()))
 
 
+def pick(items: Any, keys: Iterable[Any]) -> list[Any]:
+    """List the items of these keys or places."""
+    return [items[key] for key in keys]
+
+
 def rounded_cosines(queries: NDArray[Any], known: NDArray[Any]) -> Array:
     """Compute q×n cosines, 0 for a row of zeros.
 
@@ -131,7 +140,12 @@ def rounded_cosines(queries: NDArray[Any], known: NDArray[Any]) -> Array:
 def _units(rows: NDArray[Any]) -> Array:
     """Scale rows to length one."""
     wide = rows.astype(np.float64)
-    lengths = np.sqrt((wide * wide).sum(axis=1, keepdims=True))
+    lengths = np.sqrt(
+        (wide * wide).sum(
+            axis=1,
+            keepdims=True,
+        )
+    )
     units: Array = wide / np.where(lengths == 0, 1, lengths)
     return units
 
@@ -150,7 +164,11 @@ def votes(ranked: Ids, classes: int) -> Ids:
     winners = []
     for start in range(0, len(ranked), chunk):
         members = ranked[start : start + chunk, :, None] == np.arange(classes)
-        nearest = np.where(members.any(axis=1), members.argmax(axis=1), most)
+        nearest = np.where(
+            members.any(axis=1),
+            members.argmax(axis=1),
+            most,
+        )
         ballots = members.cumsum(axis=1) * (most + 1) + most - nearest[:, None, :]
         winners.append(ballots.argmax(axis=2))
     return np.concatenate(winners)
@@ -247,12 +265,12 @@ class Intervals(NamedTuple):
         )  # cluster → how far it moves the sum of means
         for rows in places(groups).values():
             n = len(rows)
-            center = sum((Fraction(values[row]) for row in rows), Fraction()) / n
+            center = sum(map(Fraction, pick(values, rows)), Fraction()) / n
             centers.append(float(center))
             residuals: dict[str, Fraction] = defaultdict(Fraction)
             for row in rows:
                 residuals[clusters[row]] += Fraction(values[row]) - center
-            sizes = Counter(clusters[row] for row in rows)
+            sizes = Counter(pick(clusters, rows))
             if len(sizes) == 1:
                 return {}
             variance = Fraction()
@@ -261,7 +279,9 @@ class Intervals(NamedTuple):
                 variance += residual * residual / weight
                 moves[cluster] += float(residual) / math.sqrt(weight)
             spread = _Spread(
-                float(variance), _degrees(sizes.values()), clusters=len(sizes)
+                float(variance),
+                _degrees(sizes.values()),
+                clusters=len(sizes),
             )
             spreads.append(spread)
         variances = _with_small_groups_pooled(spreads)
@@ -282,7 +302,9 @@ class Intervals(NamedTuple):
         center_of_all = mean(centers)
         half = self.t(degrees) * error
         return _ends(
-            key, max(center_of_all - half, bottom), min(center_of_all + half, top)
+            key,
+            max(center_of_all - half, bottom),
+            min(center_of_all + half, top),
         )
 
     def of_hits(
@@ -307,7 +329,13 @@ class Intervals(NamedTuple):
         copies = sum(size * size for size in Counter(clusters).values()) / (n * n)
         smoothed = (math.fsum(hits) + 2) / (n + 4)
         answers = 1 / (scatter * copies + variance / (smoothed - smoothed * smoothed))
-        return _wilson(key, share, n=answers, t=self.t(math.inf), unit=unit)
+        return _wilson(
+            key,
+            share,
+            n=answers,
+            t=self.t(math.inf),
+            unit=unit,
+        )
 
     def of_ratio(
         self,
@@ -331,7 +359,7 @@ class Intervals(NamedTuple):
         if len(sizes) < 2:
             return {}
         total = sizes.total()
-        ratio = sum(hits[cluster] for cluster in sizes) / Fraction(total)
+        ratio = sum(pick(hits, sizes)) / Fraction(total)
         squares = []
         for cluster, size in sizes.items():
             residual = hits[cluster] - ratio * size
@@ -342,7 +370,13 @@ class Intervals(NamedTuple):
             share * (1 - share) / variance if variance > 1e-28 else float(len(sizes))
         )
         t = self.t(_degrees(sizes.values()))
-        return _wilson(key, share, n=answers, t=t, unit=unit)
+        return _wilson(
+            key,
+            share,
+            n=answers,
+            t=t,
+            unit=unit,
+        )
 
     def t(self, degrees: float) -> float:
         """Return the quantile of Student's distribution for both ends."""
@@ -382,7 +416,14 @@ def _degrees(sizes: Collection[int]) -> float:
     return 1 / (squares + crossed)
 
 
-def _wilson(key: str, share: float, *, n: float, t: float, unit: float) -> Metrics:
+def _wilson(
+    key: str,
+    share: float,
+    *,
+    n: float,
+    t: float,
+    unit: float,
+) -> Metrics:
     """Give Wilson's interval of a share of n answers; an end at 0 or 1 is exact."""
     part = t * t / n
     middle = share + part / 2
@@ -393,8 +434,15 @@ def _wilson(key: str, share: float, *, n: float, t: float, unit: float) -> Metri
     return _ends(key, unit * low, unit * high)
 
 
-def _ends(key: str, low: float, high: float) -> Metrics:
-    return {f"{key}_low": low, f"{key}_high": high}
+def _ends(
+    key: str,
+    low: float,
+    high: float,
+) -> Metrics:
+    return {
+        f"{key}_low": low,
+        f"{key}_high": high,
+    }
 
 
 @lru_cache(maxsize=1000)
@@ -420,10 +468,18 @@ def _tails(t: float, v: float) -> float:
     x = v / (v + t * t)
     if x < 0.5:
         return _beta(x, v / 2, 0.5)
-    return 1 - _beta(t * t / (v + t * t), 0.5, v / 2)
+    return 1 - _beta(
+        t * t / (v + t * t),
+        0.5,
+        v / 2,
+    )
 
 
-def _beta(x: float, a: float, b: float) -> float:
+def _beta(
+    x: float,
+    a: float,
+    b: float,
+) -> float:
     """Sum the series of DLMF 8.17.8."""
     start = a * math.log(x) + b * math.log1p(-x)
     start += math.lgamma(a + b)

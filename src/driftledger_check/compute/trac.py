@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from driftledger_check.bundle import ScoreFiles
+from driftledger_check.bundle import Json, ScoreFiles, field
 from driftledger_check.compute.encoders import MOST_CELLS, Encoder
 from driftledger_check.compute.stats import (
     Array,
@@ -25,6 +25,7 @@ from driftledger_check.compute.stats import (
     Intervals,
     Metrics,
     mean,
+    pick,
     places,
     rounded_cosines,
     votes,
@@ -35,7 +36,6 @@ from driftledger_check.compute.values import (
     Computed,
     MissingError,
     Record,
-    Row,
     bounded,
     clusters,
     read_records,
@@ -46,26 +46,19 @@ ORDERS = 1000
 """The number of orders of equally similar descriptions over which a vote is averaged."""
 
 
-class Side(NamedTuple):
-    """Samples of the support or the test set under one condition, as columns."""
-
-    samples: list[str]
-    labels: list[str]
-    texts: list[str]
-    """Descriptions; empty where there is none, or where it is not scored."""
-
-
 class Sides(NamedTuple):
-    """The descriptions that are compared under one condition."""
+    """The samples that are compared under one condition."""
 
-    support: Side
-    """In the order of the hashes of their samples, which favours no class."""
-    tests: Side
+    support: list[str]
+    """In the order of the hashes of their names, which favours no class."""
+    support_labels: list[str]
+    tests: list[str]
     """All that count."""
+    test_labels: list[str]
     scored: set[str]
     """Tests with a description and a support set of their class; other tests are misses."""
-    words: list[float]
-    """The number of words of each test description."""
+    texts: Mapping[str, str]
+    """Sample → its description."""
 
 
 class Retrieval(NamedTuple):
@@ -84,7 +77,7 @@ class Retrieval(NamedTuple):
 class _Labels:
     """Samples of the dataset, as TRAC reads them."""
 
-    def __init__(self, files: ScoreFiles, settings: Row) -> None:
+    def __init__(self, files: ScoreFiles, settings: Json) -> None:
         card = files.data.json("dataset.json")
         samples = read_samples(files.data)
         self.leaks: Mapping[str, str] = card.get("leaks", {})
@@ -120,7 +113,11 @@ def trac(files: ScoreFiles, computed: Computed) -> None:
         of_condition = conditions[limit, times]
         tested = [record for record in of_condition if record.extra["split"] == "test"]
         sides = _sides(of_condition, dataset.labels, settings.get("unread") == "worst")
-        counts = {"shots": times, "scored": len(sides.scored), "total": len(tested)}
+        counts = {
+            "shots": times,
+            "scored": len(sides.scored),
+            "total": len(tested),
+        }
         if limit:
             counts["max_tokens"] = limit
         condition = f"{f'l{limit}' if limit else 'no limit'}, {times}-shot"
@@ -128,7 +125,9 @@ def trac(files: ScoreFiles, computed: Computed) -> None:
         if is_headline:
             computed.put(Counter(record.outcome for record in tested), "outcomes")
             computed.counts(
-                len(sides.scored), len(sides.tests.samples), total=len(tested)
+                len(sides.scored),
+                len(sides.tests),
+                total=len(tested),
             )
             computed.put(condition, "details", "headline")
         try:
@@ -152,10 +151,12 @@ def trac(files: ScoreFiles, computed: Computed) -> None:
 
 
 def _metrics(
-    sides: Sides, retrieval: Retrieval, intervals: Intervals, dataset: _Labels
+    sides: Sides,
+    retrieval: Retrieval,
+    intervals: Intervals,
+    dataset: _Labels,
 ) -> Metrics:
     """Compute metrics in percent, and the number of words; nothing of nothing."""
-    tests = sides.tests
     top1 = retrieval.votes[:, 0]
     metrics = {}
     for name, hits in (("top1", top1), ("class_mean", retrieval.means)):
@@ -165,37 +166,36 @@ def _metrics(
                 name,
                 hits.tolist(),
                 [1] * len(hits),
-                clusters=tests.labels,
+                clusters=sides.test_labels,
                 unit=PERCENT,
             )
         else:
             interval = intervals.of_hits(
                 name,
                 hits.tolist(),
-                clusters=[dataset.clusters[sample] for sample in tests.samples],
+                clusters=pick(dataset.clusters, sides.tests),
                 unit=PERCENT,
                 variance=retrieval.variances[name],
             )
         metrics |= interval
     if dataset.leaks:
         clean = [
-            row
-            for row, sample in enumerate(tests.samples)
-            if sample not in dataset.leaks
+            row for row, sample in enumerate(sides.tests) if sample not in dataset.leaks
         ]
         if clean:
             metrics["top1_without_leaks"] = _percent(top1[clean])
-    if sides.words:
-        metrics["words"] = mean(sides.words)
+    texts = [sides.texts[sample] for sample in sides.tests if sample in sides.texts]
+    if texts:
+        metrics["words"] = mean([float(len(text.split())) for text in texts])
     curve = [_percent(hits) for hits in retrieval.votes.T]
-    support = Counter(sides.support.labels)
-    right = sum(support[label] for label in tests.labels)
-    tied = sum(extra["tied"] > 1 for extra in retrieval.extras)
+    support = Counter(sides.support_labels)
+    right = sum(pick(support, sides.test_labels))
+    tied = sum(tied > 1 for tied in field(retrieval.extras, "tied"))
     return metrics | {
         "vote_best": max(curve),
         "vote_best_k": float(np.argmax(curve) + 1),
-        "chance": PERCENT * right / (len(tests.labels) * support.total()),
-        "ties": PERCENT * tied / len(tests.labels),
+        "chance": PERCENT * right / (len(sides.tests) * support.total()),
+        "ties": PERCENT * tied / len(sides.tests),
     }
 
 
@@ -210,8 +210,8 @@ def _put_headline(
     top1 = retrieval.votes[:, 0]
     for k, hits in enumerate(retrieval.votes.T, 1):
         computed.put(_percent(hits), "curves", "vote", str(k))
-    support = Counter(sides.support.labels)
-    for label, rows in places(sides.tests.labels).items():
+    support = Counter(sides.support_labels)
+    for label, rows in places(sides.test_labels).items():
         of_class = {
             "top1": _percent(top1[rows]),
             "class_mean": _percent(retrieval.means[rows]),
@@ -219,33 +219,40 @@ def _put_headline(
             "support": support[label],
         }
         computed.put(of_class, "groups", "class", label)
-    row_of = {sample: row for row, sample in enumerate(sides.tests.samples)}
+    row_of = {sample: row for row, sample in enumerate(sides.tests)}
     for record in tested:
         sample = record.unit
-        extra = {"label": dataset.labels[sample], "scored": sample in sides.scored}
+        extra = {
+            "label": dataset.labels[sample],
+            "scored": sample in sides.scored,
+        }
         values = {}
         if sample in row_of:
             row = row_of[sample]
             extra |= retrieval.extras[row]
             values["top1"] = [PERCENT * float(top1[row])]
             values["class_mean"] = [PERCENT * float(retrieval.means[row])]
-        computed.row(
-            sample,
-            group=ALL,
-            cluster=dataset.clusters[sample],
-            outcome=record.outcome,
-            extra=extra,
-            values=values,
-        )
+        content = {
+            "group": ALL,
+            "cluster": dataset.clusters[sample],
+            "outcome": record.outcome,
+            "extra": extra,
+        }
+        computed.put(content | values, "rows", sample)
 
 
-def _sides(records: Sequence[Record], labels: Mapping[str, str], misses: bool) -> Sides:
+def _sides(
+    records: Sequence[Record],
+    labels: Mapping[str, str],
+    misses: bool,
+) -> Sides:
     """Select the support and test descriptions.
 
     A failed call never counts, nor do the tests of a class that lost its support by one.
     """
     texts = {}
-    failed = []
+    failed = set()
+    lost = set()
     of_split = defaultdict(list)
     for record in records:
         sample = record.unit
@@ -254,39 +261,29 @@ def _sides(records: Sequence[Record], labels: Mapping[str, str], misses: bool) -
         if record.description:
             texts[sample] = record.description
         if record.outcome == "failed":
-            failed.append((sample, split))
+            failed.add(sample)
+            if split == "support":
+                lost.add(labels[sample])
     support = sorted(
         (sample for sample in of_split["support"] if sample in texts), key=_hash
     )
-    classes = {labels[sample] for sample in support}
-    tests = of_split["test"]
-    scored = {
-        sample for sample in tests if sample in texts and labels[sample] in classes
-    }
-    counted = scored
-    if misses:
-        uncounted = {sample for sample, _ in failed}
-        lost = {
-            labels[sample] for sample, split in failed if split == "support"
-        } - classes
-        kept = [sample for sample in tests if sample not in uncounted]
-        counted = {sample for sample in kept if labels[sample] not in lost}
-    tests = [sample for sample in tests if sample in counted]
+    classes = set(pick(labels, support))
+    lost -= classes
+    tests = []
+    scored = set()
+    for sample in of_split["test"]:
+        if sample in texts and labels[sample] in classes:
+            scored.add(sample)
+        is_lost = sample in failed or labels[sample] in lost
+        if sample in scored or (misses and not is_lost):
+            tests.append(sample)
     return Sides(
-        Side(
-            support,
-            [labels[sample] for sample in support],
-            texts=[texts[sample] for sample in support],
-        ),
-        Side(
-            tests,
-            [labels[sample] for sample in tests],
-            texts=[texts[sample] if sample in scored else "" for sample in tests],
-        ),
+        support,
+        pick(labels, support),
+        tests=tests,
+        test_labels=pick(labels, tests),
         scored=scored,
-        words=[
-            float(len(texts[sample].split())) for sample in tests if sample in texts
-        ],
+        texts=texts,
     )
 
 
@@ -296,21 +293,23 @@ def _hash(sample: str) -> str:
 
 def _retrieve(sides: Sides, encoder: Encoder) -> Retrieval:
     """Find the nearest support descriptions and class means of each test description."""
-    support, tests, *_ = sides
-    if len(support.texts) * len(tests.texts) > MOST_CELLS:
-        pairs = f"{len(support.texts)} and {len(tests.texts)} descriptions"
+    support = sides.support
+    tests = sides.tests
+    if len(support) * len(tests) > MOST_CELLS:
+        pairs = f"{len(support)} and {len(tests)} descriptions"
         raise MissingError(f"{pairs} are more than the checker compares")
-    described = [text for text in tests.texts if text]
-    rows = encoder.texts([*support.texts, *described], support.texts)
-    known = np.stack([rows[text] for text in support.texts])
-    queries = np.zeros((len(tests.texts), known.shape[1]))
-    for row, text in enumerate(tests.texts):
-        if text:
-            queries[row] = rows[text]
-    labels = list(dict.fromkeys(support.labels))
+    corpus = pick(sides.texts, support)
+    scored = [sides.texts[sample] for sample in tests if sample in sides.scored]
+    rows = encoder.texts([*corpus, *scored], corpus)
+    known = np.stack(pick(rows, corpus))
+    queries = np.zeros((len(tests), known.shape[1]))
+    for row, sample in enumerate(tests):
+        if sample in sides.scored:
+            queries[row] = rows[sides.texts[sample]]
+    labels = list(dict.fromkeys(sides.support_labels))
     number = {label: place for place, label in enumerate(labels)}
-    classes = np.array([number[label] for label in support.labels])
-    truth = np.array([number.get(label, -1) for label in tests.labels])[:, None]
+    classes = np.array(pick(number, sides.support_labels))
+    truth = np.array([number.get(label, -1) for label in sides.test_labels])[:, None]
     is_known: NDArray[np.bool_] = np.asarray(queries.any(axis=1))
     cosines = rounded_cosines(queries, known)
     sums = _class_sums(known, classes)
@@ -319,7 +318,7 @@ def _retrieve(sides: Sides, encoder: Encoder) -> Retrieval:
     means = _hits(to_means, np.arange(len(labels)) == truth)
     top1[~is_known] = 0
     means[~is_known] = 0
-    most = max(Counter(support.labels).values())
+    most = max(Counter(sides.support_labels).values())
     voted = np.zeros((len(truth), most))
     extras = []
     computed: dict[bytes, Array] = {}
@@ -334,25 +333,43 @@ def _retrieve(sides: Sides, encoder: Encoder) -> Retrieval:
             first = int(cosines[row].argmax())
             is_nearest = cosines[row] == cosines[row, first]
             voted[row] = _vote(
-                cosines[row], classes, most=most, right=truth[row], computed=computed
+                cosines[row],
+                classes,
+                most=most,
+                right=truth[row],
+                computed=computed,
             )
             extra = {
-                "nearest": support.samples[first],
+                "nearest": support[first],
                 "tied": len(np.unique(classes[is_nearest])),
-                "top1": support.labels[first],
+                "top1": sides.support_labels[first],
                 "class_mean": labels[int(to_means[row].argmax())],
             }
         extras.append(extra)
     voted[:, :2] = top1[:, None]
-    by_vote = _without_one(cosines, classes, truth=truth, hits=top1)
+    by_vote = _without_one(
+        cosines,
+        classes,
+        truth=truth,
+        hits=top1,
+    )
     by_mean = _without_one_mean(
-        queries, known, classes=classes, truth=truth, hits=means
+        queries,
+        known,
+        classes=classes,
+        truth=truth,
+        hits=means,
     )
     variances = {
         "top1": _variance(by_vote[is_known], len(truth)),
         "class_mean": _variance(by_mean[is_known], len(truth)),
     }
-    return Retrieval(voted, means, extras=extras, variances=variances)
+    return Retrieval(
+        voted,
+        means,
+        extras=extras,
+        variances=variances,
+    )
 
 
 def _class_sums(known: NDArray[Any], classes: Ids) -> Array:
@@ -366,13 +383,21 @@ def _class_sums(known: NDArray[Any], classes: Ids) -> Array:
 
 def _hits(cosines: Array, is_right: NDArray[np.bool_]) -> Array:
     """Compute the share of the nearest ones of each row that are right."""
-    best = cosines == cosines.max(axis=1, keepdims=True)
+    best = cosines == cosines.max(
+        axis=1,
+        keepdims=True,
+    )
     hits: Array = (best & is_right).sum(axis=1) / best.sum(axis=1)
     return hits
 
 
 def _vote(
-    cosines: Array, classes: Ids, *, most: int, right: Ids, computed: dict[bytes, Array]
+    cosines: Array,
+    classes: Ids,
+    *,
+    most: int,
+    right: Ids,
+    computed: dict[bytes, Array],
 ) -> Array:
     """Compute hits of the votes of the 1 … ``most`` nearest, over orders of equal ones."""
     near = np.flatnonzero(cosines >= np.sort(cosines)[-most])
@@ -389,7 +414,13 @@ def _vote(
     return computed[key]
 
 
-def _without_one(cosines: Array, classes: Ids, *, truth: Ids, hits: Array) -> Array:
+def _without_one(
+    cosines: Array,
+    classes: Ids,
+    *,
+    truth: Ids,
+    hits: Array,
+) -> Array:
     """Tests × support: the change of top-1 without each support description."""
     changes = np.zeros(cosines.shape)
     for at, row in enumerate(cosines):
@@ -405,7 +436,12 @@ def _without_one(cosines: Array, classes: Ids, *, truth: Ids, hits: Array) -> Ar
 
 
 def _without_one_mean(
-    queries: Array, known: NDArray[Any], *, classes: Ids, truth: Ids, hits: Array
+    queries: Array,
+    known: NDArray[Any],
+    *,
+    classes: Ids,
+    truth: Ids,
+    hits: Array,
 ) -> Array:
     """Tests × support: the change of hits by class means without each description."""
     sums = _class_sums(known, classes)

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from driftledger_check.bundle import Folder
+from driftledger_check.bundle import Folder, Json
 
 ALL = "all"
 """The group of everything that has no group."""
@@ -14,7 +14,6 @@ PERCENT = 100.0
 ROUNDED_END = (1e-8, 1e-11)
 """Tolerances, relative and absolute, of an interval's end: it has 9 significant digits."""
 
-Row = Mapping[str, Any]
 Key = tuple[str, ...]
 """``("metrics", "gc_at_5")``, ``("groups", kind, name, metric)``, ``("rows", unit, metric, n)``."""
 Value = float | str | bool | None
@@ -64,8 +63,8 @@ class Record(NamedTuple):
     unit: str
     step: int
     repeat: int
-    results: Sequence[Row]
-    extra: Row
+    results: Sequence[Json]
+    extra: Json
     """What else the benchmark noted."""
 
     @property
@@ -74,7 +73,7 @@ class Record(NamedTuple):
         return first_problem(result["outcome"] for result in reversed(self.results))
 
     @property
-    def reply(self) -> Row:
+    def reply(self) -> Json:
         """The result of the model."""
         return next(
             (result for result in self.results if result["role"] == "model"), {}
@@ -110,7 +109,11 @@ def read_records(folder: Folder) -> list[Record]:
         extra = row.get("extra", {})
         repeat = row.get("repeat", 0)
         record = Record(
-            row["unit"], row["step"], repeat=repeat, results=row["results"], extra=extra
+            row["unit"],
+            row["step"],
+            repeat=repeat,
+            results=row["results"],
+            extra=extra,
         )
         records.append(record)
     return records
@@ -121,7 +124,11 @@ def first_problem(outcomes: Iterable[str]) -> str:
     return next((outcome for outcome in outcomes if outcome != "ok"), "ok")
 
 
-def bounded(value: Any, least: int, most: int) -> int:
+def bounded(
+    value: Any,
+    least: int,
+    most: int,
+) -> int:
     """Check that a number is an integer within bounds, so that no file keeps the checker busy."""
     if (
         not isinstance(value, int)
@@ -165,30 +172,12 @@ class Computed:
         """Put every number and text in a JSON value below a place."""
         self.numbers.update(leaves(place, value))
 
-    def row(
+    def counts(
         self,
-        unit: str,
-        *,
-        group: str,
-        cluster: str,
-        outcome: str,
-        extra: Row,
-        values: Row,
-        repeats: Sequence[Row] = (),
+        scored: int,
+        counted: int,
+        total: int,
     ) -> None:
-        """Put a row; with several repeats also the outcome and the values of each."""
-        row = {
-            "group": group,
-            "cluster": cluster,
-            "outcome": outcome,
-            "extra": extra,
-            **values,
-        }
-        if len(repeats) > 1:
-            row["repeats"] = list(repeats)
-        self.put(row, "rows", unit)
-
-    def counts(self, scored: int, counted: int, total: int) -> None:
         """Put how many units there are, and how many of them could be scored."""
         coverage = scored / total
         counts = {
@@ -214,7 +203,11 @@ class Computed:
                     )
                     versions[role][result["key"]] = " ".join(filter(None, names))
         for role, calls in versions.items():
-            self.put(Counter(filter(None, calls.values())), "served", role)
+            self.put(
+                Counter(filter(None, calls.values())),
+                "served",
+                role,
+            )
 
     def withhold(self, metrics: Iterable[str], why: str) -> None:
         """Note that these metrics cannot be checked; numbers put for them are placeholders."""
@@ -264,7 +257,10 @@ def _reason(patterns: Mapping[str, str], place: Key) -> str | None:
     if place[0] == "curves":
         index = 1
     elif place[0] == "rows":
-        index = {"extra": 3, "repeats": 4}.get(place[2], 2)
+        index = {
+            "extra": 3,
+            "repeats": 4,
+        }.get(place[2], 2)
     metric = place[index]
     return next(
         (why for pattern, why in patterns.items() if re.fullmatch(pattern, metric)),
