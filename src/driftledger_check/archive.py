@@ -162,12 +162,7 @@ class Archive:
                 self._at(offset, _LOCAL.size)
             )
             raw_name = self._at(offset + _LOCAL.size, name_length)
-            member = _Member(
-                raw_name,
-                crc,
-                size=size,
-                offset=offset,
-            )
+            member = _Member(raw_name, crc, size=size, offset=offset)
             name = raw_name.decode(errors="replace")
             check_name(name)
             if self._at(offset, len(member.local)) != member.local:

@@ -59,7 +59,13 @@ def check_numbers(bundle: Bundle, lineage: Json) -> Iterator[Line]:
     computed = compute.recompute(files)
     stored = compute.stored(files)
     where = f"{lineage['folder']['path']}/score.json"
-    for place in dict.fromkeys((*stored, *computed.numbers, *computed.not_checkable)):
+    for place in dict.fromkeys(
+        (
+            *stored,
+            *computed.numbers,
+            *computed.not_checkable,
+        )
+    ):
         yield _compared(
             f"{where}: {'.'.join(place)}",
             computed,
@@ -77,7 +83,11 @@ def _compared(
     """Compare the stored value at a place with the computed one."""
     for end in range(1, len(place) + 1):
         if place[:end] in computed.not_checkable:
-            return Line(where, "not checkable", computed.not_checkable[place[:end]])
+            return Line(
+                where,
+                "not checkable",
+                computed.not_checkable[place[:end]],
+            )
     is_stored = f"{value!r:.80} is stored, and the records give"
     if place not in computed.numbers:
         return Line(where, "differs", f"{is_stored} no such value")
@@ -120,15 +130,9 @@ def main() -> None:
         "2 not a bundle, 3 a headline is not checked or is from the bundle's own features.",
     )
     parser.add_argument(
-        "bundle",
-        type=Path,
-        help="a file that 'driftledger bundle' wrote",
+        "bundle", type=Path, help="a file that 'driftledger bundle' wrote"
     )
-    parser.add_argument(
-        "--json",
-        action="store_true",
-        help="print every line as JSON",
-    )
+    parser.add_argument("--json", action="store_true", help="print every line as JSON")
     parser.add_argument(
         "--trust-features",
         action="store_true",

@@ -110,11 +110,16 @@ def check_files(bundle: Bundle) -> Lines:
     for name in archive.sizes:
         if name == MANIFEST:
             continue
-        found = digests(archive.read(name))  # BundleError if its checksum is another
+        actual = digests(archive.read(name))  # BundleError if its checksum is another
         if name in held:
-            yield same(name, held[name], found, "the member")
+            yield same(name, held[name], actual, "the member")
         elif name in bundle.members and name in known:
-            yield same(name, bundle.members[name], found["sha256"], "the member")
+            yield same(
+                name,
+                bundle.members[name],
+                actual["sha256"],
+                "the member",
+            )
         else:
             yield differs(name, "nothing names it: it was put in")
     for name in sorted((held.keys() | bundle.members.keys()) - archive.sizes.keys()):
@@ -140,7 +145,12 @@ def folders_of(lineage: Json) -> list[dict[str, str]]:
 def check_links(bundle: Bundle) -> Lines:
     """Check that files, folders, lock entries, records, images and sounds fit together."""
     run = {key: bundle.evidence[key] for key in ("name", "combination", "fingerprint")}
-    yield same(f"{MANIFEST}: run", dict(bundle.run), run, EVIDENCE)
+    yield same(
+        f"{MANIFEST}: run",
+        dict(bundle.run),
+        run,
+        EVIDENCE,
+    )
     yield from guarded(EVIDENCE, _stages, bundle)
     seen = set()
     paths = set[str]()
@@ -148,7 +158,13 @@ def check_links(bundle: Bundle) -> Lines:
         for folder in folders_of(lineage):
             yield from _written(lineage, folder)
             if str(folder) not in seen:
-                yield from guarded(folder["path"], _listed, bundle, lineage, folder)
+                yield from guarded(
+                    folder["path"],
+                    _listed,
+                    bundle,
+                    lineage,
+                    folder,
+                )
             seen.add(str(folder))
         yield from check_lineage(bundle, lineage, paths)
         paths.update(field(folders_of(lineage), "path"))
@@ -174,8 +190,20 @@ def check_lineage(
         yield from guarded(data, _data, source.folder(data))
     for stage, folder in lineage["collected"].items():
         if folder["path"] not in checked:
-            yield from guarded(folder["path"], _collected, source, lineage, stage)
-        yield from guarded(folder["path"], _card, source, lineage, stage)
+            yield from guarded(
+                folder["path"],
+                _collected,
+                source,
+                lineage,
+                stage,
+            )
+        yield from guarded(
+            folder["path"],
+            _card,
+            source,
+            lineage,
+            stage,
+        )
 
 
 def _stages(bundle: Bundle) -> Lines:
@@ -185,7 +213,12 @@ def _stages(bundle: Bundle) -> Lines:
         for stage, entry in lineage["stages"].items():
             where = f"{EVIDENCE}: {lineage['folder']['path']}: {stage}"
             first = entries.setdefault(stage, entry)
-            yield same(where, sha256_of(entry), sha256_of(first), "another score")
+            yield same(
+                where,
+                sha256_of(entry),
+                sha256_of(first),
+                "another score",
+            )
 
 
 def _entries(
@@ -246,11 +279,11 @@ def _listed(
             listed[name.removeprefix(start)] = md5
     opened = bundle.folder(path)
     for name in sorted(listed.keys() | opened.names.keys()):
-        found = opened.names[name]["md5"] if name in opened.names else None
+        actual = opened.names[name]["md5"] if name in opened.names else None
         yield same(
             f"{path}/{name}: md5",
             listed.get(name),
-            found,
+            actual,
             "the file",
         )
 
@@ -274,13 +307,7 @@ def _forgotten(
         if path in bundle.files or not name.endswith(f"/{_SCORE}"):
             continue
         folder = path.removesuffix(f"/{_SCORE}")
-        noted = noted_of(
-            lineage,
-            {
-                "out": out,
-                "path": folder,
-            },
-        )
+        noted = noted_of(lineage, {"out": out, "path": folder})
         ending = ""
         for role in ("generator", "encoder"):
             if isinstance(noted.get(role), str):
@@ -292,14 +319,22 @@ def _forgotten(
 def check_fingerprints(bundle: Bundle) -> Lines:
     """Check the fingerprints of the run, of components and of features."""
     where = f"{EVIDENCE}: fingerprint"
-    yield same(where, bundle.run["fingerprint"], run_fingerprint(bundle), "its scores")
+    yield same(
+        where,
+        bundle.run["fingerprint"],
+        run_fingerprint(bundle),
+        "its scores",
+    )
     fingerprints = set[str]()
     for lineage in bundle.lineages:
         yield from check_components(lineage)
         fingerprints.update(_fingerprints(lineage["score"]).values())
     for fingerprint in sorted(fingerprints):
         yield from guarded(
-            f"{FEATURES}{fingerprint}.npy", _features, bundle, fingerprint
+            f"{FEATURES}{fingerprint}.npy",
+            _features,
+            bundle,
+            fingerprint,
         )
 
 
@@ -310,7 +345,12 @@ def check_components(lineage: Json) -> Lines:
         spec = {
             key: card[key] for key in ("provider", "version", "settings", "identity")
         }
-        yield same(where, card["fingerprint"], sha256_of(spec), "the card")
+        yield same(
+            where,
+            card["fingerprint"],
+            sha256_of(spec),
+            "the card",
+        )
 
 
 def _features(bundle: Bundle, fingerprint: str) -> Lines:
@@ -351,7 +391,12 @@ def check_ledger(bundle: Bundle) -> Lines:
         return
     [name] = files
     published = strict_json.loads(bundle.archive.read(name))
-    yield same(name, name, f"{LEDGER}{sha256_of(published)}.json", "its content")
+    yield same(
+        name,
+        name,
+        f"{LEDGER}{sha256_of(published)}.json",
+        "its content",
+    )
     for key in ("fingerprint", "combination"):
         yield same(
             f"{name}: {key}",
@@ -367,10 +412,7 @@ def check_ledger(bundle: Bundle) -> Lines:
         components = {
             card["role"]: card["fingerprint"] for card in noted.get("components", ())
         }
-        noted = {
-            **noted,
-            "components": components,
-        }
+        noted = {**noted, "components": components}
         inputs = sha256_of(lineage["score"]["inputs"])
         table = (
             ("score", folder.digests(_SCORE)["sha256"], _SCORE),
@@ -403,7 +445,12 @@ def _score(source: Source, lineage: Json) -> Lines:
         "its path",
     )
     run = dict(zip(_COMBINATION, source.evidence["combination"], strict=True))
-    yield from compare(f"{path}: keys.", run | keys, run, "the run")
+    yield from compare(
+        f"{path}: keys.",
+        run | keys,
+        run,
+        "the run",
+    )
     for role, card in score["components"].items():
         name = card["name"]
         yield same(
@@ -416,7 +463,12 @@ def _score(source: Source, lineage: Json) -> Lines:
     stored_version = score["inputs"].get("version", 1)
     yield same(f"{path}: inputs.version", stored_version, version, "its stage")
     for behind in folders_of(lineage):
-        yield from _noted(path, score, behind["path"], noted_of(lineage, behind))
+        yield from _noted(
+            path,
+            score,
+            behind["path"],
+            noted_of(lineage, behind),
+        )
 
 
 def _noted(
@@ -463,14 +515,24 @@ def _data(folder: Folder) -> Lines:
         counted = "samples"
         parts = ("id", "category", "label", "split", "sha256")
         digest = sha256_of([[row.get(part) for part in parts] for row in listing])
-        media = dict(zip(field(listing, "file"), field(listing, "sha256"), strict=True))
+        media = dict(
+            zip(
+                field(listing, "file"),
+                field(listing, "sha256"),
+                strict=True,
+            )
+        )
     else:
         card = "question_set.json"
         listing = folder.rows("questions.jsonl")
         counted = "questions"
         digest = sha256_of([_without_extras(row) for row in listing])
         media = dict(
-            zip(field(listing, "image"), field(listing, "image_sha256"), strict=True)
+            zip(
+                field(listing, "image"),
+                field(listing, "image_sha256"),
+                strict=True,
+            )
         )
     categories = Counter(row.get("category") for row in listing)
     del categories[None]
@@ -480,11 +542,13 @@ def _data(folder: Folder) -> Lines:
         "categories": dict(categories),
         "leaks": _leaks(listing),
     }
-    stored = {
-        "leaks": {},
-        **folder.json(card),
-    }
-    yield from compare(f"{folder.path}/{card}: ", stored, expected, "its list")
+    stored = {"leaks": {}, **folder.json(card)}
+    yield from compare(
+        f"{folder.path}/{card}: ",
+        stored,
+        expected,
+        "its list",
+    )
     yield from _duplicates(folder, field(listing, "id"))
     yield from _media(folder, media)
 
@@ -511,8 +575,13 @@ def _leaks(listing: Sequence[Json]) -> dict[str, str]:
 def _media(folder: Folder, media: Mapping[str, str]) -> Lines:
     """Check that every image is the one in its record, and that no other file is there."""
     for name, sha256 in media.items():
-        found = folder.names.get(name, {"sha256": "no such file"})["sha256"]
-        yield same(f"{folder.path}/{name}", sha256, found, "the file")
+        actual = folder.names.get(name, {"sha256": "no such file"})["sha256"]
+        yield same(
+            f"{folder.path}/{name}",
+            sha256,
+            actual,
+            "the file",
+        )
     for name in folder.names:
         if name not in media and not name.endswith((".json", ".jsonl")):
             yield differs(f"{folder.path}/{name}", "no record has this file")
@@ -558,7 +627,11 @@ def _collected(
 
 
 def _place(record: Json) -> tuple[str, int, int]:
-    return record["unit"], record["step"], record.get("repeat", 0)
+    return (
+        record["unit"],
+        record["step"],
+        record.get("repeat", 0),
+    )
 
 
 def _duplicates(folder: Folder, units: Iterable[str]) -> Lines:
@@ -583,12 +656,25 @@ def _card(
     records = {stage: folder.digests(_RECORDS)["sha256"]}
     records_file = f"{folder.path}/{_RECORDS}"
     yield from compare(
-        f"{path}: inputs.records.", inputs["records"], records, records_file
+        f"{path}: inputs.records.",
+        inputs["records"],
+        records,
+        records_file,
     )
     data_card = "dataset.json" if data.has("dataset.json") else "question_set.json"
     digest = {"data_digest": data.json(data_card)["digest"]}
-    yield from compare(f"{path}: inputs.", inputs, digest, data.path)
-    yield from compare(f"{where}: ", card, digest, data.path)
+    yield from compare(
+        f"{path}: inputs.",
+        inputs,
+        digest,
+        data.path,
+    )
+    yield from compare(
+        f"{where}: ",
+        card,
+        digest,
+        data.path,
+    )
     written_for = [card["benchmark"], card["stage"]]
     yield same(
         f"{where}: stage",

@@ -67,7 +67,5 @@ def _finite(text: str) -> float:
 
 
 _DECODER = json.JSONDecoder(
-    object_pairs_hook=_without_duplicates,
-    parse_constant=_finite,
-    parse_float=_finite,
+    object_pairs_hook=_without_duplicates, parse_constant=_finite, parse_float=_finite
 )

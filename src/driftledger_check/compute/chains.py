@@ -135,6 +135,8 @@ class ChainScore:
         self.samples = samples
         self.settings: Json = files.score["inputs"]["settings"]
         self.categories = [sample.category for sample in samples]
+        self.rows = places(self.categories)
+        """Category → the rows of its samples."""
         self.copies = list(clusters(samples).values())
         """The cluster of each sample: the first one with the same image."""
         folder = files.collected[stage]
@@ -150,8 +152,18 @@ class ChainScore:
         for repeat in range(repeats):
             own = [record for record in records if record.repeat == repeat]
             self.repeats.append(Chains(folder, own, unread))
+        self.worst = sum(len(chains.worst) for chains in self.repeats)
         self.encoder = Encoder(files, "encoder", computed)
         self.intervals = Intervals.of(self.settings)
+
+    def put_counts(self, scored: int) -> None:
+        """Put how many samples are scored; those without a description count, too."""
+        total = len(self.samples) * len(self.repeats)
+        self.computed.counts(
+            scored,
+            scored + self.worst,
+            total,
+        )
 
     def originals(self) -> list[Picture]:
         """List the images of all samples."""
@@ -160,14 +172,12 @@ class ChainScore:
     def measure(self, measure: Callable[[Chains], Part]) -> None:
         """Measure the chains of each repeat, and average over repeats."""
         self.parts = [measure(chains) for chains in self.repeats]
-        self.whole = over_repeats(self.parts)
+        self.overall = over_repeats(self.parts)
 
     def category_means(self, columns: Mapping[str, Array]) -> Array:
         """Average over the samples of each category: categories × columns."""
         table = np.array([*columns.values()]).reshape(len(columns), len(self.samples)).T
-        return np.array(
-            [means(table[rows]) for rows in places(self.categories).values()]
-        )
+        return np.array([means(table[rows]) for rows in self.rows.values()])
 
     def put_interval(
         self,
@@ -228,7 +238,7 @@ class ChainScore:
                 "outcome": first_problem(outcomes),
                 "extra": extras[row],
                 "repeats": repeats if len(repeats) > 1 else [],
-                **_row_values(self.whole, row),
+                **_row_values(self.overall, row),
             }
             self.computed.put(content, "rows", sample.id)
 
@@ -274,12 +284,16 @@ def genception(files: ScoreFiles, computed: Computed) -> None:
     )
     groups = files.data.json("dataset.json")["groups"]
     # Each group has a sample, and costs as a category does.
-    bounded(len(groups), 0, len(score.samples))
+    bounded(
+        len(groups),
+        0,
+        len(score.samples),
+    )
     until = _iterations(score, groups)
     score.measure(lambda chains: _measure_chains(score, chains, until))
-    summary = summarize(score, score.whole, min(until))
+    summary = summarize(score, score.overall, min(until))
     computed.put(summary.metrics, "metrics")
-    for metric, column in per_iteration(score.whole.columns).items():
+    for metric, column in per_iteration(score.overall.columns).items():
         has_interval = metric.startswith("gc_at_") or metric == TEXT_MEAN
         if has_interval and metric in summary.metrics:
             score.put_interval(
@@ -288,13 +302,23 @@ def genception(files: ScoreFiles, computed: Computed) -> None:
                 groups=score.categories,
                 most=1.0,
             )
-    categories = list(places(score.categories))
+    categories = list(score.rows)
     for category, values in zip(categories, summary.by_category, strict=True):
-        computed.put(named(summary.names, values), "groups", "category", category)
+        computed.put(
+            named(summary.names, values),
+            "groups",
+            "category",
+            category,
+        )
     for group, members in groups.items():
         rows = [categories.index(category) for category in members]
         values = means(summary.by_category[rows], of_all=True)
-        computed.put(named(summary.names, values), "groups", "group", group)
+        computed.put(
+            named(summary.names, values),
+            "groups",
+            "group",
+            group,
+        )
     computed.put(groups, "details", "groups")
     score.put_repeats(
         [summarize(score, part, min(until)).metrics for part in score.parts]
@@ -302,7 +326,7 @@ def genception(files: ScoreFiles, computed: Computed) -> None:
     distance = score.encoder.frechet_name
     _put_curves(computed, (*_CURVES, distance))
     computed.rounded[f".*{distance}.*"] = (SIX_DIGITS, 0.0)
-    score.put_rows(score.categories, [{} for _ in score.samples])
+    score.put_rows(score.categories, [{}] * len(score.samples))
     stopped = []
     for chains in score.repeats:
         for sample, t in zip(score.samples, until, strict=True):
@@ -311,9 +335,7 @@ def genception(files: ScoreFiles, computed: Computed) -> None:
                 stopped.append(last.outcome)
     computed.put(Counter(stopped), "outcomes")
     counted = sum(len(finite(part.columns["similarity_mean"])) for part in score.parts)
-    worst = sum(len(chains.worst) for chains in score.repeats)
-    total = len(score.samples) * len(score.repeats)
-    computed.counts(counted - worst, counted, total)
+    score.put_counts(counted - score.worst)
 
 
 def _iterations(score: ChainScore, groups: Mapping[str, Sequence[str]]) -> list[int]:
@@ -335,7 +357,12 @@ def _measure_chains(
 ) -> Part:
     """Measure similarities, GC@t and Fréchet distances of one repeat."""
     most = score.settings["iterations"]
-    part = measure_images(score, chains, most, list(places(score.categories)))
+    part = measure_images(
+        score,
+        chains,
+        most,
+        list(score.rows),
+    )
     similarity = part.columns["similarity"]
     _put_zeros(score, chains, similarity, until)
     part.columns["gc"] = gc(similarity)
@@ -369,10 +396,8 @@ def measure_images(
     similarity = np.full((len(score.samples), most), np.nan)
     for row, sample in enumerate(score.samples):
         for t in range(1, most + 1):
-            if (sample.id, t) in chains.drawn:
-                similarity[row, t - 1] = (
-                    0.0  # a drawing counts, also if it is not there
-                )
+            if (sample.id, t) in chains.drawn:  # it counts, also if it cannot be read
+                similarity[row, t - 1] = 0.0
     frechet = np.full((len(categories) + 1, most), np.nan)
     size = 0
     try:
@@ -498,10 +523,10 @@ def summarize(
     over_samples = means(part.columns["gc"])
     over_samples[np.isnan(gc_of_categories).any(axis=0)] = np.nan
     metrics |= named(at("gc_samples", most), over_samples)
-    whole = named(at(f"whole_{distance}", most), gc_frechet[-1])
-    if whole:
+    of_all = named(at(f"whole_{distance}", most), gc_frechet[-1])
+    if of_all:
         metrics |= {
-            **whole,
+            **of_all,
             "samples": float(part.size),
         }
     reached = {}
@@ -544,32 +569,23 @@ def fidelity(files: ScoreFiles, computed: Computed) -> None:
             ("groups", "agreement"): why,
         }
     else:
-        computed.put(
-            {
-                "used": 0,
-                "raters": 0,
-                "stale": 0,
-            },
-            "details",
-            "ratings",
-        )
-    computed.put(_redrawing_metrics(score, score.whole), "metrics")
-    everything = [ALL] * len(score.samples)
-    columns = score.whole.columns
+        for count in ("used", "raters", "stale"):
+            computed.put(0, "details", "ratings", count)
+    computed.put(_redrawing_metrics(score, score.overall), "metrics")
+    one_group = [ALL] * len(score.samples)
+    columns = score.overall.columns
     for metric, column in columns.items():
-        score.put_interval(
-            metric,
-            column,
-            groups=everything,
-            most=PERCENT,
-        )
+        score.put_interval(metric, column, groups=one_group, most=PERCENT)
     score.put_repeats([_redrawing_metrics(score, part) for part in score.parts])
     by_category = score.category_means(columns)
-    for category, values in zip(places(score.categories), by_category, strict=True):
-        computed.put(named(list(columns), values), "groups", "category", category)
-    score.put_rows(
-        everything, [{"category": category} for category in score.categories]
-    )
+    for category, values in zip(score.rows, by_category, strict=True):
+        computed.put(
+            named(list(columns), values),
+            "groups",
+            "category",
+            category,
+        )
+    score.put_rows(one_group, [{"category": category} for category in score.categories])
     computed.rounded["ssim(_low|_high|_std)?"] = (0.0, PERCENT * SIX_DECIMALS)
     computed.rounded[f"{score.encoder.frechet_name}(_std)?"] = (SIX_DIGITS, 0.0)
     redrawn = 0
@@ -578,12 +594,7 @@ def fidelity(files: ScoreFiles, computed: Computed) -> None:
         outcomes += [record.outcome for record in chains.records]
         redrawn += sum((sample.id, 1) in chains.drawn for sample in score.samples)
     computed.put(Counter(outcomes), "outcomes")
-    worst = sum(len(chains.worst) for chains in score.repeats)
-    computed.counts(
-        redrawn,
-        redrawn + worst,
-        total=len(score.samples) * len(score.repeats),
-    )
+    score.put_counts(redrawn)
 
 
 def _redrawing_metrics(score: ChainScore, part: Part) -> Metrics:
@@ -600,12 +611,7 @@ def _redrawing_metrics(score: ChainScore, part: Part) -> Metrics:
 
 def _measure_redrawings(score: ChainScore, chains: Chains) -> Part:
     """Measure the redrawings of one repeat."""
-    part = measure_images(
-        score,
-        chains,
-        most=1,
-        categories=[],
-    )
+    part = measure_images(score, chains, most=1, categories=[])
     similarity = part.columns["similarity"]
     _put_zeros(
         score,
@@ -623,7 +629,12 @@ def _measure_redrawings(score: ChainScore, chains: Chains) -> Part:
         )
     if reads_texts:
         metric = "clap_score" if is_sound else "clip_s"
-        columns |= _column(score, chains, metric, _text_fidelities(score, chains))
+        columns |= _column(
+            score,
+            chains,
+            metric,
+            _text_fidelities(score, chains),
+        )
     return part._replace(columns=columns)
 
 

@@ -182,7 +182,11 @@ def _layout(picture: Picture) -> Vector:
     row, column = np.indices(dx.shape) * 4 // 62
     bins = (row * 4 + column) * 8 + direction
     size = abs(dx) + abs(dy)
-    edges = np.bincount(bins.ravel(), size.ravel(), minlength=128).astype(np.int64)
+    edges = np.bincount(
+        bins.ravel(),
+        size.ravel(),
+        minlength=128,
+    ).astype(np.int64)
     parts = [
         np.ones(1),
         3 * _shortened(total // 64),

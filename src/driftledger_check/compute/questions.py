@@ -168,15 +168,15 @@ class Graded:
                 "group": self.groups[row],
                 "cluster": self.images[row],
                 "outcome": "ok" if "ok" in outcomes else outcomes[0],
-                "extra": {
-                    **extra,
-                    "outcomes": outcomes,
-                    "read": read,
-                },
+                "extra": {**extra, "outcomes": outcomes, "read": read},
             }
             for metric, column in values.items():
                 content[metric] = column[row].tolist()
-            self.computed.put(content, "rows", self.units[row])
+            self.computed.put(
+                content,
+                "rows",
+                self.units[row],
+            )
 
     def put_counts(self, read: Flags, counted: Flags) -> None:
         """Put how many answers could be read, and how many count."""
@@ -286,13 +286,7 @@ def mm_sap(files: ScoreFiles, computed: Computed) -> None:
             computed.put(_percent(of_group), "groups", kind, name)
     computed.put(Counter(subset), "details", "subsets")
     above, below = parts["score"]
-    extras = [
-        {
-            "subset": a,
-            "subtask": b,
-        }
-        for a, b in zip(subset, subtask, strict=True)
-    ]
+    extras = [{"subset": a, "subtask": b} for a, b in zip(subset, subtask, strict=True)]
     graded.put_rows({"score": np.where(below, above, np.nan)}, extras)
     graded.put_counts(read, below)
 
@@ -312,7 +306,11 @@ def mm_sap_parts(graded: Graded, subset: Sequence[str]) -> tuple[Flags, Parts]:
     ]
     p: Ids = np.vectorize(_option, otypes=[np.int64])(graded.read)
     if graded.settings["count_free_refusals"]:
-        p = np.where(graded.outcomes == "refused", r, p)
+        p = np.where(
+            graded.outcomes == "refused",
+            r,
+            p,
+        )
     read = p >= 0
     counted = read | graded.wrong
     refused = p == r
@@ -369,7 +367,11 @@ def mm_vet(files: ScoreFiles, computed: Computed) -> None:
         combinations.append({"combination": "+".join(question["capabilities"])})
     for place, rows in groups.items():
         values = shares(percent[rows], counted[rows])
-        computed.put(mean_and_std("grade", values), "groups", *place)
+        computed.put(
+            mean_and_std("grade", values),
+            "groups",
+            *place,
+        )
     graded.put_rows({"total": np.where(counted, numbers, np.nan)}, combinations)
     graded.put_counts(read, counted)
     computed.put(
@@ -395,11 +397,8 @@ def mme(files: ScoreFiles, computed: Computed) -> None:
     pairs = np.array([[one, other] for one, other in about.values()])
     truth = np.array(field(questions, "answer"))[pairs] == "yes"
     question_names = graded.units
-    graded.by_image(
-        pairs,
-        *zip(*about, strict=True),
-    )
-    declined = graded.outcomes == "refused"  # it is wrong: everything asked can be seen
+    graded.by_image(pairs, *zip(*about, strict=True))
+    declined = graded.outcomes == "refused"  # it is wrong: the image shows the answer
     read = declined | (graded.read != NOTHING)
     counted = read | graded.wrong
     right = ~declined & np.equal(graded.read, truth)
@@ -435,12 +434,7 @@ def mme(files: ScoreFiles, computed: Computed) -> None:
         images = graded.images
         hits = both.astype(float).tolist()
         computed.put(
-            intervals.of_hits(
-                "accuracy_plus",
-                hits,
-                clusters=images,
-                unit=PERCENT,
-            ),
+            intervals.of_hits("accuracy_plus", hits, clusters=images, unit=PERCENT),
             "metrics",
         )
         interval = intervals.of_mean(
@@ -453,12 +447,15 @@ def mme(files: ScoreFiles, computed: Computed) -> None:
         )
         computed.put(interval, "metrics")
     values = {
-        "score": np.where(counted.all(axis=1), score, np.nan)[:, None],
+        "score": np.where(
+            counted.all(axis=1),
+            score,
+            np.nan,
+        )[:, None],
         "correct": np.where(counted, right, np.nan),
     }
     graded.put_rows(
-        values,
-        [{"questions": pick(question_names, pair)} for pair in pairs],
+        values, [{"questions": pick(question_names, pair)} for pair in pairs]
     )
     graded.put_counts(read, counted)
 
@@ -470,14 +467,16 @@ def mme_scores(right: Flags, counted: Flags) -> Metrics:
     """
     hits = int(right.sum())
     both = int(right.all(axis=1).sum())
-    asked = int(counted.sum())
+    questions = int(counted.sum())
     images = int(counted.all(axis=1).sum())
     scores = {}
-    if asked:
-        scores["accuracy"] = PERCENT * (hits / asked)
+    if questions:
+        scores["accuracy"] = PERCENT * (hits / questions)
     if images:
         scores["accuracy_plus"] = PERCENT * (both / images)
-        scores["score"] = float(100 * (Fraction(hits, asked) + Fraction(both, images)))
+        scores["score"] = float(
+            100 * (Fraction(hits, questions) + Fraction(both, images))
+        )
     return scores
 
 

@@ -140,12 +140,7 @@ def rounded_cosines(queries: NDArray[Any], known: NDArray[Any]) -> Array:
 def _units(rows: NDArray[Any]) -> Array:
     """Scale rows to length one."""
     wide = rows.astype(np.float64)
-    lengths = np.sqrt(
-        (wide * wide).sum(
-            axis=1,
-            keepdims=True,
-        )
-    )
+    lengths = np.sqrt((wide * wide).sum(axis=1, keepdims=True))
     units: Array = wide / np.where(lengths == 0, 1, lengths)
     return units
 
@@ -196,7 +191,11 @@ def _moments(features: Vector) -> tuple[Array, Array, float]:
     center: Array = wide.mean(axis=0)
     root = (wide - center) / np.sqrt(len(wide) - 1)
     upper: Any = np.linalg.qr(root, mode="r")
-    return upper, center, float((root**2).sum())
+    return (
+        upper,
+        center,
+        float((root**2).sum()),
+    )
 
 
 def ssim(a: NDArray[np.uint8], b: NDArray[np.uint8]) -> float:
@@ -258,11 +257,9 @@ class Intervals(NamedTuple):
         groups. There is no interval if a group has a single cluster, or if no value differs and so
         few clusters would agree by chance.
         """
-        spreads = []
+        spreads = []  # variance, degrees of freedom and clusters of each group's mean
         centers = []
-        moves: dict[str, float] = defaultdict(
-            float
-        )  # cluster → how far it moves the sum of means
+        moves: dict[str, float] = defaultdict(float)
         for rows in places(groups).values():
             n = len(rows)
             center = sum(map(Fraction, pick(values, rows)), Fraction()) / n
@@ -278,33 +275,45 @@ class Intervals(NamedTuple):
                 weight = n * (n - sizes[cluster])
                 variance += residual * residual / weight
                 moves[cluster] += float(residual) / math.sqrt(weight)
-            spread = _Spread(
-                float(variance),
-                _degrees(sizes.values()),
-                clusters=len(sizes),
+            spreads.append(
+                (
+                    float(variance),
+                    _degrees(sizes),
+                    len(sizes),
+                )
             )
-            spreads.append(spread)
-        variances = _with_small_groups_pooled(spreads)
-        total = math.fsum(variances)
-        agree_by_chance = 2.0 ** (1 - len(moves)) > 1 - self.confidence + 1e-12
-        if not total and agree_by_chance:
+        if not spreads:
             return {}
-        degrees = float(sum(spread.clusters - 1 for spread in spreads))
+        variances, degrees, counts = np.array(spreads).T
+        pooled = 0.0
+        is_large = counts > 3
+        if is_large.any():
+            pooled = math.fsum((variances * counts * degrees)[is_large])
+            pooled /= math.fsum(degrees[is_large])
+        parts = np.where(
+            is_large,
+            variances,
+            np.maximum(variances, pooled / counts),
+        )
+        total = math.fsum(parts)
         if total:
-            pairs = zip(variances, spreads, strict=True)
-            shares = math.fsum(
-                (part / total) ** 2 / spread.degrees for part, spread in pairs
-            )
-            degrees = min(1 / shares, len(moves) - 1.0)
-        shared = math.fsum(move * move for move in moves.values())
-        shared -= math.fsum(spread.variance for spread in spreads)
+            shares = math.fsum((parts / total) ** 2 / degrees)
+            df = min(1 / shares, len(moves) - 1.0)
+        elif 2.0 ** (1 - len(moves)) > 1 - self.confidence + 1e-12:
+            return {}
+        else:
+            df = float((counts - 1).sum())
+        # A cluster in several groups moves all their means.
+        shared = math.fsum(move * move for move in moves.values()) - math.fsum(
+            variances
+        )
         error = math.sqrt(max(0.0, total + shared)) / len(spreads)
-        center_of_all = mean(centers)
-        half = self.t(degrees) * error
+        half = self.t(df) * error
+        low = max(mean(centers) - half, bottom)
         return _ends(
             key,
-            max(center_of_all - half, bottom),
-            min(center_of_all + half, top),
+            low,
+            min(mean(centers) + half, top),
         )
 
     def of_hits(
@@ -369,7 +378,7 @@ class Intervals(NamedTuple):
         answers = (
             share * (1 - share) / variance if variance > 1e-28 else float(len(sizes))
         )
-        t = self.t(_degrees(sizes.values()))
+        t = self.t(_degrees(sizes))
         return _wilson(
             key,
             share,
@@ -383,37 +392,17 @@ class Intervals(NamedTuple):
         return t_quantile(1 - self.confidence, degrees)
 
 
-class _Spread(NamedTuple):
-    """The variance of the mean of one group."""
+def _degrees(sizes: Counter[str]) -> float:
+    """Return the degrees of freedom of a mean over clusters (Bell and McCaffrey 2002).
 
-    variance: float
-    degrees: float
-    clusters: int
-
-
-def _with_small_groups_pooled(spreads: Sequence[_Spread]) -> list[float]:
-    """Raise the variances of groups of two or three clusters to the pooled one of the others."""
-    larger = [spread for spread in spreads if spread.clusters > 3]
-    pooled = 0.0
-    if larger:
-        pooled = math.fsum(
-            spread.variance * spread.clusters * spread.degrees for spread in larger
-        )
-        pooled /= math.fsum(spread.degrees for spread in larger)
-    variances = []
-    for spread in spreads:
-        least = pooled / spread.clusters if spread.clusters <= 3 else 0.0
-        variances.append(max(spread.variance, least))
-    return variances
-
-
-def _degrees(sizes: Collection[int]) -> float:
-    """Return the degrees of freedom of a mean over clusters (Bell and McCaffrey 2002)."""
-    total = sum(sizes)
-    squares = math.fsum(size * size / (total * total) for size in sizes)
-    shares = [size * size / (total * (total - size)) for size in sizes]
-    crossed = math.fsum(shares) ** 2 - math.fsum(share * share for share in shares)
-    return 1 / (squares + crossed)
+    With the share w of each cluster, 1 / (Σ w² + Σ_{c≠d} w_c²·w_d² / ((1 − w_c)(1 − w_d))).
+    """
+    size = np.array(list(sizes.values()), dtype=np.float64)
+    total = size.sum()
+    squares = (size / total) ** 2
+    shares = squares * total / (total - size)
+    crossed = math.fsum(shares) ** 2 - math.fsum(shares * shares)
+    return 1 / (math.fsum(squares) + crossed)
 
 
 def _wilson(
@@ -431,7 +420,11 @@ def _wilson(
     half = math.sqrt(part * (share * (1 - share) + part / 4))
     low = (middle - half) / scale if share > 0 else 0.0
     high = (middle + half) / scale if share < 1 else 1.0
-    return _ends(key, unit * low, unit * high)
+    return _ends(
+        key,
+        unit * low,
+        unit * high,
+    )
 
 
 def _ends(

@@ -112,7 +112,11 @@ def trac(files: ScoreFiles, computed: Computed) -> None:
         times = bounded(examples, 0, 10**6)
         of_condition = conditions[limit, times]
         tested = [record for record in of_condition if record.extra["split"] == "test"]
-        sides = _sides(of_condition, dataset.labels, settings.get("unread") == "worst")
+        sides = _sides(
+            of_condition,
+            dataset.labels,
+            settings.get("unread") == "worst",
+        )
         counts = {
             "shots": times,
             "scored": len(sides.scored),
@@ -209,7 +213,12 @@ def _put_headline(
     """Put the curve of votes, the classes, and the rows."""
     top1 = retrieval.votes[:, 0]
     for k, hits in enumerate(retrieval.votes.T, 1):
-        computed.put(_percent(hits), "curves", "vote", str(k))
+        computed.put(
+            _percent(hits),
+            "curves",
+            "vote",
+            str(k),
+        )
     support = Counter(sides.support_labels)
     for label, rows in places(sides.test_labels).items():
         of_class = {
@@ -347,12 +356,7 @@ def _retrieve(sides: Sides, encoder: Encoder) -> Retrieval:
             }
         extras.append(extra)
     voted[:, :2] = top1[:, None]
-    by_vote = _without_one(
-        cosines,
-        classes,
-        truth=truth,
-        hits=top1,
-    )
+    by_vote = _without_one(cosines, classes, truth=truth, hits=top1)
     by_mean = _without_one_mean(
         queries,
         known,
@@ -364,12 +368,7 @@ def _retrieve(sides: Sides, encoder: Encoder) -> Retrieval:
         "top1": _variance(by_vote[is_known], len(truth)),
         "class_mean": _variance(by_mean[is_known], len(truth)),
     }
-    return Retrieval(
-        voted,
-        means,
-        extras=extras,
-        variances=variances,
-    )
+    return Retrieval(voted, means, extras=extras, variances=variances)
 
 
 def _class_sums(known: NDArray[Any], classes: Ids) -> Array:
@@ -383,10 +382,7 @@ def _class_sums(known: NDArray[Any], classes: Ids) -> Array:
 
 def _hits(cosines: Array, is_right: NDArray[np.bool_]) -> Array:
     """Compute the share of the nearest ones of each row that are right."""
-    best = cosines == cosines.max(
-        axis=1,
-        keepdims=True,
-    )
+    best = cosines == cosines.max(axis=1, keepdims=True)
     hits: Array = (best & is_right).sum(axis=1) / best.sum(axis=1)
     return hits
 

@@ -257,10 +257,7 @@ def _reason(patterns: Mapping[str, str], place: Key) -> str | None:
     if place[0] == "curves":
         index = 1
     elif place[0] == "rows":
-        index = {
-            "extra": 3,
-            "repeats": 4,
-        }.get(place[2], 2)
+        index = {"extra": 3, "repeats": 4}.get(place[2], 2)
     metric = place[index]
     return next(
         (why for pattern, why in patterns.items() if re.fullmatch(pattern, metric)),
