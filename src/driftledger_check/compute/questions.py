@@ -79,14 +79,17 @@ class Graded:
         answers = [record for record in read_records(folder) if record.step]
         recorded = _recorded(files.rows)
         grades = pick(recorded, self.units)
-        sizes = {*map(len, grades)}
-        if len(sizes) != 1 or sum(map(len, grades)) != len(answers):
+        variants = {*map(len, grades)}
+        if len(variants) != 1 or sum(map(len, grades)) != len(answers):
             raise ValueError("not every question has been answered equally often")
-        table = np.array(grades, dtype=object)
-        self.outcomes = table[:, :, 0]
+        self.outcomes = np.empty((len(grades), *variants), dtype=object)
         """Questions × variants or gradings."""
-        self.read = table[:, :, 1]
+        self.read = np.empty_like(self.outcomes)
         """The option, grade or answer that was read; None if there is none."""
+        for row, of_question in enumerate(grades):
+            for variant, (outcome, value) in enumerate(of_question):
+                self.outcomes[row, variant] = outcome
+                self.read[row, variant] = value
         self._check_failures(answers)
         if self.settings.get("read") == "literal":
             self._read_again(answers, _read_literally)
