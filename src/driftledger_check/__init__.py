@@ -1,6 +1,7 @@
-"""Checks a bundle that somebody else made: every byte, every link and every number in it, without their code.
+"""Checks a bundle that somebody else made: every byte, link and number, without their code.
 
-It imports nothing of driftledger, no torch and nothing that speaks to a network: the standard library, numpy and
-Pillow. It computes the numbers by its own code, written from the papers and from ``docs/``, so that two programs have
-to make the same mistake before a wrong number passes.
+It imports nothing of driftledger, no torch and nothing that speaks to a network: only the
+standard library, numpy and Pillow. Its own code, written from the papers and from ``docs/``,
+computes the numbers, so that a wrong number passes only if two programs make the same
+mistake.
 """

@@ -1,4 +1,4 @@
-"""What a bundle says it holds, and its scores with the files behind them, as the checks read them."""
+"""The content of a bundle: its scores, with the files behind them."""
 
 import hashlib
 import io
@@ -14,170 +14,242 @@ from PIL import Image
 from driftledger_check import strict_json
 from driftledger_check.archive import Archive, BundleError, check_name
 
-KIND, SCHEMA = "driftledger-bundle", 2
-MANIFEST, EVIDENCE = "bundle.json", "evidence.json"
-FILES, LISTINGS, FEATURES, LEDGER = "files/", "listings/", "features/", "ledger/"
+KIND = "driftledger-bundle"
+SCHEMA = 2
+MANIFEST = "bundle.json"
+EVIDENCE = "evidence.json"
+FILES = "files/"
+LISTINGS = "listings/"
+FEATURES = "features/"
+LEDGER = "ledger/"
 DIR = ".dir"
-"""What the MD5 of a folder's listing ends in."""
+"""The ending of the MD5 of a folder's listing."""
 RESOLVED = "data/resolved.json"
 """The file whose keys are in a stage's ``params``."""
 _BINARY = (".png", ".jpg", ".webp", ".wav", ".npy")
 TEXT_BYTES = 256_000_000
-"""Of all members but images and features: a description of 2 kB for each of 100,000 records."""
+"""The most bytes of text: a description of 2 kB for each of 100,000 records."""
 PIXELS = 50_000_000
-"""Of one image, as ``max_pixels`` has it where datasets are built; decoded it takes 150 MB, one image at a time."""
+"""The most pixels of an image, as in ``max_pixels`` of datasets; decoded they take 150 MB."""
+MOST_SCORES = 300
+"""The most scores of a run; each is computed from all its records."""
 
+Json = Mapping[str, Any]
 Vector = NDArray[np.float32]
 Features = tuple[Mapping[str, int], Vector]
 """SHA-256 of an image's file or of a text's UTF-8 → its row; n×d features, finite."""
 
 
 def digests(data: bytes) -> dict[str, Any]:
-    """A file, as ``bundle.json`` names it."""
+    """Describe a file as ``bundle.json`` does."""
     md5 = hashlib.md5(data, usedforsecurity=False).hexdigest()
-    return {"sha256": hashlib.sha256(data).hexdigest(), "md5": md5, "bytes": len(data)}
+    return {
+        "sha256": hashlib.sha256(data).hexdigest(),
+        "md5": md5,
+        "bytes": len(data),
+    }
+
+
+def field(rows: Sequence[Json], key: str) -> list[Any]:
+    """List a field of all rows."""
+    return [row[key] for row in rows]
 
 
 class Folder:
-    """A folder behind a score. Every method but :meth:`has` raises KeyError for a file that it has not."""
+    """A folder behind a score. Reading a file that is not there raises KeyError."""
 
     def __init__(
-        self, path: str, named: Mapping[str, Mapping[str, Any]], held: Container[str], read: Callable[[str], bytes]
+        self,
+        path: str,
+        named: Mapping[str, Json],
+        held: Container[str],
+        read: Callable[[str], bytes],
     ) -> None:
-        """
-        Args:
-            named: every file in it, relative to it, those that were left out as well, with its digests.
-            held: those with bytes, which ``read`` gives.
-        """
-        self.path, self.names = path, named
-        self._held, self._bytes = held, read
-        self.json = cache(lambda name: strict_json.loads(self._bytes(name)))
-        """The content of a JSON file."""
-        self.rows = cache(lambda name: [strict_json.loads(row) for row in self._bytes(name).splitlines()])
-        """The lines of a JSONL file."""
+        """Make a folder.
 
-    def digests(self, name: str) -> Mapping[str, Any]:
-        """Known also where the bytes themselves were left out."""
+        Args:
+            named: the digests of each file in it, also of those that were left out.
+            held: the files that ``read`` can read.
+        """
+        self.path = path
+        self.names = named
+        self._held = held
+        self._read = read
+        self.json = cache(self._json)
+        self.rows = cache(self._rows)
+
+    def _json(self, name: str) -> Any:
+        """Read a JSON file."""
+        return strict_json.loads(self._read(name))
+
+    def _rows(self, name: str) -> list[Any]:
+        """Read the lines of a JSONL file."""
+        return [strict_json.loads(line) for line in self._read(name).splitlines()]
+
+    def digests(self, name: str) -> Json:
+        """Return the digests of a file, which are known also if it was left out."""
         return self.names[name]
 
     def has(self, name: str) -> bool:
+        """Return True if the file can be read."""
         return name in self._held
 
     def image(self, name: str) -> Image.Image:
-        """An image as RGB, its pixels counted before they are decoded.
+        """Read an image as RGB; its pixels are counted before they are decoded.
 
         Raises:
-            ValueError: it is not one, or has too many pixels.
+            ValueError: it is not an image, or has too many pixels.
         """
-        data = io.BytesIO(self._bytes(name))
+        data = io.BytesIO(self._read(name))
+        formats = ("PNG", "JPEG", "WEBP")
         try:
-            with warnings.catch_warnings(action="ignore"), Image.open(data, formats=("PNG", "JPEG", "WEBP")) as image:
+            with (
+                warnings.catch_warnings(action="ignore"),
+                Image.open(data, formats=formats) as image,
+            ):
                 if image.width * image.height > PIXELS:
-                    raise ValueError(f"it has {image.width} × {image.height} pixels, and up to {PIXELS:,} are read")
+                    size = f"{image.width} × {image.height} pixels"
+                    raise ValueError(f"it has {size}, and up to {PIXELS:,} are read")
                 return image.convert("RGB")
         except (OSError, SyntaxError, Image.DecompressionBombError) as error:
             raise ValueError(f"it is no image that can be read: {error}") from None
 
 
 class Source(Protocol):
-    """Where the files behind scores are: a bundle, or a checkout."""
+    """The files behind scores, in a bundle or in a checkout."""
 
     @property
-    def evidence(self) -> Mapping[str, Any]:
-        """Of the run: its ``combination``, among others."""
+    def evidence(self) -> Json:
+        """The evidence of the run, with its ``combination``."""
 
     @property
     def folder(self) -> Callable[[str], Folder]:
-        """The folder of a path."""
+        """A function that opens the folder of a path."""
 
 
 class ScoreFiles(NamedTuple):
-    """One score, and what it was computed from."""
+    """A score and its inputs."""
 
-    score: Mapping[str, Any]
-    """``score.json``."""
-    rows: Sequence[Mapping[str, Any]]
-    """``rows.jsonl``."""
+    score: Json
+    """The content of ``score.json``."""
+    rows: Sequence[Json]
+    """The lines of ``rows.jsonl``."""
     data: Folder
     """The dataset or question set."""
     collected: Mapping[str, Folder]
     """Collect stage → the folder with its records."""
     features: Callable[[str], Features | None]
-    """Fingerprint of an encoder → what it gave; None where the bundle does not have it."""
+    """Fingerprint of an encoder → its features; None if the bundle does not have them."""
 
 
 class Bundle:
-    """A bundle whose form holds; whether its content is true is for the checks.
+    """A bundle in the right form. The checks find out whether its content is true.
 
     Raises:
-        BundleError: it is none.
+        BundleError: the archive is not a bundle.
     """
 
     def __init__(self, archive: Archive) -> None:
         self.archive = archive
-        size = sum(size for name, size in archive.sizes.items() if not name.endswith(_BINARY))
+        size = 0
+        for name, size_of_member in archive.sizes.items():
+            if not name.endswith(_BINARY):
+                size += size_of_member
         if size > TEXT_BYTES:
-            raise BundleError(f"has {size:,} bytes of text, and no more than {TEXT_BYTES:,} are read")
-        self.features, self.folder = cache(self._features), cache(self._folder)
+            most = f"no more than {TEXT_BYTES:,} are read"
+            raise BundleError(f"has {size:,} bytes of text, and {most}")
+        self.features = cache(self._features)
+        self.folder = cache(self._folder)
         try:
-            manifest = strict_json.loads(archive.read(MANIFEST), in_one_form=True)
-            self.evidence = strict_json.loads(archive.read(EVIDENCE), in_one_form=True)
-            if (manifest["schema"], manifest["kind"]) != (SCHEMA, KIND):
-                kind = f"{str(manifest['kind'])[:40]!r}, schema {str(manifest['schema'])[:40]}"
-                raise BundleError(f"is of {kind}; this checker knows schema {SCHEMA}")
-            self.run, self.members = dict(manifest["run"]), dict(manifest["members"])
-            self.files, self.left_out = dict(manifest["files"]), dict(manifest["left_out"])
-            self.named: dict[str, Mapping[str, Any]] = self.files | self.left_out
-            """Path in the project → digests."""
-            for path in self.named:
-                check_name(path)
-            self.lineages: list[dict[str, Any]] = self.evidence["lineages"]
-            places = {lineage["folder"]["path"] for lineage in self.lineages}
-            if not 0 < len(self.lineages) == len(places) <= 300:  # of one run; each is computed from all records
-                raise BundleError("holds no score, one of them twice, or more than 300")
-            for lineage in self.lineages:
-                lineage["score"] = self.folder(lineage["folder"]["path"]).json("score.json")
+            self._read_manifest()
         except BundleError:
             raise
         except (KeyError, TypeError, ValueError) as error:
-            raise BundleError(f"does not hold what it must: {type(error).__name__}: {error!s:.200}") from None
-        if twice := self.files.keys() & self.left_out.keys():
+            why = f"{type(error).__name__}: {error!s:.200}"
+            raise BundleError(f"does not hold what it must: {why}") from None
+        twice = self.files.keys() & self.left_out.keys()
+        if twice:
             raise BundleError(f"both holds {min(twice)} and leaves it out")
 
-    def _folder(self, path: str) -> Folder:
-        start = f"{path}/"
-        named = {name.removeprefix(start): digests for name, digests in self.named.items() if name.startswith(start)}
-        held = {name for name in named if start + name in self.files}
-        return Folder(path, named, held, lambda name: self.archive.read(f"{FILES}{start}{name}"))
+    def _read_manifest(self) -> None:
+        """Read ``bundle.json``, ``evidence.json`` and the scores."""
+        manifest = strict_json.loads(self.archive.read(MANIFEST), in_one_form=True)
+        self.evidence = strict_json.loads(self.archive.read(EVIDENCE), in_one_form=True)
+        if (manifest["schema"], manifest["kind"]) != (SCHEMA, KIND):
+            kind = (
+                f"{str(manifest['kind'])[:40]!r}, schema {str(manifest['schema'])[:40]}"
+            )
+            raise BundleError(f"is of {kind}; this checker knows schema {SCHEMA}")
+        self.run = dict(manifest["run"])
+        self.members = dict(manifest["members"])
+        self.files = dict(manifest["files"])
+        self.left_out = dict(manifest["left_out"])
+        self.named: dict[str, Json] = self.files | self.left_out
+        """Path in the project → digests."""
+        for path in self.named:
+            check_name(path)
+        self.lineages: list[dict[str, Any]] = self.evidence["lineages"]
+        paths = {lineage["folder"]["path"] for lineage in self.lineages}
+        if not 0 < len(self.lineages) == len(paths) <= MOST_SCORES:
+            raise BundleError(
+                f"holds no score, one of them twice, or more than {MOST_SCORES}"
+            )
+        for lineage in self.lineages:
+            lineage["score"] = self.folder(lineage["folder"]["path"]).json("score.json")
 
-    def score_files(self, lineage: Mapping[str, Any]) -> ScoreFiles:
-        """A score, and what it was computed from; KeyError or ValueError where that cannot be read."""
+    def _folder(self, path: str) -> Folder:
+        """Open the folder of a path."""
+        start = f"{path}/"
+        named = {}
+        for name, of_file in self.named.items():
+            if name.startswith(start):
+                named[name.removeprefix(start)] = of_file
+        held = {name for name in named if start + name in self.files}
+        return Folder(
+            path,
+            named,
+            held=held,
+            read=lambda name: self.archive.read(f"{FILES}{start}{name}"),
+        )
+
+    def score_files(self, lineage: Json) -> ScoreFiles:
+        """Open the files of a score; KeyError or ValueError if they cannot be read."""
+        collected = {}
+        for stage, folder in lineage["collected"].items():
+            collected[stage] = self.folder(folder["path"])
         return ScoreFiles(
             score=lineage["score"],
             rows=self.folder(lineage["folder"]["path"]).rows("rows.jsonl"),
             data=self.folder(lineage["data"]["path"]),
-            collected={stage: self.folder(each["path"]) for stage, each in lineage["collected"].items()},
+            collected=collected,
             features=self.features,
         )
 
     def _features(self, encoder: str) -> Features | None:
-        """``features/<fingerprint>.txt`` and ``.npy``; ValueError where they are not what they should be."""
+        """Read ``features/<fingerprint>.txt`` and ``.npy``; ValueError if they do not fit."""
         name = f"{FEATURES}{encoder}"
         if f"{name}.npy" not in self.archive.sizes:
             return None
         rows = self.archive.read(f"{name}.txt").decode("ascii").splitlines()
-        table = np.lib.format.read_array(io.BytesIO(self.archive.read(f"{name}.npy")), allow_pickle=False)
-        if table.dtype != np.float32 or table.shape[:-1] != (len(rows),) or not np.isfinite(table).all():
-            raise ValueError("it is not a table of finite float32, a row for each line of its list of digests")
+        file = io.BytesIO(self.archive.read(f"{name}.npy"))
+        table = np.lib.format.read_array(file, allow_pickle=False)
+        has_rows = table.shape[:-1] == (len(rows),)
+        if table.dtype != np.float32 or not has_rows or not np.isfinite(table).all():
+            form = (
+                "a table of finite float32, a row for each line of its list of digests"
+            )
+            raise ValueError(f"it is not {form}")
         return {digest: row for row, digest in enumerate(rows)}, table
 
 
-def noted_of(lineage: Mapping[str, Any], folder: Mapping[str, str]) -> Mapping[str, Any]:
-    """What the stage that wrote a folder depended on for it, beside the data: settings, versions, components."""
+def noted_of(lineage: Json, folder: Mapping[str, str]) -> Json:
+    """Return what a folder depends on by its stage: settings, versions, components."""
     place = folder["path"].removeprefix(f"{folder['out']}/")
     for entry in lineage["stages"].values():
         if any(out["path"] == folder["out"] for out in entry["outs"]):
             for value in entry["params"].get(RESOLVED, {}).values():
-                if isinstance(value, dict) and isinstance(noted := value.get(place), dict):
+                if isinstance(value, dict) and isinstance(
+                    noted := value.get(place), dict
+                ):
                     return noted
     return {}

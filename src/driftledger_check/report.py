@@ -1,13 +1,16 @@
-"""What came of checking a bundle: all of it for programs, what matters for people."""
+"""The result of checking a bundle: all lines for programs, what matters for people."""
 
+import itertools
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
-Status = Literal["reproduced", "from the bundle's own features", "not checkable", "differs"]
+Status = Literal[
+    "reproduced", "from the bundle's own features", "not checkable", "differs"
+]
 FROM_FEATURES: Status = "from the bundle's own features"
-"""A number that follows from features that the checker cannot compute: who forges them has any number."""
+"""A number from features that the checker cannot compute: whoever forges them has any number."""
 
 NUMBERS = "numbers of "  # begins the name of a group of lines about a score
 _WORDS: Mapping[Status, str] = {
@@ -16,60 +19,82 @@ _WORDS: Mapping[Status, str] = {
     "not checkable": "not checked",
     "differs": "differ",
 }
-"""From the best to the worst."""
-_NO_HEADLINES = (("text_similarity", FROM_FEATURES), ("text_similarity_mean", FROM_FEATURES))
-"""No benchmark ranks by these metrics: the exit code is 0 where they alone are from the bundle's own features."""
+"""The statuses, from the best to the worst, and their words for people."""
+_RANKS: Sequence[Status] = list(_WORDS)
+_NO_HEADLINES = ("text_similarity", "text_similarity_mean")
+"""Metrics that no benchmark ranks by: from the bundle's own features, they decide nothing."""
+_MOST_LINES = 50
+_MOST_LETTERS = 400
 
 
 class Line(NamedTuple):
-    """One thing that was looked at, and what came of it."""
+    """One comparison, and its result."""
 
     where: str
-    """A member of the bundle, and the place in it: ``reports/scores/…/score.json: metrics.gc_at_5``."""
+    """A member and the place in it: ``reports/scores/…/score.json: metrics.gc_at_5``."""
     status: Status
     what: str = ""
-    """By how much it differs, or why it is not checkable here; empty where it is reproduced."""
+    """The difference, or why it is not checkable here; empty if it is reproduced."""
 
 
 class Report(NamedTuple):
-    """Lines by what they are about."""
+    """Lines by their subject."""
 
     name: str
     groups: Mapping[str, Sequence[Line]]
     trusts_features: bool = False
-    """Whether the reader accepts headlines that are from the bundle's own features."""
+    """True if the reader accepts headlines from the bundle's own features."""
 
     @property
     def counts(self) -> Counter[Status]:
-        """Status → how many lines."""
+        """Count the lines of each status."""
         return Counter(line.status for lines in self.groups.values() for line in lines)
 
     @property
     def headlines(self) -> dict[str, dict[str, Status]]:
-        """Score → metric → the worst that came of its values, those per iteration and ends of intervals included."""
+        """Map score and metric to the worst status of its values.
+
+        Values at each iteration and ends of intervals belong to their metric.
+        """
         scores: dict[str, dict[str, Status]] = {}
         for group, lines in self.groups.items():
-            if group.startswith(NUMBERS):
-                metrics = scores[group.removeprefix(NUMBERS)] = {}
-                for line in lines:
-                    if key := line.where.partition(": metrics.")[2]:
-                        name = re.sub(r"(_at_\d+)?(_low|_high|_std)?$", "", key)
-                        metrics[name] = max(line.status, metrics.get(name, line.status), key=[*_WORDS].index)
+            if not group.startswith(NUMBERS):
+                continue
+            metrics: dict[str, Status] = {}
+            for line in lines:
+                key = line.where.partition(": metrics.")[2]
+                if key:
+                    name = re.sub(r"(_at_\d+)?(_low|_high|_std)?$", "", key)
+                    statuses = (line.status, metrics.get(name, line.status))
+                    metrics[name] = max(statuses, key=_RANKS.index)
+            scores[group.removeprefix(NUMBERS)] = metrics
         return scores
 
     @property
     def code(self) -> int:
-        """The exit code: 1 if something differs, 0 if every headline is reproduced or trusted, 3 otherwise."""
+        """Return the exit code.
+
+        1 if something differs, 0 if every headline is reproduced or trusted, 3 otherwise.
+        """
         if self.counts["differs"]:
             return 1
-        accepted = {"reproduced", FROM_FEATURES} if self.trusts_features else {"reproduced"}
+        accepted = {"reproduced"}
+        if self.trusts_features:
+            accepted.add(FROM_FEATURES)
         for metrics in self.headlines.values():
-            decide = {each for name, each in metrics.items() if (name, each) not in _NO_HEADLINES}
-            if not decide or decide - accepted:
+            statuses = set()
+            for name, status in metrics.items():
+                if status != FROM_FEATURES or name not in _NO_HEADLINES:
+                    statuses.add(status)
+            if not statuses or statuses - accepted:
                 return 3
         return 0
 
     def to_dict(self) -> dict[str, Any]:
+        """Return everything, for JSON."""
+        lines = {}
+        for group, of_group in self.groups.items():
+            lines[group] = [line._asdict() for line in of_group]
         return {
             "bundle": self.name,
             "holds": self.code != 1,
@@ -77,30 +102,45 @@ class Report(NamedTuple):
             "trusts_features": self.trusts_features,
             "headlines": self.headlines,
             "counts": dict(self.counts),
-            "lines": {group: [line._asdict() for line in lines] for group, lines in self.groups.items()},
+            "lines": lines,
         }
 
     def as_text(self) -> str:
-        """Headlines, the worst first; differences; what cannot be checked; and a sentence."""
-        every, text = [line for lines in self.groups.values() for line in lines], list[str]()
-        accepted = {FROM_FEATURES: ", which --trust-features accepts"} if self.trusts_features else {}
-        for status, word in [*_WORDS.items()][::-1]:
+        """Write headlines, the worst first; differences; what is not checked; a verdict."""
+        text = []
+        for status in reversed(_RANKS):
+            word = _WORDS[status]
+            if status == FROM_FEATURES and self.trusts_features:
+                word += ", which --trust-features accepts"
             for score, metrics in self.headlines.items():
-                if names := [name for name, each in metrics.items() if each == status]:
-                    text.append(f"{word}{accepted.get(status, '')}: {plain(score)}: {plain(', '.join(names))}")
-        differing = [line for line in every if line.status == "differs"]
-        text += [f"differs: {plain(line.where)}: {plain(line.what)}" for line in differing[:50]]
-        text += [f"differs: {len(differing) - 50:,} more; --json has them all"] * (len(differing) > 50)
-        unchecked = [line for line in every if line.status in (FROM_FEATURES, "not checkable")]
-        for why, count in Counter(line.what for line in unchecked).items():
-            first = next(line for line in unchecked if line.what == why)
-            more = f" and {count - 1:,} more" if count > 1 else ""
-            text.append(f"{_WORDS[first.status]}: {plain(first.where)}{more}, because {plain(why)}")
-        verdict = ", ".join(f"{self.counts[status]:,} {word}" for status, word in _WORDS.items())
-        return "\n".join([*text, f"{plain(self.name)}: {verdict}"])
+                names = [name for name in metrics if metrics[name] == status]
+                if names:
+                    text.append(f"{word}: {plain(score)}: {plain(', '.join(names))}")
+        differing = []
+        unchecked: dict[str, list[Line]] = {}
+        for line in itertools.chain.from_iterable(self.groups.values()):
+            if line.status == "differs":
+                differing.append(line)
+            elif line.status != "reproduced":
+                unchecked.setdefault(line.what, []).append(line)
+        for line in differing[:_MOST_LINES]:
+            text.append(f"differs: {plain(line.where)}: {plain(line.what)}")
+        if len(differing) > _MOST_LINES:
+            more = len(differing) - _MOST_LINES
+            text.append(f"differs: {more:,} more; --json has them all")
+        for why, [first, *others] in unchecked.items():
+            where = plain(first.where)
+            if others:
+                where += f" and {len(others):,} more"
+            text.append(f"{_WORDS[first.status]}: {where}, because {plain(why)}")
+        counts = [f"{self.counts[status]:,} {word}" for status, word in _WORDS.items()]
+        return "\n".join([*text, f"{plain(self.name)}: {', '.join(counts)}"])
 
 
 def plain(text: str) -> str:
-    """The first 400 letters of a stranger's text, on one line in which a terminal finds nothing to obey."""
-    cut = text if len(text) <= 400 else text[:400] + "…"
-    return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in cut)
+    """Cut a stranger's text, and escape everything that a terminal could obey."""
+    if len(text) > _MOST_LETTERS:
+        text = text[:_MOST_LETTERS] + "…"
+    return "".join(
+        letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text
+    )

@@ -1,368 +1,690 @@
-"""Chains of describing and drawing: GenCeption (Cao et al.), and fidelity (after TRAC, section 3.2.2) of one redrawing.
+"""Chains of describing and drawing: GenCeption, and fidelity, whose chains have one drawing.
 
-CLIP-S-I and CLIP-S are cosines in percent, seen through an encoder; SSIM needs none. Where a model left no description,
-similarities are 0 from there on, or missing, as ``unread`` says.
+GenCeption is by Cao et al.; fidelity follows section 3.2.2 of the paper on TRAC. CLIP-S-I
+and CLIP-S are cosines of an encoder in percent; SSIM needs no encoder. Where a model left
+no description, similarities are 0 from there on, or missing, as ``unread`` says.
 """
 
 import math
 import re
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import takewhile
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from driftledger_check.bundle import Folder, ScoreFiles
-from driftledger_check.compute import values
+from driftledger_check.bundle import Folder, Json, ScoreFiles, Vector
 from driftledger_check.compute.encoders import Encoder, Picture
 from driftledger_check.compute.stats import (
     SIX_DECIMALS,
     SIX_DIGITS,
     Array,
     Intervals,
-    by_group,
+    Metrics,
     cosines,
     finite,
     frechet_distance,
-    gc_at,
+    gc,
     mean,
-    mean_of,
-    over_repeats,
+    means,
+    named,
+    pick,
     places,
     ssim,
 )
-from driftledger_check.compute.values import ALL, PERCENT, Found, MissingError, Row, Sample
+from driftledger_check.compute.values import (
+    ALL,
+    PERCENT,
+    Computed,
+    MissingError,
+    Record,
+    Sample,
+    bounded,
+    clusters,
+    first_problem,
+    read_records,
+    read_samples,
+)
 
-MOST_REPEATS, MOST_ITERATIONS, MOST_PIXELS = 1000, 100, 4096
+MOST_REPEATS = 1000
+MOST_ITERATIONS = 100
+MOST_PIXELS = 4096
 TEXT_MEAN = "text_similarity_mean"
+_AT_T = re.compile(r"(.+)_at_(\d+)(_low|_high|_std|)")
+_BY_IMAGES = ("(image_|sound_)?similarity", "gc", "gc_samples", "clip_s_i", "samples")
+"""Metrics from the features of images, beside Fréchet distances, as patterns."""
+_CURVES = (
+    "similarity",
+    "gc",
+    "gc_low",
+    "gc_high",
+    "gc_std",
+    "similarity_std",
+    "text_similarity",
+)
 
 
 class Chains:
-    """Every iteration of every sample, of one repeat or of all."""
+    """The records of one repeat."""
 
-    def __init__(self, folder: Folder, records: Sequence[Row], unread: str) -> None:
+    def __init__(
+        self,
+        folder: Folder,
+        records: Sequence[Record],
+        unread: str,
+    ) -> None:
         self.records = records
-        undescribed = [each for each in records if values.is_undescribed(each)]
-        self.worst = {each["unit"]: place_of(each)[1] for each in undescribed} if unread == "worst" else {}
-        """Sample → the t from which on its similarities are 0; of one repeat."""
-        self.last = {each["unit"]: each for each in records}
-        """Sample → its last record; of one repeat."""
-        drawn = [each for each in records if each["file"] is not None]
-        self.drawn = {place_of(each): Picture(folder, each["file"]) for each in drawn}
-        """(Sample, t) → what was drawn; of one repeat."""
-
-    @property
-    def words(self) -> dict[str, float]:
-        """The mean length of the descriptions."""
-        said = [each["text"] for each in self.records]
-        words = [float(len(each.split())) for each in said if each]
-        return {"words": mean(words)} if words else {}
-
-
-def read_chains(folder: Folder, settings: Row, found: Found) -> list[Chains]:
-    """Those of each repeat; what is true of all of them is put among what is found."""
-    every, protocol = values.records(folder), folder.json("components.json")["protocol"]
-    repeats = values.whole(protocol.get("repeats", 1), 1, MOST_REPEATS)
-    if len(every) < repeats * len({each["unit"] for each in every}):
-        raise ValueError(f"a sample lacks one of its {repeats} repeats")
-    unread = settings.get("unread", "left_out")
-    found.put(["metrics"], Chains(folder, every, unread).words)
-    found.served(every, "model", "generator")
-    return [Chains(folder, [each for each in every if each["repeat"] == n], unread) for n in range(repeats)]
+        self.last: dict[str, Record] = {}
+        """Sample → its last record."""
+        self.drawn: dict[tuple[str, int], Picture] = {}
+        """(Sample, t) → the image that was drawn."""
+        self.described: dict[tuple[str, int], str] = {}
+        """(Sample, t) → the description."""
+        self.worst: dict[str, int] = {}
+        """Sample → the t from which on its similarities are 0."""
+        for record in records:
+            t = iteration(record)
+            self.last[record.unit] = record
+            if record.file is not None:
+                self.drawn[record.unit, t] = Picture(folder, record.file)
+            if record.description:
+                self.described[record.unit, t] = record.description
+            if unread == "worst" and record.is_undescribed:
+                self.worst[record.unit] = t
 
 
-def place_of(record: Row) -> tuple[str, int]:
-    """Sample and t."""
-    return record["unit"], values.whole(record["step"], 1, 10**6)
+def iteration(record: Record) -> int:
+    """Return the t of a record."""
+    return bounded(record.step, 1, 10**6)
 
 
-def ended(outcomes: Sequence[str]) -> str:
-    """How a sample ended: the first of its repeats that was not as it should be."""
-    return next((each for each in outcomes if each != "ok"), "ok")
-
-
-def put_repeats(found: Found, repeats: Sequence[Mapping[str, float]]) -> None:
-    """The metrics of each of several repeats alone, and their deviation over these."""
-    if len(repeats) < 2:
-        return
-    found.put(["groups", "repeat"], {str(place): each for place, each in enumerate(repeats)})
-    for key in repeats[0].keys() - {"samples"}:
-        if ("metrics", key) in found.numbers and all(key in each for each in repeats):
-            found.put(["metrics"], {f"{key}_std": statistics.pstdev([each[key] for each in repeats])})
+def words(records: Sequence[Record]) -> Metrics:
+    """Average the number of words of all descriptions."""
+    texts = [record.reply.get("text") for record in records]
+    lengths = [float(len(text.split())) for text in texts if text]
+    return {"words": mean(lengths)} if lengths else {}
 
 
 class Part(NamedTuple):
-    """What chains come to: those of one repeat, or the mean over all."""
+    """Measures of the chains of one repeat, or their means over all repeats."""
 
-    columns: Mapping[str, Array]
-    """Metric → a value per sample."""
-    rows: Mapping[str, Array]
-    """Key of a row's values → n×T of them."""
-    frechet: Mapping[str, list[float]]
-    """Category → distances between the originals and iteration t, for t = 1 …; under ``""`` over all categories."""
+    columns: dict[str, Array]
+    """Metric → a value per sample, or n×T of them."""
+    frechet: Array
+    """Fréchet distances between originals and iteration t: of each category, and of all."""
     size: int
-    """How many the last of the distances over all is over."""
-    words: Mapping[str, float]
+    """The number of samples behind the last distance over all."""
 
 
-def genception(files: ScoreFiles, found: Found) -> None:
-    """How similar chains stay to their first image, and their descriptions to the first one."""
-    settings, samples = files.score["inputs"]["settings"], values.samples(files.data)
-    repeats, groups = read_chains(files.collected["chain"], settings, found), files.data.json("dataset.json")["groups"]
-    most, sooner = values.whole(settings["iterations"], 1, MOST_ITERATIONS), settings.get("iterations_by_group") or {}
-    values.whole(len(groups), 0, len(samples))  # each has a sample, and costs as much as a category
-    stops = {each: values.whole(t, 1, most) for name, t in [*sooner.items()][::-1] for each in groups.get(name, ())}
-    categories = [sample.category for sample in samples]
-    until = [stops.get(category, most) for category in categories]
-    clusters = values.clusters(samples)
-    encoder, intervals = Encoder(files, "encoder", found), Intervals.of(settings)
-    parts = [_part(files, samples, chains, until, most, encoder, found) for chains in repeats]
-    whole = parts[0] if len(parts) == 1 else _mean_of(parts)
+class ChainScore:
+    """A score of chains while it is computed."""
 
-    def means(part: Part, ends: Intervals | None) -> tuple[dict[str, float], dict[str, dict[str, float]]]:
-        metrics, by_category = _means(part, categories, [*clusters.values()], encoder.frechet_name, ends)
-        for t in range(min(until) + 1, most + 1):  # over some of the categories it would be of something else
-            metrics = {key: value for key, value in metrics.items() if not re.search(rf"_at_{t}(_low|_high)?$", key)}
-        return metrics, by_category
+    def __init__(
+        self,
+        files: ScoreFiles,
+        computed: Computed,
+        samples: Sequence[Sample],
+        stage: str,
+    ) -> None:
+        self.files = files
+        self.computed = computed
+        self.samples = samples
+        self.settings: Json = files.score["inputs"]["settings"]
+        self.categories = [sample.category for sample in samples]
+        self.rows = places(self.categories)
+        """Category → the rows of its samples."""
+        self.copies = list(clusters(samples).values())
+        """The cluster of each sample: the first one with the same image."""
+        folder = files.collected[stage]
+        records = read_records(folder)
+        protocol = folder.json("components.json")["protocol"]
+        repeats = bounded(protocol.get("repeats", 1), 1, MOST_REPEATS)
+        if len(records) < repeats * len({record.unit for record in records}):
+            raise ValueError(f"a sample lacks one of its {repeats} repeats")
+        computed.put(words(records), "metrics")
+        computed.served(records, "model", "generator")
+        unread = self.settings.get("unread", "left_out")
+        self.repeats = []
+        for repeat in range(repeats):
+            own = [record for record in records if record.repeat == repeat]
+            self.repeats.append(Chains(folder, own, unread))
+        self.worst = sum(len(chains.worst) for chains in self.repeats)
+        self.encoder = Encoder(files, "encoder", computed)
+        self.intervals = Intervals.of(self.settings)
 
-    metrics, by_category = means(whole, intervals)
-    by_groups = {name: mean_of([by_category[each] for each in some], of_all=True) for name, some in groups.items()}
-    kinds = {"category": by_category, "group": by_groups}
-    found.put([], {"metrics": metrics, "groups": kinds, "details": {"groups": groups}})
-    put_repeats(found, [means(part, None)[0] | dict(part.words) for part in parts])
-    metrics = {place[1]: value for place, value in found.numbers.items() if place[0] == "metrics"}
-    ends = {"gc_low": "_low", "gc_high": "_high", "gc_std": "_std", "similarity_std": "_std"}
-    for curve in ("similarity", "gc", *ends, encoder.frechet_name, "text_similarity"):
-        end = ends.get(curve, "")
-        keys = {str(t): f"{curve.removesuffix(end)}_at_{t}{end}" for t in range(1, most + 1)}
-        found.put(["curves", curve], {t: metrics[key] for t, key in keys.items() if key in metrics})
-    found.rounded[f".*{encoder.frechet_name}.*"] = SIX_DIGITS, 0.0
-    for place, sample in enumerate(samples):
-        outcomes = [chains.last[sample.id]["outcome"] for chains in repeats]
-        worth = [{name: side[place].tolist() for name, side in part.rows.items()} for part in (whole, *parts)]
-        names = (sample.category, clusters[sample.id], ended(outcomes))
-        found.row(sample.id, names, {}, worth[0], list(zip(outcomes, worth[1:], strict=True)))
-    counted = sum(len(finite(part.columns["similarity_mean"])) for part in parts)
-    worst = sum(len(chains.worst) for chains in repeats)
-    found.counts(counted - worst, counted, len(samples) * len(parts))
-    last = ((chains.last[sample.id], t) for chains in repeats for sample, t in zip(samples, until, strict=True))
-    found.outcomes(each for each, t in last if place_of(each)[1] != t or each["file"] is None)
+    def put_counts(self, scored: int) -> None:
+        """Put how many samples are scored; those without a description count, too."""
+        total = len(self.samples) * len(self.repeats)
+        self.computed.counts(
+            scored,
+            scored + self.worst,
+            total,
+        )
+
+    def originals(self) -> list[Picture]:
+        """List the images of all samples."""
+        return [Picture(self.files.data, sample.file) for sample in self.samples]
+
+    def measure(self, measure: Callable[[Chains], Part]) -> None:
+        """Measure the chains of each repeat, and average over repeats."""
+        self.parts = [measure(chains) for chains in self.repeats]
+        self.overall = over_repeats(self.parts)
+
+    def category_means(self, columns: Mapping[str, Array]) -> Array:
+        """Average over the samples of each category: categories × columns."""
+        table = np.array([*columns.values()]).reshape(len(columns), len(self.samples)).T
+        return np.array([means(table[rows]) for rows in self.rows.values()])
+
+    def put_interval(
+        self,
+        metric: str,
+        column: Array,
+        groups: Sequence[str],
+        most: float,
+    ) -> None:
+        """Put the interval of the mean of group means, whose values are within ±most."""
+        known = np.flatnonzero(~np.isnan(column)).tolist()
+        interval = self.intervals.of_mean(
+            metric,
+            column[known].tolist(),
+            groups=pick(groups, known),
+            clusters=pick(self.copies, known),
+            bottom=-most,
+            top=most,
+        )
+        self.computed.put(interval, "metrics")
+
+    def put_repeats(self, repeats: Sequence[Metrics]) -> None:
+        """Put the metrics of each of several repeats, and the deviations over repeats."""
+        if len(repeats) < 2:
+            return
+        for number, chains in enumerate(self.repeats):
+            repeats[number].update(words(chains.records))
+            self.computed.put(
+                repeats[number],
+                "groups",
+                "repeat",
+                str(number),
+            )
+        for name in repeats[0].keys() - {"samples"}:
+            values = [metrics[name] for metrics in repeats if name in metrics]
+            is_metric = ("metrics", name) in self.computed.numbers
+            if is_metric and len(values) == len(repeats):
+                self.computed.put(
+                    statistics.pstdev(values),
+                    "metrics",
+                    f"{name}_std",
+                )
+
+    def put_rows(self, groups: Sequence[str], extras: Sequence[Json]) -> None:
+        """Put the row of each sample: its values over all repeats, and in each of them."""
+        for row, sample in enumerate(self.samples):
+            outcomes = [chains.last[sample.id].outcome for chains in self.repeats]
+            repeats = []
+            for outcome, part in zip(outcomes, self.parts, strict=True):
+                repeats.append(
+                    {
+                        "outcome": outcome,
+                        **_row_values(part, row),
+                    }
+                )
+            content = {
+                "group": groups[row],
+                "cluster": self.copies[row],
+                "outcome": first_problem(outcomes),
+                "extra": extras[row],
+                "repeats": repeats if len(repeats) > 1 else [],
+                **_row_values(self.overall, row),
+            }
+            self.computed.put(content, "rows", sample.id)
 
 
-def _part(
-    files: ScoreFiles,
-    samples: Sequence[Sample],
+def _row_values(part: Part, row: int) -> dict[str, list[float]]:
+    """List the values of a sample, but for means over iterations."""
+    values = {}
+    for metric, column in part.columns.items():
+        if column.ndim == 2:
+            values[metric] = column[row].tolist()
+        elif not metric.endswith("_mean") and not math.isnan(column[row]):
+            values[metric] = [float(column[row])]
+    return values
+
+
+def over_repeats(parts: Sequence[Part]) -> Part:
+    """Average over repeats.
+
+    A sample has the mean over those repeats in which it has a value. A distance is the
+    mean over all repeats.
+    """
+    if len(parts) == 1:
+        return parts[0]
+    columns = {}
+    for metric in parts[0].columns:
+        if all(metric in part.columns for part in parts):
+            columns[metric] = means(np.stack([part.columns[metric] for part in parts]))
+    frechet = means(np.stack([part.frechet for part in parts]), of_all=True)
+    return Part(
+        columns,
+        frechet,
+        size=min(part.size for part in parts),
+    )
+
+
+def genception(files: ScoreFiles, computed: Computed) -> None:
+    """Measure how similar chains stay to their first image, and texts to the first one."""
+    score = ChainScore(
+        files,
+        computed,
+        samples=read_samples(files.data),
+        stage="chain",
+    )
+    groups = files.data.json("dataset.json")["groups"]
+    # Each group has a sample, and costs as a category does.
+    bounded(
+        len(groups),
+        0,
+        len(score.samples),
+    )
+    until = _iterations(score, groups)
+    score.measure(lambda chains: _measure_chains(score, chains, until))
+    summary = summarize(score, score.overall, min(until))
+    computed.put(summary.metrics, "metrics")
+    for metric, column in per_iteration(score.overall.columns).items():
+        has_interval = metric.startswith("gc_at_") or metric == TEXT_MEAN
+        if has_interval and metric in summary.metrics:
+            score.put_interval(
+                metric,
+                column,
+                groups=score.categories,
+                most=1.0,
+            )
+    categories = list(score.rows)
+    for category, values in zip(categories, summary.by_category, strict=True):
+        computed.put(
+            named(summary.names, values),
+            "groups",
+            "category",
+            category,
+        )
+    for group, members in groups.items():
+        rows = [categories.index(category) for category in members]
+        values = means(summary.by_category[rows], of_all=True)
+        computed.put(
+            named(summary.names, values),
+            "groups",
+            "group",
+            group,
+        )
+    computed.put(groups, "details", "groups")
+    score.put_repeats(
+        [summarize(score, part, min(until)).metrics for part in score.parts]
+    )
+    distance = score.encoder.frechet_name
+    _put_curves(computed, (*_CURVES, distance))
+    computed.rounded[f".*{distance}.*"] = (SIX_DIGITS, 0.0)
+    score.put_rows(score.categories, [{}] * len(score.samples))
+    stopped = []
+    for chains in score.repeats:
+        for sample, t in zip(score.samples, until, strict=True):
+            last = chains.last[sample.id]
+            if iteration(last) != t or last.file is None:
+                stopped.append(last.outcome)
+    computed.put(Counter(stopped), "outcomes")
+    counted = sum(len(finite(part.columns["similarity_mean"])) for part in score.parts)
+    score.put_counts(counted - score.worst)
+
+
+def _iterations(score: ChainScore, groups: Mapping[str, Sequence[str]]) -> list[int]:
+    """Read T of each sample, which the settings may lower for groups of categories."""
+    most = bounded(score.settings["iterations"], 1, MOST_ITERATIONS)
+    until = dict.fromkeys(score.categories, most)
+    sooner = score.settings.get("iterations_by_group") or {}
+    # The first group that names a category wins.
+    for group, t in reversed(sooner.items()):
+        for category in groups.get(group, ()):
+            until[category] = bounded(t, 1, most)
+    return pick(until, score.categories)
+
+
+def _measure_chains(
+    score: ChainScore,
     chains: Chains,
     until: Sequence[int],
-    most: int,
-    encoder: Encoder,
-    found: Found,
 ) -> Part:
-    try:
-        similarity, frechet, count = _seen(files, samples, chains, encoder, most)
-    except MissingError as why:
-        similarity, frechet, count = np.full((len(samples), most), np.nan), {}, 0
-        for at, sample in enumerate(samples):  # a placeholder, for what is counted
-            similarity[at, [t for t in range(most) if (sample.id, t + 1) in chains.drawn]] = 0.0
-        name = encoder.frechet_name
-        found.withhold(("similarity", "gc", "gc_samples", "samples", name, f"whole_{name}"), str(why))
-    _put_zeros(similarity, samples, chains, until)
-    gc = np.array([[gc_at(row, t) for t in range(1, most + 1)] for row in similarity.tolist()])
-    sides = (("similarity", similarity), ("gc", gc))
-    columns = {f"{name}_at_{t + 1}": side[:, t] for name, side in sides for t in range(most)}
-    columns["similarity_mean"] = _running_means(similarity, until)
-    rows = {"similarity": similarity, "gc": gc}
-    if "text_encoder" in files.score["components"]:
-        try:
-            similar = rows["text_similarity"] = _read(files, samples, chains, max(until), found)
-            _put_zeros(similar, samples, chains, until, first=2)
-            columns |= {f"text_similarity_at_{t + 1}": similar[:, t] for t in range(1, max(until))}
-            if max(until) > 1:
-                columns[TEXT_MEAN] = _running_means(similar[:, 1:], [end - 1 for end in until])
-        except MissingError as why:
-            found.withhold(["text_similarity"], str(why))
-    return Part(columns, rows, frechet, count, chains.words)
-
-
-def _put_zeros(similar: Array, samples: Sequence[Sample], chains: Chains, until: Sequence[int], first: int = 1) -> None:
-    """Put 0 where the model has left no description, from t = ``first`` on."""
-    for row, sample, end in zip(similar, samples, until, strict=True):
-        if sample.id in chains.worst:
-            row[max(first, chains.worst[sample.id]) - 1 : end] = 0.0
-
-
-def _mean_of(parts: Sequence[Part]) -> Part:
-    """A sample is worth the mean over the repeats in which it has a value; a distance is the mean over all repeats."""
-
-    def over(sides: Sequence[Mapping[str, Array]]) -> dict[str, Array]:
-        return {k: over_repeats([each[k] for each in sides]) for k in sides[0] if all(k in each for each in sides)}
-
-    columns, rows = over([part.columns for part in parts]), over([part.rows for part in parts])
-    steps = {name: zip(*(part.frechet.get(name, []) for part in parts), strict=False) for name in parts[0].frechet}
-    frechet = {name: [mean(step) for step in some] for name, some in steps.items()}
-    return Part(columns, rows, frechet, min(part.size for part in parts), {})
-
-
-def _means(
-    part: Part, categories: Sequence[str], clusters: Sequence[str], name: str, intervals: Intervals | None
-) -> tuple[dict[str, float], dict[str, dict[str, float]]]:
-    """Over all, with intervals where there are to be some, and of each category; ``name`` is that of the distance."""
-
-    def weighed(name: str, distances: Sequence[float]) -> dict[str, float]:
-        return {f"{name}_at_{t}": gc_at(distances, t) for t in range(1, len(distances) + 1)}
-
-    by_category = by_group(part.columns, categories)
-    for category, distances in part.frechet.items():
-        if category:
-            by_category[category] |= weighed(name, distances)
-    metrics = mean_of(list(by_category.values()), of_all=False)
-    for key, column in part.columns.items():
-        known = [at for at, value in enumerate(column.tolist()) if not math.isnan(value)]
-        there = [float(column[at]) for at in known]
-        if intervals is not None and there and (key.startswith("gc_at_") or key == TEXT_MEAN):
-            groups, names = ([side[at] for at in known] for side in (categories, clusters))
-            metrics |= intervals.of_mean(key, there, groups, names)
-        if key.startswith("gc_at_") and all(key in row for row in by_category.values()):
-            metrics[key.replace("gc_", "gc_samples_")] = mean(there)
-    whole = weighed(f"whole_{name}", part.frechet.get("", []))
-    return metrics | whole | ({"samples": float(part.size)} if whole else {}), by_category
-
-
-def _seen(
-    files: ScoreFiles, samples: Sequence[Sample], chains: Chains, encoder: Encoder, most: int
-) -> tuple[Array, dict[str, list[float]], int]:
-    """n×T cosines with the originals; Fréchet distances to them, and over how many samples the last one is."""
-    steps = (
-        {at: chains.drawn[sample.id, t] for at, sample in enumerate(samples) if (sample.id, t) in chains.drawn}
-        for t in range(1, most + 1)
+    """Measure similarities, GC@t and Fréchet distances of one repeat."""
+    most = score.settings["iterations"]
+    part = measure_images(
+        score,
+        chains,
+        most,
+        list(score.rows),
     )
-    first = encoder.images([Picture(files.data, sample.file) for sample in samples])
-    similarity, categories = np.full((len(samples), most), np.nan), [sample.category for sample in samples]
-    frechet: dict[str, list[float]] = {"": [], **{name: [] for name in categories}}
-    count = 0
-    for t, pictures in enumerate(takewhile(len, steps)):
-        reached, redrawn = list(pictures), encoder.images(list(pictures.values()))
-        similarity[reached, t] = cosines(first[reached], redrawn)
-        there = places(categories[at] for at in reached)
-        for name, rows in there.items():
-            if len(rows) >= 2 and len(frechet[name]) == t:
-                frechet[name].append(frechet_distance(first[[reached[row] for row in rows]], redrawn[rows]))
-        if there.keys() == {*categories} and len(reached) >= 2:
-            frechet[""].append(frechet_distance(first[reached], redrawn))
-            count = len(reached)
-    return similarity, frechet, count
+    similarity = part.columns["similarity"]
+    _put_zeros(score, chains, similarity, until)
+    part.columns["gc"] = gc(similarity)
+    part.columns["similarity_mean"] = _running_means(similarity, until)
+    if "text_encoder" in score.files.score["components"]:
+        try:
+            texts = _compare_texts(score, chains, max(until))
+        except MissingError as why:
+            score.computed.withhold(["text_similarity"], str(why))
+        else:
+            _put_zeros(score, chains, texts, until)
+            texts[:, 0] = np.nan  # the first description is compared with no other
+            part.columns["text_similarity"] = texts
+            part.columns[TEXT_MEAN] = _running_means(
+                texts[:, 1:], [t - 1 for t in until]
+            )
+    return part
 
 
-def _running_means(similar: Array, until: Sequence[int]) -> Array:
-    """Of the first ``until`` of each row, added one by one."""
-    sums = np.cumsum(similar, axis=1)
-    return np.array([row[end - 1] / end if end else math.nan for row, end in zip(sums, until, strict=True)])
+def measure_images(
+    score: ChainScore,
+    chains: Chains,
+    most: int,
+    categories: Sequence[str],
+) -> Part:
+    """Compare drawings with the originals, by cosines and Fréchet distances.
+
+    Args:
+        categories: those whose distances are computed, beside the one over all.
+    """
+    similarity = np.full((len(score.samples), most), np.nan)
+    for row, sample in enumerate(score.samples):
+        for t in range(1, most + 1):
+            if (sample.id, t) in chains.drawn:  # it counts, also if it cannot be read
+                similarity[row, t - 1] = 0.0
+    frechet = np.full((len(categories) + 1, most), np.nan)
+    size = 0
+    try:
+        first = score.encoder.images(score.originals())
+        for t in range(most):
+            reached = np.flatnonzero(~np.isnan(similarity[:, t])).tolist()
+            if not reached:
+                break
+            originals = first[reached]
+            drawn = [chains.drawn[score.samples[row].id, t + 1] for row in reached]
+            redrawn = score.encoder.images(drawn)
+            similarity[reached, t] = cosines(originals, redrawn)
+            members = places(pick(score.categories, reached))
+            sets = [members.get(category, []) for category in categories]
+            if all(sets) and len(reached) >= 2:
+                sets.append(list(range(len(reached))))
+                size = len(reached)
+            for number, rows in enumerate(sets):
+                if len(rows) >= 2:
+                    distance = frechet_distance(originals[rows], redrawn[rows])
+                    frechet[number, t] = distance
+    except MissingError as why:
+        distance_name = f"(whole_)?{score.encoder.frechet_name}"
+        score.computed.withhold((*_BY_IMAGES, distance_name), str(why))
+    return Part({"similarity": similarity}, frechet, size)
 
 
-def _read(files: ScoreFiles, samples: Sequence[Sample], chains: Chains, most: int, found: Found) -> Array:
-    """n×T cosines of descriptions with the first one of their chain, NaN at t = 1."""
-    said = {place_of(each): text for each in chains.records if (text := values.description(each))}
-    corpus = [text for (_, t), text in said.items() if t == 1]
-    begun = {sample.id for sample in samples if (sample.id, 1) in said}
-    encoder = Encoder(files, "text_encoder", found)
-    rows = encoder.texts([text for (name, _), text in said.items() if name in begun], corpus) if begun else {}
-    similar = np.full((len(samples), most), np.nan)
-    for place, sample in enumerate(samples):
+def _put_zeros(
+    score: ChainScore,
+    chains: Chains,
+    similarity: Array,
+    until: Sequence[int],
+) -> None:
+    """Put 0 from the t on at which the model left no description."""
+    for row, sample in enumerate(score.samples):
+        if sample.id in chains.worst:
+            similarity[row, chains.worst[sample.id] - 1 : until[row]] = 0.0
+
+
+def _running_means(similarity: Array, until: Sequence[int]) -> Array:
+    """Average the first ``until`` values of each row, added one by one."""
+    sums = np.cumsum(similarity, axis=1)
+    averages = np.full(len(sums), np.nan)
+    for row, end in enumerate(until):
+        if end:
+            averages[row] = sums[row, end - 1] / end
+    return averages
+
+
+def _compare_texts(
+    score: ChainScore,
+    chains: Chains,
+    most: int,
+) -> Array:
+    """Compute n×T cosines of descriptions with the first of their chain; NaN at t = 1."""
+    described = chains.described
+    corpus = [text for (_, t), text in described.items() if t == 1]
+    texts = [text for (unit, _), text in described.items() if (unit, 1) in described]
+    rows: Mapping[str, Vector] = {}
+    encoder = Encoder(score.files, "text_encoder", score.computed)
+    if texts:
+        rows = encoder.texts(texts, corpus)
+    similarity = np.full((len(score.samples), most), np.nan)
+    for row, sample in enumerate(score.samples):
+        first = rows.get(described.get((sample.id, 1), ""))
         for t in range(2, most + 1):
-            begin, later = (rows.get(said.get((sample.id, at), "")) for at in (1, t))
-            if begin is not None and later is not None and begin.any() and later.any():
-                similar[place, t - 1] = cosines(begin[None], later[None])[0]
-    return similar
+            later = rows.get(described.get((sample.id, t), ""))
+            if first is not None and later is not None and first.any() and later.any():
+                similarity[row, t - 1] = cosines(first[None], later[None])[0]
+    return similarity
 
 
-def fidelity(files: ScoreFiles, found: Found) -> None:
-    """Image against redrawing, and image against description."""
-    settings, every = files.score["inputs"]["settings"], values.samples(files.data)
-    repeats = read_chains(files.collected["redraw"], settings, found)
-    samples = [sample for sample in every if sample.split == "test"] or every
-    clusters = values.clusters(samples)
-    encoder = Encoder(files, "encoder", found)
-    parts = [_redrawn(files, samples, chains, encoder, settings, found) for chains in repeats]
-    whole = parts[0] if len(parts) == 1 else _mean_of(parts)
-    intervals, columns = Intervals.of(settings), dict(whole.columns)
+def at(metric: str, most: int) -> list[str]:
+    """Name the values of a metric at t = 1 … T."""
+    return [f"{metric}_at_{t}" for t in range(1, most + 1)]
+
+
+def per_iteration(columns: Mapping[str, Array]) -> dict[str, Array]:
+    """Make a column of each iteration of n×T measures; keep other columns."""
+    expanded = {}
+    for metric, column in columns.items():
+        if column.ndim == 1:
+            expanded[metric] = column
+        else:
+            expanded.update(
+                zip(
+                    at(metric, column.shape[1]),
+                    column.T,
+                    strict=True,
+                )
+            )
+    return expanded
+
+
+class Summary(NamedTuple):
+    """GenCeption's metrics, over all categories and of each."""
+
+    names: Sequence[str]
+    by_category: Array
+    """Categories × names."""
+    metrics: Metrics
+
+
+def summarize(
+    score: ChainScore,
+    part: Part,
+    shortest: int,
+) -> Summary:
+    """Average over the samples of each category, then over categories.
+
+    Args:
+        shortest: the smallest T of a category. Later values would be of some categories.
+    """
+    most = part.frechet.shape[1]
+    distance = score.encoder.frechet_name
+    columns = per_iteration(part.columns)
+    names = [*columns, *at(distance, most)]
+    gc_frechet = gc(part.frechet)  # equation 4
+    by_category = np.hstack([score.category_means(columns), gc_frechet[:-1]])
+    metrics = named(names, means(by_category))
+    start = names.index("gc_at_1")
+    gc_of_categories = by_category[:, start : start + most]
+    over_samples = means(part.columns["gc"])
+    over_samples[np.isnan(gc_of_categories).any(axis=0)] = np.nan
+    metrics |= named(at("gc_samples", most), over_samples)
+    of_all = named(at(f"whole_{distance}", most), gc_frechet[-1])
+    if of_all:
+        metrics |= {
+            **of_all,
+            "samples": float(part.size),
+        }
+    reached = {}
+    for name, value in metrics.items():
+        match = _AT_T.fullmatch(name)
+        if match is None or int(match[2]) <= shortest:
+            reached[name] = value
+    return Summary(names, by_category, metrics=reached)
+
+
+def _put_curves(computed: Computed, curves: Sequence[str]) -> None:
+    """Put the metrics at each t once more, as curves."""
+    for place, value in list(computed.numbers.items()):
+        match = _AT_T.fullmatch(place[-1])
+        if place[0] == "metrics" and match and match[1] + match[3] in curves:
+            computed.put(
+                value,
+                "curves",
+                match[1] + match[3],
+                match[2],
+            )
+
+
+def fidelity(files: ScoreFiles, computed: Computed) -> None:
+    """Compare each image with its redrawing and its description (TRAC, section 3.2.2)."""
+    samples = read_samples(files.data)
+    tested = [sample for sample in samples if sample.split == "test"]
+    score = ChainScore(
+        files,
+        computed,
+        samples=tested or samples,
+        stage="redraw",
+    )
+    score.measure(lambda chains: _measure_redrawings(score, chains))
     if "ratings" in files.score["inputs"].get("beside", {}):
         why = "people's ratings are no part of the checker; 'driftledger verify' reads them"
-        found.withhold(["human"], why)
-        found.not_checkable |= {("details", "ratings"): why, ("groups", "agreement"): why}
+        computed.withhold(["human"], why)
+        computed.not_checkable |= {
+            ("details", "ratings"): why,
+            ("groups", "agreement"): why,
+        }
     else:
-        found.put(["details", "ratings"], {"used": 0, "raters": 0, "stale": 0})
-
-    def means(part: Part, columns: Mapping[str, Array]) -> dict[str, float]:
-        distance = {encoder.frechet_name: part.frechet[""][0], "samples": float(part.size)} if part.size else {}
-        return {key: mean(some) for key, column in columns.items() if (some := finite(column))} | distance
-
-    found.put(["metrics"], means(whole, columns))
+        for count in ("used", "raters", "stale"):
+            computed.put(0, "details", "ratings", count)
+    computed.put(_redrawing_metrics(score, score.overall), "metrics")
+    one_group = [ALL] * len(score.samples)
+    columns = score.overall.columns
     for metric, column in columns.items():
-        several = finite(column)
-        of = [name for name, value in zip(clusters.values(), column, strict=True) if not math.isnan(value)]
-        found.put(["metrics"], intervals.of_mean(metric, several, [ALL] * len(several), of, -PERCENT, PERCENT))
-    put_repeats(found, [means(part, part.columns) | dict(part.words) for part in parts])
-    found.put(["groups", "category"], by_group(columns, [sample.category for sample in samples]))
-    for place, sample in enumerate(samples):
-        ends = [chains.last[sample.id]["outcome"] for chains in repeats]
-        worth = [
-            {key: [float(column[place])] for key, column in each.items() if not math.isnan(column[place])}
-            for each in (columns, *(part.columns for part in parts))
-        ]
-        names, extra = (ALL, clusters[sample.id], ended(ends)), {"category": sample.category}
-        found.row(sample.id, names, extra, worth[0], list(zip(ends, worth[1:], strict=True)))
-    found.rounded |= {"ssim(_low|_high|_std)?": (0.0, PERCENT * SIX_DECIMALS)}
-    found.rounded[f"{encoder.frechet_name}(_std)?"] = SIX_DIGITS, 0.0
-    found.outcomes(each for chains in repeats for each in chains.records)
-    redrawn = sum((sample.id, 1) in chains.drawn for chains in repeats for sample in samples)
-    worst = sum(len(chains.worst) for chains in repeats)
-    found.counts(redrawn, redrawn + worst, len(samples) * len(repeats))
+        score.put_interval(metric, column, groups=one_group, most=PERCENT)
+    score.put_repeats([_redrawing_metrics(score, part) for part in score.parts])
+    by_category = score.category_means(columns)
+    for category, values in zip(score.rows, by_category, strict=True):
+        computed.put(
+            named(list(columns), values),
+            "groups",
+            "category",
+            category,
+        )
+    score.put_rows(one_group, [{"category": category} for category in score.categories])
+    computed.rounded["ssim(_low|_high|_std)?"] = (0.0, PERCENT * SIX_DECIMALS)
+    computed.rounded[f"{score.encoder.frechet_name}(_std)?"] = (SIX_DIGITS, 0.0)
+    redrawn = 0
+    outcomes = []
+    for chains in score.repeats:
+        outcomes += [record.outcome for record in chains.records]
+        redrawn += sum((sample.id, 1) in chains.drawn for sample in score.samples)
+    computed.put(Counter(outcomes), "outcomes")
+    score.put_counts(redrawn)
 
 
-def _redrawn(
-    files: ScoreFiles, samples: Sequence[Sample], chains: Chains, encoder: Encoder, settings: Row, found: Found
-) -> Part:
-    originals = {sample.id: Picture(files.data, sample.file) for sample in samples}
-    pairs = {name: (first, chains.drawn[name, 1]) for name, first in originals.items() if (name, 1) in chains.drawn}
-    last = {sample.id: chains.last.get(sample.id, {}) for sample in samples}  # drawn or not
-    ended = {name: each["results"][0]["outcome"] for name, each in last.items() if each.get("text")}
-    said = {name: last[name]["text"] for name, outcome in ended.items() if outcome in ("ok", "truncated")}
-    columns, frechet = dict[str, Array](), list[float]()
-    heard, distance = any(sample.file.endswith(".wav") for sample in samples), encoder.frechet_name
-    name = "sound_similarity" if heard else "clip_s_i" if encoder.reads else "image_similarity"
+def _redrawing_metrics(score: ChainScore, part: Part) -> Metrics:
+    """Average over all samples."""
+    metrics = {}
+    for metric, column in part.columns.items():
+        if values := finite(column):
+            metrics[metric] = mean(values)
+    if part.size:
+        metrics[score.encoder.frechet_name] = float(part.frechet[0, 0])
+        metrics["samples"] = float(part.size)
+    return metrics
 
-    def measure(metric: str, names: Mapping[str, object], similarities: Callable[[], list[float]]) -> None:
-        try:
-            of_sample = dict.fromkeys(chains.worst, 0.0)
-            of_sample |= zip(names, similarities() if names else (), strict=True)
-            columns[metric] = np.array([PERCENT * of_sample.get(sample.id, math.nan) for sample in samples])
-        except MissingError as why:
-            found.withhold([metric, *([distance, "samples"] if metric == name else [])], str(why))
 
-    def between_images() -> list[float]:
-        first, redrawn = (encoder.images([pair[at] for pair in pairs.values()]) for at in (0, 1))
-        frechet.extend([frechet_distance(first, redrawn)] if len(pairs) >= 2 else [])
-        return cosines(first, redrawn)
+def _measure_redrawings(score: ChainScore, chains: Chains) -> Part:
+    """Measure the redrawings of one repeat."""
+    part = measure_images(score, chains, most=1, categories=[])
+    similarity = part.columns["similarity"]
+    _put_zeros(
+        score,
+        chains,
+        similarity,
+        [1] * len(score.samples),
+    )
+    is_sound = any(sample.file.endswith(".wav") for sample in score.samples)
+    reads_texts = score.encoder.reads_texts
+    metric = "clip_s_i" if reads_texts else "image_similarity"
+    columns = {"sound_similarity" if is_sound else metric: PERCENT * similarity[:, 0]}
+    if not is_sound:
+        columns |= _column(
+            score, chains, "ssim", _structural_similarities(score, chains)
+        )
+    if reads_texts:
+        metric = "clap_score" if is_sound else "clip_s"
+        columns |= _column(
+            score,
+            chains,
+            metric,
+            _text_fidelities(score, chains),
+        )
+    return part._replace(columns=columns)
 
-    def with_texts() -> list[float]:
-        rows = encoder.texts(said.values(), [])
-        seen = encoder.images([originals[each] for each in said])
-        return cosines(seen, np.stack([rows[each] for each in said.values()]))
 
-    measure(name, pairs, between_images)
-    if not heard:
-        side = values.whole(settings["ssim_side"], 11, MOST_PIXELS)
-        measure("ssim", pairs, lambda: [ssim(*(_luma(each, side) for each in pair)) for pair in pairs.values()])
-    if encoder.reads:
-        measure("clap_score" if heard else "clip_s", said, with_texts)
-    return Part(columns, {}, {"": frechet}, len(pairs) if frechet else 0, chains.words)
+def _column(
+    score: ChainScore,
+    chains: Chains,
+    metric: str,
+    pairs: Iterable[tuple[str, float]],
+) -> dict[str, Array]:
+    """Give a metric in percent, from pairs of sample and value; nothing if one is missing."""
+    values = dict.fromkeys(chains.worst, 0.0)
+    try:
+        values.update(pairs)
+    except MissingError as why:
+        score.computed.withhold([metric], str(why))
+        return {}
+    column = [PERCENT * values.get(sample.id, math.nan) for sample in score.samples]
+    return {metric: np.array(column)}
+
+
+def _structural_similarities(
+    score: ChainScore, chains: Chains
+) -> Iterator[tuple[str, float]]:
+    """Compare each drawing with its original by SSIM."""
+    side = bounded(score.settings["ssim_side"], 11, MOST_PIXELS)
+    for sample, original in zip(score.samples, score.originals(), strict=True):
+        drawn = chains.drawn.get((sample.id, 1))
+        if drawn:
+            yield sample.id, ssim(_luma(original, side), _luma(drawn, side))
+
+
+def _text_fidelities(score: ChainScore, chains: Chains) -> Iterator[tuple[str, float]]:
+    """Compare each description with its original, whether it was drawn or not."""
+    texts = {}
+    originals = []
+    for sample, original in zip(score.samples, score.originals(), strict=True):
+        last = chains.last.get(sample.id)
+        text = last.reply.get("text") if last else None
+        if last and text and last.results[0]["outcome"] in ("ok", "truncated"):
+            texts[sample.id] = text
+            originals.append(original)
+    if texts:
+        rows = score.encoder.texts(texts.values(), [])
+        features = np.stack(pick(rows, texts.values()))
+        images = score.encoder.images(originals)
+        yield from zip(texts, cosines(images, features), strict=True)
 
 
 @lru_cache(maxsize=512)
 def _luma(picture: Picture, side: int) -> NDArray[np.uint8]:
-    """Squeezed to ``side`` × ``side``."""
-    return np.asarray(picture.open().convert("L").resize((side, side), Image.Resampling.BILINEAR))
+    """Read the grey values of an image, resized to ``side`` × ``side``."""
+    grey = picture.open().convert("L")
+    return np.asarray(grey.resize((side, side), Image.Resampling.BILINEAR))

@@ -1,132 +1,229 @@
-"""The benchmarks of questions: MM-SAP (Wang et al. 2024), MM-Vet (Yu et al. 2023) and MME (Fu et al. 2023).
+"""The benchmarks of questions: MM-SAP (Wang et al. 2024), MM-Vet (Yu et al. 2023) and MME.
 
-How answers were read, and what a judge gave, is taken from the rows; where the settings select the rule of MME's own
-script, or of MM-Vet's, the replies are read again. A reply in which nothing could be read is in
-the denominators as a wrong one, or in none, as ``unread`` says; one whose call failed says nothing of the model and is
-in none.
+MME is by Fu et al. 2023. The reading of answers and the grades of a judge are taken from
+the rows; where the settings select the rule of MME's own script, or of MM-Vet's, the
+replies are read again. A reply in which nothing could be read counts as a wrong one, or is
+in no denominator, as ``unread`` says. A call that failed is in no denominator.
 """
 
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from driftledger_check.bundle import ScoreFiles
-from driftledger_check.compute import values
-from driftledger_check.compute.stats import Intervals, mean, mean_and_std, places
-from driftledger_check.compute.values import ALL, PERCENT, Found, Row
+from driftledger_check.bundle import Json, ScoreFiles, field
+from driftledger_check.compute.stats import (
+    Ids,
+    Intervals,
+    Metrics,
+    mean_and_std,
+    pick,
+    places,
+)
+from driftledger_check.compute.values import (
+    ALL,
+    PERCENT,
+    Computed,
+    Record,
+    bounded,
+    read_records,
+)
 
+Numbers = NDArray[Any]
 Flags = NDArray[np.bool_]
-"""Questions × variants or gradings."""
-Ids = NDArray[np.int64]
-"""Of options; −1 where none was chosen, or none is right."""
+"""Questions × variants or gradings; for MME, images × 2 questions."""
+Grade = tuple[str, float | bool | None]
+"""The outcome of an answer, and what was read in it."""
+Parts = Mapping[str, tuple[Numbers, Numbers]]
+"""Measure → the answers that it counts, and those that it divides by."""
 
 CAPABILITIES = ("rec", "ocr", "know", "gen", "spat", "math")
+NOTHING = np.array(None, dtype=object)
 FINEST = 10**6
-"""Steps of a grade that are told apart."""
-ABILITIES = {
-    "perception": (
-        *("existence", "count", "position", "color", "posters", "celebrity", "scene", "landmark", "artwork", "OCR"),
-    ),
-    "cognition": ("commonsense_reasoning", "numerical_calculation", "text_translation", "code_reasoning"),
-}
+"""Grades are told apart by 6 decimals."""
+PERCEPTION = (
+    "existence",
+    "count",
+    "position",
+    "color",
+    "posters",
+    "celebrity",
+    "scene",
+    "landmark",
+    "artwork",
+    "OCR",
+)
+COGNITION = (
+    "commonsense_reasoning",
+    "numerical_calculation",
+    "text_translation",
+    "code_reasoning",
+)
 
 
 class Graded:
-    """The questions, and how each answer was read, by variant and grading."""
+    """The questions, and how each answer was read."""
 
-    def __init__(self, files: ScoreFiles, found: Found) -> None:
-        self.found, self.settings = found, files.score["inputs"]["settings"]
+    def __init__(self, files: ScoreFiles, computed: Computed) -> None:
+        self.computed = computed
+        self.settings: Json = files.score["inputs"]["settings"]
+        self.intervals = Intervals.of(self.settings)
         self.questions = files.data.rows("questions.jsonl")
-        self.intervals, self.unread = Intervals.of(self.settings), self.settings.get("unread", "left_out")
+        self.units = field(self.questions, "id")
+        self.groups = [ALL] * len(self.units)
+        self.images = field(self.questions, "image_sha256")
         [folder] = files.collected.values()
-        answers = [each for each in values.records(folder) if each["step"]]
-        read: dict[str, list[dict[str, Any]]] = {}
-        for row in files.rows:
-            pairs = zip(row["extra"]["outcomes"], row["extra"]["read"], strict=True)
-            grades: list[dict[str, Any]] = [{"outcome": outcome, "read": value} for outcome, value in pairs]
-            if "questions" in row["extra"]:  # a row of MME is an image, with a grade per question
-                read |= {name: [each] for name, each in zip(row["extra"]["questions"], grades, strict=True)}
-            else:
-                read[row["unit"]] = grades
-        self.by_question = [read[question["id"]] for question in self.questions]
-        self.grades = [each for row in self.by_question for each in row]
-        if len({len(row) for row in self.by_question}) != 1 or len(self.grades) != len(answers):
+        answers = [record for record in read_records(folder) if record.step]
+        recorded = _recorded(files.rows)
+        grades = pick(recorded, self.units)
+        variants = {*map(len, grades)}
+        if len(variants) != 1 or sum(map(len, grades)) != len(answers):
             raise ValueError("not every question has been answered equally often")
-        failed = Counter(each["unit"] for each in answers if _is_failed(each))
-        for name in (question["id"] for question in self.questions):
-            if sum(each["outcome"] == "failed" for each in read[name]) != failed[name]:
-                raise ValueError(f"the row and the records of {name!r:.60} differ in what failed")
-        self.images = [question["image_sha256"] for question in self.questions]
-        self._called = np.array([[each["outcome"] != "failed" for each in row] for row in self.by_question])
-        self._answers = answers
+        self.outcomes = np.empty((len(grades), *variants), dtype=object)
+        """Questions × variants or gradings."""
+        self.read = np.empty_like(self.outcomes)
+        """The option, grade or answer that was read; None if there is none."""
+        for row, of_question in enumerate(grades):
+            for variant, (outcome, value) in enumerate(of_question):
+                self.outcomes[row, variant] = outcome
+                self.read[row, variant] = value
+        self._check_failures(answers)
         if self.settings.get("read") == "literal":
-            self.read_again(_literally)
+            self._read_again(answers, _read_literally)
         if self.settings.get("grades") == "strict":
-            self.read_again(_strictly)
-        found.outcomes(self.grades)
-        found.served(answers, "model", "judge")
+            self._read_again(answers, _read_strictly)
+        computed.put(Counter(self.outcomes.ravel()), "outcomes")
+        computed.served(answers, "model", "judge")
+        called = self.outcomes != "failed"
+        self.wrong: Flags = called & (
+            self.settings.get("unread", "left_out") == "worst"
+        )
+        """Answers that are wrong ones if nothing could be read in them."""
+        refused = int((self.outcomes == "refused").sum())
+        self.refused = PERCENT * refused / int(called.sum())
+        """Refusals in percent of the calls that did not fail."""
 
-    def read_again(self, reader: Callable[[Row], tuple[str, float | bool | None]]) -> None:
-        """Replace the recorded outcomes and values by those that ``reader`` finds in the answers."""
-        by_question: dict[str, list[Row]] = {}
-        for answer in sorted(self._answers, key=lambda each: (each["step"], each["repeat"])):
-            by_question.setdefault(answer["unit"], []).append(answer)
-        for question, grades in zip(self.questions, self.by_question, strict=True):
-            for grade, answer in zip(grades, by_question[question["id"]], strict=True):
-                grade["outcome"], grade["read"] = reader(answer)
+    def _check_failures(self, answers: Iterable[Record]) -> None:
+        """Check that the rows have as many failed calls as the records."""
+        failed = Counter(answer.unit for answer in answers if _is_failed(answer))
+        for unit, outcomes in zip(self.units, self.outcomes, strict=True):
+            if (outcomes == "failed").sum() != failed[unit]:
+                raise ValueError(
+                    f"the row and the records of {unit!r:.60} differ in what failed"
+                )
 
-    def column(self, key: str) -> list[str]:
+    def _read_again(
+        self, answers: Iterable[Record], read: Callable[[Record], Grade]
+    ) -> None:
+        """Replace the recorded outcomes and values by those read in the answers."""
+        in_order = sorted(answers, key=lambda answer: (answer.step, answer.repeat))
+        grades = defaultdict(list)
+        for answer in in_order:
+            grades[answer.unit].append(read(answer))
+        for row, unit in enumerate(self.units):
+            outcomes, values = zip(*grades[unit], strict=True)
+            self.outcomes[row] = outcomes
+            self.read[row] = values
+
+    def by_image(
+        self,
+        pairs: Ids,
+        categories: list[str],
+        images: list[str],
+    ) -> None:
+        """Make a unit of each image, whose variants are its two questions."""
+        self.units = images
+        self.groups = categories
+        self.images = images
+        self.outcomes = self.outcomes[pairs, 0]
+        self.read = self.read[pairs, 0]
+        self.wrong = self.wrong[pairs, 0]
+
+    def text(self, key: str) -> list[str]:
+        """List a text of all questions; empty where there is none."""
         return [question[key] or "" for question in self.questions]
 
-    def wrong(self) -> Flags:
-        """Which replies would be wrong ones if nothing could be read in them."""
-        flags: Flags = self._called & (self.unread == "worst")
-        return flags
+    def put_interval(
+        self,
+        metric: str,
+        above: Numbers,
+        below: Numbers,
+    ) -> None:
+        """Put the interval of Σ above / Σ below; questions about an image are a cluster."""
+        sums = (above.sum(axis=1).tolist(), below.sum(axis=1).tolist())
+        interval = self.intervals.of_ratio(
+            metric,
+            *sums,
+            clusters=self.images,
+            unit=PERCENT,
+        )
+        self.computed.put(interval, "metrics")
 
-    def refused(self) -> float:
-        """In percent of the calls that were answered."""
-        outcomes = [each["outcome"] for each in self.grades if each["outcome"] != "failed"]
-        return PERCENT * outcomes.count("refused") / len(outcomes)
+    def put_rows(self, values: Mapping[str, Numbers], extras: Iterable[Json]) -> None:
+        """Put a row for each question, or for each image of MME."""
+        for row, extra in enumerate(extras):
+            outcomes = self.outcomes[row].tolist()
+            read = self.read[row].tolist()
+            content = {
+                "group": self.groups[row],
+                "cluster": self.images[row],
+                "outcome": "ok" if "ok" in outcomes else outcomes[0],
+                "extra": {**extra, "outcomes": outcomes, "read": read},
+            }
+            for metric, column in values.items():
+                content[metric] = column[row].tolist()
+            self.computed.put(
+                content,
+                "rows",
+                self.units[row],
+            )
 
-    def counts(self, read: Flags) -> None:
-        self.found.counts(int(read.sum()), int((read | self.wrong()).sum()), read.size)
-
-    def row(self, at: int, worth: Row, **extra: str) -> None:
-        """Put the row of one question."""
-        ended = [each["outcome"] for each in self.by_question[at]]
-        names = (ALL, self.images[at], _joint(ended))
-        read = [each["read"] for each in self.by_question[at]]
-        self.found.row(self.questions[at]["id"], names, {**extra, "outcomes": ended, "read": read}, worth)
+    def put_counts(self, read: Flags, counted: Flags) -> None:
+        """Put how many answers could be read, and how many count."""
+        self.computed.counts(
+            int(read.sum()),
+            int(counted.sum()),
+            total=read.size,
+        )
 
 
-def _joint(outcomes: list[str]) -> str:
-    """Of several answers or gradings: ok if any of them is."""
-    return "ok" if "ok" in outcomes else outcomes[0]
+def _recorded(rows: Iterable[Json]) -> dict[str, list[Grade]]:
+    """List the outcomes and values of each question; a row of MME has two questions."""
+    grades = {}
+    for row in rows:
+        extra = row["extra"]
+        of_row = list(zip(extra["outcomes"], extra["read"], strict=True))
+        if "questions" in extra:
+            for question, grade in zip(extra["questions"], of_row, strict=True):
+                grades[question] = [grade]
+        else:
+            grades[row["unit"]] = of_row
+    return grades
 
 
-def _goes_on(reply: Row) -> bool:
+def _goes_on(reply: Json) -> bool:
     return reply["outcome"] in ("ok", "truncated")
 
 
-def _is_readable(reply: Row) -> bool:
-    return _goes_on(reply) or (reply["outcome"] == "refused" and bool(reply.get("text")))
+def _is_readable(reply: Json) -> bool:
+    is_refusal = reply["outcome"] == "refused" and bool(reply.get("text"))
+    return _goes_on(reply) or is_refusal
 
 
-def _is_failed(answer: Row) -> bool:
-    """Whether a call failed, or the judge gave nothing, which says nothing of the model either."""
-    last = answer["results"][-1]
+def _is_failed(answer: Record) -> bool:
+    """Return True if a call failed, or the judge gave nothing: not the model's doing."""
+    last = answer.results[-1]
     if last["role"] == "judge":
         return not _goes_on(last)
     return bool(last["outcome"] == "failed")
 
 
-def _literally(answer: Row) -> tuple[str, bool | None]:
-    """MME's own script: yes, or else no, anywhere in the first four characters."""
-    [reply] = answer["results"]
+def _read_literally(answer: Record) -> Grade:
+    """Read as MME's own script: yes, or else no, anywhere in the first four characters."""
+    [reply] = answer.results
     if not _is_readable(reply):
         return reply["outcome"], None
     first_four = (reply.get("text") or "").lower()[:4]
@@ -137,16 +234,16 @@ def _literally(answer: Row) -> tuple[str, bool | None]:
     return "unparsed", None
 
 
-def _strictly(answer: Row) -> tuple[str, float | None]:
-    """MM-Vet's own evaluator: the text before the first blank is a float from 0 to 1."""
-    reply, *judged = answer["results"]
+def _read_strictly(answer: Record) -> Grade:
+    """Read as MM-Vet's own evaluator: the text before the first blank is from 0 to 1."""
+    reply, *judged = answer.results
     if not _is_readable(reply):
         return reply["outcome"], None
     if _is_failed(answer):
         return "failed", None
-    for each in judged:
-        grade = _strict_grade(each.get("text") or "")
-        if _goes_on(each) and grade is not None:
+    for judgement in judged:
+        grade = _strict_grade(judgement.get("text") or "")
+        if _goes_on(judgement) and grade is not None:
             return "ok", grade
     return "unparsed", None
 
@@ -159,186 +256,237 @@ def _strict_grade(text: str) -> float | None:
     return abs(grade) if 0 <= grade <= 1 else None
 
 
-def mm_sap(files: ScoreFiles, found: Found) -> None:
-    """Does a model answer what it can know, and decline what it cannot? (Section 4.1.)"""
-    graded = Graded(files, found)
-    questions, subset, wrong = graded.questions, np.array(graded.column("subset"), dtype=object), graded.wrong()
-    refusal = np.array([values.whole(question["refusal"], 0, 25) for question in questions])[:, None]
-    right = np.array([_id(question["answer"]) for question in questions])[:, None]
-    chosen = np.array([[_id(each["read"]) for each in row] for row in graded.by_question])
-    declined = np.array([[each["outcome"] == "refused" for each in row] for row in graded.by_question])
-    choices = np.where(declined, refusal, chosen) if graded.settings["count_free_refusals"] else chosen
-
-    def parts(choices: Ids, wrong: Flags) -> dict[str, tuple[Flags, Flags]]:
-        """Measure → what it counts, and of what. Accepted are the right option (basic), it and the refusal (know), only
-        the refusal (beyond)."""
-        read, of = choices >= 0, subset[:, None]
-        counted = read | wrong
-        knew, refused = read & (choices == right), choices == refusal
-        declined = refused & (of != "basic")
-        answered = counted & ~refused
-        read_answer = read & ~refused
-        return {
-            "score": (knew | declined, counted),
-            "answer_rate": (answered, counted),
-            "answer_accuracy": (knew, answered),
-            "known_knowns": (knew, counted & (of != "beyond")),
-            "known_unknowns": (declined, counted & (of != "basic")),
-            "read_rate": (read_answer, counted),
-            "read_accuracy": (knew, read_answer),
-        }
-
-    mine, read = parts(choices, wrong), choices >= 0
-    metrics = _measured(mine) | {"free_refusals": graded.refused()}
-    for name, (above, below) in mine.items():
-        if below.any():
-            sums = [each.sum(axis=1).tolist() for each in (above, below)]
-            metrics |= graded.intervals.of_ratio(name, sums[0], sums[1], graded.images, PERCENT)
-    found.put(["metrics"], metrics)
-    subtask = graded.column("subtask")
-    subtasks = [f"{a}: {b}" for a, b in zip(subset, subtask, strict=True)]
-    for kind, groups in (("subset", subset), ("subtask", subtasks)):
-        for name, rows in places(groups).items():
-            measured = _measured({key: (a[rows], b[rows]) for key, (a, b) in mine.items()})
-            if name.startswith("beyond"):  # where no answer is right
-                measured = {key: value for key, value in measured.items() if "accuracy" not in key}
-            found.put(["groups", kind, name], measured)
-    found.put(["details", "subsets"], Counter(subset))
-    for at, (above, below) in enumerate(zip(*(side.tolist() for side in mine["score"]), strict=True)):
-        worth = [float(hit) if counts else None for hit, counts in zip(above, below, strict=True)]
-        graded.row(at, {"score": worth}, subset=subset[at], subtask=subtask[at])
-    graded.counts(read)
+def shares(above: Numbers, below: Numbers) -> list[float]:
+    """Divide the sums of each variant or grading that counts anything."""
+    sums = zip(
+        above.sum(axis=0).tolist(),
+        below.sum(axis=0).tolist(),
+        strict=True,
+    )
+    return [
+        float(numerator / denominator) for numerator, denominator in sums if denominator
+    ]
 
 
-def _id(value: object) -> int:
-    return -1 if value is None else values.whole(value, 0, 25)
+def mm_sap(files: ScoreFiles, computed: Computed) -> None:
+    """Measure if a model answers what it can know, and declines what it cannot."""
+    graded = Graded(files, computed)
+    subset = graded.text("subset")
+    read, parts = mm_sap_parts(graded, subset)
+    computed.put(_percent(parts), "metrics")
+    computed.put(graded.refused, "metrics", "free_refusals")
+    for measure, (above, below) in parts.items():
+        graded.put_interval(measure, above, below)
+    subtask = graded.text("subtask")
+    subtask_in_subset = [f"{a}: {b}" for a, b in zip(subset, subtask, strict=True)]
+    for kind, names in (("subset", subset), ("subtask", subtask_in_subset)):
+        for name, rows in places(names).items():
+            of_group = {}
+            for measure, (above, below) in parts.items():
+                # Beyond what can be known, no answer is right.
+                if not (name.startswith("beyond") and "accuracy" in measure):
+                    of_group[measure] = (above[rows], below[rows])
+            computed.put(_percent(of_group), "groups", kind, name)
+    computed.put(Counter(subset), "details", "subsets")
+    above, below = parts["score"]
+    extras = [{"subset": a, "subtask": b} for a, b in zip(subset, subtask, strict=True)]
+    graded.put_rows({"score": np.where(below, above, np.nan)}, extras)
+    graded.put_counts(read, below)
 
 
-def _measured(parts: Mapping[str, tuple[Flags, Flags]]) -> dict[str, float]:
-    """Percentages: mean and deviation over the variants that have anything to count."""
-    measured: dict[str, float] = {}
-    for name, (above, below) in parts.items():
-        sums = zip(above.sum(axis=0).tolist(), below.sum(axis=0).tolist(), strict=True)
-        measured |= mean_and_std(name, [p / q for p, q in sums if q], PERCENT)
+def mm_sap_parts(graded: Graded, subset: Sequence[str]) -> tuple[Flags, Parts]:
+    """Compute equations 1 to 6 of MM-SAP (section 4.1): which answers were read, and parts.
+
+    With p an answer, c the right option and r the refusal, accepted are {c} (basic),
+    {c, r} (know) and {r} (beyond).
+    """
+    questions = graded.questions
+    is_basic = (np.array(subset) == "basic")[:, None]
+    is_beyond = (np.array(subset) == "beyond")[:, None]
+    c = np.array(list(map(_option, field(questions, "answer"))))[:, None]
+    r = np.array([bounded(question["refusal"], 0, 25) for question in questions])[
+        :, None
+    ]
+    p: Ids = np.vectorize(_option, otypes=[np.int64])(graded.read)
+    if graded.settings["count_free_refusals"]:
+        p = np.where(
+            graded.outcomes == "refused",
+            r,
+            p,
+        )
+    read = p >= 0
+    counted = read | graded.wrong
+    refused = p == r
+    knew = read & (p == c)
+    declined = refused & ~is_basic
+    answered = counted & ~refused
+    parts = {
+        "score": (knew | declined, counted),  # equation 2
+        "known_knowns": (knew, counted & ~is_beyond),  # equation 3
+        "known_unknowns": (declined, counted & ~is_basic),  # equation 4
+        "answer_accuracy": (knew, answered),  # equation 5
+        "answer_rate": (answered, counted),  # equation 6
+        "read_rate": (read & ~refused, counted),
+        "read_accuracy": (knew, read & ~refused),
+    }
+    return read, parts
+
+
+def _option(value: object) -> int:
+    """Return the number of an option; −1 for none."""
+    return -1 if value is None else bounded(value, 0, 25)
+
+
+def _percent(parts: Parts) -> Metrics:
+    """Give mean and deviation over variants."""
+    measured: Metrics = {}
+    for measure, (above, below) in parts.items():
+        measured |= mean_and_std(measure, shares(above, below), PERCENT)
     return measured
 
 
-def mm_vet(files: ScoreFiles, found: Found) -> None:
-    """A judge's grades per capability, per combination of them, and in total. (Section 3.)"""
-    graded = Graded(files, found)
-    written = [[each["read"] for each in row] for row in graded.by_question]
-    if any(grade is not None and not 0 <= grade <= 1 for row in written for grade in row):
+def mm_vet(files: ScoreFiles, computed: Computed) -> None:
+    """Average a judge's grades per capability, per combination, and in total (section 3)."""
+    graded = Graded(files, computed)
+    grades = graded.read.ravel()
+    if any(grade is not None and not 0 <= grade <= 1 for grade in grades):
         raise ValueError("a grade is not within 0 and 1")
-    grades = [[None if grade is None else Fraction(repr(grade)) for grade in row] for row in written]
-    read, wrong = np.array([[grade is not None for grade in row] for row in grades]), graded.wrong()
-    metrics = _graded("total", grades, read | wrong)
-    steps, exact = 10, {grade for row in grades for grade in row if grade is not None}
-    while steps < FINEST and any((steps * grade).denominator > 1 for grade in exact):
-        steps *= 10
-    sums = [sum(round(steps * (grade or 0)) for grade in row) for row in written]
-    counts = (steps * (read | wrong).sum(axis=1)).tolist()
-    metrics |= graded.intervals.of_ratio("total", sums, counts, graded.images, PERCENT)
-    order = {name: f"{at}" for at, name in enumerate(CAPABILITIES)}
-    needed = [
-        sorted({*question["capabilities"]}, key=lambda name: order.get(name, f"9{name}"))
-        for question in graded.questions
-    ]
-    names = {"capability": needed, "combination": [["+".join(some)] for some in needed]}
-    for kind, of_question in names.items():
-        pairs = [(each, at) for at, some in enumerate(of_question) for each in some]
-        for name, some in places(each for each, _ in pairs).items():
-            rows = [pairs[at][1] for at in some]
-            found.put(["groups", kind, name], _graded("grade", [grades[at] for at in rows], (read | wrong)[rows]))
-    for at, (row, counted) in enumerate(zip(written, (read | wrong).tolist(), strict=True)):
-        worth = [(grade or 0.0) if there else None for grade, there in zip(row, counted, strict=True)]
-        graded.row(at, {"total": worth}, combination="+".join(graded.questions[at]["capabilities"]))
-    graded.counts(read)
-    found.put(["details", "calibration"], files.score["details"].get("calibration", []))
-    found.put(["metrics"], metrics)
-
-
-def _graded(name: str, grades: Sequence[Sequence[Fraction | None]], counted: Flags) -> dict[str, float]:
-    """In percent, over the gradings of which anything counts; an unread grade that counts is 0."""
-    sums = [sum((grade or Fraction() for grade in grading), Fraction()) for grading in zip(*grades, strict=True)]
-    counts = counted.sum(axis=0).tolist()
-    return mean_and_std(name, [float(100 * above / below) for above, below in zip(sums, counts, strict=True) if below])
-
-
-class _MmeScores:
-    """The measures over some questions, and of each category."""
-
-    def __init__(self, right: Flags, counted: Flags, pairs: Sequence[list[int]], categories: Sequence[str]) -> None:
-        self._right, self._counted = right.tolist(), counted.tolist()
-        of_pairs = places(categories[pair[0]] for pair in pairs)
-        self.whole = self._of(range(len(categories)), pairs)
-        self.each = {
-            name: self._of(rows, [pairs[at] for at in of_pairs[name]]) for name, rows in places(categories).items()
-        }
-
-    def _of(self, rows: Sequence[int], pairs: Sequence[list[int]]) -> dict[str, float]:
-        """Accuracy and accuracy+ in percent, and their sum, the score; what is over nothing is absent."""
-        each = [[row] for row in rows]
-        asked, whole = (sum(all(self._counted[at] for at in some) for some in units) for units in (each, pairs))
-        hits, both = (sum(all(self._right[at] for at in some) for some in units) for units in (each, pairs))
-        found = {"accuracy": PERCENT * (hits / asked)} if asked else {}
-        if whole:
-            found["accuracy_plus"] = PERCENT * (both / whole)
-        if asked and whole:
-            found["score"] = float(100 * (Fraction(hits, asked) + Fraction(both, whole)))
-        return found
-
-    def total(self, categories: Sequence[str], *, mean: bool) -> float | None:
-        """The sum of scores, or their mean; None where a category has none."""
-        scores = [Fraction(row["score"]) for name in categories if "score" in (row := self.each[name])]
-        return float(sum(scores) / (len(scores) if mean else 1)) if len(scores) == len(categories) else None
-
-
-def mme(files: ScoreFiles, found: Found) -> None:
-    """Two questions about each image, both of which a model must get right. (Section 2.2.)"""
-    graded = Graded(files, found)
-    questions, first = graded.questions, [row[0] for row in graded.by_question]
-    declined = np.array([each["outcome"] == "refused" for each in first])  # is wrong: all can be seen
-    read = declined | np.array([each["read"] is not None for each in first])
-    truth = [question["answer"] == "yes" for question in questions]
-    right = ~declined & np.array([each["read"] is true for each, true in zip(first, truth, strict=True)])
-    categories = [question["category"] or ALL for question in questions]
-    about: dict[str, list[int]] = {}
-    for at, (category, question) in enumerate(zip(categories, questions, strict=True)):
-        about.setdefault(f"{category}/{question['image_id']}", []).append(at)
-    pairs = [[one, other] for one, other in about.values()]
-
-    mine = _MmeScores(right, read | graded.wrong()[:, 0], pairs, categories)
-    every = list(mine.each)
-    metrics: dict[str, float | None] = {key: value for key, value in mine.whole.items() if key != "score"}
-    metrics |= {"refused": graded.refused(), "score": mine.total(every, mean=True)}
-    metrics["score_sum"] = mine.total(every, mean=False)
-    metrics |= {name: mine.total(some, mean=False) for name, some in ABILITIES.items() if {*some} <= {*every}}
-    groups = files.data.json("question_set.json").get("groups", {})
-    means = {
-        name: {"score": value} for name, some in groups.items() if (value := mine.total(some, mean=True)) is not None
-    }
-    found.put(["metrics"], {name: value for name, value in metrics.items() if value is not None})
-    found.put(["groups"], {"category": mine.each, "group": means})
-    counted = read | graded.wrong()[:, 0]
-    images = {at: image for image, pair in about.items() for at in pair}
-    hits, names = (right & counted).astype(int).tolist(), [images[at] for at in range(len(categories))]
-    found.put(["metrics"], graded.intervals.of_ratio("accuracy", hits, counted.astype(int).tolist(), names, PERCENT))
-    if counted.all():  # accuracy+ and the score are over images
-        got = [[bool(right[at]) for at in pair] for pair in about.values()]
-        alone = [*map(str, range(len(got)))]
-        both = [float(all(each)) for each in got]
-        found.put(["metrics"], graded.intervals.of_hits("accuracy_plus", both, alone, PERCENT))
-        worth = [PERCENT * (sum(pair) / 2 + all(pair)) for pair in got]
-        within = [categories[pair[0]] for pair in about.values()]
-        found.put(
-            ["metrics"], graded.intervals.of_mean("score", worth, within, [*map(str, range(len(worth)))], 0.0, 200.0)
+    read = graded.read != NOTHING
+    counted = read | graded.wrong
+    numbers = np.where(read, graded.read, 0)
+    percent = np.vectorize(_percent_of_grade, otypes=[object])(numbers)
+    computed.put(mean_and_std("total", shares(percent, counted)), "metrics")
+    steps = np.vectorize(lambda grade: round(FINEST * grade), otypes=[object])(numbers)
+    graded.put_interval("total", steps, FINEST * counted)
+    groups: dict[tuple[str, str], list[int]] = defaultdict(list)
+    combinations = []
+    for row, question in enumerate(graded.questions):
+        needed = {*question["capabilities"]}
+        in_order = [name for name in CAPABILITIES if name in needed]
+        in_order += sorted(needed.difference(CAPABILITIES))
+        groups["combination", "+".join(in_order)].append(row)
+        for capability in in_order:
+            groups["capability", capability].append(row)
+        combinations.append({"combination": "+".join(question["capabilities"])})
+    for place, rows in groups.items():
+        values = shares(percent[rows], counted[rows])
+        computed.put(
+            mean_and_std("grade", values),
+            "groups",
+            *place,
         )
-    for image, pair in about.items():
-        correct = [float(right[at]) if counted[at] else None for at in pair]
-        known = [value for value in correct if value is not None]
-        score = PERCENT * (mean(known) + all(known)) if len(known) == 2 else None
-        ended = [first[at]["outcome"] for at in pair]
-        extra = {"questions": [questions[at]["id"] for at in pair], "outcomes": ended}
-        extra["read"] = [first[at]["read"] for at in pair]
-        found.row(image, (categories[pair[0]], image, _joint(ended)), extra, {"score": [score], "correct": correct})
-    graded.counts(read[:, None])
+    graded.put_rows({"total": np.where(counted, numbers, np.nan)}, combinations)
+    graded.put_counts(read, counted)
+    computed.put(
+        files.score["details"].get("calibration", []),
+        "details",
+        "calibration",
+    )
+
+
+def _percent_of_grade(grade: float) -> Fraction:
+    """Take a grade as the decimal that is written."""
+    return 100 * Fraction(repr(grade))
+
+
+def mme(files: ScoreFiles, computed: Computed) -> None:
+    """Score two questions about each image, both to be answered rightly (section 2.2)."""
+    graded = Graded(files, computed)
+    questions = graded.questions
+    about = defaultdict(list)
+    for row, question in enumerate(questions):
+        category = question["category"] or ALL
+        about[category, f"{category}/{question['image_id']}"].append(row)
+    pairs = np.array([[one, other] for one, other in about.values()])
+    truth = np.array(field(questions, "answer"))[pairs] == "yes"
+    question_names = graded.units
+    graded.by_image(pairs, *zip(*about, strict=True))
+    declined = graded.outcomes == "refused"  # it is wrong: the image shows the answer
+    read = declined | (graded.read != NOTHING)
+    counted = read | graded.wrong
+    right = ~declined & np.equal(graded.read, truth)
+    by_category = {}
+    for category, rows in places(graded.groups).items():
+        by_category[category] = mme_scores(right[rows], counted[rows])
+    metrics = mme_scores(right, counted)
+    metrics.pop("score", None)
+    metrics["refused"] = graded.refused
+    if scores := _scores_of(by_category, by_category):
+        metrics["score"] = float(sum(scores) / len(scores))
+        metrics["score_sum"] = float(sum(scores))
+    for ability, names in (("perception", PERCEPTION), ("cognition", COGNITION)):
+        if scores := _scores_of(by_category, names):
+            metrics[ability] = float(sum(scores))
+    computed.put(metrics, "metrics")
+    computed.put(by_category, "groups", "category")
+    groups = files.data.json("question_set.json").get("groups", {})
+    for group, names in groups.items():
+        if scores := _scores_of(by_category, names):
+            computed.put(
+                float(sum(scores) / len(scores)),
+                "groups",
+                "group",
+                group,
+                "score",
+            )
+    graded.put_interval("accuracy", right & counted, counted)
+    both = right.all(axis=1)
+    score = PERCENT * (right.mean(axis=1) + both)
+    if counted.all():  # accuracy+ and the score are over images
+        intervals = graded.intervals
+        images = graded.images
+        hits = both.astype(float).tolist()
+        computed.put(
+            intervals.of_hits("accuracy_plus", hits, clusters=images, unit=PERCENT),
+            "metrics",
+        )
+        interval = intervals.of_mean(
+            "score",
+            score.tolist(),
+            groups=graded.groups,
+            clusters=images,
+            bottom=0.0,
+            top=2 * PERCENT,
+        )
+        computed.put(interval, "metrics")
+    values = {
+        "score": np.where(
+            counted.all(axis=1),
+            score,
+            np.nan,
+        )[:, None],
+        "correct": np.where(counted, right, np.nan),
+    }
+    graded.put_rows(
+        values, [{"questions": pick(question_names, pair)} for pair in pairs]
+    )
+    graded.put_counts(read, counted)
+
+
+def mme_scores(right: Flags, counted: Flags) -> Metrics:
+    """Compute accuracy and accuracy+ in percent, and their sum, the score (section 2.2).
+
+    Accuracy is over questions, accuracy+ over images with both questions right.
+    """
+    hits = int(right.sum())
+    both = int(right.all(axis=1).sum())
+    questions = int(counted.sum())
+    images = int(counted.all(axis=1).sum())
+    scores = {}
+    if questions:
+        scores["accuracy"] = PERCENT * (hits / questions)
+    if images:
+        scores["accuracy_plus"] = PERCENT * (both / images)
+        scores["score"] = float(
+            100 * (Fraction(hits, questions) + Fraction(both, images))
+        )
+    return scores
+
+
+def _scores_of(
+    by_category: Mapping[str, Mapping[str, float]], names: Iterable[str]
+) -> list[Fraction]:
+    """List the scores of categories; nothing if one of them has no score."""
+    scores = [by_category.get(name, {}).get("score") for name in names]
+    known = [Fraction(score) for score in scores if score is not None]
+    return known if len(known) == len(scores) else []

@@ -1,189 +1,298 @@
-"""TRAC: how far descriptions tell classes apart, by retrieving the descriptions most like them.
+"""TRAC: how far descriptions tell classes apart (section 3.2.1), by retrieving similar ones.
 
-A test description takes the label of the nearest support description, the class whose sum of features is nearest, or
-the label that most of the k nearest have. One of which the encoder knows nothing is taken for nothing. Where several
-are equally near, a hit is the share of the orders of these that give the right label.
+A test description gets the label of the nearest support description, of the class whose
+mean is nearest, or of most of the k nearest. A description whose words the encoder does not
+know gets none. Where several are equally near, a hit is the share of their orders that give
+the right label.
 """
 
 import hashlib
 import json
 import math
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from driftledger_check.bundle import ScoreFiles
-from driftledger_check.compute import values
+from driftledger_check.bundle import Json, ScoreFiles, field
 from driftledger_check.compute.encoders import MOST_CELLS, Encoder
-from driftledger_check.compute.stats import Intervals, mean, places, rounded_cosines, votes
-from driftledger_check.compute.values import ALL, PERCENT, Found, MissingError, Row
+from driftledger_check.compute.stats import (
+    Array,
+    Ids,
+    Intervals,
+    Metrics,
+    mean,
+    pick,
+    places,
+    rounded_cosines,
+    votes,
+)
+from driftledger_check.compute.values import (
+    ALL,
+    PERCENT,
+    Computed,
+    MissingError,
+    Record,
+    bounded,
+    clusters,
+    read_records,
+    read_samples,
+)
 
 ORDERS = 1000
-"""Of equally similar support descriptions, over which a vote is averaged."""
-
-Array = NDArray[np.float64]
-
-
-class Described(NamedTuple):
-    """A sample, with its description if it has one."""
-
-    sample: str
-    label: str
-    said: str | None
+"""The number of orders of equally similar descriptions over which a vote is averaged."""
 
 
 class Sides(NamedTuple):
-    """What is compared under one condition."""
+    """The samples that are compared under one condition."""
 
-    support: list[Described]
-    """In the order of the hashes of their ids, which favours no class."""
-    tests: list[Described]
-    """All that count; those without a description or without support of their class are misses."""
+    support: list[str]
+    """In the order of the hashes of their names, which favours no class."""
+    support_labels: list[str]
+    tests: list[str]
+    """All that count."""
+    test_labels: list[str]
     scored: set[str]
-    """Samples of the tests that are no such misses."""
+    """Tests with a description and a support set of their class; other tests are misses."""
+    texts: Mapping[str, str]
+    """Sample → its description."""
 
 
-class Retrieved(NamedTuple):
-    """What the test descriptions of one condition were taken for."""
+class Retrieval(NamedTuple):
+    """Labels that the test descriptions of one condition got."""
 
-    support: Counter[str]
-    """Label → how many."""
     votes: Array
-    """Tests × K: how far the vote of the k nearest is right, from 0 to 1; the first column is top-1."""
+    """Tests × K: hits of the vote of the k nearest, from 0 to 1; the first is top-1."""
     means: Array
-    """How far the nearest class mean is right."""
-    tied: list[int]
-    """How many classes are nearest; 0 for a test that is taken for nothing."""
-    nearest: list[str | None]
-    """The most similar support sample, of equals the first."""
-    top1: list[str | None]
-    class_mean: list[str | None]
-    varies: dict[str, float]
+    """Hits of the nearest class mean."""
+    extras: list[dict[str, Any]]
+    """The nearest sample, the labels, and how many classes are nearest."""
+    variances: Mapping[str, float]
     """How much the shares of hits vary with the support set."""
 
 
-def trac(files: ScoreFiles, found: Found) -> None:
-    card, settings = files.data.json("dataset.json"), files.score["inputs"]["settings"]
-    intervals, sampled = Intervals.of(settings), card["name"] in settings.get("sampled_classes", [])
-    asked = files.score["inputs"]["protocol"]
-    lengths, shots = asked["max_tokens"], [0, *asked["shots"]]
-    every, encoder = values.records(files.collected["describe"]), Encoder(files, "text_encoder", found)
-    records = [each for each in every if each["step"]]
-    conditions: dict[tuple[Any, Any], list[Row]] = {}
-    for each in records:
-        conditions.setdefault((each.get("max_tokens"), each.get("shots", 0)), []).append(each)
-    labels, leaks = {sample.id: sample.label for sample in values.samples(files.data)}, card.get("leaks", {})
-    clusters = (
-        labels if sampled else values.clusters(each for each in values.samples(files.data) if each.split == "test")
-    )
-    top1: dict[tuple[Any, int], float] = {}
-    for place, (length, many) in enumerate(product(lengths, shots)):
-        limit, times = None if length is None else values.whole(length, 1, 10**6), values.whole(many, 0, 10**6)
-        some = conditions.get((limit, times), [])
-        tested = [each for each in some if each["split"] == "test"]
-        sides = _sides(some, labels, settings.get("unread") == "worst")
-        counts = {"shots": times, "scored": len(sides.scored), "total": len(tested)}
-        condition = f"{'no limit' if limit is None else f'l{limit}'}, {times}-shot"
-        headline = place == len(shots) - 1
-        if headline:
-            found.outcomes(tested)
-            found.counts(len(sides.scored), len(sides.tests), len(tested))
-            found.put(["details", "headline"], condition)
+class _Labels:
+    """Samples of the dataset, as TRAC reads them."""
+
+    def __init__(self, files: ScoreFiles, settings: Json) -> None:
+        card = files.data.json("dataset.json")
+        samples = read_samples(files.data)
+        self.leaks: Mapping[str, str] = card.get("leaks", {})
+        self.labels = {sample.id: sample.label for sample in samples}
+        self.are_sampled = card["name"] in settings.get("sampled_classes", [])
+        self.clusters = self.labels
+        if not self.are_sampled:
+            self.clusters = clusters(
+                sample for sample in samples if sample.split == "test"
+            )
+
+
+def trac(files: ScoreFiles, computed: Computed) -> None:
+    """Compute all conditions: limits of length, with and without examples."""
+    settings = files.score["inputs"]["settings"]
+    protocol = files.score["inputs"]["protocol"]
+    lengths = protocol["max_tokens"]
+    shots = [0, *protocol["shots"]]
+    dataset = _Labels(files, settings)
+    encoder = Encoder(files, "text_encoder", computed)
+    intervals = Intervals.of(settings)
+    stored = read_records(files.collected["describe"])
+    records = [record for record in stored if record.step]
+    conditions = defaultdict(list)
+    for record in records:
+        key = (record.extra.get("max_tokens"), record.extra.get("shots", 0))
+        conditions[key].append(record)
+    by_length = {}
+    by_shots = {}
+    for number, (length, examples) in enumerate(product(lengths, shots)):
+        limit = None if length is None else bounded(length, 1, 10**6)
+        times = bounded(examples, 0, 10**6)
+        of_condition = conditions[limit, times]
+        tested = [record for record in of_condition if record.extra["split"] == "test"]
+        sides = _sides(
+            of_condition,
+            dataset.labels,
+            settings.get("unread") == "worst",
+        )
+        counts = {
+            "shots": times,
+            "scored": len(sides.scored),
+            "total": len(tested),
+        }
+        if limit:
+            counts["max_tokens"] = limit
+        condition = f"{f'l{limit}' if limit else 'no limit'}, {times}-shot"
+        is_headline = number == len(shots) - 1
+        if is_headline:
+            computed.put(Counter(record.outcome for record in tested), "outcomes")
+            computed.counts(
+                len(sides.scored),
+                len(sides.tests),
+                total=len(tested),
+            )
+            computed.put(condition, "details", "headline")
         try:
-            retrieved = _retrieved(sides, encoder)
+            retrieval = _retrieve(sides, encoder)
         except MissingError as why:
-            found.withhold([".*"], str(why))
+            computed.withhold([".*"], str(why))
             continue
-        numbers = _numbers(sides, retrieved, intervals, leaks, clusters, sampled)
-        top1[limit, times] = numbers["top1"]
-        found.put(["groups", "condition", condition], numbers | counts | ({"max_tokens": limit} if limit else {}))
-        if headline:
-            found.put(["metrics"], numbers)
-            _put_headline(found, sides, retrieved, tested, labels, clusters)
-    sweeps = {
-        "by_length/top1": {str(limit or 0): value for (limit, times), value in top1.items() if times == 0},
-        "by_shots/top1": {str(times): value for (limit, times), value in top1.items() if limit == lengths[0]},
-    }
-    found.put(["curves"], {name: sweep for name, sweep in sweeps.items() if len(sweep) > 1})
-    found.served(records, "model")
+        metrics = _metrics(sides, retrieval, intervals, dataset)
+        computed.put(metrics | counts, "groups", "condition", condition)
+        if times == 0:
+            by_length[str(limit or 0)] = metrics["top1"]
+        if limit == lengths[0]:
+            by_shots[str(times)] = metrics["top1"]
+        if is_headline:
+            computed.put(metrics, "metrics")
+            _put_headline(computed, sides, retrieval, tested, dataset)
+    for name, curve in (("by_length/top1", by_length), ("by_shots/top1", by_shots)):
+        if len(curve) > 1:
+            computed.put(curve, "curves", name)
+    computed.served(records, "model")
 
 
-def _numbers(
-    sides: Sides, retrieved: Retrieved, intervals: Intervals, leaks: Row, clusters: Mapping[str, str], sampled: bool
-) -> dict[str, float]:
-    """All in percent, but the number of words; nothing of nothing."""
-    hits = {"top1": retrieved.votes[:, 0], "class_mean": retrieved.means}
-    numbers = {name: _percent(some) for name, some in hits.items()}
-    for name, some in hits.items():
-        if sampled:  # each class is a cluster
-            of_class = [test.label for test in sides.tests]
-            numbers |= intervals.of_ratio(name, some.tolist(), [1] * len(some), of_class, PERCENT)
+def _metrics(
+    sides: Sides,
+    retrieval: Retrieval,
+    intervals: Intervals,
+    dataset: _Labels,
+) -> Metrics:
+    """Compute metrics in percent, and the number of words; nothing of nothing."""
+    top1 = retrieval.votes[:, 0]
+    metrics = {}
+    for name, hits in (("top1", top1), ("class_mean", retrieval.means)):
+        metrics[name] = _percent(hits)
+        if dataset.are_sampled:  # each class is a cluster
+            interval = intervals.of_ratio(
+                name,
+                hits.tolist(),
+                [1] * len(hits),
+                clusters=sides.test_labels,
+                unit=PERCENT,
+            )
         else:
-            of_image = [clusters[test.sample] for test in sides.tests]
-            numbers |= intervals.of_hits(name, some.tolist(), of_image, PERCENT, retrieved.varies[name])
-    clean = np.array([bool(leaks) and test.sample not in leaks for test in sides.tests])
-    if clean.any():
-        numbers["top1_without_leaks"] = _percent(retrieved.votes[clean, 0])
-    words = [float(len(test.said.split())) for test in sides.tests if test.said is not None]
-    if words:
-        numbers["words"] = mean(words)
-    curve = [_percent(column) for column in retrieved.votes.T]
-    right = sum(retrieved.support[test.label] for test in sides.tests)
-    return numbers | {
+            interval = intervals.of_hits(
+                name,
+                hits.tolist(),
+                clusters=pick(dataset.clusters, sides.tests),
+                unit=PERCENT,
+                variance=retrieval.variances[name],
+            )
+        metrics |= interval
+    if dataset.leaks:
+        clean = [
+            row for row, sample in enumerate(sides.tests) if sample not in dataset.leaks
+        ]
+        if clean:
+            metrics["top1_without_leaks"] = _percent(top1[clean])
+    texts = [sides.texts[sample] for sample in sides.tests if sample in sides.texts]
+    if texts:
+        metrics["words"] = mean([float(len(text.split())) for text in texts])
+    curve = [_percent(hits) for hits in retrieval.votes.T]
+    support = Counter(sides.support_labels)
+    right = sum(pick(support, sides.test_labels))
+    tied = sum(tied > 1 for tied in field(retrieval.extras, "tied"))
+    return metrics | {
         "vote_best": max(curve),
         "vote_best_k": float(np.argmax(curve) + 1),
-        "chance": PERCENT * right / (len(sides.tests) * retrieved.support.total()),
-        "ties": PERCENT * sum(classes > 1 for classes in retrieved.tied) / len(sides.tests),
+        "chance": PERCENT * right / (len(sides.tests) * support.total()),
+        "ties": PERCENT * tied / len(sides.tests),
     }
 
 
 def _put_headline(
-    found: Found,
+    computed: Computed,
     sides: Sides,
-    retrieved: Retrieved,
-    tested: Sequence[Row],
-    labels: Row,
-    clusters: Mapping[str, str],
+    retrieval: Retrieval,
+    tested: Iterable[Record],
+    dataset: _Labels,
 ) -> None:
-    found.put(["curves", "vote"], {str(k): _percent(column) for k, column in enumerate(retrieved.votes.T, 1)})
-    top1, means = retrieved.votes[:, 0], retrieved.means
-    for label, here in places(test.label for test in sides.tests).items():
-        row = {"top1": _percent(top1[here]), "class_mean": _percent(means[here])}
-        found.put(["groups", "class", label], row | {"test": len(here), "support": retrieved.support[label]})
-    place = {test.sample: at for at, test in enumerate(sides.tests)}
-    for each in tested:
-        name = each["unit"]
-        extra: dict[str, Any] = {"label": labels[name], "scored": name in sides.scored}
-        worth: dict[str, list[float]] = {}
-        if name in place:
-            at = place[name]
-            worth = {"top1": [PERCENT * float(top1[at])], "class_mean": [PERCENT * float(means[at])]}
-            extra |= {"nearest": retrieved.nearest[at], "tied": retrieved.tied[at], "top1": retrieved.top1[at]}
-            extra["class_mean"] = retrieved.class_mean[at]
-        found.row(name, (ALL, clusters[name], each["outcome"]), extra, worth)
+    """Put the curve of votes, the classes, and the rows."""
+    top1 = retrieval.votes[:, 0]
+    for k, hits in enumerate(retrieval.votes.T, 1):
+        computed.put(
+            _percent(hits),
+            "curves",
+            "vote",
+            str(k),
+        )
+    support = Counter(sides.support_labels)
+    for label, rows in places(sides.test_labels).items():
+        of_class = {
+            "top1": _percent(top1[rows]),
+            "class_mean": _percent(retrieval.means[rows]),
+            "test": len(rows),
+            "support": support[label],
+        }
+        computed.put(of_class, "groups", "class", label)
+    row_of = {sample: row for row, sample in enumerate(sides.tests)}
+    for record in tested:
+        sample = record.unit
+        extra = {
+            "label": dataset.labels[sample],
+            "scored": sample in sides.scored,
+        }
+        values = {}
+        if sample in row_of:
+            row = row_of[sample]
+            extra |= retrieval.extras[row]
+            values["top1"] = [PERCENT * float(top1[row])]
+            values["class_mean"] = [PERCENT * float(retrieval.means[row])]
+        content = {
+            "group": ALL,
+            "cluster": dataset.clusters[sample],
+            "outcome": record.outcome,
+            "extra": extra,
+        }
+        computed.put(content | values, "rows", sample)
 
 
-def _sides(records: Sequence[Row], labels: Row, misses: bool) -> Sides:
-    """A failed call never counts, nor do the tests of a class whose support is missing because of one."""
-    described = {each["unit"]: said for each in records if (said := values.description(each)) is not None}
-    failed = [each for each in records if each["outcome"] == "failed"]
-    of_support = [each["unit"] for each in records if each["split"] == "support" and each["unit"] in described]
-    of_tests = [each["unit"] for each in records if each["split"] == "test"]
-    classes = {labels[sample] for sample in of_support}
-    scored = {sample for sample in of_tests if sample in described and labels[sample] in classes}
-    counted = scored
-    if misses:
-        uncounted = {each["unit"] for each in failed}
-        unknown = {labels[each["unit"]] for each in failed if each["split"] == "support"} - classes
-        counted = {sample for sample in of_tests if sample not in uncounted and labels[sample] not in unknown}
+def _sides(
+    records: Sequence[Record],
+    labels: Mapping[str, str],
+    misses: bool,
+) -> Sides:
+    """Select the support and test descriptions.
+
+    A failed call never counts, nor do the tests of a class that lost its support by one.
+    """
+    texts = {}
+    failed = set()
+    lost = set()
+    of_split = defaultdict(list)
+    for record in records:
+        sample = record.unit
+        split = record.extra["split"]
+        of_split[split].append(sample)
+        if record.description:
+            texts[sample] = record.description
+        if record.outcome == "failed":
+            failed.add(sample)
+            if split == "support":
+                lost.add(labels[sample])
+    support = sorted(
+        (sample for sample in of_split["support"] if sample in texts), key=_hash
+    )
+    classes = set(pick(labels, support))
+    lost -= classes
+    tests = []
+    scored = set()
+    for sample in of_split["test"]:
+        if sample in texts and labels[sample] in classes:
+            scored.add(sample)
+        is_lost = sample in failed or labels[sample] in lost
+        if sample in scored or (misses and not is_lost):
+            tests.append(sample)
     return Sides(
-        [Described(sample, labels[sample], described[sample]) for sample in sorted(of_support, key=_hash)],
-        [Described(sample, labels[sample], described.get(sample)) for sample in of_tests if sample in counted],
-        scored,
+        support,
+        pick(labels, support),
+        tests=tests,
+        test_labels=pick(labels, tests),
+        scored=scored,
+        texts=texts,
     )
 
 
@@ -191,69 +300,124 @@ def _hash(sample: str) -> str:
     return hashlib.sha256(json.dumps(sample, ensure_ascii=False).encode()).hexdigest()
 
 
-def _retrieved(sides: Sides, encoder: Encoder) -> Retrieved:
-    support, tests = sides.support, sides.tests
+def _retrieve(sides: Sides, encoder: Encoder) -> Retrieval:
+    """Find the nearest support descriptions and class means of each test description."""
+    support = sides.support
+    tests = sides.tests
     if len(support) * len(tests) > MOST_CELLS:
-        raise MissingError(f"{len(support)} and {len(tests)} descriptions are more than the checker compares")
-    corpus = [each.said or "" for each in support]
-    texts = [each.said or "" for each in tests if each.sample in sides.scored]
-    rows = encoder.texts([*corpus, *texts], corpus)
-    known = np.stack([rows[said] for said in corpus])
-    asked = np.zeros((len(tests), known.shape[1]))
-    for at, test in enumerate(tests):
-        if test.sample in sides.scored:
-            asked[at] = rows[test.said or ""]
-    labels = list(dict.fromkeys(each.label for each in support))
-    classes = np.array([labels.index(each.label) for each in support])
-    counts = Counter(each.label for each in support)
-    truth = np.array([labels.index(test.label) if test.label in labels else -1 for test in tests])
-    seen = np.asarray(asked.any(axis=1))
-    cosines = rounded_cosines(asked, known)
-    sums = np.array([[math.fsum(column) for column in known[classes == at].T.tolist()] for at in range(len(labels))])
-    to_means = rounded_cosines(asked, sums)
-    first = cosines.argmax(axis=1)
-    voted = np.zeros((len(tests), max(counts.values())))
-    means, tied = np.zeros(len(tests)), [0] * len(tests)
+        pairs = f"{len(support)} and {len(tests)} descriptions"
+        raise MissingError(f"{pairs} are more than the checker compares")
+    corpus = pick(sides.texts, support)
+    scored = [sides.texts[sample] for sample in tests if sample in sides.scored]
+    rows = encoder.texts([*corpus, *scored], corpus)
+    known = np.stack(pick(rows, corpus))
+    queries = np.zeros((len(tests), known.shape[1]))
+    for row, sample in enumerate(tests):
+        if sample in sides.scored:
+            queries[row] = rows[sides.texts[sample]]
+    labels = list(dict.fromkeys(sides.support_labels))
+    number = {label: place for place, label in enumerate(labels)}
+    classes = np.array(pick(number, sides.support_labels))
+    truth = np.array([number.get(label, -1) for label in sides.test_labels])[:, None]
+    is_known: NDArray[np.bool_] = np.asarray(queries.any(axis=1))
+    cosines = rounded_cosines(queries, known)
+    sums = _class_sums(known, classes)
+    to_means = rounded_cosines(queries, sums)
+    top1 = _hits(cosines, classes == truth)
+    means = _hits(to_means, np.arange(len(labels)) == truth)
+    top1[~is_known] = 0
+    means[~is_known] = 0
+    most = max(Counter(sides.support_labels).values())
+    voted = np.zeros((len(truth), most))
+    extras = []
     computed: dict[bytes, Array] = {}
-    for at in np.flatnonzero(seen).tolist():
-        nearest = classes[cosines[at] == cosines[at].max()]
-        tied[at] = len(set(nearest.tolist()))
-        voted[at] = _voted(cosines[at], classes, voted.shape[1], truth[at], computed)
-        voted[at, :2] = _share(nearest == truth[at])
-        means[at] = _share(np.flatnonzero(to_means[at] == to_means[at].max()) == truth[at])
-    varies = {
-        "top1": _variance(_without_one(cosines, classes, truth, voted[:, 0])[seen], len(tests)),
-        "class_mean": _variance(_without_one_mean(asked, known, classes, truth, means)[seen], len(tests)),
-    }
-    return Retrieved(
-        counts,
-        votes=voted,
-        means=means,
-        tied=tied,
-        nearest=_seen([each.sample for each in support], first, seen),
-        top1=_seen([each.label for each in support], first, seen),
-        class_mean=_seen(labels, to_means.argmax(axis=1), seen),
-        varies=varies,
+    for row, row_is_known in enumerate(is_known.tolist()):
+        extra: dict[str, Any] = {
+            "nearest": None,
+            "tied": 0,
+            "top1": None,
+            "class_mean": None,
+        }
+        if row_is_known:
+            first = int(cosines[row].argmax())
+            is_nearest = cosines[row] == cosines[row, first]
+            voted[row] = _vote(
+                cosines[row],
+                classes,
+                most=most,
+                right=truth[row],
+                computed=computed,
+            )
+            extra = {
+                "nearest": support[first],
+                "tied": len(np.unique(classes[is_nearest])),
+                "top1": sides.support_labels[first],
+                "class_mean": labels[int(to_means[row].argmax())],
+            }
+        extras.append(extra)
+    voted[:, :2] = top1[:, None]
+    by_vote = _without_one(cosines, classes, truth=truth, hits=top1)
+    by_mean = _without_one_mean(
+        queries,
+        known,
+        classes=classes,
+        truth=truth,
+        hits=means,
     )
+    variances = {
+        "top1": _variance(by_vote[is_known], len(truth)),
+        "class_mean": _variance(by_mean[is_known], len(truth)),
+    }
+    return Retrieval(voted, means, extras=extras, variances=variances)
 
 
-def _voted(
-    cosines: Array, classes: NDArray[np.int64], most: int, right: np.int64, computed: dict[bytes, Array]
+def _class_sums(known: NDArray[Any], classes: Ids) -> Array:
+    """Sum the features of each class, each sum rounded once."""
+    sums = []
+    for number in range(int(classes.max()) + 1):
+        columns = known[classes == number].T.tolist()
+        sums.append([math.fsum(column) for column in columns])
+    return np.array(sums)
+
+
+def _hits(cosines: Array, is_right: NDArray[np.bool_]) -> Array:
+    """Compute the share of the nearest ones of each row that are right."""
+    best = cosines == cosines.max(axis=1, keepdims=True)
+    hits: Array = (best & is_right).sum(axis=1) / best.sum(axis=1)
+    return hits
+
+
+def _vote(
+    cosines: Array,
+    classes: Ids,
+    *,
+    most: int,
+    right: Ids,
+    computed: dict[bytes, Array],
 ) -> Array:
-    """How far the vote of the 1 … ``most`` nearest is right, over random orders of those that are equally similar."""
+    """Compute hits of the votes of the 1 … ``most`` nearest, over orders of equal ones."""
     near = np.flatnonzero(cosines >= np.sort(cosines)[-most])
     ranks = np.unique(-cosines[near], return_inverse=True)[1]
-    key = np.concatenate([ranks, classes[near], [right]]).tobytes()  # models repeat themselves
+    key = np.concatenate(
+        [ranks, classes[near], right]
+    ).tobytes()  # models repeat themselves
     if key not in computed:
         orders = ORDERS if ranks.max() + 1 < len(near) else 1
-        order = np.argsort(ranks + np.random.default_rng(0).random((orders, len(near))), axis=1)[:, :most]
+        shuffled = ranks + np.random.default_rng(0).random((orders, len(near)))
+        order = np.argsort(shuffled, axis=1)[:, :most]
         winners = votes(classes[near][order], int(classes.max()) + 1)
-        computed[key] = np.array([_share(column == right) for column in winners.T])
+        computed[key] = (winners == right).sum(axis=0) / orders
     return computed[key]
 
 
-def _without_one(cosines: Array, classes: NDArray[np.int64], truth: NDArray[np.int64], hits: Array) -> Array:
-    """Tests × support: how top-1 changes without each support description."""
+def _without_one(
+    cosines: Array,
+    classes: Ids,
+    *,
+    truth: Ids,
+    hits: Array,
+) -> Array:
+    """Tests × support: the change of top-1 without each support description."""
     changes = np.zeros(cosines.shape)
     for at, row in enumerate(cosines):
         best = np.flatnonzero(row == row.max())
@@ -261,43 +425,41 @@ def _without_one(cosines: Array, classes: NDArray[np.int64], truth: NDArray[np.i
         if len(best) > 1:
             changes[at, best] = (right.sum() - right) / (len(best) - 1) - hits[at]
         elif len(row) > 1:
-            rest = np.delete(row, best)
+            rest = np.delete(row, best)[None]
             others = np.delete(classes, best)
-            changes[at, best] = _share(others[rest == rest.max()] == truth[at]) - hits[at]
+            changes[at, best] = _hits(rest, others == truth[at]) - hits[at]
     return changes
 
 
 def _without_one_mean(
-    asked: Array, known: NDArray[Any], classes: NDArray[np.int64], truth: NDArray[np.int64], hits: Array
+    queries: Array,
+    known: NDArray[Any],
+    *,
+    classes: Ids,
+    truth: Ids,
+    hits: Array,
 ) -> Array:
-    """Tests × support: how the hit by class means changes without each support description."""
-    sums = np.array([[math.fsum(column) for column in known[classes == at].T.tolist()] for at in np.unique(classes)])
-    to_means = rounded_cosines(asked, sums)
-    changes = np.zeros((len(asked), len(known)))
-    for label in range(len(sums)):
+    """Tests × support: the change of hits by class means without each description."""
+    sums = _class_sums(known, classes)
+    to_means = rounded_cosines(queries, sums)
+    is_right = np.arange(len(sums)) == truth
+    changes = np.zeros((len(queries), len(known)))
+    for label, total in enumerate(sums):
         members = np.flatnonzero(classes == label)
-        without = rounded_cosines(asked, sums[label] - known[members])
-        for place, one in enumerate(members.tolist()):
+        without = rounded_cosines(queries, total - known[members])
+        for column, member in enumerate(members):
             after = to_means.copy()
-            after[:, label] = without[:, place] if len(members) > 1 else -2.0
-            best = after == after.max(axis=1, keepdims=True)
-            right = best & (np.arange(len(sums)) == truth[:, None])
-            changes[:, one] = right.sum(axis=1) / best.sum(axis=1) - hits
+            after[:, label] = without[:, column] if len(members) > 1 else -2.0
+            changes[:, member] = _hits(after, is_right) - hits
     return changes
 
 
 def _variance(changes: Array, tests: int) -> float:
-    """Of a share of hits over support sets, from how each answer changes without each row (Efron and Stein 1981)."""
+    """Estimate the variance of a share of hits over support sets (Efron and Stein 1981)."""
+    if tests < 2:
+        return 0.0
     excess = float((changes.sum(axis=0) ** 2).sum() - (changes * changes).sum())
-    return max(0.0, excess) / (tests * (tests - 1)) if tests > 1 else 0.0
-
-
-def _seen(names: Sequence[str], places: NDArray[np.int64], seen: NDArray[np.bool_]) -> list[str | None]:
-    return [names[at] if saw else None for at, saw in zip(places.tolist(), seen.tolist(), strict=True)]
-
-
-def _share(flags: NDArray[np.bool_]) -> float:
-    return int(flags.sum()) / len(flags)
+    return max(0.0, excess) / (tests * (tests - 1))
 
 
 def _percent(hits: Array) -> float:
