@@ -9,16 +9,16 @@ from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import Score, base_key
 from driftledger.core.canonical import md5_bytes, pretty_json
 from driftledger.core.errors import ConfigError, DriftledgerError
-from driftledger.core.files import Files, load_json, read_bytes, unlink_folders, write_folder
+from driftledger.core.files import Files, load_json, load_yaml, read_bytes, unlink_folders, write_folder
 from driftledger.core.grouping import grouped
 from driftledger.core.text import for_cell, same_start, shortened
 from driftledger.ledger.findings import VerifyResult
 from driftledger.ledger.lock import LOCK, RESOLVED, locked_now
 from driftledger.ledger.objects.contents import Contents
 from driftledger.ledger.objects.files import listing_md5
+from driftledger.project.presets import OWN
 from driftledger.project.project import Project
 from driftledger.project.resolve import REPORT_VERSION
-from driftledger.project.settings import read_yaml
 from driftledger.reports.charts import drawn, figures_of, series_of
 from driftledger.reports.correlation import Correlation, correlation
 from driftledger.reports.cross_check import cross_check_sections, cross_checks
@@ -117,9 +117,8 @@ def report_files(
     tables = [line for table in correlated.tables for line in markdown(table)]
     page = ["# Correlation", "", for_cell(correlated.lead), "", picture, "", *tables]
     drawings = _drawn(figures, again=again)
-    within = None if project.own_code else project.root
-    plots = read_yaml(project.root / "dvc.yaml", within=within).get("plots") or []
-    # without a file that it names, DVC fails; one without rows is not drawn
+    plots = load_yaml((OWN / "templates" / "dvc.yaml").read_text(encoding="utf-8"))["plots"]
+    # without a file that dvc.yaml names, DVC fails; one without rows is not drawn
     drawn_by_dvc = [path[len("reports/") :] for plot in plots for path in plot if path.startswith("reports/plots/")]
     files: Files = {
         "cross_check.json": pretty_json(checks).encode(),
