@@ -23,7 +23,7 @@ MAY_READ = {
     "reports/site/build.py": 1,  # a file of the package
     "commands/evaluate.py": 1,  # a file of the package
     "commands/start.py": 5,  # files of the package, and of one's own new project
-    "commands/run.py": 2,  # of one's own project: locks of DVC, and the log that it writes
+    "commands/run.py": 3,  # of one's own project: locks of DVC, the log and the note that it writes
     "collect/store.py": 3,  # a database that is a regular file, files of the store
     "collect/batches.py": 1,  # pictures of the store
     "collect/ray.py": 1,  # pictures of the store

@@ -67,9 +67,11 @@ class Components:
                 component = cls.model_validate(given)
                 fingerprint = component.fingerprint
             except ValidationError as error:
-                missing = [str(each["loc"][0]) for each in error.errors() if each["type"] == "missing"]
-                what = explain(error, "its provider here does not take its recorded settings")
-                reasons.append(f"no entry of params.yaml has its {missing[0]}" if missing else what)
+                mistakes = error.errors()
+                if all(each["type"] == "missing" for each in mistakes):
+                    reasons.append(f"no entry of params.yaml has its {mistakes[0]['loc'][0]}")
+                else:
+                    reasons.append(explain(error, "its provider here does not take its recorded settings"))
             except (DriftledgerError, OSError) as error:
                 reasons.append(str(error))
             else:
