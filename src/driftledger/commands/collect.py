@@ -144,15 +144,9 @@ def collector_of(settings: Settings, store: CallStore, *, shards: int = 1) -> Co
 
 
 def ask(collecting: Collecting, collector: Collector) -> list[CollectedRecord]:
-    """Make every call that is not stored yet, show the progress, and say what it has cost."""
+    """Make every call that is not stored yet, and show the progress."""
     with Progress(collecting.title, total=collecting.calls) as progress:
-        collected = collecting.run(lambda planned: collector.run((each.steps() for each in planned), progress))
-    for component in collecting.asked:
-        if isinstance(component, RemoteComponent):
-            spent = collector.store.spent(component.fingerprint)
-            cost = f", cost {spent.cost:.2f}" if component.prices else ""
-            print(f"{component.title}: {spent.attempts} attempts so far{cost}", flush=True)
-    return collected
+        return collecting.run(lambda planned: collector.run((each.steps() for each in planned), progress))
 
 
 def refuse_failures(failures: FailedCalls, benchmark_name: str, min_coverage: float) -> None:
@@ -231,6 +225,7 @@ def collect(project: Project, models: Sequence[str] = ()) -> None:
         remote = [model for model in models if isinstance(project.settings.build("models", model), RemoteComponent)]
         local = [model for model in models if model not in remote]
         collector.side_by_side([*(partial(in_turn, [model]) for model in remote), partial(in_turn, local)])
+        _say_what_was_spent(project, store)
         for model in (each for each in models if each not in failed):
             top = project.root / RECORDS_OF.format(model=model)
             top.mkdir(parents=True, exist_ok=True)
@@ -241,6 +236,16 @@ def collect(project: Project, models: Sequence[str] = ()) -> None:
         models_by_reason = grouped(reasons, lambda model: reasons[model])
         sentence = "; ".join(f"{', '.join(some)}: {reason}" for reason, some in models_by_reason.items())
         raise type(failed[next(iter(reasons))])(sentence)
+
+
+def _say_what_was_spent(project: Project, store: CallStore) -> None:
+    """Print the attempts at each service that was asked, and their cost, of all runs so far."""
+    components = {each.fingerprint: each for each in project.components.values()}
+    for fingerprint, component in components.items():
+        if isinstance(component, RemoteComponent):
+            spent = store.spent(fingerprint)
+            cost = f", cost {spent.cost:.2f}" if component.prices else ""
+            print(f"{component.title}: {spent.attempts} attempts so far{cost}", flush=True)
 
 
 def _make(task: Task, collector: Collector, lock: Lock) -> None:
