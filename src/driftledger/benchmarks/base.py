@@ -1,9 +1,10 @@
-"""What a benchmark is: tables that say what it is, a protocol that asks, and a function that scores.
+"""What a benchmark is: tables that say what it is, a protocol that asks, and a function that
+scores.
 
-Everything that the rest of the program wants to know of a benchmark stands in the tables: its stages, its metrics, what
-makes two of its scores unfair to compare, which pictures and tables it adds. A new benchmark is a folder and a line in
-:mod:`driftledger.benchmarks.registry`. What asks and what scores is imported when it is used: the command line starts
-without it.
+Everything that the rest of the program wants to know of a benchmark stands in the tables: its
+stages, its metrics, what makes two of its scores unfair to compare, which pictures and tables it
+adds. A new benchmark is a folder and a line in :mod:`driftledger.benchmarks.registry`. What asks
+and what scores is imported when it is used: the command line starts without it.
 """
 
 import re
@@ -55,7 +56,8 @@ ROLES: Mapping[str, Kind] = {
     "example_encoder": "encoder",
     "example_model": "model",
 }
-"""Role in a score → the kind of component that a reader knows it as: in MLflow's registry, in ``audit --encoder``."""
+"""Role in a score → the kind of component that a reader knows it as: in MLflow's registry, in
+``audit --encoder``."""
 
 SECTIONS = {"model": "models", "generator": "generators", "encoder": "encoders", "judge": "models"}
 """Kind → the section of ``params.yaml`` and of the catalogue that its entries stand in."""
@@ -78,8 +80,9 @@ _PLACES = {"{t}": "[0-9]+", "{frechet}": "fid|frechet_[a-z0-9_]+"}
 
 @dataclass(frozen=True)
 class Metric:
-    """A row of a benchmark's table of metrics, which score files, MLflow, the leaderboard, ``compare``, ``audit`` and
-    plots read. One row may stand for a family: ``{t}`` in a key is a number, ``{name}`` a word."""
+    """A row of a benchmark's table of metrics, which score files, MLflow, the leaderboard,
+    ``compare``, ``audit`` and plots read. One row may stand for a family: ``{t}`` in a key is a
+    number, ``{name}`` a word."""
 
     key: str
     """As score files and MLflow spell it: ``gc_at_{t}``."""
@@ -88,7 +91,8 @@ class Metric:
     formula: str
     """In words or symbols, in one line."""
     source: str
-    """The function that computes it, as a dotted name below ``driftledger.metrics``, and where it is published."""
+    """The function that computes it, as a dotted name below ``driftledger.metrics``, and where it
+    is published."""
     needs: frozenset[Input]
     unit: str = ""
     higher_is_better: bool | None = True
@@ -99,13 +103,15 @@ class Metric:
     compared: bool = False
     """Whether ``compare`` ranks by it although it is not a headline."""
     row: str = ""
-    """The key of its values in a :class:`Row`; empty where rows do not hold it, so that ``compare`` cannot pair it."""
+    """The key of its values in a :class:`Row`; empty where rows do not hold it, so that ``compare``
+    cannot pair it."""
     pairing: Literal["mean", "ratio"] = "mean"
-    """How rows make the score: the mean over groups of the mean over units; or, over orders or gradings, 100 times the
-    mean over units of sum / count, resampled by cluster."""
+    """How rows make the score: the mean over groups of the mean over units; or, over orders or
+    gradings, 100 times the mean over units of sum / count, resampled by cluster."""
     tracked: str = ""
-    """What MLflow calls it, before ``/`` and the name of the data; empty for a metric that MLflow does not show. With
-    ``{t}`` each t has a name of its own, and the curve is shown as well; a family over t without it is a curve."""
+    """What MLflow calls it, before ``/`` and the name of the data; empty for a metric that MLflow
+    does not show. With ``{t}`` each t has a name of its own, and the curve is shown as well; a
+    family over t without it is a curve."""
 
     @property
     def is_higher(self) -> bool:
@@ -126,7 +132,9 @@ class Metric:
     def _pattern(self) -> re.Pattern[str]:
         parts = re.split(r"(\{\w+\})", self.key)
         named = (
-            f"(?P<{part[1:-1]}>{_PLACES.get(part, '[a-z0-9_]+?')})" if part.startswith("{") else re.escape(part)
+            f"(?P<{part[1:-1]}>{_PLACES.get(part, '[a-z0-9_]+?')})"
+            if part.startswith("{")
+            else re.escape(part)
             for part in parts
         )
         return re.compile("".join(named))
@@ -149,8 +157,8 @@ class Metric:
         return self.title.format(**(self.match(key) or {}))
 
     def values_in(self, row: Row | RepeatRow, key: str) -> list[float | None]:
-        """The values of ``key`` of a row, or of one of its repeats: one at step t of a family over t, all orders or
-        gradings of a ratio, else one."""
+        """The values of ``key`` of a row, or of one of its repeats: one at step t of a family over
+        t, all orders or gradings of a ratio, else one."""
         values = row.values.get(self.row, []) if self.row else []
         t = (self.match(key) or {}).get("t")
         if t is None:
@@ -173,7 +181,8 @@ COVERAGE = Metric(
 class Stage:
     """A step from the data to a score, which writes a folder for each value of its keys.
 
-    Several of these folders lie in one output of DVC: ``dvc.yaml`` has one stage for all data, and two for each model.
+    Several of these folders lie in one output of DVC: ``dvc.yaml`` has one stage for all data, and
+    two for each model.
     """
 
     name: str
@@ -189,7 +198,8 @@ class Stage:
     holds: tuple[str, ...] = ()
     """Names that ``extra`` of each of its records has to hold."""
     beside: tuple[str, ...] = ()
-    """Further settings of the section, of files of the user's which go into a score: ``ratings``."""
+    """Further settings of the section, of files of the user's which go into a score:
+    ``ratings``."""
 
     def at(self, keys: Mapping[str, str]) -> str:
         """The folder of these keys, relative to the top folder."""
@@ -205,7 +215,8 @@ class Stage:
         return (head + model).format_map(keys) if model else head.rpartition("/{")[0]
 
     def lock(self, keys: Mapping[str, str]) -> str:
-        """The stage in ``dvc.lock`` that writes that output: ``data``, ``collect@<model>`` or ``score@<model>``."""
+        """The stage in ``dvc.lock`` that writes that output: ``data``, ``collect@<model>`` or
+        ``score@<model>``."""
         if "{model}" not in self.path:
             return "data"
         return f"{'score' if self.path.startswith(SCORES) else 'collect'}@{keys['model']}"
@@ -223,7 +234,8 @@ QUESTION_SET = Stage("question_set", ("question_set",), "data/questions/{questio
 def score_stage(
     name: str, keys: tuple[str, ...], *settings: str, beside: tuple[str, ...] = (), version: int = 1
 ) -> Stage:
-    """The stage that scores; it depends on these settings of the section, and on those that every section has."""
+    """The stage that scores; it depends on these settings of the section, and on those that every
+    section has."""
     path = "/".join([SCORES, "{model}", name, *(f"{{{key}}}" for key in keys if key != "model")])
     settings = ("min_coverage", "unread", "confidence", *settings, *beside)
     return Stage(name, keys, path, version, settings=settings, beside=beside)
@@ -233,7 +245,8 @@ class Rule(NamedTuple):
     """A fact in which two scores must agree to be ranked."""
 
     fact: str
-    """A role, a key of the protocol or of the settings of scoring, or one that the benchmark's ``facts`` adds."""
+    """A role, a key of the protocol or of the settings of scoring, or one that the benchmark's
+    ``facts`` adds."""
     why: str
     moves: Input | None = None
     """It moves the metrics that depend on this; None is all of them."""
@@ -241,7 +254,10 @@ class Rule(NamedTuple):
     """Rows of the table that it moves alone, by their keys, where ``moves`` would name too many."""
 
 
-UNREAD_COUNTS = Rule("unread", "a reply that holds nothing to go on from counts as the worst value in one of them only")
+UNREAD_COUNTS = Rule(
+    "unread",
+    "a reply that holds nothing to go on from counts as the worst value in one of them only",
+)
 """Which holds of every benchmark."""
 
 
@@ -250,7 +266,8 @@ class Origin(NamedTuple):
 
     score: Score
     number: str
-    """Its name, as in :meth:`~driftledger.benchmarks.score.Score.numbers`; empty for what only ``details`` hold."""
+    """Its name, as in :meth:`~driftledger.benchmarks.score.Score.numbers`; empty for what only
+    ``details`` hold."""
 
 
 NOTHING = "–"
@@ -261,8 +278,8 @@ class Place(NamedTuple):
     """The place of a model among others by one number."""
 
     rank: int | None = None
-    """1 + how many models are shown to be better; without a test, 1 + how many have a better value. None for controls,
-    and where neither direction is better."""
+    """1 + how many models are shown to be better; without a test, 1 + how many have a better value.
+    None for controls, and where neither direction is better."""
     best: bool = False
     """No model is shown to be better, and some model to be worse."""
     letters: str = ""
@@ -285,7 +302,8 @@ class Cell(NamedTuple):
     value: float | None = None
     """All digits, for programs."""
     of: Origin | None = None
-    """The number that it shows; of a rank, the number that is ranked. None where several scores went in."""
+    """The number that it shows; of a rank, the number that is ranked. None where several scores
+    went in."""
     letters: str = ""
     """As in :class:`Place`."""
     shade: int = 0
@@ -297,7 +315,11 @@ class Cell(NamedTuple):
 
 
 def cell(
-    value: float | None, place: Place = NOWHERE, digits: int = 2, more: str = "", of: Origin | None = None
+    value: float | None,
+    place: Place = NOWHERE,
+    digits: int = 2,
+    more: str = "",
+    of: Origin | None = None,
 ) -> Cell:
     """A value: bold in the best group, then its letters, then ``more`` in brackets.
 
@@ -321,8 +343,8 @@ Cells: TypeAlias = Sequence[Cell | str]
 
 
 class Table(NamedTuple):
-    """A table of the report as plain text, which the report makes inert in each format. The first column names the
-    rows."""
+    """A table of the report as plain text, which the report makes inert in each format. The first
+    column names the rows."""
 
     title: str
     """What it shows, and which table or figure of a paper it follows."""
@@ -347,7 +369,8 @@ class Tracked(NamedTuple):
     value: float
     step: int
     rank: int
-    """0 for a value, 1 for a curve, more for a value at an earlier t: of too many names the highest are left out."""
+    """0 for a value, 1 for a curve, more for a value at an earlier t: of too many names the highest
+    are left out."""
 
 
 class Scatter(NamedTuple):
@@ -369,22 +392,23 @@ class Layout:
     glance: tuple[str, ...] = ()
     """Those that the leaderboard shows at a glance; the first of the table if it is empty."""
     across: tuple[str, ...] = ()
-    """Those with a table each that sets all data and components side by side; those at a glance if it is empty."""
+    """Those with a table each that sets all data and components side by side; those at a glance if
+    it is empty."""
     for_dvc: tuple[str, ...] = ()
-    """Those that ``dvc metrics`` shows, beside those of all other benchmarks: few, so that a row fits a terminal. Those
-    at a glance if it is empty."""
+    """Those that ``dvc metrics`` shows, beside those of all other benchmarks: few, so that a row
+    fits a terminal. Those at a glance if it is empty."""
     tables: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Title of a table with a row per model → head of a column → its number, as in
-    :meth:`~driftledger.benchmarks.score.Score.numbers`. The first table also gets a column for each metric that no
-    table names. Empty: one table with a column per metric."""
+    :meth:`~driftledger.benchmarks.score.Score.numbers`. The first table also gets a column for each
+    metric that no table names. Empty: one table with a column per metric."""
     left_out: tuple[str, ...] = ()
     """Those that these tables leave out."""
     groups: Mapping[str, str] = field(default_factory=dict)
-    """Kind of groups with a table per metric, a row per group and a column per model → what is added to the title of
-    the first: where the paper has it."""
+    """Kind of groups with a table per metric, a row per group and a column per model → what is
+    added to the title of the first: where the paper has it."""
     means_of_groups: str = ""
-    """Kind of groups that average those of ``groups``, with members in ``details["groups"]``; their means and ranks are
-    rows of the same tables."""
+    """Kind of groups that average those of ``groups``, with members in ``details["groups"]``; their
+    means and ranks are rows of the same tables."""
     bars: tuple[str, ...] = ()
     """Those with bars in one figure; the first headline if it is empty."""
     group_bars: Mapping[str, str] = field(default_factory=dict)
@@ -394,7 +418,8 @@ class Layout:
 
 
 class Benchmark(ABC):
-    """The specification of a benchmark. Its attributes are tables; its methods have defaults that do for most."""
+    """The specification of a benchmark. Its attributes are tables; its methods have defaults that
+    do for most."""
 
     name: ClassVar[str]
     """The word that stages, modules, params and MLflow use."""
@@ -420,32 +445,42 @@ class Benchmark(ABC):
         return (self.data, self.collects, self.scores)
 
     def collecting(self, given: StageInputs) -> Collecting:
-        """Return what a folder of records is made from: by default the components that its keys name, the judge if it
-        is judged, and as protocol the settings of its stage and the seed.
+        """Return what a folder of records is made from: by default the components that its keys
+        name, the judge if it is judged, and as protocol the settings of its stage and the seed.
 
         Raises:
             StoreError: the data's stage has not run.
         """
         makers = {"model": given.model, "generator": given.generator}
         components: dict[str, Any] = {
-            role: (given.keys[role], make(given.keys[role])) for role, make in makers.items() if role in given.keys
+            role: (given.keys[role], make(given.keys[role]))
+            for role, make in makers.items()
+            if role in given.keys
         }
         if self.collects.judged:
             components["judge"] = (given.judge, given.model(given.judge or ""))
-        protocol = {name: getattr(given.section, name) for name in self.collects.settings} | {"seed": given.seed}
+        protocol = {name: getattr(given.section, name) for name in self.collects.settings} | {
+            "seed": given.seed
+        }
         return Collecting(self, given.keys, given.data(), components, protocol)
 
     def steps(self, collecting: Collecting) -> Iterable[Planned[list[CollectedRecord]]]:
-        """Yield the protocol of each unit, which yields calls, is sent their results, and returns records."""
+        """Yield the protocol of each unit, which yields calls, is sent their results, and returns
+        records."""
         raise NotImplementedError(f"{self.name} has no steps")
 
     def collect(self, collecting: Collecting, run: RunSteps) -> list[CollectedRecord]:
-        """Drive the protocols by ``run``, by default all at once; errors as of :class:`RunSteps`."""
+        """Drive the protocols by ``run``, by default all at once; errors as of
+        :class:`RunSteps`."""
         return [record for records in run([*self.steps(collecting)]) for record in records]
 
     def failures(self, records: Sequence[CollectedRecord]) -> FailedCalls:
         """Return which failed calls there were."""
-        failed = [record for record in records if any(each.outcome is Outcome.FAILED for each in record.results)]
+        failed = [
+            record
+            for record in records
+            if any(each.outcome is Outcome.FAILED for each in record.results)
+        ]
         phrases = [f"{record.place}: {record.error or 'no reason given'}" for record in failed]
         return FailedCalls(phrases, len(records), "records")
 
@@ -465,39 +500,62 @@ class Benchmark(ABC):
         names = {*self.scores.settings} - {*self.scores.beside}
         settings = section.model_dump(mode="json", include=names) | {"seed": seed}
         return {
-            name: value for name, value in settings.items() if value is not None or name not in self.collects.settings
+            name: value
+            for name, value in settings.items()
+            if value is not None or name not in self.collects.settings
         }
 
     def metric(self, key: str) -> Metric | None:
-        """The row of the table that a key of a score belongs to; an end of an interval belongs to its metric's."""
+        """The row of the table that a key of a score belongs to; an end of an interval belongs to
+        its metric's."""
         return _row_of(self, base_key(key))
 
     def titled(self, key: str) -> str:
-        """What people call a key of a score: ``GC@5``; the key itself where no row of the table has it."""
+        """What people call a key of a score: ``GC@5``; the key itself where no row of the table has
+        it."""
         metric = self.metric(key)
         return key if metric is None or metric.match(key) is None else metric.named(key)
 
     def keys_of(self, metric: Metric, *scores: Score) -> list[str]:
-        """The keys of some scores that belong to a row of the table, without their spread; of a family over t by t."""
-        keys = {key for score in scores for key in score.metrics if base_key(key) == key and self.metric(key) is metric}
+        """The keys of some scores that belong to a row of the table, without their spread; of a
+        family over t by t."""
+        keys = {
+            key
+            for score in scores
+            for key in score.metrics
+            if base_key(key) == key and self.metric(key) is metric
+        }
         return sorted(keys, key=lambda key: (int((metric.match(key) or {}).get("t", 0)), key))
 
     def shown_key(self, metric: Metric, scores: Sequence[Score]) -> str | None:
-        """The key that a reader sees of a row of the table: the last that some score is ranked by, else the last; None
-        without any."""
+        """The key that a reader sees of a row of the table: the last that some score is ranked by,
+        else the last; None without any."""
         keys = self.keys_of(metric, *scores)[::-1]
-        ranked_by = (key for key in keys if any(self.ranked(score, key) is not None for score in scores))
+        ranked_by = (
+            key for key in keys if any(self.ranked(score, key) is not None for score in scores)
+        )
         return next(ranked_by, next(iter(keys), None))
 
     def value_of(self, score: Score, number: str) -> float | None:
-        """The value by which models are ranked, by its name in :meth:`Score.numbers`; in a group, the value itself."""
+        """The value by which models are ranked, by its name in :meth:`Score.numbers`; in a group,
+        the value itself."""
         kind, _, rest = number.partition("/")
         name, in_group, key = rest.rpartition("/")
-        return score.groups.get(kind, {}).get(name, {}).get(key) if in_group else self.ranked(score, number)
+        return (
+            score.groups.get(kind, {}).get(name, {}).get(key)
+            if in_group
+            else self.ranked(score, number)
+        )
 
     def headlines(self, score: Score) -> dict[str, float]:
-        """The headline metrics that a score has, in the order of the table; of a family over t the one at T."""
-        keys = [key for metric in self.metrics if metric.headline for key in self.keys_of(metric, score)[-1:]]
+        """The headline metrics that a score has, in the order of the table; of a family over t the
+        one at T."""
+        keys = [
+            key
+            for metric in self.metrics
+            if metric.headline
+            for key in self.keys_of(metric, score)[-1:]
+        ]
         return {key: score.metrics[key] for key in keys}
 
     @property
@@ -506,8 +564,8 @@ class Benchmark(ABC):
         return self.layout.glance or (self.metrics[0].key,)
 
     def tracked(self, score: Score) -> Iterator["Tracked"]:
-        """What MLflow shows of a score, in the order of the table: the rows that have a name for it, or the headlines
-        under their keys where no row has one."""
+        """What MLflow shows of a score, in the order of the table: the rows that have a name for
+        it, or the headlines under their keys where no row has one."""
         named = any(metric.tracked for metric in self.metrics)
         for metric in self.metrics:
             name = metric.tracked if named else metric.key if metric.headline else ""
@@ -516,7 +574,9 @@ class Benchmark(ABC):
                 members = self.keys_of(metric, score)
                 for earlier, key in zip(range(len(members) - 1, -1, -1), members, strict=True):
                     shown = name.format(**(metric.match(key) or {}))
-                    yield Tracked(shown, key, score.metrics[key], 0, 1 + earlier if earlier and over_t else 0)
+                    yield Tracked(
+                        shown, key, score.metrics[key], 0, 1 + earlier if earlier and over_t else 0
+                    )
             if name and over_t:
                 curve = metric.key.removesuffix("_at_{t}")
                 for point in score.curves.get(curve, ()):
@@ -524,11 +584,13 @@ class Benchmark(ABC):
                     yield Tracked(shown, f"{curve}@{point.step}", point.value, point.step, 1)
 
     def headline(self, score: Score) -> tuple[str, float | None]:
-        """The first headline that the score has; the name of the table's first where it has none."""
+        """The first headline that the score has; the name of the table's first where it has
+        none."""
         return next(iter(self.headlines(score).items()), (self.metrics[0].key, None))
 
     def facts(self, score: Score) -> dict[str, Any]:
-        """What beside components and data may make two scores unfair to compare, by the names in :attr:`unfair`."""
+        """What beside components and data may make two scores unfair to compare, by the names in
+        :attr:`unfair`."""
         facts = dict(score.inputs.protocol)
         for name, value in as_now(score.inputs.settings).items():
             if name != "confidence":
@@ -536,17 +598,20 @@ class Benchmark(ABC):
         return facts
 
     def rows_in(self, score: Score, kind: str, name: str, rows: Sequence[Row]) -> Sequence[Row]:
-        """The rows behind the numbers of one group; none where they are unknown. By default those that name the
-        group in their ``extra``, or that are averaged in it."""
-        return [row for row in rows if row.extra.get(kind) == name] or [row for row in rows if row.group == name]
+        """The rows behind the numbers of one group; none where they are unknown. By default those
+        that name the group in their ``extra``, or that are averaged in it."""
+        return [row for row in rows if row.extra.get(kind) == name] or [
+            row for row in rows if row.group == name
+        ]
 
     def ranked(self, score: Score, key: str) -> float | None:
-        """The value of a metric by which models are ranked; None where it must not be compared, or is not there."""
+        """The value of a metric by which models are ranked; None where it must not be compared, or
+        is not there."""
         return score.metrics.get(key)
 
     def tables(self, scores: Sequence[Score]) -> Iterator[Table]:
-        """Further tables of scores on the same data, the best first; the report makes those of :attr:`shown` and
-        :attr:`tabled_groups`."""
+        """Further tables of scores on the same data, the best first; the report makes those of
+        :attr:`shown` and :attr:`tabled_groups`."""
         return iter(())
 
     def notes(self, scores: Sequence[Score]) -> Iterator[str]:
@@ -557,7 +622,9 @@ class Benchmark(ABC):
         """Further figures of scores on the same data, beside bars and lines."""
         return iter(())
 
-    def traces(self, folders: Mapping[str, Path], score: Score, rows: Sequence[Row]) -> Iterator["Trace"]:
+    def traces(
+        self, folders: Mapping[str, Path], score: Score, rows: Sequence[Row]
+    ) -> Iterator["Trace"]:
         """Yield the units of these rows step by step, as MLflow's trace view shows them.
 
         Args:
@@ -573,4 +640,6 @@ Selected: TypeAlias = Sequence[tuple[Benchmark, Mapping[str, str]]]
 @lru_cache(maxsize=10_000)
 def _row_of(spec: Benchmark, key: str) -> Metric | None:
     """Asked of every row of every score."""
-    return next((metric for metric in (*spec.metrics, COVERAGE) if metric.match(key) is not None), None)
+    return next(
+        (metric for metric in (*spec.metrics, COVERAGE) if metric.match(key) is not None), None
+    )

@@ -1,6 +1,8 @@
-"""What a folder of records is made from, and the two ways to make it: by asking, and from the results it recorded.
+"""What a folder of records is made from, and the two ways to make it: by asking, and from the
+results it recorded.
 
-Collecting, ``plan`` and ``verify`` drive the same protocols, so that none of them knows how a benchmark goes.
+Collecting, ``plan`` and ``verify`` drive the same protocols, so that none of them knows how a
+benchmark goes.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -12,7 +14,14 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 from driftledger.benchmarks.descriptions import Description
-from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard, CollectedRecord, RecordedResult, read_records
+from driftledger.benchmarks.records import (
+    CARD,
+    RECORDS,
+    CollectedCard,
+    CollectedRecord,
+    RecordedResult,
+    read_records,
+)
 from driftledger.benchmarks.settings import recorded
 from driftledger.collect.call import Call, NotStoredError, Planned, RunSteps, walk
 from driftledger.components.base import Component, ComponentCard, Encoder, Generator, Model
@@ -48,7 +57,8 @@ class StageInputs:
     model: Callable[[str], Model]
     generator: Callable[[str], Generator]
     encoder: Callable[[str], Encoder]
-    """Catalogue name → component, as ``resolve`` noted it; raises StoreError if it has changed since."""
+    """Catalogue name → component, as ``resolve`` noted it; raises StoreError if it has changed
+    since."""
     description: Callable[[str], Description]
     """Catalogue name → a way to ask for a description."""
     judge: str | None = None
@@ -100,8 +110,8 @@ class Collecting:
         """Return what a folder was made from, by its card.
 
         Args:
-            components: role → the recorded version, of those that are here. Others are known by their fingerprints,
-                and cannot be asked.
+            components: role → the recorded version, of those that are here. Others are known by
+                their fingerprints, and cannot be asked.
 
         Raises:
             ValueError: the protocol has a number that no settings may have.
@@ -109,7 +119,9 @@ class Collecting:
         recorded(spec.settings, card.protocol)
         named: dict[str, tuple[str, Component]] = {}
         for role, each in card.components.items():
-            absent = SimpleNamespace(fingerprint=each.fingerprint, spec={}, model_dump=partial(dict, each.settings))
+            absent = SimpleNamespace(
+                fingerprint=each.fingerprint, spec={}, model_dump=partial(dict, each.settings)
+            )
             named[role] = each.name, components.get(role, cast(Component, absent))
         return cls(spec, card.keys, data, named, card.protocol)
 
@@ -149,7 +161,11 @@ class Collecting:
     @property
     def asked(self) -> Sequence[Component]:
         """The components that are asked."""
-        return [component for _, component in self.components.values() if isinstance(component, Model | Generator)]
+        return [
+            component
+            for _, component in self.components.values()
+            if isinstance(component, Model | Generator)
+        ]
 
     @property
     def calls(self) -> int:
@@ -172,7 +188,9 @@ class Collecting:
     def card(self) -> CollectedCard:
         """Return the card that stands beside the records."""
         digest = (
-            self.dataset if "dataset" in self.keys else read_json(self.data / QUESTION_SET_CARD, QuestionSetCard)
+            self.dataset
+            if "dataset" in self.keys
+            else read_json(self.data / QUESTION_SET_CARD, QuestionSetCard)
         ).digest
         return CollectedCard(
             benchmark=self.spec.name,
@@ -184,8 +202,11 @@ class Collecting:
         )
 
 
-def write_collected(target: Path, collecting: Collecting, records: Sequence[CollectedRecord]) -> None:
-    """Write the records of a stage, with their images and card, as the folder ``target``, whole or not at all."""
+def write_collected(
+    target: Path, collecting: Collecting, records: Sequence[CollectedRecord]
+) -> None:
+    """Write the records of a stage, with their images and card, as the folder ``target``, whole or
+    not at all."""
     with new_folder(target) as folder:
         for each in (result for record in records for result in record.results):
             if each.medium is not None and each.file is not None:
@@ -211,7 +232,9 @@ class Replay:
         self.records = read_records(folder)
         self.calls: dict[str, Recorded] = {}
         """Digest of the key → each call that was asked for."""
-        self._known = {each.key: (record.place, each) for record in self.records for each in record.results}
+        self._known = {
+            each.key: (record.place, each) for record in self.records for each in record.results
+        }
 
     def __call__(self, planned: Iterable[Planned[R]]) -> list[R]:
         """Return what the protocols return.
@@ -223,7 +246,9 @@ class Replay:
         for each in planned:
             walked = walk(each.steps(), self._answer)
             if (call := walked.pending) is not None:
-                raise LookupError(f"no record holds what was asked about {call.context.sample}, t={call.context.t}")
+                raise LookupError(
+                    f"no record holds what was asked about {call.context.sample}, t={call.context.t}"
+                )
             returned.append(walked.returned)
         return returned
 

@@ -27,9 +27,14 @@ class RecordedResult(Result):
     key: str
     """The key of the call, under which the store keeps its result."""
     outcome: Outcome = field()  # always written
-    file: Annotated[RelativePath | None, Field(validation_alias=AliasChoices("file", "image"))] = None
-    """The path of its image or sound, relative to the folder; records of earlier versions call it ``image``."""
-    sha256: Annotated[str | None, Field(validation_alias=AliasChoices("sha256", "image_sha256"))] = None
+    file: Annotated[RelativePath | None, Field(validation_alias=AliasChoices("file", "image"))] = (
+        None
+    )
+    """The path of its image or sound, relative to the folder; records of earlier versions call it
+    ``image``."""
+    sha256: Annotated[
+        str | None, Field(validation_alias=AliasChoices("sha256", "image_sha256"))
+    ] = None
 
     @classmethod
     def of(cls, role: str, call: Call, result: Result, file: str | None = None) -> Self:
@@ -58,7 +63,8 @@ class StepExtra(BaseModel):
     """Of TRAC: the length that was allowed; None is the model's own limit."""
     shots: int = Field(default=0, ge=0)
     demonstrations: list[Id] = Field(default_factory=list)
-    """Of TRAC: ids of the support samples that were shown with their descriptions, in that order."""
+    """Of TRAC: ids of the support samples that were shown with their descriptions, in that
+    order."""
     order: list[int] = Field(default_factory=list)
     """Of a question: option ids in the order in which they were shown as A, B, C, …"""
 
@@ -74,7 +80,8 @@ class CollectedRecord(Record):
     unit: Id
     """The sample or question that it is about."""
     step: int = Field(ge=0)
-    """t of a chain, which order of the options, which condition; from 1 on. 0 is what was asked beforehand."""
+    """t of a chain, which order of the options, which condition; from 1 on. 0 is what was asked
+    beforehand."""
     repeat: int = Field(default=0, ge=0)
     """Which of the unit's repeats or gradings; the first has the number 0."""
     results: list[RecordedResult]
@@ -85,7 +92,11 @@ class CollectedRecord(Record):
     @model_validator(mode="before")
     @classmethod
     def _not_of_0_2(cls, given: Any) -> Any:
-        if isinstance(given, dict) and "unit" not in given and given.keys() & {"sample", "question"}:
+        if (
+            isinstance(given, dict)
+            and "unit" not in given
+            and given.keys() & {"sample", "question"}
+        ):
             raise ValueError(
                 "it is a record of driftledger 0.2, which this version does not read: run 'dvc repro' to make it "
                 "again, or 'git checkout 12f79dd0' in driftledger's repository for the version that reads it"
@@ -94,7 +105,10 @@ class CollectedRecord(Record):
 
     def to_dict(self) -> dict[str, Any]:
         """Return it JSON-ready, without what has its default."""
-        return {"schema": self.schema_, **self.model_dump(mode="json", by_alias=True, exclude_defaults=True)}
+        return {
+            "schema": self.schema_,
+            **self.model_dump(mode="json", by_alias=True, exclude_defaults=True),
+        }
 
     @property
     def outcome(self) -> Outcome:
@@ -135,8 +149,9 @@ class CollectedRecord(Record):
 
     @property
     def is_unread(self) -> bool:
-        """Whether the model itself left nothing to go on from: empty, refused or filtered by its service, or cut inside
-        its thoughts. A failed call is not its doing, nor is what a generator makes of its text."""
+        """Whether the model itself left nothing to go on from: empty, refused or filtered by its
+        service, or cut inside its thoughts. A failed call is not its doing, nor is what a generator
+        makes of its text."""
         reply = self.by("model")
         if reply is None or reply.outcome is Outcome.FAILED:
             return False
@@ -152,16 +167,21 @@ def read_records(folder: Path, holds: Collection[str] = ()) -> list[CollectedRec
     records = read_jsonl(folder / RECORDS, CollectedRecord)
     for record in records:
         record.results[:] = [
-            each if each.file is None else replace(each, medium=Medium(folder / each.file, each.sha256 or ""))
+            each
+            if each.file is None
+            else replace(each, medium=Medium(folder / each.file, each.sha256 or ""))
             for each in record.results
         ]
         if record.step and (lacks := [name for name in holds if name not in record.extra]):
-            raise StoreError(f"{folder / RECORDS}, {record.place}: extra lacks {lacks[0]}; run 'dvc repro'")
+            raise StoreError(
+                f"{folder / RECORDS}, {record.place}: extra lacks {lacks[0]}; run 'dvc repro'"
+            )
     return records
 
 
 def served_versions(records: Iterable[CollectedRecord]) -> dict[str, dict[str, int]]:
-    """Return role → what its service said it was → how many calls that version answered; local ones are absent.
+    """Return role → what its service said it was → how many calls that version answered; local ones
+    are absent.
 
     A version is the served model's name and, where the service tells it, its system fingerprint.
     """
@@ -186,9 +206,15 @@ def changed_versions(served: Mapping[str, Mapping[str, int]]) -> list[str]:
 
 def reasoned(records: Iterable[CollectedRecord]) -> list[str]:
     """A sentence where replies of the model held reasoning."""
-    replies = {each.key: each for record in records for each in record.results if each.role == "model"}
+    replies = {
+        each.key: each for record in records for each in record.results if each.role == "model"
+    }
     count = sum(each.reasoning is not None for each in replies.values())
-    return [f"{count:,} of {len(replies):,} replies held reasoning, which is left out of the answers"] if count else []
+    return (
+        [f"{count:,} of {len(replies):,} replies held reasoning, which is left out of the answers"]
+        if count
+        else []
+    )
 
 
 class CollectedCard(Record):

@@ -1,7 +1,8 @@
 """The one record of a score, and the rows behind it, whatever the benchmark.
 
 All that reads scores reads these two; what a metric means is in its benchmark's table
-(:class:`driftledger.benchmarks.base.Metric`), and what only one benchmark's own tables read stands in ``details``.
+(:class:`driftledger.benchmarks.base.Metric`), and what only one benchmark's own tables read stands
+in ``details``.
 """
 
 from collections.abc import Iterator, Mapping
@@ -20,7 +21,8 @@ SCORE, ROWS = "score.json", "rows.jsonl"
 """The files of a score's folder: the :class:`Score`, and a :class:`Row` per line."""
 
 LOW, HIGH, STD = "_low", "_high", "_std"
-"""Ends of a metric's key: its interval's ends, and its deviation over orders, gradings or repeats."""
+"""Ends of a metric's key: its interval's ends, and its deviation over orders, gradings or
+repeats."""
 SPREAD = (LOW, HIGH, STD)
 
 REPEAT = "repeat"
@@ -44,9 +46,11 @@ class Inputs(Record):
     records: dict[str, str]
     """Collect stage → SHA-256 of its ``records.jsonl``."""
     protocol: dict[str, Any]
-    """How it was asked: prompts, iterations, lengths, seeds; the benchmark's own ``protocol`` model says which."""
+    """How it was asked: prompts, iterations, lengths, seeds; the benchmark's own ``protocol`` model
+    says which."""
     settings: dict[str, Any]
-    """How it was scored: intervals, sizes, seeds; the benchmark's own ``scoring`` model says which."""
+    """How it was scored: intervals, sizes, seeds; the benchmark's own ``scoring`` model says
+    which."""
     beside: dict[str, str] = Field(default_factory=dict, exclude_if=lambda beside: not beside)
     """Setting → SHA-256 of the user's file that went in: ``ratings``."""
     version: int = Field(default=1, exclude_if=lambda version: version == 1)
@@ -60,9 +64,11 @@ class Score(Record):
 
     benchmark: Name
     keys: dict[str, Name]
-    """The words of ``dvc.yaml``'s matrix, which name the score: ``dataset`` or ``question_set``, ``model``, …"""
+    """The words of ``dvc.yaml``'s matrix, which name the score: ``dataset`` or ``question_set``,
+    ``model``, …"""
     components: dict[str, ComponentCard]
-    """Role → the version at work: ``model``, ``generator``, ``encoder``, ``text_encoder``, ``judge``, …"""
+    """Role → the version at work: ``model``, ``generator``, ``encoder``, ``text_encoder``,
+    ``judge``, …"""
     metrics: dict[str, FiniteFloat]
     groups: dict[str, dict[str, dict[str, FiniteFloat]]] = Field(default_factory=dict)
     """Kind of group, ``category`` for instance → its name → metrics."""
@@ -73,17 +79,19 @@ class Score(Record):
     scored: int
     """Units, answers or gradings that could be scored by what they hold."""
     counted: int = Field(default_factory=lambda fields: fields["scored"])
-    """Those in the denominators: ``scored``, and what could not be read where that counts as wrong."""
+    """Those in the denominators: ``scored``, and what could not be read where that counts as
+    wrong."""
     total: int
     coverage: FiniteFloat
     """``scored / total``."""
     absent: dict[str, str] = Field(default_factory=dict)
     """What could not be computed, and why."""
     served: dict[str, dict[str, int]] = Field(default_factory=dict)
-    """Role → what its service said it was → how many calls that version answered; local components are absent."""
+    """Role → what its service said it was → how many calls that version answered; local components
+    are absent."""
     flags: list[str] = Field(default_factory=list, validate_default=True)
-    """What a reader of the numbers must know: marks of components, which no benchmark has to name; versions that
-    changed midway, descriptions that were cut off."""
+    """What a reader of the numbers must know: marks of components, which no benchmark has to name;
+    versions that changed midway, descriptions that were cut off."""
     details: dict[str, Any] = Field(default_factory=dict)
     """What only this benchmark's own tables and pictures read."""
     inputs: Inputs
@@ -137,7 +145,8 @@ class Score(Record):
         return interval_of(self.metrics, key)
 
     def numbers(self) -> Iterator[tuple[str, float]]:
-        """Every number by its name below ``<benchmark>/<on>/``: metrics, coverage, ``<kind>/<name>/<metric>``."""
+        """Every number by its name below ``<benchmark>/<on>/``: metrics, coverage,
+        ``<kind>/<name>/<metric>``."""
         yield from self.metrics.items()
         yield "coverage", self.coverage
         for kind, rows in self.groups.items():
@@ -166,8 +175,8 @@ class Row(Record):
     """What is resampled as a whole: the unit itself, or the image that several questions share."""
     outcome: Outcome
     values: dict[str, list[FiniteFloat | None]] = Field(default_factory=dict)
-    """Metric's row key → its values over steps, orders or gradings; None where nothing could be had. Of several repeats
-    each is the mean over those that have one."""
+    """Metric's row key → its values over steps, orders or gradings; None where nothing could be
+    had. Of several repeats each is the mean over those that have one."""
     repeats: list[RepeatRow] = Field(default_factory=list, exclude_if=lambda repeats: not repeats)
     """What each repeat alone is worth, where there are several."""
     extra: dict[str, Any] = Field(default_factory=dict)
@@ -175,13 +184,21 @@ class Row(Record):
 
     def alone(self, repeat: int) -> RepeatRow:
         """One repeat; where there is but one, the row's own values."""
-        return self.repeats[repeat] if self.repeats else RepeatRow(outcome=self.outcome, values=self.values)
+        return (
+            self.repeats[repeat]
+            if self.repeats
+            else RepeatRow(outcome=self.outcome, values=self.values)
+        )
 
 
 def marks_of(components: Mapping[str, ComponentCard]) -> list[str]:
-    """What the components of a score say of themselves, the model's as it stands and any other's with its role."""
+    """What the components of a score say of themselves, the model's as it stands and any other's
+    with its role."""
     marked = ((role, card.mark) for role, card in components.items() if card.mark is not None)
-    return [mark if role == "model" else f"the {role.replace('_', ' ')}: {mark}" for role, mark in marked]
+    return [
+        mark if role == "model" else f"the {role.replace('_', ' ')}: {mark}"
+        for role, mark in marked
+    ]
 
 
 def interval_of(metrics: dict[str, float], key: str) -> ConfidenceInterval | None:

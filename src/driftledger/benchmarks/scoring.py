@@ -50,12 +50,14 @@ class ToScore:
     folders: Mapping[str, Path]
     """Stage → the folder that it wrote, the data's and every collect stage's."""
     section: Any
-    """The benchmark's section of ``params.yaml``; what a score was made with, where it is made again."""
+    """The benchmark's section of ``params.yaml``; what a score was made with, where it is made
+    again."""
     seed: int
     encoders: "Mapping[str, Encoder]" = field(default_factory=dict)
     """Role, ``encoder`` or ``text_encoder`` → who plays it, where the benchmark has one."""
     beside: Mapping[str, Path] = field(default_factory=dict)
-    """Setting → the user's file, of those that the benchmark names in ``beside`` and the settings give."""
+    """Setting → the user's file, of those that the benchmark names in ``beside`` and the settings
+    give."""
     features: "FeatureStore | None" = None
 
 
@@ -67,7 +69,8 @@ class Scored(NamedTuple):
 
 
 def write_score(target: Path, spec: "Benchmark", scored: Scored) -> None:
-    """Write a score as the folder ``target``, whole or not at all: with the version of the scoring, and its rows."""
+    """Write a score as the folder ``target``, whole or not at all: with the version of the scoring,
+    and its rows."""
     inputs = scored.score.inputs.model_copy(update={"version": spec.scores.version})
     with new_folder(target) as folder:
         write_json(folder / SCORE, scored.score.model_copy(update={"inputs": inputs}))
@@ -84,7 +87,11 @@ class FromRecords:
         self.data, self.folder = given.folders[spec.data.name], given.folders[spec.collects.name]
         self.card = read_json(self.folder / CARD, CollectedCard)
         self.confidence: float = given.section.confidence
-        self.records, self._given, self._spec = read_records(self.folder, spec.collects.holds), given, spec
+        self.records, self._given, self._spec = (
+            read_records(self.folder, spec.collects.holds),
+            given,
+            spec,
+        )
         self.data_notes: list[str] = []
         """What a reader must know of the data."""
 
@@ -98,48 +105,68 @@ class FromRecords:
         for unit, step, repeat in places:
             if (unit, step, repeat) not in present:
                 lacks = f"lacks the record of {unit}, step {step}, repeat {repeat}"
-                raise StoreError(f"{self.folder / RECORDS} {lacks}; run 'dvc repro' to make it again")
+                raise StoreError(
+                    f"{self.folder / RECORDS} {lacks}; run 'dvc repro' to make it again"
+                )
 
     def protocol(self, kind: type[M]) -> M:
         """Return how the model was asked."""
         return kind.model_validate(self.card.protocol)
 
     def is_worst(self, record: CollectedRecord) -> bool:
-        """Whether a record counts as the worst value: the model left nothing to go on from, and that counts."""
+        """Whether a record counts as the worst value: the model left nothing to go on from, and
+        that counts."""
         return record.is_unread and self._given.section.unread == "worst"
 
-    def too_little(self, scored: int, total: int, what: str, lost: Sequence[str], counted: int = 0) -> list[str]:
-        """Return a sentence where so little could be scored that the model has no rank; else nothing.
+    def too_little(
+        self, scored: int, total: int, what: str, lost: Sequence[str], counted: int = 0
+    ) -> list[str]:
+        """Return a sentence where so little could be scored that the model has no rank; else
+        nothing.
 
         Args:
             what: for people, what became of those that are scored: ``answers could be read``.
             lost: the others, a phrase each.
-            counted: how many are in the denominators, where these are more than those that are scored.
+            counted: how many are in the denominators, where these are more than those that are
+                scored.
 
         Raises:
             CoverageError: nothing is in the denominators.
         """
         if not (scored or counted):
-            raise CoverageError(f"none of {total} {what} ({first_few(lost)}): there is nothing to score")
+            raise CoverageError(
+                f"none of {total} {what} ({first_few(lost)}): there is nothing to score"
+            )
         least = self._given.section.min_coverage
         if scored / total >= least:
             return []
         asked = f"{self.card.benchmark}.min_coverage asks for {least:.0%}"
         return [f"only {scored} of {total} {what} ({first_few(lost)}), and {asked}: no rank"]
 
-    def origin(self, scored: int, total: int, flags: Iterable[str] = (), **parser: str) -> dict[str, Any]:
-        """Return the fields of a score that name it, say what it was computed from, and how much of it.
+    def origin(
+        self, scored: int, total: int, flags: Iterable[str] = (), **parser: str
+    ) -> dict[str, Any]:
+        """Return the fields of a score that name it, say what it was computed from, and how much of
+        it.
 
         Args:
             flags: what else a reader must know, besides what all benchmarks say.
             parser: what the protocol says beside the card, of what reads the answers.
         """
         given, cards = self._given, self.card.components
-        model, served = cards["model"], served_versions(record for record in self.records if record.step)
+        model, served = (
+            cards["model"],
+            served_versions(record for record in self.records if record.step),
+        )
         both = f"{model.name} describes and draws, so the drift is that of both roles"
         is_both = "generator" in cards and cards["generator"].fingerprint == model.fingerprint
-        names = {role: given.keys.get(role) or getattr(given.section, role, None) or "" for role in given.encoders}
-        encoders = {role: ComponentCard.of(names[role], encoder) for role, encoder in given.encoders.items()}
+        names = {
+            role: given.keys.get(role) or getattr(given.section, role, None) or ""
+            for role in given.encoders
+        }
+        encoders = {
+            role: ComponentCard.of(names[role], encoder) for role, encoder in given.encoders.items()
+        }
         return {
             "benchmark": self.card.benchmark,
             "keys": dict(given.keys),
@@ -170,14 +197,21 @@ class FromDataset(FromRecords):
 
     def __init__(self, given: ToScore, spec: "Benchmark") -> None:
         super().__init__(given, spec)
-        self.dataset, self.samples = read_json(self.data / "dataset.json", DatasetCard), read_samples(self.data)
-        self.digest, self.categories = self.dataset.digest, [each.category or ONE_CATEGORY for each in self.samples]
+        self.dataset, self.samples = (
+            read_json(self.data / "dataset.json", DatasetCard),
+            read_samples(self.data),
+        )
+        self.digest, self.categories = (
+            self.dataset.digest,
+            [each.category or ONE_CATEGORY for each in self.samples],
+        )
         things = f"{self.samples[0].medium.kind}s"
         self.data_notes = blank_notes(self.dataset.blank, self.dataset.samples, things)
 
 
 class Ends(NamedTuple):
-    """The ends of intervals, by the keys that a score keeps them under, and why some metrics have none."""
+    """The ends of intervals, by the keys that a score keeps them under, and why some metrics have
+    none."""
 
     metrics: dict[str, float]
     absent: dict[str, str]
@@ -196,7 +230,8 @@ def interval_ends(estimates: Mapping[str, Estimate], unit: float = 1.0) -> Ends:
 
 
 def clusters_of(samples: Sequence[Sample]) -> dict[str, str]:
-    """Return the cluster of each sample: the id of the first one that is the same image or sound."""
+    """Return the cluster of each sample: the id of the first one that is the same image or
+    sound."""
     first: dict[str, str] = {}
     return {sample.id: first.setdefault(sample.medium.sha256, sample.id) for sample in samples}
 
@@ -229,5 +264,7 @@ def outcome_counts(outcomes: Iterable[Outcome]) -> dict[str, int]:
 
 def noted(records: Iterable[CollectedRecord]) -> list[str]:
     """What was unusual about how the calls were made."""
-    notes = Counter(each.note for record in records for each in record.results if each.note is not None)
+    notes = Counter(
+        each.note for record in records for each in record.results if each.note is not None
+    )
     return [f"{note} ({count} calls)" for note, count in sorted(notes.items())]

@@ -1,4 +1,5 @@
-"""What a reader is shown of single units of a score: who was asked what, with which pictures, and what came.
+"""What a reader is shown of single units of a score: who was asked what, with which pictures, and
+what came.
 
 MLflow's trace view and the pages of the report are made of the same.
 """
@@ -76,36 +77,46 @@ class Trace:
     values: Mapping[str, float] = field(default_factory=dict)
     """Title of a headline metric → what the unit is worth in it."""
     start: str = ""
-    """What stands above the image that was asked about, where it is the first of a row of images: ``t = 0``."""
+    """What stands above the image that was asked about, where it is the first of a row of images:
+    ``t = 0``."""
     facts: Mapping[str, Shown] = field(default_factory=dict)
     """What is known of the unit for every model: its label, what is right."""
 
 
 def values_of(spec: Benchmark, score: Score) -> Callable[[Row], dict[str, float]]:
-    """What a row is worth in each headline of its score, by the metric's title and in its unit; the mean over orders or
-    gradings."""
-    metrics = {key: metric for key in spec.headlines(score) if (metric := spec.metric(key)) is not None}
+    """What a row is worth in each headline of its score, by the metric's title and in its unit; the
+    mean over orders or gradings."""
+    metrics = {
+        key: metric for key in spec.headlines(score) if (metric := spec.metric(key)) is not None
+    }
 
     def values(row: Row) -> dict[str, float]:
         means = {}
         for key, metric in metrics.items():
             if some := [value for value in metric.values_in(row, key) if value is not None]:
-                means[metric.named(key)] = exact_mean(some) * (100.0 if metric.pairing == "ratio" else 1.0)
+                means[metric.named(key)] = exact_mean(some) * (
+                    100.0 if metric.pairing == "ratio" else 1.0
+                )
         return means
 
     return values
 
 
-def worth_showing(spec: Benchmark, score: Score, rows: Sequence[Row], at_most: int | None) -> list[Row]:
-    """The worst, the best and an even spread of what lies between, a third each, by the first headline; then those
-    without a value.
+def worth_showing(
+    spec: Benchmark, score: Score, rows: Sequence[Row], at_most: int | None
+) -> list[Row]:
+    """The worst, the best and an even spread of what lies between, a third each, by the first
+    headline; then those without a value.
 
     Args:
         at_most: how many; None is all.
     """
     values = values_of(spec, score)
     worth = {row.unit: next(iter(values(row).values()), None) for row in rows}
-    by_worth = sorted((row for row in rows if worth[row.unit] is not None), key=lambda row: (worth[row.unit], row.unit))
+    by_worth = sorted(
+        (row for row in rows if worth[row.unit] is not None),
+        key=lambda row: (worth[row.unit], row.unit),
+    )
     order = [*by_worth, *(row for row in rows if worth[row.unit] is None)]
     if at_most is None or len(order) <= at_most:
         return order

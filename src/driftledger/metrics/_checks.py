@@ -12,7 +12,9 @@ Features: TypeAlias = NDArray[np.floating[Any]]
 Flags: TypeAlias = bool | Sequence[bool] | NDArray[np.bool_]
 
 
-def check_finite(values: Collection[float] | NDArray[np.floating[Any]], use: str = "average") -> None:
+def check_finite(
+    values: Collection[float] | NDArray[np.floating[Any]], use: str = "average"
+) -> None:
     """Require finite numbers, at least one; the error says what they were to be used for."""
     if len(values) == 0:
         raise ValueError(f"there are no values to {use}")
@@ -22,9 +24,12 @@ def check_finite(values: Collection[float] | NDArray[np.floating[Any]], use: str
 
 
 def check_features(name: str, features: Features) -> None:
-    """Require a finite matrix with at least one row and one column; the error says which row is not finite."""
+    """Require a finite matrix with at least one row and one column; the error says which row is not
+    finite."""
     if features.ndim != 2:
-        raise ValueError(f"{name} must be a matrix, samples × features, but has shape {features.shape}")
+        raise ValueError(
+            f"{name} must be a matrix, samples × features, but has shape {features.shape}"
+        )
     if features.size == 0:
         raise ValueError(f"{name} is empty: its shape is {features.shape}")
     broken = np.flatnonzero(~np.isfinite(features).all(axis=1))
@@ -44,7 +49,9 @@ def check_integers(name: str, values: ArrayLike) -> NDArray[np.int64]:
     if array.size == 0:
         raise ValueError(f"{name} is empty")
     if array.ndim != 1 or array.dtype.kind not in "iu":
-        raise ValueError(f"{name} must be a vector of integers, but holds {array.dtype} of shape {array.shape}")
+        raise ValueError(
+            f"{name} must be a vector of integers, but holds {array.dtype} of shape {array.shape}"
+        )
     return array.astype(np.int64)
 
 
@@ -54,7 +61,9 @@ def flags(name: str, given: Flags, shape: tuple[int, ...]) -> NDArray[np.bool_]:
     if array.dtype != np.bool_:
         raise ValueError(f"{name} must hold booleans, but holds {array.dtype}")
     if array.shape not in ((), shape):
-        raise ValueError(f"{name} must be one for all or of shape {shape}, but has shape {array.shape}")
+        raise ValueError(
+            f"{name} must be one for all or of shape {shape}, but has shape {array.shape}"
+        )
     return np.broadcast_to(array, shape)
 
 

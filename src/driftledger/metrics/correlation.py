@@ -35,7 +35,8 @@ def pearson(x: NDArray[np.number[Any]], y: NDArray[np.number[Any]]) -> float | N
 
 
 def spearman(x: NDArray[np.number[Any]], y: NDArray[np.number[Any]]) -> float | None:
-    """Return Spearman's ρ, Pearson's r of the ranks, where ties share their mean rank; else as :func:`pearson`.
+    """Return Spearman's ρ, Pearson's r of the ranks, where ties share their mean rank; else as
+    :func:`pearson`.
 
     >>> spearman(np.array([1, 2, 3, 5]), np.array([20.0, 25.0, 24.0, 30.0]))
     0.8
@@ -46,7 +47,8 @@ def spearman(x: NDArray[np.number[Any]], y: NDArray[np.number[Any]]) -> float | 
 
 
 def kendall(x: NDArray[np.number[Any]], y: NDArray[np.number[Any]]) -> float:
-    """Return Kendall's τ-b, which corrects for ties, to 6 decimals; NaN where :func:`pearson` is None.
+    """Return Kendall's τ-b, which corrects for ties, to 6 decimals; NaN where :func:`pearson` is
+    None.
 
     >>> kendall(np.array([1, 2, 3, 5]), np.array([20.0, 25.0, 24.0, 30.0]))
     0.666667
@@ -57,10 +59,12 @@ def kendall(x: NDArray[np.number[Any]], y: NDArray[np.number[Any]]) -> float:
 
 
 def fisher_interval(r: float, n: int, confidence: float) -> ConfidenceInterval | None:
-    """Return tanh(artanh r ± z / √(n − 3)), the interval of Pearson's r (Fisher 1921), to 6 decimals.
+    """Return tanh(artanh r ± z / √(n − 3)), the interval of Pearson's r (Fisher 1921), to 6
+    decimals.
 
-    It assumes that the models are drawn independently from one population, which models of one family are not. None for
-    fewer than four models, or if all are on one line: an interval of no width would claim too much.
+    It assumes that the models are drawn independently from one population, which models of one
+    family are not. None for fewer than four models, or if all are on one line: an interval of no
+    width would claim too much.
 
     >>> fisher_interval(0.934510, 7, 0.95)
     ConfidenceInterval(low=0.612476, high=0.990508)
@@ -68,7 +72,9 @@ def fisher_interval(r: float, n: int, confidence: float) -> ConfidenceInterval |
     if n < FEWEST or abs(r) == 1:
         return None
     half = NormalDist().inv_cdf((1 + confidence) / 2) / math.sqrt(n - 3)
-    return ConfidenceInterval(*(_rounded(math.tanh(math.atanh(r) + side * half)) for side in (-1, 1)))
+    return ConfidenceInterval(
+        *(_rounded(math.tanh(math.atanh(r) + side * half)) for side in (-1, 1))
+    )
 
 
 def _rounded(value: float) -> float:

@@ -1,7 +1,7 @@
 """Sums that have the same bits on every machine.
 
-numpy and BLAS choose the order of additions by the CPU and the number of threads. A *correctly rounded* sum, which
-:func:`math.fsum` computes (Shewchuk 1997), does not depend on the order.
+numpy and BLAS choose the order of additions by the CPU and the number of threads. A *correctly
+rounded* sum, which :func:`math.fsum` computes (Shewchuk 1997), does not depend on the order.
 """
 
 import math
@@ -12,7 +12,8 @@ from driftledger.metrics._checks import check_finite
 
 
 def exact_mean(values: Collection[float]) -> float:
-    """Return the mean, from a correctly rounded sum and one division. The order of ``values`` does not matter.
+    """Return the mean, from a correctly rounded sum and one division. The order of ``values`` does
+    not matter.
 
     Raises:
         ValueError: ``values`` is empty, or holds a NaN or an infinity.
@@ -25,7 +26,8 @@ def exact_mean(values: Collection[float]) -> float:
 
 
 def decimal(value: float) -> Fraction:
-    """Return the decimal number that a float is written as: a tenth for 0.1, not the nearest binary fraction.
+    """Return the decimal number that a float is written as: a tenth for 0.1, not the nearest binary
+    fraction.
 
     >>> decimal(0.1) * 3 == Fraction(3, 10), 0.1 * 3 == 0.3
     (True, False)
@@ -36,7 +38,8 @@ def decimal(value: float) -> Fraction:
 def round_significant(value: float, digits: int) -> float:
     """Return the float nearest to ``value`` written with ``digits`` significant decimal digits.
 
-    For numbers that no exact sum gives, such as a Fréchet distance or a quantile: their last bits vary with the CPU.
+    For numbers that no exact sum gives, such as a Fréchet distance or a quantile: their last bits
+    vary with the CPU.
 
     >>> round_significant(271.82818284, 6)
     271.828

@@ -1,8 +1,9 @@
-"""Which models can be told apart: tests of all pairs, corrected for their number, and the ranks that follow.
+"""Which models can be told apart: tests of all pairs, corrected for their number, and the ranks
+that follow.
 
-"Not told apart" is not transitive: the first may not be told from the second, nor the second from the third, and yet
-the first be better than the third. A *rank* counts how many are shown to be better. A *letter* marks models that cannot
-be told apart; a model may have several.
+"Not told apart" is not transitive: the first may not be told from the second, nor the second from
+the third, and yet the first be better than the third. A *rank* counts how many are shown to be
+better. A *letter* marks models that cannot be told apart; a model may have several.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -40,12 +41,14 @@ class Groups(NamedTuple):
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Correct p-values by Holm's step-down method, so that all of them that are at most α hold with confidence 1 − α.
+    """Correct p-values by Holm's step-down method, so that all of them that are at most α hold with
+    confidence 1 − α.
 
-    The k-th smallest of m is multiplied by m − k + 1, is at least the ones before, and at most 1. It holds for any
-    dependence between the tests.
+    The k-th smallest of m is multiplied by m − k + 1, is at least the ones before, and at most 1.
+    It holds for any dependence between the tests.
 
-    Source: Holm 1979, "A Simple Sequentially Rejective Multiple Test Procedure", Scandinavian Journal of Statistics 6.
+    Source: Holm 1979, "A Simple Sequentially Rejective Multiple Test Procedure", Scandinavian
+    Journal of Statistics 6.
 
     >>> holm([0.01, 0.25, 0.5])
     [0.03, 0.5, 0.5]
@@ -58,7 +61,8 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def shown(pairs: Mapping[Pair, Difference], confidence: float) -> dict[Pair, int]:
-    """Return, for each pair, 1 if the second is shown to be higher, -1 if the first is, 0 if they are not told apart.
+    """Return, for each pair, 1 if the second is shown to be higher, -1 if the first is, 0 if they
+    are not told apart.
 
     p-values are corrected by Holm's method over the pairs that can be tested.
 
@@ -69,21 +73,28 @@ def shown(pairs: Mapping[Pair, Difference], confidence: float) -> dict[Pair, int
     tested = {pair: each.p_value for pair, each in pairs.items() if each.p_value is not None}
     corrected = dict(zip(tested, holm(list(tested.values())), strict=True))
     return {
-        pair: (difference > 0) - (difference < 0) if corrected.get(pair, 1.0) + confidence <= 1 else 0
+        pair: (difference > 0) - (difference < 0)
+        if corrected.get(pair, 1.0) + confidence <= 1
+        else 0
         for pair, (difference, _) in pairs.items()
     }
 
 
 def groups(
-    models: Sequence[str], pairs: Mapping[Pair, Difference], *, confidence: float, higher_is_better: bool = True
+    models: Sequence[str],
+    pairs: Mapping[Pair, Difference],
+    *,
+    confidence: float,
+    higher_is_better: bool = True,
 ) -> Groups:
     """Return ranks and letters of ``models`` from the tests of their pairs, in either order.
 
     ``models`` are given the best first, which decides who has the first letter.
 
-    Source: ranks as the Chatbot Arena's lower ends (Chiang et al. 2024, arXiv 2403.04132), of paired tests; letters:
-    Piepho 2004, "An Algorithm for a Letter-Based Representation of All-Pairwise Comparisons", by Kellerman's cover of
-    the pairs that are not told apart by cliques (Gramm et al. 2007, "Algorithms for Compact Letter Displays").
+    Source: ranks as the Chatbot Arena's lower ends (Chiang et al. 2024, arXiv 2403.04132), of
+    paired tests; letters: Piepho 2004, "An Algorithm for a Letter-Based Representation of
+    All-Pairwise Comparisons", by Kellerman's cover of the pairs that are not told apart by cliques
+    (Gramm et al. 2007, "Algorithms for Compact Letter Displays").
 
     Raises:
         ValueError: a pair is missing, or two models have one name.
@@ -103,7 +114,10 @@ def groups(
         if higher:
             worse, best = (one, other) if (higher > 0) == higher_is_better else (other, one)
             better[worse].add(best)
-    letters, names = dict.fromkeys(models, ""), chain(ascii_letters, (f"({number})" for number in count(53)))
+    letters, names = (
+        dict.fromkeys(models, ""),
+        chain(ascii_letters, (f"({number})" for number in count(53))),
+    )
     for letter, clique in zip(names, _cliques(models, better), strict=False):
         for name in clique:
             letters[name] += letter
@@ -112,11 +126,16 @@ def groups(
 
 
 def _cliques(names: Sequence[str], better: Mapping[str, set[str]]) -> Iterator[set[str]]:
-    """Yield sets of names that cannot be told apart, until they cover every name and every such pair."""
+    """Yield sets of names that cannot be told apart, until they cover every name and every such
+    pair."""
     covered: set[frozenset[str]] = set()
     for place, name in enumerate(names):
         for other in names[place:]:
-            if other in better[name] or name in better[other] or frozenset((name, other)) in covered:
+            if (
+                other in better[name]
+                or name in better[other]
+                or frozenset((name, other)) in covered
+            ):
                 continue
             clique = {name, other}
             for more in names:

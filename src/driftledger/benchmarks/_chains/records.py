@@ -1,4 +1,5 @@
-"""The records of chains: every iteration of every sample, what was asked of all of them, and what they drew."""
+"""The records of chains: every iteration of every sample, what was asked of all of them, and what
+they drew."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, TypeAlias
@@ -21,7 +22,9 @@ class ChainRequest(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     iterations: int = Field(ge=1, le=100)
-    iterations_by_group: dict[str, int] | None = Field(default=None, exclude_if=lambda by_group: by_group is None)
+    iterations_by_group: dict[str, int] | None = Field(
+        default=None, exclude_if=lambda by_group: by_group is None
+    )
     """Group of the dataset → where the chains of its categories stop, sooner than all others."""
     describe_prompt: str
     max_tokens: int | None
@@ -35,10 +38,16 @@ class ChainRequest(BaseModel):
 
 
 def last_of(
-    iterations: int, by_group: Mapping[str, int] | None, category: str | None, groups: Mapping[str, Collection[str]]
+    iterations: int,
+    by_group: Mapping[str, int] | None,
+    category: str | None,
+    groups: Mapping[str, Collection[str]],
 ) -> int:
     """T of the samples of a category; ``groups`` are the dataset's."""
-    return next((t for group, t in (by_group or {}).items() if category in groups.get(group, ())), iterations)
+    return next(
+        (t for group, t in (by_group or {}).items() if category in groups.get(group, ())),
+        iterations,
+    )
 
 
 def of_repeat(repeat: int) -> str:
@@ -60,11 +69,12 @@ def medium_path(sample: str, t: int, repeat: int = 0, suffix: str = ".png") -> s
 
 
 def asked_again(settings: Mapping[str, Any], repeat: int) -> int | None:
-    """Which asking of the same question it is when a model describes an image for a repeat; None where one reply does
-    for all repeats.
+    """Which asking of the same question it is when a model describes an image for a repeat; None
+    where one reply does for all repeats.
 
-    A model that draws lots, which has a ``temperature`` that is not 0 and no ``seed``, is asked again for every repeat
-    but the first. Any other would say the same, so that its reply to the same image is taken from the store.
+    A model that draws lots, which has a ``temperature`` that is not 0 and no ``seed``, is asked
+    again for every repeat but the first. Any other would say the same, so that its reply to the
+    same image is taken from the store.
 
     Args:
         settings: of the model, as it or its card has them.
@@ -83,5 +93,7 @@ def drawn_media(records: Sequence[CollectedRecord], repeat: int) -> Drawn:
     return {
         (record.unit, record.step): record.drawing.medium
         for record in records
-        if record.repeat == repeat and record.drawing is not None and record.drawing.medium is not None
+        if record.repeat == repeat
+        and record.drawing is not None
+        and record.drawing.medium is not None
     }

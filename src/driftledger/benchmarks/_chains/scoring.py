@@ -1,4 +1,5 @@
-"""What scores of chains have in common: means over repeats, samples and categories, rows, and flags."""
+"""What scores of chains have in common: means over repeats, samples and categories, rows, and
+flags."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import product
@@ -25,7 +26,8 @@ from driftledger.metrics.repeats import deviations, mean_over_repeats
 ALL = ""
 """The name of all categories together."""
 COUNT, ALIKE = "samples", "gc_samples_"
-"""Keys: how many samples stand behind the distance over all of them; the start of GC@t over all samples alike."""
+"""Keys: how many samples stand behind the distance over all of them; the start of GC@t over all
+samples alike."""
 
 Columns = Mapping[str, Float64]
 """Metric, or key of rows → a value per sample, or a row of values; NaN where it is missing."""
@@ -40,7 +42,8 @@ class Measured(NamedTuple):
     values: dict[str, Float64]
     """Metric, ``gc_at_1`` … → a value per sample; NaN where it is missing."""
     distances: dict[str, list[float]]
-    """Category, or :data:`ALL` → the Fréchet distance between the originals and iteration t = 1 …, as far as it is."""
+    """Category, or :data:`ALL` → the Fréchet distance between the originals and iteration t = 1 …,
+    as far as it is."""
     size: int
     """How many samples the last distance over all categories is of."""
     words: list[int]
@@ -50,10 +53,17 @@ class Measured(NamedTuple):
 
 
 def mean_of(repeats: Sequence[Measured]) -> Measured:
-    """Average over repeats: of a sample over those in which it has a value, of a Fréchet distance over all."""
-    curves = {name: zip(*(each.distances[name] for each in repeats), strict=False) for name in repeats[0].distances}
+    """Average over repeats: of a sample over those in which it has a value, of a Fréchet distance
+    over all."""
+    curves = {
+        name: zip(*(each.distances[name] for each in repeats), strict=False)
+        for name in repeats[0].distances
+    }
     return Measured(
-        {key: mean_over_repeats([each.values[key] for each in repeats]) for key in repeats[0].values},
+        {
+            key: mean_over_repeats([each.values[key] for each in repeats])
+            for key in repeats[0].values
+        },
         {name: [exact_mean(step) for step in curve] for name, curve in curves.items()},
         min(each.size for each in repeats),
         [count for each in repeats for count in each.words],
@@ -64,7 +74,8 @@ def mean_of(repeats: Sequence[Measured]) -> Measured:
 class Means(NamedTuple):
     """Means by metric: over all categories, per category, and per group of categories.
 
-    A group has a mean only if each of its categories has one: over fewer it would be a mean of something else.
+    A group has a mean only if each of its categories has one: over fewer it would be a mean of
+    something else.
     """
 
     overall: dict[str, float]
@@ -94,8 +105,15 @@ def means_of(
 
     def over(names: Sequence[str], *, complete: bool) -> dict[str, float]:
         rows = [by_category[name] for name in names]
-        columns = {key: [row[key] for row in rows if key in row] for key in {key for row in rows for key in row}}
-        return {key: exact_mean(column) for key, column in columns.items() if len(column) == len(rows) or not complete}
+        columns = {
+            key: [row[key] for row in rows if key in row]
+            for key in {key for row in rows for key in row}
+        }
+        return {
+            key: exact_mean(column)
+            for key, column in columns.items()
+            if len(column) == len(rows) or not complete
+        }
 
     by_group = {name: over(members, complete=True) for name, members in groups.items()}
     return Means(over([*by_category], complete=False), by_category, by_group)
@@ -139,7 +157,9 @@ def chains_of(data: FromDataset, ends: Mapping[str, int], things: str, done: str
     ended = {(record.unit, record.repeat): record for record in data.records}
     last = {sample: [ended[sample, repeat] for repeat in repeats] for sample in ends}
     every = [record for records in last.values() for record in records]
-    lost = [record for record in every if record.step != ends[record.unit] or record.drawing is None]
+    lost = [
+        record for record in every if record.step != ends[record.unit] or record.drawing is None
+    ]
     scored = len(every) - len(lost)
     worst = outcome_counts(record.outcome for record in lost if data.is_worst(record))
     counted = scored + sum(worst.values())
@@ -147,7 +167,9 @@ def chains_of(data: FromDataset, ends: Mapping[str, int], things: str, done: str
     flags = data.too_little(scored, len(every), f"{things} {done}", phrases, counted)
     if worst:
         how = ", ".join(f"{count} {outcome}" for outcome, count in worst.items())
-        undescribed = f"for {counted - scored} of {len(every)} {things} the model gave no description ({how})"
+        undescribed = (
+            f"for {counted - scored} of {len(every)} {things} the model gave no description ({how})"
+        )
         flags.append(f"{undescribed}: similarities count as 0 from there on")
     return Chains(last, lost, scored, counted, len(every), flags)
 
@@ -163,7 +185,8 @@ def common_fields(
     estimated: Sequence[str],
     most: float = 1.0,
 ) -> dict[str, Any]:
-    """Return what all scores of chains say alike: numbers with their intervals and deviations, counts and flags.
+    """Return what all scores of chains say alike: numbers with their intervals and deviations,
+    counts and flags.
 
     Args:
         alone: each repeat, and ``whole`` the mean over them.
@@ -173,9 +196,17 @@ def common_fields(
         estimated: the metrics that get an interval.
         most: no value of these metrics can be larger, or smaller than its negative.
     """
-    metrics, confidence, clusters = numbers(whole), data.confidence, [*clusters_of(samples).values()]
+    metrics, confidence, clusters = (
+        numbers(whole),
+        data.confidence,
+        [*clusters_of(samples).values()],
+    )
     by_repeat = [numbers(each) for each in alone] if len(alone) > 1 else []
-    spreads = {key + STD: std for key, std in deviations(by_repeat).items() if key in metrics and key != COUNT}
+    spreads = {
+        key + STD: std
+        for key, std in deviations(by_repeat).items()
+        if key in metrics and key != COUNT
+    }
     intervals = interval_ends(
         {
             key: interval_of_known(whole.values[key], strata, confidence, most, clusters)
@@ -188,7 +219,9 @@ def common_fields(
         **data.origin(chains.scored, chains.total, [*copies(samples), *flags]),
         "counted": chains.counted,
         "metrics": metrics | intervals.metrics | spreads,
-        "groups": {REPEAT: {str(repeat): each for repeat, each in enumerate(by_repeat)}} if by_repeat else {},
+        "groups": {REPEAT: {str(repeat): each for repeat, each in enumerate(by_repeat)}}
+        if by_repeat
+        else {},
         "absent": intervals.absent,
     }
 
@@ -208,7 +241,9 @@ def few_samples(measured: Measured, reached: int, kind: str) -> Iterator[str]:
 
 
 def _cut(records: Sequence[CollectedRecord]) -> Iterator[str]:
-    readings = [each.reading for record in records for each in record.results if each.reading is not None]
+    readings = [
+        each.reading for record in records for each in record.results if each.reading is not None
+    ]
     cut = [reading for reading in readings if reading.cut]
     if cut:
         unread = sum(reading.tokens - reading.read for reading in cut)

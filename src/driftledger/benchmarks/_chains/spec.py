@@ -1,4 +1,5 @@
-"""What the specifications of benchmarks over chains have in common: the flow from a dataset to a score."""
+"""What the specifications of benchmarks over chains have in common: the flow from a dataset to a
+score."""
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
@@ -8,7 +9,13 @@ from itertools import pairwise
 from pathlib import Path
 from typing import ClassVar
 
-from driftledger.benchmarks._chains.records import ChainRequest, asked_again, last_of, medium_path, of_repeat
+from driftledger.benchmarks._chains.records import (
+    ChainRequest,
+    asked_again,
+    last_of,
+    medium_path,
+    of_repeat,
+)
 from driftledger.benchmarks.base import DATASET, RECORDS_OF, Benchmark, Input, Metric, Rule, Stage
 from driftledger.benchmarks.collecting import Collecting, FailedCalls, StageInputs
 from driftledger.benchmarks.descriptions import check_prefix
@@ -54,7 +61,8 @@ SAMPLES = Metric(
 
 
 def chain_stage(name: str, benchmark_name: str, *settings: str) -> Stage:
-    """The stage that makes the chains of a benchmark; it depends on these settings of its section."""
+    """The stage that makes the chains of a benchmark; it depends on these settings of its
+    section."""
     path = f"{RECORDS_OF}/{benchmark_name}/{{dataset}}/{{generator}}"
     return Stage(name, KEYS, path, 3, settings, holds=("seed", "parent_sha256"))
 
@@ -73,7 +81,8 @@ class ChainBenchmark(Benchmark):
         return samples
 
     def collecting(self, given: StageInputs) -> Collecting:
-        """Return what chains are made from; errors as in :meth:`Benchmark.collecting` and :meth:`asked`.
+        """Return what chains are made from; errors as in :meth:`Benchmark.collecting` and
+        :meth:`asked`.
 
         Raises:
             ConfigError: the model cannot be given the beginning of its reply.
@@ -86,8 +95,8 @@ class ChainBenchmark(Benchmark):
     def collect(self, collecting: Collecting, run: RunSteps) -> list[CollectedRecord]:
         """Go through the chains of all samples, repeat after repeat.
 
-        So the calls of each repeat are in the company that they would be in if it were the only one, and a reply that
-        several of them need is there when the later ones look for it.
+        So the calls of each repeat are in the company that they would be in if it were the only
+        one, and a reply that several of them need is there when the later ones look for it.
 
         Raises:
             NotStoredError: as of :class:`RunSteps`, after every repeat has been gone through.
@@ -95,15 +104,24 @@ class ChainBenchmark(Benchmark):
         samples, groups = self.samples(collecting.samples), collecting.dataset.groups
         request = ChainRequest.model_validate(collecting.protocol)
         calls: dict[str, list[tuple[Component, Conversation | str]]] = {}
-        for sample in samples:  # stand-ins: what is asked of t > 1 is not known before the chain goes on
-            ask = describe(collecting.model(), request, sample.medium, Subject(sample.id, 1, collecting.on))
+        for (
+            sample
+        ) in samples:  # stand-ins: what is asked of t > 1 is not known before the chain goes on
+            ask = describe(
+                collecting.model(), request, sample.medium, Subject(sample.id, 1, collecting.on)
+            )
             draw = collecting.generator(), request.generate_prompt
             last = last_of(request.iterations, request.iterations_by_group, sample.category, groups)
             calls[sample.id] = [(ask.component, ask.conversation), draw] * last
         records, complete = list[CollectedRecord](), True
         for repeat in range(request.repeats):
             try:
-                chains = run([Planned(partial(chain, collecting, each, repeat), calls[each.id]) for each in samples])
+                chains = run(
+                    [
+                        Planned(partial(chain, collecting, each, repeat), calls[each.id])
+                        for each in samples
+                    ]
+                )
                 records += [record for some in chains for record in some]
             except NotStoredError:
                 complete = False
@@ -115,7 +133,9 @@ class ChainBenchmark(Benchmark):
         chains = {(record.unit, record.repeat) for record in records}
         return super().failures(records)._replace(total=len(chains), things="chains")
 
-    def traces(self, folders: Mapping[str, Path], score: Score, rows: Sequence[Row]) -> Iterator[Trace]:
+    def traces(
+        self, folders: Mapping[str, Path], score: Score, rows: Sequence[Row]
+    ) -> Iterator[Trace]:
         """Yield the chains of these rows, those of one sample one after the other."""
         folder = folders[self.collects.name]
         files = {sample.id: sample.medium.path for sample in read_samples(folders["dataset"])}
@@ -129,14 +149,21 @@ class ChainBenchmark(Benchmark):
         def steps(row: Row, record: CollectedRecord) -> Iterator[Step]:
             t, repeat = record.step, record.repeat
             similarity = row.alone(repeat).values.get("similarity", [])
-            before = [drawn(each) for each in records[row.unit] if (each.step, each.repeat) == (t - 1, repeat)]
+            before = [
+                drawn(each)
+                for each in records[row.unit]
+                if (each.step, each.repeat) == (t - 1, repeat)
+            ]
             shown = before[0] if before else shot(files[row.unit])
             for each in record.results:
                 inputs: Mapping[str, Shown] = {"prompt": prompt, **shown}
                 outputs: Mapping[str, Shown] = {"description": each.text}
                 if each.role == "generator":
                     inputs = {"description": record.text, "seed": record.extra["seed"]}
-                    outputs = {**drawn(record), **{f"s({t})": s for s in similarity[t - 1 : t] if s is not None}}
+                    outputs = {
+                        **drawn(record),
+                        **{f"s({t})": s for s in similarity[t - 1 : t] if s is not None},
+                    }
                 yield Step(
                     f"{'generate' if each.role == 'generator' else 'describe'} {t}{of_repeat(repeat)}",
                     each.role,
@@ -166,12 +193,15 @@ class ChainBenchmark(Benchmark):
 
 
 def chain(collecting: Collecting, sample: Sample, repeat: int = 0) -> Steps[list[CollectedRecord]]:
-    """Go through one sample's chain. It ends at T, or with the first outcome that leaves nothing to go on with."""
+    """Go through one sample's chain. It ends at T, or with the first outcome that leaves nothing to
+    go on with."""
     request, on = ChainRequest.model_validate(collecting.protocol), collecting.on
     records: list[CollectedRecord] = []
     parent = sample.medium
     groups = collecting.dataset.groups
-    for t in range(1, last_of(request.iterations, request.iterations_by_group, sample.category, groups) + 1):
+    for t in range(
+        1, last_of(request.iterations, request.iterations_by_group, sample.category, groups) + 1
+    ):
         context = Subject(sample.id, t, on)
         seed = derive_seed(request.seed, on, sample.id, t, repeat)
         ask = describe(collecting.model(), request, parent, context, repeat)
@@ -182,23 +212,34 @@ def chain(collecting: Collecting, sample: Sample, repeat: int = 0) -> Steps[list
             draw = Draw(collecting.generator(), prompt, seed, context)
             drawn = yield draw
             suffix = drawn.medium.path.suffix if drawn.medium is not None else ""
-            results.append(RecordedResult.of("generator", draw, drawn, medium_path(sample.id, t, repeat, suffix)))
+            results.append(
+                RecordedResult.of(
+                    "generator", draw, drawn, medium_path(sample.id, t, repeat, suffix)
+                )
+            )
         extra = {"parent_sha256": parent.sha256, "seed": seed}
-        records.append(CollectedRecord(unit=sample.id, step=t, repeat=repeat, results=results, extra=extra))
+        records.append(
+            CollectedRecord(unit=sample.id, step=t, repeat=repeat, results=results, extra=extra)
+        )
         if drawn is None or drawn.medium is None:
             break
         parent = drawn.medium
     return records
 
 
-def describe(model: Model, request: ChainRequest, medium: Medium, context: Subject, repeat: int = 0) -> Ask:
+def describe(
+    model: Model, request: ChainRequest, medium: Medium, context: Subject, repeat: int = 0
+) -> Ask:
     """Return the call for a description of a medium."""
-    shown = Conversation.ask(request.describe_prompt, medium, context, request.max_tokens, prefix=request.prefix)
+    shown = Conversation.ask(
+        request.describe_prompt, medium, context, request.max_tokens, prefix=request.prefix
+    )
     return Ask(model, "describe", shown, context, asked_again(model.model_dump(), repeat))
 
 
 def largest_loss(similarity: Sequence[float | None]) -> dict[int, str]:
-    """Return the t at which s(t) falls most, from s(0) = 1, and how far; empty where it never falls.
+    """Return the t at which s(t) falls most, from s(0) = 1, and how far; empty where it never
+    falls.
 
     >>> largest_loss([0.9, 0.5, None, 0.4])
     {2: 'largest loss −0.400'}

@@ -1,4 +1,5 @@
-"""What the benchmarks over questions share: settings, how questions are put, and what is made of the answers."""
+"""What the benchmarks over questions share: settings, how questions are put, and what is made of
+the answers."""
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,7 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftledger.benchmarks._questions.parsing.reply import Parsed
-from driftledger.benchmarks.base import QUESTION_SET, RECORDS_OF, Benchmark, Input, Rule, Stage, score_stage
+from driftledger.benchmarks.base import (
+    QUESTION_SET,
+    RECORDS_OF,
+    Benchmark,
+    Input,
+    Rule,
+    Stage,
+    score_stage,
+)
 from driftledger.benchmarks.collecting import Collecting
 from driftledger.benchmarks.records import CollectedRecord, RecordedResult, read_records
 from driftledger.benchmarks.score import Row, Score
@@ -66,7 +75,8 @@ class QuestionBenchmark(Benchmark):
     questions: ClassVar[QuestionRules]
     settings: ClassVar[type[QuestionSection]] = QuestionSection
     parser: ClassVar[str]
-    """The version of what reads answers, or a judge's grades, unless the section selects another reader."""
+    """The version of what reads answers, or a judge's grades, unless the section selects another
+    reader."""
 
     unfair: ClassVar[tuple[Rule, ...]] = (
         ANOTHER_PROMPT,
@@ -81,7 +91,8 @@ class QuestionBenchmark(Benchmark):
                 yield Planned(partial(_answered, ask, order), [(ask.component, ask.conversation)])
 
     def selected_parser(self, section: Any) -> str:
-        """Return the version of the reader that a section selects; a part of each score's protocol."""
+        """Return the version of the reader that a section selects; a part of each score's
+        protocol."""
         return self.parser
 
     @abstractmethod
@@ -94,11 +105,18 @@ class QuestionBenchmark(Benchmark):
             return ReadAnswer(record, answer.outcome, None, "no answer")
         return ReadAnswer(record, *self.parsed(question, record, parser))
 
-    def traces(self, folders: Mapping[str, Path], score: Score, rows: Sequence[Row]) -> Iterator[Trace]:
-        """Yield the questions of these rows, with every answer to them and what it was read or graded as."""
+    def traces(
+        self, folders: Mapping[str, Path], score: Score, rows: Sequence[Row]
+    ) -> Iterator[Trace]:
+        """Yield the questions of these rows, with every answer to them and what it was read or
+        graded as."""
         folder, judged = folders["question_set"], self.collects.judged
         questions = {entry.id: entry for entry in read_questions(folder)}
-        records = [each for each in read_records(folders[self.collects.name], self.collects.holds) if each.step]
+        records = [
+            each
+            for each in read_records(folders[self.collects.name], self.collects.holds)
+            if each.step
+        ]
         by_question = grouped(records, lambda record: record.unit)
         values = values_of(self, score)
         parser = score.inputs.protocol["parser"]
@@ -112,18 +130,27 @@ class QuestionBenchmark(Benchmark):
             worth = [] if judged else row.values.get(self.metrics[0].row, [])
             verdicts = worth if len(worth) == len(answers) else [None] * len(answers)
             steps, given = list[Step](), set[str]()
-            for number, ((entry, repeats), verdict) in enumerate(zip(answers, verdicts, strict=True), 1):
+            for number, ((entry, repeats), verdict) in enumerate(
+                zip(answers, verdicts, strict=True), 1
+            ):
                 in_turn = sorted(repeats, key=lambda each: each.repeat)
                 grades = [self.read(entry, record, parser) for record in in_turn]
                 order = f"order {repeats[0].step}" if len(answers) > 1 else "answer"
                 column = entry.question if len(about) > 1 else order
-                steps.append(_answer_step(number, entry, repeats[0], {grade.read for grade in grades}, column))
+                steps.append(
+                    _answer_step(
+                        number, entry, repeats[0], {grade.read for grade in grades}, column
+                    )
+                )
                 for grade in grades:
                     read, right = _in_words(entry, grade.read), _right(entry)
                     given.add(read)
-                    accepted = read.casefold() == right.casefold() if verdict is None else verdict > 0
+                    accepted = (
+                        read.casefold() == right.casefold() if verdict is None else verdict > 0
+                    )
                     step = Step(
-                        f"grade {number}" + (f", grading {grade.record.repeat + 1}" if len(grades) > 1 else ""),
+                        f"grade {number}"
+                        + (f", grading {grade.record.repeat + 1}" if len(grades) > 1 else ""),
                         "judge" if judged else "",
                         {"answer": grade.record.text},
                         {"read as": read, "by the rule": grade.how, "right": right},
@@ -135,7 +162,9 @@ class QuestionBenchmark(Benchmark):
             put_as: dict[str, Shown] = {"questions": [entry.question for entry in about]}
             if len(about) == 1:
                 [only] = about
-                put_as = {"question": only.question} | ({"options": only.options} if only.options else {})
+                put_as = {"question": only.question} | (
+                    {"options": only.options} if only.options else {}
+                )
             [image] = {entry.image for entry in about}
             truth = {"right": [_right(entry) for entry in about]}
             yield Trace(
@@ -163,24 +192,39 @@ class GradedAnswers(FromRecords):
         self._parser = spec.selected_parser(given.section)
         self.questions = read_questions(self.data)
         by_id = {question.id: question for question in self.questions}
-        answers = sorted((each for each in self.records if each.step), key=lambda each: (each.step, each.repeat))
-        self.require(product(by_id, {each.step for each in answers}, {each.repeat for each in answers}))
+        answers = sorted(
+            (each for each in self.records if each.step), key=lambda each: (each.step, each.repeat)
+        )
+        self.require(
+            product(by_id, {each.step for each in answers}, {each.repeat for each in answers})
+        )
         self.grades = [spec.read(by_id[record.unit], record, self._parser) for record in answers]
-        unread = [grade for grade in self.grades if grade.read is None and grade.outcome is not Outcome.REFUSED]
+        unread = [
+            grade
+            for grade in self.grades
+            if grade.read is None and grade.outcome is not Outcome.REFUSED
+        ]
         lost = [f"{grade.record.unit}: {grade.outcome}, {grade.how}" for grade in unread]
         read, total = len(self.grades) - len(unread), len(self.grades)
         unread_is_wrong = given.section.unread == "worst"
-        wrong = [grade for grade in unread if unread_is_wrong and grade.outcome is not Outcome.FAILED]
-        self._flags = self.too_little(read, total, "answers could be read", lost, counted=read + len(wrong))
+        wrong = [
+            grade for grade in unread if unread_is_wrong and grade.outcome is not Outcome.FAILED
+        ]
+        self._flags = self.too_little(
+            read, total, "answers could be read", lost, counted=read + len(wrong)
+        )
         card = read_json(self.data / QUESTION_SET_CARD, QuestionSetCard)
         self.digest, self.groups = card.digest, card.groups
         self.data_notes = blank_notes(card.blank, card.questions, "questions' images")
         self.by_question = grouped(self.grades, lambda grade: grade.record.unit)
         """Each question's grades, by variant and grading."""
-        came = [[grade.outcome is not Outcome.FAILED for grade in self.by_question[each.id]] for each in self.questions]
+        came = [
+            [grade.outcome is not Outcome.FAILED for grade in self.by_question[each.id]]
+            for each in self.questions
+        ]
         self.wrong: Flags = np.array(came) & unread_is_wrong
-        """Which answers count as wrong where nothing could be read in them: all of them or none, but those of a failed
-        call, which says nothing of the model."""
+        """Which answers count as wrong where nothing could be read in them: all of them or none,
+        but those of a failed call, which says nothing of the model."""
         ended = [grade.outcome for grade in self.grades if grade.outcome is not Outcome.FAILED]
         self.refused = PERCENT * sum(outcome is Outcome.REFUSED for outcome in ended) / len(ended)
         """How many of the answers decline, in percent; a failed call gave none."""
@@ -212,7 +256,10 @@ class GradedAnswers(FromRecords):
 
 
 def question_row(
-    question: QuestionEntry, grades: Sequence[ReadAnswer], values: dict[str, list[float | None]], **extra: str
+    question: QuestionEntry,
+    grades: Sequence[ReadAnswer],
+    values: dict[str, list[float | None]],
+    **extra: str,
 ) -> Row:
     """The row of a question that is worth ``values``, one per grade, with what was read."""
     ended = [grade.outcome for grade in grades]
@@ -227,7 +274,8 @@ def question_row(
 
 
 def joint_outcome(outcomes: Sequence[Outcome]) -> Outcome:
-    """That of a question or pair: ok if any of its answers or gradings is, else that of the first."""
+    """That of a question or pair: ok if any of its answers or gradings is, else that of the
+    first."""
     return Outcome.OK if Outcome.OK in outcomes else outcomes[0]
 
 
@@ -238,10 +286,12 @@ def flow(
     judged: bool = False,
     version: int = 5,
 ) -> tuple[Stage, Stage]:
-    """The stage that asks the model, and the judge where there is one; and the stage that scores the answers.
+    """The stage that asks the model, and the judge where there is one; and the stage that scores
+    the answers.
 
     Args:
-        asked: settings of the benchmark's section that the first depends on; ``scored``: those of the second.
+        asked: settings of the benchmark's section that the first depends on; ``scored``: those of
+            the second.
         judged: whether a judge grades the answers.
         version: of the stage that scores.
     """
@@ -253,7 +303,8 @@ def flow(
 
 
 def put(collecting: Collecting, question: QuestionEntry, variant: int = 0) -> tuple[Ask, list[int]]:
-    """Return the call for one question, and its option ids in the order in which this variant shows them."""
+    """Return the call for one question, and its option ids in the order in which this variant shows
+    them."""
     order = permutation(collecting.protocol["seed"], question.id, variant, len(question.options))
     image = Medium(collecting.data / question.image, question.image_sha256)
     shown = [question.options[option] for option in order]
@@ -266,16 +317,22 @@ def put(collecting: Collecting, question: QuestionEntry, variant: int = 0) -> tu
 def _answered(ask: Ask, order: list[int]) -> Steps[list[CollectedRecord]]:
     result = yield ask
     answer, extra = RecordedResult.of("model", ask, result), {"order": order} if order else {}
-    return [CollectedRecord(unit=ask.context.sample, step=ask.context.t, results=[answer], extra=extra)]
+    return [
+        CollectedRecord(unit=ask.context.sample, step=ask.context.t, results=[answer], extra=extra)
+    ]
 
 
 def permutation(seed: int, question: str, variant: int, options: int) -> list[int]:
-    """Option ids in the order of one variant, by hashes; it does not depend on the model: all are shown the same."""
-    return sorted(range(options), key=lambda option: sha256_of([seed, "options", question, variant, option]))
+    """Option ids in the order of one variant, by hashes; it does not depend on the model: all are
+    shown the same."""
+    return sorted(
+        range(options), key=lambda option: sha256_of([seed, "options", question, variant, option])
+    )
 
 
 def rendered(prompt: str, question: str, options: Sequence[str]) -> str:
-    """``prompt`` with the question and the lettered options in their places, whatever they hold; one line each."""
+    """``prompt`` with the question and the lettered options in their places, whatever they hold;
+    one line each."""
     lettered = zip(ascii_uppercase, options, strict=False)
     lines = "\n".join(f"{letter}. {' '.join(text.split())}" for letter, text in lettered)
     before, _, after = prompt.partition("{question}")
@@ -292,9 +349,14 @@ def is_readable(answer: RecordedResult) -> bool:
     return answer.outcome.goes_on or (answer.outcome is Outcome.REFUSED and bool(answer.text))
 
 
-def _answer_step(number: int, entry: QuestionEntry, record: CollectedRecord, read: set[Any], column: str) -> Step:
+def _answer_step(
+    number: int, entry: QuestionEntry, record: CollectedRecord, read: set[Any], column: str
+) -> Step:
     """What the model was asked and answered; ``read`` holds what was read in it."""
-    answer, letters = answer_of(record), [*zip(ascii_uppercase, record.extra.get("order", ()), strict=False)]
+    answer, letters = (
+        answer_of(record),
+        [*zip(ascii_uppercase, record.extra.get("order", ()), strict=False)],
+    )
     shown = [f"{letter}. {entry.options[option]}" for letter, option in letters]
     correct = entry.refusal if entry.answer is None else entry.answer
     return Step(
@@ -305,7 +367,10 @@ def _answer_step(number: int, entry: QuestionEntry, record: CollectedRecord, rea
         answer.outcome,
         answer.error,
         column,
-        [Option(letter, entry.options[option], option in read, option == correct) for letter, option in letters],
+        [
+            Option(letter, entry.options[option], option in read, option == correct)
+            for letter, option in letters
+        ],
     )
 
 

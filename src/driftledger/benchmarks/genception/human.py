@@ -1,4 +1,5 @@
-"""The sheet in which people describe images: the same prompt, the same chain, a person in the place of the model."""
+"""The sheet in which people describe images: the same prompt, the same chain, a person in the place
+of the model."""
 
 from driftledger.benchmarks._chains.records import ChainRequest
 from driftledger.benchmarks._chains.spec import chain
@@ -20,7 +21,9 @@ def write_human_sheet(given: StageInputs, store: CallStore) -> str:
     """
     model, person = given.keys["model"], given.model(given.keys["model"])
     if not isinstance(person, Human):
-        raise ConfigError(f"models.{model} in params.yaml is not of provider human; name one that is")
+        raise ConfigError(
+            f"models.{model} in params.yaml is not of provider human; name one that is"
+        )
     collecting = GenCeption().collecting(given)
     samples, request = collecting.samples, ChainRequest.model_validate(collecting.protocol)
     has_sheet, annotator_of = person.sheet.is_file(), dict[str, str]()
@@ -45,7 +48,13 @@ def write_human_sheet(given: StageInputs, store: CallStore) -> str:
         for each in conversations
         if (subject := each.subject) is not None and (image := each.last_medium) is not None
     ]
-    to_describe, described = write_sheet(person.sheet.parent, pending, person.annotator, request.describe_prompt)
+    to_describe, described = write_sheet(
+        person.sheet.parent, pending, person.annotator, request.describe_prompt
+    )
     summary = f"{person.sheet}: {to_describe} images to describe, {described} described"
     undrawn = sum(isinstance(call, Draw) for call in calls)
-    return f"{summary}; {undrawn} described ones wait to be drawn: run 'dvc repro'" if undrawn else summary
+    return (
+        f"{summary}; {undrawn} described ones wait to be drawn: run 'dvc repro'"
+        if undrawn
+        else summary
+    )

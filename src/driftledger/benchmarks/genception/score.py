@@ -4,7 +4,12 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from driftledger.benchmarks._chains.records import FRECHET_DIGITS, ChainRequest, drawn_media, last_of
+from driftledger.benchmarks._chains.records import (
+    FRECHET_DIGITS,
+    ChainRequest,
+    drawn_media,
+    last_of,
+)
 from driftledger.benchmarks._chains.scoring import (
     ALIKE,
     ALL,
@@ -36,8 +41,8 @@ TEXT_MEAN = "text_similarity_mean"
 def score_chains(given: ToScore, spec: Benchmark) -> Scored:
     """Score a folder of chains.
 
-    Of several repeats each is measured as if it were the only one. A sample is worth the mean over its repeats, and
-    whatever is averaged over samples is averaged over these.
+    Of several repeats each is measured as if it were the only one. A sample is worth the mean over
+    its repeats, and whatever is averaged over samples is averaged over these.
 
     Raises:
         CoverageError: no chain counts.
@@ -46,7 +51,9 @@ def score_chains(given: ToScore, spec: Benchmark) -> Scored:
     samples, categories, groups = data.samples, data.categories, data.dataset.groups
     by_group = section.iterations_by_group
     end_of = {name: last_of(section.iterations, by_group, name, groups) for name in set(categories)}
-    until = {sample.id: end_of[category] for sample, category in zip(samples, categories, strict=True)}
+    until = {
+        sample.id: end_of[category] for sample, category in zip(samples, categories, strict=True)
+    }
     done = "reached " + ("their T" if by_group else f"t={section.iterations}")
     chains = chains_of(data, until, "chains", done)
 
@@ -86,19 +93,32 @@ def score_chains(given: ToScore, spec: Benchmark) -> Scored:
     )
 
     def tables(measured: Measured) -> dict[str, Float64]:
-        curves = [key for key in ("similarity", "gc", "text_similarity") if f"{key}_at_1" in measured.values]
-        return {key: np.stack([measured.values[f"{key}_at_{t}"] for t in iterations], axis=1) for key in curves}
+        curves = [
+            key
+            for key in ("similarity", "gc", "text_similarity")
+            if f"{key}_at_1" in measured.values
+        ]
+        return {
+            key: np.stack([measured.values[f"{key}_at_{t}"] for t in iterations], axis=1)
+            for key in curves
+        }
 
-    named = [(sample.id, category, dict[str, str]()) for sample, category in zip(samples, categories, strict=True)]
+    named = [
+        (sample.id, category, dict[str, str]())
+        for sample, category in zip(samples, categories, strict=True)
+    ]
     each_alone = [tables(each) for each in alone]
     return Scored(scored, rows(named, chains, clusters_of(samples), tables(whole), each_alone))
 
 
-def _measured(data: FromDataset, repeat: int, given: ToScore, ends: np.ndarray, iterations: Sequence[int]) -> Measured:
+def _measured(
+    data: FromDataset, repeat: int, given: ToScore, ends: np.ndarray, iterations: Sequence[int]
+) -> Measured:
     """Measure one repeat's chains: each quantity first as a table of samples × iterations.
 
     Args:
-        ends: where each sample's chain stops; the last of ``iterations`` is the largest in any dataset.
+        ends: where each sample's chain stops; the last of ``iterations`` is the largest in any
+            dataset.
     """
     encoder, samples, categories = given.encoders["encoder"], data.samples, data.categories
     records = [record for record in data.records if record.repeat == repeat]
@@ -110,13 +130,17 @@ def _measured(data: FromDataset, repeat: int, given: ToScore, ends: np.ndarray, 
         reached = [row for row, sample in enumerate(samples) if (sample.id, t) in drawn]
         if not reached:
             break
-        drawings = encode_media(encoder, [drawn[samples[row].id, t] for row in reached], given.features)
+        drawings = encode_media(
+            encoder, [drawn[samples[row].id, t] for row in reached], given.features
+        )
         similarity[reached, t - 1] = cosine_similarity(originals[reached], drawings)
         is_whole = {categories[row] for row in reached} == set(categories)
         for name, curve in distances.items():
             places = [place for place, row in enumerate(reached) if name in (ALL, categories[row])]
             if len(places) >= 2 and len(curve) == t - 1 and (is_whole or name != ALL):
-                distance = frechet_distance(originals[[reached[place] for place in places]], drawings[places])
+                distance = frechet_distance(
+                    originals[[reached[place] for place in places]], drawings[places]
+                )
                 curve.append(round_significant(distance, FRECHET_DIGITS))
                 count = len(places) if name == ALL else count
     first_worst = {record.unit: record.step for record in records if data.is_worst(record)}
@@ -124,39 +148,60 @@ def _measured(data: FromDataset, repeat: int, given: ToScore, ends: np.ndarray, 
     steps = np.array(iterations)
     is_worst = (starts[:, None] <= steps) & (steps <= ends[:, None])
     similarity[is_worst] = 0.0
-    tables = {"similarity": similarity, "gc": np.stack([gc_at(similarity, t) for t in iterations], axis=1)}
+    tables = {
+        "similarity": similarity,
+        "gc": np.stack([gc_at(similarity, t) for t in iterations], axis=1),
+    }
     means, cut = {"similarity_mean": _mean_until(similarity, ends)}, list[bool]()
     if reader := given.encoders.get("text_encoder"):
         texts = {(each.unit, each.step): each.text or "" for each in records if each.is_there}
         texts = {place: text for place, text in texts.items() if place[1] <= len(iterations)}
-        fitted = reader.fitted([text for (_, t), text in texts.items() if t == 1]) if texts else reader
+        fitted = (
+            reader.fitted([text for (_, t), text in texts.items() if t == 1]) if texts else reader
+        )
         kept = given.features if fitted is reader else None
-        chains = [[texts.get((sample.id, t), "") for t in range(1, max(ends) + 1)] for sample in samples]
+        chains = [
+            [texts.get((sample.id, t), "") for t in range(1, max(ends) + 1)] for sample in samples
+        ]
         along = np.stack([_along(chain, fitted, kept) for chain in chains])
         along[:, 1:][is_worst[:, 1 : max(ends)]] = 0.0
         tables["text_similarity"] = along
         if max(ends) > 1:
             means[TEXT_MEAN] = _mean_until(tables["text_similarity"][:, 1:], ends - 1)
         cut = [each.cut for each in read_texts(fitted, [*texts.values()])]
-    columns = {f"{key}_at_{t}": column for key, table in tables.items() for t, column in enumerate(table.T, 1)}
+    columns = {
+        f"{key}_at_{t}": column
+        for key, table in tables.items()
+        for t, column in enumerate(table.T, 1)
+    }
     words = [len(text.split()) for each in records if (text := each.text)]
     return Measured(columns | means, distances, count, words, cut)
 
 
 def _mean_until(values: Float64, ends: np.ndarray) -> Float64:
-    """Return the mean of each row's first ``ends`` values; NaN for no values, or with a NaN among them."""
+    """Return the mean of each row's first ``ends`` values; NaN for no values, or with a NaN among
+    them."""
     last = np.maximum(ends, 1)
-    return np.where(ends > 0, np.cumsum(values, axis=1)[np.arange(len(last)), last - 1] / last, np.nan)
+    return np.where(
+        ends > 0, np.cumsum(values, axis=1)[np.arange(len(last)), last - 1] / last, np.nan
+    )
 
 
 def _along(chain: Sequence[str], reader: Encoder, features: FeatureStore | None) -> Float64:
-    """Return the cosine between a chain's first text and each later one; NaN where nothing in one is known."""
+    """Return the cosine between a chain's first text and each later one; NaN where nothing in one
+    is known."""
     similarities = np.full(len(chain), np.nan)
     if chain[0]:
         vectors = encode_texts(reader, chain, features)
-        later = [t for t, text in enumerate(chain) if t and text and vectors[0].any() and vectors[t].any()]
+        later = [
+            t
+            for t, text in enumerate(chain)
+            if t and text and vectors[0].any() and vectors[t].any()
+        ]
         if later:
-            similarities[later] = cosine_similarity(np.repeat(vectors[:1], len(later), axis=0), vectors[later])
+            similarities[later] = cosine_similarity(
+                np.repeat(vectors[:1], len(later), axis=0), vectors[later]
+            )
     return similarities
 
 
@@ -171,7 +216,8 @@ def _means(
 
     Args:
         frechet: the name of the Fréchet distance.
-        later: ends of the keys of a t at which some categories have ended: no mean over all is made of the others.
+        later: ends of the keys of a t at which some categories have ended: no mean over all is made
+            of the others.
     """
     weighted = {
         name: {f"{frechet}_at_{t}": gc_at(curve, t) for t in range(1, len(curve) + 1)}
@@ -181,7 +227,9 @@ def _means(
     means = means_of(measured.values, categories, groups, weighted)
     in_all = {key for key in means.overall if all(key in row for row in means.by_category.values())}
     overall = means.overall | {f"whole_{key}": value for key, value in over_all.items()}
-    for key, mean in known_means(measured.values).items():  # GC@t of Algorithm 1, over all samples alike
+    for key, mean in known_means(
+        measured.values
+    ).items():  # GC@t of Algorithm 1, over all samples alike
         if key.startswith("gc_at_") and key in in_all:
             overall[key.replace("gc_", ALIKE, 1)] = mean
     overall = {key: value for key, value in overall.items() if not key.endswith(later)}
@@ -190,8 +238,11 @@ def _means(
     return means._replace(overall=overall)
 
 
-def _curves(metrics: Mapping[str, float], iterations: Sequence[int], frechet: str) -> dict[str, list[Point]]:
-    """s(t), GC@t with its interval and the Fréchet distance, as far as they go; of repeats with their deviations."""
+def _curves(
+    metrics: Mapping[str, float], iterations: Sequence[int], frechet: str
+) -> dict[str, list[Point]]:
+    """s(t), GC@t with its interval and the Fréchet distance, as far as they go; of repeats with
+    their deviations."""
     ends = {"similarity": ("", STD), "gc": ("", LOW, HIGH, STD), frechet: ("",)}
     ends |= {"text_similarity": ("",)} if TEXT_MEAN in metrics else {}
     curves = {}
@@ -212,7 +263,10 @@ def _absent(means: Means, end_of: Mapping[str, int], frechet: str, reads: bool) 
     if sooner < latest:
         absent[f"gc_at_{latest}"] = f"some categories end at t={sooner}"
     for category, row in means.by_category.items():
-        for name, reason in {"gc": "no chain reached T", frechet: "fewer than two chains did"}.items():
+        for name, reason in {
+            "gc": "no chain reached T",
+            frechet: "fewer than two chains did",
+        }.items():
             if (key := f"{name}_at_{end_of[category]}") not in row:
                 absent[f"{category}: {key}"] = reason
     return absent

@@ -44,14 +44,17 @@ from driftledger.core.errors import ConfigError, unknown_name
 from driftledger.core.strict import Name
 from driftledger.data.records import DatasetCard
 
-_OVER_CATEGORIES = "averaged over a sample's repeats, over a category's samples, then over categories"
+_OVER_CATEGORIES = (
+    "averaged over a sample's repeats, over a category's samples, then over categories"
+)
 _PAPER = "Cao et al., GenCeption"
 _metric = partial(Metric, needs=SEEN, digits=3)
 _SAID = frozenset({Input.TEXT_ENCODER, Input.DESCRIPTIONS, Input.DATA})
 
 
 class GenCeptionSettings(RepeatedSection):
-    """How a chain goes: T iterations of describe → generate; and how descriptions are compared beside images."""
+    """How a chain goes: T iterations of describe → generate; and how descriptions are compared
+    beside images."""
 
     iterations: int = Field(ge=1, le=100)
     iterations_by_group: dict[str, Annotated[int, Field(ge=1)]] | None
@@ -61,13 +64,16 @@ class GenCeptionSettings(RepeatedSection):
     text_encoder: Annotated[Name | None, EntryOf("encoders", must="read")]
     """What descriptions are compared by; null leaves them out."""
     cross_check: Annotated[tuple[Name, ...], EntryOf("models")]
-    """Models with first descriptions that the report checks each other model's against, as far as they are selected."""
+    """Models with first descriptions that the report checks each other model's against, as far as
+    they are selected."""
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
         for group, t in (self.iterations_by_group or {}).items():
             if t > self.iterations:
-                raise ValueError(f"iterations_by_group.{group} is {t}, above iterations, {self.iterations}; lower it")
+                raise ValueError(
+                    f"iterations_by_group.{group} is {t}, above iterations, {self.iterations}; lower it"
+                )
         return self
 
 
@@ -77,10 +83,21 @@ class GenCeption(ChainBenchmark):
     name: ClassVar[str] = "genception"
     title: ClassVar[str] = "GenCeption"
     collects: ClassVar[Stage] = chain_stage(
-        "chain", name, "iterations", "iterations_by_group", "repeats", "describe_prompt", "generate_prompt"
+        "chain",
+        name,
+        "iterations",
+        "iterations_by_group",
+        "repeats",
+        "describe_prompt",
+        "generate_prompt",
     )
     scores: ClassVar[Stage] = score_stage(
-        "genception", (*KEYS, "encoder"), "iterations", "iterations_by_group", "text_encoder", version=4
+        "genception",
+        (*KEYS, "encoder"),
+        "iterations",
+        "iterations_by_group",
+        "text_encoder",
+        version=4,
     )
     metrics: ClassVar[tuple[Metric, ...]] = (
         _metric(
@@ -165,8 +182,16 @@ class GenCeption(ChainBenchmark):
         Rule("generate_prompt", "another prompt draws another image"),
         Rule("iterations", "more iterations drift further"),
         Rule("iterations_by_group", "more iterations drift further"),
-        Rule("encoder", "values seen through different encoders are on different scales", Input.ENCODER),
-        Rule("text_encoder", "values by different text encoders are on different scales", Input.TEXT_ENCODER),
+        Rule(
+            "encoder",
+            "values seen through different encoders are on different scales",
+            Input.ENCODER,
+        ),
+        Rule(
+            "text_encoder",
+            "values by different text encoders are on different scales",
+            Input.TEXT_ENCODER,
+        ),
     )
 
     def request(self, given: StageInputs, dataset: DatasetCard) -> ChainRequest:
@@ -195,7 +220,9 @@ class GenCeption(ChainBenchmark):
 
     def facts(self, score: Score) -> dict[str, Any]:
         """Return what makes scores unfair to compare; the text encoder counts as a component."""
-        return {name: value for name, value in super().facts(score).items() if name != "text_encoder"}
+        return {
+            name: value for name, value in super().facts(score).items() if name != "text_encoder"
+        }
 
     def ranked(self, score: Score, key: str) -> float | None:
         """A mean over categories is compared if every category has its part in it."""
@@ -218,20 +245,30 @@ PEOPLE = "human"
 def people(spec: Benchmark, scores: Sequence[Score]) -> Iterator[Table]:
     """Compare each person with the best model, category by category, as in the paper's Table 5."""
     gc = spec.metrics[0]
-    persons = [s for s in scores if s.components["model"].provider == PEOPLE and spec.keys_of(gc, s)]
+    persons = [
+        s for s in scores if s.components["model"].provider == PEOPLE and spec.keys_of(gc, s)
+    ]
     models = [s for s in scores if s.components["model"].provider != PEOPLE and not s.is_control]
     for number, person in enumerate(persons if models else (), 1):
         key = spec.shown_key(gc, [person]) or ""
         groups: dict[str, list[str]] = scores[0].details["groups"]
         others = sorted({name for score in scores for name in score.groups["category"]})
-        categories = dict.fromkeys([*(name for members in groups.values() for name in members), *others])
+        categories = dict.fromkeys(
+            [*(name for members in groups.values() for name in members), *others]
+        )
         places = [(name, f"category/{name}/{key}") for name in categories]
         places += [(f"{group} mean", f"group/{group}/{key}") for group in groups]
         rows: list[Cells] = []
         for label, place in [*places, ("overall mean", key)]:
             theirs = spec.value_of(person, place)
-            values = [(value, each) for each in models if (value := spec.value_of(each, place)) is not None]
-            value, best = min(values, key=lambda each: (-each[0], each[1].model), default=(None, None))
+            values = [
+                (value, each)
+                for each in models
+                if (value := spec.value_of(each, place)) is not None
+            ]
+            value, best = min(
+                values, key=lambda each: (-each[0], each[1].model), default=(None, None)
+            )
             more = None if theirs is None or not value else 100 * (theirs / value - 1)
             delta = cell(more, digits=1)
             rows.append(
@@ -240,7 +277,9 @@ def people(spec: Benchmark, scores: Sequence[Score]) -> Iterator[Table]:
                     cell(theirs, digits=gc.digits, of=Origin(person, place)),
                     cell(value, digits=gc.digits, of=None if best is None else Origin(best, place)),
                     NOTHING if best is None else best.model,
-                    delta._replace(text=f"+{delta.text}") if more is not None and more > 0 else delta,
+                    delta._replace(text=f"+{delta.text}")
+                    if more is not None and more > 0
+                    else delta,
                 ]
             )
         head = ["", person.model, "best model", "which", "Δ %: people ÷ best − 1"]

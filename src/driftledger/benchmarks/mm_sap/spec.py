@@ -1,7 +1,7 @@
 """MM-SAP: does the model answer what it can know, and refuse what it cannot?
 
-Wang et al., "MM-SAP: A Comprehensive Benchmark for Assessing Self-Awareness of Multimodal Large Language Models in
-Perception".
+Wang et al., "MM-SAP: A Comprehensive Benchmark for Assessing Self-Awareness of Multimodal Large
+Language Models in Perception".
 """
 
 from collections import Counter
@@ -34,7 +34,13 @@ from driftledger.core.types import Outcome
 from driftledger.data.question_sets.base import QuestionRules, SourceQuestion, folded
 from driftledger.data.records import QuestionEntry
 from driftledger.metrics.intervals import share_interval
-from driftledger.metrics.self_awareness import MEASURES, SUBSETS, by_group, over_permutations, ratios
+from driftledger.metrics.self_awareness import (
+    MEASURES,
+    SUBSETS,
+    by_group,
+    over_permutations,
+    ratios,
+)
 
 OPTIONS = 5
 """Options of a question, the refusal included."""
@@ -53,8 +59,8 @@ class MMSAPSettings(QuestionSection):
 
 
 class MMSAPQuestions(QuestionRules):
-    """Five options: one refuses and, but in beyond, one is right. They are stored by index, so that no later step has
-    to compare texts; section 3.2 of the paper."""
+    """Five options: one refuses and, but in beyond, one is right. They are stored by index, so that
+    no later step has to compare texts; section 3.2 of the paper."""
 
     needed: ClassVar[tuple[str, ...]] = ("question", "image", "options", "refusal", "subset")
     # without an answer, since a table of beyond alone has none
@@ -69,7 +75,8 @@ class MMSAPQuestions(QuestionRules):
             return f"has {len(options)} options, where MM-SAP has {OPTIONS} (add or remove some)"
         if "" in options:
             return f"has an empty option, number {options.index('') + 1} of {OPTIONS} (write one)"
-        # Options are shown as A to E, in an order of chance: a reply "B" would be read as another option's text.
+        # Options are shown as A to E, in an order of chance: a reply "B" would be read as another
+        # option's text.
         if letters := [option.upper() for option in options if option in tuple("abcde")]:
             shown = f"a letter that one of its {OPTIONS} options is shown with"
             return f"has the option {letters[0]!r}, {shown} (write it out, as in 'the letter A')"
@@ -77,7 +84,9 @@ class MMSAPQuestions(QuestionRules):
             return "has no refusal option (say which of its options refuses to answer)"
         count = options.count(folded(refusal))
         if count == 0:
-            return f"has the refusal {refusal!r:.80}, which is not among its options (add it to them)"
+            return (
+                f"has the refusal {refusal!r:.80}, which is not among its options (add it to them)"
+            )
         if count > 1:
             return f"has {count} refusal options, {refusal!r:.80} (keep one)"
         for index, option in enumerate(options):
@@ -95,7 +104,8 @@ class MMSAPQuestions(QuestionRules):
         return None
 
     def stored(self, question: SourceQuestion) -> tuple[int | None, int]:
-        """Return two indexes; in beyond no option is right, even where a table writes the refusal for it."""
+        """Return two indexes; in beyond no option is right, even where a table writes the refusal
+        for it."""
         options = [folded(option) for option in question.options]
         refusal = options.index(folded(question.refusal or ""))
         if question.subset == "beyond" or question.answer is None:
@@ -227,16 +237,20 @@ class MMSAP(QuestionBenchmark):
         """Read which option an answer chooses, by its id and not its letter."""
         answer, order = answer_of(record), record.extra["order"]
         shown, refusal = [question.options[option] for option in order], question.refusal
-        at, cut = order.index(refusal if refusal is not None else -1), answer.outcome is Outcome.TRUNCATED
+        at, cut = (
+            order.index(refusal if refusal is not None else -1),
+            answer.outcome is Outcome.TRUNCATED,
+        )
         read = choice.parse_choice(answer.text or "", shown, at, cut=cut)
         return read._replace(value=None if read.value is None else order[read.value])
 
     def score(self, given: ToScore) -> Scored:
-        """Score choices by subset, subtask and in total: each measure's mean and deviation over permutations of the
-        options, section 4.1 of the paper, and an interval over questions.
+        """Score choices by subset, subtask and in total: each measure's mean and deviation over
+        permutations of the options, section 4.1 of the paper, and an interval over questions.
 
         Raises:
-            CoverageError: too little could be read, or every answer is a refusal in free text that does not count.
+            CoverageError: too little could be read, or every answer is a refusal in free text that
+                does not count.
         """
         section: MMSAPSettings = given.section
         graded = GradedAnswers(given, self)
@@ -247,22 +261,34 @@ class MMSAP(QuestionBenchmark):
             choice = question.refusal if refused else grade.read
             return -1 if choice is None else int(choice)
 
-        choices = np.array([[chosen(each, grade) for grade in graded.by_question[each.id]] for each in questions])
+        choices = np.array(
+            [[chosen(each, grade) for grade in graded.by_question[each.id]] for each in questions]
+        )
         read, variants = choices >= 0, [*zip(choices.T, graded.wrong.T, strict=True)]
-        correct = np.array([-1 if question.answer is None else int(question.answer) for question in questions])
-        refusal, subsets = np.array([each.refusal for each in questions]), [each.subset or "" for each in questions]
+        correct = np.array(
+            [-1 if question.answer is None else int(question.answer) for question in questions]
+        )
+        refusal, subsets = (
+            np.array([each.refusal for each in questions]),
+            [each.subset or "" for each in questions],
+        )
 
         def measured(groups: list[str]) -> dict[str, dict[str, float]]:
             """Group → mean and deviation over permutations of each measure, in percent."""
             scores = [
-                by_group(row, correct, refusal, subsets, groups, unread_is_wrong=wrong) for row, wrong in variants
+                by_group(row, correct, refusal, subsets, groups, unread_is_wrong=wrong)
+                for row, wrong in variants
             ]
             values: dict[str, dict[str, float]] = {name: {} for name in scores[0]}
             for name in values:
-                for measure, (mean, std, _) in over_permutations([each[name] for each in scores]).items():
+                for measure, (mean, std, _) in over_permutations(
+                    [each[name] for each in scores]
+                ).items():
                     if measure.endswith("accuracy") and name.startswith("beyond"):
                         continue  # no answer is right there, and the paper leaves it out
-                    values[name] |= {measure: PERCENT * mean} | ({} if std is None else {measure + STD: PERCENT * std})
+                    values[name] |= {measure: PERCENT * mean} | (
+                        {} if std is None else {measure + STD: PERCENT * std}
+                    )
             return values
 
         metrics = measured(["all"] * len(questions))["all"]
@@ -271,10 +297,14 @@ class MMSAP(QuestionBenchmark):
                 "every answer is a refusal in free text; set mm_sap.count_free_refusals in params.yaml to count these "
                 "as choosing the refusal"
             )
-        parts = [ratios(row, correct, refusal, subsets, unread_is_wrong=wrong) for row, wrong in variants]
+        parts = [
+            ratios(row, correct, refusal, subsets, unread_is_wrong=wrong) for row, wrong in variants
+        ]
         images, estimates = [question.image_sha256 for question in questions], {}
         for name in MEASURES:
-            numerator, denominator = (sum(sides) for sides in zip(*(one[name] for one in parts), strict=True))
+            numerator, denominator = (
+                sum(sides) for sides in zip(*(one[name] for one in parts), strict=True)
+            )
             if denominator.any():
                 estimates[name] = share_interval(numerator, denominator, images, section.confidence)
         intervals = interval_ends(estimates, PERCENT)
@@ -283,7 +313,12 @@ class MMSAP(QuestionBenchmark):
             question_row(
                 question,
                 graded.by_question[question.id],
-                {"score": [float(one.numerator[at]) if one.denominator[at] else None for one in accepted]},
+                {
+                    "score": [
+                        float(one.numerator[at]) if one.denominator[at] else None
+                        for one in accepted
+                    ]
+                },
                 subset=question.subset or "",
                 subtask=question.subtask or "",
             )
@@ -291,17 +326,27 @@ class MMSAP(QuestionBenchmark):
         ]
         groups = {
             "subset": measured(subsets),
-            "subtask": measured([f"{question.subset}: {question.subtask}" for question in questions]),
+            "subtask": measured(
+                [f"{question.subset}: {question.subtask}" for question in questions]
+            ),
         }
-        absent = {measure: "no question of its kind" for measure in MEASURES if measure not in metrics}
+        absent = {
+            measure: "no question of its kind" for measure in MEASURES if measure not in metrics
+        }
         metrics |= {"free_refusals": graded.refused} | intervals.metrics
         details = {SIZES: Counter(subsets)}
-        return Scored(graded.score(metrics, groups, read, absent | intervals.absent, details=details), rows)
+        return Scored(
+            graded.score(metrics, groups, read, absent | intervals.absent, details=details), rows
+        )
 
     def rows_in(self, score: Score, kind: str, name: str, rows: Sequence[Row]) -> Sequence[Row]:
         """A subtask is called by its subset, too."""
         if kind == "subtask":
-            return [row for row in rows if f"{row.extra.get('subset')}: {row.extra.get('subtask')}" == name]
+            return [
+                row
+                for row in rows
+                if f"{row.extra.get('subset')}: {row.extra.get('subtask')}" == name
+            ]
         return super().rows_in(score, kind, name, rows)
 
     def figures(self, scores: Sequence[Score]) -> Iterator[Scatter]:

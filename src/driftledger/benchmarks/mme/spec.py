@@ -31,7 +31,12 @@ from driftledger.data.question_sets.base import QuestionRules, SourceQuestion, f
 from driftledger.data.records import QuestionEntry
 from driftledger.metrics import yes_no
 from driftledger.metrics.exact import exact_mean
-from driftledger.metrics.intervals import Estimate, mean_interval, proportion_interval, share_interval
+from driftledger.metrics.intervals import (
+    Estimate,
+    mean_interval,
+    proportion_interval,
+    share_interval,
+)
 
 PER_IMAGE = 2
 """Questions about each image; accuracy+ counts the images with both answered right."""
@@ -40,7 +45,12 @@ SUBTASKS = {
         *("existence", "count", "position", "color", "posters"),
         *("celebrity", "scene", "landmark", "artwork", "OCR"),
     ),
-    "cognition": ("commonsense_reasoning", "numerical_calculation", "text_translation", "code_reasoning"),
+    "cognition": (
+        "commonsense_reasoning",
+        "numerical_calculation",
+        "text_translation",
+        "code_reasoning",
+    ),
 }
 """MME's fourteen, by ability; the score of an ability is the sum of theirs."""
 
@@ -64,7 +74,9 @@ class MMEQuestions(QuestionRules):
         if question.answer is None:
             return "has no answer (write yes or no)"
         if folded(question.answer) not in ("yes", "no"):
-            return f"has the answer {question.answer!r:.80}, which is neither yes nor no (correct it)"
+            return (
+                f"has the answer {question.answer!r:.80}, which is neither yes nor no (correct it)"
+            )
         return None
 
     def problems_of_images(self, images: Iterable[Sequence[SourceQuestion]]) -> Iterator[str]:
@@ -127,7 +139,9 @@ class MME(QuestionBenchmark):
             "the sum of the scores of MME's four subtasks of cognition, where the set has all four; 0 to 800",
         ),
         _score(
-            "score_sum", "sum of scores", "the sum of the categories' scores; 0 to 200 times the number of categories"
+            "score_sum",
+            "sum of scores",
+            "the sum of the categories' scores; 0 to 200 times the number of categories",
         ),
         _share(
             "refused",
@@ -161,12 +175,16 @@ class MME(QuestionBenchmark):
         return parsing.parse_yes_no(answer.text or "", cut=answer.outcome is Outcome.TRUNCATED)
 
     def score(self, given: ToScore) -> Scored:
-        """Score answers per category, with the sum and mean over categories, and accuracies over all questions.
+        """Score answers per category, with the sum and mean over categories, and accuracies over
+        all questions.
 
         To decline is a wrong answer here, where everything can be known from the image.
         """
         graded = GradedAnswers(given, self)
-        questions, grades = graded.questions, [graded.by_question[question.id][0] for question in graded.questions]
+        questions, grades = (
+            graded.questions,
+            [graded.by_question[question.id][0] for question in graded.questions],
+        )
         truth = [question.answer == "yes" for question in questions]
         answers = [
             not right if grade.outcome is Outcome.REFUSED else grade.read
@@ -174,7 +192,10 @@ class MME(QuestionBenchmark):
         ]
         categories = [question.category or "all" for question in questions]
         # Two categories may use one name for an image.
-        images = [f"{category}/{question.image_id}" for category, question in zip(categories, questions, strict=True)]
+        images = [
+            f"{category}/{question.image_id}"
+            for category, question in zip(categories, questions, strict=True)
+        ]
         read, wrong = np.array([answer is not None for answer in answers]), graded.wrong[:, 0]
         overall = yes_no.score(answers, truth, images, unread_is_wrong=wrong)
         by_category = yes_no.by_category(answers, truth, images, categories, unread_is_wrong=wrong)
@@ -193,7 +214,11 @@ class MME(QuestionBenchmark):
                 cluster=image,
                 outcome=joint_outcome(outcomes),
                 values={
-                    "score": [PERCENT * (exact_mean(counted) + all(counted)) if len(counted) == PER_IMAGE else None],
+                    "score": [
+                        PERCENT * (exact_mean(counted) + all(counted))
+                        if len(counted) == PER_IMAGE
+                        else None
+                    ],
                     "correct": [correct[index] for index in pair],
                 },
                 extra={
@@ -207,17 +232,30 @@ class MME(QuestionBenchmark):
         metrics = _values(overall._replace(score=None)) | {"refused": graded.refused}
         if together.score is not None and together.mean is not None:
             metrics |= {"score": together.mean, "score_sum": together.score}
-        for ability, members in SUBTASKS.items():  # of fewer subtasks the sum would mean something else
-            if set(members) <= by_category.keys() and (whole := _joined(by_category, members).score) is not None:
+        for (
+            ability,
+            members,
+        ) in SUBTASKS.items():  # of fewer subtasks the sum would mean something else
+            if (
+                set(members) <= by_category.keys()
+                and (whole := _joined(by_category, members).score) is not None
+            ):
                 metrics[ability] = whole
         groups = {"category": {name: _values(values) for name, values in by_category.items()}}
         if graded.groups:
-            means = {name: _joined(by_category, members).mean for name, members in graded.groups.items()}
-            groups["group"] = {name: {"score": mean} for name, mean in means.items() if mean is not None}
+            means = {
+                name: _joined(by_category, members).mean for name, members in graded.groups.items()
+            }
+            groups["group"] = {
+                name: {"score": mean} for name, mean in means.items() if mean is not None
+            }
         absent = {f"{name}: score": "nothing could be read" for name in together.missing}
         return Scored(
             graded.score(
-                metrics | shares.metrics | scores.metrics, groups, read[:, None], absent | shares.absent | scores.absent
+                metrics | shares.metrics | scores.metrics,
+                groups,
+                read[:, None],
+                absent | shares.absent | scores.absent,
             ),
             rows,
         )
@@ -234,7 +272,8 @@ def _joined(by_category: Mapping[str, yes_no.YesNoScores], members: Iterable[str
 
 
 def _intervals(rows: Sequence[Row], confidence: float) -> tuple[Ends, Ends]:
-    """Over images, two questions each: of accuracy and accuracy+ over all; and of the mean over categories."""
+    """Over images, two questions each: of accuracy and accuracy+ over all; and of the mean over
+    categories."""
     counted = [[value for value in row.values["correct"] if value is not None] for row in rows]
     right, totals = (np.array([int(size(values)) for values in counted]) for size in (sum, len))
     accuracy = share_interval(right, totals, [row.unit for row in rows], confidence)
@@ -246,4 +285,6 @@ def _intervals(rows: Sequence[Row], confidence: float) -> tuple[Ends, Ends]:
         plus = proportion_interval(right == totals, confidence)
         values, groups = [value for _, value in whole], [group for group, _ in whole]
         score = mean_interval(values, groups, confidence).within(0, 2 * PERCENT)
-    return interval_ends({"accuracy": accuracy, "accuracy_plus": plus}, PERCENT), interval_ends({"score": score})
+    return interval_ends({"accuracy": accuracy, "accuracy_plus": plus}, PERCENT), interval_ends(
+        {"score": score}
+    )

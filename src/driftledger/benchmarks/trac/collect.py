@@ -1,7 +1,8 @@
-"""Collecting: every sample of a labelled dataset, described under every condition of one way to ask.
+"""Collecting: every sample of a labelled dataset, described under every condition of one way to
+ask.
 
-In-context examples follow the TRAC paper's section 4.2: RS, SIIR (Yang et al. 2023, "Exploring Diverse In-Subject
-Configurations for Image Captioning") and STTR.
+In-context examples follow the TRAC paper's section 4.2: RS, SIIR (Yang et al. 2023, "Exploring
+Diverse In-Subject Configurations for Image Captioning") and STTR.
 """
 
 from collections import Counter
@@ -22,7 +23,8 @@ from driftledger.core.types import Conversation, Sample, Subject, Turn
 from driftledger.metrics.neighbours import nearest
 
 BY = "example_model"
-"""The role of the model that describes the examples, where that is not the model under evaluation."""
+"""The role of the model that describes the examples, where that is not the model under
+evaluation."""
 
 Examples = Sequence[tuple[Sample, str]]
 """Support samples, each with the description that is shown with it."""
@@ -64,12 +66,18 @@ def condition_name(max_tokens: int | None, shots: int) -> str:
 def collect_descriptions(collecting: Collecting, run: RunSteps) -> list[CollectedRecord]:
     """Describe every sample at every length, without examples and then with each number of them.
 
-    With examples, support samples are described as test samples are, so that retrieval compares like with like. An
-    example is always a support sample, and never the same file as what is asked about.
+    With examples, support samples are described as test samples are, so that retrieval compares
+    like with like. An example is always a support sample, and never the same file as what is asked
+    about.
     """
     protocol = TracProtocol.model_validate(collecting.protocol)
-    samples, by_another = {sample.id: sample for sample in collecting.samples}, BY in collecting.components
-    support = [sample for sample in samples.values() if sample.split == "support"] if by_another else []
+    samples, by_another = (
+        {sample.id: sample for sample in collecting.samples},
+        BY in collecting.components,
+    )
+    support = (
+        [sample for sample in samples.values() if sample.split == "support"] if by_another else []
+    )
     planned = [_planned(collecting, protocol, sample, role=BY) for sample in support]
     for length in protocol.max_tokens:
         planned += [_planned(collecting, protocol, sample, length) for sample in samples.values()]
@@ -77,16 +85,24 @@ def collect_descriptions(collecting: Collecting, run: RunSteps) -> list[Collecte
     if not protocol.shots:
         return records
     replies = {record.unit: record.results[0] for record in records if record.step == 0}
-    by_others = {name: reply.text for name, reply in replies.items() if reply.outcome.goes_on and reply.text}
+    by_others = {
+        name: reply.text for name, reply in replies.items() if reply.outcome.goes_on and reply.text
+    }
     planned = []
     for length in protocol.max_tokens:
-        of_length = (each for each in records if each.step and condition_of(each)[0] == length and each.is_there)
+        of_length = (
+            each
+            for each in records
+            if each.step and condition_of(each)[0] == length and each.is_there
+        )
         own = {record.unit: record.text or "" for record in of_length}
         texts = by_others if by_another else own
         ranked = rank_examples(collecting, protocol, own, own.keys() & texts.keys())
         for shots, sample in product(protocol.shots, samples.values()):
             # The most similar example is shown last, next to the question.
-            examples = [(samples[name], texts[name]) for name in reversed(ranked[sample.id][:shots])]
+            examples = [
+                (samples[name], texts[name]) for name in reversed(ranked[sample.id][:shots])
+            ]
             planned.append(_planned(collecting, protocol, sample, length, examples))
     return [*records, *run(planned)]
 
@@ -99,18 +115,30 @@ def _planned(
     examples: Examples = (),
     role: str = "model",
 ) -> Planned[CollectedRecord]:
-    """Plan one description, and count those with examples, which can only be asked for after all others."""
+    """Plan one description, and count those with examples, which can only be asked for after all
+    others."""
     model = collecting.model(role)
     context = Subject(sample.id, 1, collecting.on)
     asked = conversation(protocol, context, sample, length, examples=examples)
     ask = Ask(model, "describe", asked, context)
     later = protocol.shots if role == "model" and not examples else ()
     stand_ins = [
-        (model, conversation(protocol, context, sample, length, examples=[(sample, "")] * shots)) for shots in later
+        (model, conversation(protocol, context, sample, length, examples=[(sample, "")] * shots))
+        for shots in later
     ]
-    step = 0 if role == BY else 1 + [*product(protocol.max_tokens, [0, *protocol.shots])].index((length, len(examples)))
+    step = (
+        0
+        if role == BY
+        else 1
+        + [*product(protocol.max_tokens, [0, *protocol.shots])].index((length, len(examples)))
+    )
     shown = [example.id for example, _ in examples]
-    extra = {"split": sample.split or "test", "max_tokens": length, "shots": len(shown), "demonstrations": shown}
+    extra = {
+        "split": sample.split or "test",
+        "max_tokens": length,
+        "shots": len(shown),
+        "demonstrations": shown,
+    }
 
     def steps() -> Steps[CollectedRecord]:
         described = yield ask
@@ -125,18 +153,31 @@ def _planned(
 
 
 def conversation(
-    protocol: TracProtocol, context: Subject, sample: Sample, max_tokens: int | None, *, examples: Examples
+    protocol: TracProtocol,
+    context: Subject,
+    sample: Sample,
+    max_tokens: int | None,
+    *,
+    examples: Examples,
 ) -> Conversation:
     """Return what a model is given for one sample, after so many examples."""
     turns: list[Turn] = []
     for example, description in examples:
-        turns += [Turn("user", (example.medium, protocol.prompt)), Turn("assistant", (description,))]
-    last = Conversation.ask(protocol.prompt, sample.medium, context, max_tokens, prefix=protocol.prefix)
+        turns += [
+            Turn("user", (example.medium, protocol.prompt)),
+            Turn("assistant", (description,)),
+        ]
+    last = Conversation.ask(
+        protocol.prompt, sample.medium, context, max_tokens, prefix=protocol.prefix
+    )
     return Conversation((*turns, *last.turns), context, max_tokens)
 
 
 def rank_examples(
-    collecting: Collecting, protocol: TracProtocol, described: Mapping[str, str], usable: Collection[str]
+    collecting: Collecting,
+    protocol: TracProtocol,
+    described: Mapping[str, str],
+    usable: Collection[str],
 ) -> dict[str, list[str]]:
     """Return sample id → ids of the support samples to show, the first to be shown with one shot.
 
@@ -159,9 +200,13 @@ def rank_examples(
         )
 
     def at_random(sample: Sample) -> Iterator[Sample]:
-        """Draw with replacement, depending on the sample, and not on the model or on other samples."""
+        """Draw with replacement, depending on the sample, and not on the model or on other
+        samples."""
         for draw in count():
-            yield candidates[int(sha256_of([protocol.seed, "example", dataset, sample.id, draw]), 16) % len(candidates)]
+            yield candidates[
+                int(sha256_of([protocol.seed, "example", dataset, sample.id, draw]), 16)
+                % len(candidates)
+            ]
 
     orders: Iterable[Iterator[Sample]] = map(at_random, samples)
     if "example_encoder" in collecting.components:
@@ -173,7 +218,9 @@ def rank_examples(
             features = encode_media(encoder, (sample.medium for sample in samples))
         support = features[[s.split == "support" and s.id in usable for s in samples]]
         deep = min(len(candidates), (most + 1) * max(files.values()))
-        orders = (iter([candidates[at] for at in row]) for row in nearest(support, features, deep).indices)
+        orders = (
+            iter([candidates[at] for at in row]) for row in nearest(support, features, deep).indices
+        )
     ranked = {}
     for sample, order in zip(samples, orders, strict=True):
         shown, names = {sample.medium.sha256}, list[str]()

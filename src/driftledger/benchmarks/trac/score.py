@@ -1,4 +1,5 @@
-"""The scoring half: what each test description is taken for, seen through one text encoder, and how often rightly."""
+"""The scoring half: what each test description is taken for, seen through one text encoder, and how
+often rightly."""
 
 import math
 from collections import Counter
@@ -38,7 +39,8 @@ from driftledger.metrics.retrieval import class_mean
 from driftledger.metrics.retrieval import hits as expected_hits
 
 FEW = 100
-"""Below so many support descriptions, another support set would often order two equal models otherwise."""
+"""Below so many support descriptions, another support set would often order two equal models
+otherwise."""
 
 MANY_TIES = 5.0
 """A larger percentage of test samples that are equally near to several classes is flagged."""
@@ -58,21 +60,25 @@ class Retrieval(NamedTuple):
     truth: list[str]
     """Their labels."""
     support: list[str]
-    """Ids, in the order in which equally similar ones are named: that of their hashes, which favours no class."""
+    """Ids, in the order in which equally similar ones are named: that of their hashes, which
+    favours no class."""
     labels: list[str]
     """Of the support samples."""
     nearest: list[str | None]
-    """Id of the most similar support sample; None for a miss, and where the encoder knows nothing of a description."""
+    """Id of the most similar support sample; None for a miss, and where the encoder knows nothing
+    of a description."""
     taken: dict[str, list[str | None]]
     """``top1`` and ``class_mean`` → the label that each query is taken for."""
     hits: dict[str, Float64]
     """``top1`` and ``class_mean`` → how far each query was taken for what it is, from 0 to 1."""
     votes: Float64
-    """q×K: how far the majority among the k nearest is right, for k = 1 … K, the support size of the largest class."""
+    """q×K: how far the majority among the k nearest is right, for k = 1 … K, the support size of
+    the largest class."""
     tied: Int64
     """How many classes are equally near to each query; 0 for a miss."""
     varies: dict[str, float]
-    """``top1`` and ``class_mean`` → the variance of the share of hits from one support set to another."""
+    """``top1`` and ``class_mean`` → the variance of the share of hits from one support set to
+    another."""
     cut: int
     """How many descriptions, of both sets, are longer than the encoder reads."""
 
@@ -86,7 +92,10 @@ def score_descriptions(given: ToScore, spec: Benchmark) -> Scored:
     """
     data = FromDataset(given, spec)
     card, section, protocol = data.dataset, given.section, data.protocol(TracProtocol)
-    sampled, labels = card.name in section.sampled_classes, {each.id: each.label or "" for each in data.samples}
+    sampled, labels = (
+        card.name in section.sampled_classes,
+        {each.id: each.label or "" for each in data.samples},
+    )
     tests = [sample for sample in data.samples if sample.split == "test"]
     cluster_of = labels if sampled else clusters_of(tests)
     data.require(product(labels, {record.step for record in data.records if record.step}, [0]))
@@ -101,20 +110,32 @@ def score_descriptions(given: ToScore, spec: Benchmark) -> Scored:
         outcome_of = {each.unit: each.outcome for each in records if each.extra["split"] == "test"}
         lost = [f"{unit}: {outcome}" for unit, outcome in outcome_of.items() if unit not in scored]
         what = f"test samples of {card.name} can be scored"
-        few[condition] = data.too_little(len(scored), len(outcome_of), what, lost, len(retrieved.queries))
+        few[condition] = data.too_little(
+            len(scored), len(outcome_of), what, lost, len(retrieved.queries)
+        )
         retrievals[condition] = retrieved
-        metrics[condition] = metrics_of(retrieved, card.leaks, section.confidence, cluster_of, sampled=sampled)
+        metrics[condition] = metrics_of(
+            retrieved, card.leaks, section.confidence, cluster_of, sampled=sampled
+        )
         length, shots = condition
         counts = {"shots": shots, "scored": len(scored), "total": len(outcome_of)}
         counts |= {} if length is None else {"max_tokens": length}
-        groups[condition_name(*condition)] = metrics[condition] | {key: float(count) for key, count in counts.items()}
+        groups[condition_name(*condition)] = metrics[condition] | {
+            key: float(count) for key, count in counts.items()
+        }
     headline = protocol.max_tokens[0], [0, *protocol.shots][-1]
     records, retrieved = by_condition[headline], retrievals[headline]
     tested = [record for record in records if record.extra["split"] == "test"]
     curves = {
         "vote": dict(enumerate(map(_percent, retrieved.votes.T), 1)),
-        "by_length/top1": {length or 0: each["top1"] for (length, shots), each in metrics.items() if not shots},
-        "by_shots/top1": {shots: each["top1"] for (length, shots), each in metrics.items() if length == headline[0]},
+        "by_length/top1": {
+            length or 0: each["top1"] for (length, shots), each in metrics.items() if not shots
+        },
+        "by_shots/top1": {
+            shots: each["top1"]
+            for (length, shots), each in metrics.items()
+            if length == headline[0]
+        },
     }
     score = Score(
         **data.origin(
@@ -153,7 +174,11 @@ def score_descriptions(given: ToScore, spec: Benchmark) -> Scored:
         if index is not None:
             values = {how: [PERCENT * float(hits[index])] for how, hits in retrieved.hits.items()}
             taken = {how: some[index] for how, some in retrieved.taken.items()}
-            extra |= {"nearest": retrieved.nearest[index], "tied": int(retrieved.tied[index]), **taken}
+            extra |= {
+                "nearest": retrieved.nearest[index],
+                "tied": int(retrieved.tied[index]),
+                **taken,
+            }
         unit = record.unit
         cluster = cluster_of[unit]
         about = {"unit": unit, "group": ONE_CATEGORY, "cluster": cluster, "outcome": record.outcome}
@@ -176,7 +201,8 @@ def retrieve(
     Args:
         records: of one length and number of shots.
         labels: of samples, by id.
-        misses: whether test samples without a description count, and those of a class without a support description.
+        misses: whether test samples without a description count, and those of a class without a
+            support description.
 
     Raises:
         CoverageError: there is no support description, or no test sample that counts.
@@ -190,11 +216,15 @@ def retrieve(
     queries = [each for each in tested if each.unit in scored]
     if misses:
         failed = [each for each in records if not (each.is_there or each.is_unread)]
-        lost = {labels[each.unit] for each in failed if each.extra["split"] == "support"} - with_support
+        lost = {
+            labels[each.unit] for each in failed if each.extra["split"] == "support"
+        } - with_support
         ended = [each for each in tested if each.is_there or each.is_unread]
         queries = [each for each in ended if labels[each.unit] not in lost]
     if not of_support or not queries:
-        raise CoverageError(f"no description of the {'test' if of_support else 'support'} set is left to compare")
+        raise CoverageError(
+            f"no description of the {'test' if of_support else 'support'} set is left to compare"
+        )
     truth = [labels[each.unit] for each in queries]
     corpus = [each.text or "" for each in of_support]
     is_scored = [each.unit in scored for each in queries]
@@ -205,7 +235,9 @@ def retrieve(
     query_vectors = np.zeros((len(queries), support_vectors.shape[1]), dtype=support_vectors.dtype)
     if texts:
         query_vectors[is_scored] = encode_texts(reader, texts, kept)
-    found = expected_hits(support_vectors, classes, query_vectors, truth, max(map(classes.count, with_support)))
+    found = expected_hits(
+        support_vectors, classes, query_vectors, truth, max(map(classes.count, with_support))
+    )
     seen = np.asarray(query_vectors.any(axis=1)).tolist()
 
     def known(values: Sequence[str]) -> list[str | None]:
@@ -241,7 +273,8 @@ def metrics_of(
     Args:
         leaked: test sample → the support sample that is the same.
         cluster_of: test sample → its cluster; copies of an image are one.
-        sampled: whether classes stand for others like them, so that intervals are over classes and not over samples.
+        sampled: whether classes stand for others like them, so that intervals are over classes and
+            not over samples.
     """
     n, curve = len(retrieved.queries), [_percent(column) for column in retrieved.votes.T]
     sizes = Counter(cluster_of[query.unit] for query in retrieved.queries).values()
@@ -255,7 +288,9 @@ def metrics_of(
     best = int(np.argmax(curve))
     values |= {"vote_best": curve[best], "vote_best_k": float(best + 1)}
     right = sum(retrieved.labels.count(label) for label in retrieved.truth)
-    values["chance"] = PERCENT * right / (n * len(retrieved.labels))  # of drawing a support description blindly
+    values["chance"] = (
+        PERCENT * right / (n * len(retrieved.labels))
+    )  # of drawing a support description blindly
     values["ties"] = _percent(retrieved.tied > 1)
     words = [len((query.text or "").split()) for query in retrieved.queries if query.is_there]
     if words:
@@ -271,7 +306,8 @@ def _percent(hits: Float64 | Flags) -> float:
 
 
 def _by_class(retrieved: Retrieval) -> dict[str, dict[str, float]]:
-    """Label → ``test`` and ``support`` (how many), ``top1`` and ``class_mean``, of scored classes."""
+    """Label → ``test`` and ``support`` (how many), ``top1`` and ``class_mean``, of scored
+    classes."""
     groups = {}
     for label in set(retrieved.truth):
         here = np.array(retrieved.truth) == label
@@ -280,7 +316,9 @@ def _by_class(retrieved: Retrieval) -> dict[str, dict[str, float]]:
     return groups
 
 
-def _flags(dataset: DatasetCard, kind: str, records: Sequence[CollectedRecord], retrieved: Retrieval) -> Iterator[str]:
+def _flags(
+    dataset: DatasetCard, kind: str, records: Sequence[CollectedRecord], retrieved: Retrieval
+) -> Iterator[str]:
     """What a reader of the headline must know."""
     if dataset.leaks:
         yield (

@@ -1,8 +1,10 @@
-"""A judge's grade, as MM-Vet's prompt asks for it: 0.0, 0.1, … 1.0, or a number between two of them.
+"""A judge's grade, as MM-Vet's prompt asks for it: 0.0, 0.1, … 1.0, or a number between two of
+them.
 
-:func:`strict_grade` is the rule of MM-Vet's own evaluator, which asks up to five times and then grades 0.
-:func:`parse_grade` reads the same grade in a reply that is such a float, and also a number behind a label, alone on a
-line, or out of another number. What cannot be read is left without a grade, which is not a zero.
+:func:`strict_grade` is the rule of MM-Vet's own evaluator, which asks up to five times and then
+grades 0. :func:`parse_grade` reads the same grade in a reply that is such a float, and also a
+number behind a label, alone on a line, or out of another number. What cannot be read is left
+without a grade, which is not a zero.
 """
 
 from driftledger.benchmarks._questions.parsing.reply import Parsed, Reading, Reply, agreed, unparsed
@@ -30,10 +32,12 @@ def strict_grade(text: str) -> float | None:
 
 
 def parse_grade(text: str, *, cut: bool = False) -> Parsed[float]:
-    """The grade in a judge's reply: any number from 0 to 1, written with a point, or out of a number: *8/10*, *80%*.
+    """The grade in a judge's reply: any number from 0 to 1, written with a point, or out of a
+    number: *8/10*, *80%*.
 
-    UNPARSED, with ``how`` saying why: ``out_of_range`` (1.5, -1), ``other_notation`` (0,6; 0.5/5, which may be either),
-    ``several`` different ones, ``error``, ``unfinished`` (reasoning without end, or a cut reply), ``nothing``.
+    UNPARSED, with ``how`` saying why: ``out_of_range`` (1.5, -1), ``other_notation`` (0,6; 0.5/5,
+    which may be either), ``several`` different ones, ``error``, ``unfinished`` (reasoning without
+    end, or a cut reply), ``nothing``.
 
     Args:
         cut: whether the reply met its length limit: then digits behind the point may be missing.
@@ -47,7 +51,9 @@ def parse_grade(text: str, *, cut: bool = False) -> Parsed[float]:
     if is_error(text) or not finished or (cut and find("cut_number").search(text)):
         return unparsed("error" if is_error(text) else "unfinished")
     reply = _GradeReply(plain(spoken))
-    labels = [label for name in ("grade_label", "final") for label in find(name).finditer(reply.low)]
+    labels = [
+        label for name in ("grade_label", "final") for label in find(name).finditer(reply.low)
+    ]
     readings = [reading.named("label") for label in labels if (reading := reply.read(label.end()))]
     if cut:
         readings = [reading for reading in readings if reply.at("another_sentence", reading.end)]

@@ -25,7 +25,8 @@ class Parsed(NamedTuple, Generic[V]):
 
 
 class Reading(NamedTuple, Generic[V]):
-    """What was read from ``start`` up to ``end``; ``how`` says by which rule, or why the value is None."""
+    """What was read from ``start`` up to ``end``; ``how`` says by which rule, or why the value is
+    None."""
 
     value: V | None
     how: str
@@ -73,15 +74,26 @@ class Reply(ABC, Generic[V]):
         return match.end() if match else position
 
     def denied(self, reading: Reading[V], start: int) -> bool:
-        """Whether ``reading`` is denied or only imagined by the words around; ``start``: where the statement begins."""
-        sentence = after_last("but", after_last("sentence_end", self.low[max(0, start - BACK) : start]))
-        return bool(find("unreal").search(sentence) or find("negation").search(after_last("clause_end", sentence)))
+        """Whether ``reading`` is denied or only imagined by the words around; ``start``: where the
+        statement begins."""
+        sentence = after_last(
+            "but", after_last("sentence_end", self.low[max(0, start - BACK) : start])
+        )
+        return bool(
+            find("unreal").search(sentence)
+            or find("negation").search(after_last("clause_end", sentence))
+        )
 
     def announced(self, name: str, how: str) -> Iterator[Reading[V]]:
-        """Behind the announcements of a list, but for those of what is not the answer: *the wrong answer is*."""
+        """Behind the announcements of a list, but for those of what is not the answer: *the wrong
+        answer is*."""
         for match in find(name).finditer(self.low):
             mine = not before("not_mine", self.low, match.start())
-            if mine and (reading := self.read(match.end())) and not self.denied(reading, match.start()):
+            if (
+                mine
+                and (reading := self.read(match.end()))
+                and not self.denied(reading, match.start())
+            ):
                 yield reading.named(how)
 
     def final(self) -> Iterator[Reading[V]]:
@@ -89,7 +101,8 @@ class Reply(ABC, Generic[V]):
         return self.announced("final", "final_answer")
 
     def unfinished(self, thinking: bool) -> Parsed[V]:
-        """The answer of a reply that was cut: a final one, or one in a sentence that others follow without a doubt."""
+        """The answer of a reply that was cut: a final one, or one in a sentence that others follow
+        without a doubt."""
         length = len(self.low)
         doubted = max((doubt.start() for doubt in find("doubt").finditer(self.low)), default=-1)
         may_go_on = before("cut_word", self.low, length)
@@ -103,7 +116,8 @@ class Reply(ABC, Generic[V]):
 
 @lru_cache(maxsize=1024)  # options are read again in every order
 def meant(text: str) -> str:
-    """A plain reply without what it takes back, denies as a list or gives up: *A. No, wait*; *not A or C, but*."""
+    """A plain reply without what it takes back, denies as a list or gives up: *A. No, wait*; *not A
+    or C, but*."""
     kept = after_last("retraction", folded(text))
     return replaced("passed_over", text[len(text) - len(kept) :]).lstrip(" .,:;!?…\n")
 
