@@ -16,12 +16,12 @@ from driftledger.metrics._checks import check_features
 
 
 def cosine_similarity(a: Float32, b: Float32) -> Float64:
-    """Return the cosine of the angle between row i of ``a`` and row i of ``b``: ⟨a, b⟩ / √(⟨a,
-    a⟩·⟨b, b⟩).
+    """Return the cosine of the angle between row i of ``a`` and row i of ``b``.
 
-    Both are n×d of float32, or one vector of length d each; the answer is n values in [−1, 1], or
-    the one; higher is more alike. It has the same bits on every machine, since products of two
-    float32 are exact in float64 and each sum is rounded once. Equal rows give exactly 1.
+    That is ⟨a, b⟩ / √(⟨a, a⟩·⟨b, b⟩). Both are n×d of float32, or one vector of length d each; the
+    answer is n values in [−1, 1], or the one; higher is more alike. It has the same bits on every
+    machine, since products of two float32 are exact in float64 and each sum is rounded once. Equal
+    rows give exactly 1.
 
     Raises:
         ValueError: the shapes differ, the type is not float32, nothing is in them, a value is not
@@ -44,17 +44,14 @@ def cosine_similarity(a: Float32, b: Float32) -> Float64:
         zero = np.flatnonzero(~features.any(axis=1))
         if zero.size:
             raise ValueError(f"{name} is all zeros in row {zero[0]}, which has no direction")
-    return np.array([_cosine(x, y) for x, y in zip(a, b, strict=True)])
+    return np.array([*map(_cosine, a.astype(np.float64), b.astype(np.float64))])
 
 
-def _cosine(x: Float32, y: Float32) -> float:
-    xy, xx, yy = (
-        math.fsum(np.multiply(*pair, dtype=np.float64).tolist())
-        for pair in ((x, y), (x, x), (y, y))
-    )
+def _cosine(x: Float64, y: Float64) -> float:
     # One root of the product, not the product of two roots: √(q·q) is exactly q, so equal rows give
     # exactly 1.
-    return max(-1.0, min(1.0, xy / math.sqrt(xx * yy)))
+    length = math.sqrt(math.fsum(x * x) * math.fsum(y * y))
+    return max(-1.0, min(1.0, math.fsum(x * y) / length))
 
 
 @overload

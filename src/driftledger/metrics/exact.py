@@ -5,13 +5,12 @@ rounded* sum, which :func:`math.fsum` computes (Shewchuk 1997), does not depend 
 """
 
 import math
-from collections.abc import Collection
 from fractions import Fraction
 
-from driftledger.metrics._checks import check_finite
+from driftledger.metrics._checks import Values, check_finite
 
 
-def exact_mean(values: Collection[float]) -> float:
+def exact_mean(values: Values) -> float:
     """Return the mean, from a correctly rounded sum and one division. The order of ``values`` does
     not matter.
 

@@ -46,11 +46,13 @@ def frechet_distance(a: Features, b: Features) -> float:
             )
     if a.shape[1] != b.shape[1]:
         raise ValueError(f"a has {a.shape[1]} features and b has {b.shape[1]}")
-    (mean_a, root_a), (mean_b, root_b) = _centred(a), _centred(b)
+    mean_a, root_a = _centred(a)
+    mean_b, root_b = _centred(b)
     traces = float(np.square(root_a).sum() + np.square(root_b).sum())
     noise = max(*a.shape, *b.shape) * _EPS * traces
     spread = traces - 2 * _root_trace(root_a, root_b, noise)
-    return float(np.square(mean_a - mean_b).sum()) + (spread if spread > noise else 0.0)
+    shift = float(np.square(mean_a - mean_b).sum())
+    return shift + (spread if spread > noise else 0.0)
 
 
 def _centred(features: Features) -> tuple[Float64, Float64]:
@@ -62,8 +64,7 @@ def _centred(features: Features) -> tuple[Float64, Float64]:
 
 def _root_trace(a: Float64, b: Float64, noise: float) -> float:
     """Return tr((Σa Σb)^½)."""
-    features = a.shape[1]
-    if min(len(a), len(b)) > features:
+    if min(len(a), len(b)) > a.shape[1]:
         try:
             root = np.linalg.cholesky(a.T @ a)
             squares = np.linalg.eigvalsh(root.T @ (b.T @ b) @ root)
@@ -71,15 +72,15 @@ def _root_trace(a: Float64, b: Float64, noise: float) -> float:
             squares = np.zeros(1)
         # The roots must err by less than the noise. The root of what rounding leaves of a zero
         # eigenvalue does not.
-        if (
-            squares[0] > 0
-            and np.sqrt(features) * _EPS * (squares[-1] / np.sqrt(squares)).sum() < noise
-        ):
-            return float(np.sqrt(squares).sum())
-    # R of A = QR has the same RᵀR = Σa as A, and is smaller if there are more samples than
-    # features.
-    a, b = (
-        np.asarray(np.linalg.qr(each, mode="r")) if len(each) > features else each
-        for each in (a, b)
-    )
-    return float(np.linalg.svd(a @ b.T, compute_uv=False).sum())
+        if squares[0] > 0:
+            error = np.sqrt(a.shape[1]) * _EPS * (squares[-1] / np.sqrt(squares)).sum()
+            if error < noise:
+                return float(np.sqrt(squares).sum())
+    return float(np.linalg.svd(_compact(a) @ _compact(b).T, compute_uv=False).sum())
+
+
+def _compact(root: Float64) -> Float64:
+    """Return the R of A = QR, with the same RᵀR = Σa, if it is smaller than A."""
+    if len(root) <= root.shape[1]:
+        return root
+    return np.asarray(np.linalg.qr(root, mode="r"))

@@ -9,6 +9,7 @@ digits.
 """
 
 import math
+from collections import defaultdict
 from collections.abc import Collection, Sequence
 from itertools import count
 from typing import NamedTuple
@@ -47,7 +48,7 @@ class Estimate(NamedTuple):
     """``math.inf`` where there are too few values to show a spread."""
     df: float
     """Degrees of freedom of the standard error, seldom a whole number; 0 where it is infinite."""
-    interval: ConfidenceInterval | None
+    interval: ConfidenceInterval | None = None
     reason: str = ""
     """Why the interval is missing."""
 
@@ -59,11 +60,8 @@ class Estimate(NamedTuple):
         """
         if self.interval is None:
             return self
-        return self._replace(
-            interval=ConfidenceInterval(
-                max(self.interval.low, least), min(self.interval.high, most)
-            )
-        )
+        low, high = self.interval
+        return self._replace(interval=ConfidenceInterval(max(low, least), min(high, most)))
 
 
 def check_confidence(confidence: float) -> None:
@@ -133,62 +131,62 @@ def mean_interval(
     >>> found.value, found.df, round(found.standard_error, 4)
     (0.5, 2.0, 0.2887)
     """
-    column = _column(values, categories, "categories")
-    names = list(map(str, range(len(column)))) if clusters is None else clusters
+    column = np.asarray(values, dtype=np.float64)
+    if column.shape != (len(categories),):
+        raise ValueError(
+            f"values have shape {column.shape}, but there are {len(categories)} categories"
+        )
+    check_finite(column)
+    names = clusters
+    if names is None:
+        names = [*map(str, range(len(column)))]
     check_same_lengths(values=column, clusters=names)
-    means = list[float]()
-    alone = list[str]()
-    spreads = list[_Spread]()
-    moves = dict[str, float]()  # cluster → how far it moves the sum of the means
+    means = []
+    alone = []
+    spreads = []
+    moves = defaultdict[str, float](float)  # cluster → how far it moves the sum of the means
     for category, rows in sorted(members(categories).items()):
-        own = [column[row] for row in rows]
+        own = column[rows]
         mean = exact_mean(own)
         means.append(mean)
         places = members(names[row] for row in rows)
         if len(places) == 1:
             alone.append(category)
             continue
-        residuals = [math.fsum(own[at] - mean for at in some) for some in places.values()]
-        sizes = [len(some) for some in places.values()]
+        residuals = [math.fsum(own[some] - mean) for some in places.values()]
+        sizes = [*map(len, places.values())]
         error, df = _cluster_robust(residuals, sizes)
         spreads.append(_Spread(error * error, df, len(sizes)))
         for cluster, residual, size in zip(places, residuals, sizes, strict=True):
-            move = residual / math.sqrt(len(own) * (len(own) - size))
-            moves[cluster] = moves.get(cluster, 0.0) + move
+            moves[cluster] += residual / math.sqrt(len(own) * (len(own) - size))
     value = exact_mean(means)
     if alone:
         subject = "a single sample" if len(means) == 1 else f"{alone[0]} has a single sample, which"
         others = f", and so have {len(alone) - 1} more" if len(alone) > 1 else ""
-        return Estimate(value, math.inf, 0.0, None, f"{subject} shows no spread{others}")
+        return Estimate(value, math.inf, df=0.0, reason=f"{subject} shows no spread{others}")
     large = [each for each in spreads if each.clusters >= _FEW]
-    pooled = 0.0
-    if large:
-        pooled = math.fsum(each.variance * each.clusters * each.df for each in large)
-        pooled /= math.fsum(each.df for each in large)
-    parts = [
-        max(each.variance, pooled / each.clusters if each.clusters < _FEW else 0.0)
-        for each in spreads
-    ]
+    pooled = math.fsum(each.variance * each.clusters * each.df for each in large)
+    pooled /= math.fsum(each.df for each in large) or 1.0
+    parts = []
+    for each in spreads:
+        least = pooled / each.clusters if each.clusters < _FEW else 0.0
+        parts.append(max(each.variance, least))
     total = math.fsum(parts)
-    # What a cluster in several categories adds; of rounding errors alone where there is none.
-    shared = math.fsum(move * move for move in moves.values()) - math.fsum(
-        each.variance for each in spreads
-    )
+    # A cluster in several categories adds to the variance; without one only rounding errors remain.
+    shared = math.fsum(move * move for move in moves.values())
+    shared -= math.fsum(each.variance for each in spreads)
     error = math.sqrt(max(0.0, total + shared)) / len(means)
-    if error <= _ROUNDING * max(map(abs, column)):
-        free = sum(each.clusters - 1 for each in spreads)
-        return _t_interval(value, 0.0, float(free), confidence, len(moves), "samples")
-    weights = math.fsum(
-        (part / total) ** 2 / each.df for part, each in zip(parts, spreads, strict=True)
-    )
-    return _t_interval(
-        value,
-        error,
-        min(round(1 / weights, 12), len(moves) - 1.0),
-        confidence,
-        len(moves),
-        "samples",
-    )
+    if error <= _ROUNDING * np.abs(column).max():
+        df = float(sum(each.clusters - 1 for each in spreads))
+        if len(moves) < fewest(confidence):
+            reason = f"{len(moves)} samples that do not differ show no spread"
+            return Estimate(value, 0.0, df=df, reason=reason)
+        return Estimate(value, 0.0, df=df, interval=ConfidenceInterval(value, value))
+    shares = zip(parts, spreads, strict=True)
+    weights = math.fsum((part / total) ** 2 / each.df for part, each in shares)
+    df = min(round(1 / weights, 12), len(moves) - 1.0)
+    half = t_quantile(confidence, df) * error
+    return Estimate(value, error, df=df, interval=ConfidenceInterval(value - half, value + half))
 
 
 class _Spread(NamedTuple):
@@ -227,15 +225,14 @@ def proportion_interval(
         raise ValueError("values must be within [0, 1], and at least one")
     n = len(column)
     apart = n * n / sum(size * size for size in sizes) if sizes else float(n)
-    share = exact_mean(column.tolist())
-    spread = exact_mean(((column - share) ** 2).tolist())
+    share = exact_mean(column)
+    spread = exact_mean((column - share) ** 2)
     scatter = spread / (share * (1 - share)) if column.min() < column.max() else 1.0
     smoothed = (n * share + 2) / (n + 4)
     effective = 1 / (scatter / apart + variance / (smoothed * (1 - smoothed)))
     error = math.sqrt(spread / apart + variance)
-    return Estimate(
-        share, error, math.inf, _wilson(share, effective, t_quantile(confidence, math.inf))
-    )
+    interval = _wilson(share, effective, t_quantile(confidence, math.inf))
+    return Estimate(share, error, df=math.inf, interval=interval)
 
 
 def share_interval(
@@ -273,59 +270,49 @@ def share_interval(
         raise ValueError(
             f"a numerator must be from 0 to its denominator, but one is {above[wrong][0]:g}"
         )
-    sums = [(math.fsum(above[rows]), int(below[rows].sum())) for rows in members(clusters).values()]
-    sums = [(y, m) for y, m in sums if m]
-    if not sums:
+    sums = []
+    sizes = []
+    for rows in members(clusters).values():
+        size = int(below[rows].sum())
+        if size:
+            sums.append(math.fsum(above[rows]))
+            sizes.append(size)
+    if not sizes:
         raise ValueError("every denominator is 0, which gives no ratio")
-    total_above, total = math.fsum(y for y, _ in sums), sum(m for _, m in sums)
+    total_above = math.fsum(sums)
+    total = sum(sizes)
     share = total_above / total
-    if len(sums) < 2:
-        return Estimate(
-            share, math.inf, 0.0, None, "all that counts is about one image, which shows no spread"
-        )
-    residuals = [(total * y - total_above * m) / total for y, m in sums]
-    error, df = _cluster_robust(residuals, [m for _, m in sums])
+    if len(sizes) < 2:
+        reason = "all that counts is about one image, which shows no spread"
+        return Estimate(share, math.inf, df=0.0, reason=reason)
+    pairs = zip(sums, sizes, strict=True)
+    residuals = [(total * y - total_above * m) / total for y, m in pairs]
+    error, df = _cluster_robust(residuals, sizes)
     if error <= _ROUNDING:
         error = 0.0
-    effective = share * (1 - share) / (error * error) if error else float(len(sums))
+    effective = share * (1 - share) / (error * error) if error else float(len(sizes))
     return Estimate(share, error, df, _wilson(share, effective, t_quantile(confidence, df)))
 
 
-def _column(values: ArrayLike, names: Sequence[str], what: str) -> list[float]:
-    array = np.asarray(values, dtype=np.float64)
-    if array.shape != (len(names),):
-        raise ValueError(f"values have shape {array.shape}, but there are {len(names)} {what}")
-    column: list[float] = array.tolist()
-    check_finite(column)
-    return column
-
-
 def _cluster_robust(residuals: Sequence[float], sizes: Sequence[int]) -> tuple[float, float]:
-    """Return the standard error and degrees of freedom of :func:`share_interval`, over two clusters
-    or more."""
+    """Return the standard error and degrees of freedom over two clusters or more.
+
+    They are those of :func:`share_interval`.
+    """
     total = sum(sizes)
-    variance = math.fsum(
-        each * each * total / (total - size) for each, size in zip(residuals, sizes, strict=True)
-    )
+    pairs = zip(residuals, sizes, strict=True)
+    variance = math.fsum(each * each * total / (total - size) for each, size in pairs)
     ratios = [size * size / (total * (total - size)) for size in sizes]
-    pairs = math.fsum(ratios) ** 2 - math.fsum(ratio * ratio for ratio in ratios)
-    df = 1 / (math.fsum(size * size / (total * total) for size in sizes) + pairs)
+    shared = math.fsum(ratios) ** 2 - math.fsum(ratio * ratio for ratio in ratios)
+    df = 1 / (math.fsum(size * size / (total * total) for size in sizes) + shared)
     return math.sqrt(variance) / total, round(df, 12)
-
-
-def _t_interval(
-    value: float, error: float, df: float, confidence: float, n: int, what: str
-) -> Estimate:
-    if not error and n < fewest(confidence):
-        return Estimate(value, error, df, None, f"{n} {what} that do not differ show no spread")
-    half = t_quantile(confidence, df) * error
-    return Estimate(value, error, df, ConfidenceInterval(value - half, value + half))
 
 
 def _wilson(share: float, n: float, quantile: float) -> ConfidenceInterval:
     """Return Wilson's score interval; n need not be whole."""
     square = quantile * quantile / n
-    middle, scale = share + square / 2, 1 + square
+    middle = share + square / 2
+    scale = 1 + square
     half = math.sqrt(square * (share * (1 - share) + square / 4))
     high = (middle + half) / scale if share < 1 else 1.0
     return ConfidenceInterval((middle - half) / scale, high)

@@ -50,24 +50,28 @@ def nearest(support: Features, queries: Features, k: int) -> Neighbours:
     n = len(support)
     if not 1 <= k <= n:
         raise ValueError(f"k must be within 1..{n}, the size of the support set, but is {k}")
-    columns, places = unit(support).T, np.arange(n - 1, -1, -1)
-    keys = np.empty((len(queries), k), dtype=np.int64)
-    several = max(1, CELLS // n)
-    for start in range(0, len(queries), several):
+    places = np.arange(n - 1, -1, -1)
+    keys = []
+    for block in _blocks(support, queries):
         # A key is a rounded cosine and, as the lesser part, the place from the end, so that no two
         # keys are equal.
-        block = rounded(unit(queries[start : start + several]), columns) * n + places
-        keys[start : start + several] = np.partition(block, n - k, axis=1)[:, n - k :]
-    keys.sort(axis=1)
-    steps, places = np.divmod(keys[:, ::-1], n)
-    return Neighbours(n - 1 - places, steps / STEPS)
+        keys.append(np.partition(block * n + places, n - k, axis=1)[:, n - k :])
+    ranked = np.sort(np.concatenate(keys), axis=1)[:, ::-1]
+    return Neighbours(n - 1 - ranked % n, ranked // n / STEPS)
 
 
 def all_steps(support: Features, queries: Features) -> Iterator[Int64]:
     """Yield the cosines of each query and all of ``support``, in steps."""
-    columns, several = unit(support).T, max(1, CELLS // len(support))
+    for block in _blocks(support, queries):
+        yield from block
+
+
+def _blocks(support: Features, queries: Features) -> Iterator[Int64]:
+    """Yield the cosines of some queries at a time and all of ``support``, in steps."""
+    columns = unit(support).T
+    several = max(1, CELLS // len(support))
     for start in range(0, len(queries), several):
-        yield from rounded(unit(queries[start : start + several]), columns)
+        yield rounded(unit(queries[start : start + several]), columns)
 
 
 def rounded(rows: Float64, columns: Float64) -> Int64:

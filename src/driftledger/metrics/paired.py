@@ -15,7 +15,7 @@ import numpy as np
 from driftledger.core.types import Float64
 from driftledger.metrics._checks import check_same_lengths
 from driftledger.metrics.exact import round_significant
-from driftledger.metrics.intervals import DIGITS, ConfidenceInterval, Estimate, mean_interval
+from driftledger.metrics.intervals import DIGITS, ConfidenceInterval, mean_interval
 
 POWER = 0.8
 """The probability of finding a difference that exists, by custom."""
@@ -62,12 +62,25 @@ def paired_interval(
     >>> found.difference, found.df, round(found.standard_error, 4), round(found.p_value, 4)
     (0.25, 3.0, 0.1021, 0.125)
     """
-    estimate = mean_interval(_differences(a, b, categories), categories, confidence, clusters)
+    check_same_lengths(a=a, b=b, names=categories)
+    differences: Float64 = np.round(b.astype(np.float64) - a.astype(np.float64), DECIMALS)
+    estimate = mean_interval(differences, categories, confidence, clusters)
     apart = set(zip(categories, clusters, strict=True))
     sizes = Counter(category for category, _ in apart)
     free = len({name for category, name in apart if sizes[category] > 1})
-    one, two = (mean_interval(side, categories, confidence).value for side in (a, b))
-    return _paired(one, two, estimate, len(categories), free)
+    difference = round(estimate.value, DECIMALS) + 0.0  # not −0
+    return Paired(
+        a=mean_interval(a, categories, confidence).value,
+        b=mean_interval(b, categories, confidence).value,
+        difference=difference,
+        interval=estimate.interval,
+        standard_error=estimate.standard_error,
+        df=estimate.df,
+        p_value=p_value(difference, estimate.standard_error, estimate.df, free),
+        n=len(categories),
+        free=free,
+        reason=estimate.reason,
+    )
 
 
 def p_value(difference: float, standard_error: float, df: float, free: int) -> float:
@@ -110,17 +123,3 @@ def minimum_detectable_difference(
 
     bound = special.stdtrit(df, (1 + confidence) / 2)
     return round_significant(standard_error * float(special.nctdtrinc(df, 1 - power, bound)), 6)
-
-
-def _differences(a: Float64, b: Float64, names: Sequence[str]) -> Float64:
-    check_same_lengths(a=a, b=b, names=names)
-    differences: Float64 = np.round(b.astype(np.float64) - a.astype(np.float64), DECIMALS)
-    return differences
-
-
-def _paired(a: float, b: float, estimate: Estimate, n: int, free: int) -> Paired:
-    value, error, df, interval, reason = estimate
-    value = round(value, DECIMALS) + 0.0  # not −0
-    return Paired(
-        a, b, value, interval, error, df, p_value(value, error, df, free), n, free, reason
-    )

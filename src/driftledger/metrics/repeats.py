@@ -8,6 +8,7 @@ An interval is computed from these means. To take all N·R values as independent
 Source: Miller 2024, "Adding Error Bars to Evals" (arXiv 2411.00640), section 3.1.
 """
 
+import math
 import statistics
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -39,7 +40,7 @@ def spread(values: Sequence[float]) -> Spread:
     Spread(mean=0.5, std=0.1767766952966369, n=4)
     """
     check_finite(values)
-    numbers = [float(value) for value in values]
+    numbers = [*map(float, values)]
     std = statistics.pstdev(numbers) if len(numbers) > 1 else None
     return Spread(statistics.mean(numbers), std, len(numbers))
 
@@ -57,12 +58,12 @@ def mean_over_repeats(values: Sequence[Float64]) -> Float64:
         raise ValueError(
             f"repeats must be of one shape, but are of {[each.shape for each in values]}"
         )
-    columns = (
-        column[np.isfinite(column)]
-        for column in np.stack([each.ravel() for each in values], axis=1)
-    )
-    means = [exact_mean(column.tolist()) if column.size else np.nan for column in columns]
-    return np.array(means, dtype=np.float64).reshape(values[0].shape)
+    means = np.full(values[0].size, np.nan)
+    for place, column in enumerate(np.stack(values).reshape(len(values), -1).T):
+        finite = column[np.isfinite(column)]
+        if finite.size:
+            means[place] = exact_mean(finite)
+    return means.reshape(values[0].shape)
 
 
 def deviations(scores: Sequence[Mapping[str, float]]) -> dict[str, float]:
@@ -72,6 +73,9 @@ def deviations(scores: Sequence[Mapping[str, float]]) -> dict[str, float]:
     >>> deviations([{"gc": 0.5, "s": 1.0}, {"gc": 0.75}])
     {'gc': 0.125}
     """
-    common = [key for key in (scores[0] if scores else {}) if all(key in score for score in scores)]
-    spreads = {key: spread([score[key] for score in scores]).std for key in common}
-    return {key: std for key, std in spreads.items() if std is not None}
+    deviation = {}
+    for key in scores[0] if len(scores) > 1 else ():
+        values = [score.get(key, math.nan) for score in scores]
+        if not any(map(math.isnan, values)):
+            deviation[key] = statistics.pstdev(values)
+    return deviation

@@ -84,11 +84,10 @@ def top1(support: Features, labels: Sequence[str], queries: Features) -> list[st
 
 
 def class_mean(support: Features, labels: Sequence[str], queries: Features) -> list[str]:
-    """Return the class with the nearest mean embedding, one per query; of several, the first in
-    ``labels``.
+    """Return the class with the nearest mean embedding, one per query.
 
-    The embeddings are averaged as they are given, so a longer one weighs more. Shapes and errors as
-    in :func:`top1`.
+    Of several, it is the first in ``labels``. The embeddings are averaged as they are given, so a
+    longer one weighs more. Shapes and errors as in :func:`top1`.
 
     >>> support = np.array([[1.0, 0.0], [0.0, 1.0], [0.6, 0.8]])
     >>> class_mean(support, ["robin", "robin", "wren"], np.array([[0.7, 0.7]]))
@@ -96,7 +95,8 @@ def class_mean(support: Features, labels: Sequence[str], queries: Features) -> l
     """
     classes, numbers = _classes(support, labels, queries)
     sums = _sums(support, numbers, len(classes))
-    return [classes[number] for number in nearest(sums, queries, 1).indices[:, 0].tolist()]
+    names = [*classes]
+    return [names[number] for number in nearest(sums, queries, 1).indices[:, 0]]
 
 
 def vote(support: Features, labels: Sequence[str], queries: Features, k: int) -> list[str]:
@@ -124,11 +124,12 @@ def votes(support: Features, labels: Sequence[str], queries: Features, most: int
     """
     classes, numbers = _classes(support, labels, queries)
     indices = nearest(support, queries, most).indices
-    winners, several = np.empty_like(indices), max(1, CELLS // len(classes))
+    winners = np.empty_like(indices)
+    several = max(1, CELLS // len(classes))
     for start in range(0, len(queries), several):
         block = slice(start, start + several)
         winners[block] = _winners(numbers[indices[block]], len(classes))
-    return Votes(classes, winners, indices[:, 0])
+    return Votes(tuple(classes), winners, indices[:, 0])
 
 
 def hits(
@@ -144,50 +145,62 @@ def hits(
 
     Leaving out row j of n from the support set changes top-1 or class mean of query i by d_ij, from
     −1 to 1. Σ_j (Σ_i d_ij / q)² is on average at least the variance over support sets; what it owes
-    to the q queries being a sample, too, is subtracted: (Σ_j (Σ_i d_ij)² − Σ_ij d_ij²) / (q(q −
-    1)), at least 0. An encoder that was fitted to the support set is not fitted again.
+    to the q queries being a sample, too, is subtracted:
+    (Σ_j (Σ_i d_ij)² − Σ_ij d_ij²) / (q(q − 1)), at least 0. An encoder that was fitted to the
+    support set is not fitted again.
 
     Source: Efron and Stein 1981, "The Jackknife Estimate of Variance", for the variances.
 
     >>> support = np.array([[1.0, 0.0], [1.0, 0.0], [1.0, 0.0], [0.6, 0.8]])
-    >>> found = hits(support, ["robin", "robin", "wren", "owl"], np.array([[1.0, 0.1]]), ["robin"], most=3)
+    >>> labels = ["robin", "robin", "wren", "owl"]
+    >>> found = hits(support, labels, np.array([[1.0, 0.1]]), ["robin"], most=3)
     >>> found.votes.round(3).tolist(), found.class_mean.tolist(), found.tied.tolist()
     ([[0.667, 0.667, 1.0]], [0.5], [2])
-    >>> support, queries = np.array([[1.0, 0.0], [0.8, 0.6], [0.0, 1.0]]), np.array([[1.0, 0.1], [1.0, 0.2]])
+    >>> support = np.array([[1.0, 0.0], [0.8, 0.6], [0.0, 1.0]])
+    >>> queries = np.array([[1.0, 0.1], [1.0, 0.2]])
     >>> hits(support, ["robin", "wren", "wren"], queries, ["robin", "robin"], most=1).varies
     {'top1': 1.0, 'class_mean': 1.0}
     """
     classes, numbers = _classes(support, labels, queries)
     first = votes(support, labels, queries, most)
-    right = np.array([classes.index(label) if label in classes else -1 for label in truth])
-    seen, count = np.asarray(queries.any(axis=1)), len(queries)
+    right = np.array([classes.get(label, -1) for label in truth])
+    count = len(queries)
     voted = (first.winners == right[:, None]).astype(np.float64)
     tied = np.zeros(count, dtype=np.int64)
-    moved, squares = np.zeros(len(support)), 0.0
+    moved = np.zeros(len(support))
+    squares = 0.0
     known: dict[bytes, Float64] = {}  # models repeat themselves
     for query, steps in enumerate(all_steps(support, queries)):
+        if not queries[query].any():
+            voted[query] = 0.0
+            continue
         near = np.flatnonzero(steps >= np.partition(steps, -most)[-most])
         if len(np.unique(steps[near])) < len(near):
             key = np.concatenate([steps[near], numbers[near], right[[query]]]).tobytes()
             if key not in known:
                 ranked = _in_random_orders(-steps[near], numbers[near])[:, :most]
-                known[key] = np.isin(_winners(ranked, len(classes)), right[query]).mean(axis=0)
+                known[key] = np.mean(_winners(ranked, len(classes)) == right[query], axis=0)
             voted[query] = known[key]
         is_best = np.flatnonzero(steps == steps.max())
-        best = np.isin(numbers[is_best], right[query])
+        is_right = numbers == right[query]
+        best = is_right[is_best]
         voted[query, :2] = best.mean()
         tied[query] = len(np.unique(numbers[is_best]))
-        after = (best.sum() - best) / max(1, len(best) - 1)
         if len(best) == 1 < len(steps):
-            rest = np.delete(steps, is_best)
-            after = np.isin(np.delete(numbers, is_best)[rest == rest.max()], right[query]).mean()
-        change = (after - best.mean()) * seen[query]
+            others = steps.copy()
+            others[is_best] = -2 * STEPS
+            after = is_right[others == others.max()].mean()
+        else:
+            after = (best.sum() - best) / max(1, len(best) - 1)
+        change = after - best.mean()
         moved[is_best] += change
         squares += float(np.sum(change * change))
-    class_mean, excess = _by_means(support, numbers, queries, right)
-    varies = {"top1": float(np.sum(moved * moved)) - squares, "class_mean": excess}
-    varies = {name: max(0.0, value) / max(1, count * (count - 1)) for name, value in varies.items()}
-    return Hits(voted * seen[:, None], class_mean, tied * seen, varies, first)
+    class_mean, by_means = _by_means(support, numbers, queries, right)
+    by_nearest = float(np.sum(moved * moved)) - squares
+    varies = {}
+    for name, excess in (("top1", by_nearest), ("class_mean", by_means)):
+        varies[name] = max(0.0, excess) / max(1, count * (count - 1))
+    return Hits(voted, class_mean, tied=tied, varies=varies, first=first)
 
 
 def _in_random_orders(levels: Int64, numbers: Int64) -> Int64:
@@ -202,53 +215,57 @@ def _by_means(
     support: Features, numbers: Int64, queries: Features, truth: Int64
 ) -> tuple[Float64, float]:
     """Return the class mean of :class:`Hits`, and the numerator of its variance."""
-    vectors, classes = unit(queries), np.arange(numbers.max() + 1)
+    vectors = unit(queries)
+    seen = queries.any(axis=1, keepdims=True)
+    classes = np.arange(numbers.max() + 1)
     sums = _sums(support, numbers, len(classes))
-    steps, is_right = rounded(vectors, unit(sums).T), truth[:, None] == classes
-    excess, seen = 0.0, queries.any(axis=1, keepdims=True)
+    steps = rounded(vectors, unit(sums).T)
+    is_right = truth[:, None] == classes
     is_best = steps == steps.max(axis=1, keepdims=True)
-    before = seen * _sum(is_best & is_right) / _sum(is_best)
+    before = seen * _count(is_best & is_right) / _count(is_best)
+    excess = 0.0
     for number in classes.tolist():
-        rows, own_is_right = support[numbers == number], is_right[:, [number]]
+        rows = support[numbers == number]
+        own_is_right = is_right[:, [number]]
         others = np.where(classes == number, -2 * STEPS, steps)
         best = others.max(axis=1, keepdims=True)
         rivals = others == best
+        right_rivals = _count(rivals & is_right)
         for some in np.array_split(rows, math.ceil(len(rows) * len(queries) / CELLS)):
-            own = rounded(vectors, unit(sums[number] - some).T) if len(rows) > 1 else best - 1
+            own = best - 1
+            if len(rows) > 1:
+                own = rounded(vectors, unit(sums[number] - some).T)
             is_tied = own == best
-            shared = (_sum(rivals & is_right) + (is_tied & own_is_right)) / (_sum(rivals) + is_tied)
+            shared = (right_rivals + (is_tied & own_is_right)) / (_count(rivals) + is_tied)
             changes = seen * np.where(own > best, own_is_right, shared) - before
             excess += float((changes.sum(axis=0) ** 2).sum() - (changes * changes).sum())
     return before[:, 0], excess
 
 
-def _sum(rows: NDArray[np.bool_]) -> Int64:
+def _count(rows: NDArray[np.bool_]) -> Int64:
     counts: Int64 = rows.sum(axis=1, keepdims=True)
     return counts
 
 
 def _classes(
     support: Features, labels: Sequence[str], queries: Features
-) -> tuple[tuple[str, ...], Int64]:
-    """Return the classes in the order of their first appearance, and the number of each label."""
+) -> tuple[dict[str, int], Int64]:
+    """Return the classes with their numbers by first appearance, and the number of each label."""
     check_sets(support, queries)
     check_same_lengths(support=support, labels=labels)
     numbers: dict[str, int] = {}
-    of_labels = np.array(
-        [numbers.setdefault(label, len(numbers)) for label in labels], dtype=np.int64
-    )
-    return tuple(numbers), of_labels
+    for label in labels:
+        numbers.setdefault(label, len(numbers))
+    return numbers, np.array([*map(numbers.get, labels)], dtype=np.int64)
 
 
 def _sums(support: Features, numbers: Int64, classes: int) -> Float64:
-    """Sums by class in place of means, since a cosine does not depend on the length; correctly
-    rounded, so in any order."""
-    return np.array(
-        [
-            [math.fsum(column) for column in support[numbers == each].T.tolist()]
-            for each in range(classes)
-        ]
-    )
+    """Return the sum of each class, correctly rounded and so in any order.
+
+    Sums are in the place of means, since a cosine does not depend on the length.
+    """
+    parts = (support[numbers == number] for number in range(classes))
+    return np.array([np.apply_along_axis(math.fsum, 0, part) for part in parts])
 
 
 def _winners(ranked: Int64, classes: int) -> Int64:
@@ -260,7 +277,8 @@ def _winners(ranked: Int64, classes: int) -> Int64:
     queries, voters = ranked.shape
     rows = np.arange(queries)
     strengths = np.zeros((queries, classes), dtype=np.int64)
-    winner, best = ranked[:, 0], np.zeros(queries, dtype=np.int64)
+    winner = ranked[:, 0]
+    best = np.zeros(queries, dtype=np.int64)
     winners = np.empty_like(ranked)
     for rank in range(voters):
         joining = ranked[:, rank]

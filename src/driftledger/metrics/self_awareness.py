@@ -16,7 +16,7 @@ Multimodal Large Language Models in Perception", section 4.1.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,12 +31,10 @@ from driftledger.metrics._checks import (
 )
 from driftledger.metrics.repeats import Spread, spread
 
+Names: TypeAlias = Sequence[str]
+
 SUBSETS = ("basic", "know", "beyond")
 """Accepted are the right option; the right option and the refusal; only the refusal."""
-MEASURES = (
-    *("score", "answer_rate", "answer_accuracy", "known_knowns", "known_unknowns"),
-    *("read_rate", "read_accuracy"),
-)
 
 
 class SelfAwareness(NamedTuple):
@@ -68,6 +66,9 @@ class SelfAwareness(NamedTuple):
     total: int
 
 
+MEASURES = SelfAwareness._fields[:-2]
+
+
 class Ratio(NamedTuple):
     """A measure question by question: Σ numerator / Σ denominator. Both are n values of 0 or 1."""
 
@@ -79,7 +80,7 @@ def score(
     choices: Integers,
     correct: Integers,
     refusal: Integers,
-    subset: Sequence[str],
+    subset: Names,
     *,
     unread_is_wrong: Flags = False,
 ) -> SelfAwareness:
@@ -99,32 +100,34 @@ def score(
 
     >>> choices, correct = np.array([2, 4, 4, 0, -1]), np.array([2, 1, 3, -1, 3])
     >>> aware = score(choices, correct, np.full(5, 4), ["basic", "basic", "know", "beyond", "know"])
-    >>> aware.score, aware.answer_rate, aware.answer_accuracy  # of four, the first and the third are accepted
-    (0.5, 0.5, 0.5)
+    >>> aware.score  # of four, the first and the third are accepted
+    0.5
+    >>> aware.answer_rate, aware.answer_accuracy
+    (0.5, 0.5)
     >>> round(aware.known_knowns, 3), aware.known_unknowns, aware.scored
     (0.333, 0.5, 4)
     """
-    measured = by_group(
-        choices, correct, refusal, subset, ["all"] * len(choices), unread_is_wrong=unread_is_wrong
-    )
-    if measured["all"].score is None:
+    groups = ["all"] * len(choices)
+    [measured] = by_group(
+        choices, correct, refusal, subset, groups, unread_is_wrong=unread_is_wrong
+    ).values()
+    if measured.score is None:
         raise ValueError(
-            f"choices are all −1: with none of {measured['all'].total} read nothing can be scored"
+            f"choices are all −1: with none of {measured.total} read nothing can be scored"
         )
-    return measured["all"]
+    return measured
 
 
 def by_group(
     choices: Integers,
     correct: Integers,
     refusal: Integers,
-    subset: Sequence[str],
-    groups: Sequence[str],
+    subset: Names,
+    groups: Names,
     *,
     unread_is_wrong: Flags = False,
 ) -> dict[str, SelfAwareness]:
-    """Return the measures of each group of questions, such as a subset or a subtask, in the order
-    of their names.
+    """Return the measures of each group of questions, e.g. a subset, in the order of names.
 
     A group with nothing in the denominators has None for every measure. The rest is as in
     :func:`score`.
@@ -132,47 +135,46 @@ def by_group(
     parts = ratios(choices, correct, refusal, subset, unread_is_wrong=unread_is_wrong)
     read = np.asarray(choices) >= 0
     check_same_lengths(choices=read, groups=groups)
-    measured: dict[str, SelfAwareness] = {}
+    measured = {}
     for name, rows in sorted(members(groups).items()):
-        sums = [
-            (int(part.numerator[rows].sum()), int(part.denominator[rows].sum()))
-            for part in parts.values()
-        ]
-        values = [above / below if below else None for above, below in sums]
+        values = []
+        for part in parts.values():
+            below = int(part.denominator[rows].sum())
+            values.append(int(part.numerator[rows].sum()) / below if below else None)
         measured[name] = SelfAwareness._make([*values, int(read[rows].sum()), len(rows)])
     return measured
 
 
 def over_permutations(scores: Sequence[SelfAwareness]) -> dict[str, Spread]:
-    """Return each measure's mean and standard deviation over permutations of the options, as in
-    tables 1 and 2.
+    """Return each measure's mean and standard deviation over permutations of the options.
 
     The mean is over the permutations that have the measure, ``Spread.n`` of them; what none has is
-    left out.
+    left out. They are as in tables 1 and 2.
     """
-    columns = {
-        name: [value for one in scores if (value := getattr(one, name)) is not None]
-        for name in MEASURES
-    }
-    return {name: spread(values) for name, values in columns.items() if values}
+    spreads = {}
+    for name, values in zip(MEASURES, zip(*scores, strict=True), strict=False):
+        numbers = [value for value in values if value is not None]
+        if numbers:
+            spreads[name] = spread(numbers)
+    return spreads
 
 
 def ratios(
     choices: Integers,
     correct: Integers,
     refusal: Integers,
-    subset: Sequence[str],
+    subset: Names,
     *,
     unread_is_wrong: Flags = False,
 ) -> Mapping[str, Ratio]:
-    """Return the numerator and denominator of each of :data:`MEASURES`, question by question, as
-    intervals need it.
+    """Return each of :data:`MEASURES` question by question, as intervals need it.
 
     Arguments and errors are as in :func:`score`, except that nothing needs to be in the
     denominators.
     """
-    named = (("choices", choices), ("correct", correct), ("refusal", refusal))
-    chosen, right, declined = (check_integers(name, ids) for name, ids in named)
+    chosen = check_integers("choices", choices)
+    right = check_integers("correct", correct)
+    declined = check_integers("refusal", refusal)
     check_same_lengths(choices=chosen, correct=right, refusal=declined, subset=subset)
     for index, name in enumerate(subset):
         if name not in SUBSETS:
@@ -182,21 +184,22 @@ def ratios(
     names = np.array(subset, dtype=np.str_)
     read = chosen >= 0
     counted = read | flags("unread_is_wrong", unread_is_wrong, read.shape)
-    knowable, unknowable = names != "beyond", names != "basic"
+    knowable = names != "beyond"
+    unknowable = names != "basic"
     knew = read & (chosen == right)  # unread is −1, and so is the right option in beyond
     refused = chosen == declined
     answered = counted & ~refused
     read_answer = read & ~refused
-    parts = (
-        (knew | (refused & unknowable), counted),
-        (answered, counted),
-        (knew, answered),
-        (knew, counted & knowable),
-        (refused & unknowable, counted & unknowable),
-        (read_answer, counted),
-        (knew, read_answer),
-    )
+    parts = {
+        "score": (knew | (refused & unknowable), counted),
+        "answer_rate": (answered, counted),
+        "answer_accuracy": (knew, answered),
+        "known_knowns": (knew, counted & knowable),
+        "known_unknowns": (refused & unknowable, counted & unknowable),
+        "read_rate": (read_answer, counted),
+        "read_accuracy": (knew, read_answer),
+    }
     return {
-        name: Ratio(*(part.astype(np.int64) for part in each))
-        for name, each in zip(MEASURES, parts, strict=True)
+        name: Ratio(above.astype(np.int64), below.astype(np.int64))
+        for name, (above, below) in parts.items()
     }
