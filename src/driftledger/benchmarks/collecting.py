@@ -74,7 +74,8 @@ class StageInputs:
         folder = self.folders[kind]
         if not folder.is_dir():
             raise StoreError(
-                f"{kind.replace('_', ' ')} {self.keys[kind]} is not built yet; run 'dvc repro data', which asks no "
+                f"{kind.replace('_', ' ')} {self.keys[kind]} is not built yet; run 'dvc repro "
+                "data', which asks no "
                 "model, or 'dvc pull'"
             )
         return folder
@@ -247,7 +248,8 @@ class Replay:
             walked = walk(each.steps(), self._answer)
             if (call := walked.pending) is not None:
                 raise LookupError(
-                    f"no record holds what was asked about {call.context.sample}, t={call.context.t}"
+                    f"no record holds what was asked about {call.context.sample}, "
+                    f"t={call.context.t}"
                 )
             returned.append(walked.returned)
         return returned

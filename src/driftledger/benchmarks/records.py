@@ -98,8 +98,10 @@ class CollectedRecord(Record):
             and given.keys() & {"sample", "question"}
         ):
             raise ValueError(
-                "it is a record of driftledger 0.2, which this version does not read: run 'dvc repro' to make it "
-                "again, or 'git checkout 12f79dd0' in driftledger's repository for the version that reads it"
+                "it is a record of driftledger 0.2, which this version does not read: run 'dvc "
+                "repro' to make it "
+                "again, or 'git checkout 12f79dd0' in driftledger's repository for the version "
+                "that reads it"
             )
         return given
 

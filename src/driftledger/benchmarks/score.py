@@ -7,7 +7,7 @@ in ``details``.
 
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationInfo, field_validator
 
@@ -127,7 +127,10 @@ class Score(Record):
         least = self.inputs.settings.get("min_coverage", 0.0)
         if self.coverage >= least:
             return None
-        return f"{self.how_many} could be scored, and {self.benchmark}.min_coverage asks for {least:.0%}"
+        return (
+            f"{self.how_many} could be scored, and {self.benchmark}.min_coverage asks for "
+            f"{least:.0%}"
+        )
 
     @property
     def share(self) -> Fraction:
@@ -154,14 +157,17 @@ class Score(Record):
                 yield from ((f"{kind}/{name}/{key}", value) for key, value in values.items())
 
 
+Values: TypeAlias = dict[str, list[FiniteFloat | None]]
+"""Row key of a metric → its values over steps, orders or gradings; None where there is none."""
+
+
 class RepeatRow(BaseModel):
     """What a unit is worth in one of several repeats."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     outcome: Outcome
-    values: dict[str, list[FiniteFloat | None]] = Field(default_factory=dict)
-    """As in :class:`Row`."""
+    values: Values = Field(default_factory=dict)
 
 
 class Row(Record):
@@ -174,9 +180,8 @@ class Row(Record):
     cluster: str
     """What is resampled as a whole: the unit itself, or the image that several questions share."""
     outcome: Outcome
-    values: dict[str, list[FiniteFloat | None]] = Field(default_factory=dict)
-    """Metric's row key → its values over steps, orders or gradings; None where nothing could be
-    had. Of several repeats each is the mean over those that have one."""
+    values: Values = Field(default_factory=dict)
+    """Of several repeats each is the mean over those that have one."""
     repeats: list[RepeatRow] = Field(default_factory=list, exclude_if=lambda repeats: not repeats)
     """What each repeat alone is worth, where there are several."""
     extra: dict[str, Any] = Field(default_factory=dict)

@@ -240,7 +240,10 @@ def copies(samples: Sequence[Sample]) -> Iterator[str]:
     """Yield a sentence where several samples are the same image or sound."""
     count, kind = len(samples) - len({*clusters_of(samples).values()}), samples[0].medium.kind
     if count:
-        yield f"{count} of {len(samples)} {kind}s repeat an earlier one; equal {kind}s count as one for intervals"
+        yield (
+            f"{count} of {len(samples)} {kind}s repeat an earlier one; equal {kind}s count as one "
+            "for intervals"
+        )
 
 
 def interval_of_known(

@@ -7,7 +7,6 @@ from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import ClassVar
 
 from driftledger.benchmarks._chains.records import (
     ChainRequest,
@@ -70,7 +69,7 @@ def chain_stage(name: str, benchmark_name: str, *settings: str) -> Stage:
 class ChainBenchmark(Benchmark):
     """Collects chains of describe → generate over a dataset, in one stage."""
 
-    data: ClassVar[Stage] = DATASET
+    data = DATASET
 
     @abstractmethod
     def request(self, given: StageInputs, dataset: DatasetCard) -> ChainRequest:
@@ -165,7 +164,8 @@ class ChainBenchmark(Benchmark):
                         **{f"s({t})": s for s in similarity[t - 1 : t] if s is not None},
                     }
                 yield Step(
-                    f"{'generate' if each.role == 'generator' else 'describe'} {t}{of_repeat(repeat)}",
+                    f"{'generate' if each.role == 'generator' else 'describe'} "
+                    f"{t}{of_repeat(repeat)}",
                     each.role,
                     inputs,
                     outputs,

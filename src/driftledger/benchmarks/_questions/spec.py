@@ -71,7 +71,7 @@ class ReadAnswer(NamedTuple):
 class QuestionBenchmark(Benchmark):
     """Asks every question of a set, and scores what the answers are read or graded as."""
 
-    data: ClassVar[Stage] = QUESTION_SET
+    data = QUESTION_SET
     questions: ClassVar[QuestionRules]
     settings: ClassVar[type[QuestionSection]] = QuestionSection
     parser: ClassVar[str]

@@ -5,7 +5,7 @@ Cao et al., "GenCeption: Evaluate Vision LLMs with Unlabeled Unimodal Data", Alg
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, Self
 
 from pydantic import Field, model_validator
 
@@ -30,13 +30,11 @@ from driftledger.benchmarks.base import (
     Metric,
     Origin,
     Rule,
-    Stage,
     Table,
     cell,
     score_stage,
 )
 from driftledger.benchmarks.collecting import StageInputs
-from driftledger.benchmarks.genception.score import score_chains
 from driftledger.benchmarks.score import Row, Score
 from driftledger.benchmarks.scoring import Scored, ToScore
 from driftledger.benchmarks.settings import DrawingPrompt, EntryOf, RepeatedSection
@@ -72,7 +70,8 @@ class GenCeptionSettings(RepeatedSection):
         for group, t in (self.iterations_by_group or {}).items():
             if t > self.iterations:
                 raise ValueError(
-                    f"iterations_by_group.{group} is {t}, above iterations, {self.iterations}; lower it"
+                    f"iterations_by_group.{group} is {t}, above iterations, {self.iterations}; "
+                    "lower it"
                 )
         return self
 
@@ -80,9 +79,9 @@ class GenCeptionSettings(RepeatedSection):
 class GenCeption(ChainBenchmark):
     """Chains of describe → generate, and GC@T."""
 
-    name: ClassVar[str] = "genception"
-    title: ClassVar[str] = "GenCeption"
-    collects: ClassVar[Stage] = chain_stage(
+    name = "genception"
+    title = "GenCeption"
+    collects = chain_stage(
         "chain",
         name,
         "iterations",
@@ -91,7 +90,7 @@ class GenCeption(ChainBenchmark):
         "describe_prompt",
         "generate_prompt",
     )
-    scores: ClassVar[Stage] = score_stage(
+    scores = score_stage(
         "genception",
         (*KEYS, "encoder"),
         "iterations",
@@ -99,7 +98,7 @@ class GenCeption(ChainBenchmark):
         "text_encoder",
         version=4,
     )
-    metrics: ClassVar[tuple[Metric, ...]] = (
+    metrics = (
         _metric(
             "gc_at_{t}",
             "GC@{t}",
@@ -113,7 +112,8 @@ class GenCeption(ChainBenchmark):
         _metric(
             "similarity_at_{t}",
             "s({t})",
-            f"s(t), the cosine between the encoder's view of the original and of iteration t; {_OVER_CATEGORIES}",
+            "s(t), the cosine between the encoder's view of the original and of iteration t; "
+            f"{_OVER_CATEGORIES}",
             f"drift.cosine_similarity; {_PAPER}, Algorithm 1",
             headline=True,
             row="similarity",
@@ -128,13 +128,15 @@ class GenCeption(ChainBenchmark):
         _metric(
             "gc_samples_at_{t}",
             "GC@{t} over samples",
-            "as GC@t, averaged over all samples alike; where every category has a chain that reached t",
+            "as GC@t, averaged over all samples alike; where every category has a chain that "
+            "reached t",
             f"drift.gc_at; {_PAPER}, Algorithm 1",
         ),
         _metric(
             "{frechet}_at_{t}",
             "GC_{frechet}@{t}",
-            "the Fréchet distance between the originals' features and those of iteration t, weighted over t as GC@T "
+            "the Fréchet distance between the originals' features and those of iteration t, "
+            "weighted over t as GC@T "
             "is; per category, then averaged over categories",
             f"frechet.frechet_distance; {_PAPER}, equation 4",
             higher_is_better=False,
@@ -142,7 +144,8 @@ class GenCeption(ChainBenchmark):
         _metric(
             "whole_{frechet}_at_{t}",
             "GC_{frechet}@{t} over the whole set",
-            "as the distance per category, between all originals and all that came of them; where every category has a "
+            "as the distance per category, between all originals and all that came of them; where "
+            "every category has a "
             "chain that reached t",
             f"frechet.frechet_distance; {_PAPER}, section 2.2",
             higher_is_better=False,
@@ -150,7 +153,8 @@ class GenCeption(ChainBenchmark):
         Metric(
             "text_similarity_at_{t}",
             "text s({t})",
-            "the cosine between the text encoder's view of the first description and of that of iteration t, t > 1; "
+            "the cosine between the text encoder's view of the first description and of that of "
+            "iteration t, t > 1; "
             f"{_OVER_CATEGORIES}",
             f"drift.cosine_similarity; {_PAPER}, version 1, section 4 (6), as a wish",
             _SAID | {Input.DRAWN},
@@ -169,14 +173,14 @@ class GenCeption(ChainBenchmark):
         WORDS,
         SAMPLES,
     )
-    settings: ClassVar[type[GenCeptionSettings]] = GenCeptionSettings
-    layout: ClassVar[Layout] = Layout(
+    settings = GenCeptionSettings
+    layout = Layout(
         for_dvc=("gc_at_{t}", "similarity_at_{t}"),
         means_of_groups="group",
         group_bars={"category": "gc_at_{t}"},
         groups={"category": ""},
     )
-    unfair: ClassVar[tuple[Rule, ...]] = (
+    unfair = (
         ANOTHER_DESCRIPTION,
         LONGER,
         Rule("generate_prompt", "another prompt draws another image"),
@@ -216,6 +220,8 @@ class GenCeption(ChainBenchmark):
         )
 
     def score(self, given: ToScore) -> Scored:
+        from driftledger.benchmarks.genception.score import score_chains  # slow to import
+
         return score_chains(given, self)
 
     def facts(self, score: Score) -> dict[str, Any]:

@@ -7,7 +7,7 @@ Language Models in Perception".
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 import numpy as np
 from pydantic import Field
@@ -62,9 +62,9 @@ class MMSAPQuestions(QuestionRules):
     """Five options: one refuses and, but in beyond, one is right. They are stored by index, so that
     no later step has to compare texts; section 3.2 of the paper."""
 
-    needed: ClassVar[tuple[str, ...]] = ("question", "image", "options", "refusal", "subset")
+    needed = ("question", "image", "options", "refusal", "subset")
     # without an answer, since a table of beyond alone has none
-    optional: ClassVar[tuple[str, ...]] = ("answer", "subtask", "id", "image_id")
+    optional = ("answer", "subtask", "id", "image_id")
 
     def problem(self, question: SourceQuestion) -> str | None:
         subset, refusal, answer = question.subset or "", question.refusal, question.answer
@@ -91,16 +91,28 @@ class MMSAPQuestions(QuestionRules):
             return f"has {count} refusal options, {refusal!r:.80} (keep one)"
         for index, option in enumerate(options):
             if option in options[:index]:
-                return f"has the option {question.options[index]!r:.80} twice, case and white space aside (change one)"
+                return (
+                    f"has the option {question.options[index]!r:.80} twice, case and white space "
+                    "aside (change one)"
+                )
         if subset == "beyond":
             if answer is not None and folded(answer) != folded(refusal):
-                return f"is in beyond, where only refusing is right, but has the answer {answer!r:.80} (remove it)"
+                return (
+                    "is in beyond, where only refusing is right, but has the answer "
+                    f"{answer!r:.80} (remove it)"
+                )
         elif answer is None:
             return f"is in {subset} and has no answer (say which of its options is right)"
         elif folded(answer) == folded(refusal):
-            return "has the refusal for its answer (say which option is right, or move it to beyond without an answer)"
+            return (
+                "has the refusal for its answer (say which option is right, or move it to beyond "
+                "without an answer)"
+            )
         elif folded(answer) not in options:
-            return f"has the answer {answer!r:.80}, which is not among its options (correct one of them)"
+            return (
+                f"has the answer {answer!r:.80}, which is not among its options (correct one of "
+                "them)"
+            )
         return None
 
     def stored(self, question: SourceQuestion) -> tuple[int | None, int]:
@@ -121,15 +133,16 @@ _percent = partial(Metric, needs=READ, unit="%")
 class MMSAP(QuestionBenchmark):
     """Choices among five options, one of them a refusal."""
 
-    name: ClassVar[str] = "mm_sap"
-    title: ClassVar[str] = "MM-SAP"
-    questions: ClassVar[QuestionRules] = MMSAPQuestions()
+    name = "mm_sap"
+    title = "MM-SAP"
+    questions = MMSAPQuestions()
     collects, scores = flow("mm_sap", "permutations", scored=("count_free_refusals",), version=6)
-    metrics: ClassVar[tuple[Metric, ...]] = (
+    metrics = (
         _percent(
             "score",
             "self-awareness score",
-            "100 · accepted choices / all: the right option in basic, it or the refusal in know, the refusal in "
+            "100 · accepted choices / all: the right option in basic, it or the refusal in know, "
+            "the refusal in "
             f"beyond; {_OVER_ORDERS}",
             f"{_MEASURE} 2",
             headline=True,
@@ -149,7 +162,8 @@ class MMSAP(QuestionBenchmark):
         _percent(
             "answer_accuracy",
             "answer accuracy",
-            f"100 · right choices / all but refusals, so also what could not be read; {_OVER_ORDERS}",
+            "100 · right choices / all but refusals, so also what could not be read; "
+            f"{_OVER_ORDERS}",
             f"{_MEASURE} 5",
             headline=True,
             tracked="answer_accuracy",
@@ -178,7 +192,8 @@ class MMSAP(QuestionBenchmark):
         _percent(
             "read_accuracy",
             "read accuracy",
-            f"100 · right choices / choices that could be read, other than the refusal; {_OVER_ORDERS}",
+            "100 · right choices / choices that could be read, other than the refusal; "
+            f"{_OVER_ORDERS}",
             "self_awareness.score",
         ),
         _percent(
@@ -189,13 +204,13 @@ class MMSAP(QuestionBenchmark):
             higher_is_better=None,
         ),
     )
-    settings: ClassVar[type[MMSAPSettings]] = MMSAPSettings
-    parser: ClassVar[str] = choice.VERSION
-    unfair: ClassVar[tuple[Rule, ...]] = (
+    settings = MMSAPSettings
+    parser = choice.VERSION
+    unfair = (
         *QuestionBenchmark.unfair,
         Rule("count_free_refusals", "refusals in free text count in one of them only"),
     )
-    layout: ClassVar[Layout] = Layout(
+    layout = Layout(
         for_dvc=("score", "answer_rate", "answer_accuracy"),
         tables={
             "self-awareness score, as in the paper's Table 1": {
@@ -294,7 +309,8 @@ class MMSAP(QuestionBenchmark):
         metrics = measured(["all"] * len(questions))["all"]
         if not metrics:
             raise CoverageError(
-                "every answer is a refusal in free text; set mm_sap.count_free_refusals in params.yaml to count these "
+                "every answer is a refusal in free text; set mm_sap.count_free_refusals in "
+                "params.yaml to count these "
                 "as choosing the refusal"
             )
         parts = [

@@ -16,7 +16,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 from pydantic import Field
@@ -74,8 +74,8 @@ class MMVetQuestions(QuestionRules):
     """A ground truth with ``<AND>`` and ``<OR>``, which stays text, and the capabilities that it
     takes."""
 
-    needed: ClassVar[tuple[str, ...]] = ("question", "image", "answer", "capabilities")
-    optional: ClassVar[tuple[str, ...]] = ("id", "image_id")
+    needed = ("question", "image", "answer", "capabilities")
+    optional = ("id", "image_id")
 
     def problem(self, question: SourceQuestion) -> str | None:
         if not (question.answer or "").strip():
@@ -84,7 +84,10 @@ class MMVetQuestions(QuestionRules):
             return f"has no capability (name some of {', '.join(CAPABILITIES)})"
         for name, count in Counter(question.capabilities).items():
             if name not in CAPABILITIES:
-                return f"names no capability of MM-Vet ({unknown_name('capability', name[:80], CAPABILITIES)})"
+                return (
+                    "names no capability of MM-Vet "
+                    f"({unknown_name('capability', name[:80], CAPABILITIES)})"
+                )
             if count > 1:
                 return f"names the capability {name!r} twice (keep one)"
         return None
@@ -281,13 +284,15 @@ def judge_flags(calibration: Sequence[Mapping[str, Any]]) -> list[str]:
     )
     if sum(off) > tolerance * len(off):
         flags.append(
-            f"the judge is off on the calibration answers by {float(sum(off) / len(off)):.2f} on average "
+            f"the judge is off on the calibration answers by {float(sum(off) / len(off)):.2f} on "
+            "average "
             f"({sum(map(bool, off))} of {len(off)} gradings differ from what is known)"
         )
     forged = [more for forged, more in read if forged]
     if believed := sum(more > tolerance for more in forged):
         flags.append(
-            f"the judge believes answers that ask for a grade: {believed} of {len(forged)} gradings of forged "
+            f"the judge believes answers that ask for a grade: {believed} of {len(forged)} "
+            "gradings of forged "
             "calibration answers are above what these are worth"
         )
     if len(read) < len(gradings):
@@ -303,9 +308,9 @@ _grade = partial(Metric, source="capabilities.score; Yu et al., MM-Vet, section 
 class MMVet(QuestionBenchmark):
     """Grades of open answers, by the capabilities that their questions take."""
 
-    name: ClassVar[str] = "mm_vet"
-    title: ClassVar[str] = "MM-Vet"
-    questions: ClassVar[QuestionRules] = MMVetQuestions()
+    name = "mm_vet"
+    title = "MM-Vet"
+    questions = MMVetQuestions()
     collects, scores = flow(
         "mm_vet",
         "grade_prompt",
@@ -316,7 +321,7 @@ class MMVet(QuestionBenchmark):
         judged=True,
         version=6,
     )
-    metrics: ClassVar[tuple[Metric, ...]] = (
+    metrics = (
         _grade(
             "total",
             "total grade",
@@ -330,12 +335,13 @@ class MMVet(QuestionBenchmark):
         _grade(
             "grade",
             "grade",
-            "as the total grade, over the questions that take a capability, or a combination of them",
+            "as the total grade, over the questions that take a capability, or a combination of "
+            "them",
         ),
     )
-    settings: ClassVar[type[MMVetSettings]] = MMVetSettings
-    parser: ClassVar[str] = grade.VERSION
-    unfair: ClassVar[tuple[Rule, ...]] = (
+    settings = MMVetSettings
+    parser = grade.VERSION
+    unfair = (
         ANOTHER_PROMPT,
         Rule("parser", "another parser reads other grades in what the judge says"),
         Rule("judge", "another judge grades otherwise"),
@@ -345,7 +351,7 @@ class MMVet(QuestionBenchmark):
             "grade_again", "another second prompt brings other grades where the first brought none"
         ),
     )
-    layout: ClassVar[Layout] = Layout(
+    layout = Layout(
         tables={
             "grade by capability, as in the paper's Table 2": {
                 name: f"capability/{name}/grade" for name in CAPABILITIES

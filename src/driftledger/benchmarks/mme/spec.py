@@ -6,7 +6,7 @@ Fu et al., "MME: A Comprehensive Evaluation Benchmark for Multimodal Large Langu
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -65,8 +65,8 @@ class MMESettings(QuestionSection):
 class MMEQuestions(QuestionRules):
     """Yes or no, twice about each image, in one category."""
 
-    needed: ClassVar[tuple[str, ...]] = ("question", "image", "answer", "category")
-    optional: ClassVar[tuple[str, ...]] = ("id", "image_id")
+    needed = ("question", "image", "answer", "category")
+    optional = ("id", "image_id")
 
     def problem(self, question: SourceQuestion) -> str | None:
         if not question.category:
@@ -85,11 +85,15 @@ class MMEQuestions(QuestionRules):
             if len(questions) != PER_IMAGE:
                 many = "only one question" if len(questions) == 1 else f"{len(questions)} questions"
                 yield (
-                    f"{name} is about an image with {many}, where MME asks {PER_IMAGE} (correct the rows, or name the "
+                    f"{name} is about an image with {many}, where MME asks {PER_IMAGE} (correct "
+                    "the rows, or name the "
                     "column that tells images apart as image_id)"
                 )
             elif len(categories) > 1:
-                yield f"{name} and {questions[1].name} share an image but not the category (give them the same)"
+                yield (
+                    f"{name} and {questions[1].name} share an image but not the category (give "
+                    "them the same)"
+                )
 
     def stored(self, question: SourceQuestion) -> tuple[str, None]:
         return folded(question.answer or ""), None
@@ -103,11 +107,11 @@ _share = partial(Metric, source=f"yes_no.score; {_PAPER}", needs=READ, unit="%")
 class MME(QuestionBenchmark):
     """Accuracy over questions, and over images with both questions answered right."""
 
-    name: ClassVar[str] = "mme"
-    title: ClassVar[str] = "MME"
-    questions: ClassVar[QuestionRules] = MMEQuestions()
+    name = "mme"
+    title = "MME"
+    questions = MMEQuestions()
     collects, scores = flow("mme", scored=("read",))
-    metrics: ClassVar[tuple[Metric, ...]] = (
+    metrics = (
         _score(
             "score",
             "score",
@@ -120,23 +124,27 @@ class MME(QuestionBenchmark):
         _share(
             "accuracy",
             "accuracy",
-            "100 · questions answered right / questions; in total over the questions of all categories",
+            "100 · questions answered right / questions; in total over the questions of all "
+            "categories",
             tracked="mme_accuracy",
         ),
         _share(
             "accuracy_plus",
             "accuracy+",
-            "100 · images with both questions answered right / images; in total over the images of all categories",
+            "100 · images with both questions answered right / images; in total over the images "
+            "of all categories",
         ),
         _score(
             "perception",
             "perception",
-            "the sum of the scores of MME's ten subtasks of perception, where the set has all ten; 0 to 2000",
+            "the sum of the scores of MME's ten subtasks of perception, where the set has all "
+            "ten; 0 to 2000",
         ),
         _score(
             "cognition",
             "cognition",
-            "the sum of the scores of MME's four subtasks of cognition, where the set has all four; 0 to 800",
+            "the sum of the scores of MME's four subtasks of cognition, where the set has all "
+            "four; 0 to 800",
         ),
         _score(
             "score_sum",
@@ -151,7 +159,7 @@ class MME(QuestionBenchmark):
             higher_is_better=None,
         ),
     )
-    layout: ClassVar[Layout] = Layout(
+    layout = Layout(
         tables={
             "score (0 to 200), accuracy and accuracy+": {
                 name: name for name in ("score", "accuracy", "accuracy_plus", "refused")
@@ -161,8 +169,8 @@ class MME(QuestionBenchmark):
         group_bars={"category": "score"},
         groups={"category": "", "group": ""},
     )
-    settings: ClassVar[type[MMESettings]] = MMESettings
-    parser: ClassVar[str] = parsing.VERSION
+    settings = MMESettings
+    parser = parsing.VERSION
 
     def selected_parser(self, section: Any) -> str:
         return parsing.LITERAL if section.read == "literal" else self.parser

@@ -195,7 +195,8 @@ def rank_examples(
     files = Counter(sample.medium.sha256 for sample in candidates)
     if len(files) <= most:
         raise DataError(
-            f"{dataset} has {len(files)} different support samples with a description, and {most} examples are asked "
+            f"{dataset} has {len(files)} different support samples with a description, and {most} "
+            "examples are asked "
             "for beside the sample in question; ask for fewer shots"
         )
 

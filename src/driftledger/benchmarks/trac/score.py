@@ -329,7 +329,10 @@ def _flags(
     if missing:
         yield f"{missing} support samples have no description and cannot be retrieved"
     if len(retrieved.support) < FEW:
-        yield f"letters and compare take the {len(retrieved.support)} support descriptions as given; intervals do not"
+        yield (
+            f"letters and compare take the {len(retrieved.support)} support descriptions as given; "
+            "intervals do not"
+        )
     silent = sum(not query.is_there for query in retrieved.queries)
     if silent:
         yield f"{silent} test samples have no description and count as misses"
@@ -339,7 +342,10 @@ def _flags(
         yield f"no support description is left of {first_few(lost)}; their test samples {what}"
     ties = _percent(retrieved.tied > 1)
     if ties > MANY_TIES:
-        yield f"{ties:.1f} % of the test samples are equally near to several classes: top1 is an expectation"
+        yield (
+            f"{ties:.1f} % of the test samples are equally near to several classes: top1 is an "
+            "expectation"
+        )
     unknown = retrieved.nearest.count(None) - (len(retrieved.queries) - len(retrieved.scored))
     if unknown:
         yield f"the text encoder knows no word of {unknown} test descriptions, which count as wrong"

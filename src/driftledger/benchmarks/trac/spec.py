@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import product
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 from driftledger.benchmarks.base import (
     COVERAGE,
@@ -79,16 +79,14 @@ class TracSettings(Section):
 class Trac(Benchmark):
     """Descriptions of a labelled dataset, retrieved by one another."""
 
-    name: ClassVar[str] = "trac"
-    title: ClassVar[str] = "TRAC"
-    data: ClassVar[Stage] = DATASET
-    collects: ClassVar[Stage] = Stage(
+    name = "trac"
+    title = "TRAC"
+    data = DATASET
+    collects = Stage(
         "describe", _KEYS, f"{RECORDS_OF}/trac/{{dataset}}/{{description}}", 2, holds=("split",)
     )
-    scores: ClassVar[Stage] = score_stage(
-        "trac", (*_KEYS, "text_encoder"), "sampled_classes", version=5
-    )
-    metrics: ClassVar[tuple[Metric, ...]] = (
+    scores = score_stage("trac", (*_KEYS, "text_encoder"), "sampled_classes", version=5)
+    metrics = (
         _accuracy(
             "top1",
             "top-1",
@@ -167,8 +165,8 @@ class Trac(Benchmark):
         _count("shots", "in-context examples"),
         _count("max_tokens", "longest description, in tokens"),
     )
-    settings: ClassVar[type[TracSettings]] = TracSettings
-    unfair: ClassVar[tuple[Rule, ...]] = (
+    settings = TracSettings
+    unfair = (
         Rule("prompt", "another prompt asks for another description"),
         Rule("prefix", "a reply that is begun for a model goes on otherwise"),
         Rule("length", "longer descriptions tell more"),
@@ -180,10 +178,11 @@ class Trac(Benchmark):
         ),
     )
 
-    layout: ClassVar[Layout] = Layout(
+    layout = Layout(
         across=("top1", "class_mean", "vote_best"),
         tables={
-            "share of descriptions with the nearest one in their own class, as in the paper's Figure 3 and Table 5; in "
+            "share of descriptions with the nearest one in their own class, as in the paper's "
+            "Figure 3 and Table 5; in "
             "brackets the interval": {
                 name: name
                 for name in ("top1", "class_mean", "vote_best", "vote_best_k", "ties", "chance")
@@ -227,7 +226,8 @@ class Trac(Benchmark):
         card, name = collecting.dataset, given.keys["description"]
         if not card.labels:
             raise DataError(
-                f"dataset {card.name} has no support and test set of labelled samples, which TRAC needs; "
+                f"dataset {card.name} has no support and test set of labelled samples, which TRAC "
+                "needs; "
                 "take it out of run.trac, or let its settings say where they are"
             )
         way, components = given.description(name), dict(collecting.components)
@@ -297,7 +297,10 @@ class Trac(Benchmark):
             rows.append(
                 [f"{score.model}{' (control)' if score.is_control else ''}{label}", *cells, covered]
             )
-        title = f"top-1 (%) by {title}; in brackets the mean number of words; coverage is the lowest of a row"
+        title = (
+            f"top-1 (%) by {title}; in brackets the mean number of words; coverage is the lowest "
+            "of a row"
+        )
         yield Table(title, ["", *head, COVERAGE.title], rows, name="conditions")
 
     def notes(self, scores: Sequence[Score]) -> Iterator[str]:
