@@ -9,7 +9,7 @@ and what scores is imported when it is used: the command line starts without it.
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property, lru_cache
@@ -20,13 +20,19 @@ from driftledger.benchmarks.collecting import Collecting, FailedCalls, StageInpu
 from driftledger.benchmarks.records import CollectedRecord
 from driftledger.benchmarks.score import RepeatRow, Row, Score, base_key
 from driftledger.benchmarks.settings import Section, as_now
-from driftledger.collect.call import Planned, RunSteps
+from driftledger.collect.call import Planned, RunSteps, Steps
 from driftledger.core.types import Outcome
 from driftledger.data.question_sets.base import QuestionRules
 
 if TYPE_CHECKING:
     from driftledger.benchmarks.scoring import Scored, ToScore
     from driftledger.benchmarks.traces import Trace
+
+
+Recording: TypeAlias = Steps[list[CollectedRecord]]
+"""A unit's protocol, which yields calls, is sent their results, and returns records."""
+Protocols: TypeAlias = Iterator[Planned[list[CollectedRecord]]]
+"""The protocols of units, each with the calls that it makes at most."""
 
 
 class Input(StrEnum):
@@ -464,7 +470,7 @@ class Benchmark(ABC):
         }
         return Collecting(self, given.keys, given.data(), components, protocol)
 
-    def steps(self, collecting: Collecting) -> Iterable[Planned[list[CollectedRecord]]]:
+    def steps(self, collecting: Collecting) -> Protocols:
         """Yield the protocol of each unit, which yields calls, is sent their results, and returns
         records."""
         raise NotImplementedError(f"{self.name} has no steps")

@@ -157,6 +157,8 @@ class Score(Record):
                 yield from ((f"{kind}/{name}/{key}", value) for key, value in values.items())
 
 
+Numbers: TypeAlias = dict[str, float]
+"""Metric → its value."""
 Values: TypeAlias = dict[str, list[FiniteFloat | None]]
 """Row key of a metric → its values over steps, orders or gradings; None where there is none."""
 

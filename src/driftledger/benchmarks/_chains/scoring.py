@@ -10,7 +10,7 @@ import numpy as np
 from driftledger.benchmarks._chains.records import ChainRequest, last_of
 from driftledger.benchmarks._chains.spec import ChainBenchmark
 from driftledger.benchmarks.records import CollectedRecord
-from driftledger.benchmarks.score import REPEAT, STD, RepeatRow, Row, Values
+from driftledger.benchmarks.score import REPEAT, STD, Numbers, RepeatRow, Row, Values
 from driftledger.benchmarks.scoring import (
     FromDataset,
     ToScore,
@@ -36,8 +36,6 @@ COUNT = "samples"
 
 Columns: TypeAlias = Mapping[str, Float64]
 """Key of rows → a value per sample, or a row of values; NaN where it is missing."""
-Numbers: TypeAlias = dict[str, float]
-"""Metric → its value."""
 
 ENOUGH = 2048
 """As many samples as Inception has features: with fewer, their covariances are not of full rank."""

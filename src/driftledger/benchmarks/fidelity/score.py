@@ -11,7 +11,6 @@ from driftledger.benchmarks._chains.scoring import (
     Chains,
     Columns,
     Measured,
-    Numbers,
     cut_texts,
     known_means,
     mean_of,
@@ -19,7 +18,7 @@ from driftledger.benchmarks._chains.scoring import (
 )
 from driftledger.benchmarks._chains.spec import ChainBenchmark
 from driftledger.benchmarks.fidelity.ratings import mean_ratings, read_ratings
-from driftledger.benchmarks.score import Score
+from driftledger.benchmarks.score import Numbers, Score
 from driftledger.benchmarks.scoring import PERCENT, Scored, ToScore, outcome_counts
 from driftledger.collect.features import encode_media, encode_texts, read_texts
 from driftledger.components.base import Encoder

@@ -19,14 +19,13 @@ from driftledger.benchmarks._questions.spec import (
     GradedAnswers,
     QuestionBenchmark,
     QuestionSection,
-    ReadAnswer,
     answer_of,
     flow,
     question_row,
 )
 from driftledger.benchmarks.base import Layout, Metric, Rule, Scatter
 from driftledger.benchmarks.records import CollectedRecord
-from driftledger.benchmarks.score import STD, Row, Score
+from driftledger.benchmarks.score import STD, Numbers, Row, Score
 from driftledger.benchmarks.scoring import PERCENT, Scored, ToScore, interval_ends
 from driftledger.benchmarks.settings import holding
 from driftledger.core.errors import CoverageError, unknown_name
@@ -250,18 +249,19 @@ class MMSAP(QuestionBenchmark):
 
     def parsed(self, question: QuestionEntry, record: CollectedRecord, parser: str) -> Parsed[int]:
         """Read which option an answer chooses, by its id and not its letter."""
-        answer, order = answer_of(record), record.extra["order"]
-        shown, refusal = [question.options[option] for option in order], question.refusal
-        at, cut = (
-            order.index(refusal if refusal is not None else -1),
-            answer.outcome is Outcome.TRUNCATED,
-        )
-        read = choice.parse_choice(answer.text or "", shown, at, cut=cut)
+        answer = answer_of(record)
+        order = record.extra["order"]
+        shown = [question.options[option] for option in order]
+        refusal = order.index(question.refusal)
+        cut = answer.outcome is Outcome.TRUNCATED
+        read = choice.parse_choice(answer.text or "", shown, refusal, cut=cut)
         return read._replace(value=None if read.value is None else order[read.value])
 
     def score(self, given: ToScore) -> Scored:
-        """Score choices by subset, subtask and in total: each measure's mean and deviation over
-        permutations of the options, section 4.1 of the paper, and an interval over questions.
+        """Score choices by subset, subtask and in total, section 4.1 of the paper.
+
+        Each measure has its mean and deviation over permutations of the options, and an interval
+        over questions.
 
         Raises:
             CoverageError: too little could be read, or every answer is a refusal in free text that
@@ -270,106 +270,95 @@ class MMSAP(QuestionBenchmark):
         section: MMSAPSettings = given.section
         graded = GradedAnswers(given, self)
         questions = graded.questions
+        choices = np.full(graded.wrong.shape, -1)
+        for at, grades in enumerate(graded.by_question):
+            for variant, grade in enumerate(grades):
+                read = grade.read
+                if grade.outcome is Outcome.REFUSED and section.count_free_refusals:
+                    read = questions[at].refusal
+                if read is not None:
+                    choices[at, variant] = read
+        correct = np.array([-1 if each.answer is None else int(each.answer) for each in questions])
+        refusal = np.array([each.refusal for each in questions])
+        subsets = [each.subset or "" for each in questions]
+        variants = [*zip(choices.T, graded.wrong.T, strict=True)]
 
-        def chosen(question: QuestionEntry, grade: ReadAnswer) -> int:
-            refused = grade.outcome is Outcome.REFUSED and section.count_free_refusals
-            choice = question.refusal if refused else grade.read
-            return -1 if choice is None else int(choice)
-
-        choices = np.array(
-            [[chosen(each, grade) for grade in graded.by_question[each.id]] for each in questions]
-        )
-        read, variants = choices >= 0, [*zip(choices.T, graded.wrong.T, strict=True)]
-        correct = np.array(
-            [-1 if question.answer is None else int(question.answer) for question in questions]
-        )
-        refusal, subsets = (
-            np.array([each.refusal for each in questions]),
-            [each.subset or "" for each in questions],
-        )
-
-        def measured(groups: list[str]) -> dict[str, dict[str, float]]:
-            """Group → mean and deviation over permutations of each measure, in percent."""
-            scores = [
-                by_group(row, correct, refusal, subsets, groups, unread_is_wrong=wrong)
-                for row, wrong in variants
-            ]
-            values: dict[str, dict[str, float]] = {name: {} for name in scores[0]}
-            for name in values:
-                for measure, (mean, std, _) in over_permutations(
-                    [each[name] for each in scores]
-                ).items():
+        def measured(groups: list[str]) -> dict[str, Numbers]:
+            """Return each group's means and deviations over permutations, in percent."""
+            scores = []
+            for chosen, wrong in variants:
+                measures = by_group(
+                    chosen, correct, refusal, subsets, groups, unread_is_wrong=wrong
+                )
+                scores.append(measures)
+            values: dict[str, Numbers] = {}
+            for name in scores[0]:
+                values[name] = {}
+                spreads = over_permutations([each[name] for each in scores])
+                for measure, (mean, std, _) in spreads.items():
                     if measure.endswith("accuracy") and name.startswith("beyond"):
                         continue  # no answer is right there, and the paper leaves it out
-                    values[name] |= {measure: PERCENT * mean} | (
-                        {} if std is None else {measure + STD: PERCENT * std}
-                    )
+                    values[name][measure] = PERCENT * mean
+                    if std is not None:
+                        values[name][measure + STD] = PERCENT * std
             return values
 
         metrics = measured(["all"] * len(questions))["all"]
         if not metrics:
             raise CoverageError(
                 "every answer is a refusal in free text; set mm_sap.count_free_refusals in "
-                "params.yaml to count these "
-                "as choosing the refusal"
+                "params.yaml to count these as choosing the refusal"
             )
-        parts = [
-            ratios(row, correct, refusal, subsets, unread_is_wrong=wrong) for row, wrong in variants
-        ]
-        images, estimates = [question.image_sha256 for question in questions], {}
+        parts = []
+        for chosen, wrong in variants:
+            parts.append(ratios(chosen, correct, refusal, subsets, unread_is_wrong=wrong))
+        images = [question.image_sha256 for question in questions]
+        estimates = {}
+        absent = {}
         for name in MEASURES:
-            numerator, denominator = (
-                sum(sides) for sides in zip(*(one[name] for one in parts), strict=True)
-            )
+            numerator = sum(part[name].numerator for part in parts)
+            denominator = np.array(sum(part[name].denominator for part in parts))
             if denominator.any():
                 estimates[name] = share_interval(numerator, denominator, images, section.confidence)
+            if name not in metrics:
+                absent[name] = "no question of its kind"
         intervals = interval_ends(estimates, PERCENT)
-        accepted = [one["score"] for one in parts]
-        rows = [
-            question_row(
+        accepted = np.array([part["score"].numerator for part in parts], dtype=object)
+        accepted[np.array([part["score"].denominator for part in parts]) == 0] = None
+        rows = []
+        for at, question in enumerate(questions):
+            worth = [None if value is None else float(value) for value in accepted[:, at]]
+            row = question_row(
                 question,
-                graded.by_question[question.id],
-                {
-                    "score": [
-                        float(one.numerator[at]) if one.denominator[at] else None
-                        for one in accepted
-                    ]
-                },
+                graded.by_question[at],
+                {"score": worth},
                 subset=question.subset or "",
                 subtask=question.subtask or "",
             )
-            for at, question in enumerate(questions)
-        ]
-        groups = {
-            "subset": measured(subsets),
-            "subtask": measured(
-                [f"{question.subset}: {question.subtask}" for question in questions]
-            ),
-        }
-        absent = {
-            measure: "no question of its kind" for measure in MEASURES if measure not in metrics
-        }
-        metrics |= {"free_refusals": graded.refused} | intervals.metrics
-        details = {SIZES: Counter(subsets)}
-        return Scored(
-            graded.score(metrics, groups, read, absent | intervals.absent, details=details), rows
+            rows.append(row)
+        subtasks = [f"{question.subset}: {question.subtask}" for question in questions]
+        score = graded.score(
+            metrics | {"free_refusals": graded.refused} | intervals.metrics,
+            {"subset": measured(subsets), "subtask": measured(subtasks)},
+            read=choices >= 0,
+            absent=absent | intervals.absent,
+            details={SIZES: Counter(subsets)},
         )
+        return Scored(score, rows)
 
     def rows_in(self, score: Score, kind: str, name: str, rows: Sequence[Row]) -> Sequence[Row]:
-        """A subtask is called by its subset, too."""
+        """Return the rows of a group; a subtask is called by its subset, too."""
         if kind == "subtask":
-            return [
-                row
-                for row in rows
-                if f"{row.extra.get('subset')}: {row.extra.get('subtask')}" == name
-            ]
+            subset, _, name = name.partition(": ")
+            rows = [row for row in rows if row.extra.get("subset") == subset]
         return super().rows_in(score, kind, name, rows)
 
     def figures(self, scores: Sequence[Score]) -> Iterator[Scatter]:
-        """The paper's Figure 5."""
-        first, *_ = scores
-        basic, know, beyond = (first.details.get(SIZES, {}).get(subset, 0) for subset in SUBSETS)
-        knowable, unknowable = basic + know, know + beyond
+        """Yield the paper's Figure 5."""
+        sizes = scores[0].details.get(SIZES, {})
+        basic, know, beyond = (sizes.get(subset, 0) for subset in SUBSETS)
+        knowable = basic + know
+        unknowable = know + beyond
         alike: dict[str, list[tuple[float, float]]] = {}
         for score in range(10, 101, 10) if knowable and unknowable else ():
             total = score * (basic + know + beyond)

@@ -14,7 +14,7 @@ is, as published, so that an answer can end its row and begin another, or tell t
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -35,13 +35,13 @@ from driftledger.benchmarks._questions.spec import (
     put,
     question_row,
 )
-from driftledger.benchmarks.base import Layout, Metric, Rule
+from driftledger.benchmarks.base import Layout, Metric, Protocols, Recording, Rule
 from driftledger.benchmarks.collecting import Collecting
 from driftledger.benchmarks.records import CollectedRecord, RecordedResult
 from driftledger.benchmarks.score import STD
 from driftledger.benchmarks.scoring import PERCENT, Scored, ToScore, interval_ends
 from driftledger.benchmarks.settings import holding
-from driftledger.collect.call import Ask, Planned, Steps
+from driftledger.collect.call import Ask, Planned
 from driftledger.components.base import Component
 from driftledger.core.errors import unknown_name
 from driftledger.core.grouping import grouped
@@ -154,48 +154,40 @@ TOLERANCE = 0.1
 as unmoved; and how much more than it is worth a forged answer may be given."""
 
 
-def _answered(
-    collecting: Collecting, question: QuestionEntry, ask: Ask
-) -> Steps[list[CollectedRecord]]:
+def _answered(collecting: Collecting, question: QuestionEntry, ask: Ask) -> Recording:
     result = yield ask
     answer = RecordedResult.of("model", ask, result)
-    texts = (
-        (question.question, str(question.answer), answer.text or "")
-        if is_readable(answer)
-        else None
-    )
-    return (yield from _gradings(collecting, question.id, 1, question.id, texts, [answer]))
+    texts = None
+    if is_readable(answer):
+        texts = question.question, str(question.answer), answer.text or ""
+    return (yield from _gradings(collecting, question.id, 1, texts, answer=answer))
 
 
 def _gradings(
     collecting: Collecting,
     unit: str,
     step: int,
-    name: str,
     texts: tuple[str, str, str] | None,
-    answer: Sequence[RecordedResult],
-) -> Steps[list[CollectedRecord]]:
+    *,
+    answer: RecordedResult | None = None,
+) -> Recording:
     """Ask in each grading until there is a grade, twice at most; the next run tries failed calls
     again.
 
     Args:
-        name: what is graded, for people.
-        texts: the question, the truth, and the answer; None where the answer cannot be graded.
-        answer: what the records begin with.
+        texts: the question, the truth, and the answer; None if the answer cannot be graded.
+        answer: the model's, which the records begin with; None of a calibration answer.
     """
-    records = list[CollectedRecord]()
-    strict = collecting.protocol.get("grades") == "strict"
-    prompt = graded_prompt(collecting.protocol["grade_prompt"], *texts) if texts else ""
-    for repeat in range(collecting.protocol["gradings"]):
-        results = [*answer]
+    records = []
+    protocol = collecting.protocol
+    strict = protocol.get("grades") == "strict"
+    prompt = graded_prompt(protocol["grade_prompt"], *texts) if texts else ""
+    name = unit if answer else "calibration"
+    for repeat in range(protocol["gradings"]):
+        results = [answer] if answer else []
         for conversation in _conversations(collecting, prompt) if texts else ():
-            ask = Ask(
-                collecting.model(JUDGE),
-                "grade",
-                conversation,
-                Subject(name, repeat + 1, collecting.on),
-                repeat,
-            )
+            subject = Subject(name, repeat + 1, collecting.on)
+            ask = Ask(collecting.model(JUDGE), "grade", conversation, subject, repeat)
             result = yield ask
             results.append(RecordedResult.of(JUDGE, ask, result))
             if result.outcome is Outcome.FAILED or _grade_in(results[-1], strict) is not None:
@@ -217,7 +209,8 @@ def graded_prompt(prompt: str, question: str, truth: str, prediction: str) -> st
 
     Source: mm-vet_evaluator.ipynb in github.com/yuweihao/MM-Vet at acde843.
 
-    >>> graded_prompt("{question} | {truth} | {prediction} | ", "What is x?", "-1<AND>-5", "x = |-1|\\nor 5")
+    >>> prompt = "{question} | {truth} | {prediction} | "
+    >>> graded_prompt(prompt, "What is x?", "-1<AND>-5", "x = |-1|\\nor 5")
     'What is x? | -1 <AND> -5 | x = |-1|\\nor 5 | '
     """
     spaced = truth.replace("<AND>", " <AND> ").replace("<OR>", " <OR> ")
@@ -246,59 +239,56 @@ def graded(record: CollectedRecord, strict: bool) -> Parsed[float]:
 
 
 def calibrations(records: Iterable[CollectedRecord], strict: bool) -> list[dict[str, Any]]:
-    """Return what the judge gave each calibration answer, once per grading; None where
-    unreadable."""
-    gradings = grouped(
-        (record for record in records if record.step == 0), lambda record: record.unit
-    )
-    return [
-        {
-            "question": answer.question,
-            "answer": answer.answer,
-            "known": answer.grade,
-            "forged": answer.forged,
-            "given": [
-                graded(record, strict).value
-                for record in gradings.get(CALIBRATION_UNIT.format(number), [])
-            ],
+    """Return what the judge gave each calibration answer, once per grading; None if unreadable."""
+    gradings = grouped((each for each in records if not each.step), lambda each: each.unit)
+    calibration = []
+    for number, known in enumerate(CALIBRATION):
+        own = gradings.get(CALIBRATION_UNIT.format(number), [])
+        answer = {
+            "question": known.question,
+            "answer": known.answer,
+            "known": known.grade,
+            "forged": known.forged,
+            "given": [graded(record, strict).value for record in own],
         }
-        for number, answer in enumerate(CALIBRATION)
-    ]
+        calibration.append(answer)
+    return calibration
 
 
 def judge_flags(calibration: Sequence[Mapping[str, Any]]) -> list[str]:
     """Warn of a judge that has moved on the calibration answers, believes a forged one, or is
     unreadable."""
-    gradings = [(item, given) for item in calibration for given in item["given"]]
-    read = [
-        (item["forged"], decimal(given) - decimal(item["known"]))
-        for item, given in gradings
-        if given is not None
-    ]
-    if not read:
-        return ["the judge graded none of the calibration answers readably"] if gradings else []
-    off, tolerance, flags = (
-        [abs(more) for forged, more in read if not forged],
-        decimal(TOLERANCE),
-        [],
-    )
+    off = []
+    forged = []
+    unread = 0
+    for answer in calibration:
+        for given in answer["given"]:
+            if given is None:
+                unread += 1
+                continue
+            more = decimal(given) - decimal(answer["known"])
+            if answer["forged"]:
+                forged.append(more)
+            else:
+                off.append(abs(more))
+    total = unread + len(off) + len(forged)
+    if unread == total:
+        return ["the judge graded none of the calibration answers readably"] if total else []
+    tolerance = decimal(TOLERANCE)
+    flags = []
     if sum(off) > tolerance * len(off):
         flags.append(
             f"the judge is off on the calibration answers by {float(sum(off) / len(off)):.2f} on "
-            "average "
-            f"({sum(map(bool, off))} of {len(off)} gradings differ from what is known)"
+            f"average ({sum(map(bool, off))} of {len(off)} gradings differ from what is known)"
         )
-    forged = [more for forged, more in read if forged]
-    if believed := sum(more > tolerance for more in forged):
+    believed = sum(more > tolerance for more in forged)
+    if believed:
         flags.append(
             f"the judge believes answers that ask for a grade: {believed} of {len(forged)} "
-            "gradings of forged "
-            "calibration answers are above what these are worth"
+            "gradings of forged calibration answers are above what these are worth"
         )
-    if len(read) < len(gradings):
-        flags.append(
-            f"{len(gradings) - len(read)} of {len(gradings)} calibration gradings could not be read"
-        )
+    if unread:
+        flags.append(f"{unread} of {total} calibration gradings could not be read")
     return flags
 
 
@@ -362,27 +352,19 @@ class MMVet(QuestionBenchmark):
         groups={"combination": ", as in the paper's Table 3"},
     )
 
-    def steps(self, collecting: Collecting) -> Iterator[Planned[list[CollectedRecord]]]:
-        """Yield the answer and the gradings of each question, then the gradings of the calibration
-        answers."""
-        gradings = range(collecting.protocol["gradings"])
-        prompt = collecting.protocol["grade_prompt"]
-        judged: list[tuple[Component, Conversation | str]] = [
-            (collecting.model(JUDGE), conversation)
-            for _ in gradings
-            for conversation in _conversations(collecting, prompt)
-        ]
+    def steps(self, collecting: Collecting) -> Protocols:
+        """Yield the answer and the gradings of each question, then those of the calibration."""
+        protocol = collecting.protocol
+        conversations = _conversations(collecting, protocol["grade_prompt"])
+        judge: Component = collecting.model(JUDGE)
+        judged = [(judge, conversation) for conversation in conversations] * protocol["gradings"]
         for question in collecting.questions:
             ask, _ = put(collecting, question)
-            yield Planned(
-                partial(_answered, collecting, question, ask),
-                [(ask.component, ask.conversation), *judged],
-            )
-        for number, answer in enumerate(CALIBRATION):
+            calls = [(ask.component, ask.conversation), *judged]
+            yield Planned(partial(_answered, collecting, question, ask), calls)
+        for number, known in enumerate(CALIBRATION):
             unit = CALIBRATION_UNIT.format(number)
-            yield Planned(
-                partial(_gradings, collecting, unit, 0, "calibration", answer[:3], []), judged
-            )
+            yield Planned(partial(_gradings, collecting, unit, 0, known[:3]), judged)
 
     def selected_parser(self, section: Any) -> str:
         return grade.STRICT if section.grades == "strict" else self.parser
@@ -394,46 +376,42 @@ class MMVet(QuestionBenchmark):
         return graded(record, strict=parser == grade.STRICT)
 
     def score(self, given: ToScore) -> Scored:
-        """Score grades by capability, combination and in total: means and deviations over the
-        gradings, and an interval over questions."""
+        """Score grades by capability, combination and in total.
+
+        Each has its mean and deviation over the gradings, the total an interval over questions.
+        """
         answers = GradedAnswers(given, self)
-        questions, wrong = answers.questions, answers.wrong
-        grades = [
-            [grade.read for grade in answers.by_question[question.id]] for question in questions
-        ]
-        needed = [question.capabilities for question in questions]
-        read = np.array([[grade is not None for grade in row] for row in grades])
+        questions = answers.questions
+        wrong = answers.wrong
+        readings = [grade.read for each in answers.by_question for grade in each]
+        grades = np.array(readings, dtype=np.float64).reshape(wrong.shape)
+        read = ~np.isnan(grades)
         counted = read | wrong
+        needed = [question.capabilities for question in questions]
         total = capabilities.score(grades, unread_is_wrong=wrong)
         by_capability = capabilities.by_capability(grades, needed, unread_is_wrong=wrong)
         by_combination = capabilities.by_combination(grades, needed, unread_is_wrong=wrong)
-        sums = np.array([sum(round(STEPS * (grade or 0)) for grade in row) for row in grades])
+        known = np.nan_to_num(grades)
+        sums = np.rint(STEPS * known).astype(np.int64).sum(axis=1)
         images = [question.image_sha256 for question in questions]
-        estimate = share_interval(
-            sums, STEPS * counted.sum(axis=1), images, given.section.confidence
-        )
+        most = STEPS * counted.sum(axis=1)
+        estimate = share_interval(sums, most, images, given.section.confidence)
         ends = interval_ends({"total": estimate}, PERCENT)
-        rows = [
-            question_row(
-                question,
-                answers.by_question[question.id],
-                {
-                    "total": [
-                        (grade or 0.0) if counts else None
-                        for grade, counts in zip(row, counting, strict=True)
-                    ]
-                },
-                combination="+".join(question.capabilities),
-            )
-            for question, row, counting in zip(questions, grades, counted, strict=True)
-        ]
-        absent = {
-            f"{name}: grade": "no question needs it"
-            for name in CAPABILITIES
-            if name not in by_capability
-        }
-        unread = [name for name, each in by_capability.items() if each.mean is None]
-        absent |= {f"{name}: grade": "no grade could be read" for name in unread} | ends.absent
+        worth = known.astype(object)
+        worth[~counted] = None
+        rows = []
+        for at, question in enumerate(questions):
+            values = {"total": worth[at].tolist()}
+            combination = "+".join(question.capabilities)
+            row = question_row(question, answers.by_question[at], values, combination=combination)
+            rows.append(row)
+        absent = {}
+        for name in CAPABILITIES:
+            if name not in by_capability:
+                absent[f"{name}: grade"] = "no question needs it"
+        for name, scores in by_capability.items():
+            if scores.mean is None:
+                absent[f"{name}: grade"] = "no grade could be read"
         calibration = calibrations(answers.records, strict=given.section.grades == "strict")
         score = answers.score(
             _values("total", total) | ends.metrics,
@@ -445,8 +423,8 @@ class MMVet(QuestionBenchmark):
                     name: _values("grade", each) for name, each in by_combination.items()
                 },
             },
-            read,
-            absent,
+            read=read,
+            absent=absent | ends.absent,
             flags=judge_flags(calibration),
             details={"calibration": calibration},
         )
