@@ -16,7 +16,7 @@ from driftledger.benchmarks.base import (
     DATASET,
     RECORDS_OF,
     Benchmark,
-    Cells,
+    Cell,
     Input,
     Layout,
     Metric,
@@ -199,19 +199,17 @@ class Trac(Benchmark):
     )
 
     def facts(self, score: Score) -> dict[str, Any]:
-        """Those of the headline: its length, and how its examples were chosen and by whom they were
-        described."""
+        """Return those of the headline: its length, and how and by whom its examples were made."""
         facts = super().facts(score)
         protocol = TracProtocol.model_validate(score.inputs.protocol)
         for key in ("max_tokens", "choose", "shots"):
             del facts[key]
         if protocol.choose is not None:
-            seen = {
-                role: score.components[role].fingerprint
-                for role in _EXAMPLES
-                if role in score.components
-            }
-            facts["examples"] = {"choose": protocol.choose, "shots": max(protocol.shots), **seen}
+            examples = {"choose": protocol.choose, "shots": max(protocol.shots)}
+            for role in _EXAMPLES:
+                if role in score.components:
+                    examples[role] = score.components[role].fingerprint
+            facts["examples"] = examples
         return facts | {"length": protocol.max_tokens[0]}
 
     def collecting(self, given: StageInputs) -> Collecting:
@@ -223,14 +221,15 @@ class Trac(Benchmark):
             DataError: the dataset has no support and test set.
         """
         collecting = super().collecting(given)
-        card, name = collecting.dataset, given.keys["description"]
+        card = collecting.dataset
+        name = given.keys["description"]
         if not card.labels:
             raise DataError(
                 f"dataset {card.name} has no support and test set of labelled samples, which TRAC "
-                "needs; "
-                "take it out of run.trac, or let its settings say where they are"
+                "needs; take it out of run.trac, or let its settings say where they are"
             )
-        way, components = given.description(name), dict(collecting.components)
+        way = given.description(name)
+        components = dict(collecting.components)
         shown = way.demonstrations
         if shown is not None and shown.encoder:
             components["example_encoder"] = shown.encoder, given.encoder(shown.encoder)
@@ -256,47 +255,45 @@ class Trac(Benchmark):
         return score_descriptions(given, self)
 
     def rows_in(self, score: Score, kind: str, name: str, rows: Sequence[Row]) -> Sequence[Row]:
-        """Those of a class; none of a condition, since rows are the headline's alone."""
+        """Return the rows of a class; none of a condition, as rows are the headline's alone."""
         return [row for row in rows if row.extra.get("label") == name] if kind == "class" else []
 
     def tables(self, scores: Sequence[Score]) -> Iterator[Table]:
-        """Yield top-1 with lengths down and examples across, as in Table 3; without examples, with
-        lengths across."""
+        """Yield top-1 with lengths down and examples across, as in Table 3.
+
+        Without examples, lengths are across.
+        """
         if all(len(score.groups["condition"]) < 2 for score in scores):
             return
-        shots = sorted(
-            {number for score in scores for number in (0, *score.inputs.protocol["shots"])}
-        )
-        lengths = list(
-            dict.fromkeys(
-                length for score in scores for length in score.inputs.protocol["max_tokens"]
-            )
-        )
+        numbers = {0}
+        lengths: dict[int | None, None] = {}
+        for score in scores:
+            numbers.update(score.inputs.protocol["shots"])
+            lengths |= dict.fromkeys(score.inputs.protocol["max_tokens"])
+        shots = sorted(numbers)
+        lines = {}
         if len(shots) > 1:
             title = f"examples ({_choice_of_examples(scores[0])}), as in Table 3"
             head = [f"{n}-shot" for n in shots]
-            lines = {
-                f" ({length_name(length)})": [condition_name(length, n) for n in shots]
-                for length in lengths
-            }
+            for length in lengths:
+                lines[f" ({length_name(length)})"] = [condition_name(length, n) for n in shots]
         else:
-            title, head = "length", [length_name(length) for length in lengths]
-            lines = {"": [condition_name(length, 0) for length in lengths]}
-        rows: list[Cells] = []
+            title = "length"
+            head = [*map(length_name, lengths)]
+            lines[""] = [condition_name(length, 0) for length in lengths]
+        rows = []
         for score, (label, names) in product(scores, lines.items()):
-            groups = {name: score.groups["condition"].get(name, {}) for name in names}
-            words = {
-                name: f"{of['words']:.0f}" if "words" in of else "" for name, of in groups.items()
-            }
-            cells = (
-                cell(of.get("top1"), more=words[name], of=Origin(score, f"condition/{name}/top1"))
-                for name, of in groups.items()
-            )
-            shares = [of["scored"] / of["total"] for of in groups.values() if of]
-            covered = coverage_cell(score, min(shares, default=None))
-            rows.append(
-                [f"{score.model}{' (control)' if score.is_control else ''}{label}", *cells, covered]
-            )
+            control = " (control)" if score.is_control else ""
+            row: list[Cell | str] = [f"{score.model}{control}{label}"]
+            shares = []
+            for name in names:
+                group = score.groups["condition"].get(name, {})
+                words = f"{group['words']:.0f}" if "words" in group else ""
+                origin = Origin(score, f"condition/{name}/top1")
+                row.append(cell(group.get("top1"), more=words, of=origin))
+                if group:
+                    shares.append(group["scored"] / group["total"])
+            rows.append([*row, coverage_cell(score, min(shares, default=None))])
         title = (
             f"top-1 (%) by {title}; in brackets the mean number of words; coverage is the lowest "
             "of a row"
@@ -310,45 +307,42 @@ class Trac(Benchmark):
     def traces(
         self, folders: Mapping[str, Path], score: Score, rows: Sequence[Row]
     ) -> Iterator[Trace]:
-        """The test samples of these rows, described under the headline's condition."""
+        """Yield the test samples of these rows, described under the headline's condition."""
         files = {sample.id: sample.medium.path for sample in read_samples(folders["dataset"])}
-        records = {
-            each.unit: each
-            for each in read_records(folders["describe"], self.collects.holds)
-            if each.step and condition_name(*condition_of(each)) == score.details["headline"]
-        }
+        records = {}
+        for record in read_records(folders["describe"], self.collects.holds):
+            if record.step and condition_name(*condition_of(record)) == score.details["headline"]:
+                records[record.unit] = record
         prompt = TracProtocol.model_validate(score.inputs.protocol).prompt
         values = values_of(self, score)
         for row in rows:
-            record, nearest = records[row.unit], str(row.extra.get("nearest"))
-            tested: dict[str, Shown] = {"sample": row.unit, **shot(files[row.unit])}
+            record = records[row.unit]
             start = f"test {kind_of(files[row.unit])}"
-            inputs, outputs = {"prompt": prompt, **tested}, {"description": record.text}
-            steps = [
-                Step("describe", "model", inputs, outputs, record.outcome, record.error, start)
-            ]
-            if (
-                nearest in records
-            ):  # the support sample with the most similar description shows the difference
-                shown = {**shot(files[nearest]), "description": records[nearest].text}
-                name, taken_for = f"nearest by {score.keys['text_encoder']}", row.extra["top1"]
-                right = None if taken_for is None else taken_for == row.extra["label"]
-                if row.extra.get("tied", 1) > 1:
-                    right, taken_for = (
-                        None,
-                        f"{taken_for}, one of {row.extra['tied']} equally near classes",
-                    )
-                gave_nearest = {**shown, "taken for": taken_for}
-                steps.append(
-                    Step(name, "", {"nearest": nearest}, gave_nearest, column=name, good=right)
-                )
+            tested: dict[str, Shown] = {"sample": row.unit, **shot(files[row.unit])}
+            described = Step(
+                "describe",
+                "model",
+                inputs={"prompt": prompt, **tested},
+                outputs={"description": record.text},
+                outcome=record.outcome,
+                error=record.error,
+                column=start,
+            )
+            steps = [described]
+            name = str(row.extra.get("nearest"))
+            if name in records:  # the nearest support sample shows the difference
+                shown = shot(files[name]) | {"description": records[name].text}
+                steps.append(_nearest(f"nearest by {score.keys['text_encoder']}", row, shown))
             yield Trace(
                 unit=row.unit,
                 name="description",
                 inputs=tested,
                 outputs={
                     "description": record.text,
-                    **{name: row.extra.get(key) for name, key in _TAKEN.items()},
+                    "label": row.extra.get("label"),
+                    "taken for": row.extra.get("top1"),
+                    "by class mean": row.extra.get("class_mean"),
+                    "nearest": row.extra.get("nearest"),
                 },
                 outcome=row.outcome,
                 steps=steps,
@@ -358,24 +352,28 @@ class Trac(Benchmark):
             )
 
 
-_TAKEN = {
-    "label": "label",
-    "taken for": "top1",
-    "by class mean": "class_mean",
-    "nearest": "nearest",
-}
-"""What a reader is shown → the row's name for it."""
+def _nearest(name: str, row: Row, shown: dict[str, Shown]) -> Step:
+    """Return the step that shows the nearest support sample and the class it stands for."""
+    taken_for = row.extra["top1"]
+    right = None if taken_for is None else taken_for == row.extra["label"]
+    tied = row.extra.get("tied", 1)
+    if tied > 1:
+        right = None
+        taken_for = f"{taken_for}, one of {tied} equally near classes"
+    outputs = shown | {"taken for": taken_for}
+    return Step(name, "", {"nearest": row.extra["nearest"]}, outputs, column=name, good=right)
+
 
 _EXAMPLES = ("example_encoder", "example_model")
 _ABBREVIATIONS = {"random": "RS", "similar_image": "SIIR", "similar_text": "STTR"}
 
 
 def _choice_of_examples(score: Score) -> str:
-    """How examples were chosen, seen and described, e.g. SIIR through clip, described by gpt_4v."""
+    """Return how examples were chosen, e.g. SIIR through clip, described by gpt_4v."""
     how: str = _ABBREVIATIONS[score.inputs.protocol["choose"]]
-    encoder, by = (score.components.get(role) for role in _EXAMPLES)
-    return (
-        how
-        + (f" through {encoder.name}" if encoder else "")
-        + (f", described by {by.name}" if by else "")
-    )
+    encoder, by = map(score.components.get, _EXAMPLES)
+    if encoder:
+        how += f" through {encoder.name}"
+    if by:
+        how += f", described by {by.name}"
+    return how
