@@ -1,5 +1,4 @@
-"""What a benchmark is: tables that say what it is, a protocol that asks, and a function that
-scores.
+"""The base of benchmarks: tables that describe one, a protocol that asks, a function that scores.
 
 Everything that the rest of the program wants to know of a benchmark stands in the tables: its
 stages, its metrics, what makes two of its scores unfair to compare, which pictures and tables it
@@ -13,14 +12,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property, lru_cache
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeAlias
+from itertools import chain
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, TypeAlias
 
 from driftledger.benchmarks.collecting import Collecting, FailedCalls, StageInputs
-from driftledger.benchmarks.records import CollectedRecord
-from driftledger.benchmarks.score import RepeatRow, Row, Score, base_key
+from driftledger.benchmarks.records import CollectedRecord, Folders, Records
+from driftledger.benchmarks.score import Numbers, RepeatRow, Row, Rows, Score, Scores, base_key
 from driftledger.benchmarks.settings import Section, as_now
 from driftledger.collect.call import Planned, RunSteps, Steps
+from driftledger.core.canonical import Json
 from driftledger.core.types import Outcome
 from driftledger.data.question_sets.base import QuestionRules
 
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from driftledger.benchmarks.traces import Trace
 
 
-Recording: TypeAlias = Steps[list[CollectedRecord]]
+Recording: TypeAlias = Steps[Records]
 """A unit's protocol, which yields calls, is sent their results, and returns records."""
-Protocols: TypeAlias = Iterator[Planned[list[CollectedRecord]]]
+Protocols: TypeAlias = Iterator[Planned[Records]]
 """The protocols of units, each with the calls that it makes at most."""
 
 
@@ -121,7 +121,7 @@ class Metric:
 
     @property
     def is_higher(self) -> bool:
-        """Whether tables put high values first."""
+        """True if tables put high values first."""
         return self.higher_is_better is not False
 
     @property
@@ -131,22 +131,21 @@ class Metric:
 
     @property
     def published(self) -> str:
-        """Where it is published; empty if it is our own."""
+        """The place of its publication; empty if it is our own."""
         return self.source.partition(";")[2].strip()
 
     @cached_property
     def _pattern(self) -> re.Pattern[str]:
-        parts = re.split(r"(\{\w+\})", self.key)
-        named = (
-            f"(?P<{part[1:-1]}>{_PLACES.get(part, '[a-z0-9_]+?')})"
-            if part.startswith("{")
-            else re.escape(part)
-            for part in parts
-        )
-        return re.compile("".join(named))
+        pattern = ""
+        for part in re.split(r"(\{\w+\})", self.key):
+            if part.startswith("{"):
+                pattern += f"(?P<{part[1:-1]}>{_PLACES.get(part, '[a-z0-9_]+?')})"
+            else:
+                pattern += re.escape(part)
+        return re.compile(pattern)
 
     def match(self, key: str) -> dict[str, str] | None:
-        """What stands in the key's places if ``key`` is of this metric, else None.
+        """Return the words in the key's places if ``key`` is of this metric, else None.
 
         >>> Metric("gc_at_{t}", "GC@{t}", "", "", frozenset()).match("gc_at_5")
         {'t': '5'}
@@ -155,7 +154,7 @@ class Metric:
         return match and match.groupdict()
 
     def named(self, key: str) -> str:
-        """The title of one member of the family.
+        """Return the title of one member of the family.
 
         >>> Metric("gc_at_{t}", "GC@{t}", "", "", frozenset()).named("gc_at_5")
         'GC@5'
@@ -163,8 +162,10 @@ class Metric:
         return self.title.format(**(self.match(key) or {}))
 
     def values_in(self, row: Row | RepeatRow, key: str) -> list[float | None]:
-        """The values of ``key`` of a row, or of one of its repeats: one at step t of a family over
-        t, all orders or gradings of a ratio, else one."""
+        """Return the values of ``key`` of a row, or of one of its repeats.
+
+        They are one at step t of a family over t, all orders or gradings of a ratio, else one.
+        """
         values = row.values.get(self.row, []) if self.row else []
         t = (self.match(key) or {}).get("t")
         if t is None:
@@ -180,7 +181,7 @@ COVERAGE = Metric(
     frozenset({Input.DATA, Input.DESCRIPTIONS, Input.DRAWN, Input.ANSWERS}),
     digits=3,
 )
-"""Which every score has."""
+"""The metric that every score has."""
 
 
 @dataclass(frozen=True)
@@ -208,21 +209,21 @@ class Stage:
     ``ratings``."""
 
     def at(self, keys: Mapping[str, str]) -> str:
-        """The folder of these keys, relative to the top folder."""
+        """Return the folder of these keys, relative to the top folder."""
         return self.path.format_map(keys)
 
     def out(self, keys: Mapping[str, str]) -> str:
-        """The output in ``dvc.yaml`` that holds the folder, relative to the top folder.
+        """Return the output in ``dvc.yaml`` that holds the folder, relative to the top folder.
 
-        >>> Stage("chain", ("model", "dataset"), "data/records/{model}/chains/{dataset}").out({"model": "m"})
+        >>> stage = Stage("chain", ("model", "dataset"), "data/records/{model}/chains/{dataset}")
+        >>> stage.out({"model": "m"})
         'data/records/m'
         """
         head, model, _ = self.path.partition("{model}")
         return (head + model).format_map(keys) if model else head.rpartition("/{")[0]
 
     def lock(self, keys: Mapping[str, str]) -> str:
-        """The stage in ``dvc.lock`` that writes that output: ``data``, ``collect@<model>`` or
-        ``score@<model>``."""
+        """Return its stage in ``dvc.lock``: ``data``, ``collect@<model>`` or ``score@<model>``."""
         if "{model}" not in self.path:
             return "data"
         return f"{'score' if self.path.startswith(SCORES) else 'collect'}@{keys['model']}"
@@ -240,9 +241,12 @@ QUESTION_SET = Stage("question_set", ("question_set",), "data/questions/{questio
 def score_stage(
     name: str, keys: tuple[str, ...], *settings: str, beside: tuple[str, ...] = (), version: int = 1
 ) -> Stage:
-    """The stage that scores; it depends on these settings of the section, and on those that every
-    section has."""
-    path = "/".join([SCORES, "{model}", name, *(f"{{{key}}}" for key in keys if key != "model")])
+    """Return the stage that scores a benchmark.
+
+    It depends on these settings of the section, and on those that every section has.
+    """
+    places = [f"{{{key}}}" for key in keys if key != "model"]
+    path = "/".join([SCORES, "{model}", name, *places])
     settings = ("min_coverage", "unread", "confidence", *settings, *beside)
     return Stage(name, keys, path, version, settings=settings, beside=beside)
 
@@ -264,7 +268,7 @@ UNREAD_COUNTS = Rule(
     "unread",
     "a reply that holds nothing to go on from counts as the worst value in one of them only",
 )
-"""Which holds of every benchmark."""
+"""The rule that holds of every benchmark."""
 
 
 class Origin(NamedTuple):
@@ -316,8 +320,12 @@ class Cell(NamedTuple):
     """The rank, where a test sets some models apart; else 0."""
 
     def __str__(self) -> str:
-        deviation, more = self.deviation and f" ± {self.deviation}", self.more and f" ({self.more})"
-        return f"{self.text}{self.letters and f' {self.letters}'}{deviation}{more}"
+        text = self.text
+        if self.letters:
+            text += f" {self.letters}"
+        if self.deviation:
+            text += f" ± {self.deviation}"
+        return f"{text} ({self.more})" if self.more else text
 
 
 def cell(
@@ -327,21 +335,35 @@ def cell(
     more: str = "",
     of: Origin | None = None,
 ) -> Cell:
-    """A value: bold in the best group, then its letters, then ``more`` in brackets.
+    """Return a value, bold in the best group, then its letters, then ``more`` in brackets.
 
-    >>> print(cell(27.204, Place(1, True, "a"), more="24.1–30.3"), cell(27.204, digits=1), cell(None))
-    27.20 a (24.1–30.3) 27.2 –
+    >>> print(cell(27.204, Place(1, True, "a"), more="24.1–30.3"))
+    27.20 a (24.1–30.3)
+    >>> print(cell(27.204, digits=1), cell(None))
+    27.2 –
     """
     if value is None:
         return Cell(NOTHING)
-    shade = place.rank if place.rank and place.letters and (place.best or place.rank > 1) else 0
-    return Cell(f"{value:.{digits}f}", place.best, "", more, value, of, place.letters, shade)
+    shade = 0
+    if place.rank and place.letters and (place.best or place.rank > 1):
+        shade = place.rank
+    return Cell(
+        f"{value:.{digits}f}",
+        place.best,
+        more=more,
+        value=value,
+        of=of,
+        letters=place.letters,
+        shade=shade,
+    )
 
 
 def coverage_cell(score: Score, share: float | None = None) -> Cell:
-    """The coverage of a score, or the ``share`` that could be scored of a part of it."""
-    of = Origin(score, COVERAGE.key) if share in (None, score.coverage) else None
-    return cell(score.coverage if share is None else share, digits=COVERAGE.digits, of=of)
+    """Return the coverage of a score, or the ``share`` that could be scored of a part of it."""
+    if share is None:
+        share = score.coverage
+    of = Origin(score, COVERAGE.key) if share == score.coverage else None
+    return cell(share, digits=COVERAGE.digits, of=of)
 
 
 Cells: TypeAlias = Sequence[Cell | str]
@@ -424,8 +446,10 @@ class Layout:
 
 
 class Benchmark(ABC):
-    """The specification of a benchmark. Its attributes are tables; its methods have defaults that
-    do for most."""
+    """The specification of a benchmark.
+
+    Its attributes are tables; its methods have defaults that do for most.
+    """
 
     name: ClassVar[str]
     """The word that stages, modules, params and MLflow use."""
@@ -451,43 +475,40 @@ class Benchmark(ABC):
         return (self.data, self.collects, self.scores)
 
     def collecting(self, given: StageInputs) -> Collecting:
-        """Return what a folder of records is made from: by default the components that its keys
-        name, the judge if it is judged, and as protocol the settings of its stage and the seed.
+        """Return what a folder of records is made from.
+
+        By default these are the components that its keys name, the judge if it is judged, and as
+        protocol the settings of its stage and the seed.
 
         Raises:
             StoreError: the data's stage has not run.
         """
-        makers = {"model": given.model, "generator": given.generator}
-        components: dict[str, Any] = {
-            role: (given.keys[role], make(given.keys[role]))
-            for role, make in makers.items()
-            if role in given.keys
-        }
+        components: Json = {}
+        for role, make in (("model", given.model), ("generator", given.generator)):
+            if role in given.keys:
+                components[role] = (given.keys[role], make(given.keys[role]))
         if self.collects.judged:
             components["judge"] = (given.judge, given.model(given.judge or ""))
-        protocol = {name: getattr(given.section, name) for name in self.collects.settings} | {
-            "seed": given.seed
-        }
-        return Collecting(self, given.keys, given.data(), components, protocol)
+        protocol = {name: getattr(given.section, name) for name in self.collects.settings}
+        protocol["seed"] = given.seed
+        return Collecting(
+            self, given.keys, data=given.data(), components=components, protocol=protocol
+        )
 
     def steps(self, collecting: Collecting) -> Protocols:
-        """Yield the protocol of each unit, which yields calls, is sent their results, and returns
-        records."""
+        """Yield the protocol of each unit."""
         raise NotImplementedError(f"{self.name} has no steps")
 
-    def collect(self, collecting: Collecting, run: RunSteps) -> list[CollectedRecord]:
-        """Drive the protocols by ``run``, by default all at once; errors as of
-        :class:`RunSteps`."""
-        return [record for records in run([*self.steps(collecting)]) for record in records]
+    def collect(self, collecting: Collecting, run: RunSteps) -> Records:
+        """Drive the protocols by ``run``, by default all at once; errors as of it."""
+        return [*chain.from_iterable(run([*self.steps(collecting)]))]
 
     def failures(self, records: Sequence[CollectedRecord]) -> FailedCalls:
         """Return which failed calls there were."""
-        failed = [
-            record
-            for record in records
-            if any(each.outcome is Outcome.FAILED for each in record.results)
-        ]
-        phrases = [f"{record.place}: {record.error or 'no reason given'}" for record in failed]
+        phrases = []
+        for record in records:
+            if any(each.outcome is Outcome.FAILED for each in record.results):
+                phrases.append(f"{record.place}: {record.error or 'no reason given'}")
         return FailedCalls(phrases, len(records), "records")
 
     @abstractmethod
@@ -498,71 +519,65 @@ class Benchmark(ABC):
             CoverageError: too little could be scored.
         """
 
-    def scored_with(self, section: Section, seed: int) -> dict[str, Any]:
+    def scored_with(self, section: Section, seed: int) -> Json:
         """Return what ``inputs.settings`` holds: all that the scoring depends on.
 
         As in the protocol, a setting of chains is left out where it is null.
         """
         names = {*self.scores.settings} - {*self.scores.beside}
-        settings = section.model_dump(mode="json", include=names) | {"seed": seed}
-        return {
-            name: value
-            for name, value in settings.items()
-            if value is not None or name not in self.collects.settings
-        }
+        settings = section.model_dump(mode="json", include=names)
+        for name in self.collects.settings:
+            if settings.get(name, "") is None:
+                del settings[name]
+        return settings | {"seed": seed}
 
     def metric(self, key: str) -> Metric | None:
-        """The row of the table that a key of a score belongs to; an end of an interval belongs to
-        its metric's."""
-        return _row_of(self, base_key(key))
+        """Return the metric that a key of a score belongs to; an end of an interval to its own."""
+        return _metric_of(self, base_key(key))
 
     def titled(self, key: str) -> str:
-        """What people call a key of a score: ``GC@5``; the key itself where no row of the table has
-        it."""
+        """Return the display title of a score key, e.g. ``GC@5``; the key itself without one."""
         metric = self.metric(key)
         return key if metric is None or metric.match(key) is None else metric.named(key)
 
     def keys_of(self, metric: Metric, *scores: Score) -> list[str]:
-        """The keys of some scores that belong to a row of the table, without their spread; of a
-        family over t by t."""
-        keys = {
-            key
-            for score in scores
-            for key in score.metrics
-            if base_key(key) == key and self.metric(key) is metric
-        }
+        """List the keys of scores that belong to a metric, without its spread, t by t."""
+        keys = set()
+        for key in chain.from_iterable(score.metrics for score in scores):
+            if base_key(key) == key and self.metric(key) is metric:
+                keys.add(key)
         return sorted(keys, key=lambda key: (int((metric.match(key) or {}).get("t", 0)), key))
 
-    def shown_key(self, metric: Metric, scores: Sequence[Score]) -> str | None:
-        """The key that a reader sees of a row of the table: the last that some score is ranked by,
-        else the last; None without any."""
-        keys = self.keys_of(metric, *scores)[::-1]
-        ranked_by = (
-            key for key in keys if any(self.ranked(score, key) is not None for score in scores)
-        )
-        return next(ranked_by, next(iter(keys), None))
+    def shown_key(self, metric: Metric, scores: Scores) -> str | None:
+        """Return the key to show for a metric: the last that some score is ranked by, or the last.
+
+        Without any it is None.
+        """
+        keys = self.keys_of(metric, *scores)
+        for key in reversed(keys):
+            if any(self.ranked(score, key) is not None for score in scores):
+                return key
+        return keys[-1] if keys else None
 
     def value_of(self, score: Score, number: str) -> float | None:
-        """The value by which models are ranked, by its name in :meth:`Score.numbers`; in a group,
-        the value itself."""
-        kind, _, rest = number.partition("/")
-        name, in_group, key = rest.rpartition("/")
-        return (
-            score.groups.get(kind, {}).get(name, {}).get(key)
-            if in_group
-            else self.ranked(score, number)
-        )
+        """Return the value that models are ranked by, of a name in :meth:`Score.numbers`.
 
-    def headlines(self, score: Score) -> dict[str, float]:
-        """The headline metrics that a score has, in the order of the table; of a family over t the
-        one at T."""
-        keys = [
-            key
-            for metric in self.metrics
-            if metric.headline
-            for key in self.keys_of(metric, score)[-1:]
-        ]
-        return {key: score.metrics[key] for key in keys}
+        In a group it is the value itself.
+        """
+        if "/" not in number:
+            return self.ranked(score, number)
+        kind, _, rest = number.partition("/")
+        name, _, key = rest.rpartition("/")
+        return score.groups.get(kind, {}).get(name, {}).get(key)
+
+    def headlines(self, score: Score) -> Numbers:
+        """Return the headline metrics of a score, in the order of the table; of a family, at T."""
+        values = {}
+        for metric in self.metrics:
+            if metric.headline:
+                for key in self.keys_of(metric, score)[-1:]:
+                    values[key] = score.metrics[key]
+        return values
 
     @property
     def glanced(self) -> tuple[str, ...]:
@@ -570,67 +585,67 @@ class Benchmark(ABC):
         return self.layout.glance or (self.metrics[0].key,)
 
     def tracked(self, score: Score) -> Iterator["Tracked"]:
-        """What MLflow shows of a score, in the order of the table: the rows that have a name for
-        it, or the headlines under their keys where no row has one."""
+        """Yield the numbers that MLflow shows of a score, in the order of the table.
+
+        They are the metrics that have a name for it, or the headlines if none has.
+        """
         named = any(metric.tracked for metric in self.metrics)
         for metric in self.metrics:
-            name = metric.tracked if named else metric.key if metric.headline else ""
+            name = metric.tracked
+            if metric.headline and not named:
+                name = metric.key
             over_t = "{t}" in metric.key
             if name and ("{t}" in name or not over_t):
                 members = self.keys_of(metric, score)
-                for earlier, key in zip(range(len(members) - 1, -1, -1), members, strict=True):
+                for place, key in enumerate(members, 1):
+                    earlier = len(members) - place
                     shown = name.format(**(metric.match(key) or {}))
-                    yield Tracked(
-                        shown, key, score.metrics[key], 0, 1 + earlier if earlier and over_t else 0
-                    )
+                    rank = 1 + earlier if earlier and over_t else 0
+                    yield Tracked(shown, key, value=score.metrics[key], step=0, rank=rank)
             if name and over_t:
                 curve = metric.key.removesuffix("_at_{t}")
+                shown = name.removesuffix("_at_{t}")
                 for point in score.curves.get(curve, ()):
-                    shown = name.removesuffix("_at_{t}")
-                    yield Tracked(shown, f"{curve}@{point.step}", point.value, point.step, 1)
+                    key = f"{curve}@{point.step}"
+                    yield Tracked(shown, key, value=point.value, step=point.step, rank=1)
 
     def headline(self, score: Score) -> tuple[str, float | None]:
-        """The first headline that the score has; the name of the table's first where it has
-        none."""
+        """Return the first headline of a score; the key of the first metric if it has none."""
         return next(iter(self.headlines(score).items()), (self.metrics[0].key, None))
 
-    def facts(self, score: Score) -> dict[str, Any]:
-        """What beside components and data may make two scores unfair to compare, by the names in
-        :attr:`unfair`."""
+    def facts(self, score: Score) -> Json:
+        """Return what may make two scores unfair to compare, by the names in :attr:`unfair`."""
         facts = dict(score.inputs.protocol)
         for name, value in as_now(score.inputs.settings).items():
             if name != "confidence":
                 facts[name] = value if facts.get(name, value) == value else [facts[name], value]
         return facts
 
-    def rows_in(self, score: Score, kind: str, name: str, rows: Sequence[Row]) -> Sequence[Row]:
-        """The rows behind the numbers of one group; none where they are unknown. By default those
-        that name the group in their ``extra``, or that are averaged in it."""
-        return [row for row in rows if row.extra.get(kind) == name] or [
-            row for row in rows if row.group == name
-        ]
+    def rows_in(self, score: Score, kind: str, name: str, rows: Rows) -> Rows:
+        """Return the rows behind the numbers of one group; none if they are unknown.
+
+        By default they name the group in their ``extra``, or are averaged in it.
+        """
+        named = [row for row in rows if row.extra.get(kind) == name]
+        return named or [row for row in rows if row.group == name]
 
     def ranked(self, score: Score, key: str) -> float | None:
-        """The value of a metric by which models are ranked; None where it must not be compared, or
-        is not there."""
+        """Return the value to rank models by; None if it is missing or must not be compared."""
         return score.metrics.get(key)
 
-    def tables(self, scores: Sequence[Score]) -> Iterator[Table]:
-        """Further tables of scores on the same data, the best first; the report makes those of
-        :attr:`shown` and :attr:`tabled_groups`."""
+    def tables(self, scores: Scores) -> Iterator[Table]:
+        """Yield tables beside those that :attr:`layout` names, of scores on the same data."""
         return iter(())
 
-    def notes(self, scores: Sequence[Score]) -> Iterator[str]:
-        """Lines below the first table of these scores."""
+    def notes(self, scores: Scores) -> Iterator[str]:
+        """Yield lines to print below the first table of these scores."""
         return iter(())
 
-    def figures(self, scores: Sequence[Score]) -> Iterator[Scatter]:
-        """Further figures of scores on the same data, beside bars and lines."""
+    def figures(self, scores: Scores) -> Iterator[Scatter]:
+        """Yield figures beside bars and lines, of scores on the same data."""
         return iter(())
 
-    def traces(
-        self, folders: Mapping[str, Path], score: Score, rows: Sequence[Row]
-    ) -> Iterator["Trace"]:
+    def traces(self, folders: Folders, score: Score, rows: Rows) -> Iterator["Trace"]:
         """Yield the units of these rows step by step, as MLflow's trace view shows them.
 
         Args:
@@ -643,9 +658,9 @@ Selected: TypeAlias = Sequence[tuple[Benchmark, Mapping[str, str]]]
 """Scores in the order of the selection: the benchmark of each, and the keys that name it."""
 
 
-@lru_cache(maxsize=10_000)
-def _row_of(spec: Benchmark, key: str) -> Metric | None:
-    """Asked of every row of every score."""
-    return next(
-        (metric for metric in (*spec.metrics, COVERAGE) if metric.match(key) is not None), None
-    )
+@lru_cache(maxsize=10_000)  # asked of every row of every score
+def _metric_of(spec: Benchmark, key: str) -> Metric | None:
+    for metric in (*spec.metrics, COVERAGE):
+        if metric.match(key) is not None:
+            return metric
+    return None

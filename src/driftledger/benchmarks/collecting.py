@@ -19,7 +19,9 @@ from driftledger.benchmarks.records import (
     RECORDS,
     CollectedCard,
     CollectedRecord,
+    Folders,
     RecordedResult,
+    Records,
     read_records,
 )
 from driftledger.benchmarks.settings import recorded
@@ -52,7 +54,7 @@ class StageInputs:
     section: Any
     """The benchmark's section of ``params.yaml``."""
     seed: int
-    folders: Mapping[str, Path]
+    folders: Folders
     """Stage → the folder that it writes: the data's and the records'."""
     model: Callable[[str], Model]
     generator: Callable[[str], Generator]
@@ -182,7 +184,7 @@ class Collecting:
             self.run(counting)
         return count
 
-    def run(self, run: RunSteps) -> list[CollectedRecord]:
+    def run(self, run: RunSteps) -> Records:
         """Drive the benchmark's protocols by ``run``; errors as in :class:`RunSteps`."""
         return self.spec.collect(self, run)
 

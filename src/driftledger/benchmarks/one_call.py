@@ -20,7 +20,7 @@ from driftledger.benchmarks.base import (
     score_stage,
 )
 from driftledger.benchmarks.collecting import Collecting
-from driftledger.benchmarks.records import CollectedRecord, RecordedResult
+from driftledger.benchmarks.records import CollectedRecord, RecordedResult, Records
 from driftledger.benchmarks.score import Row, Score
 from driftledger.benchmarks.scoring import (
     FromDataset,
@@ -32,6 +32,7 @@ from driftledger.benchmarks.scoring import (
     outcome_counts,
 )
 from driftledger.collect.call import Ask, Planned, Steps
+from driftledger.core.canonical import Json
 from driftledger.core.types import Conversation, Outcome, Sample, Subject
 from driftledger.data.records import ONE_CATEGORY
 
@@ -40,7 +41,7 @@ class OneCall(Benchmark):
     """Asks for replies that each have a record of their own."""
 
     @abstractmethod
-    def asks(self, collecting: Collecting) -> Iterator[tuple[Ask, dict[str, Any]]]:
+    def asks(self, collecting: Collecting) -> Iterator[tuple[Ask, Json]]:
         """Yield the calls, each with the ``extra`` of its record."""
 
     def steps(self, collecting: Collecting) -> Protocols:
@@ -48,7 +49,7 @@ class OneCall(Benchmark):
             yield Planned(partial(_answered, ask, extra), [(ask.component, ask.conversation)])
 
 
-def _answered(ask: Ask, extra: dict[str, Any]) -> Steps[list[CollectedRecord]]:
+def _answered(ask: Ask, extra: Json) -> Steps[Records]:
     result = yield ask
     reply = RecordedResult.of("model", ask, result)
     subject = ask.context
@@ -82,7 +83,7 @@ class OneCallPerSample(OneCall):
     def worth(self, sample: Sample, text: str) -> float | None:
         """Return the value of a reply; None if nothing can be read in it."""
 
-    def asks(self, collecting: Collecting) -> Iterator[tuple[Ask, dict[str, Any]]]:
+    def asks(self, collecting: Collecting) -> Iterator[tuple[Ask, Json]]:
         for sample in collecting.samples:
             subject = Subject(sample.id, 1, collecting.on)
             prompt = self.ask(sample, collecting.protocol)

@@ -4,12 +4,13 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Self, TypeAlias
 
 from pydantic import AfterValidator, AliasChoices, BaseModel, ConfigDict, Field, model_validator
 
 from driftledger.collect.call import Call
 from driftledger.components.base import ComponentCard
+from driftledger.core.canonical import Json
 from driftledger.core.errors import StoreError
 from driftledger.core.files import Record, read_jsonl
 from driftledger.core.strict import Id, Name, RelativePath
@@ -69,7 +70,7 @@ class StepExtra(BaseModel):
     """Of a question: option ids in the order in which they were shown as A, B, C, …"""
 
 
-def _checked(extra: dict[str, Any]) -> dict[str, Any]:
+def _checked(extra: Json) -> Json:
     StepExtra.model_validate(extra)
     return extra
 
@@ -86,7 +87,7 @@ class CollectedRecord(Record):
     """Which of the unit's repeats or gradings; the first has the number 0."""
     results: list[RecordedResult]
     """In the order in which the calls were made."""
-    extra: Annotated[dict[str, Any], AfterValidator(_checked)] = Field(default_factory=dict)
+    extra: Annotated[Json, AfterValidator(_checked)] = Field(default_factory=dict)
     """What else the benchmark knows of the step, as :class:`StepExtra`."""
 
     @model_validator(mode="before")
@@ -105,7 +106,7 @@ class CollectedRecord(Record):
             )
         return given
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Json:
         """Return it JSON-ready, without what has its default."""
         return {
             "schema": self.schema_,
@@ -160,7 +161,12 @@ class CollectedRecord(Record):
         return not (reply.outcome.goes_on and reply.text)
 
 
-def read_records(folder: Path, holds: Collection[str] = ()) -> list[CollectedRecord]:
+Records: TypeAlias = list[CollectedRecord]
+Folders: TypeAlias = Mapping[str, Path]
+"""Stage → the folder that it wrote."""
+
+
+def read_records(folder: Path, holds: Collection[str] = ()) -> Records:
     """Read the records in a folder; ``extra`` of each step has to hold these names.
 
     Raises:
@@ -228,5 +234,5 @@ class CollectedCard(Record):
     data_digest: str
     components: dict[str, ComponentCard]
     """Role → the version that was asked at this stage."""
-    protocol: dict[str, Any]
+    protocol: Json
     """How it was asked; a part of the score's."""

@@ -5,13 +5,14 @@ All that reads scores reads these two; what a metric means is in its benchmark's
 in ``details``.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
-from typing import Any, ClassVar, TypeAlias
+from typing import ClassVar, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationInfo, field_validator
 
 from driftledger.components.base import ComponentCard
+from driftledger.core.canonical import Json
 from driftledger.core.files import Record
 from driftledger.core.strict import Name, Words
 from driftledger.core.types import Outcome
@@ -45,10 +46,10 @@ class Inputs(Record):
     """Of the dataset or question set, as it says itself."""
     records: dict[str, str]
     """Collect stage → SHA-256 of its ``records.jsonl``."""
-    protocol: dict[str, Any]
+    protocol: Json
     """How it was asked: prompts, iterations, lengths, seeds; the benchmark's own ``protocol`` model
     says which."""
-    settings: dict[str, Any]
+    settings: Json
     """How it was scored: intervals, sizes, seeds; the benchmark's own ``scoring`` model says
     which."""
     beside: dict[str, str] = Field(default_factory=dict, exclude_if=lambda beside: not beside)
@@ -92,7 +93,7 @@ class Score(Record):
     flags: list[str] = Field(default_factory=list, validate_default=True)
     """What a reader of the numbers must know: marks of components, which no benchmark has to name;
     versions that changed midway, descriptions that were cut off."""
-    details: dict[str, Any] = Field(default_factory=dict)
+    details: Json = Field(default_factory=dict)
     """What only this benchmark's own tables and pictures read."""
     inputs: Inputs
 
@@ -159,6 +160,8 @@ class Score(Record):
 
 Numbers: TypeAlias = dict[str, float]
 """Metric → its value."""
+Groups: TypeAlias = dict[str, dict[str, Numbers]]
+"""Kind of group → its name → metrics."""
 Values: TypeAlias = dict[str, list[FiniteFloat | None]]
 """Row key of a metric → its values over steps, orders or gradings; None where there is none."""
 
@@ -186,7 +189,7 @@ class Row(Record):
     """Of several repeats each is the mean over those that have one."""
     repeats: list[RepeatRow] = Field(default_factory=list, exclude_if=lambda repeats: not repeats)
     """What each repeat alone is worth, where there are several."""
-    extra: dict[str, Any] = Field(default_factory=dict)
+    extra: Json = Field(default_factory=dict)
     """What else a reader of this row sees: a category, a label, what it was taken for."""
 
     def alone(self, repeat: int) -> RepeatRow:
@@ -196,6 +199,10 @@ class Row(Record):
             if self.repeats
             else RepeatRow(outcome=self.outcome, values=self.values)
         )
+
+
+Rows: TypeAlias = Sequence[Row]
+Scores: TypeAlias = Sequence[Score]
 
 
 def marks_of(components: Mapping[str, ComponentCard]) -> list[str]:
@@ -208,7 +215,7 @@ def marks_of(components: Mapping[str, ComponentCard]) -> list[str]:
     ]
 
 
-def interval_of(metrics: dict[str, float], key: str) -> ConfidenceInterval | None:
+def interval_of(metrics: Numbers, key: str) -> ConfidenceInterval | None:
     """The interval that stands beside a metric, in a score or in one of its groups.
 
     >>> interval_of({"ssim": 28.2, "ssim_low": 27.1, "ssim_high": 29.5}, "ssim")

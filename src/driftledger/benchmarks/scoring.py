@@ -17,14 +17,15 @@ from driftledger.benchmarks.records import (
     RECORDS,
     CollectedCard,
     CollectedRecord,
+    Folders,
     changed_versions,
     read_records,
     reasoned,
     served_versions,
 )
-from driftledger.benchmarks.score import HIGH, LOW, ROWS, SCORE, Inputs, Row, Score
+from driftledger.benchmarks.score import HIGH, LOW, ROWS, SCORE, Inputs, Numbers, Row, Score
 from driftledger.components.base import ComponentCard
-from driftledger.core.canonical import sha256_file
+from driftledger.core.canonical import Json, sha256_file
 from driftledger.core.errors import CoverageError, StoreError, first_few
 from driftledger.core.files import new_folder, read_json, write_json, write_jsonl
 from driftledger.core.types import Float64, Outcome, Sample
@@ -47,7 +48,7 @@ class ToScore:
     """What a score is computed from."""
 
     keys: Mapping[str, str]
-    folders: Mapping[str, Path]
+    folders: Folders
     """Stage → the folder that it wrote, the data's and every collect stage's."""
     section: Any
     """The benchmark's section of ``params.yaml``; what a score was made with, where it is made
@@ -55,7 +56,7 @@ class ToScore:
     seed: int
     encoders: "Mapping[str, Encoder]" = field(default_factory=dict)
     """Role, ``encoder`` or ``text_encoder`` → who plays it, where the benchmark has one."""
-    beside: Mapping[str, Path] = field(default_factory=dict)
+    beside: Folders = field(default_factory=dict)
     """Setting → the user's file, of those that the benchmark names in ``beside`` and the settings
     give."""
     features: "FeatureStore | None" = None
@@ -143,9 +144,7 @@ class FromRecords:
         asked = f"{self.card.benchmark}.min_coverage asks for {least:.0%}"
         return [f"only {scored} of {total} {what} ({first_few(lost)}), and {asked}: no rank"]
 
-    def origin(
-        self, scored: int, total: int, flags: Iterable[str] = (), **parser: str
-    ) -> dict[str, Any]:
+    def origin(self, scored: int, total: int, flags: Iterable[str] = (), **parser: str) -> Json:
         """Return the fields of a score that name it, say what it was computed from, and how much of
         it.
 
@@ -213,7 +212,7 @@ class Ends(NamedTuple):
     """The ends of intervals, by the keys that a score keeps them under, and why some metrics have
     none."""
 
-    metrics: dict[str, float]
+    metrics: Numbers
     absent: dict[str, str]
 
 

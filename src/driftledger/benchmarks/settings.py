@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 
 from pydantic import AfterValidator, Field, TypeAdapter, ValidationInfo
 
+from driftledger.core.canonical import Json
 from driftledger.core.media import Kind
 from driftledger.core.strict import Strict
 
@@ -86,7 +87,7 @@ def recorded(
     return section.model_construct(**checked)
 
 
-def as_now(settings: Mapping[str, Any]) -> dict[str, Any]:
+def as_now(settings: Mapping[str, Any]) -> Json:
     """Return the settings of a score as scores of today hold them.
 
     Those of GenCeption, TRAC and fidelity have left out what a model does not describe; those of

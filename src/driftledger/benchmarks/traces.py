@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 from driftledger.benchmarks.base import Benchmark
-from driftledger.benchmarks.score import Row, Score
+from driftledger.benchmarks.score import Numbers, Row, Rows, Score
 from driftledger.core.media import kind_of
 from driftledger.core.types import Outcome
 from driftledger.metrics.exact import exact_mean
@@ -83,14 +83,14 @@ class Trace:
     """What is known of the unit for every model: its label, what is right."""
 
 
-def values_of(spec: Benchmark, score: Score) -> Callable[[Row], dict[str, float]]:
+def values_of(spec: Benchmark, score: Score) -> Callable[[Row], Numbers]:
     """What a row is worth in each headline of its score, by the metric's title and in its unit; the
     mean over orders or gradings."""
     metrics = {
         key: metric for key in spec.headlines(score) if (metric := spec.metric(key)) is not None
     }
 
-    def values(row: Row) -> dict[str, float]:
+    def values(row: Row) -> Numbers:
         means = {}
         for key, metric in metrics.items():
             if some := [value for value in metric.values_in(row, key) if value is not None]:
@@ -102,9 +102,7 @@ def values_of(spec: Benchmark, score: Score) -> Callable[[Row], dict[str, float]
     return values
 
 
-def worth_showing(
-    spec: Benchmark, score: Score, rows: Sequence[Row], at_most: int | None
-) -> list[Row]:
+def worth_showing(spec: Benchmark, score: Score, rows: Rows, at_most: int | None) -> list[Row]:
     """The worst, the best and an even spread of what lies between, a third each, by the first
     headline; then those without a value.
 

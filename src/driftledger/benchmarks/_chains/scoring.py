@@ -3,13 +3,13 @@
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain, product
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
 from driftledger.benchmarks._chains.records import ChainRequest, last_of
 from driftledger.benchmarks._chains.spec import ChainBenchmark
-from driftledger.benchmarks.records import CollectedRecord
+from driftledger.benchmarks.records import CollectedRecord, Records
 from driftledger.benchmarks.score import REPEAT, STD, Numbers, RepeatRow, Row, Values
 from driftledger.benchmarks.scoring import (
     FromDataset,
@@ -21,6 +21,7 @@ from driftledger.benchmarks.scoring import (
     noted,
     outcome_counts,
 )
+from driftledger.core.canonical import Json
 from driftledger.core.types import Float64, Outcome
 from driftledger.data.records import ONE_CATEGORY
 from driftledger.metrics.exact import exact_mean
@@ -176,9 +177,9 @@ class Chains(FromDataset):
             self.ends[sample.id] = last_of(request.iterations, by_group, category, groups)
         self.require(product(self.ends, [1], self.repeats))
         ended = {(record.unit, record.repeat): record for record in self.records}
-        self.last: dict[str, list[CollectedRecord]] = {}
+        self.last: dict[str, Records] = {}
         """Sample → the last record of each of its chains, a repeat each."""
-        self.lost: list[CollectedRecord] = []
+        self.lost: Records = []
         """The last records of the chains that did not reach their end."""
         for sample_id, end in self.ends.items():
             self.last[sample_id] = [ended[sample_id, repeat] for repeat in self.repeats]
@@ -210,7 +211,7 @@ class Chains(FromDataset):
         *,
         estimated: Sequence[str],
         most: float = 1.0,
-    ) -> dict[str, Any]:
+    ) -> Json:
         """Return the fields that scores of chains have in common.
 
         Args:

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
-from pathlib import Path
 
 from driftledger.benchmarks._chains.records import (
     ChainRequest,
@@ -18,8 +17,14 @@ from driftledger.benchmarks._chains.records import (
 from driftledger.benchmarks.base import DATASET, RECORDS_OF, Benchmark, Input, Metric, Rule, Stage
 from driftledger.benchmarks.collecting import Collecting, FailedCalls, StageInputs
 from driftledger.benchmarks.descriptions import check_prefix
-from driftledger.benchmarks.records import CollectedRecord, RecordedResult, read_records
-from driftledger.benchmarks.score import Row, Score
+from driftledger.benchmarks.records import (
+    CollectedRecord,
+    Folders,
+    RecordedResult,
+    Records,
+    read_records,
+)
+from driftledger.benchmarks.score import Row, Rows, Score
 from driftledger.benchmarks.traces import Shown, Step, Trace, shot, values_of
 from driftledger.collect.call import Ask, Draw, NotStoredError, Planned, RunSteps, Steps
 from driftledger.components.base import Component, Model
@@ -91,7 +96,7 @@ class ChainBenchmark(Benchmark):
         check_prefix(request.prefix, given.keys["model"], collecting.model())
         return replace(collecting, protocol=request.model_dump(mode="json"))
 
-    def collect(self, collecting: Collecting, run: RunSteps) -> list[CollectedRecord]:
+    def collect(self, collecting: Collecting, run: RunSteps) -> Records:
         """Go through the chains of all samples, repeat after repeat.
 
         So the calls of each repeat are in the company that they would be in if it were the only
@@ -112,7 +117,7 @@ class ChainBenchmark(Benchmark):
             draw = collecting.generator(), request.generate_prompt
             last = last_of(request.iterations, request.iterations_by_group, sample.category, groups)
             calls[sample.id] = [(ask.component, ask.conversation), draw] * last
-        records, complete = list[CollectedRecord](), True
+        records, complete = Records(), True
         for repeat in range(request.repeats):
             try:
                 chains = run(
@@ -132,9 +137,7 @@ class ChainBenchmark(Benchmark):
         chains = {(record.unit, record.repeat) for record in records}
         return super().failures(records)._replace(total=len(chains), things="chains")
 
-    def traces(
-        self, folders: Mapping[str, Path], score: Score, rows: Sequence[Row]
-    ) -> Iterator[Trace]:
+    def traces(self, folders: Folders, score: Score, rows: Rows) -> Iterator[Trace]:
         """Yield the chains of these rows, those of one sample one after the other."""
         folder = folders[self.collects.name]
         files = {sample.id: sample.medium.path for sample in read_samples(folders["dataset"])}
@@ -192,11 +195,11 @@ class ChainBenchmark(Benchmark):
             )
 
 
-def chain(collecting: Collecting, sample: Sample, repeat: int = 0) -> Steps[list[CollectedRecord]]:
+def chain(collecting: Collecting, sample: Sample, repeat: int = 0) -> Steps[Records]:
     """Go through one sample's chain. It ends at T, or with the first outcome that leaves nothing to
     go on with."""
     request, on = ChainRequest.model_validate(collecting.protocol), collecting.on
-    records: list[CollectedRecord] = []
+    records: Records = []
     parent = sample.medium
     groups = collecting.dataset.groups
     for t in range(

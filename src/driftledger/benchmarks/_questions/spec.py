@@ -3,7 +3,6 @@
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
-from pathlib import Path
 from string import ascii_uppercase
 from typing import Annotated, Any, ClassVar, NamedTuple
 
@@ -21,13 +20,13 @@ from driftledger.benchmarks.base import (
 )
 from driftledger.benchmarks.collecting import Collecting
 from driftledger.benchmarks.one_call import OneCall
-from driftledger.benchmarks.records import CollectedRecord, RecordedResult, read_records
-from driftledger.benchmarks.score import Numbers, Row, Score, Values
+from driftledger.benchmarks.records import CollectedRecord, Folders, RecordedResult, read_records
+from driftledger.benchmarks.score import Groups, Numbers, Row, Rows, Score, Values
 from driftledger.benchmarks.scoring import PERCENT, FromRecords, ToScore, outcome_counts
 from driftledger.benchmarks.settings import Section, holding
 from driftledger.benchmarks.traces import Option, Shot, Shown, Step, Trace, values_of
 from driftledger.collect.call import Ask
-from driftledger.core.canonical import sha256_of
+from driftledger.core.canonical import Json, sha256_of
 from driftledger.core.files import read_json
 from driftledger.core.grouping import grouped
 from driftledger.core.types import Conversation, Medium, Outcome, Subject
@@ -81,7 +80,7 @@ class QuestionBenchmark(OneCall):
         Rule("parser", "another parser reads other answers from the same replies"),
     )
 
-    def asks(self, collecting: Collecting) -> Iterator[tuple[Ask, dict[str, Any]]]:
+    def asks(self, collecting: Collecting) -> Iterator[tuple[Ask, Json]]:
         """Yield question by question, and per question variant by variant."""
         for question in collecting.questions:
             for variant in range(int(collecting.protocol.get("permutations", 1))):
@@ -103,9 +102,7 @@ class QuestionBenchmark(OneCall):
             return ReadAnswer(record, answer.outcome, read=None, how="no answer")
         return ReadAnswer(record, *self.parsed(question, record, parser))
 
-    def traces(
-        self, folders: Mapping[str, Path], score: Score, rows: Sequence[Row]
-    ) -> Iterator[Trace]:
+    def traces(self, folders: Folders, score: Score, rows: Rows) -> Iterator[Trace]:
         """Yield the questions of these rows, with every answer to them and how it was read."""
         folder = folders["question_set"]
         questions = {entry.id: entry for entry in read_questions(folder)}
@@ -207,7 +204,7 @@ class GradedAnswers(FromRecords):
     def score(
         self,
         metrics: Numbers,
-        groups: dict[str, dict[str, Numbers]],
+        groups: Groups,
         read: Flags,
         absent: dict[str, str],
         *,
@@ -250,7 +247,7 @@ def joint_outcome(outcomes: Sequence[Outcome]) -> Outcome:
     return Outcome.OK if Outcome.OK in outcomes else outcomes[0]
 
 
-def readings_of(grades: Sequence[ReadAnswer]) -> dict[str, Any]:
+def readings_of(grades: Sequence[ReadAnswer]) -> Json:
     """Return what rows note of answers: their outcomes, and how they were read."""
     outcomes = [grade.outcome for grade in grades]
     return {"outcomes": outcomes, "read": [grade.read for grade in grades]}

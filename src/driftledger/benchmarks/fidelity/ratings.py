@@ -10,7 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from driftledger.benchmarks.records import read_records
+from driftledger.benchmarks.records import Folders, read_records
+from driftledger.benchmarks.score import Numbers
 from driftledger.core.canonical import sha256_of
 from driftledger.core.errors import ConfigError
 from driftledger.core.files import write_bytes
@@ -65,7 +66,7 @@ COLUMNS = Rating._fields
 class Rated(NamedTuple):
     """The ratings of one model's descriptions of one dataset."""
 
-    means: dict[str, float]
+    means: Numbers
     """Sample → mean over its raters, 1 … 5, correctly rounded; a sample without a rating is not in
     it."""
     ratings: int
@@ -79,7 +80,7 @@ class Rated(NamedTuple):
     """How many of those in the means are 1, 2, 3, 4 and 5; empty without any."""
 
 
-def to_rate(dataset: str, folders: Mapping[str, Path], seed: int, samples: int) -> list[Rating]:
+def to_rate(dataset: str, folders: Folders, seed: int, samples: int) -> list[Rating]:
     """Choose the descriptions to rate: those of the same samples, drawn by ``seed``, of every
     model.
 

@@ -27,7 +27,7 @@ from driftledger.benchmarks.base import Input, Layout, Metric, Rule, Table, scor
 from driftledger.benchmarks.collecting import StageInputs
 from driftledger.benchmarks.descriptions import filled
 from driftledger.benchmarks.fidelity.ratings import RUBRIC
-from driftledger.benchmarks.score import Score
+from driftledger.benchmarks.score import Scores
 from driftledger.benchmarks.scoring import (
     Scored,
     ToScore,
@@ -206,7 +206,7 @@ class Fidelity(ChainBenchmark):
 
         return score_redrawings(given, self)
 
-    def tables(self, scores: Sequence[Score]) -> Iterator[Table]:
+    def tables(self, scores: Scores) -> Iterator[Table]:
         """Yield how often each rating was given, as in the paper's Figure 5."""
         rows = []
         for score in scores:
@@ -220,7 +220,7 @@ class Fidelity(ChainBenchmark):
                 "ratings by people and their shares, as in Figure 5", head, rows, name="ratings"
             )
 
-    def notes(self, scores: Sequence[Score]) -> Iterator[str]:
+    def notes(self, scores: Scores) -> Iterator[str]:
         """At which size SSIM compares, and how many ratings there are."""
         if any("ssim" in score.metrics for score in scores):
             sides = sorted({score.inputs.settings["ssim_side"] for score in scores})

@@ -3,9 +3,9 @@
 Cao et al., "GenCeption: Evaluate Vision LLMs with Unlabeled Unimodal Data", Algorithm 1.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import partial
-from typing import Annotated, Any, Self
+from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
@@ -35,9 +35,10 @@ from driftledger.benchmarks.base import (
     score_stage,
 )
 from driftledger.benchmarks.collecting import StageInputs
-from driftledger.benchmarks.score import Row, Score
+from driftledger.benchmarks.score import Rows, Score, Scores
 from driftledger.benchmarks.scoring import Scored, ToScore
 from driftledger.benchmarks.settings import DrawingPrompt, EntryOf, RepeatedSection
+from driftledger.core.canonical import Json
 from driftledger.core.errors import ConfigError, unknown_name
 from driftledger.core.strict import Name
 from driftledger.data.records import DatasetCard
@@ -224,7 +225,7 @@ class GenCeption(ChainBenchmark):
 
         return score_chains(given, self)
 
-    def facts(self, score: Score) -> dict[str, Any]:
+    def facts(self, score: Score) -> Json:
         """Return what makes scores unfair to compare; the text encoder counts as a component."""
         return {
             name: value for name, value in super().facts(score).items() if name != "text_encoder"
@@ -235,10 +236,10 @@ class GenCeption(ChainBenchmark):
         has_key = {key in row for row in score.groups["category"].values()}
         return score.metrics.get(key) if len(has_key) < 2 else None
 
-    def tables(self, scores: Sequence[Score]) -> Iterator[Table]:
+    def tables(self, scores: Scores) -> Iterator[Table]:
         yield from people(self, scores)
 
-    def rows_in(self, score: Score, kind: str, name: str, rows: Sequence[Row]) -> Sequence[Row]:
+    def rows_in(self, score: Score, kind: str, name: str, rows: Rows) -> Rows:
         """A group's are those of its categories."""
         members = score.details["groups"].get(name, ()) if kind == "group" else (name,)
         return [row for row in rows if row.group in members]
@@ -248,7 +249,7 @@ PEOPLE = "human"
 """The provider of models that are people."""
 
 
-def people(spec: Benchmark, scores: Sequence[Score]) -> Iterator[Table]:
+def people(spec: Benchmark, scores: Scores) -> Iterator[Table]:
     """Compare each person with the best model, category by category, as in the paper's Table 5."""
     gc = spec.metrics[0]
     persons = [

@@ -5,7 +5,7 @@ Language Models in Perception".
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import partial
 from typing import Annotated
 
@@ -25,7 +25,7 @@ from driftledger.benchmarks._questions.spec import (
 )
 from driftledger.benchmarks.base import Layout, Metric, Rule, Scatter
 from driftledger.benchmarks.records import CollectedRecord
-from driftledger.benchmarks.score import STD, Numbers, Row, Score
+from driftledger.benchmarks.score import STD, Numbers, Rows, Score, Scores
 from driftledger.benchmarks.scoring import PERCENT, Scored, ToScore, interval_ends
 from driftledger.benchmarks.settings import holding
 from driftledger.core.errors import CoverageError, unknown_name
@@ -346,14 +346,14 @@ class MMSAP(QuestionBenchmark):
         )
         return Scored(score, rows)
 
-    def rows_in(self, score: Score, kind: str, name: str, rows: Sequence[Row]) -> Sequence[Row]:
+    def rows_in(self, score: Score, kind: str, name: str, rows: Rows) -> Rows:
         """Return the rows of a group; a subtask is called by its subset, too."""
         if kind == "subtask":
             subset, _, name = name.partition(": ")
             rows = [row for row in rows if row.extra.get("subset") == subset]
         return super().rows_in(score, kind, name, rows)
 
-    def figures(self, scores: Sequence[Score]) -> Iterator[Scatter]:
+    def figures(self, scores: Scores) -> Iterator[Scatter]:
         """Yield the paper's Figure 5."""
         sizes = scores[0].details.get(SIZES, {})
         basic, know, beyond = (sizes.get(subset, 0) for subset in SUBSETS)

@@ -38,11 +38,12 @@ from driftledger.benchmarks._questions.spec import (
 from driftledger.benchmarks.base import Layout, Metric, Protocols, Recording, Rule
 from driftledger.benchmarks.collecting import Collecting
 from driftledger.benchmarks.records import CollectedRecord, RecordedResult
-from driftledger.benchmarks.score import STD
+from driftledger.benchmarks.score import STD, Numbers
 from driftledger.benchmarks.scoring import PERCENT, Scored, ToScore, interval_ends
 from driftledger.benchmarks.settings import holding
 from driftledger.collect.call import Ask, Planned
 from driftledger.components.base import Component
+from driftledger.core.canonical import Json
 from driftledger.core.errors import unknown_name
 from driftledger.core.grouping import grouped
 from driftledger.core.types import Conversation, Outcome, Subject, Turn
@@ -238,7 +239,7 @@ def graded(record: CollectedRecord, strict: bool) -> Parsed[float]:
     )
 
 
-def calibrations(records: Iterable[CollectedRecord], strict: bool) -> list[dict[str, Any]]:
+def calibrations(records: Iterable[CollectedRecord], strict: bool) -> list[Json]:
     """Return what the judge gave each calibration answer, once per grading; None if unreadable."""
     gradings = grouped((each for each in records if not each.step), lambda each: each.unit)
     calibration = []
@@ -431,6 +432,6 @@ class MMVet(QuestionBenchmark):
         return Scored(score, rows)
 
 
-def _values(name: str, grades: CapabilityScores) -> dict[str, float]:
+def _values(name: str, grades: CapabilityScores) -> Numbers:
     values = {name: grades.mean, name + STD: grades.std}
     return {key: value for key, value in values.items() if value is not None}

@@ -24,7 +24,7 @@ from driftledger.benchmarks._questions.spec import (
 )
 from driftledger.benchmarks.base import Layout, Metric
 from driftledger.benchmarks.records import CollectedRecord
-from driftledger.benchmarks.score import Numbers, Row
+from driftledger.benchmarks.score import Numbers, Row, Rows
 from driftledger.benchmarks.scoring import PERCENT, Ends, Scored, ToScore, interval_ends
 from driftledger.core.grouping import grouped
 from driftledger.core.types import Outcome
@@ -271,7 +271,7 @@ def _joined(by_category: Mapping[str, yes_no.YesNoScores], members: Iterable[str
     return yes_no.total({name: by_category[name] for name in members})
 
 
-def _intervals(rows: Sequence[Row], confidence: float) -> Ends:
+def _intervals(rows: Rows, confidence: float) -> Ends:
     """Return the intervals of accuracy, accuracy+ and the mean over categories.
 
     They are over images, two questions each.

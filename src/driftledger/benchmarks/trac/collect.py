@@ -13,7 +13,7 @@ from typing import cast
 from pydantic import BaseModel, ConfigDict, Field
 
 from driftledger.benchmarks.collecting import Collecting
-from driftledger.benchmarks.records import CollectedRecord, RecordedResult
+from driftledger.benchmarks.records import CollectedRecord, RecordedResult, Records
 from driftledger.collect.call import Ask, Planned, RunSteps, Steps
 from driftledger.collect.features import encode_media, encode_texts
 from driftledger.components.base import Encoder
@@ -63,7 +63,7 @@ def condition_name(max_tokens: int | None, shots: int) -> str:
     return f"{length_name(max_tokens)}, {shots}-shot"
 
 
-def collect_descriptions(collecting: Collecting, run: RunSteps) -> list[CollectedRecord]:
+def collect_descriptions(collecting: Collecting, run: RunSteps) -> Records:
     """Describe every sample at every length, without examples and then with each number of them.
 
     With examples, support samples are described as test samples are, so that retrieval compares
@@ -99,8 +99,6 @@ def collect_descriptions(collecting: Collecting, run: RunSteps) -> list[Collecte
             # The most similar example is shown last, next to the question.
             chosen = reversed(ranked[sample.id][:shots])
             examples = [(samples[name], texts[name]) for name in chosen]
-                (samples[name], texts[name]) for name in reversed(ranked[sample.id][:shots])
-            ]
             planned.append(_planned(collecting, protocol, sample, length, examples))
     return [*records, *run(planned)]
 

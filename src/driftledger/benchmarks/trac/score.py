@@ -74,7 +74,7 @@ class Retrieval(NamedTuple):
     the largest class."""
     tied: Int64
     """How many classes are equally near to each query; 0 for a miss."""
-    varies: dict[str, float]
+    varies: Numbers
     """``top1`` and ``class_mean`` → the variance of the share of hits from one support set to
     another."""
     cut: int

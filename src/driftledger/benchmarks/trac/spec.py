@@ -4,12 +4,11 @@
 Models", section 3.2.1.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from itertools import product
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from driftledger.benchmarks.base import (
     COVERAGE,
@@ -30,8 +29,8 @@ from driftledger.benchmarks.base import (
 )
 from driftledger.benchmarks.collecting import Collecting, StageInputs
 from driftledger.benchmarks.descriptions import check_prefix, filled
-from driftledger.benchmarks.records import CollectedRecord, read_records
-from driftledger.benchmarks.score import Row, Score
+from driftledger.benchmarks.records import Folders, Records, read_records
+from driftledger.benchmarks.score import Row, Rows, Score, Scores
 from driftledger.benchmarks.scoring import Scored, ToScore
 from driftledger.benchmarks.settings import OfSelected, Section
 from driftledger.benchmarks.trac.collect import (
@@ -45,6 +44,7 @@ from driftledger.benchmarks.trac.score import score_descriptions
 from driftledger.benchmarks.traces import Shown, Step, Trace, shot, values_of
 from driftledger.collect.call import RunSteps
 from driftledger.components.base import Model
+from driftledger.core.canonical import Json
 from driftledger.core.errors import DataError
 from driftledger.core.media import kind_of
 from driftledger.core.strict import Name
@@ -198,7 +198,7 @@ class Trac(Benchmark):
         },
     )
 
-    def facts(self, score: Score) -> dict[str, Any]:
+    def facts(self, score: Score) -> Json:
         """Return those of the headline: its length, and how and by whom its examples were made."""
         facts = super().facts(score)
         protocol = TracProtocol.model_validate(score.inputs.protocol)
@@ -248,17 +248,17 @@ class Trac(Benchmark):
         )
         return replace(collecting, components=components, protocol=protocol.model_dump(mode="json"))
 
-    def collect(self, collecting: Collecting, run: RunSteps) -> list[CollectedRecord]:
+    def collect(self, collecting: Collecting, run: RunSteps) -> Records:
         return collect_descriptions(collecting, run)
 
     def score(self, given: ToScore) -> Scored:
         return score_descriptions(given, self)
 
-    def rows_in(self, score: Score, kind: str, name: str, rows: Sequence[Row]) -> Sequence[Row]:
+    def rows_in(self, score: Score, kind: str, name: str, rows: Rows) -> Rows:
         """Return the rows of a class; none of a condition, as rows are the headline's alone."""
         return [row for row in rows if row.extra.get("label") == name] if kind == "class" else []
 
-    def tables(self, scores: Sequence[Score]) -> Iterator[Table]:
+    def tables(self, scores: Scores) -> Iterator[Table]:
         """Yield top-1 with lengths down and examples across, as in Table 3.
 
         Without examples, lengths are across.
@@ -300,13 +300,11 @@ class Trac(Benchmark):
         )
         yield Table(title, ["", *head, COVERAGE.title], rows, name="conditions")
 
-    def notes(self, scores: Sequence[Score]) -> Iterator[str]:
+    def notes(self, scores: Scores) -> Iterator[str]:
         if len(scores[0].groups["condition"]) > 1:
             yield f"Unless a row says otherwise, the values are of {scores[0].details['headline']}."
 
-    def traces(
-        self, folders: Mapping[str, Path], score: Score, rows: Sequence[Row]
-    ) -> Iterator[Trace]:
+    def traces(self, folders: Folders, score: Score, rows: Rows) -> Iterator[Trace]:
         """Yield the test samples of these rows, described under the headline's condition."""
         files = {sample.id: sample.medium.path for sample in read_samples(folders["dataset"])}
         records = {}

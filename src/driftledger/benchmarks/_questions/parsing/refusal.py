@@ -23,8 +23,10 @@ def is_refusal(text: str) -> bool:
     """Whether the text says that it does not answer. It may still hold an answer, which is looked
     for first.
 
-    >>> is_refusal("I'm sorry, but I cannot determine the colour."), is_refusal("无法确定"), is_refusal("A blue truck")
-    (True, True, False)
+    >>> is_refusal("I'm sorry, but I cannot determine the colour."), is_refusal("无法确定")
+    (True, True)
+    >>> is_refusal("A blue truck")
+    False
     """
     return bool(refused_at(folded(plain(text))))
 
@@ -58,10 +60,10 @@ def refused_at(low: str, *, denials: bool = True) -> list[int]:
 
 
 def stance_of(clause: str) -> Stance | None:
-    """What ``clause``, in lower case, does; None where it only describes.
+    """Return what ``clause``, in lower case, does; None if it only describes.
 
-    >>> [stance_of(clause) for clause in ("i can't tell", "no dog is shown", "i'm not sure", "it is a fox")]
-    ['refuses', 'denies', 'hedges', 'commits']
+    >>> [stance_of(clause) for clause in ("i can't tell", "no dog is shown", "i'm not sure")]
+    ['refuses', 'denies', 'hedges']
     """
     clause = replaced("written_out", clause).strip(' .,!?"()*-:')
     if find("hedges").search(clause):
