@@ -77,8 +77,7 @@ class StageInputs:
         if not folder.is_dir():
             raise StoreError(
                 f"{kind.replace('_', ' ')} {self.keys[kind]} is not built yet; run 'dvc repro "
-                "data', which asks no "
-                "model, or 'dvc pull'"
+                "data', which asks no model, or 'dvc pull'"
             )
         return folder
 

@@ -76,8 +76,7 @@ def filled(prompt: str, dataset: DatasetCard, name: str) -> str:
     if CATEGORY in prompt and dataset.general_category is None:
         raise ConfigError(
             f"descriptions.{name} asks about {CATEGORY}, and datasets.{dataset.name} does not say "
-            "what its classes "
-            "are; set its general_category, e.g. bird"
+            "what its classes are; set its general_category, e.g. bird"
         )
     return prompt.replace(CATEGORY, dataset.general_category or "")
 
@@ -91,6 +90,5 @@ def check_prefix(prefix: str | None, name: str, model: Model) -> None:
     if prefix and not model.continues:
         raise ConfigError(
             f"models.{name} cannot be given the beginning of its reply, {prefix!r:.80}; take a "
-            "checkpoint, a server of "
-            "vLLM's with `prefill: vllm`, or a description without prefix"
+            "checkpoint, a server of vLLM's with `prefill: vllm`, or a description without prefix"
         )

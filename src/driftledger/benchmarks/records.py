@@ -100,9 +100,8 @@ class CollectedRecord(Record):
         ):
             raise ValueError(
                 "it is a record of driftledger 0.2, which this version does not read: run 'dvc "
-                "repro' to make it "
-                "again, or 'git checkout 12f79dd0' in driftledger's repository for the version "
-                "that reads it"
+                "repro' to make it again, or 'git checkout 12f79dd0' in driftledger's repository "
+                "for the version that reads it"
             )
         return given
 

@@ -55,8 +55,8 @@ def structural_similarity(a: Luma, b: Luma) -> float:
     for name, image in (("a", a), ("b", b)):
         if image.ndim != 2 or image.dtype != np.uint8:
             raise ValueError(
-                f"{name} must be height × width of uint8, "
-                f"but is {image.dtype} of shape {image.shape}"
+                f"{name} must be height × width of uint8, but is {image.dtype} of shape "
+                f"{image.shape}"
             )
         if min(image.shape) < WINDOW:
             raise ValueError(

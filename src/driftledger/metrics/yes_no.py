@@ -101,8 +101,8 @@ def by_category(
         for image, places in members(images[row] for row in rows).items():
             if len(places) != 2:
                 raise ValueError(
-                    f"image {image!r} has {len(places)} questions, "
-                    "but accuracy+ is about images with two"
+                    f"image {image!r} has {len(places)} questions, but accuracy+ is about images "
+                    "with two"
                 )
             pairs.append([rows[place] for place in places])
         accuracy = _share(right[rows], counted[rows])

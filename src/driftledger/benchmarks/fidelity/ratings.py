@@ -7,6 +7,7 @@ formula, and what is in a sheet stays there.
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,24 +23,18 @@ from driftledger.core.text import for_line, for_terminal
 # Models", Table 6
 RUBRIC: Mapping[int, str] = {
     1: "Completely Unfaithful: There is no relation between the description and the original "
-    "image. The elements "
-    "mentioned do not exist in the image.",
-    2: "Almost Unfaithful: There are minimal similarities between the description and the original "
-    "image. The "
-    "description largely integrates external knowledge. Most contents either do not correspond to "
-    "or significantly "
-    "deviate from the actual image.",
+    "image. The elements mentioned do not exist in the image.",
+    2: "Almost Unfaithful: There are minimal similarities between the description and the "
+    "original image. The description largely integrates external knowledge. Most contents either "
+    "do not correspond to or significantly deviate from the actual image.",
     3: "Partially Faithful: The description somewhat matches the original image with a fair "
-    "proportion of "
-    "accuracy, albeit with some external knowledge text. Some content still mismatches or omits "
-    "key elements of "
-    "the image.",
-    4: "Mostly Faithful: Most of the description is consistent with the original image, with minor "
-    "discrepancies "
-    "or omissions.",
+    "proportion of accuracy, albeit with some external knowledge text. Some content still "
+    "mismatches or omits key elements of the image.",
+    4: "Mostly Faithful: Most of the description is consistent with the original image, with "
+    "minor discrepancies or omissions.",
     5: "Completely Faithful: The description perfectly aligns with the original image with "
-    "sufficient detail. All "
-    "described elements can be identified in the image without any omissions or inaccuracies.",
+    "sufficient detail. All described elements can be identified in the image without any "
+    "omissions or inaccuracies.",
 }
 """What each rating means, in the paper's words; higher is better."""
 
@@ -81,8 +76,7 @@ class Rated(NamedTuple):
 
 
 def to_rate(dataset: str, folders: Folders, seed: int, samples: int) -> list[Rating]:
-    """Choose the descriptions to rate: those of the same samples, drawn by ``seed``, of every
-    model.
+    """Choose the descriptions to rate: those of the same samples of every model, drawn by seed.
 
     Args:
         folders: model → the folder with its redrawings of ``dataset``.
@@ -93,12 +87,10 @@ def to_rate(dataset: str, folders: Folders, seed: int, samples: int) -> list[Rat
     rows = []
     for model, folder in folders.items():
         records = [each for each in read_records(folder) if not each.repeat]
-        chosen = sorted(records, key=lambda record: sha256_of([seed, "rating", record.unit]))[
-            :samples
-        ]
-        rows += [
-            Rating(dataset, record.unit, model, record.text) for record in chosen if record.text
-        ]
+        records.sort(key=lambda record: sha256_of([seed, "rating", record.unit]))
+        for record in records[:samples]:
+            if record.text:
+                rows.append(Rating(dataset, record.unit, model, record.text))
     return rows
 
 
@@ -110,9 +102,11 @@ def read_ratings(path: Path) -> list[Rating]:
         ConfigError: it is missing or is not such a sheet, a rating is not one from 1 to 5 or does
             not say of what or by whom it is, or one person has rated one text twice.
     """
-    ratings, lines = list[Rating](), dict[Rating, int]()
+    ratings = []
+    lines: dict[Rating, int] = {}
     for line, cells in read_table(path, COLUMNS, "ratings", _COMMAND).entries():
-        given, rater, where = cells["rating"], cells["rater"], f"ratings: {path}, line {line}"
+        where = f"ratings: {path}, line {line}"
+        given = cells["rating"]
         if not given:
             continue
         for column in (*COLUMNS[:3], "rater"):
@@ -126,14 +120,13 @@ def read_ratings(path: Path) -> list[Rating]:
                 f"{where}: the rating is {for_line(given)!r:.100}; it must be {must}, or empty"
             )
         place = cells["dataset"], cells["sample"], cells["model"]
-        rating = Rating(*place, _compared(cells["description"]), rater)
+        rating = Rating(*place, _compared(cells["description"]), cells["rater"])
         before = lines.setdefault(rating, line)
         if before != line:
             of = for_line(" · ".join(place))
             raise ConfigError(
-                f"{where}: {for_line(rater)!r:.100} has a rating of {of!r:.200} in line {before} "
-                "already; remove one "
-                "of the two"
+                f"{where}: {for_line(rating.rater)!r:.100} has a rating of {of!r:.200} in line "
+                f"{before} already; remove one of the two"
             )
         ratings.append(rating._replace(rating=int(given)))
     return ratings
@@ -147,29 +140,27 @@ def mean_ratings(
     A rating is for the description that it was written for. One of another text of the same sample
     is stale and not used; differences in blanks alone do not count.
     """
-    now: dict[tuple[str, ...], str | None] = {
-        (dataset, _name(sample), model): text for sample, text in descriptions.items()
-    }
-    mine = [each for each in ratings if (each.dataset, each.model) == (dataset, model)]
-    used = [
-        each
-        for each in mine
-        if (text := now.get(each[:3])) is not None and each.description == _compared(text)
-    ]
+    samples = {_name(sample): sample for sample in descriptions}
     given: dict[str, list[int]] = {}
-    for each in used:
-        given.setdefault(each.sample, []).append(each.rating)
-    means = {
-        sample: sum(some) / len(some)
-        for sample in descriptions
-        if (some := given.get(_name(sample)))
-    }
+    raters = set()
+    stale = 0
+    for each in ratings:
+        if (each.dataset, each.model) != (dataset, model):
+            continue
+        sample = samples.get(each.sample, "")
+        text = descriptions.get(sample)
+        if text is not None and each.description == _compared(text):
+            given.setdefault(sample, []).append(each.rating)
+            raters.add(each.rater)
+        else:
+            stale += 1
+    used = [*chain.from_iterable(given.values())]
     return Rated(
-        means=means,
+        means={sample: sum(some) / len(some) for sample, some in given.items()},
         ratings=len(used),
-        raters=len({each.rater for each in used}),
-        stale=len(mine) - len(used),
-        counts=[sum(each.rating == rating for each in used) for rating in RUBRIC if used],
+        raters=len(raters),
+        stale=stale,
+        counts=[*map(used.count, RUBRIC)] if used else [],
     )
 
 
@@ -186,26 +177,30 @@ def write_sheet(path: Path, rows: Sequence[Rating], rater: str | None) -> tuple[
     Raises:
         ConfigError: the sheet that is there cannot be read; it stays as it is.
     """
+    table = SheetTable([*COLUMNS], [], [])
     exists = path.exists()
-    table = (
-        read_table(path, COLUMNS, "ratings", _COMMAND) if exists else SheetTable([*COLUMNS], [], [])
-    )
+    if exists:
+        table = read_table(path, COLUMNS, "ratings", _COMMAND)
     by = None if rater is None else _name(rater)
-    rated: dict[tuple[str, ...], bool] = {}
+    rated: dict[Rating, bool] = {}
     for _, cells in table.entries():
         if by in (None, cells["rater"]):
-            text = (*(cells[column] for column in COLUMNS[:3]), _compared(cells["description"]))
-            rated[text] = bool(cells["rating"]) or rated.get(text, False)
-    wanted = {(*map(_name, row[:3]), _compared(row.description)): row for row in rows}
-    missing = [row for text, row in wanted.items() if text not in rated]
-    for row in missing:
-        cells = dict(
-            zip(COLUMNS, (*map(_name, row[:3]), _shown(row.description), by or "", ""), strict=True)
-        )
-        table.rows.append([cells.get(column, "") for column in column_names(table.head)])
+            names = cells["dataset"], cells["sample"], cells["model"]
+            key = Rating(*names, _compared(cells["description"]))
+            rated[key] = bool(cells["rating"]) or rated.get(key, False)
+    wanted = {}
+    for row in rows:
+        names = _name(row.dataset), _name(row.sample), _name(row.model)
+        wanted[Rating(*names, _compared(row.description))] = _shown(row.description)
+    columns = column_names(table.head)
+    missing = wanted.keys() - rated.keys()
+    for key, description in wanted.items():
+        if key in missing:
+            cells = key._replace(description=description, rater=by or "")._asdict()
+            table.rows.append([str(cells.get(column) or "") for column in columns])
     if missing or not exists:
         write_bytes(path, table_text(table.head, table.rows).encode("utf-8", "replace"))
-    done = sum(rated.get(text, False) for text in wanted)
+    done = sum(rated.get(key, False) for key in wanted)
     return len(wanted) - done, done
 
 

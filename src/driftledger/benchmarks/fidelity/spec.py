@@ -51,8 +51,7 @@ _PAPER = (
 )
 SSIM_NOTE = (
     "The paper names no size, and its values are not comparable with these: scikit-image's "
-    "photographs of the Moon and "
-    "of bricks have 20.5 at 64 pixels and 54.1 at 512."
+    "photographs of the Moon and of bricks have 20.5 at 64 pixels and 54.1 at 512."
 )
 """Measured in the tests of the metric."""
 

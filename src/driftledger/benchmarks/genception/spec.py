@@ -5,6 +5,7 @@ Cao et al., "GenCeption: Evaluate Vision LLMs with Unlabeled Unimodal Data", Alg
 
 from collections.abc import Iterator
 from functools import partial
+from itertools import chain
 from typing import Annotated, Self
 
 from pydantic import Field, model_validator
@@ -137,17 +138,15 @@ class GenCeption(ChainBenchmark):
             "{frechet}_at_{t}",
             "GC_{frechet}@{t}",
             "the Fréchet distance between the originals' features and those of iteration t, "
-            "weighted over t as GC@T "
-            "is; per category, then averaged over categories",
+            "weighted over t as GC@T is; per category, then averaged over categories",
             f"frechet.frechet_distance; {_PAPER}, equation 4",
             higher_is_better=False,
         ),
         _metric(
             "whole_{frechet}_at_{t}",
             "GC_{frechet}@{t} over the whole set",
-            "as the distance per category, between all originals and all that came of them; where "
-            "every category has a "
-            "chain that reached t",
+            "as the distance per category, between all originals and all that came of them; "
+            "where every category has a chain that reached t",
             f"frechet.frechet_distance; {_PAPER}, section 2.2",
             higher_is_better=False,
         ),
@@ -155,8 +154,7 @@ class GenCeption(ChainBenchmark):
             "text_similarity_at_{t}",
             "text s({t})",
             "the cosine between the text encoder's view of the first description and of that of "
-            "iteration t, t > 1; "
-            f"{_OVER_CATEGORIES}",
+            f"iteration t, t > 1; {_OVER_CATEGORIES}",
             f"drift.cosine_similarity; {_PAPER}, version 1, section 4 (6), as a wish",
             _SAID | {Input.DRAWN},
             digits=3,
@@ -252,44 +250,55 @@ PEOPLE = "human"
 def people(spec: Benchmark, scores: Scores) -> Iterator[Table]:
     """Compare each person with the best model, category by category, as in the paper's Table 5."""
     gc = spec.metrics[0]
-    persons = [
-        s for s in scores if s.components["model"].provider == PEOPLE and spec.keys_of(gc, s)
-    ]
-    models = [s for s in scores if s.components["model"].provider != PEOPLE and not s.is_control]
-    for number, person in enumerate(persons if models else (), 1):
+    persons = []
+    models = []
+    categories: dict[str, None] = {}
+    groups: dict[str, list[str]] = scores[0].details["groups"]
+    for score in scores:
+        categories |= dict.fromkeys(score.groups["category"])
+        if score.components["model"].provider == PEOPLE:
+            persons.append(score)
+        elif not score.is_control:
+            models.append(score)
+    in_groups = dict.fromkeys(chain.from_iterable(groups.values()))
+    for number, person in enumerate([each for each in persons if spec.keys_of(gc, each)], 1):
+        if not models:
+            return
         key = spec.shown_key(gc, [person]) or ""
-        groups: dict[str, list[str]] = scores[0].details["groups"]
-        others = sorted({name for score in scores for name in score.groups["category"]})
-        categories = dict.fromkeys(
-            [*(name for members in groups.values() for name in members), *others]
-        )
-        places = [(name, f"category/{name}/{key}") for name in categories]
-        places += [(f"{group} mean", f"group/{group}/{key}") for group in groups]
+        places = {}
+        for name in in_groups | dict.fromkeys(sorted(categories)):
+            places[name] = f"category/{name}/{key}"
         rows: list[Cells] = []
-        for label, place in [*places, ("overall mean", key)]:
-            theirs = spec.value_of(person, place)
-            values = [
-                (value, each)
-                for each in models
-                if (value := spec.value_of(each, place)) is not None
-            ]
-            value, best = min(
-                values, key=lambda each: (-each[0], each[1].model), default=(None, None)
-            )
-            more = None if theirs is None or not value else 100 * (theirs / value - 1)
-            delta = cell(more, digits=1)
-            rows.append(
-                [
-                    Cell(label, bold=not place.startswith("category/")),
-                    cell(theirs, digits=gc.digits, of=Origin(person, place)),
-                    cell(value, digits=gc.digits, of=None if best is None else Origin(best, place)),
-                    NOTHING if best is None else best.model,
-                    delta._replace(text=f"+{delta.text}")
-                    if more is not None and more > 0
-                    else delta,
-                ]
-            )
+        for name, place in places.items():
+            rows.append(_against(spec, person, models, Cell(name), place))
+        for group in groups:
+            label = Cell(f"{group} mean", bold=True)
+            rows.append(_against(spec, person, models, label, f"group/{group}/{key}"))
+        rows.append(_against(spec, person, models, Cell("overall mean", bold=True), key))
         head = ["", person.model, "best model", "which", "Δ %: people ÷ best − 1"]
         coverages = ", ".join(f"{score.model} {score.coverage:.3f}" for score in (person, *models))
         title = f"{gc.named(key)} of {person.model} and of the best model, as in Table 5"
         yield Table(title, head, rows, [f"Coverage: {coverages}."], name=f"people_{number}")
+
+
+def _against(spec: Benchmark, person: Score, models: Scores, label: Cell, place: str) -> Cells:
+    """Return the row that compares a number of a person with that of the best model."""
+    digits = spec.metrics[0].digits
+    own = spec.value_of(person, place)
+    row = [label, cell(own, digits=digits, of=Origin(person, place))]
+    values = {}
+    for score in models:
+        value = spec.value_of(score, place)
+        if value is not None:
+            values[-value, score.model] = score
+    if not values:
+        return [*row, Cell(NOTHING), NOTHING, Cell(NOTHING)]
+    best = values[min(values)]
+    value = spec.value_of(best, place)
+    delta = Cell(NOTHING)
+    if own is not None and value:
+        more = 100 * (own / value - 1)
+        delta = cell(more, digits=1)
+        if more > 0:
+            delta = delta._replace(text=f"+{delta.text}")
+    return [*row, cell(value, digits=digits, of=Origin(best, place)), best.model, delta]

@@ -141,8 +141,7 @@ class MMSAP(QuestionBenchmark):
             "score",
             "self-awareness score",
             "100 · accepted choices / all: the right option in basic, it or the refusal in know, "
-            "the refusal in "
-            f"beyond; {_OVER_ORDERS}",
+            f"the refusal in beyond; {_OVER_ORDERS}",
             f"{_MEASURE} 2",
             headline=True,
             row="score",

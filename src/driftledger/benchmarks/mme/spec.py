@@ -87,8 +87,7 @@ class MMEQuestions(QuestionRules):
                 many = "only one question" if len(questions) == 1 else f"{len(questions)} questions"
                 yield (
                     f"{name} is about an image with {many}, where MME asks {PER_IMAGE} (correct "
-                    "the rows, or name the "
-                    "column that tells images apart as image_id)"
+                    "the rows, or name the column that tells images apart as image_id)"
                 )
             elif len({each.category for each in questions}) > 1:
                 yield (

@@ -182,8 +182,7 @@ class Trac(Benchmark):
         across=("top1", "class_mean", "vote_best"),
         tables={
             "share of descriptions with the nearest one in their own class, as in the paper's "
-            "Figure 3 and Table 5; in "
-            "brackets the interval": {
+            "Figure 3 and Table 5; in brackets the interval": {
                 name: name
                 for name in ("top1", "class_mean", "vote_best", "vote_best_k", "ties", "chance")
             },
