@@ -36,7 +36,7 @@ Protocols: TypeAlias = Iterator[Planned[Records]]
 
 
 class Input(StrEnum):
-    """What a number may depend on."""
+    """A thing that a number may depend on."""
 
     DATA = "data"
     DESCRIPTIONS = "descriptions"
@@ -126,7 +126,7 @@ class Metric:
 
     @property
     def function(self) -> str:
-        """The function that computes it, as a dotted name."""
+        """The dotted name of the function that computes it."""
         return f"driftledger.metrics.{self.source.partition(';')[0]}"
 
     @property
@@ -415,7 +415,7 @@ class Scatter(NamedTuple):
 
 @dataclass(frozen=True)
 class Layout:
-    """How the report shows scores. Metrics are named by their keys in the table."""
+    """The way in which the report shows scores; metrics are named by their keys in the table."""
 
     glance: tuple[str, ...] = ()
     """Those that the leaderboard shows at a glance; the first of the table if it is empty."""
@@ -471,7 +471,7 @@ class Benchmark(ABC):
 
     @property
     def stages(self) -> tuple[Stage, ...]:
-        """From the data to the score."""
+        """The stages from the data to the score."""
         return (self.data, self.collects, self.scores)
 
     def collecting(self, given: StageInputs) -> Collecting:

@@ -47,7 +47,7 @@ R = TypeVar("R")
 
 @dataclass(frozen=True)
 class StageInputs:
-    """What a benchmark gets of a project to collect with."""
+    """The parts of a project that a benchmark collects with."""
 
     keys: Mapping[str, str]
     """The words that name the folder of records: dataset or question set, model, generator, …"""
@@ -83,7 +83,7 @@ class StageInputs:
 
 
 class FailedCalls(NamedTuple):
-    """What was ended by a failed call, which the next run tries again."""
+    """The records that a failed call ended, which the next run tries again."""
 
     failed: list[str]
     """One phrase each, with the reason."""
@@ -94,7 +94,7 @@ class FailedCalls(NamedTuple):
 
 @dataclass(frozen=True)
 class Collecting:
-    """What a folder of records is made from: the data, who is asked, and how."""
+    """The inputs of a folder of records: the data, who is asked, and how."""
 
     spec: "Benchmark"
     keys: Mapping[str, str]
@@ -137,17 +137,17 @@ class Collecting:
 
     @cached_property
     def dataset(self) -> DatasetCard:
-        """What the dataset says about itself."""
+        """The dataset's card."""
         return read_json(self.data / "dataset.json", DatasetCard)
 
     @cached_property
     def samples(self) -> Sequence[Sample]:
-        """Those of the dataset."""
+        """The samples of the dataset."""
         return read_samples(self.data)
 
     @cached_property
     def questions(self) -> Sequence[QuestionEntry]:
-        """Those of the question set."""
+        """The questions of the question set."""
         return read_questions(self.data)
 
     @property
@@ -157,7 +157,7 @@ class Collecting:
 
     @property
     def title(self) -> str:
-        """For a bar of progress: ``photos · blind · painter``."""
+        """The label of a bar of progress: ``photos · blind · painter``."""
         return " · ".join(self.keys.values())
 
     @property
@@ -171,7 +171,7 @@ class Collecting:
 
     @property
     def calls(self) -> int:
-        """How many calls are made at most."""
+        """The largest number of calls that can be made."""
         count = 0
 
         def counting(planned: Sequence[Planned[R]]) -> list[R]:
@@ -207,8 +207,7 @@ class Collecting:
 def write_collected(
     target: Path, collecting: Collecting, records: Sequence[CollectedRecord]
 ) -> None:
-    """Write the records of a stage, with their images and card, as the folder ``target``, whole or
-    not at all."""
+    """Write a stage's records, images and card as the folder ``target``, whole or not at all."""
     with new_folder(target) as folder:
         for each in (result for record in records for result in record.results):
             if each.medium is not None and each.file is not None:

@@ -51,7 +51,7 @@ class RecordedResult(Result):
 
 
 class StepExtra(BaseModel):
-    """What our benchmarks know of a step beside its results; those of others may add to it."""
+    """The facts that our benchmarks note of a step; other benchmarks may add to them."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -114,18 +114,18 @@ class CollectedRecord(Record):
 
     @property
     def outcome(self) -> Outcome:
-        """How the step ended: as its last call that was not as it should be."""
+        """The outcome of the last call that was not OK; OK if there is none."""
         ended = [each.outcome for each in self.results if each.outcome is not Outcome.OK]
         return ended[-1] if ended else Outcome.OK
 
     @property
     def error(self) -> str | None:
-        """Why its call failed, or was refused, where the component says so."""
+        """The reason of a failure or refusal, if the component gives one."""
         return next((each.error for each in self.results if each.error is not None), None)
 
     @property
     def place(self) -> str:
-        """What tells it from the others of its folder, for people."""
+        """A phrase that tells it from the others of its folder."""
         return f"{self.unit}, step {self.step}" + (f", repeat {self.repeat}" if self.repeat else "")
 
     def by(self, role: str) -> RecordedResult | None:
@@ -134,26 +134,28 @@ class CollectedRecord(Record):
 
     @property
     def text(self) -> str | None:
-        """What the model said."""
+        """The text of the model's reply."""
         reply = self.by("model")
         return None if reply is None else reply.text
 
     @property
     def drawing(self) -> RecordedResult | None:
-        """What the generator gave, where that is an image or a sound."""
+        """The generator's result, if it is an image or a sound."""
         drawn = self.by("generator")
         return None if drawn is None or drawn.file is None else drawn
 
     @property
     def is_there(self) -> bool:
-        """Whether there is a text that can be compared."""
+        """True if there is a text that can be compared."""
         return self.outcome.goes_on and bool(self.text)
 
     @property
     def is_unread(self) -> bool:
-        """Whether the model itself left nothing to go on from: empty, refused or filtered by its
-        service, or cut inside its thoughts. A failed call is not its doing, nor is what a generator
-        makes of its text."""
+        """True if the model itself left nothing to go on from.
+
+        Its reply is empty, refused or filtered by its service, or cut inside its thoughts. A failed
+        call is not its doing, nor is what a generator makes of its text.
+        """
         reply = self.by("model")
         if reply is None or reply.outcome is Outcome.FAILED:
             return False
@@ -187,8 +189,7 @@ def read_records(folder: Path, holds: Collection[str] = ()) -> Records:
 
 
 def served_versions(records: Iterable[CollectedRecord]) -> dict[str, dict[str, int]]:
-    """Return role → what its service said it was → how many calls that version answered; local ones
-    are absent.
+    """Return role → served version → how many calls it answered; local components are absent.
 
     A version is the served model's name and, where the service tells it, its system fingerprint.
     """
@@ -202,7 +203,7 @@ def served_versions(records: Iterable[CollectedRecord]) -> dict[str, dict[str, i
 
 
 def changed_versions(served: Mapping[str, Mapping[str, int]]) -> list[str]:
-    """A sentence for each role that more than one served version has played."""
+    """Return a sentence for each role that more than one served version has played."""
     return [
         f"{len(versions)} served versions of the {role} are behind this score: "
         + ", ".join(f"{name} ({count} calls)" for name, count in versions.items())
@@ -212,7 +213,7 @@ def changed_versions(served: Mapping[str, Mapping[str, int]]) -> list[str]:
 
 
 def reasoned(records: Iterable[CollectedRecord]) -> list[str]:
-    """A sentence where replies of the model held reasoning."""
+    """Return a sentence if replies of the model held reasoning."""
     replies = {
         each.key: each for record in records for each in record.results if each.role == "model"
     }

@@ -37,7 +37,7 @@ def benchmark_names() -> tuple[str, ...]:
 
 @cache
 def benchmark(name: str) -> "Benchmark":
-    """The specification of that name.
+    """Return the specification of that name.
 
     Raises:
         ConfigError: no benchmark has this name.
@@ -55,7 +55,7 @@ def benchmarks() -> tuple["Benchmark", ...]:
 
 
 def question_rules(provider: "QuestionProvider") -> "QuestionRules":
-    """What the questions of a provider must have, its settings checked against that.
+    """Return the rules of a provider's questions, after checking its settings against them.
 
     Raises:
         ConfigError: they are for no benchmark that asks questions, or its settings mean nothing for
@@ -74,8 +74,10 @@ def question_rules(provider: "QuestionProvider") -> "QuestionRules":
 
 
 def find_score(path: str) -> "tuple[Benchmark, dict[str, str]] | None":
-    """The benchmark and the keys of the score with the folder ``path``, or with a file at it,
-    relative to the top folder; None where no score is."""
+    """Return the benchmark and keys of the score at ``path``, or None.
+
+    The path is that of its folder or of a file in it, relative to the top folder.
+    """
     for spec in benchmarks():
         folder = re.sub(r"\{(\w+)\}", r"(?P<\1>[^/]*)", spec.scores.path)
         if match := re.fullmatch(f"{folder}(?:/[^/]*)?", path):

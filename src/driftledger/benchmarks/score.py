@@ -40,7 +40,7 @@ class Point(BaseModel):
 
 
 class Inputs(Record):
-    """What a score was computed from."""
+    """The inputs of a score."""
 
     data_digest: str
     """Of the dataset or question set, as it says itself."""
@@ -114,12 +114,12 @@ class Score(Record):
 
     @property
     def is_control(self) -> bool:
-        """Whether its model ignores the sample."""
+        """True if its model ignores the sample."""
         return self.components["model"].is_control
 
     @property
     def confidence(self) -> float:
-        """Of its intervals."""
+        """The confidence of its intervals."""
         return float(self.inputs.settings["confidence"])
 
     @property
@@ -140,17 +140,16 @@ class Score(Record):
 
     @property
     def how_many(self) -> str:
-        """For people: ``59/100``, and how many are counted where that is not the same."""
+        """A phrase, ``59/100``, with how many are counted if that is another number."""
         counted = "" if self.counted == self.scored else f" ({self.counted} counted)"
         return f"{self.scored}/{self.total}{counted}"
 
     def interval(self, key: str) -> ConfidenceInterval | None:
-        """The interval of a metric, where it has one."""
+        """Return the interval of a metric, if it has one."""
         return interval_of(self.metrics, key)
 
     def numbers(self) -> Iterator[tuple[str, float]]:
-        """Every number by its name below ``<benchmark>/<on>/``: metrics, coverage,
-        ``<kind>/<name>/<metric>``."""
+        """Yield every number by its name: metrics, coverage, ``<kind>/<name>/<metric>``."""
         yield from self.metrics.items()
         yield "coverage", self.coverage
         for kind, rows in self.groups.items():
@@ -167,7 +166,7 @@ Values: TypeAlias = dict[str, list[FiniteFloat | None]]
 
 
 class RepeatRow(BaseModel):
-    """What a unit is worth in one of several repeats."""
+    """The values of a unit in one of several repeats."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -206,8 +205,7 @@ Scores: TypeAlias = Sequence[Score]
 
 
 def marks_of(components: Mapping[str, ComponentCard]) -> list[str]:
-    """What the components of a score say of themselves, the model's as it stands and any other's
-    with its role."""
+    """Return the marks of a score's components, others than the model's with their role."""
     marked = ((role, card.mark) for role, card in components.items() if card.mark is not None)
     return [
         mark if role == "model" else f"the {role.replace('_', ' ')}: {mark}"
@@ -216,7 +214,7 @@ def marks_of(components: Mapping[str, ComponentCard]) -> list[str]:
 
 
 def interval_of(metrics: Numbers, key: str) -> ConfidenceInterval | None:
-    """The interval that stands beside a metric, in a score or in one of its groups.
+    """Return the interval of a metric in a score or in one of its groups.
 
     >>> interval_of({"ssim": 28.2, "ssim_low": 27.1, "ssim_high": 29.5}, "ssim")
     ConfidenceInterval(low=27.1, high=29.5)
@@ -226,7 +224,7 @@ def interval_of(metrics: Numbers, key: str) -> ConfidenceInterval | None:
 
 
 def base_key(key: str) -> str:
-    """A metric's key without what says that it is an end of its interval or its deviation.
+    """Return a metric's key without the suffix of an interval's end or a deviation.
 
     >>> base_key("gc_at_5_low"), base_key("gc_at_5")
     ('gc_at_5', 'gc_at_5')

@@ -45,7 +45,7 @@ M = TypeVar("M", bound=BaseModel)
 
 @dataclass(frozen=True)
 class ToScore:
-    """What a score is computed from."""
+    """The inputs that a score is computed from."""
 
     keys: Mapping[str, str]
     folders: Folders
@@ -70,8 +70,7 @@ class Scored(NamedTuple):
 
 
 def write_score(target: Path, spec: "Benchmark", scored: Scored) -> None:
-    """Write a score as the folder ``target``, whole or not at all: with the version of the scoring,
-    and its rows."""
+    """Write a score, its rows and the version of the scoring as ``target``, whole or not at all."""
     inputs = scored.score.inputs.model_copy(update={"version": spec.scores.version})
     with new_folder(target) as folder:
         write_json(folder / SCORE, scored.score.model_copy(update={"inputs": inputs}))
@@ -115,15 +114,16 @@ class FromRecords:
         return kind.model_validate(self.card.protocol)
 
     def is_worst(self, record: CollectedRecord) -> bool:
-        """Whether a record counts as the worst value: the model left nothing to go on from, and
-        that counts."""
+        """Return True if a record counts as the worst value.
+
+        The model left nothing to go on from, and the settings say that this counts.
+        """
         return record.is_unread and self._given.section.unread == "worst"
 
     def too_little(
         self, scored: int, total: int, what: str, lost: Sequence[str], counted: int = 0
     ) -> list[str]:
-        """Return a sentence where so little could be scored that the model has no rank; else
-        nothing.
+        """Return a sentence if so little could be scored that the model has no rank.
 
         Args:
             what: for people, what became of those that are scored: ``answers could be read``.
@@ -145,8 +145,7 @@ class FromRecords:
         return [f"only {scored} of {total} {what} ({first_few(lost)}), and {asked}: no rank"]
 
     def origin(self, scored: int, total: int, flags: Iterable[str] = (), **parser: str) -> Json:
-        """Return the fields of a score that name it, say what it was computed from, and how much of
-        it.
+        """Return the fields of a score that name it, say what it was computed from, and how much.
 
         Args:
             flags: what else a reader must know, besides what all benchmarks say.
@@ -209,8 +208,7 @@ class FromDataset(FromRecords):
 
 
 class Ends(NamedTuple):
-    """The ends of intervals, by the keys that a score keeps them under, and why some metrics have
-    none."""
+    """The ends of intervals by their keys, and why some metrics have none."""
 
     metrics: Numbers
     absent: dict[str, str]
@@ -229,8 +227,7 @@ def interval_ends(estimates: Mapping[str, Estimate], unit: float = 1.0) -> Ends:
 
 
 def clusters_of(samples: Sequence[Sample]) -> dict[str, str]:
-    """Return the cluster of each sample: the id of the first one that is the same image or
-    sound."""
+    """Return the cluster of each sample: the id of the first with the same image or sound."""
     first: dict[str, str] = {}
     return {sample.id: first.setdefault(sample.medium.sha256, sample.id) for sample in samples}
 
@@ -260,12 +257,12 @@ def interval_of_known(
 
 
 def outcome_counts(outcomes: Iterable[Outcome]) -> dict[str, int]:
-    """Outcome → how many there are."""
+    """Return how often there is each outcome."""
     return dict(Counter(map(str, outcomes)))
 
 
 def noted(records: Iterable[CollectedRecord]) -> list[str]:
-    """What was unusual about how the calls were made."""
+    """Return a sentence for each thing that was unusual about calls."""
     notes = Counter(
         each.note for record in records for each in record.results if each.note is not None
     )

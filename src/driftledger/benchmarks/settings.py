@@ -11,8 +11,7 @@ from driftledger.core.strict import Strict
 
 
 class EntryOf(NamedTuple):
-    """Marks a setting that names an entry of a catalogue, several or none, so that they are known
-    to exist, and noted by ``resolve``."""
+    """Marks a setting that names entries of a catalogue, checked and noted by ``resolve``."""
 
     section: str
     must: Literal["", "read", "ask once"] = ""
@@ -21,13 +20,11 @@ class EntryOf(NamedTuple):
 
 
 class OfSelected(NamedTuple):
-    """Marks a setting that names some of the datasets or question sets that its benchmark goes
-    over."""
+    """Marks a setting that names some of the datasets or question sets of its benchmark."""
 
 
 class NeededFor(NamedTuple):
-    """Marks a setting that may be left out, unless its benchmark goes over a dataset of this
-    medium."""
+    """Marks a setting that only datasets of this medium need."""
 
     medium: Kind
 
@@ -70,8 +67,7 @@ class RepeatedSection(Section):
 def recorded(
     section: type["Section"], given: Mapping[str, Any], needed: Iterable[str] = ()
 ) -> "Section":
-    """A section with the settings that a file holds, each as its own field checks it, and no
-    others.
+    """Return a section with the settings of a file, each checked by its own field.
 
     Args:
         needed: settings that are null where the file leaves them out.

@@ -24,7 +24,7 @@ class Shot:
 
 
 def shot(file: Path) -> "dict[str, Shown]":
-    """A file by the name of what it holds: ``image`` or ``sound``."""
+    """Return a file by the name of its medium: ``image`` or ``sound``."""
     return {kind_of(file): Shot(file)}
 
 
@@ -84,8 +84,10 @@ class Trace:
 
 
 def values_of(spec: Benchmark, score: Score) -> Callable[[Row], Numbers]:
-    """What a row is worth in each headline of its score, by the metric's title and in its unit; the
-    mean over orders or gradings."""
+    """Return a function that gives a row's values in the headlines of its score.
+
+    They are by the metric's title and in its unit, means over orders or gradings.
+    """
     metrics = {
         key: metric for key in spec.headlines(score) if (metric := spec.metric(key)) is not None
     }
@@ -103,8 +105,9 @@ def values_of(spec: Benchmark, score: Score) -> Callable[[Row], Numbers]:
 
 
 def worth_showing(spec: Benchmark, score: Score, rows: Rows, at_most: int | None) -> list[Row]:
-    """The worst, the best and an even spread of what lies between, a third each, by the first
-    headline; then those without a value.
+    """Return the worst, the best and an even spread of other rows by the first headline.
+
+    They are a third each, and followed by rows without a value.
 
     Args:
         at_most: how many; None is all.

@@ -37,8 +37,7 @@ def pearson(x: Numbers, y: Numbers) -> float | None:
 
 
 def spearman(x: Numbers, y: Numbers) -> float | None:
-    """Return Spearman's ρ, Pearson's r of the ranks, where ties share their mean rank; else as
-    :func:`pearson`.
+    """Return Spearman's ρ, Pearson's r of the ranks; ties share their mean rank.
 
     >>> spearman(np.array([1, 2, 3, 5]), np.array([20.0, 25.0, 24.0, 30.0]))
     0.8
@@ -49,8 +48,7 @@ def spearman(x: Numbers, y: Numbers) -> float | None:
 
 
 def kendall(x: Numbers, y: Numbers) -> float:
-    """Return Kendall's τ-b, which corrects for ties, to 6 decimals; NaN where :func:`pearson` is
-    None.
+    """Return Kendall's τ-b, which corrects for ties, to 6 decimals; NaN without a Pearson's r.
 
     >>> kendall(np.array([1, 2, 3, 5]), np.array([20.0, 25.0, 24.0, 30.0]))
     0.666667
@@ -61,8 +59,9 @@ def kendall(x: Numbers, y: Numbers) -> float:
 
 
 def fisher_interval(r: float, n: int, confidence: float) -> ConfidenceInterval | None:
-    """Return tanh(artanh r ± z / √(n − 3)), the interval of Pearson's r (Fisher 1921), to 6
-    decimals.
+    """Return tanh(artanh r ± z / √(n − 3)), the interval of Pearson's r, to 6 decimals.
+
+    Source: Fisher 1921.
 
     It assumes that the models are drawn independently from one population, which models of one
     family are not. None for fewer than four models, or if all are on one line: an interval of no

@@ -11,8 +11,7 @@ from driftledger.metrics._checks import Values, check_finite
 
 
 def exact_mean(values: Values) -> float:
-    """Return the mean, from a correctly rounded sum and one division. The order of ``values`` does
-    not matter.
+    """Return the mean, from a correctly rounded sum and one division, whatever the order.
 
     Raises:
         ValueError: ``values`` is empty, or holds a NaN or an infinity.
@@ -25,8 +24,7 @@ def exact_mean(values: Values) -> float:
 
 
 def decimal(value: float) -> Fraction:
-    """Return the decimal number that a float is written as: a tenth for 0.1, not the nearest binary
-    fraction.
+    """Return the decimal number that a float is written as: a tenth for 0.1.
 
     >>> decimal(0.1) * 3 == Fraction(3, 10), 0.1 * 3 == 0.3
     (True, False)

@@ -20,8 +20,7 @@ _EPS = float(np.finfo(np.float64).eps)
 
 
 def frechet_distance(a: Features, b: Features) -> float:
-    """Return ‖μa − μb‖² + tr Σa + tr Σb − 2·tr((Σa Σb)^½), with the unbiased covariances of the
-    rows.
+    """Return ‖μa − μb‖² + tr Σa + tr Σb − 2·tr((Σa Σb)^½), with unbiased covariances of rows.
 
     ``a`` is n×d and ``b`` is m×d, for any n, m ≥ 2. The distance is ≥ 0, lower is better, and equal
     sets give exactly 0: a covariance term smaller than its rounding error counts as 0. On features

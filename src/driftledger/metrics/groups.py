@@ -24,7 +24,7 @@ class Difference(NamedTuple):
 
 
 class Groups(NamedTuple):
-    """How far models are told apart, each of these by model."""
+    """Ranks and letters, each by model."""
 
     ranks: Mapping[str, int]
     """1 + how many are shown to be better."""
@@ -41,8 +41,7 @@ class Groups(NamedTuple):
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Correct p-values by Holm's step-down method, so that all of them that are at most α hold with
-    confidence 1 − α.
+    """Correct p-values by Holm's method: all that are at most α hold with confidence 1 − α.
 
     The k-th smallest of m is multiplied by m − k + 1, is at least the ones before, and at most 1.
     It holds for any dependence between the tests.
@@ -62,8 +61,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def shown(pairs: Mapping[Pair, Difference], confidence: float) -> dict[Pair, int]:
-    """Return, for each pair, 1 if the second is shown to be higher, -1 if the first is, 0 if they
-    are not told apart.
+    """Return 1 for a pair if the second is shown to be higher, −1 if the first is, else 0.
 
     p-values are corrected by Holm's method over the pairs that can be tested.
 

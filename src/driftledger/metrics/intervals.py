@@ -70,8 +70,7 @@ def check_confidence(confidence: float) -> None:
 
 
 def fewest(confidence: float) -> int:
-    """Return the fewest samples that can show a difference with this confidence, whatever their
-    values.
+    """Return the fewest samples that can show a difference with this confidence.
 
     If both sides are equally good, n samples that all differ agree in the sign with probability
     2¹⁻ⁿ.
@@ -104,8 +103,9 @@ def mean_interval(
     confidence: float,
     clusters: Sequence[str] | None = None,
 ) -> Estimate:
-    """Return the mean over categories, each counting once, of their samples' mean, with a t
-    interval over clusters.
+    """Return the mean of category means with a t interval over clusters.
+
+    It is the mean over categories, each counting once, of their samples' mean.
 
     A cluster is the samples or questions about one image; by default each sample is one. With K
     categories, n_k values in each and variances s_k² (dividing by n_k − 1), the standard error is
@@ -190,7 +190,7 @@ def mean_interval(
 
 
 class _Spread(NamedTuple):
-    """How far the mean of a category may be off."""
+    """The uncertainty of the mean of a category."""
 
     variance: float
     df: float
@@ -200,8 +200,7 @@ class _Spread(NamedTuple):
 def proportion_interval(
     values: ArrayLike, confidence: float, variance: float = 0.0, sizes: Collection[int] = ()
 ) -> Estimate:
-    """Return the mean of n values within [0, 1] that are independent of one another, with Wilson's
-    interval.
+    """Return the mean of n independent values within [0, 1], with Wilson's interval.
 
     Values are 1 for a hit and 0 for a miss, or between for an expected hit. With the mean p, the
     interval is that of n·p(1 − p) / s² hits and misses, where s² is the mean squared deviation: of
@@ -238,8 +237,7 @@ def proportion_interval(
 def share_interval(
     numerator: ArrayLike, denominator: Integers, clusters: Sequence[str], confidence: float
 ) -> Estimate:
-    """Return Σ numerator / Σ denominator over n questions, in [0, 1], with Wilson's interval over
-    clusters.
+    """Return Σ numerator / Σ denominator over n questions with Wilson's interval over clusters.
 
     A numerator is what a question adds, a denominator what it could add (0 where it does not
     count), and its cluster the image that it is about. With R the ratio, M the sum of denominators,

@@ -26,8 +26,7 @@ steps, is rounded up."""
 
 
 class Neighbours(NamedTuple):
-    """The nearest of the support set by query, nearest first; equal similarities by their place in
-    the support set."""
+    """The nearest of the support set by query; equal similarities by their place in that set."""
 
     indices: Int64
     """q×k, into the support set."""
@@ -36,8 +35,9 @@ class Neighbours(NamedTuple):
 
 
 def nearest(support: Features, queries: Features, k: int) -> Neighbours:
-    """Return the ``k`` nearest of ``support``, n×d, to each of ``queries``, q×d, by cosine; a row
-    of zeros has 0.
+    """Return the ``k`` nearest of ``support``, n×d, to each of ``queries``, q×d, by cosine.
+
+    A row of zeros has the cosine 0.
 
     Raises:
         ValueError: something is empty, not finite or of another shape than the rest, or ``k`` is
@@ -93,8 +93,7 @@ def check_sets(support: Features, queries: Features) -> None:
 
 
 def unit(features: Features) -> Float64:
-    """Scale rows to length 1; the largest value of a row is brought to 1 first, so that no square
-    overflows."""
+    """Scale rows to length 1; their largest value is brought to 1 first, against overflow."""
     wide = features.astype(np.float64)
     largest = np.abs(wide).max(axis=1, keepdims=True)
     wide /= np.where(largest == 0, 1, largest)

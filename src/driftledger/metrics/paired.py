@@ -24,8 +24,7 @@ DECIMALS = 12
 
 
 class Paired(NamedTuple):
-    """Two scores over n common samples, and B's less A's as an
-    :class:`~driftledger.metrics.intervals.Estimate`."""
+    """Two scores over n common samples, and B's less A's as an ``Estimate``."""
 
     a: float
     b: float
@@ -45,8 +44,7 @@ class Paired(NamedTuple):
 def paired_interval(
     a: Float64, b: Float64, categories: Sequence[str], clusters: Sequence[str], *, confidence: float
 ) -> Paired:
-    """Compare two means of category means over the same n samples, by the t interval of their
-    differences.
+    """Compare two means of category means over the same n samples by their differences.
 
     Entry i of ``a``, ``b``, ``categories`` and ``clusters`` is about sample i. Interval and errors:
     see :func:`mean_interval`.
@@ -84,8 +82,7 @@ def paired_interval(
 
 
 def p_value(difference: float, standard_error: float, df: float, free: int) -> float:
-    """Return the two-sided p-value of the t test, to 9 significant digits, but at least 2¹⁻ᶠ with f
-    free units.
+    """Return the two-sided p-value of the t test, at least 2¹⁻ᶠ with f free units.
 
     All f units agree in the sign with that probability by chance.
 
@@ -106,8 +103,9 @@ def p_value(difference: float, standard_error: float, df: float, free: int) -> f
 def minimum_detectable_difference(
     standard_error: float, df: float, *, power: float = POWER, confidence: float = 0.95
 ) -> float:
-    """Return the difference that a two-sided t test finds with this power, in the unit of the
-    standard error.
+    """Return the difference that a two-sided t test finds with this power.
+
+    Its unit is that of the standard error.
 
     It depends on the noise of the paired difference alone; its ``df`` (at least 1) need not be
     whole. The chance of a finding with the wrong sign is left out: it is below 10⁻⁵ at a power of

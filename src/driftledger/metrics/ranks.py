@@ -10,8 +10,9 @@ break a tie."""
 
 
 def competition_ranks(values: Sequence[float], higher_is_better: bool) -> list[int]:
-    """Return the rank of each value: 1 + how many are better, so that ties share a rank and the
-    next are skipped.
+    """Return the rank of each value: 1 + how many are better.
+
+    Ties share a rank and the next are skipped.
 
     Raises:
         ValueError: ``values`` is empty, or holds a NaN or an infinity; says which.

@@ -67,8 +67,7 @@ def mean_over_repeats(values: Sequence[Float64]) -> Float64:
 
 
 def deviations(scores: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """Return the standard deviation over repeats of each metric that all of them have, see
-    :func:`spread`.
+    """Return the standard deviation over repeats of each metric that all of them have.
 
     >>> deviations([{"gc": 0.5, "s": 1.0}, {"gc": 0.75}])
     {'gc': 0.125}

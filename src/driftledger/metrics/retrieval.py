@@ -51,7 +51,7 @@ class Votes(NamedTuple):
 
 
 class Hits(NamedTuple):
-    """How far each query is taken for its own class, from 0 to 1; 0 or 1 where nothing ties."""
+    """The share, from 0 to 1, in which each query is taken for its own class."""
 
     votes: Float64
     """q×K: column k−1 holds the vote of the k nearest, so column 0 is top-1."""
@@ -100,8 +100,9 @@ def class_mean(support: Features, labels: Sequence[str], queries: Features) -> l
 
 
 def vote(support: Features, labels: Sequence[str], queries: Features, k: int) -> list[str]:
-    """Return the label that most of the ``k`` nearest have, one per query; of several, that of the
-    nearest among them.
+    """Return the label that most of the ``k`` nearest have, one per query.
+
+    Of several, it is that of the nearest among them.
 
     Shapes and errors as in :func:`top1`, and ValueError if ``k`` is not within 1..n.
 
@@ -204,8 +205,7 @@ def hits(
 
 
 def _in_random_orders(levels: Int64, numbers: Int64) -> Int64:
-    """Return ``numbers`` in the order of ``levels``, in each row with those of one level in another
-    order."""
+    """Return ``numbers`` by ``levels``, in each row with those of one level in another order."""
     ranks = np.unique(levels, return_inverse=True)[1]
     random = np.random.default_rng(0).random((ORDERS, len(levels)))
     return numbers[np.argsort(ranks + random, axis=1)]

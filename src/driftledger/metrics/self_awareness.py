@@ -38,8 +38,10 @@ SUBSETS = ("basic", "know", "beyond")
 
 
 class SelfAwareness(NamedTuple):
-    """Fractions from 0 to 1; None where the denominator is 0. Higher is better, for rates only in
-    basic."""
+    """Fractions from 0 to 1; None if the denominator is 0.
+
+    Higher is better, for rates only in basic.
+    """
 
     score: float | None
     """Accepted choices among all, equation 2; never None from :func:`score`."""

@@ -36,8 +36,9 @@ def comparable(image: Image.Image, side: int) -> Luma:
 
 
 def structural_similarity(a: Luma, b: Luma) -> float:
-    """Return the mean SSIM of two images, H×W of uint8: in [−1, 1], higher is more alike, equal
-    ones give 1.
+    """Return the mean SSIM of two images, H×W of uint8.
+
+    It is in [−1, 1], higher is more alike, and equal images give 1.
 
     With the constants of Wang et al.: Gaussian weights with σ = 1.5 in windows of 11×11 within the
     image, covariances of the population, K1 = 0.01, K2 = 0.03 and L = 255. Rounded to 6 decimals.

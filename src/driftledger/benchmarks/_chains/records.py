@@ -16,7 +16,7 @@ Drawn: TypeAlias = Mapping[tuple[str, int], Medium]
 
 
 class ChainRequest(BaseModel):
-    """What was asked of every sample of a chain."""
+    """The request about every sample of a chain."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

@@ -65,8 +65,7 @@ SAMPLES = Metric(
 
 
 def chain_stage(name: str, benchmark_name: str, *settings: str) -> Stage:
-    """The stage that makes the chains of a benchmark; it depends on these settings of its
-    section."""
+    """Return the stage that makes a benchmark's chains, which depends on these settings."""
     path = f"{RECORDS_OF}/{benchmark_name}/{{dataset}}/{{generator}}"
     return Stage(name, KEYS, path, 3, settings, holds=("seed", "parent_sha256"))
 
@@ -85,8 +84,9 @@ class ChainBenchmark(Benchmark):
         return samples
 
     def collecting(self, given: StageInputs) -> Collecting:
-        """Return what chains are made from; errors as in :meth:`Benchmark.collecting` and
-        :meth:`asked`.
+        """Return what chains are made from.
+
+        Errors as in :meth:`Benchmark.collecting` and :meth:`request`.
 
         Raises:
             ConfigError: the model cannot be given the beginning of its reply.
@@ -196,8 +196,7 @@ class ChainBenchmark(Benchmark):
 
 
 def chain(collecting: Collecting, sample: Sample, repeat: int = 0) -> Steps[Records]:
-    """Go through one sample's chain. It ends at T, or with the first outcome that leaves nothing to
-    go on with."""
+    """Go through one sample's chain, to T or to the first outcome without anything to go on."""
     request, on = ChainRequest.model_validate(collecting.protocol), collecting.on
     records: Records = []
     parent = sample.medium
@@ -241,8 +240,7 @@ def describe(
 
 
 def largest_loss(similarity: Sequence[float | None]) -> dict[int, str]:
-    """Return the t at which s(t) falls most, from s(0) = 1, and how far; empty where it never
-    falls.
+    """Return the t at which s(t) falls most, from s(0) = 1, and how far; empty if it never falls.
 
     >>> largest_loss([0.9, 0.5, None, 0.4])
     {2: 'largest loss −0.400'}

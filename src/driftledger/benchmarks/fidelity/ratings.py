@@ -43,7 +43,7 @@ _COMMAND = "driftledger people ratings"
 
 
 class Rating(NamedTuple):
-    """What one person thinks of one description; or a description that is to be rated."""
+    """One person's rating of one description; or a description that is to be rated."""
 
     dataset: str
     sample: str
@@ -95,8 +95,7 @@ def to_rate(dataset: str, folders: Folders, seed: int, samples: int) -> list[Rat
 
 
 def read_ratings(path: Path) -> list[Rating]:
-    """Read a sheet as spreadsheets save it; rows without a rating are skipped, other columns
-    ignored.
+    """Read a sheet as spreadsheets save it, without rows that have no rating.
 
     Raises:
         ConfigError: it is missing or is not such a sheet, a rating is not one from 1 to 5 or does

@@ -53,8 +53,7 @@ _SAID = frozenset({Input.TEXT_ENCODER, Input.DESCRIPTIONS, Input.DATA})
 
 
 class GenCeptionSettings(RepeatedSection):
-    """How a chain goes: T iterations of describe → generate; and how descriptions are compared
-    beside images."""
+    """The shape of a chain, T iterations of describe → generate, and of comparing texts."""
 
     iterations: int = Field(ge=1, le=100)
     iterations_by_group: dict[str, Annotated[int, Field(ge=1)]] | None
@@ -230,7 +229,7 @@ class GenCeption(ChainBenchmark):
         }
 
     def ranked(self, score: Score, key: str) -> float | None:
-        """A mean over categories is compared if every category has its part in it."""
+        """Return a mean over categories if every category has its part in it."""
         has_key = {key in row for row in score.groups["category"].values()}
         return score.metrics.get(key) if len(has_key) < 2 else None
 
@@ -238,7 +237,7 @@ class GenCeption(ChainBenchmark):
         yield from people(self, scores)
 
     def rows_in(self, score: Score, kind: str, name: str, rows: Rows) -> Rows:
-        """A group's are those of its categories."""
+        """Return the rows of a category, or of a group's categories."""
         members = score.details["groups"].get(name, ()) if kind == "group" else (name,)
         return [row for row in rows if row.group in members]
 

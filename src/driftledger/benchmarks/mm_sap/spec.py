@@ -48,7 +48,7 @@ SIZES = "subsets"
 
 
 class MMSAPSettings(QuestionSection):
-    """How questions with five options, one of them a refusal, are put and scored."""
+    """The way to put and score questions with five options, one of them a refusal."""
 
     prompt: Annotated[str, holding("{question}", "{options}")]
     permutations: int = Field(ge=1, le=120)
@@ -58,8 +58,10 @@ class MMSAPSettings(QuestionSection):
 
 
 class MMSAPQuestions(QuestionRules):
-    """Five options: one refuses and, but in beyond, one is right. They are stored by index, so that
-    no later step has to compare texts; section 3.2 of the paper."""
+    """Five options, one of them a refusal and, except in beyond, one of them right.
+
+    They are stored by index, so that no later step has to compare texts; section 3.2 of the paper.
+    """
 
     needed = ("question", "image", "options", "refusal", "subset")
     # without an answer, since a table of beyond alone has none
@@ -115,8 +117,7 @@ class MMSAPQuestions(QuestionRules):
         return None
 
     def stored(self, question: SourceQuestion) -> tuple[int | None, int]:
-        """Return two indexes; in beyond no option is right, even where a table writes the refusal
-        for it."""
+        """Return the indexes of the right option, None in beyond, and of the refusal."""
         options = [folded(option) for option in question.options]
         refusal = options.index(folded(question.refusal or ""))
         if question.subset == "beyond" or question.answer is None:

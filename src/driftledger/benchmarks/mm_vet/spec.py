@@ -59,7 +59,7 @@ STEPS = 10**6
 
 
 class MMVetSettings(QuestionSection):
-    """How open questions are put, and how a judge grades the answers."""
+    """The way to put open questions, and a judge's way to grade the answers."""
 
     grade_prompt: Annotated[str, holding("{question}", "{truth}", "{prediction}")]
     grade_again: str = Field(min_length=1)
@@ -72,8 +72,7 @@ class MMVetSettings(QuestionSection):
 
 
 class MMVetQuestions(QuestionRules):
-    """A ground truth with ``<AND>`` and ``<OR>``, which stays text, and the capabilities that it
-    takes."""
+    """A ground truth with ``<AND>`` and ``<OR>``, which stays text, and capabilities."""
 
     needed = ("question", "image", "answer", "capabilities")
     optional = ("id", "image_id")
@@ -172,8 +171,9 @@ def _gradings(
     *,
     answer: RecordedResult | None = None,
 ) -> Recording:
-    """Ask in each grading until there is a grade, twice at most; the next run tries failed calls
-    again.
+    """Ask in each grading until there is a grade, twice at most.
+
+    The next run tries failed calls again.
 
     Args:
         texts: the question, the truth, and the answer; None if the answer cannot be graded.
@@ -204,9 +204,10 @@ def _conversations(collecting: Collecting, prompt: str) -> list[Conversation]:
 
 
 def graded_prompt(prompt: str, question: str, truth: str, prediction: str) -> str:
-    """The judge's prompt as MM-Vet's evaluator writes it: texts stay as they are, whatever lines
-    and cells they hold, and only the ground truth's ``<AND>`` and ``<OR>`` get a blank on either
-    side.
+    """Return the judge's prompt as MM-Vet's evaluator writes it.
+
+    Texts stay as they are, whatever lines and cells they hold, and only the ground truth's
+    ``<AND>`` and ``<OR>`` get a blank on either side.
 
     Source: mm-vet_evaluator.ipynb in github.com/yuweihao/MM-Vet at acde843.
 
@@ -257,8 +258,7 @@ def calibrations(records: Iterable[CollectedRecord], strict: bool) -> list[Json]
 
 
 def judge_flags(calibration: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Warn of a judge that has moved on the calibration answers, believes a forged one, or is
-    unreadable."""
+    """Warn of a judge that has moved on the calibration, believes a forgery, or is unreadable."""
     off = []
     forged = []
     unread = 0

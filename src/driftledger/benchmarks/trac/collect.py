@@ -31,7 +31,7 @@ Examples = Sequence[tuple[Sample, str]]
 
 
 class TracProtocol(BaseModel):
-    """How descriptions were asked for."""
+    """The way in which descriptions were asked for."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

@@ -69,7 +69,7 @@ _count = partial(
 
 
 class TracSettings(Section):
-    """How accuracies are told."""
+    """The choice of classes or images for intervals."""
 
     sampled_classes: Annotated[tuple[Name, ...], OfSelected()]
     """Datasets with classes that are a sample of others like them, so that intervals are over

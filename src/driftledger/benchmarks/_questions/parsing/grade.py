@@ -32,8 +32,7 @@ def strict_grade(text: str) -> float | None:
 
 
 def parse_grade(text: str, *, cut: bool = False) -> Parsed[float]:
-    """The grade in a judge's reply: any number from 0 to 1, written with a point, or out of a
-    number: *8/10*, *80%*.
+    """Read the grade in a judge's reply: a number from 0 to 1, or out of a scale.
 
     UNPARSED, with ``how`` saying why: ``out_of_range`` (1.5, -1), ``other_notation`` (0,6; 0.5/5,
     which may be either), ``several`` different ones, ``error``, ``unfinished`` (reasoning without
@@ -68,7 +67,7 @@ class _GradeReply(Reply[float]):
     """A judge's plain reply."""
 
     def read(self, position: int) -> Reading[float] | None:
-        """The number at ``position`` with its scale, and what is joined to it."""
+        """Return the number at ``position`` with its scale, and what is joined to it."""
         number = self.at("number", self.skip("grade_opening", position))
         if number is None:
             return None
@@ -84,7 +83,7 @@ class _GradeReply(Reply[float]):
 
 
 def _grade(number: str, most: str = "1") -> tuple[float | None, str]:
-    """The grade that a number out of ``most`` is, or why it cannot be one."""
+    """Return the grade that a number out of ``most`` is, or why it cannot be one."""
     if not (find("float").fullmatch(number) and find("most").fullmatch(most) and float(most)):
         return None, "other_notation"
     value = float(number) + 0.0  # -0.0 is 0.0

@@ -20,8 +20,9 @@ _WINDOW = 4_000
 
 @lru_cache(maxsize=1024)  # options are read again in every order
 def is_refusal(text: str) -> bool:
-    """Whether the text says that it does not answer. It may still hold an answer, which is looked
-    for first.
+    """Return True if the text says that it does not answer.
+
+    It may still hold an answer, which is looked for first.
 
     >>> is_refusal("I'm sorry, but I cannot determine the colour."), is_refusal("无法确定")
     (True, True)
@@ -32,7 +33,7 @@ def is_refusal(text: str) -> bool:
 
 
 def refused_at(low: str, *, denials: bool = True) -> list[int]:
-    """Where refusals end in folded, plain text; no English ones if an answer follows them.
+    """Return the ends of refusals in folded, plain text; no English ones if an answer follows them.
 
     ``denials``: whether to say that something is not in the image refuses.
     """
@@ -76,7 +77,7 @@ def stance_of(clause: str) -> Stance | None:
 
 
 def _between(ends: str, text: str, begin: int, until: int) -> Iterator[tuple[int, int]]:
-    """The parts between what a list finds."""
+    """Return the parts between the matches of a list."""
     cuts = [match.span() for match in find(ends).finditer(text, begin, until)]
     return zip(
         [begin, *(end for _, end in cuts)], [*(start for start, _ in cuts), until], strict=True

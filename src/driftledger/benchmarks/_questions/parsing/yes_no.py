@@ -45,7 +45,7 @@ def read_literally(text: str) -> Parsed[bool]:
 
 
 def parse_yes_no(text: str, *, cut: bool = False) -> Parsed[bool]:
-    """Whether ``text`` says yes, True, or no; English and some twenty other languages.
+    """Read whether ``text`` says yes, True, or no, in English or some twenty other languages.
 
     OK: one of the two was read. REFUSED: neither, and the text says in its own words that it does
     not answer. UNPARSED: anything else; ``how`` is ``several``, ``error``, ``unfinished``
@@ -105,8 +105,10 @@ class _YesNoReply(Reply[bool]):
         return reading.several() if both else reading
 
     def begun(self) -> Iterator[Reading[bool]]:
-        """Behind *the answer is* and its like, and where the reply or a sentence begins, or after
-        *so* there."""
+        """Yield answers behind *the answer is*, and where the reply or a sentence begins.
+
+        They may follow *so* there.
+        """
         yield from self.announced("answer", "answer_phrase")
         if (initial := self.low.strip(" .!()\"'")) in ("y", "n"):
             yield Reading(initial == "y", "first_word", 0, len(self.low))
@@ -119,8 +121,10 @@ class _YesNoReply(Reply[bool]):
                 yield from filter(None, [self.read(place, how, first=not start)])
 
     def phrased(self) -> Iterator[Reading[bool]]:
-        """In other words, at the start or behind words such as *based on the image*: *of course*,
-        *it isn't*."""
+        """Yield answers in other words, such as *of course*, *it isn't*.
+
+        They are at the start or behind words such as *based on the image*.
+        """
         for start in {0, self.skip("opener", 0)}:
             if phrase := self.at("phrase", start):
                 yield Reading(phrase["yes"] is not None, "phrase", *phrase.span())
@@ -131,8 +135,10 @@ class _YesNoReply(Reply[bool]):
                 )
 
     def begins_with_denial(self) -> Iterator[Reading[bool]]:
-        """A denial at the beginning of the reply, such as *no dog is there*, unless it calls the
-        answer unknown."""
+        """Yield a denial at the beginning of the reply, such as *no dog is there*.
+
+        It must not call the answer unknown.
+        """
         denied = self.at("denial", self.skip("opener", 0))
         affirmed = denied and find("affirms").search(self.low, 0, denied.end() + 30)
         if denied and not affirmed and not refused_at(self.low, denials=False):
