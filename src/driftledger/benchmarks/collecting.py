@@ -23,6 +23,7 @@ from driftledger.benchmarks.records import (
     RecordedResult,
     Records,
     read_records,
+    results_of,
 )
 from driftledger.benchmarks.settings import recorded
 from driftledger.collect.call import Call, NotStoredError, Planned, RunSteps, walk
@@ -119,13 +120,15 @@ class Collecting:
             ValueError: the protocol has a number that no settings may have.
         """
         recorded(spec.settings, card.protocol)
-        named: dict[str, tuple[str, Component]] = {}
+        named = {}
         for role, each in card.components.items():
-            absent = SimpleNamespace(
-                fingerprint=each.fingerprint, spec={}, model_dump=partial(dict, each.settings)
-            )
-            named[role] = each.name, components.get(role, cast(Component, absent))
-        return cls(spec, card.keys, data, named, card.protocol)
+            component = components.get(role)
+            if component is None:
+                absent = SimpleNamespace(fingerprint=each.fingerprint, spec={})
+                absent.model_dump = partial(dict[str, Any], each.settings)
+                component = cast(Component, absent)
+            named[role] = each.name, component
+        return cls(spec, card.keys, data=data, components=named, protocol=card.protocol)
 
     def model(self, role: str = "model") -> Model:
         """Return the model that plays a role."""
@@ -163,11 +166,8 @@ class Collecting:
     @property
     def asked(self) -> Sequence[Component]:
         """The components that are asked."""
-        return [
-            component
-            for _, component in self.components.values()
-            if isinstance(component, Model | Generator)
-        ]
+        components = [component for _, component in self.components.values()]
+        return [each for each in components if isinstance(each, Model | Generator)]
 
     @property
     def calls(self) -> int:
@@ -189,16 +189,16 @@ class Collecting:
 
     def card(self) -> CollectedCard:
         """Return the card that stands beside the records."""
-        digest = (
-            self.dataset
-            if "dataset" in self.keys
-            else read_json(self.data / QUESTION_SET_CARD, QuestionSetCard)
-        ).digest
+        data: DatasetCard | QuestionSetCard
+        if "dataset" in self.keys:
+            data = self.dataset
+        else:
+            data = read_json(self.data / QUESTION_SET_CARD, QuestionSetCard)
         return CollectedCard(
             benchmark=self.spec.name,
             stage=self.spec.collects.name,
             keys=dict(self.keys),
-            data_digest=digest,
+            data_digest=data.digest,
             components={role: ComponentCard.of(*named) for role, named in self.components.items()},
             protocol=dict(self.protocol),
         )
@@ -209,7 +209,7 @@ def write_collected(
 ) -> None:
     """Write a stage's records, images and card as the folder ``target``, whole or not at all."""
     with new_folder(target) as folder:
-        for each in (result for record in records for result in record.results):
+        for each in results_of(records):
             if each.medium is not None and each.file is not None:
                 link_file(each.medium.path, folder / each.file)
         write_jsonl(folder / RECORDS, records)
@@ -233,9 +233,10 @@ class Replay:
         self.records = read_records(folder)
         self.calls: dict[str, Recorded] = {}
         """Digest of the key → each call that was asked for."""
-        self._known = {
-            each.key: (record.place, each) for record in self.records for each in record.results
-        }
+        self._known: dict[str, tuple[str, RecordedResult]] = {}
+        for record in self.records:
+            for each in record.results:
+                self._known[each.key] = record.place, each
 
     def __call__(self, planned: Iterable[Planned[R]]) -> list[R]:
         """Return what the protocols return.
@@ -246,7 +247,8 @@ class Replay:
         returned: list[Any] = []
         for each in planned:
             walked = walk(each.steps(), self._answer)
-            if (call := walked.pending) is not None:
+            call = walked.pending
+            if call is not None:
                 raise LookupError(
                     f"no record holds what was asked about {call.context.sample}, "
                     f"t={call.context.t}"
@@ -255,8 +257,8 @@ class Replay:
         return returned
 
     def _answer(self, call: Call) -> Result | None:
-        place, recorded = self._known.get(digest := call.key, ("", None))
-        if recorded is None:
+        if call.key not in self._known:
             return None
-        self.calls[digest] = Recorded(call, place, recorded)
+        place, recorded = self._known[call.key]
+        self.calls[call.key] = Recorded(call, place, recorded)
         return recorded

@@ -1,7 +1,7 @@
 """The one record of all benchmarks, and the card that stands beside the records of a folder."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Self, TypeAlias
@@ -93,11 +93,8 @@ class CollectedRecord(Record):
     @model_validator(mode="before")
     @classmethod
     def _not_of_0_2(cls, given: Any) -> Any:
-        if (
-            isinstance(given, dict)
-            and "unit" not in given
-            and given.keys() & {"sample", "question"}
-        ):
+        is_earlier = isinstance(given, dict) and given.keys() & {"sample", "question"}
+        if is_earlier and "unit" not in given:
             raise ValueError(
                 "it is a record of driftledger 0.2, which this version does not read: run 'dvc "
                 "repro' to make it again, or 'git checkout 12f79dd0' in driftledger's repository "
@@ -115,8 +112,10 @@ class CollectedRecord(Record):
     @property
     def outcome(self) -> Outcome:
         """The outcome of the last call that was not OK; OK if there is none."""
-        ended = [each.outcome for each in self.results if each.outcome is not Outcome.OK]
-        return ended[-1] if ended else Outcome.OK
+        for each in reversed(self.results):
+            if each.outcome is not Outcome.OK:
+                return each.outcome
+        return Outcome.OK
 
     @property
     def error(self) -> str | None:
@@ -126,7 +125,8 @@ class CollectedRecord(Record):
     @property
     def place(self) -> str:
         """A phrase that tells it from the others of its folder."""
-        return f"{self.unit}, step {self.step}" + (f", repeat {self.repeat}" if self.repeat else "")
+        repeat = f", repeat {self.repeat}" if self.repeat else ""
+        return f"{self.unit}, step {self.step}{repeat}"
 
     def by(self, role: str) -> RecordedResult | None:
         """Return the first result of a role; None where it was not asked."""
@@ -175,17 +175,22 @@ def read_records(folder: Path, holds: Collection[str] = ()) -> Records:
     """
     records = read_jsonl(folder / RECORDS, CollectedRecord)
     for record in records:
-        record.results[:] = [
-            each
-            if each.file is None
-            else replace(each, medium=Medium(folder / each.file, each.sha256 or ""))
-            for each in record.results
-        ]
-        if record.step and (lacks := [name for name in holds if name not in record.extra]):
-            raise StoreError(
-                f"{folder / RECORDS}, {record.place}: extra lacks {lacks[0]}; run 'dvc repro'"
-            )
+        for place, each in enumerate(record.results):
+            if each.file is not None:
+                medium = Medium(folder / each.file, each.sha256 or "")
+                record.results[place] = replace(each, medium=medium)
+        for name in holds:
+            if record.step and name not in record.extra:
+                raise StoreError(
+                    f"{folder / RECORDS}, {record.place}: extra lacks {name}; run 'dvc repro'"
+                )
     return records
+
+
+def results_of(records: Iterable[CollectedRecord]) -> Iterator[RecordedResult]:
+    """Yield the results of records."""
+    for record in records:
+        yield from record.results
 
 
 def served_versions(records: Iterable[CollectedRecord]) -> dict[str, dict[str, int]]:
@@ -194,35 +199,37 @@ def served_versions(records: Iterable[CollectedRecord]) -> dict[str, dict[str, i
     A version is the served model's name and, where the service tells it, its system fingerprint.
     """
     calls: dict[str, dict[str, str]] = {}
-    for each in (result for record in records for result in record.results):
-        if each.role != "generator" or each.file is not None:
-            named = " ".join(part for part in (each.served_model, each.system_fingerprint) if part)
+    for each in results_of(records):
+        named = " ".join(filter(None, (each.served_model, each.system_fingerprint)))
+        if named and (each.role != "generator" or each.file is not None):
             calls.setdefault(each.role, {})[each.key] = named
-    counts = {role: Counter(filter(None, versions.values())) for role, versions in calls.items()}
-    return {role: dict(sorted(each.items())) for role, each in counts.items() if each}
+    served = {}
+    for role, versions in calls.items():
+        served[role] = dict(sorted(Counter(versions.values()).items()))
+    return served
 
 
 def changed_versions(served: Mapping[str, Mapping[str, int]]) -> list[str]:
     """Return a sentence for each role that more than one served version has played."""
-    return [
-        f"{len(versions)} served versions of the {role} are behind this score: "
-        + ", ".join(f"{name} ({count} calls)" for name, count in versions.items())
-        for role, versions in served.items()
-        if len(versions) > 1
-    ]
+    sentences = []
+    for role, versions in served.items():
+        if len(versions) > 1:
+            counts = ", ".join(f"{name} ({count} calls)" for name, count in versions.items())
+            sentences.append(
+                f"{len(versions)} served versions of the {role} are behind this score: {counts}"
+            )
+    return sentences
 
 
 def reasoned(records: Iterable[CollectedRecord]) -> list[str]:
     """Return a sentence if replies of the model held reasoning."""
-    replies = {
-        each.key: each for record in records for each in record.results if each.role == "model"
-    }
+    replies = {each.key: each for each in results_of(records) if each.role == "model"}
     count = sum(each.reasoning is not None for each in replies.values())
-    return (
-        [f"{count:,} of {len(replies):,} replies held reasoning, which is left out of the answers"]
-        if count
-        else []
-    )
+    if not count:
+        return []
+    return [
+        f"{count:,} of {len(replies):,} replies held reasoning, which is left out of the answers"
+    ]
 
 
 class CollectedCard(Record):

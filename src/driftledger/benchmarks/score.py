@@ -154,7 +154,8 @@ class Score(Record):
         yield "coverage", self.coverage
         for kind, rows in self.groups.items():
             for name, values in rows.items():
-                yield from ((f"{kind}/{name}/{key}", value) for key, value in values.items())
+                for key, value in values.items():
+                    yield f"{kind}/{name}/{key}", value
 
 
 Numbers: TypeAlias = dict[str, float]
@@ -192,12 +193,10 @@ class Row(Record):
     """What else a reader of this row sees: a category, a label, what it was taken for."""
 
     def alone(self, repeat: int) -> RepeatRow:
-        """One repeat; where there is but one, the row's own values."""
-        return (
-            self.repeats[repeat]
-            if self.repeats
-            else RepeatRow(outcome=self.outcome, values=self.values)
-        )
+        """Return one repeat; if there is but one, the row's own values."""
+        if self.repeats:
+            return self.repeats[repeat]
+        return RepeatRow(outcome=self.outcome, values=self.values)
 
 
 Rows: TypeAlias = Sequence[Row]
@@ -206,11 +205,12 @@ Scores: TypeAlias = Sequence[Score]
 
 def marks_of(components: Mapping[str, ComponentCard]) -> list[str]:
     """Return the marks of a score's components, others than the model's with their role."""
-    marked = ((role, card.mark) for role, card in components.items() if card.mark is not None)
-    return [
-        mark if role == "model" else f"the {role.replace('_', ' ')}: {mark}"
-        for role, mark in marked
-    ]
+    marks = []
+    for role, card in components.items():
+        if card.mark is not None:
+            subject = "" if role == "model" else f"the {role.replace('_', ' ')}: "
+            marks.append(subject + card.mark)
+    return marks
 
 
 def interval_of(metrics: Numbers, key: str) -> ConfidenceInterval | None:
@@ -219,8 +219,9 @@ def interval_of(metrics: Numbers, key: str) -> ConfidenceInterval | None:
     >>> interval_of({"ssim": 28.2, "ssim_low": 27.1, "ssim_high": 29.5}, "ssim")
     ConfidenceInterval(low=27.1, high=29.5)
     """
-    ends = metrics.get(key + LOW), metrics.get(key + HIGH)
-    return None if ends[0] is None or ends[1] is None else ConfidenceInterval(ends[0], ends[1])
+    if key + LOW not in metrics or key + HIGH not in metrics:
+        return None
+    return ConfidenceInterval(metrics[key + LOW], metrics[key + HIGH])
 
 
 def base_key(key: str) -> str:

@@ -6,6 +6,7 @@ It knows nothing of how records are collected.
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import compress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -21,6 +22,7 @@ from driftledger.benchmarks.records import (
     changed_versions,
     read_records,
     reasoned,
+    results_of,
     served_versions,
 )
 from driftledger.benchmarks.score import HIGH, LOW, ROWS, SCORE, Inputs, Numbers, Row, Score
@@ -29,7 +31,7 @@ from driftledger.core.canonical import Json, sha256_file
 from driftledger.core.errors import CoverageError, StoreError, first_few
 from driftledger.core.files import new_folder, read_json, write_json, write_jsonl
 from driftledger.core.types import Float64, Outcome, Sample
-from driftledger.data.records import ONE_CATEGORY, DatasetCard, blank_notes, read_samples
+from driftledger.data.records import DatasetCard, blank_notes, read_samples
 from driftledger.metrics.exact import round_significant
 from driftledger.metrics.intervals import DIGITS, Estimate, mean_interval
 
@@ -84,16 +86,15 @@ class FromRecords:
     """Of the dataset or question set, as it says itself."""
 
     def __init__(self, given: ToScore, spec: "Benchmark") -> None:
-        self.data, self.folder = given.folders[spec.data.name], given.folders[spec.collects.name]
+        self.data = given.folders[spec.data.name]
+        self.folder = given.folders[spec.collects.name]
         self.card = read_json(self.folder / CARD, CollectedCard)
         self.confidence: float = given.section.confidence
-        self.records, self._given, self._spec = (
-            read_records(self.folder, spec.collects.holds),
-            given,
-            spec,
-        )
+        self.records = read_records(self.folder, spec.collects.holds)
         self.data_notes: list[str] = []
         """What a reader must know of the data."""
+        self._given = given
+        self._spec = spec
 
     def require(self, places: Iterable[tuple[str, int, int]]) -> None:
         """Check that each of these units has a record of this step and repeat.
@@ -151,42 +152,37 @@ class FromRecords:
             flags: what else a reader must know, besides what all benchmarks say.
             parser: what the protocol says beside the card, of what reads the answers.
         """
-        given, cards = self._given, self.card.components
-        model, served = (
-            cards["model"],
-            served_versions(record for record in self.records if record.step),
+        given = self._given
+        components = dict(self.card.components)
+        model = components["model"]
+        served = served_versions(record for record in self.records if record.step)
+        notes = []
+        generator = components.get("generator")
+        if generator is not None and generator.fingerprint == model.fingerprint:
+            notes.append(f"{model.name} describes and draws, so the drift is that of both roles")
+        for role, encoder in given.encoders.items():
+            name = given.keys.get(role) or getattr(given.section, role, None) or ""
+            components[role] = ComponentCard.of(name, encoder)
+        inputs = Inputs(
+            data_digest=self.digest,
+            records={self._spec.collects.name: sha256_file(self.folder / RECORDS)},
+            protocol=self.card.protocol | parser,
+            settings=self._spec.scored_with(given.section, given.seed),
+            beside={setting: sha256_file(file) for setting, file in given.beside.items()},
         )
-        both = f"{model.name} describes and draws, so the drift is that of both roles"
-        is_both = "generator" in cards and cards["generator"].fingerprint == model.fingerprint
-        names = {
-            role: given.keys.get(role) or getattr(given.section, role, None) or ""
-            for role in given.encoders
-        }
-        encoders = {
-            role: ComponentCard.of(names[role], encoder) for role, encoder in given.encoders.items()
-        }
+        notes += changed_versions(served)
+        notes += self.data_notes
+        notes += reasoned(self.records)
         return {
             "benchmark": self.card.benchmark,
             "keys": dict(given.keys),
-            "components": cards | encoders,
+            "components": components,
             "scored": scored,
             "total": total,
             "coverage": scored / total,
             "served": served,
-            "flags": [
-                *([both] if is_both else []),
-                *changed_versions(served),
-                *self.data_notes,
-                *reasoned(self.records),
-                *flags,
-            ],
-            "inputs": Inputs(
-                data_digest=self.digest,
-                records={self._spec.collects.name: sha256_file(self.folder / RECORDS)},
-                protocol=self.card.protocol | parser,
-                settings=self._spec.scored_with(given.section, given.seed),
-                beside={setting: sha256_file(file) for setting, file in given.beside.items()},
-            ),
+            "flags": [*notes, *flags],
+            "inputs": inputs,
         }
 
 
@@ -195,14 +191,9 @@ class FromDataset(FromRecords):
 
     def __init__(self, given: ToScore, spec: "Benchmark") -> None:
         super().__init__(given, spec)
-        self.dataset, self.samples = (
-            read_json(self.data / "dataset.json", DatasetCard),
-            read_samples(self.data),
-        )
-        self.digest, self.categories = (
-            self.dataset.digest,
-            [each.category or ONE_CATEGORY for each in self.samples],
-        )
+        self.dataset = read_json(self.data / "dataset.json", DatasetCard)
+        self.samples = read_samples(self.data)
+        self.digest = self.dataset.digest
         things = f"{self.samples[0].medium.kind}s"
         self.data_notes = blank_notes(self.dataset.blank, self.dataset.samples, things)
 
@@ -221,8 +212,9 @@ def interval_ends(estimates: Mapping[str, Estimate], unit: float = 1.0) -> Ends:
         if estimate.interval is None:
             ends.absent[f"{key} interval"] = estimate.reason
         else:
-            low, high = (round_significant(unit * end, DIGITS) for end in estimate.interval)
-            ends.metrics.update({key + LOW: low, key + HIGH: high})
+            low, high = estimate.interval
+            ends.metrics[key + LOW] = round_significant(unit * low, DIGITS)
+            ends.metrics[key + HIGH] = round_significant(unit * high, DIGITS)
     return ends
 
 
@@ -234,7 +226,8 @@ def clusters_of(samples: Sequence[Sample]) -> dict[str, str]:
 
 def copies(samples: Sequence[Sample]) -> Iterator[str]:
     """Yield a sentence where several samples are the same image or sound."""
-    count, kind = len(samples) - len({*clusters_of(samples).values()}), samples[0].medium.kind
+    count = len(samples) - len({*clusters_of(samples).values()})
+    kind = samples[0].medium.kind
     if count:
         yield (
             f"{count} of {len(samples)} {kind}s repeat an earlier one; equal {kind}s count as one "
@@ -250,10 +243,10 @@ def interval_of_known(
     clusters: Sequence[str] | None = None,
 ) -> Estimate:
     """Estimate a mean over groups of values from ``-most`` to ``most``; NaN is left out."""
-    known = np.flatnonzero(np.isfinite(values)).tolist()
-    members = [groups[at] for at in known]
-    drawn = None if clusters is None else [clusters[at] for at in known]
-    return mean_interval(values[known], members, confidence, drawn).within(-most, most)
+    known = np.isfinite(values)
+    drawn = None if clusters is None else [*compress(clusters, known)]
+    estimate = mean_interval(values[known], [*compress(groups, known)], confidence, drawn)
+    return estimate.within(-most, most)
 
 
 def outcome_counts(outcomes: Iterable[Outcome]) -> dict[str, int]:
@@ -263,7 +256,5 @@ def outcome_counts(outcomes: Iterable[Outcome]) -> dict[str, int]:
 
 def noted(records: Iterable[CollectedRecord]) -> list[str]:
     """Return a sentence for each thing that was unusual about calls."""
-    notes = Counter(
-        each.note for record in records for each in record.results if each.note is not None
-    )
+    notes = Counter(each.note for each in results_of(records) if each.note is not None)
     return [f"{note} ({count} calls)" for note, count in sorted(notes.items())]

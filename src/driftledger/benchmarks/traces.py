@@ -88,17 +88,17 @@ def values_of(spec: Benchmark, score: Score) -> Callable[[Row], Numbers]:
 
     They are by the metric's title and in its unit, means over orders or gradings.
     """
-    metrics = {
-        key: metric for key in spec.headlines(score) if (metric := spec.metric(key)) is not None
-    }
+    metrics = {key: spec.metric(key) for key in spec.headlines(score)}
 
     def values(row: Row) -> Numbers:
         means = {}
         for key, metric in metrics.items():
-            if some := [value for value in metric.values_in(row, key) if value is not None]:
-                means[metric.named(key)] = exact_mean(some) * (
-                    100.0 if metric.pairing == "ratio" else 1.0
-                )
+            if metric is None:
+                continue
+            some = [value for value in metric.values_in(row, key) if value is not None]
+            if some:
+                scale = 100.0 if metric.pairing == "ratio" else 1.0
+                means[metric.named(key)] = exact_mean(some) * scale
         return means
 
     return values
@@ -113,15 +113,20 @@ def worth_showing(spec: Benchmark, score: Score, rows: Rows, at_most: int | None
         at_most: how many; None is all.
     """
     values = values_of(spec, score)
-    worth = {row.unit: next(iter(values(row).values()), None) for row in rows}
-    by_worth = sorted(
-        (row for row in rows if worth[row.unit] is not None),
-        key=lambda row: (worth[row.unit], row.unit),
-    )
-    order = [*by_worth, *(row for row in rows if worth[row.unit] is None)]
+    with_value = []
+    without = []
+    for row in rows:
+        worth = next(iter(values(row).values()), None)
+        if worth is None:
+            without.append(row)
+        else:
+            with_value.append((worth, row.unit, row))
+    with_value.sort(key=lambda each: each[:2])
+    order = [row for _, _, row in with_value] + without
     if at_most is None or len(order) <= at_most:
         return order
     ends = at_most // 3
-    between, places = order[ends : len(order) - ends], at_most - 2 * ends
+    between = order[ends : len(order) - ends]
+    places = at_most - 2 * ends
     spread = [between[place * len(between) // places] for place in range(places)]
     return [*order[:ends], *spread, *order[len(order) - ends :]]

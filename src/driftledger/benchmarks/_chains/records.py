@@ -1,12 +1,13 @@
 """The records of chains: the requests, and the images and sounds of every iteration."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from driftledger.benchmarks.records import CollectedRecord
 from driftledger.core.types import Medium
+from driftledger.data.records import DatasetCard
 
 FRECHET_DIGITS = 6
 """Singular values differ in their last bits between processors; stored distances must not."""
@@ -35,18 +36,12 @@ class ChainRequest(BaseModel):
     repeats: int = Field(default=1, ge=1, le=1000, exclude_if=lambda repeats: repeats == 1)
     """How many chains each sample has, from seeds of their own."""
 
-
-def last_of(
-    iterations: int,
-    by_group: Mapping[str, int] | None,
-    category: str | None,
-    groups: Mapping[str, Collection[str]],
-) -> int:
-    """Return T of the samples of a category; ``groups`` are the dataset's."""
-    for group, t in (by_group or {}).items():
-        if category in groups.get(group, ()):
-            return t
-    return iterations
+    def last(self, category: str | None, dataset: DatasetCard) -> int:
+        """Return T of the chains of a category."""
+        for group, t in (self.iterations_by_group or {}).items():
+            if category in dataset.groups.get(group, ()):
+                return t
+        return self.iterations
 
 
 def of_repeat(repeat: int) -> str:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
-from driftledger.benchmarks._chains.records import ChainRequest, last_of
+from driftledger.benchmarks._chains.records import ChainRequest
 from driftledger.benchmarks._chains.spec import ChainBenchmark
-from driftledger.benchmarks.records import CollectedRecord, Records
+from driftledger.benchmarks.records import CollectedRecord, Records, results_of
 from driftledger.benchmarks.score import REPEAT, STD, Numbers, RepeatRow, Row, Values
 from driftledger.benchmarks.scoring import (
     FromDataset,
@@ -168,13 +168,13 @@ class Chains(FromDataset):
         self.clusters = clusters_of(self.samples)
         self.kind = self.samples[0].medium.kind
         request = self.protocol(ChainRequest)
+        request = request.model_copy(update={"iterations_by_group": by_group})
         self.iterations = range(1, request.iterations + 1)
         self.repeats = range(request.repeats)
         self.ends: dict[str, int] = {}
         """Sample → the T of its chains."""
         for sample, category in zip(self.samples, self.categories, strict=True):
-            groups = self.dataset.groups
-            self.ends[sample.id] = last_of(request.iterations, by_group, category, groups)
+            self.ends[sample.id] = request.last(category, self.dataset)
         self.require(product(self.ends, [1], self.repeats))
         ended = {(record.unit, record.repeat): record for record in self.records}
         self.last: dict[str, Records] = {}
@@ -297,8 +297,7 @@ class Chains(FromDataset):
 
 
 def _cut(records: Sequence[CollectedRecord]) -> Iterator[str]:
-    results = chain.from_iterable(record.results for record in records)
-    readings = [each.reading for each in results if each.reading is not None]
+    readings = [each.reading for each in results_of(records) if each.reading is not None]
     cut = [reading for reading in readings if reading.cut]
     if cut:
         unread = sum(reading.tokens - reading.read for reading in cut)

@@ -10,11 +10,19 @@ from itertools import pairwise
 from driftledger.benchmarks._chains.records import (
     ChainRequest,
     asked_again,
-    last_of,
     medium_path,
     of_repeat,
 )
-from driftledger.benchmarks.base import DATASET, RECORDS_OF, Benchmark, Input, Metric, Rule, Stage
+from driftledger.benchmarks.base import (
+    DATASET,
+    RECORDS_OF,
+    Benchmark,
+    Input,
+    Metric,
+    Recording,
+    Rule,
+    Stage,
+)
 from driftledger.benchmarks.collecting import Collecting, FailedCalls, StageInputs
 from driftledger.benchmarks.descriptions import check_prefix
 from driftledger.benchmarks.records import (
@@ -24,9 +32,9 @@ from driftledger.benchmarks.records import (
     Records,
     read_records,
 )
-from driftledger.benchmarks.score import Row, Rows, Score
+from driftledger.benchmarks.score import Rows, Score
 from driftledger.benchmarks.traces import Shown, Step, Trace, shot, values_of
-from driftledger.collect.call import Ask, Draw, NotStoredError, Planned, RunSteps, Steps
+from driftledger.collect.call import Ask, Draw, NotStoredError, Planned, RunSteps
 from driftledger.components.base import Component, Model
 from driftledger.core.canonical import derive_seed
 from driftledger.core.grouping import grouped
@@ -105,28 +113,26 @@ class ChainBenchmark(Benchmark):
         Raises:
             NotStoredError: as of :class:`RunSteps`, after every repeat has been gone through.
         """
-        samples, groups = self.samples(collecting.samples), collecting.dataset.groups
+        samples = self.samples(collecting.samples)
         request = ChainRequest.model_validate(collecting.protocol)
+        draw = collecting.generator(), request.generate_prompt
         calls: dict[str, list[tuple[Component, Conversation | str]]] = {}
-        for (
-            sample
-        ) in samples:  # stand-ins: what is asked of t > 1 is not known before the chain goes on
-            ask = describe(
-                collecting.model(), request, sample.medium, Subject(sample.id, 1, collecting.on)
-            )
-            draw = collecting.generator(), request.generate_prompt
-            last = last_of(request.iterations, request.iterations_by_group, sample.category, groups)
+        # Stand-ins: what is asked of t > 1 is not known before the chain goes on.
+        for sample in samples:
+            subject = Subject(sample.id, 1, collecting.on)
+            ask = describe(collecting.model(), request, sample.medium, subject)
+            last = request.last(sample.category, collecting.dataset)
             calls[sample.id] = [(ask.component, ask.conversation), draw] * last
-        records, complete = Records(), True
+        records: Records = []
+        complete = True
         for repeat in range(request.repeats):
+            planned = []
+            for each in samples:
+                steps = partial(chain, collecting, each, repeat)
+                planned.append(Planned(steps, calls[each.id]))
             try:
-                chains = run(
-                    [
-                        Planned(partial(chain, collecting, each, repeat), calls[each.id])
-                        for each in samples
-                    ]
-                )
-                records += [record for some in chains for record in some]
+                for some in run(planned):
+                    records += some
             except NotStoredError:
                 complete = False
         if not complete:
@@ -144,89 +150,103 @@ class ChainBenchmark(Benchmark):
         prompt = ChainRequest.model_validate(score.inputs.protocol).describe_prompt
         records = grouped(read_records(folder, self.collects.holds), lambda record: record.unit)
         values = values_of(self, score)
-
-        def drawn(record: CollectedRecord) -> Mapping[str, Shown]:
-            return {} if record.drawing is None else shot(folder / str(record.drawing.file))
-
-        def steps(row: Row, record: CollectedRecord) -> Iterator[Step]:
-            t, repeat = record.step, record.repeat
-            similarity = row.alone(repeat).values.get("similarity", [])
-            before = [
-                drawn(each)
-                for each in records[row.unit]
-                if (each.step, each.repeat) == (t - 1, repeat)
-            ]
-            shown = before[0] if before else shot(files[row.unit])
-            for each in record.results:
-                inputs: Mapping[str, Shown] = {"prompt": prompt, **shown}
-                outputs: Mapping[str, Shown] = {"description": each.text}
-                if each.role == "generator":
-                    inputs = {"description": record.text, "seed": record.extra["seed"]}
-                    outputs = {
-                        **drawn(record),
-                        **{f"s({t})": s for s in similarity[t - 1 : t] if s is not None},
-                    }
-                yield Step(
-                    f"{'generate' if each.role == 'generator' else 'describe'} "
-                    f"{t}{of_repeat(repeat)}",
-                    each.role,
-                    inputs,
-                    outputs,
-                    each.outcome,
-                    each.error,
-                    f"t = {t}",
-                    mark=largest_loss(similarity).get(t, "") if each.file is not None else "",
-                    again=f"repeat {repeat}" if repeat else "",
-                )
-
         for row in rows:
-            chains = records[row.unit]
-            end = [record for record in chains if record.repeat == 0][-1]
+            start = shot(files[row.unit])
+            steps: list[Step] = []
+            end = records[row.unit][0]
+            shown = start
+            for record in records[row.unit]:
+                if record.step == 1:
+                    shown = start
+                drawn = {} if record.drawing is None else shot(folder / str(record.drawing.file))
+                similarity = row.alone(record.repeat).values.get("similarity", [])
+                steps += _steps(record, {"prompt": prompt, **shown}, drawn, similarity)
+                shown = drawn
+                if record.repeat == 0:
+                    end = record
+            drawn = {} if end.drawing is None else shot(folder / str(end.drawing.file))
             category = row.extra.get("category", row.group)
             yield Trace(
                 unit=row.unit,
                 name="chain",
-                inputs={"sample": row.unit, "category": category, **shot(files[row.unit])},
-                outputs={"description": end.text, **drawn(end)},
+                inputs={"sample": row.unit, "category": category, **start},
+                outputs={"description": end.text, **drawn},
                 outcome=row.outcome,
-                steps=[step for record in chains for step in steps(row, record)],
+                steps=steps,
                 values=values(row),
                 start="t = 0",
             )
 
 
-def chain(collecting: Collecting, sample: Sample, repeat: int = 0) -> Steps[Records]:
+def chain(collecting: Collecting, sample: Sample, repeat: int = 0) -> Recording:
     """Go through one sample's chain, to T or to the first outcome without anything to go on."""
-    request, on = ChainRequest.model_validate(collecting.protocol), collecting.on
+    request = ChainRequest.model_validate(collecting.protocol)
+    model = collecting.model()
     records: Records = []
     parent = sample.medium
-    groups = collecting.dataset.groups
-    for t in range(
-        1, last_of(request.iterations, request.iterations_by_group, sample.category, groups) + 1
-    ):
-        context = Subject(sample.id, t, on)
-        seed = derive_seed(request.seed, on, sample.id, t, repeat)
-        ask = describe(collecting.model(), request, parent, context, repeat)
+    for t in range(1, request.last(sample.category, collecting.dataset) + 1):
+        context = Subject(sample.id, t, collecting.on)
+        seed = derive_seed(request.seed, collecting.on, sample.id, t, repeat)
+        ask = describe(model, request, parent, context, repeat)
         described = yield ask
-        results, drawn = [RecordedResult.of("model", ask, described)], None
-        if described.outcome.goes_on and described.text:
-            prompt = request.generate_prompt.replace("{description}", described.text)
-            draw = Draw(collecting.generator(), prompt, seed, context)
-            drawn = yield draw
-            suffix = drawn.medium.path.suffix if drawn.medium is not None else ""
-            results.append(
-                RecordedResult.of(
-                    "generator", draw, drawn, medium_path(sample.id, t, repeat, suffix)
-                )
-            )
-        extra = {"parent_sha256": parent.sha256, "seed": seed}
-        records.append(
-            CollectedRecord(unit=sample.id, step=t, repeat=repeat, results=results, extra=extra)
+        results = [RecordedResult.of("model", ask, described)]
+        record = CollectedRecord(
+            unit=sample.id,
+            step=t,
+            repeat=repeat,
+            results=results,
+            extra={"parent_sha256": parent.sha256, "seed": seed},
         )
-        if drawn is None or drawn.medium is None:
+        records.append(record)
+        if not described.text or not described.outcome.goes_on:
+            break
+        prompt = request.generate_prompt.replace("{description}", described.text)
+        draw = Draw(collecting.generator(), prompt, seed, context)
+        drawn = yield draw
+        suffix = drawn.medium.path.suffix if drawn.medium is not None else ""
+        file = medium_path(sample.id, t, repeat, suffix)
+        record.results.append(RecordedResult.of("generator", draw, drawn, file))
+        if drawn.medium is None:
             break
         parent = drawn.medium
     return records
+
+
+def _steps(
+    record: CollectedRecord,
+    asked: Mapping[str, Shown],
+    drawn: Mapping[str, Shown],
+    similarity: Sequence[float | None],
+) -> Iterator[Step]:
+    """Yield the steps of one iteration: its description and its drawing.
+
+    Args:
+        asked: the prompt and the image or sound that is described.
+        similarity: s(1) … s(T) of the chain.
+    """
+    t = record.step
+    for each in record.results:
+        verb = "describe"
+        inputs = asked
+        outputs: dict[str, Shown] = {"description": each.text}
+        if each.role == "generator":
+            verb = "generate"
+            inputs = {"description": record.text, "seed": record.extra["seed"]}
+            outputs = dict(drawn)
+            for s in similarity[t - 1 : t]:
+                if s is not None:
+                    outputs[f"s({t})"] = s
+        yield Step(
+            f"{verb} {t}{of_repeat(record.repeat)}",
+            each.role,
+            inputs=inputs,
+            outputs=outputs,
+            outcome=each.outcome,
+            error=each.error,
+            column=f"t = {t}",
+            mark=largest_loss(similarity).get(t, "") if each.file is not None else "",
+            again=f"repeat {record.repeat}" if record.repeat else "",
+        )
 
 
 def describe(
@@ -245,10 +265,10 @@ def largest_loss(similarity: Sequence[float | None]) -> dict[int, str]:
     >>> largest_loss([0.9, 0.5, None, 0.4])
     {2: 'largest loss −0.400'}
     """
-    falls = [
-        (before - after, t)
-        for t, (before, after) in enumerate(pairwise([1.0, *similarity]), 1)
-        if before is not None and after is not None
-    ]
-    fall, t = max(falls, key=lambda each: (each[0], -each[1]), default=(0.0, 0))
-    return {t: f"largest loss −{fall:.3f}"} if fall > 0 else {}
+    largest = 0.0
+    loss = {}
+    for t, (before, after) in enumerate(pairwise([1.0, *similarity]), 1):
+        if before is not None and after is not None and before - after > largest:
+            largest = before - after
+            loss = {t: f"largest loss −{largest:.3f}"}
+    return loss

@@ -43,8 +43,10 @@ def score_chains(given: ToScore, spec: ChainBenchmark) -> Scored:
     Raises:
         CoverageError: no chain counts.
     """
+    done = f"reached t={given.section.iterations}"
     by_group = given.section.iterations_by_group
-    done = "reached their T" if by_group else f"reached t={given.section.iterations}"
+    if by_group:
+        done = "reached their T"
     data = Chains(given, spec, by_group, done=done, things="chains", by_category=True)
     alone = [_measured(data, repeat, given) for repeat in data.repeats]
     whole = mean_of(alone)

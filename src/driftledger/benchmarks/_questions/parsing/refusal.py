@@ -77,8 +77,8 @@ def stance_of(clause: str) -> Stance | None:
 
 
 def _between(ends: str, text: str, begin: int, until: int) -> Iterator[tuple[int, int]]:
-    """Return the parts between the matches of a list."""
-    cuts = [match.span() for match in find(ends).finditer(text, begin, until)]
-    return zip(
-        [begin, *(end for _, end in cuts)], [*(start for start, _ in cuts), until], strict=True
-    )
+    """Yield the parts between the matches of a list."""
+    for match in find(ends).finditer(text, begin, until):
+        yield begin, match.start()
+        begin = match.end()
+    yield begin, until
