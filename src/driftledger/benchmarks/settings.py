@@ -78,8 +78,8 @@ def recorded(
     checked = {}
     for name in section.model_fields.keys() & {*given, *needed}:
         field = section.model_fields[name]
-        valid: TypeAdapter[Any] = TypeAdapter(Annotated[field.annotation, field])  # type: ignore[arg-type]
-        checked[name] = valid.validate_python(given.get(name))
+        kind: Any = Annotated[field.annotation, field]
+        checked[name] = TypeAdapter(kind).validate_python(given.get(name))
     return section.model_construct(**checked)
 
 

@@ -88,9 +88,8 @@ def gc_at(similarities: Sequence[float] | Float64, t: int) -> float | Float64:
         raise ValueError(f"similarities hold an infinity in row {infinite[0]}")
     if not 1 <= t <= chains.shape[-1]:
         raise ValueError(f"t must be within 1..{chains.shape[-1]}, but is {t}")
-    weights = range(1, t + 1)
-    values = [
-        math.fsum(i * s for i, s in zip(weights, row, strict=True)) / sum(weights)
-        for row in np.atleast_2d(chains)[:, :t].tolist()
-    ]
+    weights = np.arange(1, t + 1)
+    total = t * (t + 1) // 2
+    weighted = np.atleast_2d(chains)[:, :t] * weights
+    values = [math.fsum(row) / total for row in weighted.tolist()]
     return values[0] if chains.ndim == 1 else np.array(values)

@@ -133,7 +133,7 @@ def known_means(values: "pd.DataFrame") -> Numbers:
     return {key: mean for key, mean in means.items() if not math.isnan(mean)}
 
 
-class Chains(FromDataset):
+class ScoredChains(FromDataset):
     """The chains of all samples, and which of them reached their end."""
 
     spec: ChainBenchmark

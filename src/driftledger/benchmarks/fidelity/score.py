@@ -8,9 +8,9 @@ import pandas as pd
 from driftledger.benchmarks._chains.records import FRECHET_DIGITS, drawn_media
 from driftledger.benchmarks._chains.scoring import (
     COUNT,
-    Chains,
     Columns,
     Measured,
+    ScoredChains,
     cut_texts,
     known_means,
     mean_of,
@@ -38,7 +38,7 @@ def score_redrawings(given: ToScore, spec: ChainBenchmark) -> Scored:
         CoverageError: no redrawing counts.
         ConfigError: the sheet cannot be read.
     """
-    data = Chains(given, spec, done="were redrawn")
+    data = ScoredChains(given, spec, done="were redrawn")
     encoder = given.encoders["encoder"]
     alone = [_measured(data, repeat, given) for repeat in data.repeats]
     whole = mean_of(alone)
@@ -85,7 +85,7 @@ def _columns(measured: Measured) -> Columns:
     return {str(key): column.to_numpy() for key, column in measured.values.items()}
 
 
-def _measured(data: Chains, repeat: int, given: ToScore) -> Measured:
+def _measured(data: ScoredChains, repeat: int, given: ToScore) -> Measured:
     """Measure the redrawings of one repeat."""
     encoder = given.encoders["encoder"]
     records = [ended[repeat] for ended in data.last.values()]

@@ -10,10 +10,10 @@ from driftledger.benchmarks._chains.records import FRECHET_DIGITS, drawn_media
 from driftledger.benchmarks._chains.scoring import (
     ALL,
     COUNT,
-    Chains,
     Columns,
     Means,
     Measured,
+    ScoredChains,
     cut_texts,
     known_means,
     mean_of,
@@ -47,7 +47,7 @@ def score_chains(given: ToScore, spec: ChainBenchmark) -> Scored:
     by_group = given.section.iterations_by_group
     if by_group:
         done = "reached their T"
-    data = Chains(given, spec, by_group, done=done, things="chains", by_category=True)
+    data = ScoredChains(given, spec, by_group, done=done, things="chains", by_category=True)
     alone = [_measured(data, repeat, given) for repeat in data.repeats]
     whole = mean_of(alone)
     frechet = given.encoders["encoder"].frechet_name
@@ -81,7 +81,7 @@ def _by_step(measured: Measured) -> Columns:
     return tables
 
 
-def _measured(data: Chains, repeat: int, given: ToScore) -> Measured:
+def _measured(data: ScoredChains, repeat: int, given: ToScore) -> Measured:
     """Measure the chains of one repeat: each quantity is first a table of samples × iterations."""
     encoder = given.encoders["encoder"]
     records = [record for record in data.records if record.repeat == repeat]
@@ -141,7 +141,7 @@ def _mean_until(values: Float64, ends: np.ndarray) -> Float64:
 
 
 def _text_similarity(
-    data: Chains,
+    data: ScoredChains,
     records: Sequence[CollectedRecord],
     reader: Encoder,
     features: FeatureStore | None,
@@ -174,7 +174,7 @@ def _text_similarity(
     return table, [each.cut for each in read_texts(fitted, [*texts.values()])]
 
 
-def _means(data: Chains, measured: Measured, frechet: str) -> Means:
+def _means(data: ScoredChains, measured: Measured, frechet: str) -> Means:
     """Average all values; ``frechet`` is the name of the Fréchet distance."""
     weighted = {f"{frechet}_at_{t}": gc_at(measured.distances, t) for t in data.iterations}
     of_categories = pd.DataFrame(weighted, index=[*sorted(set(data.categories)), ALL])
@@ -215,7 +215,7 @@ def _curves(
             yield curve + end, points
 
 
-def _absent(data: Chains, means: Means, frechet: str, *, reads: bool) -> dict[str, str]:
+def _absent(data: ScoredChains, means: Means, frechet: str, *, reads: bool) -> dict[str, str]:
     """List the missing values at T, where each category's chains end, with the reason."""
     absent = {}
     if reads and TEXT_MEAN not in means.overall:

@@ -414,16 +414,12 @@ class MMVet(QuestionBenchmark):
             if scores.mean is None:
                 absent[f"{name}: grade"] = "no grade could be read"
         calibration = calibrations(answers.records, strict=given.section.grades == "strict")
+        groups = {}
+        for kind, measured in (("capability", by_capability), ("combination", by_combination)):
+            groups[kind] = {name: _values("grade", each) for name, each in measured.items()}
         score = answers.score(
             _values("total", total) | ends.metrics,
-            {
-                "capability": {
-                    name: _values("grade", each) for name, each in by_capability.items()
-                },
-                "combination": {
-                    name: _values("grade", each) for name, each in by_combination.items()
-                },
-            },
+            groups,
             read=read,
             absent=absent | ends.absent,
             flags=judge_flags(calibration),

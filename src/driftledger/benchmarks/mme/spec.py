@@ -275,9 +275,9 @@ def _intervals(rows: Rows, confidence: float) -> Ends:
 
     They are over images, two questions each.
     """
-    counted = [[value for value in row.values["correct"] if value is not None] for row in rows]
-    right = np.array([int(sum(values)) for values in counted])
-    totals = np.array([*map(len, counted)])
+    worth = np.array([row.values["correct"] for row in rows], dtype=np.float64)
+    right = np.nansum(worth, axis=1)
+    totals = np.isfinite(worth).sum(axis=1)
     accuracy = share_interval(right, totals, [row.unit for row in rows], confidence)
     scores = [row.values["score"][0] for row in rows]
     incomplete = scores.count(None)

@@ -47,20 +47,24 @@ def parse_grade(text: str, *, cut: bool = False) -> Parsed[float]:
     Parsed(outcome=<Outcome.UNPARSED: 'unparsed'>, value=None, how='out_of_range')
     """
     spoken, _, finished = without_thinking(text)
-    if is_error(text) or not finished or (cut and find("cut_number").search(text)):
-        return unparsed("error" if is_error(text) else "unfinished")
+    if is_error(text):
+        return unparsed("error")
+    if not finished or (cut and find("cut_number").search(text)):
+        return unparsed("unfinished")
     reply = _GradeReply(plain(spoken))
-    labels = [
-        label for name in ("grade_label", "final") for label in find(name).finditer(reply.low)
-    ]
-    readings = [reading.named("label") for label in labels if (reading := reply.read(label.end()))]
-    if cut:
-        readings = [reading for reading in readings if reply.at("another_sentence", reading.end)]
+    readings = []
+    for name in ("grade_label", "final"):
+        for label in find(name).finditer(reply.low):
+            reading = reply.read(label.end())
+            if reading and (not cut or reply.at("another_sentence", reading.end)):
+                readings.append(reading.named("label"))
     for line in find("line").finditer(reply.low):
         reading = reply.read(line.start())
         if reading and (line.start() == 0 or reply.at("grade_line_end", reading.end)):
             readings.append(reading)
-    return agreed(readings) if readings else unparsed("unfinished" if cut else "nothing")
+    if not readings:
+        return unparsed("unfinished" if cut else "nothing")
+    return agreed(readings)
 
 
 class _GradeReply(Reply[float]):
@@ -71,15 +75,22 @@ class _GradeReply(Reply[float]):
         number = self.at("number", self.skip("grade_opening", position))
         if number is None:
             return None
-        scale = self.at("scale", number.end())
-        end, most = (scale or number).end(), (scale["most"] or "100") if scale else "1"
+        end = number.end()
+        most = "1"
+        scale = self.at("scale", end)
+        if scale:
+            end = scale.end()
+            most = scale["most"] or "100"
         of_one = (scale or "." in number[0]) and find("one").fullmatch(most)
-        if not (of_one or self.at("grade_closed", end)):  # 3 of 5 elements
+        if not of_one and not self.at("grade_closed", end):  # 3 of 5 elements
             return None
-        (grade, how), end = _grade(number[0], most), self.skip("remark", end)
+        grade, how = _grade(number[0], most)
+        end = self.skip("remark", end)
         other = self.at("number", self.skip("grade_also", end))
-        reading = Reading(grade, how, position, other.end() if other else end)
-        return reading.several() if other and _grade(other[0])[0] != grade else reading
+        if other is None:
+            return Reading(grade, how, position, end)
+        reading = Reading(grade, how, position, other.end())
+        return reading if _grade(other[0])[0] == grade else reading.several()
 
 
 def _grade(number: str, most: str = "1") -> tuple[float | None, str]:
@@ -87,6 +98,9 @@ def _grade(number: str, most: str = "1") -> tuple[float | None, str]:
     if not (find("float").fullmatch(number) and find("most").fullmatch(most) and float(most)):
         return None, "other_notation"
     value = float(number) + 0.0  # -0.0 is 0.0
-    if float(most) > 1 and value <= 1 and "." in number:  # 0.5/5: either may be meant
+    scale = float(most)
+    if scale > 1 and value <= 1 and "." in number:  # 0.5/5: either may be meant
         return None, "other_notation"
-    return (value / float(most), "number") if 0 <= value <= float(most) else (None, "out_of_range")
+    if not 0 <= value <= scale:
+        return None, "out_of_range"
+    return value / scale, "number"

@@ -44,20 +44,18 @@ def refused_at(low: str, *, denials: bool = True) -> list[int]:
     text = find("quoted").sub(lambda quoted: "\x01" * len(quoted[0]), low)
     for begin, until in _between("sentence", text, 0, len(text)):
         reported = find("reported").search(text, begin, until)
-        for left, right in _between(
-            "clause", text, begin, min(until, reported.end() + 1) if reported else until
-        ):
+        if reported:
+            until = min(until, reported.end() + 1)
+        for left, right in _between("clause", text, begin, until):
             stance = stance_of(text[left:right])
             if stance == "commits":
                 committed = begin
-                ends.clear()
-            elif (
-                denials
-                if stance == "denies"
-                else stance == "refuses" or (stance == "hedges" and committed != begin)
-            ):
+                ends = []
+            refuses = stance == "refuses" or (stance == "denies" and denials)
+            if refuses or (stance == "hedges" and committed != begin):
                 ends.append(right)
-    return sorted([*ends, *(match.end() for match in find("refuses_elsewhere").finditer(low))])
+    ends += [match.end() for match in find("refuses_elsewhere").finditer(low)]
+    return sorted(ends)
 
 
 def stance_of(clause: str) -> Stance | None:
