@@ -1,25 +1,26 @@
-"""What a benchmark is: tables that say what it is, a protocol that asks, and a function that scores.
+"""The base of benchmarks: tables that describe one, a protocol that asks, a function that scores.
 
-Everything that the rest of the program wants to know of a benchmark stands in the tables: its stages, its metrics, what
-makes two of its scores unfair to compare, which pictures and tables it adds. A new benchmark is a folder and a line in
-:mod:`driftledger.benchmarks.registry`. What asks and what scores is imported when it is used: the command line starts
-without it.
+Everything that the rest of the program wants to know of a benchmark stands in the tables: its
+stages, its metrics, what makes two of its scores unfair to compare, which pictures and tables it
+adds. A new benchmark is a folder and a line in :mod:`driftledger.benchmarks.registry`. What asks
+and what scores is imported when it is used: the command line starts without it.
 """
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property, lru_cache
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeAlias
+from itertools import chain
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, TypeAlias
 
 from driftledger.benchmarks.collecting import Collecting, FailedCalls, StageInputs
-from driftledger.benchmarks.records import CollectedRecord
-from driftledger.benchmarks.score import RepeatRow, Row, Score, base_key
+from driftledger.benchmarks.records import CollectedRecord, Folders, Records
+from driftledger.benchmarks.score import Numbers, RepeatRow, Row, Rows, Score, Scores, base_key
 from driftledger.benchmarks.settings import Section, as_now
-from driftledger.collect.call import Planned, RunSteps
+from driftledger.collect.call import Planned, RunSteps, Steps
+from driftledger.core.canonical import Json
 from driftledger.core.types import Outcome
 from driftledger.data.question_sets.base import QuestionRules
 
@@ -28,8 +29,14 @@ if TYPE_CHECKING:
     from driftledger.benchmarks.traces import Trace
 
 
+Recording: TypeAlias = Steps[Records]
+"""A unit's protocol, which yields calls, is sent their results, and returns records."""
+Protocols: TypeAlias = Iterator[Planned[Records]]
+"""The protocols of units, each with the calls that it makes at most."""
+
+
 class Input(StrEnum):
-    """What a number may depend on."""
+    """A thing that a number may depend on."""
 
     DATA = "data"
     DESCRIPTIONS = "descriptions"
@@ -55,7 +62,8 @@ ROLES: Mapping[str, Kind] = {
     "example_encoder": "encoder",
     "example_model": "model",
 }
-"""Role in a score → the kind of component that a reader knows it as: in MLflow's registry, in ``audit --encoder``."""
+"""Role in a score → the kind of component that a reader knows it as: in MLflow's registry, in
+``audit --encoder``."""
 
 SECTIONS = {"model": "models", "generator": "generators", "encoder": "encoders", "judge": "models"}
 """Kind → the section of ``params.yaml`` and of the catalogue that its entries stand in."""
@@ -78,8 +86,9 @@ _PLACES = {"{t}": "[0-9]+", "{frechet}": "fid|frechet_[a-z0-9_]+"}
 
 @dataclass(frozen=True)
 class Metric:
-    """A row of a benchmark's table of metrics, which score files, MLflow, the leaderboard, ``compare``, ``audit`` and
-    plots read. One row may stand for a family: ``{t}`` in a key is a number, ``{name}`` a word."""
+    """A row of a benchmark's table of metrics, which score files, MLflow, the leaderboard,
+    ``compare``, ``audit`` and plots read. One row may stand for a family: ``{t}`` in a key is a
+    number, ``{name}`` a word."""
 
     key: str
     """As score files and MLflow spell it: ``gc_at_{t}``."""
@@ -88,7 +97,8 @@ class Metric:
     formula: str
     """In words or symbols, in one line."""
     source: str
-    """The function that computes it, as a dotted name below ``driftledger.metrics``, and where it is published."""
+    """The function that computes it, as a dotted name below ``driftledger.metrics``, and where it
+    is published."""
     needs: frozenset[Input]
     unit: str = ""
     higher_is_better: bool | None = True
@@ -99,40 +109,44 @@ class Metric:
     compared: bool = False
     """Whether ``compare`` ranks by it although it is not a headline."""
     row: str = ""
-    """The key of its values in a :class:`Row`; empty where rows do not hold it, so that ``compare`` cannot pair it."""
+    """The key of its values in a :class:`Row`; empty where rows do not hold it, so that ``compare``
+    cannot pair it."""
     pairing: Literal["mean", "ratio"] = "mean"
-    """How rows make the score: the mean over groups of the mean over units; or, over orders or gradings, 100 times the
-    mean over units of sum / count, resampled by cluster."""
+    """How rows make the score: the mean over groups of the mean over units; or, over orders or
+    gradings, 100 times the mean over units of sum / count, resampled by cluster."""
     tracked: str = ""
-    """What MLflow and DVC call it; empty for a metric that they do not show. With ``{t}`` DVC shows each t, and MLflow
-    the last one and the curve; a family over t without it is a curve in MLflow alone."""
+    """Name in MLflow and DVC; empty for a metric that they do not show.
+
+    A family over t whose name has ``{t}`` is shown at the last t and as a curve; one without it is
+    a curve in MLflow alone."""
 
     @property
     def is_higher(self) -> bool:
-        """Whether tables put high values first."""
+        """True if tables put high values first."""
         return self.higher_is_better is not False
 
     @property
     def function(self) -> str:
-        """The function that computes it, as a dotted name."""
+        """The dotted name of the function that computes it."""
         return f"driftledger.metrics.{self.source.partition(';')[0]}"
 
     @property
     def published(self) -> str:
-        """Where it is published; empty if it is our own."""
+        """The place of its publication; empty if it is our own."""
         return self.source.partition(";")[2].strip()
 
     @cached_property
     def _pattern(self) -> re.Pattern[str]:
-        parts = re.split(r"(\{\w+\})", self.key)
-        named = (
-            f"(?P<{part[1:-1]}>{_PLACES.get(part, '[a-z0-9_]+?')})" if part.startswith("{") else re.escape(part)
-            for part in parts
-        )
-        return re.compile("".join(named))
+        pattern = ""
+        for part in re.split(r"(\{\w+\})", self.key):
+            if part.startswith("{"):
+                pattern += f"(?P<{part[1:-1]}>{_PLACES.get(part, '[a-z0-9_]+?')})"
+            else:
+                pattern += re.escape(part)
+        return re.compile(pattern)
 
     def match(self, key: str) -> dict[str, str] | None:
-        """What stands in the key's places if ``key`` is of this metric, else None.
+        """Return the words in the key's places if ``key`` is of this metric, else None.
 
         >>> Metric("gc_at_{t}", "GC@{t}", "", "", frozenset()).match("gc_at_5")
         {'t': '5'}
@@ -141,7 +155,7 @@ class Metric:
         return match and match.groupdict()
 
     def named(self, key: str) -> str:
-        """The title of one member of the family.
+        """Return the title of one member of the family.
 
         >>> Metric("gc_at_{t}", "GC@{t}", "", "", frozenset()).named("gc_at_5")
         'GC@5'
@@ -149,8 +163,10 @@ class Metric:
         return self.title.format(**(self.match(key) or {}))
 
     def values_in(self, row: Row | RepeatRow, key: str) -> list[float | None]:
-        """The values of ``key`` of a row, or of one of its repeats: one at step t of a family over t, all orders or
-        gradings of a ratio, else one."""
+        """Return the values of ``key`` of a row, or of one of its repeats.
+
+        They are one at step t of a family over t, all orders or gradings of a ratio, else one.
+        """
         values = row.values.get(self.row, []) if self.row else []
         t = (self.match(key) or {}).get("t")
         if t is None:
@@ -166,14 +182,15 @@ COVERAGE = Metric(
     frozenset({Input.DATA, Input.DESCRIPTIONS, Input.DRAWN, Input.ANSWERS}),
     digits=3,
 )
-"""Which every score has."""
+"""The metric that every score has."""
 
 
 @dataclass(frozen=True)
 class Stage:
     """A step from the data to a score, which writes a folder for each value of its keys.
 
-    Several of these folders lie in one output of DVC: ``dvc.yaml`` has one stage for all data, and two for each model.
+    Several of these folders lie in one output of DVC: ``dvc.yaml`` has one stage for all data, and
+    two for each model.
     """
 
     name: str
@@ -189,23 +206,25 @@ class Stage:
     holds: tuple[str, ...] = ()
     """Names that ``extra`` of each of its records has to hold."""
     beside: tuple[str, ...] = ()
-    """Further settings of the section, of files of the user's which go into a score: ``ratings``."""
+    """Further settings of the section, of files of the user's which go into a score:
+    ``ratings``."""
 
     def at(self, keys: Mapping[str, str]) -> str:
-        """The folder of these keys, relative to the top folder."""
+        """Return the folder of these keys, relative to the top folder."""
         return self.path.format_map(keys)
 
     def out(self, keys: Mapping[str, str]) -> str:
-        """The output in ``dvc.yaml`` that holds the folder, relative to the top folder.
+        """Return the output in ``dvc.yaml`` that holds the folder, relative to the top folder.
 
-        >>> Stage("chain", ("model", "dataset"), "data/records/{model}/chains/{dataset}").out({"model": "m"})
+        >>> stage = Stage("chain", ("model", "dataset"), "data/records/{model}/chains/{dataset}")
+        >>> stage.out({"model": "m"})
         'data/records/m'
         """
         head, model, _ = self.path.partition("{model}")
         return (head + model).format_map(keys) if model else head.rpartition("/{")[0]
 
     def lock(self, keys: Mapping[str, str]) -> str:
-        """The stage in ``dvc.lock`` that writes that output: ``data``, ``collect@<model>`` or ``score@<model>``."""
+        """Return its stage in ``dvc.lock``: ``data``, ``collect@<model>`` or ``score@<model>``."""
         if "{model}" not in self.path:
             return "data"
         return f"{'score' if self.path.startswith(SCORES) else 'collect'}@{keys['model']}"
@@ -223,8 +242,12 @@ QUESTION_SET = Stage("question_set", ("question_set",), "data/questions/{questio
 def score_stage(
     name: str, keys: tuple[str, ...], *settings: str, beside: tuple[str, ...] = (), version: int = 1
 ) -> Stage:
-    """The stage that scores; it depends on these settings of the section, and on those that every section has."""
-    path = "/".join([SCORES, "{model}", name, *(f"{{{key}}}" for key in keys if key != "model")])
+    """Return the stage that scores a benchmark.
+
+    It depends on these settings of the section, and on those that every section has.
+    """
+    places = [f"{{{key}}}" for key in keys if key != "model"]
+    path = "/".join([SCORES, "{model}", name, *places])
     settings = ("min_coverage", "unread", "confidence", *settings, *beside)
     return Stage(name, keys, path, version, settings=settings, beside=beside)
 
@@ -233,7 +256,8 @@ class Rule(NamedTuple):
     """A fact in which two scores must agree to be ranked."""
 
     fact: str
-    """A role, a key of the protocol or of the settings of scoring, or one that the benchmark's ``facts`` adds."""
+    """A role, a key of the protocol or of the settings of scoring, or one that the benchmark's
+    ``facts`` adds."""
     why: str
     moves: Input | None = None
     """It moves the metrics that depend on this; None is all of them."""
@@ -241,14 +265,17 @@ class Rule(NamedTuple):
     """Rows of the table that it moves alone, by their keys, where ``moves`` would name too many."""
 
     def is_about(self, metric: Metric) -> bool:
-        """Whether it moves a metric."""
+        """Return True if it moves a metric."""
         if self.concerns:
             return metric.key in self.concerns
         return self.moves is None or self.moves in metric.needs
 
 
-UNREAD_COUNTS = Rule("unread", "a reply that holds nothing to go on from counts as the worst value in one of them only")
-"""Which holds of every benchmark."""
+UNREAD_COUNTS = Rule(
+    "unread",
+    "a reply that holds nothing to go on from counts as the worst value in one of them only",
+)
+"""The rule that holds of every benchmark."""
 
 
 class Origin(NamedTuple):
@@ -256,7 +283,8 @@ class Origin(NamedTuple):
 
     score: Score
     number: str
-    """Its name, as in :meth:`~driftledger.benchmarks.score.Score.numbers`; empty for what only ``details`` hold."""
+    """Its name, as in :meth:`~driftledger.benchmarks.score.Score.numbers`; empty for what only
+    ``details`` hold."""
 
 
 NOTHING = "–"
@@ -267,8 +295,8 @@ class Place(NamedTuple):
     """The place of a model among others by one number."""
 
     rank: int | None = None
-    """1 + how many models are shown to be better; without a test, 1 + how many have a better value. None for controls,
-    and where neither direction is better."""
+    """1 + how many models are shown to be better; without a test, 1 + how many have a better value.
+    None for controls, and where neither direction is better."""
     best: bool = False
     """No model is shown to be better, and some model to be worse."""
     letters: str = ""
@@ -291,35 +319,58 @@ class Cell(NamedTuple):
     value: float | None = None
     """All digits, for programs."""
     of: Origin | None = None
-    """The number that it shows; of a rank, the number that is ranked. None where several scores went in."""
+    """The number that it shows; of a rank, the number that is ranked. None where several scores
+    went in."""
     letters: str = ""
     """As in :class:`Place`."""
     shade: int = 0
     """The rank, where a test sets some models apart; else 0."""
 
     def __str__(self) -> str:
-        deviation, more = self.deviation and f" ± {self.deviation}", self.more and f" ({self.more})"
-        return f"{self.text}{self.letters and f' {self.letters}'}{deviation}{more}"
+        text = self.text
+        if self.letters:
+            text += f" {self.letters}"
+        if self.deviation:
+            text += f" ± {self.deviation}"
+        return f"{text} ({self.more})" if self.more else text
 
 
 def cell(
-    value: float | None, place: Place = NOWHERE, digits: int = 2, more: str = "", of: Origin | None = None
+    value: float | None,
+    place: Place = NOWHERE,
+    digits: int = 2,
+    more: str = "",
+    of: Origin | None = None,
 ) -> Cell:
-    """A value: bold in the best group, then its letters, then ``more`` in brackets.
+    """Return a value, bold in the best group, then its letters, then ``more`` in brackets.
 
-    >>> print(cell(27.204, Place(1, True, "a"), more="24.1–30.3"), cell(27.204, digits=1), cell(None))
-    27.20 a (24.1–30.3) 27.2 –
+    >>> print(cell(27.204, Place(1, True, "a"), more="24.1–30.3"))
+    27.20 a (24.1–30.3)
+    >>> print(cell(27.204, digits=1), cell(None))
+    27.2 –
     """
     if value is None:
         return Cell(NOTHING)
-    shade = place.rank if place.rank and place.letters and (place.best or place.rank > 1) else 0
-    return Cell(f"{value:.{digits}f}", place.best, "", more, value, of, place.letters, shade)
+    shade = 0
+    if place.rank and place.letters and (place.best or place.rank > 1):
+        shade = place.rank
+    return Cell(
+        f"{value:.{digits}f}",
+        place.best,
+        more=more,
+        value=value,
+        of=of,
+        letters=place.letters,
+        shade=shade,
+    )
 
 
 def coverage_cell(score: Score, share: float | None = None) -> Cell:
-    """The coverage of a score, or the ``share`` that could be scored of a part of it."""
-    of = Origin(score, COVERAGE.key) if share in (None, score.coverage) else None
-    return cell(score.coverage if share is None else share, digits=COVERAGE.digits, of=of)
+    """Return the coverage of a score, or the ``share`` that could be scored of a part of it."""
+    if share is None:
+        share = score.coverage
+    of = Origin(score, COVERAGE.key) if share == score.coverage else None
+    return cell(share, digits=COVERAGE.digits, of=of)
 
 
 Cells: TypeAlias = Sequence[Cell | str]
@@ -327,8 +378,8 @@ Cells: TypeAlias = Sequence[Cell | str]
 
 
 class Table(NamedTuple):
-    """A table of the report as plain text, which the report makes inert in each format. The first column names the
-    rows."""
+    """A table of the report as plain text, which the report makes inert in each format. The first
+    column names the rows."""
 
     title: str
     """What it shows, and which table or figure of a paper it follows."""
@@ -371,25 +422,26 @@ class Scatter(NamedTuple):
 
 @dataclass(frozen=True)
 class Layout:
-    """How the report shows scores. Metrics are named by their keys in the table."""
+    """The way in which the report shows scores; metrics are named by their keys in the table."""
 
     glance: tuple[str, ...] = ()
     """Those that the leaderboard shows at a glance; the first of the table if it is empty."""
     across: tuple[str, ...] = ()
-    """Those with a table each that sets all data and components side by side; those at a glance if it is empty."""
+    """Those with a table each that sets all data and components side by side; those at a glance if
+    it is empty."""
     tables: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Title of a table with a row per model → head of a column → its number, as in
-    :meth:`~driftledger.benchmarks.score.Score.numbers`. The first table also gets a column for each metric that no
-    table names. Empty: one table with a column per metric. Of a family over t the first table has the
-    last, and a further one of such families alone each t."""
+    :meth:`~driftledger.benchmarks.score.Score.numbers`. The first table also gets a column for each
+    metric that no table names. Empty: one table with a column per metric. Of a family over t the
+    first table has the last, and a further one of such families alone each t."""
     left_out: tuple[str, ...] = ()
     """Those that these tables leave out."""
     groups: Mapping[str, str] = field(default_factory=dict)
-    """Kind of groups with a table per metric, a row per group and a column per model → what is added to the title of
-    the first: where the paper has it."""
+    """Kind of groups with a table per metric, a row per group and a column per model → what is
+    added to the title of the first: where the paper has it."""
     means_of_groups: str = ""
-    """Kind of groups that average those of ``groups``, with members in ``details["groups"]``; their means and ranks are
-    rows of the same tables."""
+    """Kind of groups that average those of ``groups``, with members in ``details["groups"]``; their
+    means and ranks are rows of the same tables."""
     bars: tuple[str, ...] = ()
     """Those with bars in one figure; the first headline if it is empty."""
     group_bars: Mapping[str, str] = field(default_factory=dict)
@@ -399,7 +451,10 @@ class Layout:
 
 
 class Benchmark(ABC):
-    """The specification of a benchmark. Its attributes are tables; its methods have defaults that do for most."""
+    """The specification of a benchmark.
+
+    Its attributes are tables; its methods have defaults that do for most.
+    """
 
     name: ClassVar[str]
     """The word that stages, modules, params and MLflow use."""
@@ -423,37 +478,44 @@ class Benchmark(ABC):
 
     @property
     def stages(self) -> tuple[Stage, ...]:
-        """From the data to the score."""
+        """The stages from the data to the score."""
         return (self.data, self.collects, self.scores)
 
     def collecting(self, given: StageInputs) -> Collecting:
-        """Return what a folder of records is made from: by default the components that its keys name, the judge if it
-        is judged, and as protocol the settings of its stage and the seed.
+        """Return what a folder of records is made from.
+
+        By default these are the components that its keys name, the judge if it is judged, and as
+        protocol the settings of its stage and the seed.
 
         Raises:
             StoreError: the data's stage has not run.
         """
-        makers = {"model": given.model, "generator": given.generator}
-        components: dict[str, Any] = {
-            role: (given.keys[role], make(given.keys[role])) for role, make in makers.items() if role in given.keys
-        }
+        components: Json = {}
+        for role, make in (("model", given.model), ("generator", given.generator)):
+            if role in given.keys:
+                components[role] = (given.keys[role], make(given.keys[role]))
         if self.collects.judged:
             components["judge"] = (given.judge, given.model(given.judge or ""))
-        protocol = {name: getattr(given.section, name) for name in self.collects.settings} | {"seed": given.seed}
-        return Collecting(self, given.keys, given.data(), components, protocol)
+        protocol = {name: getattr(given.section, name) for name in self.collects.settings}
+        protocol["seed"] = given.seed
+        return Collecting(
+            self, given.keys, data=given.data(), components=components, protocol=protocol
+        )
 
-    def steps(self, collecting: Collecting) -> Iterable[Planned[list[CollectedRecord]]]:
-        """Yield the protocol of each unit, which yields calls, is sent their results, and returns records."""
+    def steps(self, collecting: Collecting) -> Protocols:
+        """Yield the protocol of each unit."""
         raise NotImplementedError(f"{self.name} has no steps")
 
-    def collect(self, collecting: Collecting, run: RunSteps) -> list[CollectedRecord]:
-        """Drive the protocols by ``run``, by default all at once; errors as of :class:`RunSteps`."""
-        return [record for records in run([*self.steps(collecting)]) for record in records]
+    def collect(self, collecting: Collecting, run: RunSteps) -> Records:
+        """Drive the protocols by ``run``, by default all at once; errors as of it."""
+        return [*chain.from_iterable(run([*self.steps(collecting)]))]
 
     def failures(self, records: Sequence[CollectedRecord]) -> FailedCalls:
         """Return which failed calls there were."""
-        failed = [record for record in records if any(each.outcome is Outcome.FAILED for each in record.results)]
-        phrases = [f"{record.place}: {record.error or 'no reason given'}" for record in failed]
+        phrases = []
+        for record in records:
+            if any(each.outcome is Outcome.FAILED for each in record.results):
+                phrases.append(f"{record.place}: {record.error or 'no reason given'}")
         return FailedCalls(phrases, len(records), "records")
 
     @abstractmethod
@@ -464,48 +526,65 @@ class Benchmark(ABC):
             CoverageError: too little could be scored.
         """
 
-    def scored_with(self, section: Section, seed: int) -> dict[str, Any]:
+    def scored_with(self, section: Section, seed: int) -> Json:
         """Return what ``inputs.settings`` holds: all that the scoring depends on.
 
         As in the protocol, a setting of chains is left out where it is null.
         """
         names = {*self.scores.settings} - {*self.scores.beside}
-        settings = section.model_dump(mode="json", include=names) | {"seed": seed}
-        return {
-            name: value for name, value in settings.items() if value is not None or name not in self.collects.settings
-        }
+        settings = section.model_dump(mode="json", include=names)
+        for name in self.collects.settings:
+            if settings.get(name, "") is None:
+                del settings[name]
+        return settings | {"seed": seed}
 
     def metric(self, key: str) -> Metric | None:
-        """The row of the table that a key of a score belongs to; an end of an interval belongs to its metric's."""
-        return _row_of(self, base_key(key))
+        """Return the metric that a key of a score belongs to; an end of an interval to its own."""
+        return _metric_of(self, base_key(key))
 
     def titled(self, key: str) -> str:
-        """What people call a key of a score: ``GC@5``; the key itself where no row of the table has it."""
+        """Return the display title of a score key, e.g. ``GC@5``; the key itself without one."""
         metric = self.metric(key)
         return key if metric is None or metric.match(key) is None else metric.named(key)
 
     def keys_of(self, metric: Metric, *scores: Score) -> list[str]:
-        """The keys of some scores that belong to a row of the table, without their spread; of a family over t by t."""
-        keys = {key for score in scores for key in score.metrics if base_key(key) == key and self.metric(key) is metric}
+        """List the keys of scores that belong to a metric, without its spread, t by t."""
+        keys = set()
+        for key in chain.from_iterable(score.metrics for score in scores):
+            if base_key(key) == key and self.metric(key) is metric:
+                keys.add(key)
         return sorted(keys, key=lambda key: (int((metric.match(key) or {}).get("t", 0)), key))
 
-    def shown_key(self, metric: Metric, scores: Sequence[Score]) -> str | None:
-        """The key that a reader sees of a row of the table: the last that some score is ranked by, else the last; None
-        without any."""
-        keys = self.keys_of(metric, *scores)[::-1]
-        ranked_by = (key for key in keys if any(self.ranked(score, key) is not None for score in scores))
-        return next(ranked_by, next(iter(keys), None))
+    def shown_key(self, metric: Metric, scores: Scores) -> str | None:
+        """Return the key to show for a metric: the last that some score is ranked by, or the last.
+
+        Without any it is None.
+        """
+        keys = self.keys_of(metric, *scores)
+        for key in reversed(keys):
+            if any(self.ranked(score, key) is not None for score in scores):
+                return key
+        return keys[-1] if keys else None
 
     def value_of(self, score: Score, number: str) -> float | None:
-        """The value by which models are ranked, by its name in :meth:`Score.numbers`; in a group, the value itself."""
-        kind, _, rest = number.partition("/")
-        name, in_group, key = rest.rpartition("/")
-        return score.groups.get(kind, {}).get(name, {}).get(key) if in_group else self.ranked(score, number)
+        """Return the value that models are ranked by, of a name in :meth:`Score.numbers`.
 
-    def headlines(self, score: Score) -> dict[str, float]:
-        """The headline metrics that a score has, in the order of the table; of a family over t the one at T."""
-        keys = [key for metric in self.metrics if metric.headline for key in self.keys_of(metric, score)[-1:]]
-        return {key: score.metrics[key] for key in keys}
+        In a group it is the value itself.
+        """
+        if "/" not in number:
+            return self.ranked(score, number)
+        kind, _, rest = number.partition("/")
+        name, _, key = rest.rpartition("/")
+        return score.groups.get(kind, {}).get(name, {}).get(key)
+
+    def headlines(self, score: Score) -> Numbers:
+        """Return the headline metrics of a score, in the order of the table; of a family, at T."""
+        values = {}
+        for metric in self.metrics:
+            if metric.headline:
+                for key in self.keys_of(metric, score)[-1:]:
+                    values[key] = score.metrics[key]
+        return values
 
     @property
     def glanced(self) -> tuple[str, ...]:
@@ -513,26 +592,32 @@ class Benchmark(ABC):
         return self.layout.glance or (self.metrics[0].key,)
 
     def tracked(self, score: Score) -> Iterator["Tracked"]:
-        """Yield what MLflow and DVC show of a score, in the order of the table: the rows that have a name for it, or
-        the headlines under their keys where no row has one."""
+        """Yield the numbers that MLflow and DVC show of a score, in the order of the table.
+
+        They are the metrics that have a name for it, or the headlines if none has.
+        """
         named = any(metric.tracked for metric in self.metrics)
         for metric in self.metrics:
-            name = metric.tracked if named else metric.key if metric.headline else ""
+            name = metric.tracked
+            if metric.headline and not named:
+                name = metric.key
             over_t = "{t}" in metric.key
             if name and ("{t}" in name or not over_t):
                 members = self.keys_of(metric, score)
                 for key in members:
                     shown = name.format(**(metric.match(key) or {}))
                     is_earlier = over_t and key != members[-1]
-                    yield Tracked(shown, key, score.metrics[key], step=0, is_earlier=is_earlier)
+                    value = score.metrics[key]
+                    yield Tracked(shown, key, value=value, step=0, is_earlier=is_earlier)
             if name and over_t:
                 curve = metric.key.removesuffix("_at_{t}")
+                shown = name.removesuffix("_at_{t}")
                 for point in score.curves.get(curve, ()):
-                    shown = name.removesuffix("_at_{t}")
-                    yield Tracked(shown, f"{curve}@{point.step}", point.value, step=point.step)
+                    key = f"{curve}@{point.step}"
+                    yield Tracked(shown, key, value=point.value, step=point.step)
 
     def headline(self, score: Score) -> tuple[str, float | None]:
-        """The first headline that the score has; the name of the table's first where it has none."""
+        """Return the first headline of a score; the key of the first metric if it has none."""
         return next(iter(self.headlines(score).items()), (self.metrics[0].key, None))
 
     def roles_of(self, score: Score, key: str) -> list[str]:
@@ -544,10 +629,13 @@ class Benchmark(ABC):
     def flags_of(self, score: Score, key: str = "") -> list[str]:
         """Return the flags of a score that concern a number, by default one of its headlines.
 
-        Those about a component, which begin with its role, concern the numbers that it had a part in.
+        Those about a component, which begin with its role, concern the numbers that it had a part
+        in.
         """
         keys = [key] if key else self.headlines(score) or [""]
-        return [flag for flag in score.flags if any(self._concerns(flag, score, each) for each in keys)]
+        return [
+            flag for flag in score.flags if any(self._concerns(flag, score, each) for each in keys)
+        ]
 
     def _concerns(self, flag: str, score: Score, key: str) -> bool:
         metric = self.metric(key.rpartition("/")[2])
@@ -557,37 +645,39 @@ class Benchmark(ABC):
         others = score.components.keys() - self.roles_of(score, key)
         return not flag.startswith(tuple(f"the {role.replace('_', ' ')}" for role in others))
 
-    def facts(self, score: Score) -> dict[str, Any]:
-        """What beside components and data may make two scores unfair to compare, by the names in :attr:`unfair`."""
+    def facts(self, score: Score) -> Json:
+        """Return what may make two scores unfair to compare, by the names in :attr:`unfair`."""
         facts = dict(score.inputs.protocol)
         for name, value in as_now(score.inputs.settings).items():
             if name != "confidence":
                 facts[name] = value if facts.get(name, value) == value else [facts[name], value]
         return facts
 
-    def rows_in(self, score: Score, kind: str, name: str, rows: Sequence[Row]) -> Sequence[Row]:
-        """The rows behind the numbers of one group; none where they are unknown. By default those that name the
-        group in their ``extra``, or that are averaged in it."""
-        return [row for row in rows if row.extra.get(kind) == name] or [row for row in rows if row.group == name]
+    def rows_in(self, score: Score, kind: str, name: str, rows: Rows) -> Rows:
+        """Return the rows behind the numbers of one group; none if they are unknown.
+
+        By default they name the group in their ``extra``, or are averaged in it.
+        """
+        named = [row for row in rows if row.extra.get(kind) == name]
+        return named or [row for row in rows if row.group == name]
 
     def ranked(self, score: Score, key: str) -> float | None:
-        """The value of a metric by which models are ranked; None where it must not be compared, or is not there."""
+        """Return the value to rank models by; None if it is missing or must not be compared."""
         return score.metrics.get(key)
 
-    def tables(self, scores: Sequence[Score]) -> Iterator[Table]:
-        """Further tables of scores on the same data, the best first; the report makes those of :attr:`shown` and
-        :attr:`tabled_groups`."""
+    def tables(self, scores: Scores) -> Iterator[Table]:
+        """Yield tables beside those that :attr:`layout` names, of scores on the same data."""
         return iter(())
 
-    def notes(self, scores: Sequence[Score]) -> Iterator[str]:
-        """Lines below the first table of these scores."""
+    def notes(self, scores: Scores) -> Iterator[str]:
+        """Yield lines to print below the first table of these scores."""
         return iter(())
 
-    def figures(self, scores: Sequence[Score]) -> Iterator[Scatter]:
-        """Further figures of scores on the same data, beside bars and lines."""
+    def figures(self, scores: Scores) -> Iterator[Scatter]:
+        """Yield figures beside bars and lines, of scores on the same data."""
         return iter(())
 
-    def traces(self, folders: Mapping[str, Path], score: Score, rows: Sequence[Row]) -> Iterator["Trace"]:
+    def traces(self, folders: Folders, score: Score, rows: Rows) -> Iterator["Trace"]:
         """Yield the units of these rows step by step, as MLflow's trace view shows them.
 
         Args:
@@ -600,7 +690,9 @@ Selected: TypeAlias = Sequence[tuple[Benchmark, Mapping[str, str]]]
 """Scores in the order of the selection: the benchmark of each, and the keys that name it."""
 
 
-@lru_cache(maxsize=10_000)
-def _row_of(spec: Benchmark, key: str) -> Metric | None:
-    """Asked of every row of every score."""
-    return next((metric for metric in (*spec.metrics, COVERAGE) if metric.match(key) is not None), None)
+@lru_cache(maxsize=10_000)  # asked of every row of every score
+def _metric_of(spec: Benchmark, key: str) -> Metric | None:
+    for metric in (*spec.metrics, COVERAGE):
+        if metric.match(key) is not None:
+            return metric
+    return None

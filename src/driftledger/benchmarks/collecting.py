@@ -1,6 +1,8 @@
-"""What a folder of records is made from, and the two ways to make it: by asking, and from the results it recorded.
+"""What a folder of records is made from, and the two ways to make it: by asking, and from the
+results it recorded.
 
-Collecting, ``plan`` and ``verify`` drive the same protocols, so that none of them knows how a benchmark goes.
+Collecting, ``plan`` and ``verify`` drive the same protocols, so that none of them knows how a
+benchmark goes.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -12,7 +14,17 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 from driftledger.benchmarks.descriptions import Description
-from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard, CollectedRecord, RecordedResult, read_records
+from driftledger.benchmarks.records import (
+    CARD,
+    RECORDS,
+    CollectedCard,
+    CollectedRecord,
+    Folders,
+    RecordedResult,
+    Records,
+    read_records,
+    results_of,
+)
 from driftledger.benchmarks.settings import recorded
 from driftledger.collect.call import Call, NotStoredError, Planned, RunSteps, walk
 from driftledger.components.base import Component, ComponentCard, Encoder, Generator, Model
@@ -36,19 +48,20 @@ R = TypeVar("R")
 
 @dataclass(frozen=True)
 class StageInputs:
-    """What a benchmark gets of a project to collect with."""
+    """The parts of a project that a benchmark collects with."""
 
     keys: Mapping[str, str]
     """The words that name the folder of records: dataset or question set, model, generator, …"""
     section: Any
     """The benchmark's section of ``params.yaml``."""
     seed: int
-    folders: Mapping[str, Path]
+    folders: Folders
     """Stage → the folder that it writes: the data's and the records'."""
     model: Callable[[str], Model]
     generator: Callable[[str], Generator]
     encoder: Callable[[str], Encoder]
-    """Catalogue name → component, as ``resolve`` noted it; raises StoreError if it has changed since."""
+    """Catalogue name → component, as ``resolve`` noted it; raises StoreError if it has changed
+    since."""
     description: Callable[[str], Description]
     """Catalogue name → a way to ask for a description."""
     judge: str | None = None
@@ -64,14 +77,14 @@ class StageInputs:
         folder = self.folders[kind]
         if not folder.is_dir():
             raise StoreError(
-                f"{kind.replace('_', ' ')} {self.keys[kind]} is not built yet; run 'dvc repro data', which asks no "
-                "model, or 'dvc pull'"
+                f"{kind.replace('_', ' ')} {self.keys[kind]} is not built yet; run 'dvc repro "
+                "data', which asks no model, or 'dvc pull'"
             )
         return folder
 
 
 class FailedCalls(NamedTuple):
-    """What was ended by a failed call, which the next run tries again."""
+    """The records that a failed call ended, which the next run tries again."""
 
     failed: list[str]
     """One phrase each, with the reason."""
@@ -82,7 +95,7 @@ class FailedCalls(NamedTuple):
 
 @dataclass(frozen=True)
 class Collecting:
-    """What a folder of records is made from: the data, who is asked, and how."""
+    """The inputs of a folder of records: the data, who is asked, and how."""
 
     spec: "Benchmark"
     keys: Mapping[str, str]
@@ -100,20 +113,22 @@ class Collecting:
         """Return what a folder was made from, by its card.
 
         Args:
-            components: role → the recorded version, of those that are here. Others are known by their fingerprints,
-                and cannot be asked.
+            components: role → the recorded version, of those that are here. Others are known by
+                their fingerprints, and cannot be asked.
 
         Raises:
             ValueError: the protocol has a number that no settings may have.
         """
         recorded(spec.settings, card.protocol)
-        named: dict[str, tuple[str, Component]] = {}
+        named = {}
         for role, each in card.components.items():
-            absent = SimpleNamespace(
-                fingerprint=each.fingerprint, spec={}, model_dump=partial(dict, each.settings), longest=0
-            )
-            named[role] = each.name, components.get(role, cast(Component, absent))
-        return cls(spec, card.keys, data, named, card.protocol)
+            component = components.get(role)
+            if component is None:
+                absent = SimpleNamespace(fingerprint=each.fingerprint, spec={}, longest=0)
+                absent.model_dump = partial(dict[str, Any], each.settings)
+                component = cast(Component, absent)
+            named[role] = each.name, component
+        return cls(spec, card.keys, data=data, components=named, protocol=card.protocol)
 
     def model(self, role: str = "model") -> Model:
         """Return the model that plays a role."""
@@ -125,17 +140,17 @@ class Collecting:
 
     @cached_property
     def dataset(self) -> DatasetCard:
-        """What the dataset says about itself."""
+        """The dataset's card."""
         return read_json(self.data / "dataset.json", DatasetCard)
 
     @cached_property
     def samples(self) -> Sequence[Sample]:
-        """Those of the dataset."""
+        """The samples of the dataset."""
         return read_samples(self.data)
 
     @cached_property
     def questions(self) -> Sequence[QuestionEntry]:
-        """Those of the question set."""
+        """The questions of the question set."""
         return read_questions(self.data)
 
     @property
@@ -145,17 +160,18 @@ class Collecting:
 
     @property
     def title(self) -> str:
-        """For a bar of progress: ``GenCeption · photos · blind · painter``."""
+        """The label of a bar of progress: ``GenCeption · photos · blind · painter``."""
         return " · ".join([self.spec.title, *self.keys.values()])
 
     @property
     def asked(self) -> Sequence[Component]:
         """The components that are asked."""
-        return [component for _, component in self.components.values() if isinstance(component, Model | Generator)]
+        components = [component for _, component in self.components.values()]
+        return [each for each in components if isinstance(each, Model | Generator)]
 
     @property
     def calls(self) -> int:
-        """How many calls are made at most."""
+        """The largest number of calls that can be made."""
         count = 0
 
         def counting(planned: Sequence[Planned[R]]) -> list[R]:
@@ -167,29 +183,33 @@ class Collecting:
             self.run(counting)
         return count
 
-    def run(self, run: RunSteps) -> list[CollectedRecord]:
+    def run(self, run: RunSteps) -> Records:
         """Drive the benchmark's protocols by ``run``; errors as in :class:`RunSteps`."""
         return self.spec.collect(self, run)
 
     def card(self) -> CollectedCard:
         """Return the card that stands beside the records."""
-        digest = (
-            self.dataset if "dataset" in self.keys else read_json(self.data / QUESTION_SET_CARD, QuestionSetCard)
-        ).digest
+        data: DatasetCard | QuestionSetCard
+        if "dataset" in self.keys:
+            data = self.dataset
+        else:
+            data = read_json(self.data / QUESTION_SET_CARD, QuestionSetCard)
         return CollectedCard(
             benchmark=self.spec.name,
             stage=self.spec.collects.name,
             keys=dict(self.keys),
-            data_digest=digest,
+            data_digest=data.digest,
             components={role: ComponentCard.of(*named) for role, named in self.components.items()},
             protocol=dict(self.protocol),
         )
 
 
-def write_collected(target: Path, collecting: Collecting, records: Sequence[CollectedRecord]) -> None:
-    """Write the records of a stage, with their images and card, as the folder ``target``, whole or not at all."""
+def write_collected(
+    target: Path, collecting: Collecting, records: Sequence[CollectedRecord]
+) -> None:
+    """Write a stage's records, images and card as the folder ``target``, whole or not at all."""
     with new_folder(target) as folder:
-        for each in (result for record in records for result in record.results):
+        for each in results_of(records):
             if each.medium is not None and each.file is not None:
                 link_file(each.medium.path, folder / each.file)
         write_jsonl(folder / RECORDS, records)
@@ -213,7 +233,10 @@ class Replay:
         self.records = read_records(folder)
         self.calls: dict[str, Recorded] = {}
         """Digest of the key → each call that was asked for."""
-        self._known = {each.key: (record.place, each) for record in self.records for each in record.results}
+        self._known: dict[str, tuple[str, RecordedResult]] = {}
+        for record in self.records:
+            for each in record.results:
+                self._known[each.key] = record.place, each
 
     def __call__(self, planned: Iterable[Planned[R]]) -> list[R]:
         """Return what the protocols return.
@@ -224,14 +247,18 @@ class Replay:
         returned: list[Any] = []
         for each in planned:
             walked = walk(each.steps(), self._answer)
-            if (call := walked.pending) is not None:
-                raise LookupError(f"no record holds what was asked about {call.context.sample}, t={call.context.t}")
+            call = walked.pending
+            if call is not None:
+                raise LookupError(
+                    f"no record holds what was asked about {call.context.sample}, "
+                    f"t={call.context.t}"
+                )
             returned.append(walked.returned)
         return returned
 
     def _answer(self, call: Call) -> Result | None:
-        place, recorded = self._known.get(digest := call.key, ("", None))
-        if recorded is None:
+        if call.key not in self._known:
             return None
-        self.calls[digest] = Recorded(call, place, recorded)
+        place, recorded = self._known[call.key]
+        self.calls[call.key] = Recorded(call, place, recorded)
         return recorded

@@ -1,15 +1,16 @@
 """The one record of all benchmarks, and the card that stands beside the records of a folder."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Self, TypeAlias
 
 from pydantic import AfterValidator, AliasChoices, BaseModel, ConfigDict, Field
 
 from driftledger.collect.call import Call
 from driftledger.components.base import ComponentCard
+from driftledger.core.canonical import Json
 from driftledger.core.errors import StoreError
 from driftledger.core.files import Record, read_jsonl
 from driftledger.core.strict import Id, Name, RelativePath
@@ -27,9 +28,14 @@ class RecordedResult(Result):
     key: str
     """The key of the call, under which the store keeps its result."""
     outcome: Outcome = field()  # always written
-    file: Annotated[RelativePath | None, Field(validation_alias=AliasChoices("file", "image"))] = None
-    """The path of its image or sound, relative to the folder; records of earlier versions call it ``image``."""
-    sha256: Annotated[str | None, Field(validation_alias=AliasChoices("sha256", "image_sha256"))] = None
+    file: Annotated[RelativePath | None, Field(validation_alias=AliasChoices("file", "image"))] = (
+        None
+    )
+    """The path of its image or sound, relative to the folder; records of earlier versions call it
+    ``image``."""
+    sha256: Annotated[
+        str | None, Field(validation_alias=AliasChoices("sha256", "image_sha256"))
+    ] = None
 
     @classmethod
     def of(cls, role: str, call: Call, result: Result, file: str | None = None) -> Self:
@@ -45,7 +51,7 @@ class RecordedResult(Result):
 
 
 class StepExtra(BaseModel):
-    """What our benchmarks know of a step beside its results; those of others may add to it."""
+    """The facts that our benchmarks note of a step; other benchmarks may add to them."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -58,12 +64,13 @@ class StepExtra(BaseModel):
     """Of TRAC: the length that was allowed; None is the model's own limit."""
     shots: int = Field(default=0, ge=0)
     demonstrations: list[Id] = Field(default_factory=list)
-    """Of TRAC: ids of the support samples that were shown with their descriptions, in that order."""
+    """Of TRAC: ids of the support samples that were shown with their descriptions, in that
+    order."""
     order: list[int] = Field(default_factory=list)
     """Of a question: option ids in the order in which they were shown as A, B, C, …"""
 
 
-def _checked(extra: dict[str, Any]) -> dict[str, Any]:
+def _checked(extra: Json) -> Json:
     StepExtra.model_validate(extra)
     return extra
 
@@ -74,33 +81,40 @@ class CollectedRecord(Record):
     unit: Id
     """The sample or question that it is about."""
     step: int = Field(ge=0)
-    """t of a chain, which order of the options, which condition; from 1 on. 0 is what was asked beforehand."""
+    """t of a chain, which order of the options, which condition; from 1 on. 0 is what was asked
+    beforehand."""
     repeat: int = Field(default=0, ge=0)
     """Which of the unit's repeats or gradings; the first has the number 0."""
     results: list[RecordedResult]
     """In the order in which the calls were made."""
-    extra: Annotated[dict[str, Any], AfterValidator(_checked)] = Field(default_factory=dict)
+    extra: Annotated[Json, AfterValidator(_checked)] = Field(default_factory=dict)
     """What else the benchmark knows of the step, as :class:`StepExtra`."""
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Json:
         """Return it JSON-ready, without what has its default."""
-        return {"schema": self.schema_, **self.model_dump(mode="json", by_alias=True, exclude_defaults=True)}
+        return {
+            "schema": self.schema_,
+            **self.model_dump(mode="json", by_alias=True, exclude_defaults=True),
+        }
 
     @property
     def outcome(self) -> Outcome:
-        """How the step ended: as its last call that was not as it should be."""
-        ended = [each.outcome for each in self.results if each.outcome is not Outcome.OK]
-        return ended[-1] if ended else Outcome.OK
+        """The outcome of the last call that was not OK; OK if there is none."""
+        for each in reversed(self.results):
+            if each.outcome is not Outcome.OK:
+                return each.outcome
+        return Outcome.OK
 
     @property
     def error(self) -> str | None:
-        """Why its call failed, or was refused, where the component says so."""
+        """The reason of a failure or refusal, if the component gives one."""
         return next((each.error for each in self.results if each.error is not None), None)
 
     @property
     def place(self) -> str:
-        """What tells it from the others of its folder, for people."""
-        return f"{self.unit}, step {self.step}" + (f", repeat {self.repeat}" if self.repeat else "")
+        """A phrase that tells it from the others of its folder."""
+        repeat = f", repeat {self.repeat}" if self.repeat else ""
+        return f"{self.unit}, step {self.step}{repeat}"
 
     def by(self, role: str) -> RecordedResult | None:
         """Return the first result of a role; None where it was not asked."""
@@ -108,32 +122,40 @@ class CollectedRecord(Record):
 
     @property
     def text(self) -> str | None:
-        """What the model said."""
+        """The text of the model's reply."""
         reply = self.by("model")
         return None if reply is None else reply.text
 
     @property
     def drawing(self) -> RecordedResult | None:
-        """What the generator gave, where that is an image or a sound."""
+        """The generator's result, if it is an image or a sound."""
         drawn = self.by("generator")
         return None if drawn is None or drawn.file is None else drawn
 
     @property
     def is_there(self) -> bool:
-        """Whether there is a text that can be compared."""
+        """True if there is a text that can be compared."""
         return self.outcome.goes_on and bool(self.text)
 
     @property
     def is_unread(self) -> bool:
-        """Whether the model itself left nothing to go on from: empty, refused or filtered by its service, or cut inside
-        its thoughts. A failed call is not its doing, nor is what a generator makes of its text."""
+        """True if the model itself left nothing to go on from.
+
+        Its reply is empty, refused or filtered by its service, or cut inside its thoughts. A failed
+        call is not its doing, nor is what a generator makes of its text.
+        """
         reply = self.by("model")
         if reply is None or reply.outcome is Outcome.FAILED:
             return False
         return not (reply.outcome.goes_on and reply.text)
 
 
-def read_records(folder: Path, holds: Collection[str] = ()) -> list[CollectedRecord]:
+Records: TypeAlias = list[CollectedRecord]
+Folders: TypeAlias = Mapping[str, Path]
+"""Stage → the folder that it wrote."""
+
+
+def read_records(folder: Path, holds: Collection[str] = ()) -> Records:
     """Read the records in a folder; ``extra`` of each step has to hold these names.
 
     Raises:
@@ -141,44 +163,61 @@ def read_records(folder: Path, holds: Collection[str] = ()) -> list[CollectedRec
     """
     records = read_jsonl(folder / RECORDS, CollectedRecord)
     for record in records:
-        record.results[:] = [
-            each if each.file is None else replace(each, medium=Medium(folder / each.file, each.sha256 or ""))
-            for each in record.results
-        ]
-        if record.step and (lacks := [name for name in holds if name not in record.extra]):
-            raise StoreError(f"{folder / RECORDS}, {record.place}: extra lacks {lacks[0]}; run 'dvc repro'")
+        for place, each in enumerate(record.results):
+            if each.file is not None:
+                medium = Medium(folder / each.file, each.sha256 or "")
+                record.results[place] = replace(each, medium=medium)
+        for name in holds:
+            if record.step and name not in record.extra:
+                raise StoreError(
+                    f"{folder / RECORDS}, {record.place}: extra lacks {name}; run 'dvc repro'"
+                )
     return records
 
 
+def results_of(records: Iterable[CollectedRecord]) -> Iterator[RecordedResult]:
+    """Yield the results of records."""
+    for record in records:
+        yield from record.results
+
+
 def served_versions(records: Iterable[CollectedRecord]) -> dict[str, dict[str, int]]:
-    """Return role → what its service said it was → how many calls that version answered; local ones are absent.
+    """Return role → served version → how many calls it answered; local components are absent.
 
     A version is the served model's name and, where the service tells it, its system fingerprint.
     """
     calls: dict[str, dict[str, str]] = {}
-    for each in (result for record in records for result in record.results):
-        if each.role != "generator" or each.file is not None:
-            named = " ".join(part for part in (each.served_model, each.system_fingerprint) if part)
+    for each in results_of(records):
+        named = " ".join(filter(None, (each.served_model, each.system_fingerprint)))
+        if named and (each.role != "generator" or each.file is not None):
             calls.setdefault(each.role, {})[each.key] = named
-    counts = {role: Counter(filter(None, versions.values())) for role, versions in calls.items()}
-    return {role: dict(sorted(each.items())) for role, each in counts.items() if each}
+    served = {}
+    for role, versions in calls.items():
+        served[role] = dict(sorted(Counter(versions.values()).items()))
+    return served
 
 
 def changed_versions(served: Mapping[str, Mapping[str, int]]) -> list[str]:
-    """A sentence for each role that more than one served version has played."""
-    return [
-        f"{len(versions)} served versions of the {role} are behind this score: "
-        + ", ".join(f"{name} ({count} calls)" for name, count in versions.items())
-        for role, versions in served.items()
-        if len(versions) > 1
-    ]
+    """Return a sentence for each role that more than one served version has played."""
+    sentences = []
+    for role, versions in served.items():
+        if len(versions) > 1:
+            counts = ", ".join(f"{name} ({count} calls)" for name, count in versions.items())
+            sentences.append(
+                f"{len(versions)} served versions of the {role} are behind this score: {counts}"
+            )
+    return sentences
 
 
 def reasoned(records: Iterable[CollectedRecord]) -> list[str]:
-    """A sentence where replies of the model held reasoning."""
-    replies = {each.key: each for record in records for each in record.results if each.role == "model"}
+    """Return a sentence if replies of the model held reasoning."""
+    replies = {each.key: each for each in results_of(records) if each.role == "model"}
     count = sum(each.reasoning is not None for each in replies.values())
-    return [f"{count:,} of {len(replies):,} replies held reasoning, which is left out of the answers"] if count else []
+    if not count:
+        return []
+    return [
+        f"{count:,} of {len(replies):,} replies held reasoning, which is left out of the answers"
+    ]
 
 
 class CollectedCard(Record):
@@ -190,5 +229,5 @@ class CollectedCard(Record):
     data_digest: str
     components: dict[str, ComponentCard]
     """Role → the version that was asked at this stage."""
-    protocol: dict[str, Any]
+    protocol: Json
     """How it was asked; a part of the score's."""

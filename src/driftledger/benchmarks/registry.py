@@ -39,7 +39,7 @@ def benchmark_names() -> tuple[str, ...]:
 
 @cache
 def benchmark(name: str) -> "Benchmark":
-    """The specification of that name.
+    """Return the specification of that name.
 
     Raises:
         ConfigError: no benchmark has this name.
@@ -75,22 +75,29 @@ def shipped_section(name: str) -> Any:
 
 
 def question_rules(provider: "QuestionProvider") -> "QuestionRules":
-    """What the questions of a provider must have, its settings checked against that.
+    """Return the rules of a provider's questions, after checking its settings against them.
 
     Raises:
-        ConfigError: they are for no benchmark that asks questions, or its settings mean nothing for these.
+        ConfigError: they are for no benchmark that asks questions, or its settings mean nothing for
+            these.
     """
     name = provider.protocol
     rules = benchmark(name).questions if name in benchmark_names() else None
     if rules is None:
-        raise ConfigError(unknown_name("protocol", name, [s.name for s in benchmarks() if s.questions is not None]))
+        raise ConfigError(
+            unknown_name(
+                "protocol", name, [s.name for s in benchmarks() if s.questions is not None]
+            )
+        )
     provider.check(rules)
     return rules
 
 
 def find_score(path: str) -> "tuple[Benchmark, dict[str, str]] | None":
-    """The benchmark and the keys of the score with the folder ``path``, or with a file at it, relative to the top
-    folder; None where no score is."""
+    """Return the benchmark and keys of the score at ``path``, or None.
+
+    The path is that of its folder or of a file in it, relative to the top folder.
+    """
     for spec in benchmarks():
         folder = re.sub(r"\{(\w+)\}", r"(?P<\1>[^/]*)", spec.scores.path)
         if match := re.fullmatch(f"{folder}(?:/[^/]*)?", path):
@@ -100,4 +107,7 @@ def find_score(path: str) -> "tuple[Benchmark, dict[str, str]] | None":
 
 @cache
 def _table() -> dict[str, str]:
-    return {**BENCHMARKS, **{point.name: point.value for point in installed().select(group="driftledger.benchmarks")}}
+    return {
+        **BENCHMARKS,
+        **{point.name: point.value for point in installed().select(group="driftledger.benchmarks")},
+    }

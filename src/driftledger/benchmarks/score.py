@@ -1,16 +1,18 @@
 """The one record of a score, and the rows behind it, whatever the benchmark.
 
 All that reads scores reads these two; what a metric means is in its benchmark's table
-(:class:`driftledger.benchmarks.base.Metric`), and what only one benchmark's own tables read stands in ``details``.
+(:class:`driftledger.benchmarks.base.Metric`), and what only one benchmark's own tables read stands
+in ``details``.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import ClassVar, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationInfo, field_validator
 
 from driftledger.components.base import ComponentCard
+from driftledger.core.canonical import Json
 from driftledger.core.files import Record
 from driftledger.core.strict import Name, Words
 from driftledger.core.types import Outcome
@@ -20,7 +22,8 @@ SCORE, ROWS = "score.json", "rows.jsonl"
 """The files of a score's folder: the :class:`Score`, and a :class:`Row` per line."""
 
 LOW, HIGH, STD = "_low", "_high", "_std"
-"""Ends of a metric's key: its interval's ends, and its deviation over orders, gradings or repeats."""
+"""Ends of a metric's key: its interval's ends, and its deviation over orders, gradings or
+repeats."""
 SPREAD = (LOW, HIGH, STD)
 
 REPEAT = "repeat"
@@ -37,16 +40,18 @@ class Point(BaseModel):
 
 
 class Inputs(Record):
-    """What a score was computed from."""
+    """The inputs of a score."""
 
     data_digest: str
     """Of the dataset or question set, as it says itself."""
     records: dict[str, str]
     """Collect stage → SHA-256 of its ``records.jsonl``."""
-    protocol: dict[str, Any]
-    """How it was asked: prompts, iterations, lengths, seeds; the benchmark's own ``protocol`` model says which."""
-    settings: dict[str, Any]
-    """How it was scored: intervals, sizes, seeds; the benchmark's own ``scoring`` model says which."""
+    protocol: Json
+    """How it was asked: prompts, iterations, lengths, seeds; the benchmark's own ``protocol`` model
+    says which."""
+    settings: Json
+    """How it was scored: intervals, sizes, seeds; the benchmark's own ``scoring`` model says
+    which."""
     beside: dict[str, str] = Field(default_factory=dict, exclude_if=lambda beside: not beside)
     """Setting → SHA-256 of the user's file that went in: ``ratings``."""
     version: int = Field(default=1, exclude_if=lambda version: version == 1)
@@ -60,9 +65,11 @@ class Score(Record):
 
     benchmark: Name
     keys: dict[str, Name]
-    """The words of ``dvc.yaml``'s matrix, which name the score: ``dataset`` or ``question_set``, ``model``, …"""
+    """The words of ``dvc.yaml``'s matrix, which name the score: ``dataset`` or ``question_set``,
+    ``model``, …"""
     components: dict[str, ComponentCard]
-    """Role → the version at work: ``model``, ``generator``, ``encoder``, ``text_encoder``, ``judge``, …"""
+    """Role → the version at work: ``model``, ``generator``, ``encoder``, ``text_encoder``,
+    ``judge``, …"""
     metrics: dict[str, FiniteFloat]
     groups: dict[str, dict[str, dict[str, FiniteFloat]]] = Field(default_factory=dict)
     """Kind of group, ``category`` for instance → its name → metrics."""
@@ -73,18 +80,20 @@ class Score(Record):
     scored: int
     """Units, answers or gradings that could be scored by what they hold."""
     counted: int = Field(default_factory=lambda fields: fields["scored"])
-    """Those in the denominators: ``scored``, and what could not be read where that counts as wrong."""
+    """Those in the denominators: ``scored``, and what could not be read where that counts as
+    wrong."""
     total: int
     coverage: FiniteFloat
     """``scored / total``."""
     absent: dict[str, str] = Field(default_factory=dict)
     """What could not be computed, and why."""
     served: dict[str, dict[str, int]] = Field(default_factory=dict)
-    """Role → what its service said it was → how many calls that version answered; local components are absent."""
+    """Role → what its service said it was → how many calls that version answered; local components
+    are absent."""
     flags: list[str] = Field(default_factory=list, validate_default=True)
-    """What a reader of the numbers must know: marks of components, which no benchmark has to name; versions that
-    changed midway, descriptions that were cut off."""
-    details: dict[str, Any] = Field(default_factory=dict)
+    """What a reader of the numbers must know: marks of components, which no benchmark has to name;
+    versions that changed midway, descriptions that were cut off."""
+    details: Json = Field(default_factory=dict)
     """What only this benchmark's own tables and pictures read."""
     inputs: Inputs
 
@@ -105,12 +114,12 @@ class Score(Record):
 
     @property
     def is_control(self) -> bool:
-        """Whether its model ignores the sample."""
+        """True if its model ignores the sample."""
         return self.components["model"].is_control
 
     @property
     def confidence(self) -> float:
-        """Of its intervals."""
+        """The confidence of its intervals."""
         return float(self.inputs.settings["confidence"])
 
     @property
@@ -119,7 +128,10 @@ class Score(Record):
         least = self.inputs.settings.get("min_coverage", 0.0)
         if self.coverage >= least:
             return None
-        return f"{self.how_many} could be scored, and {self.benchmark}.min_coverage asks for {least:.0%}"
+        return (
+            f"{self.how_many} could be scored, and {self.benchmark}.min_coverage asks for "
+            f"{least:.0%}"
+        )
 
     @property
     def share(self) -> Fraction:
@@ -128,31 +140,39 @@ class Score(Record):
 
     @property
     def how_many(self) -> str:
-        """For people: ``59/100``, and how many are counted where that is not the same."""
+        """A phrase, ``59/100``, with how many are counted if that is another number."""
         counted = "" if self.counted == self.scored else f" ({self.counted} counted)"
         return f"{self.scored}/{self.total}{counted}"
 
     def interval(self, key: str) -> ConfidenceInterval | None:
-        """The interval of a metric, where it has one."""
+        """Return the interval of a metric, if it has one."""
         return interval_of(self.metrics, key)
 
     def numbers(self) -> Iterator[tuple[str, float]]:
-        """Every number by its name below ``<benchmark>/<on>/``: metrics, coverage, ``<kind>/<name>/<metric>``."""
+        """Yield every number by its name: metrics, coverage, ``<kind>/<name>/<metric>``."""
         yield from self.metrics.items()
         yield "coverage", self.coverage
         for kind, rows in self.groups.items():
             for name, values in rows.items():
-                yield from ((f"{kind}/{name}/{key}", value) for key, value in values.items())
+                for key, value in values.items():
+                    yield f"{kind}/{name}/{key}", value
+
+
+Numbers: TypeAlias = dict[str, float]
+"""Metric → its value."""
+Groups: TypeAlias = dict[str, dict[str, Numbers]]
+"""Kind of group → its name → metrics."""
+Values: TypeAlias = dict[str, list[FiniteFloat | None]]
+"""Row key of a metric → its values over steps, orders or gradings; None where there is none."""
 
 
 class RepeatRow(BaseModel):
-    """What a unit is worth in one of several repeats."""
+    """The values of a unit in one of several repeats."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     outcome: Outcome
-    values: dict[str, list[FiniteFloat | None]] = Field(default_factory=dict)
-    """As in :class:`Row`."""
+    values: Values = Field(default_factory=dict)
 
 
 class Row(Record):
@@ -165,37 +185,47 @@ class Row(Record):
     cluster: str
     """What is resampled as a whole: the unit itself, or the image that several questions share."""
     outcome: Outcome
-    values: dict[str, list[FiniteFloat | None]] = Field(default_factory=dict)
-    """Metric's row key → its values over steps, orders or gradings; None where nothing could be had. Of several repeats
-    each is the mean over those that have one."""
+    values: Values = Field(default_factory=dict)
+    """Of several repeats each is the mean over those that have one."""
     repeats: list[RepeatRow] = Field(default_factory=list, exclude_if=lambda repeats: not repeats)
     """What each repeat alone is worth, where there are several."""
-    extra: dict[str, Any] = Field(default_factory=dict)
+    extra: Json = Field(default_factory=dict)
     """What else a reader of this row sees: a category, a label, what it was taken for."""
 
     def alone(self, repeat: int) -> RepeatRow:
-        """One repeat; where there is but one, the row's own values."""
-        return self.repeats[repeat] if self.repeats else RepeatRow(outcome=self.outcome, values=self.values)
+        """Return one repeat; if there is but one, the row's own values."""
+        if self.repeats:
+            return self.repeats[repeat]
+        return RepeatRow(outcome=self.outcome, values=self.values)
+
+
+Rows: TypeAlias = Sequence[Row]
+Scores: TypeAlias = Sequence[Score]
 
 
 def marks_of(components: Mapping[str, ComponentCard]) -> list[str]:
-    """What the components of a score say of themselves, the model's as it stands and any other's with its role."""
-    marked = ((role, card.mark) for role, card in components.items() if card.mark is not None)
-    return [mark if role == "model" else f"the {role.replace('_', ' ')}: {mark}" for role, mark in marked]
+    """Return the marks of a score's components, others than the model's with their role."""
+    marks = []
+    for role, card in components.items():
+        if card.mark is not None:
+            subject = "" if role == "model" else f"the {role.replace('_', ' ')}: "
+            marks.append(subject + card.mark)
+    return marks
 
 
-def interval_of(metrics: dict[str, float], key: str) -> ConfidenceInterval | None:
-    """The interval that stands beside a metric, in a score or in one of its groups.
+def interval_of(metrics: Numbers, key: str) -> ConfidenceInterval | None:
+    """Return the interval of a metric in a score or in one of its groups.
 
     >>> interval_of({"ssim": 28.2, "ssim_low": 27.1, "ssim_high": 29.5}, "ssim")
     ConfidenceInterval(low=27.1, high=29.5)
     """
-    ends = metrics.get(key + LOW), metrics.get(key + HIGH)
-    return None if ends[0] is None or ends[1] is None else ConfidenceInterval(ends[0], ends[1])
+    if key + LOW not in metrics or key + HIGH not in metrics:
+        return None
+    return ConfidenceInterval(metrics[key + LOW], metrics[key + HIGH])
 
 
 def base_key(key: str) -> str:
-    """A metric's key without what says that it is an end of its interval or its deviation.
+    """Return a metric's key without the suffix of an interval's end or a deviation.
 
     >>> base_key("gc_at_5_low"), base_key("gc_at_5")
     ('gc_at_5', 'gc_at_5')

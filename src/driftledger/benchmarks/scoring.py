@@ -6,6 +6,7 @@ It knows nothing of how records are collected.
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import compress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -17,18 +18,20 @@ from driftledger.benchmarks.records import (
     RECORDS,
     CollectedCard,
     CollectedRecord,
+    Folders,
     changed_versions,
     read_records,
     reasoned,
+    results_of,
     served_versions,
 )
-from driftledger.benchmarks.score import HIGH, LOW, ROWS, SCORE, Inputs, Row, Score
+from driftledger.benchmarks.score import HIGH, LOW, ROWS, SCORE, Inputs, Numbers, Row, Score
 from driftledger.components.base import ComponentCard
-from driftledger.core.canonical import sha256_file
+from driftledger.core.canonical import Json, sha256_file
 from driftledger.core.errors import CoverageError, StoreError, first_few
 from driftledger.core.files import new_folder, read_json, write_json, write_jsonl
 from driftledger.core.types import Float64, Outcome, Sample
-from driftledger.data.records import ONE_CATEGORY, DatasetCard, blank_notes, read_samples
+from driftledger.data.records import DatasetCard, blank_notes, read_samples
 from driftledger.metrics.exact import round_significant
 from driftledger.metrics.intervals import DIGITS, Estimate, mean_interval
 
@@ -44,18 +47,20 @@ M = TypeVar("M", bound=BaseModel)
 
 @dataclass(frozen=True)
 class ToScore:
-    """What a score is computed from."""
+    """The inputs that a score is computed from."""
 
     keys: Mapping[str, str]
-    folders: Mapping[str, Path]
+    folders: Folders
     """Stage → the folder that it wrote, the data's and every collect stage's."""
     section: Any
-    """The benchmark's section of ``params.yaml``; what a score was made with, where it is made again."""
+    """The benchmark's section of ``params.yaml``; what a score was made with, where it is made
+    again."""
     seed: int
     encoders: "Mapping[str, Encoder]" = field(default_factory=dict)
     """Role, ``encoder`` or ``text_encoder`` → who plays it, where the benchmark has one."""
-    beside: Mapping[str, Path] = field(default_factory=dict)
-    """Setting → the user's file, of those that the benchmark names in ``beside`` and the settings give."""
+    beside: Folders = field(default_factory=dict)
+    """Setting → the user's file, of those that the benchmark names in ``beside`` and the settings
+    give."""
     features: "FeatureStore | None" = None
 
 
@@ -67,7 +72,7 @@ class Scored(NamedTuple):
 
 
 def write_score(target: Path, spec: "Benchmark", scored: Scored) -> None:
-    """Write a score as the folder ``target``, whole or not at all: with the version of the scoring, and its rows."""
+    """Write a score, its rows and the version of the scoring as ``target``, whole or not at all."""
     inputs = scored.score.inputs.model_copy(update={"version": spec.scores.version})
     with new_folder(target) as folder:
         write_json(folder / SCORE, scored.score.model_copy(update={"inputs": inputs}))
@@ -81,12 +86,15 @@ class FromRecords:
     """Of the dataset or question set, as it says itself."""
 
     def __init__(self, given: ToScore, spec: "Benchmark") -> None:
-        self.data, self.folder = given.folders[spec.data.name], given.folders[spec.collects.name]
+        self.data = given.folders[spec.data.name]
+        self.folder = given.folders[spec.collects.name]
         self.card = read_json(self.folder / CARD, CollectedCard)
         self.confidence: float = given.section.confidence
-        self.records, self._given, self._spec = read_records(self.folder, spec.collects.holds), given, spec
+        self.records = read_records(self.folder, spec.collects.holds)
         self.data_notes: list[str] = []
         """What a reader must know of the data."""
+        self._given = given
+        self._spec = spec
 
     def require(self, places: Iterable[tuple[str, int, int]]) -> None:
         """Check that each of these units has a record of this step and repeat.
@@ -98,70 +106,83 @@ class FromRecords:
         for unit, step, repeat in places:
             if (unit, step, repeat) not in present:
                 lacks = f"lacks the record of {unit}, step {step}, repeat {repeat}"
-                raise StoreError(f"{self.folder / RECORDS} {lacks}; run 'dvc repro' to make it again")
+                raise StoreError(
+                    f"{self.folder / RECORDS} {lacks}; run 'dvc repro' to make it again"
+                )
 
     def protocol(self, kind: type[M]) -> M:
         """Return how the model was asked."""
         return kind.model_validate(self.card.protocol)
 
     def is_worst(self, record: CollectedRecord) -> bool:
-        """Whether a record counts as the worst value: the model left nothing to go on from, and that counts."""
+        """Return True if a record counts as the worst value.
+
+        The model left nothing to go on from, and the settings say that this counts.
+        """
         return record.is_unread and self._given.section.unread == "worst"
 
-    def too_little(self, scored: int, total: int, what: str, lost: Sequence[str], counted: int = 0) -> list[str]:
-        """Return a sentence where so little could be scored that the model has no rank; else nothing.
+    def too_little(
+        self, scored: int, total: int, what: str, lost: Sequence[str], counted: int = 0
+    ) -> list[str]:
+        """Return a sentence if so little could be scored that the model has no rank.
 
         Args:
             what: for people, what became of those that are scored: ``answers could be read``.
             lost: the others, a phrase each.
-            counted: how many are in the denominators, where these are more than those that are scored.
+            counted: how many are in the denominators, where these are more than those that are
+                scored.
 
         Raises:
             CoverageError: nothing is in the denominators.
         """
         if not (scored or counted):
-            raise CoverageError(f"none of {total} {what} ({first_few(lost)}): there is nothing to score")
+            raise CoverageError(
+                f"none of {total} {what} ({first_few(lost)}): there is nothing to score"
+            )
         least = self._given.section.min_coverage
         if scored / total >= least:
             return []
         asked = f"{self.card.benchmark}.min_coverage asks for {least:.0%}"
         return [f"only {scored} of {total} {what} ({first_few(lost)}), and {asked}: no rank"]
 
-    def origin(self, scored: int, total: int, flags: Iterable[str] = (), **parser: str) -> dict[str, Any]:
-        """Return the fields of a score that name it, say what it was computed from, and how much of it.
+    def origin(self, scored: int, total: int, flags: Iterable[str] = (), **parser: str) -> Json:
+        """Return the fields of a score that name it, say what it was computed from, and how much.
 
         Args:
             flags: what else a reader must know, besides what all benchmarks say.
             parser: what the protocol says beside the card, of what reads the answers.
         """
-        given, cards = self._given, self.card.components
-        model, served = cards["model"], served_versions(record for record in self.records if record.step)
-        both = f"{model.name} describes and draws, so the drift is that of both roles"
-        is_both = "generator" in cards and cards["generator"].fingerprint == model.fingerprint
-        names = {role: given.keys.get(role) or getattr(given.section, role, None) or "" for role in given.encoders}
-        encoders = {role: ComponentCard.of(names[role], encoder) for role, encoder in given.encoders.items()}
+        given = self._given
+        components = dict(self.card.components)
+        model = components["model"]
+        served = served_versions(record for record in self.records if record.step)
+        notes = []
+        generator = components.get("generator")
+        if generator is not None and generator.fingerprint == model.fingerprint:
+            notes.append(f"{model.name} describes and draws, so the drift is that of both roles")
+        for role, encoder in given.encoders.items():
+            name = given.keys.get(role) or getattr(given.section, role, None) or ""
+            components[role] = ComponentCard.of(name, encoder)
+        inputs = Inputs(
+            data_digest=self.digest,
+            records={self._spec.collects.name: sha256_file(self.folder / RECORDS)},
+            protocol=self.card.protocol | parser,
+            settings=self._spec.scored_with(given.section, given.seed),
+            beside={setting: sha256_file(file) for setting, file in given.beside.items()},
+        )
+        notes += changed_versions(served)
+        notes += self.data_notes
+        notes += reasoned(self.records)
         return {
             "benchmark": self.card.benchmark,
             "keys": dict(given.keys),
-            "components": cards | encoders,
+            "components": components,
             "scored": scored,
             "total": total,
             "coverage": scored / total,
             "served": served,
-            "flags": [
-                *([both] if is_both else []),
-                *changed_versions(served),
-                *self.data_notes,
-                *reasoned(self.records),
-                *flags,
-            ],
-            "inputs": Inputs(
-                data_digest=self.digest,
-                records={self._spec.collects.name: sha256_file(self.folder / RECORDS)},
-                protocol=self.card.protocol | parser,
-                settings=self._spec.scored_with(given.section, given.seed),
-                beside={setting: sha256_file(file) for setting, file in given.beside.items()},
-            ),
+            "flags": [*notes, *flags],
+            "inputs": inputs,
         }
 
 
@@ -170,16 +191,17 @@ class FromDataset(FromRecords):
 
     def __init__(self, given: ToScore, spec: "Benchmark") -> None:
         super().__init__(given, spec)
-        self.dataset, self.samples = read_json(self.data / "dataset.json", DatasetCard), read_samples(self.data)
-        self.digest, self.categories = self.dataset.digest, [each.category or ONE_CATEGORY for each in self.samples]
+        self.dataset = read_json(self.data / "dataset.json", DatasetCard)
+        self.samples = read_samples(self.data)
+        self.digest = self.dataset.digest
         things = f"{self.samples[0].medium.kind}s"
         self.data_notes = blank_notes(self.dataset.blank, self.dataset.samples, things)
 
 
 class Ends(NamedTuple):
-    """The ends of intervals, by the keys that a score keeps them under, and why some metrics have none."""
+    """The ends of intervals by their keys, and why some metrics have none."""
 
-    metrics: dict[str, float]
+    metrics: Numbers
     absent: dict[str, str]
 
 
@@ -190,22 +212,27 @@ def interval_ends(estimates: Mapping[str, Estimate], unit: float = 1.0) -> Ends:
         if estimate.interval is None:
             ends.absent[f"{key} interval"] = estimate.reason
         else:
-            low, high = (round_significant(unit * end, DIGITS) for end in estimate.interval)
-            ends.metrics.update({key + LOW: low, key + HIGH: high})
+            low, high = estimate.interval
+            ends.metrics[key + LOW] = round_significant(unit * low, DIGITS)
+            ends.metrics[key + HIGH] = round_significant(unit * high, DIGITS)
     return ends
 
 
 def clusters_of(samples: Sequence[Sample]) -> dict[str, str]:
-    """Return the cluster of each sample: the id of the first one that is the same image or sound."""
+    """Return the cluster of each sample: the id of the first with the same image or sound."""
     first: dict[str, str] = {}
     return {sample.id: first.setdefault(sample.medium.sha256, sample.id) for sample in samples}
 
 
 def copies(samples: Sequence[Sample]) -> Iterator[str]:
     """Yield a sentence where several samples are the same image or sound."""
-    count, kind = len(samples) - len({*clusters_of(samples).values()}), samples[0].medium.kind
+    count = len(samples) - len({*clusters_of(samples).values()})
+    kind = samples[0].medium.kind
     if count:
-        yield f"{count} of {len(samples)} {kind}s repeat an earlier one; equal {kind}s count as one for intervals"
+        yield (
+            f"{count} of {len(samples)} {kind}s repeat an earlier one; equal {kind}s count as one "
+            "for intervals"
+        )
 
 
 def interval_of_known(
@@ -216,18 +243,18 @@ def interval_of_known(
     clusters: Sequence[str] | None = None,
 ) -> Estimate:
     """Estimate a mean over groups of values from ``-most`` to ``most``; NaN is left out."""
-    known = np.flatnonzero(np.isfinite(values)).tolist()
-    members = [groups[at] for at in known]
-    drawn = None if clusters is None else [clusters[at] for at in known]
-    return mean_interval(values[known], members, confidence, drawn).within(-most, most)
+    known = np.isfinite(values)
+    drawn = None if clusters is None else [*compress(clusters, known)]
+    estimate = mean_interval(values[known], [*compress(groups, known)], confidence, drawn)
+    return estimate.within(-most, most)
 
 
 def outcome_counts(outcomes: Iterable[Outcome]) -> dict[str, int]:
-    """Outcome → how many there are."""
+    """Return how often there is each outcome."""
     return dict(Counter(map(str, outcomes)))
 
 
 def noted(records: Iterable[CollectedRecord]) -> list[str]:
-    """What was unusual about how the calls were made."""
-    notes = Counter(each.note for record in records for each in record.results if each.note is not None)
+    """Return a sentence for each thing that was unusual about calls."""
+    notes = Counter(each.note for each in results_of(records) if each.note is not None)
     return [f"{note} ({count} calls)" for note, count in sorted(notes.items())]

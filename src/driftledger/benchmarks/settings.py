@@ -5,25 +5,26 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 
 from pydantic import AfterValidator, Field, TypeAdapter, ValidationInfo
 
+from driftledger.core.canonical import Json
 from driftledger.core.media import Kind
 from driftledger.core.strict import Strict
 
 
 class EntryOf(NamedTuple):
-    """Marks a setting that names an entry of a catalogue, several or none, so that they are known to exist, and noted
-    by ``resolve``."""
+    """Marks a setting that names entries of a catalogue, checked and noted by ``resolve``."""
 
     section: str
     must: Literal["", "read", "ask once"] = ""
-    """What the entry must do: an encoder reads texts; a description asks once an image, without examples."""
+    """What the entry must do: an encoder reads texts; a description asks once an image, without
+    examples."""
 
 
 class OfSelected(NamedTuple):
-    """Marks a setting that names some of the datasets or question sets that its benchmark goes over."""
+    """Marks a setting that names some of the datasets or question sets of its benchmark."""
 
 
 class NeededFor(NamedTuple):
-    """Marks a setting that may be left out, unless its benchmark goes over a dataset of this medium."""
+    """Marks a setting that only datasets of this medium need."""
 
     medium: Kind
 
@@ -33,8 +34,9 @@ Coverage = Annotated[float, Field(ge=0.0, le=1.0)]
 """The share that must be there, or the model has no rank."""
 
 Unread = Literal["worst", "left_out"]
-"""What a model's reply counts as where it holds nothing to go on from, because it is empty, refused by the service or
-cut: the worst value (a wrong answer, a miss, a similarity of 0), or nothing. A failed call never counts."""
+"""What a model's reply counts as where it holds nothing to go on from, because it is empty, refused
+by the service or cut: the worst value (a wrong answer, a miss, a similarity of 0), or nothing. A
+failed call never counts."""
 
 Confidence = Annotated[float, Field(gt=0.5, lt=1.0)]
 """Of intervals."""
@@ -62,8 +64,10 @@ class RepeatedSection(Section):
     """How many chains or redrawings each sample has, which differ in their seeds."""
 
 
-def recorded(section: type["Section"], given: Mapping[str, Any], needed: Iterable[str] = ()) -> "Section":
-    """A section with the settings that a file holds, each as its own field checks it, and no others.
+def recorded(
+    section: type["Section"], given: Mapping[str, Any], needed: Iterable[str] = ()
+) -> "Section":
+    """Return a section with the settings of a file, each checked by its own field.
 
     Args:
         needed: settings that are null where the file leaves them out.
@@ -74,16 +78,16 @@ def recorded(section: type["Section"], given: Mapping[str, Any], needed: Iterabl
     checked = {}
     for name in section.model_fields.keys() & {*given, *needed}:
         field = section.model_fields[name]
-        valid: TypeAdapter[Any] = TypeAdapter(Annotated[field.annotation, field])  # type: ignore[arg-type]
-        checked[name] = valid.validate_python(given.get(name))
+        kind: Any = Annotated[field.annotation, field]
+        checked[name] = TypeAdapter(kind).validate_python(given.get(name))
     return section.model_construct(**checked)
 
 
-def as_now(settings: Mapping[str, Any]) -> dict[str, Any]:
+def as_now(settings: Mapping[str, Any]) -> Json:
     """Return the settings of a score as scores of today hold them.
 
-    Those of GenCeption, TRAC and fidelity have left out what a model does not describe; those of questions called it
-    ``wrong`` that an unread answer counts.
+    Those of GenCeption, TRAC and fidelity have left out what a model does not describe; those of
+    questions called it ``wrong`` that an unread answer counts.
     """
     unread = settings.get("unread", "left_out")
     return {"min_coverage": 0.0, **settings, "unread": "worst" if unread == "wrong" else unread}
@@ -95,7 +99,9 @@ def holding(*places: str) -> AfterValidator:
     def check(prompt: str, info: ValidationInfo) -> str:
         for place in places:
             if prompt.count(place) != 1:
-                raise ValueError(f"{info.field_name or 'prompt'} must hold the placeholder {place} exactly once")
+                raise ValueError(
+                    f"{info.field_name or 'prompt'} must hold the placeholder {place} exactly once"
+                )
         return prompt
 
     return AfterValidator(check)

@@ -1,4 +1,5 @@
-"""What a reader is shown of single units of a score: who was asked what, with which pictures, and what came.
+"""What a reader is shown of single units of a score: who was asked what, with which pictures, and
+what came.
 
 MLflow's trace view and the pages of the report are made of the same.
 """
@@ -9,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 from driftledger.benchmarks.base import Benchmark
-from driftledger.benchmarks.score import Row, Score
+from driftledger.benchmarks.score import Numbers, Row, Rows, Score
 from driftledger.core.media import kind_of
 from driftledger.core.types import Outcome
 from driftledger.metrics.exact import exact_mean
@@ -23,7 +24,7 @@ class Shot:
 
 
 def shot(file: Path) -> "dict[str, Shown]":
-    """A file by the name of what it holds: ``image`` or ``sound``."""
+    """Return a file by the name of its medium: ``image`` or ``sound``."""
     return {kind_of(file): Shot(file)}
 
 
@@ -76,40 +77,56 @@ class Trace:
     values: Mapping[str, float] = field(default_factory=dict)
     """Title of a headline metric → what the unit is worth in it."""
     start: str = ""
-    """What stands above the image that was asked about, where it is the first of a row of images: ``t = 0``."""
+    """What stands above the image that was asked about, where it is the first of a row of images:
+    ``t = 0``."""
     facts: Mapping[str, Shown] = field(default_factory=dict)
     """What is known of the unit for every model: its label, what is right."""
 
 
-def values_of(spec: Benchmark, score: Score) -> Callable[[Row], dict[str, float]]:
-    """What a row is worth in each headline of its score, by the metric's title and in its unit; the mean over orders or
-    gradings."""
-    metrics = {key: metric for key in spec.headlines(score) if (metric := spec.metric(key)) is not None}
+def values_of(spec: Benchmark, score: Score) -> Callable[[Row], Numbers]:
+    """Return a function that gives a row's values in the headlines of its score.
 
-    def values(row: Row) -> dict[str, float]:
+    They are by the metric's title and in its unit, means over orders or gradings.
+    """
+    metrics = {key: spec.metric(key) for key in spec.headlines(score)}
+
+    def values(row: Row) -> Numbers:
         means = {}
         for key, metric in metrics.items():
-            if some := [value for value in metric.values_in(row, key) if value is not None]:
-                means[metric.named(key)] = exact_mean(some) * (100.0 if metric.pairing == "ratio" else 1.0)
+            if metric is None:
+                continue
+            some = [value for value in metric.values_in(row, key) if value is not None]
+            if some:
+                scale = 100.0 if metric.pairing == "ratio" else 1.0
+                means[metric.named(key)] = exact_mean(some) * scale
         return means
 
     return values
 
 
-def worth_showing(spec: Benchmark, score: Score, rows: Sequence[Row], at_most: int | None) -> list[Row]:
-    """The worst, the best and an even spread of what lies between, a third each, by the first headline; then those
-    without a value.
+def worth_showing(spec: Benchmark, score: Score, rows: Rows, at_most: int | None) -> list[Row]:
+    """Return the worst, the best and an even spread of other rows by the first headline.
+
+    They are a third each, and followed by rows without a value.
 
     Args:
         at_most: how many; None is all.
     """
     values = values_of(spec, score)
-    worth = {row.unit: next(iter(values(row).values()), None) for row in rows}
-    by_worth = sorted((row for row in rows if worth[row.unit] is not None), key=lambda row: (worth[row.unit], row.unit))
-    order = [*by_worth, *(row for row in rows if worth[row.unit] is None)]
+    with_value = []
+    without = []
+    for row in rows:
+        worth = next(iter(values(row).values()), None)
+        if worth is None:
+            without.append(row)
+        else:
+            with_value.append((worth, row.unit, row))
+    with_value.sort(key=lambda each: each[:2])
+    order = [row for _, _, row in with_value] + without
     if at_most is None or len(order) <= at_most:
         return order
     ends = at_most // 3
-    between, places = order[ends : len(order) - ends], at_most - 2 * ends
+    between = order[ends : len(order) - ends]
+    places = at_most - 2 * ends
     spread = [between[place * len(between) // places] for place in range(places)]
     return [*order[:ends], *spread, *order[len(order) - ends :]]

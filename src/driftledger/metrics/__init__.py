@@ -5,7 +5,7 @@ from types import ModuleType
 
 
 def __getattr__(name: str) -> ModuleType:
-    """A module of this package, imported when it is used: ``driftledger.metrics.drift.gc_at``."""
+    """Import a module of this package when it is used: ``driftledger.metrics.drift.gc_at``."""
     place = f"{__name__}.{name}"
     try:
         return import_module(place)

@@ -9,10 +9,12 @@ from numpy.typing import ArrayLike, NDArray
 
 Integers: TypeAlias = NDArray[np.integer[Any]]
 Features: TypeAlias = NDArray[np.floating[Any]]
-Flags: TypeAlias = bool | Sequence[bool] | NDArray[np.bool_]
+Bools: TypeAlias = NDArray[np.bool_]
+Flags: TypeAlias = bool | Sequence[bool] | Bools
+Values: TypeAlias = Collection[float] | NDArray[np.floating[Any]]
 
 
-def check_finite(values: Collection[float] | NDArray[np.floating[Any]], use: str = "average") -> None:
+def check_finite(values: Values, use: str = "average") -> None:
     """Require finite numbers, at least one; the error says what they were to be used for."""
     if len(values) == 0:
         raise ValueError(f"there are no values to {use}")
@@ -22,9 +24,14 @@ def check_finite(values: Collection[float] | NDArray[np.floating[Any]], use: str
 
 
 def check_features(name: str, features: Features) -> None:
-    """Require a finite matrix with at least one row and one column; the error says which row is not finite."""
+    """Require a finite matrix with at least one row and one column.
+
+    The error says which row is not finite.
+    """
     if features.ndim != 2:
-        raise ValueError(f"{name} must be a matrix, samples × features, but has shape {features.shape}")
+        raise ValueError(
+            f"{name} must be a matrix, samples × features, but has shape {features.shape}"
+        )
     if features.size == 0:
         raise ValueError(f"{name} is empty: its shape is {features.shape}")
     broken = np.flatnonzero(~np.isfinite(features).all(axis=1))
@@ -44,17 +51,21 @@ def check_integers(name: str, values: ArrayLike) -> NDArray[np.int64]:
     if array.size == 0:
         raise ValueError(f"{name} is empty")
     if array.ndim != 1 or array.dtype.kind not in "iu":
-        raise ValueError(f"{name} must be a vector of integers, but holds {array.dtype} of shape {array.shape}")
+        raise ValueError(
+            f"{name} must be a vector of integers, but holds {array.dtype} of shape {array.shape}"
+        )
     return array.astype(np.int64)
 
 
-def flags(name: str, given: Flags, shape: tuple[int, ...]) -> NDArray[np.bool_]:
+def flags(name: str, given: Flags, shape: tuple[int, ...]) -> Bools:
     """Return flags of that shape, from one for all or one for each."""
     array = np.asarray(given)
     if array.dtype != np.bool_:
         raise ValueError(f"{name} must hold booleans, but holds {array.dtype}")
     if array.shape not in ((), shape):
-        raise ValueError(f"{name} must be one for all or of shape {shape}, but has shape {array.shape}")
+        raise ValueError(
+            f"{name} must be one for all or of shape {shape}, but has shape {array.shape}"
+        )
     return np.broadcast_to(array, shape)
 
 

@@ -2,7 +2,7 @@
 
 import math
 from statistics import NormalDist
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,11 +10,13 @@ from numpy.typing import NDArray
 from driftledger.metrics._checks import check_same_lengths
 from driftledger.metrics.intervals import ConfidenceInterval
 
+Numbers: TypeAlias = NDArray[np.number[Any]]
+
 FEWEST = 4
 """Of three pairs that have nothing in common, r is above 0.9 or below −0.9 in 29 % of all cases."""
 
 
-def pearson(x: NDArray[np.number[Any]], y: NDArray[np.number[Any]]) -> float | None:
+def pearson(x: Numbers, y: Numbers) -> float | None:
     """Return Pearson's r of n pairs of values, in [−1, 1], to 6 decimals.
 
     None if there are fewer than four, or if either is constant.
@@ -34,8 +36,8 @@ def pearson(x: NDArray[np.number[Any]], y: NDArray[np.number[Any]]) -> float | N
     return _rounded(np.corrcoef(x.astype(np.float64), y.astype(np.float64))[0, 1])
 
 
-def spearman(x: NDArray[np.number[Any]], y: NDArray[np.number[Any]]) -> float | None:
-    """Return Spearman's ρ, Pearson's r of the ranks, where ties share their mean rank; else as :func:`pearson`.
+def spearman(x: Numbers, y: Numbers) -> float | None:
+    """Return Spearman's ρ, Pearson's r of the ranks; ties share their mean rank.
 
     >>> spearman(np.array([1, 2, 3, 5]), np.array([20.0, 25.0, 24.0, 30.0]))
     0.8
@@ -45,8 +47,8 @@ def spearman(x: NDArray[np.number[Any]], y: NDArray[np.number[Any]]) -> float | 
     return pearson(stats.rankdata(x), stats.rankdata(y))
 
 
-def kendall(x: NDArray[np.number[Any]], y: NDArray[np.number[Any]]) -> float:
-    """Return Kendall's τ-b, which corrects for ties, to 6 decimals; NaN where :func:`pearson` is None.
+def kendall(x: Numbers, y: Numbers) -> float:
+    """Return Kendall's τ-b, which corrects for ties, to 6 decimals; NaN without a Pearson's r.
 
     >>> kendall(np.array([1, 2, 3, 5]), np.array([20.0, 25.0, 24.0, 30.0]))
     0.666667
@@ -57,20 +59,26 @@ def kendall(x: NDArray[np.number[Any]], y: NDArray[np.number[Any]]) -> float:
 
 
 def fisher_interval(r: float, n: int, confidence: float) -> ConfidenceInterval | None:
-    """Return tanh(artanh r ± z / √(n − 3)), the interval of Pearson's r (Fisher 1921), to 6 decimals.
+    """Return tanh(artanh r ± z / √(n − 3)), the interval of Pearson's r, to 6 decimals.
 
-    It assumes that the models are drawn independently from one population, which models of one family are not. None for
-    fewer than four models, or if all are on one line: an interval of no width would claim too much.
+    Source: Fisher 1921.
+
+    It assumes that the models are drawn independently from one population, which models of one
+    family are not. None for fewer than four models, or if all are on one line: an interval of no
+    width would claim too much.
 
     >>> fisher_interval(0.934510, 7, 0.95)
     ConfidenceInterval(low=0.612476, high=0.990508)
     """
     if n < FEWEST or abs(r) == 1:
         return None
+    middle = math.atanh(r)
     half = NormalDist().inv_cdf((1 + confidence) / 2) / math.sqrt(n - 3)
-    return ConfidenceInterval(*(_rounded(math.tanh(math.atanh(r) + side * half)) for side in (-1, 1)))
+    low = _rounded(math.tanh(middle - half))
+    high = _rounded(math.tanh(middle + half))
+    return ConfidenceInterval(low, high)
 
 
 def _rounded(value: float) -> float:
-    """The last bits vary with the processor, and all bits of what should be 0; + 0.0: not −0."""
+    """Round to 6 decimals, since the last bits vary with the processor; never −0."""
     return round(float(value), 6) + 0.0

@@ -1,18 +1,17 @@
 """Sums that have the same bits on every machine.
 
-numpy and BLAS choose the order of additions by the CPU and the number of threads. A *correctly rounded* sum, which
-:func:`math.fsum` computes (Shewchuk 1997), does not depend on the order.
+numpy and BLAS choose the order of additions by the CPU and the number of threads. A *correctly
+rounded* sum, which :func:`math.fsum` computes (Shewchuk 1997), does not depend on the order.
 """
 
 import math
-from collections.abc import Collection
 from fractions import Fraction
 
-from driftledger.metrics._checks import check_finite
+from driftledger.metrics._checks import Values, check_finite
 
 
-def exact_mean(values: Collection[float]) -> float:
-    """Return the mean, from a correctly rounded sum and one division. The order of ``values`` does not matter.
+def exact_mean(values: Values) -> float:
+    """Return the mean, from a correctly rounded sum and one division, whatever the order.
 
     Raises:
         ValueError: ``values`` is empty, or holds a NaN or an infinity.
@@ -25,7 +24,7 @@ def exact_mean(values: Collection[float]) -> float:
 
 
 def decimal(value: float) -> Fraction:
-    """Return the decimal number that a float is written as: a tenth for 0.1, not the nearest binary fraction.
+    """Return the decimal number that a float is written as: a tenth for 0.1.
 
     >>> decimal(0.1) * 3 == Fraction(3, 10), 0.1 * 3 == 0.3
     (True, False)
@@ -36,7 +35,8 @@ def decimal(value: float) -> Fraction:
 def round_significant(value: float, digits: int) -> float:
     """Return the float nearest to ``value`` written with ``digits`` significant decimal digits.
 
-    For numbers that no exact sum gives, such as a Fréchet distance or a quantile: their last bits vary with the CPU.
+    For numbers that no exact sum gives, such as a Fréchet distance or a quantile: their last bits
+    vary with the CPU.
 
     >>> round_significant(271.82818284, 6)
     271.828

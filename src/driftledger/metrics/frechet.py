@@ -1,13 +1,14 @@
 """The Fréchet distance between two sets of features, without a matrix square root.
 
-The usual square root takes seconds at d = 2048 and loses digits if there are fewer samples than features. It is not
-needed: with the rows of A and B centred and divided by √(n−1), the covariances are Σa = AᵀA and Σb = BᵀB, and
+The usual square root takes seconds at d = 2048 and loses digits if there are fewer samples than
+features. It is not needed: with the rows of A and B centred and divided by √(n−1), the covariances
+are Σa = AᵀA and Σb = BᵀB, and
 
-    tr((Σa Σb)^½) = the sum of the singular values of A Bᵀ, an n×m matrix,
-                  = the sum of the roots of the eigenvalues of Lᵀ Σb L, a d×d matrix, with Σa = L Lᵀ (Cholesky).
+    tr((Σa Σb)^½) = the sum of the singular values of A Bᵀ, an n×m matrix, = the sum of the roots of
+                  the eigenvalues of Lᵀ Σb L, a d×d matrix, with Σa = L Lᵀ (Cholesky).
 
-The first is quick for few samples (Mathiasen and Hvilshøj 2020, "Backpropagating through Fréchet Inception Distance"),
-the second for many.
+The first is quick for few samples (Mathiasen and Hvilshøj 2020, "Backpropagating through Fréchet
+Inception Distance"), the second for many.
 """
 
 import numpy as np
@@ -19,17 +20,18 @@ _EPS = float(np.finfo(np.float64).eps)
 
 
 def frechet_distance(a: Features, b: Features) -> float:
-    """Return ‖μa − μb‖² + tr Σa + tr Σb − 2·tr((Σa Σb)^½), with the unbiased covariances of the rows.
+    """Return ‖μa − μb‖² + tr Σa + tr Σb − 2·tr((Σa Σb)^½), with unbiased covariances of rows.
 
-    ``a`` is n×d and ``b`` is m×d, for any n, m ≥ 2. The distance is ≥ 0, lower is better, and equal sets give exactly
-    0: a covariance term smaller than its rounding error counts as 0. On features of Inception v3 this is the FID. Small
-    sets come out too far apart, so compare only sets of equal sizes. The last bits vary with the CPU: store six digits.
+    ``a`` is n×d and ``b`` is m×d, for any n, m ≥ 2. The distance is ≥ 0, lower is better, and equal
+    sets give exactly 0: a covariance term smaller than its rounding error counts as 0. On features
+    of Inception v3 this is the FID. Small sets come out too far apart, so compare only sets of
+    equal sizes. The last bits vary with the CPU: store six digits.
 
     Source: Heusel et al. 2017, "GANs Trained by a Two Time-Scale Update Rule", equation 6.
 
     Raises:
-        ValueError: a set is not a matrix, has fewer than 2 rows or holds a value that is not finite, or the sets have
-            different numbers of features; says which set.
+        ValueError: a set is not a matrix, has fewer than 2 rows or holds a value that is not
+            finite, or the sets have different numbers of features; says which set.
 
     >>> square = np.array([[0.0, 0.0], [0.0, 2.0], [2.0, 0.0], [2.0, 2.0]])
     >>> frechet_distance(square, square + [3.0, 4.0])
@@ -38,14 +40,18 @@ def frechet_distance(a: Features, b: Features) -> float:
     for name, features in (("a", a), ("b", b)):
         check_features(name, features)
         if len(features) < 2:
-            raise ValueError(f"{name} has {len(features)} sample, and a covariance needs at least 2")
+            raise ValueError(
+                f"{name} has {len(features)} sample, and a covariance needs at least 2"
+            )
     if a.shape[1] != b.shape[1]:
         raise ValueError(f"a has {a.shape[1]} features and b has {b.shape[1]}")
-    (mean_a, root_a), (mean_b, root_b) = _centred(a), _centred(b)
+    mean_a, root_a = _centred(a)
+    mean_b, root_b = _centred(b)
     traces = float(np.square(root_a).sum() + np.square(root_b).sum())
     noise = max(*a.shape, *b.shape) * _EPS * traces
     spread = traces - 2 * _root_trace(root_a, root_b, noise)
-    return float(np.square(mean_a - mean_b).sum()) + (spread if spread > noise else 0.0)
+    shift = float(np.square(mean_a - mean_b).sum())
+    return shift + (spread if spread > noise else 0.0)
 
 
 def _centred(features: Features) -> tuple[Float64, Float64]:
@@ -57,16 +63,23 @@ def _centred(features: Features) -> tuple[Float64, Float64]:
 
 def _root_trace(a: Float64, b: Float64, noise: float) -> float:
     """Return tr((Σa Σb)^½)."""
-    features = a.shape[1]
-    if min(len(a), len(b)) > features:
+    if min(len(a), len(b)) > a.shape[1]:
         try:
             root = np.linalg.cholesky(a.T @ a)
             squares = np.linalg.eigvalsh(root.T @ (b.T @ b) @ root)
         except np.linalg.LinAlgError:  # features that depend on one another
             squares = np.zeros(1)
-        # The roots must err by less than the noise. The root of what rounding leaves of a zero eigenvalue does not.
-        if squares[0] > 0 and np.sqrt(features) * _EPS * (squares[-1] / np.sqrt(squares)).sum() < noise:
-            return float(np.sqrt(squares).sum())
-    # R of A = QR has the same RᵀR = Σa as A, and is smaller if there are more samples than features.
-    a, b = (np.asarray(np.linalg.qr(each, mode="r")) if len(each) > features else each for each in (a, b))
-    return float(np.linalg.svd(a @ b.T, compute_uv=False).sum())
+        # The roots must err by less than the noise. The root of what rounding leaves of a zero
+        # eigenvalue does not.
+        if squares[0] > 0:
+            error = np.sqrt(a.shape[1]) * _EPS * (squares[-1] / np.sqrt(squares)).sum()
+            if error < noise:
+                return float(np.sqrt(squares).sum())
+    return float(np.linalg.svd(_compact(a) @ _compact(b).T, compute_uv=False).sum())
+
+
+def _compact(root: Float64) -> Float64:
+    """Return the R of A = QR, with the same RᵀR = Σa, if it is smaller than A."""
+    if len(root) <= root.shape[1]:
+        return root
+    return np.asarray(np.linalg.qr(root, mode="r"))

@@ -1,12 +1,13 @@
-"""Which models can be told apart: tests of all pairs, corrected for their number, and the ranks that follow.
+"""Which models can be told apart: tests of all pairs, corrected for their number, and the ranks
+that follow.
 
-"Not told apart" is not transitive: the first may not be told from the second, nor the second from the third, and yet
-the first be better than the third. A *rank* counts how many are shown to be better. A *letter* marks models that cannot
-be told apart; a model may have several.
+"Not told apart" is not transitive: the first may not be told from the second, nor the second from
+the third, and yet the first be better than the third. A *rank* counts how many are shown to be
+better. A *letter* marks models that cannot be told apart; a model may have several.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain, combinations, count
+from collections.abc import Iterator, Mapping, Sequence, Set
+from itertools import chain, combinations, combinations_with_replacement, count, product
 from string import ascii_letters
 from typing import NamedTuple
 
@@ -23,42 +24,44 @@ class Difference(NamedTuple):
 
 
 class Groups(NamedTuple):
-    """How far models are told apart, each of these by model."""
+    """Ranks and letters, each by model."""
 
     ranks: Mapping[str, int]
     """1 + how many are shown to be better."""
     letters: Mapping[str, str]
     """Two models share a letter if and only if they are not told apart."""
-    better: Mapping[str, frozenset[str]]
-    """Those that are shown to be better."""
+    better: Mapping[str, Set[str]]
+    """The models that are shown to be better."""
 
     @property
     def best(self) -> frozenset[str]:
-        """Those that no model is shown to be better than; empty if that is all of them."""
+        """The models that no other is shown to be better than; empty if that is all of them."""
         first = frozenset(name for name, rank in self.ranks.items() if rank == 1)
         return first if len(first) < len(self.ranks) else frozenset()
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Correct p-values by Holm's step-down method, so that all of them that are at most α hold with confidence 1 − α.
+    """Correct p-values by Holm's method: all that are at most α hold with confidence 1 − α.
 
-    The k-th smallest of m is multiplied by m − k + 1, is at least the ones before, and at most 1. It holds for any
-    dependence between the tests.
+    The k-th smallest of m is multiplied by m − k + 1, is at least the ones before, and at most 1.
+    It holds for any dependence between the tests.
 
-    Source: Holm 1979, "A Simple Sequentially Rejective Multiple Test Procedure", Scandinavian Journal of Statistics 6.
+    Source: Holm 1979, "A Simple Sequentially Rejective Multiple Test Procedure", Scandinavian
+    Journal of Statistics 6.
 
     >>> holm([0.01, 0.25, 0.5])
     [0.03, 0.5, 0.5]
     """
-    corrected, least = [0.0] * len(p_values), 0.0
-    for rank, place in enumerate(sorted(range(len(p_values)), key=lambda place: p_values[place])):
+    corrected = [0.0] * len(p_values)
+    least = 0.0
+    for rank, place in enumerate(sorted(range(len(p_values)), key=p_values.__getitem__)):
         least = max(least, min(1.0, (len(p_values) - rank) * p_values[place]))
         corrected[place] = least
     return corrected
 
 
 def shown(pairs: Mapping[Pair, Difference], confidence: float) -> dict[Pair, int]:
-    """Return, for each pair, 1 if the second is shown to be higher, -1 if the first is, 0 if they are not told apart.
+    """Return 1 for a pair if the second is shown to be higher, −1 if the first is, else 0.
 
     p-values are corrected by Holm's method over the pairs that can be tested.
 
@@ -67,29 +70,36 @@ def shown(pairs: Mapping[Pair, Difference], confidence: float) -> dict[Pair, int
     {('a', 'b'): 1, ('b', 'c'): -1, ('a', 'c'): 0}
     """
     tested = {pair: each.p_value for pair, each in pairs.items() if each.p_value is not None}
-    corrected = dict(zip(tested, holm(list(tested.values())), strict=True))
-    return {
-        pair: (difference > 0) - (difference < 0) if corrected.get(pair, 1.0) + confidence <= 1 else 0
-        for pair, (difference, _) in pairs.items()
-    }
+    verdicts = dict.fromkeys(pairs, 0)
+    for pair, p_value in zip(tested, holm([*tested.values()]), strict=True):
+        difference = pairs[pair].difference
+        if difference and p_value + confidence <= 1:
+            verdicts[pair] = 1 if difference > 0 else -1
+    return verdicts
 
 
 def groups(
-    models: Sequence[str], pairs: Mapping[Pair, Difference], *, confidence: float, higher_is_better: bool = True
+    models: Sequence[str],
+    pairs: Mapping[Pair, Difference],
+    *,
+    confidence: float,
+    higher_is_better: bool = True,
 ) -> Groups:
     """Return ranks and letters of ``models`` from the tests of their pairs, in either order.
 
     ``models`` are given the best first, which decides who has the first letter.
 
-    Source: ranks as the Chatbot Arena's lower ends (Chiang et al. 2024, arXiv 2403.04132), of paired tests; letters:
-    Piepho 2004, "An Algorithm for a Letter-Based Representation of All-Pairwise Comparisons", by Kellerman's cover of
-    the pairs that are not told apart by cliques (Gramm et al. 2007, "Algorithms for Compact Letter Displays").
+    Source: ranks as the Chatbot Arena's lower ends (Chiang et al. 2024, arXiv 2403.04132), of
+    paired tests; letters: Piepho 2004, "An Algorithm for a Letter-Based Representation of
+    All-Pairwise Comparisons", by Kellerman's cover of the pairs that are not told apart by cliques
+    (Gramm et al. 2007, "Algorithms for Compact Letter Displays").
 
     Raises:
         ValueError: a pair is missing, or two models have one name.
 
     >>> near, far = Difference(-0.1, 0.2), Difference(-0.2, 0.01)
-    >>> found = groups(["a", "b", "c"], {("a", "b"): near, ("b", "c"): near, ("a", "c"): far}, confidence=0.95)
+    >>> pairs = {("a", "b"): near, ("b", "c"): near, ("a", "c"): far}
+    >>> found = groups(["a", "b", "c"], pairs, confidence=0.95)
     >>> found.ranks, found.letters
     ({'a': 1, 'b': 1, 'c': 2}, {'a': 'a', 'b': 'ab', 'c': 'b'})
     """
@@ -100,27 +110,30 @@ def groups(
             raise ValueError(f"{pair[0]} and {pair[1]} are not compared")
     better: dict[str, set[str]] = {name: set() for name in models}
     for (one, other), higher in shown(pairs, confidence).items():
-        if higher:
-            worse, best = (one, other) if (higher > 0) == higher_is_better else (other, one)
-            better[worse].add(best)
-    letters, names = dict.fromkeys(models, ""), chain(ascii_letters, (f"({number})" for number in count(53)))
-    for letter, clique in zip(names, _cliques(models, better), strict=False):
+        if higher and (higher > 0) == higher_is_better:
+            better[one].add(other)
+        elif higher:
+            better[other].add(one)
+    letters = dict.fromkeys(models, "")
+    names = chain(ascii_letters, map("({})".format, count(53)))
+    for clique in _cliques(models, better):
+        letter = next(names)
         for name in clique:
             letters[name] += letter
     ranks = {name: 1 + len(those) for name, those in better.items()}
-    return Groups(ranks, letters, {name: frozenset(those) for name, those in better.items()})
+    return Groups(ranks, letters, better)
 
 
-def _cliques(names: Sequence[str], better: Mapping[str, set[str]]) -> Iterator[set[str]]:
-    """Yield sets of names that cannot be told apart, until they cover every name and every such pair."""
+def _cliques(names: Sequence[str], better: Mapping[str, Set[str]]) -> Iterator[set[str]]:
+    """Yield sets of names that cannot be told apart, until they cover every such pair."""
     covered: set[frozenset[str]] = set()
-    for place, name in enumerate(names):
-        for other in names[place:]:
-            if other in better[name] or name in better[other] or frozenset((name, other)) in covered:
-                continue
-            clique = {name, other}
-            for more in names:
-                if all(more not in better[each] and each not in better[more] for each in clique):
-                    clique.add(more)
-            covered |= {frozenset((a, b)) for a in clique for b in clique}
-            yield clique
+    for pair in combinations_with_replacement(names, 2):
+        one, other = pair
+        if other in better[one] or one in better[other] or frozenset(pair) in covered:
+            continue
+        clique = {one, other}
+        for more in names:
+            if all(more not in better[each] and each not in better[more] for each in clique):
+                clique.add(more)
+        covered.update(map(frozenset, product(clique, repeat=2)))
+        yield clique

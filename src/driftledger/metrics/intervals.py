@@ -1,12 +1,15 @@
 """Confidence intervals: Student's t of means, and Wilson's of shares, which stays within 0 and 1.
 
-Samples of one category are alike in difficulty, so categories are averaged first. Questions about one image are
-answered well or badly together, so that images are what varies. Simulations are in reports/intervals.md.
+Samples of one category are alike in difficulty, so categories are averaged first. Questions about
+one image are answered well or badly together, so that images are what varies. Simulations are in
+reports/intervals.md.
 
-The last bits of quantiles vary with scipy's version: write ends with :data:`DIGITS` significant digits.
+The last bits of quantiles vary with scipy's version: write ends with :data:`DIGITS` significant
+digits.
 """
 
 import math
+from collections import defaultdict
 from collections.abc import Collection, Sequence
 from itertools import count
 from typing import NamedTuple
@@ -14,7 +17,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from driftledger.metrics._checks import Integers, check_finite, check_integers, check_same_lengths, members
+from driftledger.metrics._checks import (
+    Integers,
+    check_finite,
+    check_integers,
+    check_same_lengths,
+    members,
+)
 from driftledger.metrics.exact import exact_mean
 
 DIGITS = 9
@@ -39,7 +48,7 @@ class Estimate(NamedTuple):
     """``math.inf`` where there are too few values to show a spread."""
     df: float
     """Degrees of freedom of the standard error, seldom a whole number; 0 where it is infinite."""
-    interval: ConfidenceInterval | None
+    interval: ConfidenceInterval | None = None
     reason: str = ""
     """Why the interval is missing."""
 
@@ -51,7 +60,8 @@ class Estimate(NamedTuple):
         """
         if self.interval is None:
             return self
-        return self._replace(interval=ConfidenceInterval(max(self.interval.low, least), min(self.interval.high, most)))
+        low, high = self.interval
+        return self._replace(interval=ConfidenceInterval(max(low, least), min(high, most)))
 
 
 def check_confidence(confidence: float) -> None:
@@ -60,9 +70,10 @@ def check_confidence(confidence: float) -> None:
 
 
 def fewest(confidence: float) -> int:
-    """Return the fewest samples that can show a difference with this confidence, whatever their values.
+    """Return the fewest samples that can show a difference with this confidence.
 
-    If both sides are equally good, n samples that all differ agree in the sign with probability 2¹⁻ⁿ.
+    If both sides are equally good, n samples that all differ agree in the sign with probability
+    2¹⁻ⁿ.
 
     >>> fewest(0.95), fewest(0.99), fewest(0.5)
     (6, 8, 2)
@@ -74,7 +85,8 @@ def fewest(confidence: float) -> int:
 def t_quantile(confidence: float, df: float) -> float:
     """Return the t between which and −t a share ``confidence`` of Student's distribution lies.
 
-    ``df`` need not be whole, and may be ``math.inf``. Raises ValueError if ``confidence`` is not between 0 and 1.
+    ``df`` need not be whole, and may be ``math.inf``. Raises ValueError if ``confidence`` is not
+    between 0 and 1.
 
     >>> round(t_quantile(0.95, 4), 9), round(t_quantile(0.95, math.inf), 9)
     (2.776445105, 1.959963985)
@@ -86,23 +98,31 @@ def t_quantile(confidence: float, df: float) -> float:
 
 
 def mean_interval(
-    values: ArrayLike, categories: Sequence[str], confidence: float, clusters: Sequence[str] | None = None
+    values: ArrayLike,
+    categories: Sequence[str],
+    confidence: float,
+    clusters: Sequence[str] | None = None,
 ) -> Estimate:
-    """Return the mean over categories, each counting once, of their samples' mean, with a t interval over clusters.
+    """Return the mean of category means with a t interval over clusters.
 
-    A cluster is the samples or questions about one image; by default each sample is one. With K categories, n_k values
-    in each and variances s_k² (dividing by n_k − 1), the standard error is √(Σ v_k) / K, with
-    (Σ v_k)² / Σ (v_k² / df_k) degrees of freedom, where v_k = s_k² / n_k and df_k = n_k − 1; of clusters, both are as
-    in :func:`share_interval`. A cluster in several categories adds its covariance, and degrees of freedom are fewer
-    than clusters. Two or three clusters often agree by chance: the pooled variance of larger categories replaces a
-    smaller one of theirs. There is no interval if a category has a single cluster, or if fewer than :func:`fewest` do
-    not differ at all.
+    It is the mean over categories, each counting once, of their samples' mean.
 
-    Source: GenCeption, table 2, for the mean; Satterthwaite 1946 and Welch 1947 for the interval; Bell and McCaffrey
-    2002, and Miller 2024, "Adding Error Bars to Evals", section 2.2, for clusters.
+    A cluster is the samples or questions about one image; by default each sample is one. With K
+    categories, n_k values in each and variances s_k² (dividing by n_k − 1), the standard error is
+    √(Σ v_k) / K, with (Σ v_k)² / Σ (v_k² / df_k) degrees of freedom, where v_k = s_k² / n_k and
+    df_k = n_k − 1; of clusters, both are as in :func:`share_interval`. A cluster in several
+    categories adds its covariance, and degrees of freedom are fewer than clusters. Two or three
+    clusters often agree by chance: the pooled variance of larger categories replaces a smaller one
+    of theirs. There is no interval if a category has a single cluster, or if fewer than
+    :func:`fewest` do not differ at all.
+
+    Source: GenCeption, table 2, for the mean; Satterthwaite 1946 and Welch 1947 for the interval;
+    Bell and McCaffrey 2002, and Miller 2024, "Adding Error Bars to Evals", section 2.2, for
+    clusters.
 
     Raises:
-        ValueError: there are no values, as many categories or clusters are not given, or a value is not finite.
+        ValueError: there are no values, as many categories or clusters are not given, or a value is
+            not finite.
 
     >>> found = mean_interval([0.25, 0.5, 0.75, 1.0, 0.5], ["scene"] * 5, 0.9)
     >>> found.value, found.df, [round(end, 4) for end in found.interval]
@@ -111,52 +131,66 @@ def mean_interval(
     >>> found.value, found.df, round(found.standard_error, 4)
     (0.5, 2.0, 0.2887)
     """
-    column = _column(values, categories, "categories")
-    names = list(map(str, range(len(column)))) if clusters is None else clusters
+    column = np.asarray(values, dtype=np.float64)
+    if column.shape != (len(categories),):
+        raise ValueError(
+            f"values have shape {column.shape}, but there are {len(categories)} categories"
+        )
+    check_finite(column)
+    names = clusters
+    if names is None:
+        names = [*map(str, range(len(column)))]
     check_same_lengths(values=column, clusters=names)
-    means = list[float]()
-    alone = list[str]()
-    spreads = list[_Spread]()
-    moves = dict[str, float]()  # cluster → how far it moves the sum of the means
+    means = []
+    alone = []
+    spreads = []
+    moves = defaultdict[str, float](float)  # cluster → how far it moves the sum of the means
     for category, rows in sorted(members(categories).items()):
-        own = [column[row] for row in rows]
+        own = column[rows]
         mean = exact_mean(own)
         means.append(mean)
         places = members(names[row] for row in rows)
         if len(places) == 1:
             alone.append(category)
             continue
-        residuals = [math.fsum(own[at] - mean for at in some) for some in places.values()]
-        sizes = [len(some) for some in places.values()]
+        residuals = [math.fsum(own[some] - mean) for some in places.values()]
+        sizes = [*map(len, places.values())]
         error, df = _cluster_robust(residuals, sizes)
         spreads.append(_Spread(error * error, df, len(sizes)))
         for cluster, residual, size in zip(places, residuals, sizes, strict=True):
-            move = residual / math.sqrt(len(own) * (len(own) - size))
-            moves[cluster] = moves.get(cluster, 0.0) + move
+            moves[cluster] += residual / math.sqrt(len(own) * (len(own) - size))
     value = exact_mean(means)
     if alone:
         subject = "a single sample" if len(means) == 1 else f"{alone[0]} has a single sample, which"
         others = f", and so have {len(alone) - 1} more" if len(alone) > 1 else ""
-        return Estimate(value, math.inf, 0.0, None, f"{subject} shows no spread{others}")
+        return Estimate(value, math.inf, df=0.0, reason=f"{subject} shows no spread{others}")
     large = [each for each in spreads if each.clusters >= _FEW]
-    pooled = 0.0
-    if large:
-        pooled = math.fsum(each.variance * each.clusters * each.df for each in large)
-        pooled /= math.fsum(each.df for each in large)
-    parts = [max(each.variance, pooled / each.clusters if each.clusters < _FEW else 0.0) for each in spreads]
+    pooled = math.fsum(each.variance * each.clusters * each.df for each in large)
+    pooled /= math.fsum(each.df for each in large) or 1.0
+    parts = []
+    for each in spreads:
+        least = pooled / each.clusters if each.clusters < _FEW else 0.0
+        parts.append(max(each.variance, least))
     total = math.fsum(parts)
-    # What a cluster in several categories adds; of rounding errors alone where there is none.
-    shared = math.fsum(move * move for move in moves.values()) - math.fsum(each.variance for each in spreads)
+    # A cluster in several categories adds to the variance; without one only rounding errors remain.
+    shared = math.fsum(move * move for move in moves.values())
+    shared -= math.fsum(each.variance for each in spreads)
     error = math.sqrt(max(0.0, total + shared)) / len(means)
-    if error <= _ROUNDING * max(map(abs, column)):
-        free = sum(each.clusters - 1 for each in spreads)
-        return _t_interval(value, 0.0, float(free), confidence, len(moves), "samples")
-    weights = math.fsum((part / total) ** 2 / each.df for part, each in zip(parts, spreads, strict=True))
-    return _t_interval(value, error, min(round(1 / weights, 12), len(moves) - 1.0), confidence, len(moves), "samples")
+    if error <= _ROUNDING * np.abs(column).max():
+        df = float(sum(each.clusters - 1 for each in spreads))
+        if len(moves) < fewest(confidence):
+            reason = f"{len(moves)} samples that do not differ show no spread"
+            return Estimate(value, 0.0, df=df, reason=reason)
+        return Estimate(value, 0.0, df=df, interval=ConfidenceInterval(value, value))
+    shares = zip(parts, spreads, strict=True)
+    weights = math.fsum((part / total) ** 2 / each.df for part, each in shares)
+    df = min(round(1 / weights, 12), len(moves) - 1.0)
+    half = t_quantile(confidence, df) * error
+    return Estimate(value, error, df=df, interval=ConfidenceInterval(value - half, value + half))
 
 
 class _Spread(NamedTuple):
-    """How far the mean of a category may be off."""
+    """The uncertainty of the mean of a category."""
 
     variance: float
     df: float
@@ -166,15 +200,17 @@ class _Spread(NamedTuple):
 def proportion_interval(
     values: ArrayLike, confidence: float, variance: float = 0.0, sizes: Collection[int] = ()
 ) -> Estimate:
-    """Return the mean of n values within [0, 1] that are independent of one another, with Wilson's interval.
+    """Return the mean of n independent values within [0, 1], with Wilson's interval.
 
-    Values are 1 for a hit and 0 for a miss, or between for an expected hit. With the mean p, the interval is that of
-    n·p(1 − p) / s² hits and misses, where s² is the mean squared deviation: of n, if there is nothing between or values
-    do not differ at all. Of values that come in clusters of these ``sizes``, each copies of one thing, n² / Σ size²
-    count in the place of n (Kish 1965). A further ``variance`` of the mean, from something else that is a sample,
-    counts as fewer still: with p̃ = (n·p + 2) / (n + 4), 1/n grows by variance / (p̃(1 − p̃)).
+    Values are 1 for a hit and 0 for a miss, or between for an expected hit. With the mean p, the
+    interval is that of n·p(1 − p) / s² hits and misses, where s² is the mean squared deviation: of
+    n, if there is nothing between or values do not differ at all. Of values that come in clusters
+    of these ``sizes``, each copies of one thing, n² / Σ size² count in the place of n (Kish 1965).
+    A further ``variance`` of the mean, from something else that is a sample, counts as fewer still:
+    with p̃ = (n·p + 2) / (n + 4), 1/n grows by variance / (p̃(1 − p̃)).
 
-    Source: Wilson 1927, "Probable Inference, the Law of Succession, and Statistical Inference"; Newcombe 1998.
+    Source: Wilson 1927, "Probable Inference, the Law of Succession, and Statistical Inference";
+    Newcombe 1998.
 
     Raises:
         ValueError: there are no values, or one is not within [0, 1].
@@ -188,31 +224,36 @@ def proportion_interval(
         raise ValueError("values must be within [0, 1], and at least one")
     n = len(column)
     apart = n * n / sum(size * size for size in sizes) if sizes else float(n)
-    share = exact_mean(column.tolist())
-    spread = exact_mean(((column - share) ** 2).tolist())
+    share = exact_mean(column)
+    spread = exact_mean((column - share) ** 2)
     scatter = spread / (share * (1 - share)) if column.min() < column.max() else 1.0
     smoothed = (n * share + 2) / (n + 4)
     effective = 1 / (scatter / apart + variance / (smoothed * (1 - smoothed)))
     error = math.sqrt(spread / apart + variance)
-    return Estimate(share, error, math.inf, _wilson(share, effective, t_quantile(confidence, math.inf)))
+    interval = _wilson(share, effective, t_quantile(confidence, math.inf))
+    return Estimate(share, error, df=math.inf, interval=interval)
 
 
-def share_interval(numerator: ArrayLike, denominator: Integers, clusters: Sequence[str], confidence: float) -> Estimate:
-    """Return Σ numerator / Σ denominator over n questions, in [0, 1], with Wilson's interval over clusters.
+def share_interval(
+    numerator: ArrayLike, denominator: Integers, clusters: Sequence[str], confidence: float
+) -> Estimate:
+    """Return Σ numerator / Σ denominator over n questions with Wilson's interval over clusters.
 
-    A numerator is what a question adds, a denominator what it could add (0 where it does not count), and its cluster
-    the image that it is about. With R the ratio, M the sum of denominators, w_c the share of cluster c in M and e_c its
-    numerators less R times its denominators, the variance is V = Σ e_c² / (1 − w_c) / M², with
-    1 / (Σ w_c² + Σ_{c≠d} w_c²·w_d² / ((1 − w_c)(1 − w_d))) degrees of freedom: C − 1 for C clusters of one size, fewer
-    if a few weigh much. Wilson's interval is for R(1 − R) / V answers, with Student's t in place of the normal
-    quantile; for C answers if clusters do not differ at all. A single cluster gives none.
+    A numerator is what a question adds, a denominator what it could add (0 where it does not
+    count), and its cluster the image that it is about. With R the ratio, M the sum of denominators,
+    w_c the share of cluster c in M and e_c its numerators less R times its denominators, the
+    variance is V = Σ e_c² / (1 − w_c) / M², with 1 / (Σ w_c² + Σ_{c≠d} w_c²·w_d² / ((1 − w_c)(1 −
+    w_d))) degrees of freedom: C − 1 for C clusters of one size, fewer if a few weigh much. Wilson's
+    interval is for R(1 − R) / V answers, with Student's t in place of the normal quantile; for C
+    answers if clusters do not differ at all. A single cluster gives none.
 
-    Source: Bell and McCaffrey 2002, "Bias Reduction in Standard Errors for Linear Regression with Multi-Stage Samples";
-    Dean and Pagano 2015, "Evaluating Confidence Interval Methods for Binomial Proportions in Clustered Surveys".
+    Source: Bell and McCaffrey 2002, "Bias Reduction in Standard Errors for Linear Regression with
+    Multi-Stage Samples"; Dean and Pagano 2015, "Evaluating Confidence Interval Methods for Binomial
+    Proportions in Clustered Surveys".
 
     Raises:
-        ValueError: there are no questions, the lengths differ, a denominator is not an integer, a numerator is not from
-            0 to its denominator, or every denominator is 0.
+        ValueError: there are no questions, the lengths differ, a denominator is not an integer, a
+            numerator is not from 0 to its denominator, or every denominator is 0.
 
     >>> right, asked = np.array([1, 1, 0, 1, 0, 0, 1]), np.array([1, 1, 1, 1, 1, 0, 1])
     >>> found = share_interval(right, asked, ["a", "a", "b", "c", "c", "c", "d"], 0.9)
@@ -224,53 +265,52 @@ def share_interval(numerator: ArrayLike, denominator: Integers, clusters: Sequen
     check_same_lengths(numerator=above, denominator=below, clusters=clusters)
     wrong = ~((above >= 0) & (above <= below))
     if wrong.any():
-        raise ValueError(f"a numerator must be from 0 to its denominator, but one is {above[wrong][0]:g}")
-    sums = [(math.fsum(above[rows]), int(below[rows].sum())) for rows in members(clusters).values()]
-    sums = [(y, m) for y, m in sums if m]
-    if not sums:
+        raise ValueError(
+            f"a numerator must be from 0 to its denominator, but one is {above[wrong][0]:g}"
+        )
+    sums = []
+    sizes = []
+    for rows in members(clusters).values():
+        size = int(below[rows].sum())
+        if size:
+            sums.append(math.fsum(above[rows]))
+            sizes.append(size)
+    if not sizes:
         raise ValueError("every denominator is 0, which gives no ratio")
-    total_above, total = math.fsum(y for y, _ in sums), sum(m for _, m in sums)
+    total_above = math.fsum(sums)
+    total = sum(sizes)
     share = total_above / total
-    if len(sums) < 2:
-        return Estimate(share, math.inf, 0.0, None, "all that counts is about one image, which shows no spread")
-    residuals = [(total * y - total_above * m) / total for y, m in sums]
-    error, df = _cluster_robust(residuals, [m for _, m in sums])
+    if len(sizes) < 2:
+        reason = "all that counts is about one image, which shows no spread"
+        return Estimate(share, math.inf, df=0.0, reason=reason)
+    pairs = zip(sums, sizes, strict=True)
+    residuals = [(total * y - total_above * m) / total for y, m in pairs]
+    error, df = _cluster_robust(residuals, sizes)
     if error <= _ROUNDING:
         error = 0.0
-    effective = share * (1 - share) / (error * error) if error else float(len(sums))
+    effective = share * (1 - share) / (error * error) if error else float(len(sizes))
     return Estimate(share, error, df, _wilson(share, effective, t_quantile(confidence, df)))
 
 
-def _column(values: ArrayLike, names: Sequence[str], what: str) -> list[float]:
-    array = np.asarray(values, dtype=np.float64)
-    if array.shape != (len(names),):
-        raise ValueError(f"values have shape {array.shape}, but there are {len(names)} {what}")
-    column: list[float] = array.tolist()
-    check_finite(column)
-    return column
-
-
 def _cluster_robust(residuals: Sequence[float], sizes: Sequence[int]) -> tuple[float, float]:
-    """Return the standard error and degrees of freedom of :func:`share_interval`, over two clusters or more."""
+    """Return the standard error and degrees of freedom over two clusters or more.
+
+    They are those of :func:`share_interval`.
+    """
     total = sum(sizes)
-    variance = math.fsum(each * each * total / (total - size) for each, size in zip(residuals, sizes, strict=True))
+    pairs = zip(residuals, sizes, strict=True)
+    variance = math.fsum(each * each * total / (total - size) for each, size in pairs)
     ratios = [size * size / (total * (total - size)) for size in sizes]
-    pairs = math.fsum(ratios) ** 2 - math.fsum(ratio * ratio for ratio in ratios)
-    df = 1 / (math.fsum(size * size / (total * total) for size in sizes) + pairs)
+    shared = math.fsum(ratios) ** 2 - math.fsum(ratio * ratio for ratio in ratios)
+    df = 1 / (math.fsum(size * size / (total * total) for size in sizes) + shared)
     return math.sqrt(variance) / total, round(df, 12)
-
-
-def _t_interval(value: float, error: float, df: float, confidence: float, n: int, what: str) -> Estimate:
-    if not error and n < fewest(confidence):
-        return Estimate(value, error, df, None, f"{n} {what} that do not differ show no spread")
-    half = t_quantile(confidence, df) * error
-    return Estimate(value, error, df, ConfidenceInterval(value - half, value + half))
 
 
 def _wilson(share: float, n: float, quantile: float) -> ConfidenceInterval:
     """Return Wilson's score interval; n need not be whole."""
     square = quantile * quantile / n
-    middle, scale = share + square / 2, 1 + square
+    middle = share + square / 2
+    scale = 1 + square
     half = math.sqrt(square * (share * (1 - share) + square / 4))
     high = (middle + half) / scale if share < 1 else 1.0
     return ConfidenceInterval((middle - half) / scale, high)

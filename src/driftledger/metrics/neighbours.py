@@ -1,7 +1,8 @@
 """The nearest neighbours by cosine, with exact ties.
 
-Models repeat themselves, so ties are common, and a matrix product gives equal cosines unequal last bits: cosines are
-computed in float64 and rounded to 9 decimals, and equal ones are ordered by their place in the support set.
+Models repeat themselves, so ties are common, and a matrix product gives equal cosines unequal last
+bits: cosines are computed in float64 and rounded to 9 decimals, and equal ones are ordered by their
+place in the support set.
 """
 
 from collections.abc import Iterator
@@ -20,11 +21,12 @@ STEPS = 10**9
 CELLS = 2**22
 """Cosines computed at once, so that memory does not grow with the number of queries."""
 _UP = 0.500001
-"""A little more than a half, and than a product errs: a cosine of 1/1024, halfway between two steps, is rounded up."""
+"""A little more than a half, and than a product errs: a cosine of 1/1024, halfway between two
+steps, is rounded up."""
 
 
 class Neighbours(NamedTuple):
-    """The nearest of the support set by query, nearest first; equal similarities by their place in the support set."""
+    """The nearest of the support set by query; equal similarities by their place in that set."""
 
     indices: Int64
     """q×k, into the support set."""
@@ -33,10 +35,13 @@ class Neighbours(NamedTuple):
 
 
 def nearest(support: Features, queries: Features, k: int) -> Neighbours:
-    """Return the ``k`` nearest of ``support``, n×d, to each of ``queries``, q×d, by cosine; a row of zeros has 0.
+    """Return the ``k`` nearest of ``support``, n×d, to each of ``queries``, q×d, by cosine.
+
+    A row of zeros has the cosine 0.
 
     Raises:
-        ValueError: something is empty, not finite or of another shape than the rest, or ``k`` is not within 1..n.
+        ValueError: something is empty, not finite or of another shape than the rest, or ``k`` is
+            not within 1..n.
 
     >>> nearest(np.array([[0.0, 2.0], [3.0, 4.0], [0.0, 1.0]]), np.array([[0.0, 1.0]]), 2)
     Neighbours(indices=array([[0, 2]]), similarities=array([[1., 1.]]))
@@ -45,23 +50,28 @@ def nearest(support: Features, queries: Features, k: int) -> Neighbours:
     n = len(support)
     if not 1 <= k <= n:
         raise ValueError(f"k must be within 1..{n}, the size of the support set, but is {k}")
-    columns, places = unit(support).T, np.arange(n - 1, -1, -1)
-    keys = np.empty((len(queries), k), dtype=np.int64)
-    several = max(1, CELLS // n)
-    for start in range(0, len(queries), several):
-        # A key is a rounded cosine and, as the lesser part, the place from the end, so that no two keys are equal.
-        block = rounded(unit(queries[start : start + several]), columns) * n + places
-        keys[start : start + several] = np.partition(block, n - k, axis=1)[:, n - k :]
-    keys.sort(axis=1)
-    steps, places = np.divmod(keys[:, ::-1], n)
-    return Neighbours(n - 1 - places, steps / STEPS)
+    places = np.arange(n - 1, -1, -1)
+    keys = []
+    for block in _blocks(support, queries):
+        # A key is a rounded cosine and, as the lesser part, the place from the end, so that no two
+        # keys are equal.
+        keys.append(np.partition(block * n + places, n - k, axis=1)[:, n - k :])
+    ranked = np.sort(np.concatenate(keys), axis=1)[:, ::-1]
+    return Neighbours(n - 1 - ranked % n, ranked // n / STEPS)
 
 
 def all_steps(support: Features, queries: Features) -> Iterator[Int64]:
     """Yield the cosines of each query and all of ``support``, in steps."""
-    columns, several = unit(support).T, max(1, CELLS // len(support))
+    for block in _blocks(support, queries):
+        yield from block
+
+
+def _blocks(support: Features, queries: Features) -> Iterator[Int64]:
+    """Yield the cosines of some queries at a time and all of ``support``, in steps."""
+    columns = unit(support).T
+    several = max(1, CELLS // len(support))
     for start in range(0, len(queries), several):
-        yield from rounded(unit(queries[start : start + several]), columns)
+        yield rounded(unit(queries[start : start + several]), columns)
 
 
 def rounded(rows: Float64, columns: Float64) -> Int64:
@@ -77,11 +87,13 @@ def check_sets(support: Features, queries: Features) -> None:
     check_features("support", support)
     check_features("queries", queries)
     if support.shape[1] != queries.shape[1]:
-        raise ValueError(f"support has {support.shape[1]} features and queries have {queries.shape[1]}")
+        raise ValueError(
+            f"support has {support.shape[1]} features and queries have {queries.shape[1]}"
+        )
 
 
 def unit(features: Features) -> Float64:
-    """Scale rows to length 1; the largest value of a row is brought to 1 first, so that no square overflows."""
+    """Scale rows to length 1; their largest value is brought to 1 first, against overflow."""
     wide = features.astype(np.float64)
     largest = np.abs(wide).max(axis=1, keepdims=True)
     wide /= np.where(largest == 0, 1, largest)

@@ -1,6 +1,8 @@
-"""Two scores over the same samples: how far they differ, and whether chance could have made the difference.
+"""Two scores over the same samples: how far they differ, and whether chance could have made the
+difference.
 
-Differences are taken sample by sample: what both scores share, such as an easy sample, cancels in them.
+Differences are taken sample by sample: what both scores share, such as an easy sample, cancels in
+them.
 """
 
 import math
@@ -13,7 +15,7 @@ import numpy as np
 from driftledger.core.types import Float64
 from driftledger.metrics._checks import check_same_lengths
 from driftledger.metrics.exact import round_significant
-from driftledger.metrics.intervals import DIGITS, ConfidenceInterval, Estimate, mean_interval
+from driftledger.metrics.intervals import DIGITS, ConfidenceInterval, mean_interval
 
 POWER = 0.8
 """The probability of finding a difference that exists, by custom."""
@@ -22,7 +24,7 @@ DECIMALS = 12
 
 
 class Paired(NamedTuple):
-    """Two scores over n common samples, and B's less A's as an :class:`~driftledger.metrics.intervals.Estimate`."""
+    """Two scores over n common samples, and B's less A's as an ``Estimate``."""
 
     a: float
     b: float
@@ -42,30 +44,45 @@ class Paired(NamedTuple):
 def paired_interval(
     a: Float64, b: Float64, categories: Sequence[str], clusters: Sequence[str], *, confidence: float
 ) -> Paired:
-    """Compare two means of category means over the same n samples, by the t interval of their differences.
+    """Compare two means of category means over the same n samples by their differences.
 
-    Entry i of ``a``, ``b``, ``categories`` and ``clusters`` is about sample i. Interval and errors: see
-    :func:`mean_interval`.
+    Entry i of ``a``, ``b``, ``categories`` and ``clusters`` is about sample i. Interval and errors:
+    see :func:`mean_interval`.
 
-    Of questions, the category is one for all, and an entry the mean over repeats if there are several.
+    Of questions, the category is one for all, and an entry the mean over repeats if there are
+    several.
 
-    Source: Student 1908; Welch 1947; Miller 2024, "Adding Error Bars to Evals", section 4.2, for pairing.
+    Source: Student 1908; Welch 1947; Miller 2024, "Adding Error Bars to Evals", section 4.2, for
+    pairing.
 
     >>> a, b = np.array([0.25, 0.5, 0.75, 1.0]), np.array([0.5, 1.0, 0.75, 1.25])
     >>> found = paired_interval(a, b, ["scene"] * 4, list("ijkl"), confidence=0.9)
     >>> found.difference, found.df, round(found.standard_error, 4), round(found.p_value, 4)
     (0.25, 3.0, 0.1021, 0.125)
     """
-    estimate = mean_interval(_differences(a, b, categories), categories, confidence, clusters)
+    check_same_lengths(a=a, b=b, names=categories)
+    differences: Float64 = np.round(b.astype(np.float64) - a.astype(np.float64), DECIMALS)
+    estimate = mean_interval(differences, categories, confidence, clusters)
     apart = set(zip(categories, clusters, strict=True))
     sizes = Counter(category for category, _ in apart)
     free = len({name for category, name in apart if sizes[category] > 1})
-    one, two = (mean_interval(side, categories, confidence).value for side in (a, b))
-    return _paired(one, two, estimate, len(categories), free)
+    difference = round(estimate.value, DECIMALS) + 0.0  # not −0
+    return Paired(
+        a=mean_interval(a, categories, confidence).value,
+        b=mean_interval(b, categories, confidence).value,
+        difference=difference,
+        interval=estimate.interval,
+        standard_error=estimate.standard_error,
+        df=estimate.df,
+        p_value=p_value(difference, estimate.standard_error, estimate.df, free),
+        n=len(categories),
+        free=free,
+        reason=estimate.reason,
+    )
 
 
 def p_value(difference: float, standard_error: float, df: float, free: int) -> float:
-    """Return the two-sided p-value of the t test, to 9 significant digits, but at least 2¹⁻ᶠ with f free units.
+    """Return the two-sided p-value of the t test, at least 2¹⁻ᶠ with f free units.
 
     All f units agree in the sign with that probability by chance.
 
@@ -86,12 +103,16 @@ def p_value(difference: float, standard_error: float, df: float, free: int) -> f
 def minimum_detectable_difference(
     standard_error: float, df: float, *, power: float = POWER, confidence: float = 0.95
 ) -> float:
-    """Return the difference that a two-sided t test finds with this power, in the unit of the standard error.
+    """Return the difference that a two-sided t test finds with this power.
 
-    It depends on the noise of the paired difference alone; its ``df`` (at least 1) need not be whole. The chance of a
-    finding with the wrong sign is left out: it is below 10⁻⁵ at a power of 0.8. Rounded to 6 significant digits.
+    Its unit is that of the standard error.
 
-    Source: Cohen 1988, "Statistical Power Analysis for the Behavioral Sciences", chapter 2; noncentral t by scipy.
+    It depends on the noise of the paired difference alone; its ``df`` (at least 1) need not be
+    whole. The chance of a finding with the wrong sign is left out: it is below 10⁻⁵ at a power of
+    0.8. Rounded to 6 significant digits.
+
+    Source: Cohen 1988, "Statistical Power Analysis for the Behavioral Sciences", chapter 2;
+    noncentral t by scipy.
 
     >>> minimum_detectable_difference(0.01, 29)
     0.0289875
@@ -100,15 +121,3 @@ def minimum_detectable_difference(
 
     bound = special.stdtrit(df, (1 + confidence) / 2)
     return round_significant(standard_error * float(special.nctdtrinc(df, 1 - power, bound)), 6)
-
-
-def _differences(a: Float64, b: Float64, names: Sequence[str]) -> Float64:
-    check_same_lengths(a=a, b=b, names=names)
-    differences: Float64 = np.round(b.astype(np.float64) - a.astype(np.float64), DECIMALS)
-    return differences
-
-
-def _paired(a: float, b: float, estimate: Estimate, n: int, free: int) -> Paired:
-    value, error, df, interval, reason = estimate
-    value = round(value, DECIMALS) + 0.0  # not −0
-    return Paired(a, b, value, interval, error, df, p_value(value, error, df, free), n, free, reason)

@@ -5,11 +5,14 @@ from collections.abc import Sequence
 from driftledger.metrics._checks import check_finite
 
 DECIMALS = 12
-"""Values are rounded to so many decimals before they are compared, so that rounding errors do not break a tie."""
+"""Values are rounded to so many decimals before they are compared, so that rounding errors do not
+break a tie."""
 
 
 def competition_ranks(values: Sequence[float], higher_is_better: bool) -> list[int]:
-    """Return the rank of each value: 1 + how many are better, so that ties share a rank and the next are skipped.
+    """Return the rank of each value: 1 + how many are better.
+
+    Ties share a rank and the next are skipped.
 
     Raises:
         ValueError: ``values`` is empty, or holds a NaN or an infinity; says which.

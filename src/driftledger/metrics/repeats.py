@@ -1,11 +1,14 @@
-"""One score from several repeats of a measurement that differ in their seeds, option orders or gradings.
+"""One score from several repeats of a measurement that differ in their seeds, option orders or
+gradings.
 
-A sample counts once: its value is the mean over its repeats, and samples are averaged after that. An interval is
-computed from these means. To take all N·R values as independent would count σ²(sample) R times too often.
+A sample counts once: its value is the mean over its repeats, and samples are averaged after that.
+An interval is computed from these means. To take all N·R values as independent would count
+σ²(sample) R times too often.
 
 Source: Miller 2024, "Adding Error Bars to Evals" (arXiv 2411.00640), section 3.1.
 """
 
+import math
 import statistics
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -29,14 +32,15 @@ class Spread(NamedTuple):
 def spread(values: Sequence[float]) -> Spread:
     """Return the mean and standard deviation of one score over its repeats, both correctly rounded.
 
-    The deviation divides by n, not n − 1, as the papers' do: 99.40 ± 0.12 over five permutations of 400 questions
-    (MM-SAP, table 2) would be at least 0.14 with n − 1, and MM-Vet's own scorer calls ``numpy.std``.
+    The deviation divides by n, not n − 1, as the papers' do: 99.40 ± 0.12 over five permutations of
+    400 questions (MM-SAP, table 2) would be at least 0.14 with n − 1, and MM-Vet's own scorer calls
+    ``numpy.std``.
 
     >>> spread([0.25, 0.5, 0.75, 0.5])
     Spread(mean=0.5, std=0.1767766952966369, n=4)
     """
     check_finite(values)
-    numbers = [float(value) for value in values]
+    numbers = [*map(float, values)]
     std = statistics.pstdev(numbers) if len(numbers) > 1 else None
     return Spread(statistics.mean(numbers), std, len(numbers))
 
@@ -44,25 +48,33 @@ def spread(values: Sequence[float]) -> Spread:
 def mean_over_repeats(values: Sequence[Float64]) -> Float64:
     """Return the mean of each entry over the repeats that have one; NaN where none has.
 
-    ``values`` holds an array of the same shape for each repeat, with NaN where one is missing. Raises ValueError if
-    there are no repeats, or if their shapes differ.
+    ``values`` holds an array of the same shape for each repeat, with NaN where one is missing.
+    Raises ValueError if there are no repeats, or if their shapes differ.
 
     >>> mean_over_repeats([np.array([0.5, 1.0]), np.array([1.0, np.nan])]).tolist()
     [0.75, 1.0]
     """
     if not values or len({each.shape for each in values}) > 1:
-        raise ValueError(f"repeats must be of one shape, but are of {[each.shape for each in values]}")
-    columns = (column[np.isfinite(column)] for column in np.stack([each.ravel() for each in values], axis=1))
-    means = [exact_mean(column.tolist()) if column.size else np.nan for column in columns]
-    return np.array(means, dtype=np.float64).reshape(values[0].shape)
+        raise ValueError(
+            f"repeats must be of one shape, but are of {[each.shape for each in values]}"
+        )
+    means = np.full(values[0].size, np.nan)
+    for place, column in enumerate(np.stack(values).reshape(len(values), -1).T):
+        finite = column[np.isfinite(column)]
+        if finite.size:
+            means[place] = exact_mean(finite)
+    return means.reshape(values[0].shape)
 
 
 def deviations(scores: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """Return the standard deviation over repeats of each metric that all of them have, see :func:`spread`.
+    """Return the standard deviation over repeats of each metric that all of them have.
 
     >>> deviations([{"gc": 0.5, "s": 1.0}, {"gc": 0.75}])
     {'gc': 0.125}
     """
-    common = [key for key in (scores[0] if scores else {}) if all(key in score for score in scores)]
-    spreads = {key: spread([score[key] for score in scores]).std for key in common}
-    return {key: std for key, std in spreads.items() if std is not None}
+    deviation = {}
+    for key in scores[0] if len(scores) > 1 else ():
+        values = [score.get(key, math.nan) for score in scores]
+        if not any(map(math.isnan, values)):
+            deviation[key] = statistics.pstdev(values)
+    return deviation

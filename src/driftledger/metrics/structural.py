@@ -1,6 +1,7 @@
 """SSIM: how much of an image's structure is in its redrawing, with brightness and contrast.
 
-Source: Wang et al. 2004, "Image quality assessment: from error visibility to structural similarity".
+Source: Wang et al. 2004, "Image quality assessment: from error visibility to structural
+similarity".
 """
 
 # mypy: untyped-calls-exclude=skimage
@@ -19,8 +20,9 @@ WINDOW = 11  # pixels per side
 def comparable(image: Image.Image, side: int) -> Luma:
     """Return ``image`` as ``side``×``side`` luma (ITU-R 601): an SSIM depends on the size.
 
-    What is not square is squeezed. Pillow's BILINEAR averages over all pixels when it shrinks, as Wang et al. advise;
-    with BOX, the last bit of a coordinate would decide the weight of a pixel at the edge of the averaged window.
+    What is not square is squeezed. Pillow's BILINEAR averages over all pixels when it shrinks, as
+    Wang et al. advise; with BOX, the last bit of a coordinate would decide the weight of a pixel at
+    the edge of the averaged window.
 
     Raises:
         ValueError: ``side`` is smaller than the window of 11 pixels.
@@ -34,26 +36,38 @@ def comparable(image: Image.Image, side: int) -> Luma:
 
 
 def structural_similarity(a: Luma, b: Luma) -> float:
-    """Return the mean SSIM of two images, H×W of uint8: in [−1, 1], higher is more alike, equal ones give 1.
+    """Return the mean SSIM of two images, H×W of uint8.
 
-    With the constants of Wang et al.: Gaussian weights with σ = 1.5 in windows of 11×11 within the image, covariances
-    of the population, K1 = 0.01, K2 = 0.03 and L = 255. Rounded to 6 decimals.
+    It is in [−1, 1], higher is more alike, and equal images give 1.
+
+    With the constants of Wang et al.: Gaussian weights with σ = 1.5 in windows of 11×11 within the
+    image, covariances of the population, K1 = 0.01, K2 = 0.03 and L = 255. Rounded to 6 decimals.
 
     Raises:
-        ValueError: an image is not H×W of uint8 with at least 11 pixels per side, or the sizes differ; says which.
+        ValueError: an image is not H×W of uint8 with at least 11 pixels per side, or the sizes
+            differ; says which.
 
     >>> image = np.arange(256, dtype=np.uint8).reshape(16, 16)
-    >>> structural_similarity(image, image), structural_similarity(image, image[::-1]) < 0.1
-    (1.0, True)
+    >>> structural_similarity(image, image)
+    1.0
+    >>> structural_similarity(image, image[::-1]) < 0.1
+    True
     """
     for name, image in (("a", a), ("b", b)):
         if image.ndim != 2 or image.dtype != np.uint8:
-            raise ValueError(f"{name} must be height × width of uint8, but is {image.dtype} of shape {image.shape}")
+            raise ValueError(
+                f"{name} must be height × width of uint8, but is {image.dtype} of shape "
+                f"{image.shape}"
+            )
         if min(image.shape) < WINDOW:
-            raise ValueError(f"{name} is {image.shape}, but a window of SSIM takes {WINDOW}×{WINDOW}")
+            raise ValueError(
+                f"{name} is {image.shape}, but a window of SSIM takes {WINDOW}×{WINDOW}"
+            )
     if a.shape != b.shape:
         raise ValueError(f"a and b must be of one size, but are {a.shape} and {b.shape}")
     from skimage.metrics import structural_similarity as ssim  # slow to import
 
-    value: Any = ssim(a, b, gaussian_weights=True, sigma=1.5, use_sample_covariance=False, data_range=255)
+    value: Any = ssim(
+        a, b, gaussian_weights=True, sigma=1.5, use_sample_covariance=False, data_range=255
+    )
     return round(float(value), 6) + 0.0  # the last bits vary with the processor; no −0

@@ -1,12 +1,13 @@
-"""The records of chains: every iteration of every sample, what was asked of all of them, and what they drew."""
+"""The records of chains: the requests, and the images and sounds of every iteration."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from driftledger.benchmarks.records import CollectedRecord
 from driftledger.core.types import Medium
+from driftledger.data.records import DatasetCard
 
 FRECHET_DIGITS = 6
 """Singular values differ in their last bits between processors; stored distances must not."""
@@ -16,12 +17,14 @@ Drawn: TypeAlias = Mapping[tuple[str, int], Medium]
 
 
 class ChainRequest(BaseModel):
-    """What was asked of every sample of a chain."""
+    """The request about every sample of a chain."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     iterations: int = Field(ge=1, le=100)
-    iterations_by_group: dict[str, int] | None = Field(default=None, exclude_if=lambda by_group: by_group is None)
+    iterations_by_group: dict[str, int] | None = Field(
+        default=None, exclude_if=lambda by_group: by_group is None
+    )
     """Group of the dataset → where the chains of its categories stop, sooner than all others."""
     describe_prompt: str
     max_tokens: int | None
@@ -33,16 +36,16 @@ class ChainRequest(BaseModel):
     repeats: int = Field(default=1, ge=1, le=1000, exclude_if=lambda repeats: repeats == 1)
     """How many chains each sample has, from seeds of their own."""
 
-
-def last_of(
-    iterations: int, by_group: Mapping[str, int] | None, category: str | None, groups: Mapping[str, Collection[str]]
-) -> int:
-    """T of the samples of a category; ``groups`` are the dataset's."""
-    return next((t for group, t in (by_group or {}).items() if category in groups.get(group, ())), iterations)
+    def last(self, category: str | None, dataset: DatasetCard) -> int:
+        """Return T of the chains of a category."""
+        for group, t in (self.iterations_by_group or {}).items():
+            if category in dataset.groups.get(group, ()):
+                return t
+        return self.iterations
 
 
 def of_repeat(repeat: int) -> str:
-    """What follows the name of a thing of each repeat; nothing for the first.
+    """Return the suffix of the name of a repeat's things; empty for the first repeat.
 
     >>> of_repeat(0), of_repeat(2)
     ('', ', repeat 2')
@@ -51,28 +54,32 @@ def of_repeat(repeat: int) -> str:
 
 
 def medium_path(sample: str, t: int, repeat: int = 0, suffix: str = ".png") -> str:
-    """Where the image or sound of an iteration lies in the folder of its chains.
+    """Return the path of an iteration's image or sound in the folder of its chains.
 
     >>> medium_path("disc", 3), medium_path("disc", 3, 1)
     ('images/disc/3.png', 'repeats/1/disc/3.png')
     """
-    return f"{f'repeats/{repeat}' if repeat else 'sounds' if suffix == '.wav' else 'images'}/{sample}/{t}{suffix}"
+    folder = "sounds" if suffix == ".wav" else "images"
+    if repeat:
+        folder = f"repeats/{repeat}"
+    return f"{folder}/{sample}/{t}{suffix}"
 
 
 def asked_again(settings: Mapping[str, Any], repeat: int) -> int | None:
-    """Which asking of the same question it is when a model describes an image for a repeat; None where one reply does
-    for all repeats.
+    """Return the repeat to send with a question, or None if one reply serves all repeats.
 
-    A model that draws lots, which has a ``temperature`` that is not 0 and no ``seed``, is asked again for every repeat
-    but the first. Any other would say the same, so that its reply to the same image is taken from the store.
+    A model that draws lots, which has a ``temperature`` that is not 0 and no ``seed``, is asked
+    again for every repeat but the first. Any other would say the same, so that its reply to the
+    same image is taken from the store.
 
     Args:
         settings: of the model, as it or its card has them.
 
-    >>> asked_again({"temperature": 0.7, "seed": None}, 0), asked_again({"temperature": 0.7, "seed": None}, 2)
+    >>> random = {"temperature": 0.7, "seed": None}
+    >>> asked_again(random, 0), asked_again(random, 2)
     (None, 2)
-    >>> asked_again({"temperature": 0.0}, 2), asked_again({"temperature": 1.0, "seed": 3}, 2), asked_again({}, 2)
-    (None, None, None)
+    >>> asked_again({"temperature": 0.0}, 2), asked_again({"temperature": 1.0, "seed": 3}, 2)
+    (None, None)
     """
     draws_lots = settings.get("temperature", 0.0) != 0.0 and settings.get("seed") is None
     return repeat if repeat and draws_lots else None
@@ -80,8 +87,9 @@ def asked_again(settings: Mapping[str, Any], repeat: int) -> int | None:
 
 def drawn_media(records: Sequence[CollectedRecord], repeat: int) -> Drawn:
     """Return the images or sounds of the chains of a repeat."""
-    return {
-        (record.unit, record.step): record.drawing.medium
-        for record in records
-        if record.repeat == repeat and record.drawing is not None and record.drawing.medium is not None
-    }
+    media = {}
+    for record in records:
+        drawing = record.drawing
+        if record.repeat == repeat and drawing is not None and drawing.medium is not None:
+            media[record.unit, record.step] = drawing.medium
+    return media

@@ -1,21 +1,40 @@
-"""What the specifications of benchmarks over chains have in common: the flow from a dataset to a score."""
+"""What the specifications of benchmarks over chains have in common: the flow from a dataset to a
+score."""
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
-from pathlib import Path
-from typing import ClassVar
 
-from driftledger.benchmarks._chains.records import ChainRequest, asked_again, last_of, medium_path, of_repeat
-from driftledger.benchmarks.base import DATASET, RECORDS_OF, Benchmark, Input, Metric, Rule, Stage
+from driftledger.benchmarks._chains.records import (
+    ChainRequest,
+    asked_again,
+    medium_path,
+    of_repeat,
+)
+from driftledger.benchmarks.base import (
+    DATASET,
+    RECORDS_OF,
+    Benchmark,
+    Input,
+    Metric,
+    Recording,
+    Rule,
+    Stage,
+)
 from driftledger.benchmarks.collecting import Collecting, FailedCalls, StageInputs
 from driftledger.benchmarks.descriptions import check_prefix
-from driftledger.benchmarks.records import CollectedRecord, RecordedResult, read_records
-from driftledger.benchmarks.score import Row, Score
+from driftledger.benchmarks.records import (
+    CollectedRecord,
+    Folders,
+    RecordedResult,
+    Records,
+    read_records,
+)
+from driftledger.benchmarks.score import Rows, Score
 from driftledger.benchmarks.traces import Shown, Step, Trace, shot, values_of
-from driftledger.collect.call import Ask, Draw, NotStoredError, Planned, RunSteps, Steps
+from driftledger.collect.call import Ask, Draw, NotStoredError, Planned, RunSteps
 from driftledger.components.base import Component, Model, longest_reply
 from driftledger.core.canonical import derive_seed
 from driftledger.core.grouping import grouped
@@ -54,7 +73,7 @@ SAMPLES = Metric(
 
 
 def chain_stage(name: str, benchmark_name: str, *settings: str) -> Stage:
-    """The stage that makes the chains of a benchmark; it depends on these settings of its section."""
+    """Return the stage that makes a benchmark's chains, which depends on these settings."""
     path = f"{RECORDS_OF}/{benchmark_name}/{{dataset}}/{{generator}}"
     return Stage(name, KEYS, path, 3, settings, holds=("seed", "parent_sha256"))
 
@@ -62,7 +81,7 @@ def chain_stage(name: str, benchmark_name: str, *settings: str) -> Stage:
 class ChainBenchmark(Benchmark):
     """Collects chains of describe → generate over a dataset, in one stage."""
 
-    data: ClassVar[Stage] = DATASET
+    data = DATASET
 
     @abstractmethod
     def request(self, given: StageInputs, dataset: DatasetCard) -> ChainRequest:
@@ -73,7 +92,9 @@ class ChainBenchmark(Benchmark):
         return samples
 
     def collecting(self, given: StageInputs) -> Collecting:
-        """Return what chains are made from; errors as in :meth:`Benchmark.collecting` and :meth:`asked`.
+        """Return what chains are made from.
+
+        Errors as in :meth:`Benchmark.collecting` and :meth:`request`.
 
         Raises:
             ConfigError: the model cannot be given the beginning of its reply.
@@ -83,29 +104,36 @@ class ChainBenchmark(Benchmark):
         check_prefix(request.prefix, given.keys["model"], collecting.model())
         return replace(collecting, protocol=request.model_dump(mode="json"))
 
-    def collect(self, collecting: Collecting, run: RunSteps) -> list[CollectedRecord]:
+    def collect(self, collecting: Collecting, run: RunSteps) -> Records:
         """Go through the chains of all samples, repeat after repeat.
 
-        So the calls of each repeat are in the company that they would be in if it were the only one, and a reply that
-        several of them need is there when the later ones look for it.
+        So the calls of each repeat are in the company that they would be in if it were the only
+        one, and a reply that several of them need is there when the later ones look for it.
 
         Raises:
             NotStoredError: as of :class:`RunSteps`, after every repeat has been gone through.
         """
-        samples, groups = self.samples(collecting.samples), collecting.dataset.groups
+        samples = self.samples(collecting.samples)
         request = ChainRequest.model_validate(collecting.protocol)
-        calls: dict[str, list[tuple[Component, Conversation | str]]] = {}
         longest = longest_reply(collecting.model(), request.max_tokens)
         draw = collecting.generator(), request.generate_prompt.replace("{description}", longest)
-        for sample in samples:  # stand-ins: what is asked of t > 1 is not known before the chain goes on
-            ask = describe(collecting.model(), request, sample.medium, Subject(sample.id, 1, collecting.on))
-            last = last_of(request.iterations, request.iterations_by_group, sample.category, groups)
+        calls: dict[str, list[tuple[Component, Conversation | str]]] = {}
+        # Stand-ins: what is asked of t > 1 is not known before the chain goes on.
+        for sample in samples:
+            subject = Subject(sample.id, 1, collecting.on)
+            ask = describe(collecting.model(), request, sample.medium, subject)
+            last = request.last(sample.category, collecting.dataset)
             calls[sample.id] = [(ask.component, ask.conversation), draw] * last
-        records, complete = list[CollectedRecord](), True
+        records: Records = []
+        complete = True
         for repeat in range(request.repeats):
+            planned = []
+            for each in samples:
+                steps = partial(chain, collecting, each, repeat)
+                planned.append(Planned(steps, calls[each.id]))
             try:
-                chains = run([Planned(partial(chain, collecting, each, repeat), calls[each.id]) for each in samples])
-                records += [record for some in chains for record in some]
+                for some in run(planned):
+                    records += some
             except NotStoredError:
                 complete = False
         if not complete:
@@ -116,98 +144,132 @@ class ChainBenchmark(Benchmark):
         chains = {(record.unit, record.repeat) for record in records}
         return super().failures(records)._replace(total=len(chains), things="chains")
 
-    def traces(self, folders: Mapping[str, Path], score: Score, rows: Sequence[Row]) -> Iterator[Trace]:
+    def traces(self, folders: Folders, score: Score, rows: Rows) -> Iterator[Trace]:
         """Yield the chains of these rows, those of one sample one after the other."""
         folder = folders[self.collects.name]
         files = {sample.id: sample.medium.path for sample in read_samples(folders["dataset"])}
         prompt = ChainRequest.model_validate(score.inputs.protocol).describe_prompt
         records = grouped(read_records(folder, self.collects.holds), lambda record: record.unit)
         values = values_of(self, score)
-
-        def drawn(record: CollectedRecord) -> Mapping[str, Shown]:
-            return {} if record.drawing is None else shot(folder / str(record.drawing.file))
-
-        def steps(row: Row, record: CollectedRecord) -> Iterator[Step]:
-            t, repeat = record.step, record.repeat
-            similarity = row.alone(repeat).values.get("similarity", [])
-            before = [drawn(each) for each in records[row.unit] if (each.step, each.repeat) == (t - 1, repeat)]
-            shown = before[0] if before else shot(files[row.unit])
-            for each in record.results:
-                inputs: Mapping[str, Shown] = {"prompt": prompt, **shown}
-                outputs: Mapping[str, Shown] = {"description": each.text}
-                if each.role == "generator":
-                    inputs = {"description": record.text, "seed": record.extra["seed"]}
-                    outputs = {**drawn(record), **{f"s({t})": s for s in similarity[t - 1 : t] if s is not None}}
-                yield Step(
-                    f"{'generate' if each.role == 'generator' else 'describe'} {t}{of_repeat(repeat)}",
-                    each.role,
-                    inputs,
-                    outputs,
-                    each.outcome,
-                    each.error,
-                    f"t = {t}",
-                    mark=largest_loss(similarity).get(t, "") if each.file is not None else "",
-                    again=f"repeat {repeat}" if repeat else "",
-                )
-
         for row in rows:
-            chains = records[row.unit]
-            end = [record for record in chains if record.repeat == 0][-1]
+            start = shot(files[row.unit])
+            steps: list[Step] = []
+            end = records[row.unit][0]
+            shown = start
+            for record in records[row.unit]:
+                if record.step == 1:
+                    shown = start
+                drawn = {} if record.drawing is None else shot(folder / str(record.drawing.file))
+                similarity = row.alone(record.repeat).values.get("similarity", [])
+                steps += _steps(record, {"prompt": prompt, **shown}, drawn, similarity)
+                shown = drawn
+                if record.repeat == 0:
+                    end = record
+            drawn = {} if end.drawing is None else shot(folder / str(end.drawing.file))
             category = row.extra.get("category", row.group)
             yield Trace(
                 unit=row.unit,
                 name="chain",
-                inputs={"sample": row.unit, "category": category, **shot(files[row.unit])},
-                outputs={"description": end.text, **drawn(end)},
+                inputs={"sample": row.unit, "category": category, **start},
+                outputs={"description": end.text, **drawn},
                 outcome=row.outcome,
-                steps=[step for record in chains for step in steps(row, record)],
+                steps=steps,
                 values=values(row),
                 start="t = 0",
             )
 
 
-def chain(collecting: Collecting, sample: Sample, repeat: int = 0) -> Steps[list[CollectedRecord]]:
-    """Go through one sample's chain. It ends at T, or with the first outcome that leaves nothing to go on with."""
-    request, on = ChainRequest.model_validate(collecting.protocol), collecting.on
-    records: list[CollectedRecord] = []
+def chain(collecting: Collecting, sample: Sample, repeat: int = 0) -> Recording:
+    """Go through one sample's chain, to T or to the first outcome without anything to go on."""
+    request = ChainRequest.model_validate(collecting.protocol)
+    model = collecting.model()
+    records: Records = []
     parent = sample.medium
-    groups = collecting.dataset.groups
-    for t in range(1, last_of(request.iterations, request.iterations_by_group, sample.category, groups) + 1):
-        context = Subject(sample.id, t, on)
-        seed = derive_seed(request.seed, on, sample.id, t, repeat)
-        ask = describe(collecting.model(), request, parent, context, repeat)
+    for t in range(1, request.last(sample.category, collecting.dataset) + 1):
+        context = Subject(sample.id, t, collecting.on)
+        seed = derive_seed(request.seed, collecting.on, sample.id, t, repeat)
+        ask = describe(model, request, parent, context, repeat)
         described = yield ask
-        results, drawn = [RecordedResult.of("model", ask, described)], None
-        if described.outcome.goes_on and described.text:
-            prompt = request.generate_prompt.replace("{description}", described.text)
-            draw = Draw(collecting.generator(), prompt, seed, context)
-            drawn = yield draw
-            suffix = drawn.medium.path.suffix if drawn.medium is not None else ""
-            results.append(RecordedResult.of("generator", draw, drawn, medium_path(sample.id, t, repeat, suffix)))
-        extra = {"parent_sha256": parent.sha256, "seed": seed}
-        records.append(CollectedRecord(unit=sample.id, step=t, repeat=repeat, results=results, extra=extra))
-        if drawn is None or drawn.medium is None:
+        results = [RecordedResult.of("model", ask, described)]
+        record = CollectedRecord(
+            unit=sample.id,
+            step=t,
+            repeat=repeat,
+            results=results,
+            extra={"parent_sha256": parent.sha256, "seed": seed},
+        )
+        records.append(record)
+        if not described.text or not described.outcome.goes_on:
+            break
+        prompt = request.generate_prompt.replace("{description}", described.text)
+        draw = Draw(collecting.generator(), prompt, seed, context)
+        drawn = yield draw
+        suffix = drawn.medium.path.suffix if drawn.medium is not None else ""
+        file = medium_path(sample.id, t, repeat, suffix)
+        record.results.append(RecordedResult.of("generator", draw, drawn, file))
+        if drawn.medium is None:
             break
         parent = drawn.medium
     return records
 
 
-def describe(model: Model, request: ChainRequest, medium: Medium, context: Subject, repeat: int = 0) -> Ask:
+def _steps(
+    record: CollectedRecord,
+    asked: Mapping[str, Shown],
+    drawn: Mapping[str, Shown],
+    similarity: Sequence[float | None],
+) -> Iterator[Step]:
+    """Yield the steps of one iteration: its description and its drawing.
+
+    Args:
+        asked: the prompt and the image or sound that is described.
+        similarity: s(1) … s(T) of the chain.
+    """
+    t = record.step
+    for each in record.results:
+        verb = "describe"
+        inputs = asked
+        outputs: dict[str, Shown] = {"description": each.text}
+        if each.role == "generator":
+            verb = "generate"
+            inputs = {"description": record.text, "seed": record.extra["seed"]}
+            outputs = dict(drawn)
+            for s in similarity[t - 1 : t]:
+                if s is not None:
+                    outputs[f"s({t})"] = s
+        yield Step(
+            f"{verb} {t}{of_repeat(record.repeat)}",
+            each.role,
+            inputs=inputs,
+            outputs=outputs,
+            outcome=each.outcome,
+            error=each.error,
+            column=f"t = {t}",
+            mark=largest_loss(similarity).get(t, "") if each.file is not None else "",
+            again=f"repeat {record.repeat}" if record.repeat else "",
+        )
+
+
+def describe(
+    model: Model, request: ChainRequest, medium: Medium, context: Subject, repeat: int = 0
+) -> Ask:
     """Return the call for a description of a medium."""
-    shown = Conversation.ask(request.describe_prompt, medium, context, request.max_tokens, prefix=request.prefix)
+    shown = Conversation.ask(
+        request.describe_prompt, medium, context, request.max_tokens, prefix=request.prefix
+    )
     return Ask(model, "describe", shown, context, asked_again(model.model_dump(), repeat))
 
 
 def largest_loss(similarity: Sequence[float | None]) -> dict[int, str]:
-    """Return the t at which s(t) falls most, from s(0) = 1, and how far; empty where it never falls.
+    """Return the t at which s(t) falls most, from s(0) = 1, and how far; empty if it never falls.
 
     >>> largest_loss([0.9, 0.5, None, 0.4])
     {2: 'largest loss −0.400'}
     """
-    falls = [
-        (before - after, t)
-        for t, (before, after) in enumerate(pairwise([1.0, *similarity]), 1)
-        if before is not None and after is not None
-    ]
-    fall, t = max(falls, key=lambda each: (each[0], -each[1]), default=(0.0, 0))
-    return {t: f"largest loss −{fall:.3f}"} if fall > 0 else {}
+    largest = 0.0
+    loss = {}
+    for t, (before, after) in enumerate(pairwise([1.0, *similarity]), 1):
+        if before is not None and after is not None and before - after > largest:
+            largest = before - after
+            loss = {t: f"largest loss −{largest:.3f}"}
+    return loss

@@ -1,10 +1,8 @@
-"""What the benchmarks over questions share: settings, how questions are put, and what is made of the answers."""
+"""The base of benchmarks over questions: their settings, calls, records of answers and traces."""
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 from itertools import product
-from pathlib import Path
 from string import ascii_uppercase
 from typing import Annotated, Any, ClassVar, NamedTuple
 
@@ -12,15 +10,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftledger.benchmarks._questions.parsing.reply import Parsed
-from driftledger.benchmarks.base import QUESTION_SET, RECORDS_OF, Benchmark, Input, Rule, Stage, score_stage
+from driftledger.benchmarks.base import (
+    QUESTION_SET,
+    RECORDS_OF,
+    Input,
+    Rule,
+    Stage,
+    score_stage,
+)
 from driftledger.benchmarks.collecting import Collecting
-from driftledger.benchmarks.records import CollectedRecord, RecordedResult, read_records
-from driftledger.benchmarks.score import Row, Score
+from driftledger.benchmarks.one_call import OneCall
+from driftledger.benchmarks.records import CollectedRecord, Folders, RecordedResult, read_records
+from driftledger.benchmarks.score import Groups, Numbers, Row, Rows, Score, Values
 from driftledger.benchmarks.scoring import PERCENT, FromRecords, ToScore, outcome_counts
 from driftledger.benchmarks.settings import Section, holding
 from driftledger.benchmarks.traces import Option, Shot, Shown, Step, Trace, values_of
-from driftledger.collect.call import Ask, Planned, Steps
-from driftledger.core.canonical import sha256_of
+from driftledger.collect.call import Ask
+from driftledger.core.canonical import Json, sha256_of
 from driftledger.core.files import read_json
 from driftledger.core.grouping import grouped
 from driftledger.core.types import Conversation, Medium, Outcome, Subject
@@ -34,7 +40,7 @@ from driftledger.data.records import (
 )
 
 READ = frozenset({Input.ANSWERS, Input.DATA})
-"""What every number of a question benchmark depends on."""
+"""The inputs of every number of a question benchmark."""
 
 ANOTHER_PROMPT = Rule("prompt", "another prompt asks another question")
 
@@ -43,13 +49,13 @@ Flags = NDArray[np.bool_]
 
 
 class QuestionSection(Section):
-    """How questions are put, and what their denominators are."""
+    """The way to put questions, and their denominators."""
 
     prompt: Annotated[str, holding("{question}")]
 
 
 class ReadAnswer(NamedTuple):
-    """An answer, and what it is read or graded as."""
+    """An answer, and its reading or grade."""
 
     record: CollectedRecord
     outcome: Outcome
@@ -59,29 +65,30 @@ class ReadAnswer(NamedTuple):
     """The rule by which it was read."""
 
 
-class QuestionBenchmark(Benchmark):
+class QuestionBenchmark(OneCall):
     """Asks every question of a set, and scores what the answers are read or graded as."""
 
-    data: ClassVar[Stage] = QUESTION_SET
+    data = QUESTION_SET
     questions: ClassVar[QuestionRules]
     settings: ClassVar[type[QuestionSection]] = QuestionSection
     parser: ClassVar[str]
-    """The version of what reads answers, or a judge's grades, unless the section selects another reader."""
+    """The version of the reader of answers, or of a judge's grades, unless the section selects
+    another."""
 
     unfair: ClassVar[tuple[Rule, ...]] = (
         ANOTHER_PROMPT,
         Rule("parser", "another parser reads other answers from the same replies"),
     )
 
-    def steps(self, collecting: Collecting) -> Iterator[Planned[list[CollectedRecord]]]:
+    def asks(self, collecting: Collecting) -> Iterator[tuple[Ask, Json]]:
         """Yield question by question, and per question variant by variant."""
         for question in collecting.questions:
             for variant in range(int(collecting.protocol.get("permutations", 1))):
                 ask, order = put(collecting, question, variant)
-                yield Planned(partial(_answered, ask, order), [(ask.component, ask.conversation)])
+                yield ask, {"order": order} if order else {}
 
     def selected_parser(self, section: Any) -> str:
-        """Return the version of the reader that a section selects; a part of each score's protocol."""
+        """Return the version of the reader that a section selects, for the score's protocol."""
         return self.parser
 
     @abstractmethod
@@ -90,59 +97,58 @@ class QuestionBenchmark(Benchmark):
 
     def read(self, question: QuestionEntry, record: CollectedRecord, parser: str) -> ReadAnswer:
         """Read an answer; pure, so that scoring and traces do it whenever they need it."""
-        if not is_readable(answer := answer_of(record)):
-            return ReadAnswer(record, answer.outcome, None, "no answer")
+        answer = answer_of(record)
+        if not is_readable(answer):
+            return ReadAnswer(record, answer.outcome, read=None, how="no answer")
         return ReadAnswer(record, *self.parsed(question, record, parser))
 
-    def traces(self, folders: Mapping[str, Path], score: Score, rows: Sequence[Row]) -> Iterator[Trace]:
-        """Yield the questions of these rows, with every answer to them and what it was read or graded as."""
-        folder, judged = folders["question_set"], self.collects.judged
+    def traces(self, folders: Folders, score: Score, rows: Rows) -> Iterator[Trace]:
+        """Yield the questions of these rows, with every answer to them and how it was read."""
+        folder = folders["question_set"]
         questions = {entry.id: entry for entry in read_questions(folder)}
-        records = [each for each in read_records(folders[self.collects.name], self.collects.holds) if each.step]
-        by_question = grouped(records, lambda record: record.unit)
+        records = read_records(folders[self.collects.name], self.collects.holds)
+        records.sort(key=lambda record: record.repeat)
+        by_question = grouped(records, lambda record: (record.unit, record.step))
+        steps_of = grouped(by_question, lambda key: key[0])
         values = values_of(self, score)
         parser = score.inputs.protocol["parser"]
         for row in rows:
             about = [questions[name] for name in row.extra.get("questions", [row.unit])]
-            answers = [
-                (entry, repeats)
-                for entry in about
-                for repeats in grouped(by_question[entry.id], lambda each: each.step).values()
-            ]
-            worth = [] if judged else row.values.get(self.metrics[0].row, [])
-            verdicts = worth if len(worth) == len(answers) else [None] * len(answers)
-            steps, given = list[Step](), set[str]()
-            for number, ((entry, repeats), verdict) in enumerate(zip(answers, verdicts, strict=True), 1):
-                in_turn = sorted(repeats, key=lambda each: each.repeat)
-                grades = [self.read(entry, record, parser) for record in in_turn]
-                order = f"order {repeats[0].step}" if len(answers) > 1 else "answer"
-                column = entry.question if len(about) > 1 else order
-                steps.append(_answer_step(number, entry, repeats[0], {grade.read for grade in grades}, column))
+            answers = []
+            for entry in about:
+                for key in sorted(steps_of[entry.id]):
+                    grades = [self.read(entry, each, parser) for each in by_question[key]]
+                    answers.append((entry, grades))
+            verdicts = row.values.get(self.metrics[0].row, [])
+            if self.collects.judged or len(verdicts) != len(answers):
+                verdicts = [None] * len(answers)
+            steps: list[Step] = []
+            readings: set[str] = set()
+            for number, verdict in enumerate(verdicts, 1):
+                entry, grades = answers[number - 1]
+                column = "answer"
+                if len(about) > 1:
+                    column = entry.question
+                elif len(answers) > 1:
+                    column = f"order {grades[0].record.step}"
+                readings.update(_in_words(entry, grade.read) for grade in grades)
+                steps.append(_answer_step(number, entry, grades, column))
                 for grade in grades:
-                    read, right = _in_words(entry, grade.read), _right(entry)
-                    given.add(read)
-                    accepted = read.casefold() == right.casefold() if verdict is None else verdict > 0
-                    step = Step(
-                        f"grade {number}" + (f", grading {grade.record.repeat + 1}" if len(grades) > 1 else ""),
-                        "judge" if judged else "",
-                        {"answer": grade.record.text},
-                        {"read as": read, "by the rule": grade.how, "right": right},
-                        grade.outcome,
-                        column=column,
-                        good=None if judged else accepted,
-                    )
+                    step = _reading_step(number, entry, grade, column, verdict)
+                    if len(grades) > 1:
+                        step = step._replace(name=f"{step.name}, grading {grade.record.repeat + 1}")
+                    if self.collects.judged:
+                        step = step._replace(role="judge", good=None)
                     steps.append(step)
-            put_as: dict[str, Shown] = {"questions": [entry.question for entry in about]}
+            inputs: dict[str, Shown] = {"questions": [entry.question for entry in about]}
             if len(about) == 1:
-                [only] = about
-                put_as = {"question": only.question} | ({"options": only.options} if only.options else {})
-            [image] = {entry.image for entry in about}
+                inputs = _put_as(about[0].question, about[0].options)
             truth = {"right": [_right(entry) for entry in about]}
             yield Trace(
                 unit=row.unit,
                 name="question" if len(about) == 1 else "questions",
-                inputs={**put_as, "image": Shot(folder / image)},
-                outputs={"read as": sorted(given), **truth},
+                inputs={**inputs, "image": Shot(folder / about[0].image)},
+                outputs={"read as": sorted(readings), **truth},
                 outcome=row.outcome,
                 steps=steps,
                 values=values(row),
@@ -151,7 +157,7 @@ class QuestionBenchmark(Benchmark):
 
 
 class GradedAnswers(FromRecords):
-    """What a score over questions is computed from: the answers, each read or graded.
+    """The answers that a score over questions is computed from, each read or graded.
 
     Raises:
         CoverageError: no answer is in the denominators.
@@ -163,32 +169,42 @@ class GradedAnswers(FromRecords):
         self._parser = spec.selected_parser(given.section)
         self.questions = read_questions(self.data)
         by_id = {question.id: question for question in self.questions}
-        answers = sorted((each for each in self.records if each.step), key=lambda each: (each.step, each.repeat))
-        self.require(product(by_id, {each.step for each in answers}, {each.repeat for each in answers}))
+        answers = [each for each in self.records if each.step]
+        answers.sort(key=lambda each: (each.step, each.repeat))
+        steps = {each.step for each in answers}
+        self.require(product(by_id, steps, {each.repeat for each in answers}))
         self.grades = [spec.read(by_id[record.unit], record, self._parser) for record in answers]
-        unread = [grade for grade in self.grades if grade.read is None and grade.outcome is not Outcome.REFUSED]
-        lost = [f"{grade.record.unit}: {grade.outcome}, {grade.how}" for grade in unread]
-        read, total = len(self.grades) - len(unread), len(self.grades)
         unread_is_wrong = given.section.unread == "worst"
-        wrong = [grade for grade in unread if unread_is_wrong and grade.outcome is not Outcome.FAILED]
-        self._flags = self.too_little(read, total, "answers could be read", lost, counted=read + len(wrong))
+        lost = []
+        ended = []
+        wrong = 0
+        for grade in self.grades:
+            if grade.outcome is not Outcome.FAILED:
+                ended.append(grade.outcome)
+            if grade.read is None and grade.outcome is not Outcome.REFUSED:
+                lost.append(f"{grade.record.unit}: {grade.outcome}, {grade.how}")
+                wrong += unread_is_wrong and grade.outcome is not Outcome.FAILED
+        total = len(self.grades)
+        read = total - len(lost)
+        self._flags = self.too_little(read, total, "answers could be read", lost, read + wrong)
         card = read_json(self.data / QUESTION_SET_CARD, QuestionSetCard)
-        self.digest, self.groups = card.digest, card.groups
+        self.digest = card.digest
+        self.groups = card.groups
         self.data_notes = blank_notes(card.blank, card.questions, "questions' images")
-        self.by_question = grouped(self.grades, lambda grade: grade.record.unit)
+        by_question = grouped(self.grades, lambda grade: grade.record.unit)
+        self.by_question = [by_question[question.id] for question in self.questions]
         """Each question's grades, by variant and grading."""
-        came = [[grade.outcome is not Outcome.FAILED for grade in self.by_question[each.id]] for each in self.questions]
-        self.wrong: Flags = np.array(came) & unread_is_wrong
-        """Which answers count as wrong where nothing could be read in them: all of them or none, but those of a failed
-        call, which says nothing of the model."""
-        ended = [grade.outcome for grade in self.grades if grade.outcome is not Outcome.FAILED]
-        self.refused = PERCENT * sum(outcome is Outcome.REFUSED for outcome in ended) / len(ended)
-        """How many of the answers decline, in percent; a failed call gave none."""
+        outcomes = [[grade.outcome for grade in grades] for grades in self.by_question]
+        self.wrong: Flags = (np.array(outcomes) != Outcome.FAILED) & unread_is_wrong
+        """For each answer, whether it counts as wrong if nothing could be read in it: all or none,
+        except those of a failed call, which says nothing of the model."""
+        self.refused = PERCENT * ended.count(Outcome.REFUSED) / len(ended)
+        """The answers that decline, in percent; a failed call gave none."""
 
     def score(
         self,
-        metrics: dict[str, float],
-        groups: dict[str, dict[str, dict[str, float]]],
+        metrics: Numbers,
+        groups: Groups,
         read: Flags,
         absent: dict[str, str],
         *,
@@ -198,7 +214,7 @@ class GradedAnswers(FromRecords):
         """Return the score, with where its numbers come from.
 
         Args:
-            read: which answers could be read.
+            read: for each answer, whether it could be read.
         """
         return Score(
             **self.origin(int(read.sum()), read.size, [*self._flags, *flags], parser=self._parser),
@@ -212,23 +228,29 @@ class GradedAnswers(FromRecords):
 
 
 def question_row(
-    question: QuestionEntry, grades: Sequence[ReadAnswer], values: dict[str, list[float | None]], **extra: str
+    question: QuestionEntry, grades: Sequence[ReadAnswer], values: Values, **extra: str
 ) -> Row:
-    """The row of a question that is worth ``values``, one per grade, with what was read."""
-    ended = [grade.outcome for grade in grades]
+    """Return the row of a question, with a value and a reading per grade."""
+    readings = readings_of(grades)
     return Row(
         unit=question.id,
         group="all",
         cluster=question.image_sha256,
-        outcome=joint_outcome(ended),
+        outcome=joint_outcome(readings["outcomes"]),
         values=values,
-        extra={**extra, "outcomes": ended, "read": [grade.read for grade in grades]},
+        extra=extra | readings,
     )
 
 
 def joint_outcome(outcomes: Sequence[Outcome]) -> Outcome:
-    """That of a question or pair: ok if any of its answers or gradings is, else that of the first."""
+    """Return the outcome of a question or pair: ok if any answer's is, else that of the first."""
     return Outcome.OK if Outcome.OK in outcomes else outcomes[0]
+
+
+def readings_of(grades: Sequence[ReadAnswer]) -> Json:
+    """Return what rows note of answers: their outcomes, and how they were read."""
+    outcomes = [grade.outcome for grade in grades]
+    return {"outcomes": outcomes, "read": [grade.read for grade in grades]}
 
 
 def flow(
@@ -238,10 +260,11 @@ def flow(
     judged: bool = False,
     version: int = 5,
 ) -> tuple[Stage, Stage]:
-    """The stage that asks the model, and the judge where there is one; and the stage that scores the answers.
+    """Return the stage that asks the model, and the judge if there is one, and the one that scores.
 
     Args:
-        asked: settings of the benchmark's section that the first depends on; ``scored``: those of the second.
+        asked: settings of the benchmark's section that the first depends on; ``scored``: those of
+            the second.
         judged: whether a judge grades the answers.
         version: of the stage that scores.
     """
@@ -253,7 +276,7 @@ def flow(
 
 
 def put(collecting: Collecting, question: QuestionEntry, variant: int = 0) -> tuple[Ask, list[int]]:
-    """Return the call for one question, and its option ids in the order in which this variant shows them."""
+    """Return the call for one question, and its option ids in the order that this variant shows."""
     order = permutation(collecting.protocol["seed"], question.id, variant, len(question.options))
     image = Medium(collecting.data / question.image, question.image_sha256)
     shown = [question.options[option] for option in order]
@@ -263,19 +286,18 @@ def put(collecting: Collecting, question: QuestionEntry, variant: int = 0) -> tu
     return Ask(collecting.model(), "answer", conversation, context), order
 
 
-def _answered(ask: Ask, order: list[int]) -> Steps[list[CollectedRecord]]:
-    result = yield ask
-    answer, extra = RecordedResult.of("model", ask, result), {"order": order} if order else {}
-    return [CollectedRecord(unit=ask.context.sample, step=ask.context.t, results=[answer], extra=extra)]
-
-
 def permutation(seed: int, question: str, variant: int, options: int) -> list[int]:
-    """Option ids in the order of one variant, by hashes; it does not depend on the model: all are shown the same."""
-    return sorted(range(options), key=lambda option: sha256_of([seed, "options", question, variant, option]))
+    """Return option ids in the order of one variant, by hashes.
+
+    It does not depend on the model: all are shown the same.
+    """
+    return sorted(
+        range(options), key=lambda option: sha256_of([seed, "options", question, variant, option])
+    )
 
 
 def rendered(prompt: str, question: str, options: Sequence[str]) -> str:
-    """``prompt`` with the question and the lettered options in their places, whatever they hold; one line each."""
+    """Return ``prompt`` with the question and the lettered options in their places, a line each."""
     lettered = zip(ascii_uppercase, options, strict=False)
     lines = "\n".join(f"{letter}. {' '.join(text.split())}" for letter, text in lettered)
     before, _, after = prompt.partition("{question}")
@@ -288,35 +310,70 @@ def answer_of(record: CollectedRecord) -> RecordedResult:
 
 
 def is_readable(answer: RecordedResult) -> bool:
-    """Whether there is something to read; a refusal in free text may still choose."""
+    """Return True if there is something to read; a refusal in free text may still choose."""
     return answer.outcome.goes_on or (answer.outcome is Outcome.REFUSED and bool(answer.text))
 
 
-def _answer_step(number: int, entry: QuestionEntry, record: CollectedRecord, read: set[Any], column: str) -> Step:
-    """What the model was asked and answered; ``read`` holds what was read in it."""
-    answer, letters = answer_of(record), [*zip(ascii_uppercase, record.extra.get("order", ()), strict=False)]
-    shown = [f"{letter}. {entry.options[option]}" for letter, option in letters]
+def _answer_step(
+    number: int, entry: QuestionEntry, grades: Sequence[ReadAnswer], column: str
+) -> Step:
+    """Return the step of a model's answer, which all these grades are about."""
+    record = grades[0].record
+    answer = answer_of(record)
+    read = {grade.read for grade in grades}
     correct = entry.refusal if entry.answer is None else entry.answer
+    options = []
+    for letter, option in zip(ascii_uppercase, record.extra.get("order", ()), strict=False):
+        text = entry.options[option]
+        options.append(Option(letter, text, chosen=option in read, right=option == correct))
     return Step(
         f"answer {number}",
         "model",
-        {"question": entry.question} | ({"options": shown} if shown else {}),
-        {"answer": answer.text},
-        answer.outcome,
-        answer.error,
-        column,
-        [Option(letter, entry.options[option], option in read, option == correct) for letter, option in letters],
+        inputs=_put_as(entry.question, [f"{each.letter}. {each.text}" for each in options]),
+        outputs={"answer": answer.text},
+        outcome=answer.outcome,
+        error=answer.error,
+        column=column,
+        options=options,
     )
 
 
+def _reading_step(
+    number: int, entry: QuestionEntry, grade: ReadAnswer, column: str, verdict: float | None
+) -> Step:
+    """Return the step in which an answer was read; ``verdict`` is its worth, if that is known."""
+    read = _in_words(entry, grade.read)
+    right = _right(entry)
+    accepted = read.casefold() == right.casefold()
+    if verdict is not None:
+        accepted = verdict > 0
+    return Step(
+        f"grade {number}",
+        "",
+        inputs={"answer": grade.record.text},
+        outputs={"read as": read, "by the rule": grade.how, "right": right},
+        outcome=grade.outcome,
+        column=column,
+        good=accepted,
+    )
+
+
+def _put_as(question: str, options: Sequence[str]) -> dict[str, Shown]:
+    if not options:
+        return {"question": question}
+    return {"question": question, "options": options}
+
+
 def _right(entry: QuestionEntry) -> str:
-    """What is right, in words; that refusing is, where no option is right."""
+    """Return the correct answer as text, or the refusal if no option is right."""
     if entry.answer is None and entry.refusal is not None:
         return f"refusing: {entry.options[entry.refusal]}"
     return entry.options[entry.answer] if isinstance(entry.answer, int) else str(entry.answer)
 
 
 def _in_words(entry: QuestionEntry, read: Any) -> str:
-    if read is None or isinstance(read, bool):
-        return "nothing" if read is None else "yes" if read else "no"
+    if read is None:
+        return "nothing"
+    if isinstance(read, bool):
+        return "yes" if read else "no"
     return entry.options[read] if isinstance(read, int) and entry.options else f"{read:g}"

@@ -1,4 +1,7 @@
-"""The sheet in which people describe images: the same prompt, the same chain, a person in the place of the model."""
+"""The sheet in which people describe images: the same prompt, the same chain, a person in the place
+of the model."""
+
+from itertools import product
 
 from driftledger.benchmarks._chains.records import ChainRequest
 from driftledger.benchmarks._chains.spec import chain
@@ -18,17 +21,21 @@ def write_human_sheet(given: StageInputs, store: CallStore) -> str:
     Raises:
         ConfigError: the model is not of provider ``human``.
     """
-    model, person = given.keys["model"], given.model(given.keys["model"])
+    model = given.keys["model"]
+    person = given.model(model)
     if not isinstance(person, Human):
-        raise ConfigError(f"models.{model} in params.yaml is not of provider human; name one that is")
+        raise ConfigError(
+            f"models.{model} in params.yaml is not of provider human; name one that is"
+        )
     collecting = GenCeption().collecting(given)
-    samples, request = collecting.samples, ChainRequest.model_validate(collecting.protocol)
-    has_sheet, annotator_of = person.sheet.is_file(), dict[str, str]()
-    for first, some in enumerate(grouped(samples, lambda sample: sample.category).values()):
-        for place, sample in enumerate(
-            some if person.annotators else ()
-        ):  # in turn, each category from the next one on
-            annotator_of[sample.id] = person.annotators[(first + place) % len(person.annotators)]
+    samples = collecting.samples
+    request = ChainRequest.model_validate(collecting.protocol)
+    has_sheet = person.sheet.is_file()
+    annotator_of = {}
+    if person.annotators:  # in turn, each category from the next one on
+        for first, some in enumerate(grouped(samples, lambda each: each.category).values()):
+            for place, sample in enumerate(some, first):
+                annotator_of[sample.id] = person.annotators[place % len(person.annotators)]
 
     def answer(call: Call) -> Result | None:
         """Return what the sheet says now, or what was drawn from it."""
@@ -37,15 +44,21 @@ def write_human_sheet(given: StageInputs, store: CallStore) -> str:
         [reply] = person.respond([call.conversation]) if has_sheet else [None]
         return reply if reply is not None and reply.outcome.goes_on else None
 
-    chains = [(sample, repeat) for repeat in range(request.repeats) for sample in samples]
-    calls = [walk(chain(collecting, *each), answer).pending for each in chains]
-    conversations = [call.conversation for call in calls if isinstance(call, Ask)]
-    pending = [
-        Pending(subject, image, annotator_of.get(subject.sample))
-        for each in conversations
-        if (subject := each.subject) is not None and (image := each.last_medium) is not None
-    ]
-    to_describe, described = write_sheet(person.sheet.parent, pending, person.annotator, request.describe_prompt)
+    pending = []
+    undrawn = 0
+    for repeat, sample in product(range(request.repeats), samples):
+        call = walk(chain(collecting, sample, repeat), answer).pending
+        if isinstance(call, Draw):
+            undrawn += 1
+        elif call is not None:
+            subject = call.conversation.subject
+            image = call.conversation.last_medium
+            if subject is not None and image is not None:
+                pending.append(Pending(subject, image, annotator_of.get(subject.sample)))
+    to_describe, described = write_sheet(
+        person.sheet.parent, pending, person.annotator, request.describe_prompt
+    )
     summary = f"{person.sheet}: {to_describe} images to describe, {described} described"
-    undrawn = sum(isinstance(call, Draw) for call in calls)
-    return f"{summary}; {undrawn} described ones wait to be drawn: run 'dvc repro'" if undrawn else summary
+    if undrawn:
+        summary += f"; {undrawn} described ones wait to be drawn: run 'dvc repro'"
+    return summary

@@ -1,28 +1,29 @@
 """The scoring half: how similar each chain stays to its first sample, seen through one encoder."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import compress
 
 import numpy as np
+import pandas as pd
 
-from driftledger.benchmarks._chains.records import FRECHET_DIGITS, ChainRequest, drawn_media, last_of
+from driftledger.benchmarks._chains.records import FRECHET_DIGITS, drawn_media
 from driftledger.benchmarks._chains.scoring import (
-    ALIKE,
     ALL,
     COUNT,
+    Columns,
     Means,
     Measured,
-    chains_of,
-    common_fields,
+    ScoredChains,
     cut_texts,
-    few_samples,
     known_means,
     mean_of,
     means_of,
-    rows,
+    numbers_of,
 )
-from driftledger.benchmarks.base import Benchmark
+from driftledger.benchmarks._chains.spec import ChainBenchmark
+from driftledger.benchmarks.records import CollectedRecord
 from driftledger.benchmarks.score import HIGH, LOW, STD, Point, Score
-from driftledger.benchmarks.scoring import FromDataset, Scored, ToScore, clusters_of, outcome_counts
+from driftledger.benchmarks.scoring import Scored, ToScore, outcome_counts
 from driftledger.collect.features import FeatureStore, encode_media, encode_texts, read_texts
 from driftledger.components.base import Encoder
 from driftledger.core.types import Float64
@@ -33,186 +34,200 @@ from driftledger.metrics.frechet import frechet_distance
 TEXT_MEAN = "text_similarity_mean"
 
 
-def score_chains(given: ToScore, spec: Benchmark) -> Scored:
+def score_chains(given: ToScore, spec: ChainBenchmark) -> Scored:
     """Score a folder of chains.
 
-    Of several repeats each is measured as if it were the only one. A sample is worth the mean over its repeats, and
-    whatever is averaged over samples is averaged over these.
+    Of several repeats each is measured as if it were the only one. A sample is worth the mean over
+    its repeats, and whatever is averaged over samples is averaged over these.
 
     Raises:
         CoverageError: no chain counts.
     """
-    data, section = FromDataset(given, spec), given.section
-    samples, categories, groups = data.samples, data.categories, data.dataset.groups
-    by_group = section.iterations_by_group
-    end_of = {name: last_of(section.iterations, by_group, name, groups) for name in set(categories)}
-    until = {sample.id: end_of[category] for sample, category in zip(samples, categories, strict=True)}
-    done = "reached " + ("their T" if by_group else f"t={section.iterations}")
-    chains = chains_of(data, until, "chains", done)
-
-    iterations = range(1, section.iterations + 1)
-    ends = np.array([*until.values()])
-    repeats = range(data.protocol(ChainRequest).repeats)
-    alone = [_measured(data, repeat, given, ends, iterations) for repeat in repeats]
-    whole, frechet = mean_of(alone), given.encoders["encoder"].frechet_name
-    later = tuple(f"_at_{t}" for t in iterations if t > min(ends))
-
-    def means(measured: Measured) -> Means:
-        return _means(measured, categories, groups, frechet, later)
-
-    estimated = [*(f"gc_at_{t}" for t in iterations), TEXT_MEAN]
-    fields = common_fields(
-        data,
-        chains,
+    done = f"reached t={given.section.iterations}"
+    by_group = given.section.iterations_by_group
+    if by_group:
+        done = "reached their T"
+    data = ScoredChains(given, spec, by_group, done=done, things="chains", by_category=True)
+    alone = [_measured(data, repeat, given) for repeat in data.repeats]
+    whole = mean_of(alone)
+    frechet = given.encoders["encoder"].frechet_name
+    means = _means(data, whole, frechet)
+    fields = data.fields(
         whole,
         alone,
-        lambda each: means(each).overall,
-        strata=categories,
-        samples=samples,
-        estimated=estimated,
+        lambda measured: _means(data, measured, frechet).overall,
+        estimated=[*(f"gc_at_{t}" for t in data.iterations), TEXT_MEAN],
     )
-    metrics, of_whole = fields["metrics"], means(whole)
-    fields["groups"] |= {"category": of_whole.by_category, "group": of_whole.by_group}
-    fields["absent"] |= _absent(of_whole, end_of, frechet, "text_encoder" in given.encoders)
-    fields["flags"] += [
-        *few_samples(whole, chains.scored, samples[0].medium.kind),
-        *cut_texts(whole, "the text encoder"),
-    ]
-    scored = Score(
+    fields["groups"] |= {"category": means.by_category, "group": means.by_group}
+    fields["absent"] |= _absent(data, means, frechet, reads="text_encoder" in given.encoders)
+    fields["flags"] += data.few_samples(whole, data.scored)
+    fields["flags"] += cut_texts(whole, "the text encoder")
+    score = Score(
         **fields,
-        curves=_curves(metrics, iterations, frechet),
-        outcomes=outcome_counts(record.outcome for record in chains.lost),
-        details={"groups": groups},
+        curves=dict(_curves(fields["metrics"], data.iterations, frechet)),
+        outcomes=outcome_counts(record.outcome for record in data.lost),
+        details={"groups": data.dataset.groups},
     )
-
-    def tables(measured: Measured) -> dict[str, Float64]:
-        curves = [key for key in ("similarity", "gc", "text_similarity") if f"{key}_at_1" in measured.values]
-        return {key: np.stack([measured.values[f"{key}_at_{t}"] for t in iterations], axis=1) for key in curves}
-
-    named = [(sample.id, category, dict[str, str]()) for sample, category in zip(samples, categories, strict=True)]
-    each_alone = [tables(each) for each in alone]
-    return Scored(scored, rows(named, chains, clusters_of(samples), tables(whole), each_alone))
+    return Scored(score, data.rows(_by_step(whole), [*map(_by_step, alone)]))
 
 
-def _measured(data: FromDataset, repeat: int, given: ToScore, ends: np.ndarray, iterations: Sequence[int]) -> Measured:
-    """Measure one repeat's chains: each quantity first as a table of samples × iterations.
+def _by_step(measured: Measured) -> Columns:
+    """Return samples × iterations of each key of rows."""
+    tables = {}
+    for key in ("similarity", "gc", "text_similarity"):
+        table = measured.values.filter(regex=f"^{key}_at_")
+        if len(table.columns):
+            tables[key] = table.to_numpy()
+    return tables
 
-    Args:
-        ends: where each sample's chain stops; the last of ``iterations`` is the largest in any dataset.
-    """
-    encoder, samples, categories = given.encoders["encoder"], data.samples, data.categories
+
+def _measured(data: ScoredChains, repeat: int, given: ToScore) -> Measured:
+    """Measure the chains of one repeat: each quantity is first a table of samples × iterations."""
+    encoder = given.encoders["encoder"]
     records = [record for record in data.records if record.repeat == repeat]
     drawn = drawn_media(records, repeat)
-    distances: dict[str, list[float]] = {name: [] for name in (*set(categories), ALL)}
-    similarity, count = np.full((len(samples), len(iterations)), np.nan), 0
-    originals = encode_media(encoder, [sample.medium for sample in samples], given.features)
-    for t in iterations:
-        reached = [row for row, sample in enumerate(samples) if (sample.id, t) in drawn]
-        if not reached:
+    steps = np.array(data.iterations)
+    ends = np.array([*data.ends.values()])
+    categories = np.array(data.categories)
+    names = [*sorted(set(data.categories)), ALL]
+    similarity = np.full((len(ends), len(steps)), np.nan)
+    distances = np.full((len(names), len(steps)), np.nan)
+    size = 0
+    originals = encode_media(encoder, [sample.medium for sample in data.samples], given.features)
+    for t in data.iterations:
+        reached = np.array([(sample.id, t) in drawn for sample in data.samples])
+        if not reached.any():
             break
-        drawings = encode_media(encoder, [drawn[samples[row].id, t] for row in reached], given.features)
-        similarity[reached, t - 1] = cosine_similarity(originals[reached], drawings)
-        is_whole = {categories[row] for row in reached} == set(categories)
-        for name, curve in distances.items():
-            places = [place for place, row in enumerate(reached) if name in (ALL, categories[row])]
-            if len(places) >= 2 and len(curve) == t - 1 and (is_whole or name != ALL):
-                distance = frechet_distance(originals[[reached[place] for place in places]], drawings[places])
-                curve.append(round_significant(distance, FRECHET_DIGITS))
-                count = len(places) if name == ALL else count
+        media = [drawn[sample.id, t] for sample in compress(data.samples, reached)]
+        drawings = np.zeros_like(originals)
+        drawings[reached] = encode_media(encoder, media, given.features)
+        similarity[reached, t - 1] = cosine_similarity(originals[reached], drawings[reached])
+        for row, name in enumerate(names):
+            members = reached & (categories == name)
+            if name == ALL and {*categories[reached]} == {*categories}:
+                members = reached
+            if members.sum() >= 2:
+                distance = frechet_distance(originals[members], drawings[members])
+                distances[row, t - 1] = round_significant(distance, FRECHET_DIGITS)
+                size = int(members.sum()) if name == ALL else size
     first_worst = {record.unit: record.step for record in records if data.is_worst(record)}
-    starts = np.array([first_worst.get(sample.id, len(iterations) + 1) for sample in samples])
-    steps = np.array(iterations)
+    starts = np.array([first_worst.get(sample.id, len(steps) + 1) for sample in data.samples])
     is_worst = (starts[:, None] <= steps) & (steps <= ends[:, None])
     similarity[is_worst] = 0.0
-    tables = {"similarity": similarity, "gc": np.stack([gc_at(similarity, t) for t in iterations], axis=1)}
-    means, cut = {"similarity_mean": _mean_until(similarity, ends)}, list[bool]()
-    if reader := given.encoders.get("text_encoder"):
-        texts = {(each.unit, each.step): each.text or "" for each in records if each.is_there}
-        texts = {place: text for place, text in texts.items() if place[1] <= len(iterations)}
-        fitted = reader.fitted([text for (_, t), text in texts.items() if t == 1]) if texts else reader
-        kept = given.features if fitted is reader else None
-        chains = [[texts.get((sample.id, t), "") for t in range(1, max(ends) + 1)] for sample in samples]
-        along = np.stack([_along(chain, fitted, kept) for chain in chains])
-        along[:, 1:][is_worst[:, 1 : max(ends)]] = 0.0
-        tables["text_similarity"] = along
+    gc = np.stack([gc_at(similarity, t) for t in data.iterations], axis=1)
+    values = {**_columns("similarity", similarity), **_columns("gc", gc)}
+    values["similarity_mean"] = _mean_until(similarity, ends)
+    cut: list[bool] = []
+    reader = given.encoders.get("text_encoder")
+    if reader:
+        table, cut = _text_similarity(data, records, reader, given.features)
+        table[:, 1:][is_worst[:, 1 : table.shape[1]]] = 0.0
+        values |= _columns("text_similarity", table)
         if max(ends) > 1:
-            means[TEXT_MEAN] = _mean_until(tables["text_similarity"][:, 1:], ends - 1)
-        cut = [each.cut for each in read_texts(fitted, [*texts.values()])]
-    columns = {f"{key}_at_{t}": column for key, table in tables.items() for t, column in enumerate(table.T, 1)}
-    words = [len(text.split()) for each in records if (text := each.text)]
-    return Measured(columns | means, distances, count, words, cut)
+            values[TEXT_MEAN] = _mean_until(table[:, 1:], ends - 1)
+    words = [len(record.text.split()) for record in records if record.text]
+    return Measured(pd.DataFrame(values), distances, size=size, words=words, cut=cut)
+
+
+def _columns(key: str, table: Float64) -> Columns:
+    return {f"{key}_at_{t}": column for t, column in enumerate(table.T, 1)}
 
 
 def _mean_until(values: Float64, ends: np.ndarray) -> Float64:
-    """Return the mean of each row's first ``ends`` values; NaN for no values, or with a NaN among them."""
+    """Return the mean of each row's first ``ends`` values; NaN without any or with a NaN in it."""
     last = np.maximum(ends, 1)
-    return np.where(ends > 0, np.cumsum(values, axis=1)[np.arange(len(last)), last - 1] / last, np.nan)
+    sums = np.cumsum(values, axis=1)[np.arange(len(last)), last - 1]
+    return np.where(ends > 0, sums / last, np.nan)
 
 
-def _along(chain: Sequence[str], reader: Encoder, features: FeatureStore | None) -> Float64:
-    """Return the cosine between a chain's first text and each later one; NaN where nothing in one is known."""
-    similarities = np.full(len(chain), np.nan)
-    if chain[0]:
-        vectors = encode_texts(reader, chain, features)
-        later = [t for t, text in enumerate(chain) if t and text and vectors[0].any() and vectors[t].any()]
-        if later:
-            similarities[later] = cosine_similarity(np.repeat(vectors[:1], len(later), axis=0), vectors[later])
-    return similarities
+def _text_similarity(
+    data: ScoredChains,
+    records: Sequence[CollectedRecord],
+    reader: Encoder,
+    features: FeatureStore | None,
+) -> tuple[Float64, list[bool]]:
+    """Return samples × iterations of text similarities, and for each text if it was cut.
 
-
-def _means(
-    measured: Measured,
-    categories: Sequence[str],
-    groups: Mapping[str, Sequence[str]],
-    frechet: str,
-    later: tuple[str, ...],
-) -> Means:
-    """Average everything that was measured.
-
-    Args:
-        frechet: the name of the Fréchet distance.
-        later: ends of the keys of a t at which some categories have ended: no mean over all is made of the others.
+    A similarity is the cosine between a chain's first text and a later one; NaN if nothing in one
+    of them is known.
     """
-    weighted = {
-        name: {f"{frechet}_at_{t}": gc_at(curve, t) for t in range(1, len(curve) + 1)}
-        for name, curve in measured.distances.items()
-    }
-    over_all = weighted.pop(ALL)
-    means = means_of(measured.values, categories, groups, weighted)
-    in_all = {key for key in means.overall if all(key in row for row in means.by_category.values())}
-    overall = means.overall | {f"whole_{key}": value for key, value in over_all.items()}
-    for key, mean in known_means(measured.values).items():  # GC@t of Algorithm 1, over all samples alike
-        if key.startswith("gc_at_") and key in in_all:
-            overall[key.replace("gc_", ALIKE, 1)] = mean
+    latest = max(data.ends.values())
+    texts = {}
+    for record in records:
+        if record.is_there and record.step in data.iterations:
+            texts[record.unit, record.step] = record.text or ""
+    fitted = reader
+    if texts:
+        fitted = reader.fitted([text for (_, t), text in texts.items() if t == 1])
+    kept = features if fitted is reader else None
+    table = np.full((len(data.samples), latest), np.nan)
+    for row, sample in enumerate(data.samples):
+        chain = [texts.get((sample.id, t), "") for t in range(1, latest + 1)]
+        if not chain[0]:
+            continue
+        vectors = encode_texts(fitted, chain, kept)
+        known = vectors.any(axis=1) & np.array([*map(bool, chain)])
+        later = np.flatnonzero(known)[1:]
+        if known[0] and later.size:
+            first = np.repeat(vectors[:1], len(later), axis=0)
+            table[row, later] = cosine_similarity(first, vectors[later])
+    return table, [each.cut for each in read_texts(fitted, [*texts.values()])]
+
+
+def _means(data: ScoredChains, measured: Measured, frechet: str) -> Means:
+    """Average all values; ``frechet`` is the name of the Fréchet distance."""
+    weighted = {f"{frechet}_at_{t}": gc_at(measured.distances, t) for t in data.iterations}
+    of_categories = pd.DataFrame(weighted, index=[*sorted(set(data.categories)), ALL])
+    means = means_of(measured.values, data.categories, data.dataset.groups, of_categories)
+    overall = means.overall
+    over_all = of_categories.iloc[-1].dropna()
+    overall |= numbers_of(over_all.add_prefix("whole_"))
+    # GC@t of Algorithm 1, over all samples alike
+    for key, mean in known_means(measured.values.filter(regex="^gc_at_")).items():
+        if all(key in row for row in means.by_category.values()):
+            overall[key.replace("gc_", "gc_samples_", 1)] = mean
+    # No mean over all is made of the categories that go on when others have ended.
+    least = min(data.ends.values())
+    later = tuple(f"_at_{t}" for t in data.iterations if t > least)
     overall = {key: value for key, value in overall.items() if not key.endswith(later)}
-    overall |= {"words": exact_mean(measured.words)} if measured.words else {}
-    overall |= {COUNT: measured.size} if over_all else {}
+    if measured.words:
+        overall["words"] = exact_mean(measured.words)
+    if len(over_all):
+        overall[COUNT] = measured.size
     return means._replace(overall=overall)
 
 
-def _curves(metrics: Mapping[str, float], iterations: Sequence[int], frechet: str) -> dict[str, list[Point]]:
-    """s(t), GC@t with its interval and the Fréchet distance, as far as they go; of repeats with their deviations."""
-    ends = {"similarity": ("", STD), "gc": ("", LOW, HIGH, STD), frechet: ("",)}
-    ends |= {"text_similarity": ("",)} if TEXT_MEAN in metrics else {}
-    curves = {}
-    for curve, end in [(curve, end) for curve, some in ends.items() for end in some]:
-        keys = {t: f"{curve}_at_{t}{end}" for t in iterations}
-        points = [Point(step=t, value=metrics[key]) for t, key in keys.items() if key in metrics]
+def _curves(
+    metrics: Mapping[str, float], iterations: Sequence[int], frechet: str
+) -> Iterator[tuple[str, list[Point]]]:
+    """Yield s(t), GC@t with its interval and the Fréchet distance; of repeats with deviations."""
+    curves = [("similarity", ""), ("similarity", STD), ("gc", ""), ("gc", LOW), ("gc", HIGH)]
+    curves += [("gc", STD), (frechet, "")]
+    if TEXT_MEAN in metrics:
+        curves.append(("text_similarity", ""))
+    for curve, end in curves:
+        points = []
+        for t in iterations:
+            value = metrics.get(f"{curve}_at_{t}{end}")
+            if value is not None:
+                points.append(Point(step=t, value=value))
         if points or end != STD:
-            curves[curve + end] = points
-    return curves
+            yield curve + end, points
 
 
-def _absent(means: Means, end_of: Mapping[str, int], frechet: str, reads: bool) -> dict[str, str]:
-    """Which values at T, where each category's chains end, have nothing behind them, and why."""
+def _absent(data: ScoredChains, means: Means, frechet: str, *, reads: bool) -> dict[str, str]:
+    """List the missing values at T, where each category's chains end, with the reason."""
     absent = {}
     if reads and TEXT_MEAN not in means.overall:
         absent[TEXT_MEAN] = "no description came after the first"
-    sooner, latest = min(end_of.values()), max(end_of.values())
-    if sooner < latest:
-        absent[f"gc_at_{latest}"] = f"some categories end at t={sooner}"
+    end_of = dict(zip(data.categories, data.ends.values(), strict=True))
+    latest = max(end_of.values())
+    if min(end_of.values()) < latest:
+        absent[f"gc_at_{latest}"] = f"some categories end at t={min(end_of.values())}"
+    reasons = {"gc": "no chain reached T", frechet: "fewer than two chains did"}
     for category, row in means.by_category.items():
-        for name, reason in {"gc": "no chain reached T", frechet: "fewer than two chains did"}.items():
-            if (key := f"{name}_at_{end_of[category]}") not in row:
+        for name, reason in reasons.items():
+            key = f"{name}_at_{end_of[category]}"
+            if key not in row:
                 absent[f"{category}: {key}"] = reason
     return absent

@@ -3,9 +3,10 @@
 Cao et al., "GenCeption: Evaluate Vision LLMs with Unlabeled Unimodal Data", Algorithm 1.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from functools import partial
-from typing import Annotated, Any, ClassVar, Self
+from itertools import chain
+from typing import Annotated, ClassVar, Self
 
 from pydantic import Field, model_validator
 
@@ -30,21 +31,22 @@ from driftledger.benchmarks.base import (
     Metric,
     Origin,
     Rule,
-    Stage,
     Table,
     cell,
     score_stage,
 )
 from driftledger.benchmarks.collecting import StageInputs
-from driftledger.benchmarks.genception.score import score_chains
-from driftledger.benchmarks.score import Row, Score
+from driftledger.benchmarks.score import Rows, Score, Scores
 from driftledger.benchmarks.scoring import Scored, ToScore
 from driftledger.benchmarks.settings import DrawingPrompt, EntryOf, RepeatedSection
+from driftledger.core.canonical import Json
 from driftledger.core.errors import ConfigError, unknown_name
 from driftledger.core.strict import Name
 from driftledger.data.records import DatasetCard
 
-_OVER_CATEGORIES = "averaged over a sample's repeats, over a category's samples, then over categories"
+_OVER_CATEGORIES = (
+    "averaged over a sample's repeats, over a category's samples, then over categories"
+)
 _PAPER = "Cao et al., GenCeption"
 _BY_T = {"gc_at_{t}": "gc_at_{t}", "similarity_at_{t}": "similarity_at_{t}"}
 _metric = partial(Metric, needs=SEEN, digits=3)
@@ -52,7 +54,7 @@ _SAID = frozenset({Input.TEXT_ENCODER, Input.DESCRIPTIONS, Input.DATA})
 
 
 class GenCeptionSettings(RepeatedSection):
-    """How a chain goes: T iterations of describe → generate; and how descriptions are compared beside images."""
+    """The shape of a chain, T iterations of describe → generate, and of comparing texts."""
 
     iterations: int = Field(ge=1, le=100)
     iterations_by_group: dict[str, Annotated[int, Field(ge=1)]] | None
@@ -62,28 +64,43 @@ class GenCeptionSettings(RepeatedSection):
     text_encoder: Annotated[Name | None, EntryOf("encoders", must="read")]
     """What descriptions are compared by; null leaves them out."""
     cross_check: Annotated[tuple[Name, ...], EntryOf("models")]
-    """Models with first descriptions that the report checks each other model's against, as far as they are selected."""
+    """Models with first descriptions that the report checks each other model's against, as far as
+    they are selected."""
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
         for group, t in (self.iterations_by_group or {}).items():
             if t > self.iterations:
-                raise ValueError(f"iterations_by_group.{group} is {t}, above iterations, {self.iterations}; lower it")
+                raise ValueError(
+                    f"iterations_by_group.{group} is {t}, above iterations, {self.iterations}; "
+                    "lower it"
+                )
         return self
 
 
 class GenCeption(ChainBenchmark):
     """Chains of describe → generate, and GC@T."""
 
-    name: ClassVar[str] = "genception"
-    title: ClassVar[str] = "GenCeption"
-    collects: ClassVar[Stage] = chain_stage(
-        "chain", name, "iterations", "iterations_by_group", "repeats", "describe_prompt", "generate_prompt"
+    name = "genception"
+    title = "GenCeption"
+    collects = chain_stage(
+        "chain",
+        name,
+        "iterations",
+        "iterations_by_group",
+        "repeats",
+        "describe_prompt",
+        "generate_prompt",
     )
-    scores: ClassVar[Stage] = score_stage(
-        "genception", (*KEYS, "encoder"), "iterations", "iterations_by_group", "text_encoder", version=4
+    scores = score_stage(
+        "genception",
+        (*KEYS, "encoder"),
+        "iterations",
+        "iterations_by_group",
+        "text_encoder",
+        version=4,
     )
-    metrics: ClassVar[tuple[Metric, ...]] = (
+    metrics = (
         _metric(
             "gc_at_{t}",
             "GC@{t}",
@@ -97,7 +114,8 @@ class GenCeption(ChainBenchmark):
         _metric(
             "similarity_at_{t}",
             "s({t})",
-            f"s(t), the cosine between the encoder's view of the original and of iteration t; {_OVER_CATEGORIES}",
+            "s(t), the cosine between the encoder's view of the original and of iteration t; "
+            f"{_OVER_CATEGORIES}",
             f"drift.cosine_similarity; {_PAPER}, Algorithm 1",
             headline=True,
             row="similarity",
@@ -112,30 +130,31 @@ class GenCeption(ChainBenchmark):
         _metric(
             "gc_samples_at_{t}",
             "GC@{t} over samples",
-            "as GC@t, averaged over all samples alike; where every category has a chain that reached t",
+            "as GC@t, averaged over all samples alike; where every category has a chain that "
+            "reached t",
             f"drift.gc_at; {_PAPER}, Algorithm 1",
         ),
         _metric(
             "{frechet}_at_{t}",
             "GC_{frechet}@{t}",
-            "the Fréchet distance between the originals' features and those of iteration t, weighted over t as GC@T "
-            "is; per category, then averaged over categories",
+            "the Fréchet distance between the originals' features and those of iteration t, "
+            "weighted over t as GC@T is; per category, then averaged over categories",
             f"frechet.frechet_distance; {_PAPER}, equation 4",
             higher_is_better=False,
         ),
         _metric(
             "whole_{frechet}_at_{t}",
             "GC_{frechet}@{t} over the whole set",
-            "as the distance per category, between all originals and all that came of them; where every category has a "
-            "chain that reached t",
+            "as the distance per category, between all originals and all that came of them; "
+            "where every category has a chain that reached t",
             f"frechet.frechet_distance; {_PAPER}, section 2.2",
             higher_is_better=False,
         ),
         Metric(
             "text_similarity_at_{t}",
             "text s({t})",
-            "the cosine between the text encoder's view of the first description and of that of iteration t, t > 1; "
-            f"{_OVER_CATEGORIES}",
+            "the cosine between the text encoder's view of the first description and of that of "
+            f"iteration t, t > 1; {_OVER_CATEGORIES}",
             f"drift.cosine_similarity; {_PAPER}, version 1, section 4 (6), as a wish",
             _SAID | {Input.DRAWN},
             digits=3,
@@ -153,11 +172,12 @@ class GenCeption(ChainBenchmark):
         WORDS,
         SAMPLES,
     )
-    settings: ClassVar[type[GenCeptionSettings]] = GenCeptionSettings
-    layout: ClassVar[Layout] = Layout(
-        tables=dict.fromkeys(
-            ("GenCeption; in brackets the interval", "GenCeption at every t; in brackets the interval"), _BY_T
-        ),
+    settings = GenCeptionSettings
+    layout = Layout(
+        tables={
+            "GenCeption; in brackets the interval": _BY_T,
+            "GenCeption at every t; in brackets the interval": _BY_T,
+        },
         left_out=("similarity_mean", "gc_samples_at_{t}", "text_similarity_mean", "samples"),
         means_of_groups="group",
         group_bars={"category": "gc_at_{t}"},
@@ -166,14 +186,22 @@ class GenCeption(ChainBenchmark):
     flagged: ClassVar[Mapping[str, tuple[str, ...]]] = {
         "Fréchet distance is over": ("{frechet}_at_{t}", "whole_{frechet}_at_{t}")
     }
-    unfair: ClassVar[tuple[Rule, ...]] = (
+    unfair = (
         ANOTHER_DESCRIPTION,
         LONGER,
         Rule("generate_prompt", "another prompt draws another image"),
         Rule("iterations", "more iterations drift further"),
         Rule("iterations_by_group", "more iterations drift further"),
-        Rule("encoder", "values seen through different encoders are on different scales", Input.ENCODER),
-        Rule("text_encoder", "values by different text encoders are on different scales", Input.TEXT_ENCODER),
+        Rule(
+            "encoder",
+            "values seen through different encoders are on different scales",
+            Input.ENCODER,
+        ),
+        Rule(
+            "text_encoder",
+            "values by different text encoders are on different scales",
+            Input.TEXT_ENCODER,
+        ),
     )
 
     def request(self, given: StageInputs, dataset: DatasetCard) -> ChainRequest:
@@ -198,22 +226,26 @@ class GenCeption(ChainBenchmark):
         )
 
     def score(self, given: ToScore) -> Scored:
+        from driftledger.benchmarks.genception.score import score_chains  # slow to import
+
         return score_chains(given, self)
 
-    def facts(self, score: Score) -> dict[str, Any]:
+    def facts(self, score: Score) -> Json:
         """Return what makes scores unfair to compare; the text encoder counts as a component."""
-        return {name: value for name, value in super().facts(score).items() if name != "text_encoder"}
+        return {
+            name: value for name, value in super().facts(score).items() if name != "text_encoder"
+        }
 
     def ranked(self, score: Score, key: str) -> float | None:
-        """A mean over categories is compared if every category has its part in it."""
+        """Return a mean over categories if every category has its part in it."""
         has_key = {key in row for row in score.groups["category"].values()}
         return score.metrics.get(key) if len(has_key) < 2 else None
 
-    def tables(self, scores: Sequence[Score]) -> Iterator[Table]:
+    def tables(self, scores: Scores) -> Iterator[Table]:
         yield from people(self, scores)
 
-    def rows_in(self, score: Score, kind: str, name: str, rows: Sequence[Row]) -> Sequence[Row]:
-        """A group's are those of its categories."""
+    def rows_in(self, score: Score, kind: str, name: str, rows: Rows) -> Rows:
+        """Return the rows of a category, or of a group's categories."""
         members = score.details["groups"].get(name, ()) if kind == "group" else (name,)
         return [row for row in rows if row.group in members]
 
@@ -222,35 +254,58 @@ PEOPLE = "human"
 """The provider of models that are people."""
 
 
-def people(spec: Benchmark, scores: Sequence[Score]) -> Iterator[Table]:
+def people(spec: Benchmark, scores: Scores) -> Iterator[Table]:
     """Compare each person with the best model, category by category, as in the paper's Table 5."""
     gc = spec.metrics[0]
-    persons = [s for s in scores if s.components["model"].provider == PEOPLE and spec.keys_of(gc, s)]
-    models = [s for s in scores if s.components["model"].provider != PEOPLE and not s.is_control]
-    for number, person in enumerate(persons if models else (), 1):
+    persons = []
+    models = []
+    categories: dict[str, None] = {}
+    groups: dict[str, list[str]] = scores[0].details["groups"]
+    for score in scores:
+        categories |= dict.fromkeys(score.groups["category"])
+        if score.components["model"].provider == PEOPLE:
+            persons.append(score)
+        elif not score.is_control:
+            models.append(score)
+    in_groups = dict.fromkeys(chain.from_iterable(groups.values()))
+    for number, person in enumerate([each for each in persons if spec.keys_of(gc, each)], 1):
+        if not models:
+            return
         key = spec.shown_key(gc, [person]) or ""
-        groups: dict[str, list[str]] = scores[0].details["groups"]
-        others = sorted({name for score in scores for name in score.groups["category"]})
-        categories = dict.fromkeys([*(name for members in groups.values() for name in members), *others])
-        places = [(name, f"category/{name}/{key}") for name in categories]
-        places += [(f"{group} mean", f"group/{group}/{key}") for group in groups]
+        places = {}
+        for name in in_groups | dict.fromkeys(sorted(categories)):
+            places[name] = f"category/{name}/{key}"
         rows: list[Cells] = []
-        for label, place in [*places, ("overall mean", key)]:
-            theirs = spec.value_of(person, place)
-            values = [(value, each) for each in models if (value := spec.value_of(each, place)) is not None]
-            value, best = min(values, key=lambda each: (-each[0], each[1].model), default=(None, None))
-            more = None if theirs is None or not value else 100 * (theirs / value - 1)
-            delta = cell(more, digits=1)
-            rows.append(
-                [
-                    Cell(label, bold=not place.startswith("category/")),
-                    cell(theirs, digits=gc.digits, of=Origin(person, place)),
-                    cell(value, digits=gc.digits, of=None if best is None else Origin(best, place)),
-                    NOTHING if best is None else best.model,
-                    delta._replace(text=f"+{delta.text}") if more is not None and more > 0 else delta,
-                ]
-            )
+        for name, place in places.items():
+            rows.append(_against(spec, person, models, Cell(name), place))
+        for group in groups:
+            label = Cell(f"{group} mean", bold=True)
+            rows.append(_against(spec, person, models, label, f"group/{group}/{key}"))
+        rows.append(_against(spec, person, models, Cell("overall mean", bold=True), key))
         head = ["", person.model, "best model", "which", "Δ %: people ÷ best − 1"]
         coverages = ", ".join(f"{score.model} {score.coverage:.3f}" for score in (person, *models))
         title = f"{gc.named(key)} of {person.model} and of the best model, as in Table 5"
         yield Table(title, head, rows, [f"Coverage: {coverages}."], name=f"people_{number}")
+
+
+def _against(spec: Benchmark, person: Score, models: Scores, label: Cell, place: str) -> Cells:
+    """Return the row that compares a number of a person with that of the best model."""
+    digits = spec.metrics[0].digits
+    own = spec.value_of(person, place)
+    row = [label, cell(own, digits=digits, of=Origin(person, place))]
+    values = {}
+    for score in models:
+        value = spec.value_of(score, place)
+        if value is not None:
+            values[-value, score.model] = score
+    if not values:
+        return [*row, Cell(NOTHING), NOTHING, Cell(NOTHING)]
+    best = values[min(values)]
+    value = spec.value_of(best, place)
+    delta = Cell(NOTHING)
+    if own is not None and value:
+        more = 100 * (own / value - 1)
+        delta = cell(more, digits=1)
+        if more > 0:
+            delta = delta._replace(text=f"+{delta.text}")
+    return [*row, cell(value, digits=digits, of=Origin(best, place)), best.model, delta]

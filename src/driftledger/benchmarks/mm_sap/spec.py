@@ -1,13 +1,13 @@
 """MM-SAP: does the model answer what it can know, and refuse what it cannot?
 
-Wang et al., "MM-SAP: A Comprehensive Benchmark for Assessing Self-Awareness of Multimodal Large Language Models in
-Perception".
+Wang et al., "MM-SAP: A Comprehensive Benchmark for Assessing Self-Awareness of Multimodal Large
+Language Models in Perception".
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import partial
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 import numpy as np
 from pydantic import Field
@@ -19,14 +19,13 @@ from driftledger.benchmarks._questions.spec import (
     GradedAnswers,
     QuestionBenchmark,
     QuestionSection,
-    ReadAnswer,
     answer_of,
     flow,
     question_row,
 )
 from driftledger.benchmarks.base import Layout, Metric, Rule, Scatter
 from driftledger.benchmarks.records import CollectedRecord
-from driftledger.benchmarks.score import STD, Row, Score
+from driftledger.benchmarks.score import STD, Numbers, Rows, Score, Scores
 from driftledger.benchmarks.scoring import PERCENT, Scored, ToScore, interval_ends
 from driftledger.benchmarks.settings import holding
 from driftledger.core.errors import CoverageError, unknown_name
@@ -34,7 +33,13 @@ from driftledger.core.types import Outcome
 from driftledger.data.question_sets.base import QuestionRules, SourceQuestion, folded
 from driftledger.data.records import QuestionEntry
 from driftledger.metrics.intervals import share_interval
-from driftledger.metrics.self_awareness import MEASURES, SUBSETS, by_group, over_permutations, ratios
+from driftledger.metrics.self_awareness import (
+    MEASURES,
+    SUBSETS,
+    by_group,
+    over_permutations,
+    ratios,
+)
 
 OPTIONS = 5
 """Options of a question, the refusal included."""
@@ -43,7 +48,7 @@ SIZES = "subsets"
 
 
 class MMSAPSettings(QuestionSection):
-    """How questions with five options, one of them a refusal, are put and scored."""
+    """The way to put and score questions with five options, one of them a refusal."""
 
     prompt: Annotated[str, holding("{question}", "{options}")]
     permutations: int = Field(ge=1, le=120)
@@ -53,12 +58,14 @@ class MMSAPSettings(QuestionSection):
 
 
 class MMSAPQuestions(QuestionRules):
-    """Five options: one refuses and, but in beyond, one is right. They are stored by index, so that no later step has
-    to compare texts; section 3.2 of the paper."""
+    """Five options, one of them a refusal and, except in beyond, one of them right.
 
-    needed: ClassVar[tuple[str, ...]] = ("question", "image", "options", "refusal", "subset")
+    They are stored by index, so that no later step has to compare texts; section 3.2 of the paper.
+    """
+
+    needed = ("question", "image", "options", "refusal", "subset")
     # without an answer, since a table of beyond alone has none
-    optional: ClassVar[tuple[str, ...]] = ("answer", "subtask", "id", "image_id")
+    optional = ("answer", "subtask", "id", "image_id")
 
     def problem(self, question: SourceQuestion) -> str | None:
         subset, refusal, answer = question.subset or "", question.refusal, question.answer
@@ -69,7 +76,8 @@ class MMSAPQuestions(QuestionRules):
             return f"has {len(options)} options, where MM-SAP has {OPTIONS} (add or remove some)"
         if "" in options:
             return f"has an empty option, number {options.index('') + 1} of {OPTIONS} (write one)"
-        # Options are shown as A to E, in an order of chance: a reply "B" would be read as another option's text.
+        # Options are shown as A to E, in an order of chance: a reply "B" would be read as another
+        # option's text.
         if letters := [option.upper() for option in options if option in tuple("abcde")]:
             shown = f"a letter that one of its {OPTIONS} options is shown with"
             return f"has the option {letters[0]!r}, {shown} (write it out, as in 'the letter A')"
@@ -77,25 +85,39 @@ class MMSAPQuestions(QuestionRules):
             return "has no refusal option (say which of its options refuses to answer)"
         count = options.count(folded(refusal))
         if count == 0:
-            return f"has the refusal {refusal!r:.80}, which is not among its options (add it to them)"
+            return (
+                f"has the refusal {refusal!r:.80}, which is not among its options (add it to them)"
+            )
         if count > 1:
             return f"has {count} refusal options, {refusal!r:.80} (keep one)"
         for index, option in enumerate(options):
             if option in options[:index]:
-                return f"has the option {question.options[index]!r:.80} twice, case and white space aside (change one)"
+                return (
+                    f"has the option {question.options[index]!r:.80} twice, case and white space "
+                    "aside (change one)"
+                )
         if subset == "beyond":
             if answer is not None and folded(answer) != folded(refusal):
-                return f"is in beyond, where only refusing is right, but has the answer {answer!r:.80} (remove it)"
+                return (
+                    "is in beyond, where only refusing is right, but has the answer "
+                    f"{answer!r:.80} (remove it)"
+                )
         elif answer is None:
             return f"is in {subset} and has no answer (say which of its options is right)"
         elif folded(answer) == folded(refusal):
-            return "has the refusal for its answer (say which option is right, or move it to beyond without an answer)"
+            return (
+                "has the refusal for its answer (say which option is right, or move it to beyond "
+                "without an answer)"
+            )
         elif folded(answer) not in options:
-            return f"has the answer {answer!r:.80}, which is not among its options (correct one of them)"
+            return (
+                f"has the answer {answer!r:.80}, which is not among its options (correct one of "
+                "them)"
+            )
         return None
 
     def stored(self, question: SourceQuestion) -> tuple[int | None, int]:
-        """Return two indexes; in beyond no option is right, even where a table writes the refusal for it."""
+        """Return the indexes of the right option, None in beyond, and of the refusal."""
         options = [folded(option) for option in question.options]
         refusal = options.index(folded(question.refusal or ""))
         if question.subset == "beyond" or question.answer is None:
@@ -111,16 +133,16 @@ _percent = partial(Metric, needs=READ, unit="%")
 class MMSAP(QuestionBenchmark):
     """Choices among five options, one of them a refusal."""
 
-    name: ClassVar[str] = "mm_sap"
-    title: ClassVar[str] = "MM-SAP"
-    questions: ClassVar[QuestionRules] = MMSAPQuestions()
+    name = "mm_sap"
+    title = "MM-SAP"
+    questions = MMSAPQuestions()
     collects, scores = flow("mm_sap", "permutations", scored=("count_free_refusals",), version=6)
-    metrics: ClassVar[tuple[Metric, ...]] = (
+    metrics = (
         _percent(
             "score",
             "self-awareness score",
-            "100 · accepted choices / all: the right option in basic, it or the refusal in know, the refusal in "
-            f"beyond; {_OVER_ORDERS}",
+            "100 · accepted choices / all: the right option in basic, it or the refusal in know, "
+            f"the refusal in beyond; {_OVER_ORDERS}",
             f"{_MEASURE} 2",
             headline=True,
             row="score",
@@ -139,7 +161,8 @@ class MMSAP(QuestionBenchmark):
         _percent(
             "answer_accuracy",
             "answer accuracy",
-            f"100 · right choices / all but refusals, so also what could not be read; {_OVER_ORDERS}",
+            "100 · right choices / all but refusals, so also what could not be read; "
+            f"{_OVER_ORDERS}",
             f"{_MEASURE} 5",
             headline=True,
             tracked="answer_accuracy",
@@ -168,7 +191,8 @@ class MMSAP(QuestionBenchmark):
         _percent(
             "read_accuracy",
             "read accuracy",
-            f"100 · right choices / choices that could be read, other than the refusal; {_OVER_ORDERS}",
+            "100 · right choices / choices that could be read, other than the refusal; "
+            f"{_OVER_ORDERS}",
             "self_awareness.score",
         ),
         _percent(
@@ -179,13 +203,13 @@ class MMSAP(QuestionBenchmark):
             higher_is_better=None,
         ),
     )
-    settings: ClassVar[type[MMSAPSettings]] = MMSAPSettings
-    parser: ClassVar[str] = choice.VERSION
-    unfair: ClassVar[tuple[Rule, ...]] = (
+    settings = MMSAPSettings
+    parser = choice.VERSION
+    unfair = (
         *QuestionBenchmark.unfair,
         Rule("count_free_refusals", "refusals in free text count in one of them only"),
     )
-    layout: ClassVar[Layout] = Layout(
+    layout = Layout(
         tables={
             "self-awareness score, as in the paper's Table 1": {
                 "basic": "subset/basic/score",
@@ -224,90 +248,116 @@ class MMSAP(QuestionBenchmark):
 
     def parsed(self, question: QuestionEntry, record: CollectedRecord, parser: str) -> Parsed[int]:
         """Read which option an answer chooses, by its id and not its letter."""
-        answer, order = answer_of(record), record.extra["order"]
-        shown, refusal = [question.options[option] for option in order], question.refusal
-        at, cut = order.index(refusal if refusal is not None else -1), answer.outcome is Outcome.TRUNCATED
-        read = choice.parse_choice(answer.text or "", shown, at, cut=cut)
+        answer = answer_of(record)
+        order = record.extra["order"]
+        shown = [question.options[option] for option in order]
+        refusal = order.index(question.refusal)
+        cut = answer.outcome is Outcome.TRUNCATED
+        read = choice.parse_choice(answer.text or "", shown, refusal, cut=cut)
         return read._replace(value=None if read.value is None else order[read.value])
 
     def score(self, given: ToScore) -> Scored:
-        """Score choices by subset, subtask and in total: each measure's mean and deviation over permutations of the
-        options, section 4.1 of the paper, and an interval over questions.
+        """Score choices by subset, subtask and in total, section 4.1 of the paper.
+
+        Each measure has its mean and deviation over permutations of the options, and an interval
+        over questions.
 
         Raises:
-            CoverageError: too little could be read, or every answer is a refusal in free text that does not count.
+            CoverageError: too little could be read, or every answer is a refusal in free text that
+                does not count.
         """
         section: MMSAPSettings = given.section
         graded = GradedAnswers(given, self)
         questions = graded.questions
+        choices = np.full(graded.wrong.shape, -1)
+        for at, grades in enumerate(graded.by_question):
+            for variant, grade in enumerate(grades):
+                read = grade.read
+                if grade.outcome is Outcome.REFUSED and section.count_free_refusals:
+                    read = questions[at].refusal
+                if read is not None:
+                    choices[at, variant] = read
+        correct = np.array([-1 if each.answer is None else int(each.answer) for each in questions])
+        refusal = np.array([each.refusal for each in questions])
+        subsets = [each.subset or "" for each in questions]
+        variants = [*zip(choices.T, graded.wrong.T, strict=True)]
 
-        def chosen(question: QuestionEntry, grade: ReadAnswer) -> int:
-            refused = grade.outcome is Outcome.REFUSED and section.count_free_refusals
-            choice = question.refusal if refused else grade.read
-            return -1 if choice is None else int(choice)
-
-        choices = np.array([[chosen(each, grade) for grade in graded.by_question[each.id]] for each in questions])
-        read, variants = choices >= 0, [*zip(choices.T, graded.wrong.T, strict=True)]
-        correct = np.array([-1 if question.answer is None else int(question.answer) for question in questions])
-        refusal, subsets = np.array([each.refusal for each in questions]), [each.subset or "" for each in questions]
-
-        def measured(groups: list[str]) -> dict[str, dict[str, float]]:
-            """Group → mean and deviation over permutations of each measure, in percent."""
-            scores = [
-                by_group(row, correct, refusal, subsets, groups, unread_is_wrong=wrong) for row, wrong in variants
-            ]
-            values: dict[str, dict[str, float]] = {name: {} for name in scores[0]}
-            for name in values:
-                for measure, (mean, std, _) in over_permutations([each[name] for each in scores]).items():
+        def measured(groups: list[str]) -> dict[str, Numbers]:
+            """Return each group's means and deviations over permutations, in percent."""
+            scores = []
+            for chosen, wrong in variants:
+                measures = by_group(
+                    chosen, correct, refusal, subsets, groups, unread_is_wrong=wrong
+                )
+                scores.append(measures)
+            values: dict[str, Numbers] = {}
+            for name in scores[0]:
+                values[name] = {}
+                spreads = over_permutations([each[name] for each in scores])
+                for measure, (mean, std, _) in spreads.items():
                     if measure.endswith("accuracy") and name.startswith("beyond"):
                         continue  # no answer is right there, and the paper leaves it out
-                    values[name] |= {measure: PERCENT * mean} | ({} if std is None else {measure + STD: PERCENT * std})
+                    values[name][measure] = PERCENT * mean
+                    if std is not None:
+                        values[name][measure + STD] = PERCENT * std
             return values
 
         metrics = measured(["all"] * len(questions))["all"]
         if not metrics:
             raise CoverageError(
-                "every answer is a refusal in free text; set mm_sap.count_free_refusals in params.yaml to count these "
-                "as choosing the refusal"
+                "every answer is a refusal in free text; set mm_sap.count_free_refusals in "
+                "params.yaml to count these as choosing the refusal"
             )
-        parts = [ratios(row, correct, refusal, subsets, unread_is_wrong=wrong) for row, wrong in variants]
-        images, estimates = [question.image_sha256 for question in questions], {}
+        parts = []
+        for chosen, wrong in variants:
+            parts.append(ratios(chosen, correct, refusal, subsets, unread_is_wrong=wrong))
+        images = [question.image_sha256 for question in questions]
+        estimates = {}
+        absent = {}
         for name in MEASURES:
-            numerator, denominator = (sum(sides) for sides in zip(*(one[name] for one in parts), strict=True))
+            numerator = sum(part[name].numerator for part in parts)
+            denominator = np.array(sum(part[name].denominator for part in parts))
             if denominator.any():
                 estimates[name] = share_interval(numerator, denominator, images, section.confidence)
+            if name not in metrics:
+                absent[name] = "no question of its kind"
         intervals = interval_ends(estimates, PERCENT)
-        accepted = [one["score"] for one in parts]
-        rows = [
-            question_row(
+        accepted = np.array([part["score"].numerator for part in parts], dtype=object)
+        accepted[np.array([part["score"].denominator for part in parts]) == 0] = None
+        rows = []
+        for at, question in enumerate(questions):
+            worth = [None if value is None else float(value) for value in accepted[:, at]]
+            row = question_row(
                 question,
-                graded.by_question[question.id],
-                {"score": [float(one.numerator[at]) if one.denominator[at] else None for one in accepted]},
+                graded.by_question[at],
+                {"score": worth},
                 subset=question.subset or "",
                 subtask=question.subtask or "",
             )
-            for at, question in enumerate(questions)
-        ]
-        groups = {
-            "subset": measured(subsets),
-            "subtask": measured([f"{question.subset}: {question.subtask}" for question in questions]),
-        }
-        absent = {measure: "no question of its kind" for measure in MEASURES if measure not in metrics}
-        metrics |= {"free_refusals": graded.refused} | intervals.metrics
-        details = {SIZES: Counter(subsets)}
-        return Scored(graded.score(metrics, groups, read, absent | intervals.absent, details=details), rows)
+            rows.append(row)
+        subtasks = [f"{question.subset}: {question.subtask}" for question in questions]
+        score = graded.score(
+            metrics | {"free_refusals": graded.refused} | intervals.metrics,
+            {"subset": measured(subsets), "subtask": measured(subtasks)},
+            read=choices >= 0,
+            absent=absent | intervals.absent,
+            details={SIZES: Counter(subsets)},
+        )
+        return Scored(score, rows)
 
-    def rows_in(self, score: Score, kind: str, name: str, rows: Sequence[Row]) -> Sequence[Row]:
-        """A subtask is called by its subset, too."""
+    def rows_in(self, score: Score, kind: str, name: str, rows: Rows) -> Rows:
+        """Return the rows of a group; a subtask is called by its subset, too."""
         if kind == "subtask":
-            return [row for row in rows if f"{row.extra.get('subset')}: {row.extra.get('subtask')}" == name]
+            subset, _, name = name.partition(": ")
+            rows = [row for row in rows if row.extra.get("subset") == subset]
         return super().rows_in(score, kind, name, rows)
 
-    def figures(self, scores: Sequence[Score]) -> Iterator[Scatter]:
-        """The paper's Figure 5."""
-        first, *_ = scores
-        basic, know, beyond = (first.details.get(SIZES, {}).get(subset, 0) for subset in SUBSETS)
-        knowable, unknowable = basic + know, know + beyond
+    def figures(self, scores: Scores) -> Iterator[Scatter]:
+        """Yield the paper's Figure 5."""
+        sizes = scores[0].details.get(SIZES, {})
+        basic, know, beyond = (sizes.get(subset, 0) for subset in SUBSETS)
+        knowable = basic + know
+        unknowable = know + beyond
         alike: dict[str, list[tuple[float, float]]] = {}
         for score in range(10, 101, 10) if knowable and unknowable else ():
             total = score * (basic + know + beyond)

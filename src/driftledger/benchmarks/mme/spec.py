@@ -6,7 +6,7 @@ Fu et al., "MME: A Comprehensive Evaluation Benchmark for Multimodal Large Langu
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -20,10 +20,11 @@ from driftledger.benchmarks._questions.spec import (
     answer_of,
     flow,
     joint_outcome,
+    readings_of,
 )
 from driftledger.benchmarks.base import Layout, Metric
 from driftledger.benchmarks.records import CollectedRecord
-from driftledger.benchmarks.score import Row
+from driftledger.benchmarks.score import Numbers, Row, Rows
 from driftledger.benchmarks.scoring import PERCENT, Ends, Scored, ToScore, interval_ends
 from driftledger.core.grouping import grouped
 from driftledger.core.types import Outcome
@@ -31,7 +32,12 @@ from driftledger.data.question_sets.base import QuestionRules, SourceQuestion, f
 from driftledger.data.records import QuestionEntry
 from driftledger.metrics import yes_no
 from driftledger.metrics.exact import exact_mean
-from driftledger.metrics.intervals import Estimate, mean_interval, proportion_interval, share_interval
+from driftledger.metrics.intervals import (
+    Estimate,
+    mean_interval,
+    proportion_interval,
+    share_interval,
+)
 
 PER_IMAGE = 2
 """Questions about each image; accuracy+ counts the images with both answered right."""
@@ -40,13 +46,18 @@ SUBTASKS = {
         *("existence", "count", "position", "color", "posters"),
         *("celebrity", "scene", "landmark", "artwork", "OCR"),
     ),
-    "cognition": ("commonsense_reasoning", "numerical_calculation", "text_translation", "code_reasoning"),
+    "cognition": (
+        "commonsense_reasoning",
+        "numerical_calculation",
+        "text_translation",
+        "code_reasoning",
+    ),
 }
 """MME's fourteen, by ability; the score of an ability is the sum of theirs."""
 
 
 class MMESettings(QuestionSection):
-    """How yes-or-no questions are put and read."""
+    """The way to put yes-or-no questions and to read the answers."""
 
     read: Literal["tolerant", "literal"]
     """The reader of answers: ours, or MME's own, which looks at the first four characters alone."""
@@ -55,8 +66,8 @@ class MMESettings(QuestionSection):
 class MMEQuestions(QuestionRules):
     """Yes or no, twice about each image, in one category."""
 
-    needed: ClassVar[tuple[str, ...]] = ("question", "image", "answer", "category")
-    optional: ClassVar[tuple[str, ...]] = ("id", "image_id")
+    needed = ("question", "image", "answer", "category")
+    optional = ("id", "image_id")
 
     def unit(self, question: SourceQuestion) -> str:
         return question.image_id
@@ -67,20 +78,25 @@ class MMEQuestions(QuestionRules):
         if question.answer is None:
             return "has no answer (write yes or no)"
         if folded(question.answer) not in ("yes", "no"):
-            return f"has the answer {question.answer!r:.80}, which is neither yes nor no (correct it)"
+            return (
+                f"has the answer {question.answer!r:.80}, which is neither yes nor no (correct it)"
+            )
         return None
 
     def problems_of_images(self, images: Iterable[Sequence[SourceQuestion]]) -> Iterator[str]:
         for questions in images:
-            name, categories = questions[0].name, {each.category for each in questions}
+            name = questions[0].name
             if len(questions) != PER_IMAGE:
                 many = "only one question" if len(questions) == 1 else f"{len(questions)} questions"
                 yield (
-                    f"{name} is about an image with {many}, where MME asks {PER_IMAGE} (correct the rows, or name the "
-                    "column that tells images apart as image_id)"
+                    f"{name} is about an image with {many}, where MME asks {PER_IMAGE} (correct "
+                    "the rows, or name the column that tells images apart as image_id)"
                 )
-            elif len(categories) > 1:
-                yield f"{name} and {questions[1].name} share an image but not the category (give them the same)"
+            elif len({each.category for each in questions}) > 1:
+                yield (
+                    f"{name} and {questions[1].name} share an image but not the category (give "
+                    "them the same)"
+                )
 
     def stored(self, question: SourceQuestion) -> tuple[str, None]:
         return folded(question.answer or ""), None
@@ -94,11 +110,11 @@ _share = partial(Metric, source=f"yes_no.score; {_PAPER}", needs=READ, unit="%")
 class MME(QuestionBenchmark):
     """Accuracy over questions, and over images with both questions answered right."""
 
-    name: ClassVar[str] = "mme"
-    title: ClassVar[str] = "MME"
-    questions: ClassVar[QuestionRules] = MMEQuestions()
+    name = "mme"
+    title = "MME"
+    questions = MMEQuestions()
     collects, scores = flow("mme", scored=("read",))
-    metrics: ClassVar[tuple[Metric, ...]] = (
+    metrics = (
         _score(
             "score",
             "score",
@@ -111,26 +127,32 @@ class MME(QuestionBenchmark):
         _share(
             "accuracy",
             "accuracy",
-            "100 · questions answered right / questions; in total over the questions of all categories",
+            "100 · questions answered right / questions; in total over the questions of all "
+            "categories",
             tracked="mme_accuracy",
         ),
         _share(
             "accuracy_plus",
             "accuracy+",
-            "100 · images with both questions answered right / images; in total over the images of all categories",
+            "100 · images with both questions answered right / images; in total over the images "
+            "of all categories",
         ),
         _score(
             "perception",
             "perception",
-            "the sum of the scores of MME's ten subtasks of perception, where the set has all ten; 0 to 2000",
+            "the sum of the scores of MME's ten subtasks of perception, where the set has all "
+            "ten; 0 to 2000",
         ),
         _score(
             "cognition",
             "cognition",
-            "the sum of the scores of MME's four subtasks of cognition, where the set has all four; 0 to 800",
+            "the sum of the scores of MME's four subtasks of cognition, where the set has all "
+            "four; 0 to 800",
         ),
         _score(
-            "score_sum", "sum of scores", "the sum of the categories' scores; 0 to 200 times the number of categories"
+            "score_sum",
+            "sum of scores",
+            "the sum of the categories' scores; 0 to 200 times the number of categories",
         ),
         _share(
             "refused",
@@ -140,18 +162,21 @@ class MME(QuestionBenchmark):
             higher_is_better=None,
         ),
     )
-    layout: ClassVar[Layout] = Layout(
+    layout = Layout(
         tables={
             "score (0 to 200), accuracy and accuracy+": {
-                name: name for name in ("score", "accuracy", "accuracy_plus", "refused")
+                "score": "score",
+                "accuracy": "accuracy",
+                "accuracy_plus": "accuracy_plus",
+                "refused": "refused",
             }
         },
         left_out=("score_sum",),
         group_bars={"category": "score"},
         groups={"category": "", "group": ""},
     )
-    settings: ClassVar[type[MMESettings]] = MMESettings
-    parser: ClassVar[str] = parsing.VERSION
+    settings = MMESettings
+    parser = parsing.VERSION
 
     def selected_parser(self, section: Any) -> str:
         return parsing.LITERAL if section.read == "literal" else self.parser
@@ -164,89 +189,108 @@ class MME(QuestionBenchmark):
         return parsing.parse_yes_no(answer.text or "", cut=answer.outcome is Outcome.TRUNCATED)
 
     def score(self, given: ToScore) -> Scored:
-        """Score answers per category, with the sum and mean over categories, and accuracies over all questions.
+        """Score answers per category, their sum and mean, and accuracies over all questions.
 
         To decline is a wrong answer here, where everything can be known from the image.
         """
         graded = GradedAnswers(given, self)
-        questions, grades = graded.questions, [graded.by_question[question.id][0] for question in graded.questions]
-        truth = [question.answer == "yes" for question in questions]
-        answers = [
-            not right if grade.outcome is Outcome.REFUSED else grade.read
-            for grade, right in zip(grades, truth, strict=True)
-        ]
-        categories = [question.category or "all" for question in questions]
-        # Two categories may use one name for an image.
-        images = [f"{category}/{question.image_id}" for category, question in zip(categories, questions, strict=True)]
-        read, wrong = np.array([answer is not None for answer in answers]), graded.wrong[:, 0]
+        questions = graded.questions
+        grades = [each[0] for each in graded.by_question]
+        truth = []
+        answers = []
+        categories = []
+        images = []
+        for question, grade in zip(questions, grades, strict=True):
+            right = question.answer == "yes"
+            category = question.category or "all"
+            truth.append(right)
+            answers.append(not right if grade.outcome is Outcome.REFUSED else grade.read)
+            categories.append(category)
+            # Two categories may use one name for an image.
+            images.append(f"{category}/{question.image_id}")
+        read = np.array([answer is not None for answer in answers])
+        wrong = graded.wrong[:, 0]
         overall = yes_no.score(answers, truth, images, unread_is_wrong=wrong)
         by_category = yes_no.by_category(answers, truth, images, categories, unread_is_wrong=wrong)
-        together = yes_no.total(by_category)
-        correct = [
-            float(answer == right) if counted else None
-            for answer, right, counted in zip(answers, truth, read | wrong, strict=True)
-        ]
+        correct = [float(answer == right) for answer, right in zip(answers, truth, strict=True)]
+        counted = read | wrong
         rows = []
         for image, pair in grouped(range(len(images)), lambda index: images[index]).items():
-            counted = [value for index in pair if (value := correct[index]) is not None]
-            outcomes = [grades[index].outcome for index in pair]
+            readings = readings_of([grades[index] for index in pair])
+            worth = [correct[index] if counted[index] else None for index in pair]
+            value = None
+            if None not in worth and len(worth) == PER_IMAGE:
+                answered = [correct[index] for index in pair]
+                value = PERCENT * (exact_mean(answered) + all(answered))
             row = Row(
                 unit=image,
                 group=categories[pair[0]],
                 cluster=image,
-                outcome=joint_outcome(outcomes),
-                values={
-                    "score": [PERCENT * (exact_mean(counted) + all(counted)) if len(counted) == PER_IMAGE else None],
-                    "correct": [correct[index] for index in pair],
-                },
-                extra={
-                    "questions": [questions[index].id for index in pair],
-                    "outcomes": outcomes,
-                    "read": [grades[index].read for index in pair],
-                },
+                outcome=joint_outcome(readings["outcomes"]),
+                values={"score": [value], "correct": worth},
+                extra={"questions": [questions[index].id for index in pair], **readings},
             )
             rows.append(row)
-        shares, scores = _intervals(rows, given.section.confidence)
+        intervals = _intervals(rows, given.section.confidence)
         metrics = _values(overall._replace(score=None)) | {"refused": graded.refused}
+        together = yes_no.total(by_category)
         if together.score is not None and together.mean is not None:
             metrics |= {"score": together.mean, "score_sum": together.score}
-        for ability, members in SUBTASKS.items():  # of fewer subtasks the sum would mean something else
-            if set(members) <= by_category.keys() and (whole := _joined(by_category, members).score) is not None:
-                metrics[ability] = whole
+        for ability, members in SUBTASKS.items():
+            if by_category.keys() >= {*members}:  # the sum of fewer would mean something else
+                total = _joined(by_category, members).score
+                if total is not None:
+                    metrics[ability] = total
         groups = {"category": {name: _values(values) for name, values in by_category.items()}}
-        if graded.groups:
-            means = {name: _joined(by_category, members).mean for name, members in graded.groups.items()}
-            groups["group"] = {name: {"score": mean} for name, mean in means.items() if mean is not None}
+        for name, names in graded.groups.items():
+            mean = _joined(by_category, names).mean
+            group = groups.setdefault("group", {})
+            if mean is not None:
+                group[name] = {"score": mean}
         absent = {f"{name}: score": "nothing could be read" for name in together.missing}
         return Scored(
             graded.score(
-                metrics | shares.metrics | scores.metrics, groups, read[:, None], absent | shares.absent | scores.absent
+                metrics | intervals.metrics,
+                groups,
+                read=read[:, None],
+                absent=absent | intervals.absent,
             ),
             rows,
         )
 
 
-def _values(measured: yes_no.YesNoScores) -> dict[str, float]:
-    shares = {"accuracy": measured.accuracy, "accuracy_plus": measured.accuracy_plus}
-    values = {name: PERCENT * share for name, share in shares.items() if share is not None}
-    return values if measured.score is None else values | {"score": measured.score}
+def _values(measured: yes_no.YesNoScores) -> Numbers:
+    values = {}
+    for name, share in (("accuracy", measured.accuracy), ("accuracy_plus", measured.accuracy_plus)):
+        if share is not None:
+            values[name] = PERCENT * share
+    if measured.score is not None:
+        values["score"] = measured.score
+    return values
 
 
 def _joined(by_category: Mapping[str, yes_no.YesNoScores], members: Iterable[str]) -> yes_no.Total:
     return yes_no.total({name: by_category[name] for name in members})
 
 
-def _intervals(rows: Sequence[Row], confidence: float) -> tuple[Ends, Ends]:
-    """Over images, two questions each: of accuracy and accuracy+ over all; and of the mean over categories."""
-    counted = [[value for value in row.values["correct"] if value is not None] for row in rows]
-    right, totals = (np.array([int(size(values)) for values in counted]) for size in (sum, len))
+def _intervals(rows: Rows, confidence: float) -> Ends:
+    """Return the intervals of accuracy, accuracy+ and the mean over categories.
+
+    They are over images, two questions each.
+    """
+    worth = np.array([row.values["correct"] for row in rows], dtype=np.float64)
+    right = np.nansum(worth, axis=1)
+    totals = np.isfinite(worth).sum(axis=1)
     accuracy = share_interval(right, totals, [row.unit for row in rows], confidence)
-    whole = [(row.group, value) for row in rows if (value := row.values["score"][0]) is not None]
-    if len(whole) < len(rows):
-        why = f"{len(rows) - len(whole)} images have a question without an answer that counts"
-        plus = score = Estimate(math.nan, math.inf, 0.0, None, why)
+    scores = [row.values["score"][0] for row in rows]
+    incomplete = scores.count(None)
+    if incomplete:
+        why = f"{incomplete} images have a question without an answer that counts"
+        plus = score = Estimate(math.nan, math.inf, df=0.0, reason=why)
     else:
         plus = proportion_interval(right == totals, confidence)
-        values, groups = [value for _, value in whole], [group for group, _ in whole]
-        score = mean_interval(values, groups, confidence).within(0, 2 * PERCENT)
-    return interval_ends({"accuracy": accuracy, "accuracy_plus": plus}, PERCENT), interval_ends({"score": score})
+        groups = [row.group for row in rows]
+        score = mean_interval(np.array(scores, float), groups, confidence).within(0, 2 * PERCENT)
+    shares = interval_ends({"accuracy": accuracy, "accuracy_plus": plus}, PERCENT)
+    means = interval_ends({"score": score})
+    return Ends(shares.metrics | means.metrics, shares.absent | means.absent)

@@ -1,1 +1,2 @@
-"""TRAC: are descriptions distinctive enough to tell, from text alone, which class an image is of?"""
+"""TRAC: are descriptions distinctive enough to tell, from text alone, which class an image is
+of?"""

@@ -1,18 +1,19 @@
-"""Collecting: every sample of a labelled dataset, described under every condition of one way to ask.
+"""Collecting: every sample of a labelled dataset, described under every condition of one way to
+ask.
 
-In-context examples follow the TRAC paper's section 4.2: RS, SIIR (Yang et al. 2023, "Exploring Diverse In-Subject
-Configurations for Image Captioning") and STTR.
+In-context examples follow the TRAC paper's section 4.2: RS, SIIR (Yang et al. 2023, "Exploring
+Diverse In-Subject Configurations for Image Captioning") and STTR.
 """
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import count, product
+from itertools import compress, count, product
 from typing import cast
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from driftledger.benchmarks.collecting import Collecting
-from driftledger.benchmarks.records import CollectedRecord, RecordedResult
+from driftledger.benchmarks.records import CollectedRecord, RecordedResult, Records
 from driftledger.collect.call import Ask, Planned, RunSteps, Steps
 from driftledger.collect.features import encode_media, encode_texts
 from driftledger.components.base import Encoder, longest_reply
@@ -22,14 +23,15 @@ from driftledger.core.types import Conversation, Sample, Subject, Turn
 from driftledger.metrics.neighbours import nearest
 
 BY = "example_model"
-"""The role of the model that describes the examples, where that is not the model under evaluation."""
+"""The role of the model that describes the examples, where that is not the model under
+evaluation."""
 
 Examples = Sequence[tuple[Sample, str]]
 """Support samples, each with the description that is shown with it."""
 
 
 class TracProtocol(BaseModel):
-    """How descriptions were asked for."""
+    """The way in which descriptions were asked for."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -57,36 +59,46 @@ def length_name(max_tokens: int | None) -> str:
 
 
 def condition_name(max_tokens: int | None, shots: int) -> str:
-    """A condition as the paper names it, e.g. l30, 4-shot."""
+    """Return a condition as the paper names it, e.g. l30, 4-shot."""
     return f"{length_name(max_tokens)}, {shots}-shot"
 
 
-def collect_descriptions(collecting: Collecting, run: RunSteps) -> list[CollectedRecord]:
+def collect_descriptions(collecting: Collecting, run: RunSteps) -> Records:
     """Describe every sample at every length, without examples and then with each number of them.
 
-    With examples, support samples are described as test samples are, so that retrieval compares like with like. An
-    example is always a support sample, and never the same file as what is asked about.
+    With examples, support samples are described as test samples are, so that retrieval compares
+    like with like. An example is always a support sample, and never the same file as what is asked
+    about.
     """
     protocol = TracProtocol.model_validate(collecting.protocol)
-    samples, by_another = {sample.id: sample for sample in collecting.samples}, BY in collecting.components
-    support = [sample for sample in samples.values() if sample.split == "support"] if by_another else []
-    planned = [_planned(collecting, protocol, sample, role=BY) for sample in support]
-    for length in protocol.max_tokens:
-        planned += [_planned(collecting, protocol, sample, length) for sample in samples.values()]
+    samples = {sample.id: sample for sample in collecting.samples}
+    by_another = BY in collecting.components
+    planned = []
+    if by_another:
+        support = [sample for sample in samples.values() if sample.split == "support"]
+        planned = [_planned(collecting, protocol, sample, role=BY) for sample in support]
+    for length, sample in product(protocol.max_tokens, samples.values()):
+        planned.append(_planned(collecting, protocol, sample, length))
     records = run(planned)
     if not protocol.shots:
         return records
-    replies = {record.unit: record.results[0] for record in records if record.step == 0}
-    by_others = {name: reply.text for name, reply in replies.items() if reply.outcome.goes_on and reply.text}
+    by_others = {}
+    for record in records:
+        reply = record.results[0]
+        if record.step == 0 and reply.outcome.goes_on and reply.text:
+            by_others[record.unit] = reply.text
     planned = []
     for length in protocol.max_tokens:
-        of_length = (each for each in records if each.step and condition_of(each)[0] == length and each.is_there)
-        own = {record.unit: record.text or "" for record in of_length}
+        own = {}
+        for record in records:
+            if record.step and condition_of(record)[0] == length and record.is_there:
+                own[record.unit] = record.text or ""
         texts = by_others if by_another else own
         ranked = rank_examples(collecting, protocol, own, own.keys() & texts.keys())
         for shots, sample in product(protocol.shots, samples.values()):
             # The most similar example is shown last, next to the question.
-            examples = [(samples[name], texts[name]) for name in reversed(ranked[sample.id][:shots])]
+            chosen = reversed(ranked[sample.id][:shots])
+            examples = [(samples[name], texts[name]) for name in chosen]
             planned.append(_planned(collecting, protocol, sample, length, examples))
     return [*records, *run(planned)]
 
@@ -99,22 +111,30 @@ def _planned(
     examples: Examples = (),
     role: str = "model",
 ) -> Planned[CollectedRecord]:
-    """Plan one description, and count those with examples, which can only be asked for after all others."""
+    """Plan one description, and count those with examples, which are asked for after all others."""
     model = collecting.model(role)
     context = Subject(sample.id, 1, collecting.on)
     asked = conversation(protocol, context, sample, length, examples=examples)
     ask = Ask(model, "describe", asked, context)
-    later = protocol.shots if role == "model" and not examples else ()
     longest = longest_reply(model, length)
     if BY in collecting.components:
         longest = longest_reply(collecting.model(BY), None)
-    stand_ins = [
-        (model, conversation(protocol, context, sample, length, examples=[(sample, longest)] * shots))
-        for shots in later
-    ]
-    step = 0 if role == BY else 1 + [*product(protocol.max_tokens, [0, *protocol.shots])].index((length, len(examples)))
+    stand_ins = []
+    if role == "model" and not examples:
+        for shots in protocol.shots:
+            some = [(sample, longest)] * shots
+            stand_ins.append(
+                (model, conversation(protocol, context, sample, length, examples=some))
+            )
+    conditions = [*product(protocol.max_tokens, [0, *protocol.shots])]
+    step = 0 if role == BY else 1 + conditions.index((length, len(examples)))
     shown = [example.id for example, _ in examples]
-    extra = {"split": sample.split or "test", "max_tokens": length, "shots": len(shown), "demonstrations": shown}
+    extra = {
+        "split": sample.split or "test",
+        "max_tokens": length,
+        "shots": len(shown),
+        "demonstrations": shown,
+    }
 
     def steps() -> Steps[CollectedRecord]:
         described = yield ask
@@ -129,18 +149,29 @@ def _planned(
 
 
 def conversation(
-    protocol: TracProtocol, context: Subject, sample: Sample, max_tokens: int | None, *, examples: Examples
+    protocol: TracProtocol,
+    context: Subject,
+    sample: Sample,
+    max_tokens: int | None,
+    *,
+    examples: Examples,
 ) -> Conversation:
     """Return what a model is given for one sample, after so many examples."""
     turns: list[Turn] = []
     for example, description in examples:
-        turns += [Turn("user", (example.medium, protocol.prompt)), Turn("assistant", (description,))]
-    last = Conversation.ask(protocol.prompt, sample.medium, context, max_tokens, prefix=protocol.prefix)
+        turns.append(Turn("user", (example.medium, protocol.prompt)))
+        turns.append(Turn("assistant", (description,)))
+    last = Conversation.ask(
+        protocol.prompt, sample.medium, context, max_tokens, prefix=protocol.prefix
+    )
     return Conversation((*turns, *last.turns), context, max_tokens)
 
 
 def rank_examples(
-    collecting: Collecting, protocol: TracProtocol, described: Mapping[str, str], usable: Collection[str]
+    collecting: Collecting,
+    protocol: TracProtocol,
+    described: Mapping[str, str],
+    usable: Collection[str],
 ) -> dict[str, list[str]]:
     """Return sample id → ids of the support samples to show, the first to be shown with one shot.
 
@@ -153,21 +184,25 @@ def rank_examples(
     Raises:
         DataError: there are fewer candidates than the most shots ask for.
     """
-    samples, dataset, most = collecting.samples, collecting.on, max(protocol.shots)
-    candidates = [sample for sample in samples if sample.split == "support" and sample.id in usable]
+    samples = collecting.samples
+    dataset = collecting.on
+    most = max(protocol.shots)
+    is_candidate = [sample.split == "support" and sample.id in usable for sample in samples]
+    candidates = [*compress(samples, is_candidate)]
     files = Counter(sample.medium.sha256 for sample in candidates)
     if len(files) <= most:
         raise DataError(
-            f"{dataset} has {len(files)} different support samples with a description, and {most} examples are asked "
-            "for beside the sample in question; ask for fewer shots"
+            f"{dataset} has {len(files)} different support samples with a description, and {most} "
+            "examples are asked for beside the sample in question; ask for fewer shots"
         )
 
-    def at_random(sample: Sample) -> Iterator[Sample]:
-        """Draw with replacement, depending on the sample, and not on the model or on other samples."""
+    def at_random(sample: Sample) -> Iterator[int]:
+        """Draw with replacement, depending on the sample, and not on the model or other samples."""
         for draw in count():
-            yield candidates[int(sha256_of([protocol.seed, "example", dataset, sample.id, draw]), 16) % len(candidates)]
+            number = sha256_of([protocol.seed, "example", dataset, sample.id, draw])
+            yield int(number, 16) % len(candidates)
 
-    orders: Iterable[Iterator[Sample]] = map(at_random, samples)
+    orders: Iterable[Iterable[int]] = map(at_random, samples)
     if "example_encoder" in collecting.components:
         encoder = cast(Encoder, collecting.components["example_encoder"][1])
         if protocol.choose == "similar_text":
@@ -175,16 +210,16 @@ def rank_examples(
             features = encode_texts(reader, [described.get(sample.id, "") for sample in samples])
         else:
             features = encode_media(encoder, (sample.medium for sample in samples))
-        support = features[[s.split == "support" and s.id in usable for s in samples]]
         deep = min(len(candidates), (most + 1) * max(files.values()))
-        orders = (iter([candidates[at] for at in row]) for row in nearest(support, features, deep).indices)
+        orders = nearest(features[is_candidate], features, deep).indices
     ranked = {}
     for sample, order in zip(samples, orders, strict=True):
-        shown, names = {sample.medium.sha256}, list[str]()
-        while len(names) < most:  # neither the sample's file nor one that is shown already
-            other = next(order)
-            if other.medium.sha256 not in shown:
-                shown.add(other.medium.sha256)
-                names.append(other.id)
-        ranked[sample.id] = names
+        # Neither the sample's file nor one that is shown already.
+        shown = {sample.medium.sha256: ""}
+        for place in order:
+            other = candidates[place]
+            shown.setdefault(other.medium.sha256, other.id)
+            if len(shown) > most:
+                break
+        ranked[sample.id] = [*shown.values()][1:]
     return ranked

@@ -1,17 +1,17 @@
-"""The scoring half: what each test description is taken for, seen through one text encoder, and how often rightly."""
+"""The scoring half: the class that each test description is taken for through a text encoder."""
 
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import product
-from typing import Any, NamedTuple
+from itertools import compress, product
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from driftledger.benchmarks.base import Benchmark
 from driftledger.benchmarks.records import CollectedRecord
-from driftledger.benchmarks.score import Point, Row, Score
+from driftledger.benchmarks.score import LOW, Numbers, Point, Row, Score
 from driftledger.benchmarks.scoring import (
     PERCENT,
     FromDataset,
@@ -38,18 +38,18 @@ from driftledger.metrics.retrieval import class_mean
 from driftledger.metrics.retrieval import hits as expected_hits
 
 FEW = 100
-"""Below so many support descriptions, another support set would often order two equal models otherwise."""
+"""Below so many support descriptions, another support set would often order two equal models
+otherwise."""
 
 MANY_TIES = 5.0
 """A larger percentage of test samples that are equally near to several classes is flagged."""
 
 Flags = NDArray[np.bool_]
-Condition = tuple[int | None, int]
-"""The length that was allowed, and how many examples were shown."""
+Records: TypeAlias = Sequence[CollectedRecord]
 
 
 class Retrieval(NamedTuple):
-    """What q test descriptions were taken for, among n support descriptions."""
+    """The classes that q test descriptions were taken for, among n support descriptions."""
 
     queries: list[CollectedRecord]
     """All that count. One without a description, or without support of its class, is a miss."""
@@ -58,21 +58,25 @@ class Retrieval(NamedTuple):
     truth: list[str]
     """Their labels."""
     support: list[str]
-    """Ids, in the order in which equally similar ones are named: that of their hashes, which favours no class."""
+    """Ids, in the order in which equally similar ones are named: that of their hashes, which
+    favours no class."""
     labels: list[str]
     """Of the support samples."""
     nearest: list[str | None]
-    """Id of the most similar support sample; None for a miss, and where the encoder knows nothing of a description."""
+    """Id of the most similar support sample; None for a miss, and where the encoder knows nothing
+    of a description."""
     taken: dict[str, list[str | None]]
     """``top1`` and ``class_mean`` → the label that each query is taken for."""
     hits: dict[str, Float64]
     """``top1`` and ``class_mean`` → how far each query was taken for what it is, from 0 to 1."""
     votes: Float64
-    """q×K: how far the majority among the k nearest is right, for k = 1 … K, the support size of the largest class."""
+    """q×K: how far the majority among the k nearest is right, for k = 1 … K, the support size of
+    the largest class."""
     tied: Int64
     """How many classes are equally near to each query; 0 for a miss."""
-    varies: dict[str, float]
-    """``top1`` and ``class_mean`` → the variance of the share of hits from one support set to another."""
+    varies: Numbers
+    """``top1`` and ``class_mean`` → the variance of the share of hits from one support set to
+    another."""
     cut: int
     """How many descriptions, of both sets, are longer than the encoder reads."""
 
@@ -85,84 +89,110 @@ def score_descriptions(given: ToScore, spec: Benchmark) -> Scored:
         StoreError: a description has no record.
     """
     data = FromDataset(given, spec)
-    card, section, protocol = data.dataset, given.section, data.protocol(TracProtocol)
-    sampled, labels = card.name in section.sampled_classes, {each.id: each.label or "" for each in data.samples}
+    card = data.dataset
+    section = given.section
+    protocol = data.protocol(TracProtocol)
+    sampled = card.name in section.sampled_classes
+    labels = {each.id: each.label or "" for each in data.samples}
     tests = [sample for sample in data.samples if sample.split == "test"]
     cluster_of = labels if sampled else clusters_of(tests)
-    data.require(product(labels, {record.step for record in data.records if record.step}, [0]))
-    by_condition = grouped((record for record in data.records if record.step), condition_of)
-    metrics, groups = dict[Condition, dict[str, float]](), dict[str, dict[str, float]]()
-    retrievals, few = dict[Condition, Retrieval](), dict[Condition, list[str]]()
+    described = [record for record in data.records if record.step]
+    data.require(product(labels, {record.step for record in described}, [0]))
+    by_condition = grouped(described, condition_of)
+    metrics = {}
+    groups = {}
+    retrievals = {}
+    few = {}
     for condition in product(protocol.max_tokens, [0, *protocol.shots]):
         records = by_condition[condition]
-        encoder, misses = given.encoders["text_encoder"], section.unread == "worst"
-        retrieved = retrieve(records, labels, encoder, given.features, misses=misses)
-        scored = retrieved.scored
-        outcome_of = {each.unit: each.outcome for each in records if each.extra["split"] == "test"}
-        lost = [f"{unit}: {outcome}" for unit, outcome in outcome_of.items() if unit not in scored]
+        retrieved = retrieve(
+            records,
+            labels,
+            encoder=given.encoders["text_encoder"],
+            features=given.features,
+            misses=section.unread == "worst",
+        )
+        lost = []
+        for record in records:
+            if record.extra["split"] == "test" and record.unit not in retrieved.scored:
+                lost.append(f"{record.unit}: {record.outcome}")
+        scored = len(retrieved.scored)
+        total = scored + len(lost)
         what = f"test samples of {card.name} can be scored"
-        few[condition] = data.too_little(len(scored), len(outcome_of), what, lost, len(retrieved.queries))
+        few[condition] = data.too_little(scored, total, what, lost, len(retrieved.queries))
         retrievals[condition] = retrieved
-        metrics[condition] = metrics_of(retrieved, card.leaks, section.confidence, cluster_of, sampled=sampled)
+        values = metrics_of(retrieved, card.leaks, section.confidence, cluster_of, sampled=sampled)
+        metrics[condition] = values
         length, shots = condition
-        counts = {"shots": shots, "scored": len(scored), "total": len(outcome_of)}
-        counts |= {} if length is None else {"max_tokens": length}
-        groups[condition_name(*condition)] = metrics[condition] | {key: float(count) for key, count in counts.items()}
+        counts = {"shots": float(shots), "scored": float(scored), "total": float(total)}
+        if length is not None:
+            counts["max_tokens"] = float(length)
+        groups[condition_name(*condition)] = values | counts
     headline = protocol.max_tokens[0], [0, *protocol.shots][-1]
-    records, retrieved = by_condition[headline], retrievals[headline]
+    records = by_condition[headline]
+    retrieved = retrievals[headline]
     tested = [record for record in records if record.extra["split"] == "test"]
-    curves = {
-        "vote": dict(enumerate(map(_percent, retrieved.votes.T), 1)),
-        "by_length/top1": {length or 0: each["top1"] for (length, shots), each in metrics.items() if not shots},
-        "by_shots/top1": {shots: each["top1"] for (length, shots), each in metrics.items() if length == headline[0]},
-    }
+    by_length = []
+    by_shots = []
+    for (length, shots), each in metrics.items():
+        if not shots:
+            by_length.append(Point(step=length or 0, value=each["top1"]))
+        if length == headline[0]:
+            by_shots.append(Point(step=shots, value=each["top1"]))
+    votes = enumerate(map(_percent, retrieved.votes.T), 1)
+    curves = {"vote": [Point(step=k, value=value) for k, value in votes]}
+    for name, points in (("by_length/top1", by_length), ("by_shots/top1", by_shots)):
+        if len(points) > 1:
+            curves[name] = points
+    absent = {}
+    for key in retrieved.hits:
+        if key + LOW not in metrics[headline]:
+            absent[f"{key} interval"] = "a single class shows no spread"
+    flags = [
+        *few[headline],
+        *copies(tests),
+        *_flags(card, data.samples[0].medium.kind, records, retrieved),
+        *noted(described),
+    ]
     score = Score(
-        **data.origin(
-            len(retrieved.scored),
-            len(tested),
-            [
-                *few[headline],
-                *copies(tests),
-                *_flags(card, data.samples[0].medium.kind, records, retrieved),
-                *noted(record for record in data.records if record.step),
-            ],
-        ),
+        **data.origin(len(retrieved.scored), len(tested), flags),
         counted=len(retrieved.queries),
         metrics=metrics[headline],
         groups={"class": _by_class(retrieved), "condition": groups},
-        curves={
-            name: [Point(step=step, value=value) for step, value in curve.items()]
-            for name, curve in curves.items()
-            if name == "vote" or len(curve) > 1
-        },
+        curves=curves,
         outcomes=outcome_counts(record.outcome for record in tested),
-        absent={
-            f"{key} interval": "a single class shows no spread"
-            for key in ("top1", "class_mean")
-            if f"{key}_low" not in metrics[headline]
-        },
+        absent=absent,
         details={"headline": condition_name(*headline)},
     )
+    return Scored(score, [*_rows(tested, retrieved, labels, cluster_of)])
+
+
+def _rows(
+    tested: Records, retrieved: Retrieval, labels: Mapping[str, str], cluster_of: Mapping[str, str]
+) -> Iterator[Row]:
+    """Yield a row per test sample, with how far and for what it was taken."""
     place = {query.unit: index for index, query in enumerate(retrieved.queries)}
-    rows: list[Row] = []
     for record in tested:
-        label = labels[record.unit]
-        index = place.get(record.unit)
-        values: dict[str, list[float | None]] = {}
-        extra: dict[str, Any] = {"label": label, "scored": record.unit in retrieved.scored}
-        if index is not None:
-            values = {how: [PERCENT * float(hits[index])] for how, hits in retrieved.hits.items()}
-            taken = {how: some[index] for how, some in retrieved.taken.items()}
-            extra |= {"nearest": retrieved.nearest[index], "tied": int(retrieved.tied[index]), **taken}
         unit = record.unit
-        cluster = cluster_of[unit]
-        about = {"unit": unit, "group": ONE_CATEGORY, "cluster": cluster, "outcome": record.outcome}
-        rows.append(Row(**about, values=values, extra=extra))
-    return Scored(score, rows)
+        row = Row(
+            unit=unit,
+            group=ONE_CATEGORY,
+            cluster=cluster_of[unit],
+            outcome=record.outcome,
+            extra={"label": labels[unit], "scored": unit in retrieved.scored},
+        )
+        if unit in place:
+            index = place[unit]
+            row.extra["nearest"] = retrieved.nearest[index]
+            row.extra["tied"] = int(retrieved.tied[index])
+            for how, hits in retrieved.hits.items():
+                row.values[how] = [PERCENT * float(hits[index])]
+                row.extra[how] = retrieved.taken[how][index]
+        yield row
 
 
 def retrieve(
-    records: Sequence[CollectedRecord],
+    records: Records,
     labels: Mapping[str, str],
     encoder: Encoder,
     features: FeatureStore | None = None,
@@ -176,54 +206,70 @@ def retrieve(
     Args:
         records: of one length and number of shots.
         labels: of samples, by id.
-        misses: whether test samples without a description count, and those of a class without a support description.
+        misses: whether test samples without a description count, and those of a class without a
+            support description.
 
     Raises:
         CoverageError: there is no support description, or no test sample that counts.
     """
-    of_support = [each for each in records if each.extra["split"] == "support" and each.is_there]
+    tested = []
+    of_support = []
+    failed = set()
+    for each in records:
+        if each.extra["split"] == "test":
+            tested.append(each)
+        elif each.is_there:
+            of_support.append(each)
+        elif not each.is_unread:
+            failed.add(labels[each.unit])
     of_support.sort(key=lambda each: sha256_of(each.unit))
     classes = [labels[each.unit] for each in of_support]
-    with_support = set(classes)
-    tested = [each for each in records if each.extra["split"] == "test"]
-    scored = {each.unit for each in tested if each.is_there and labels[each.unit] in with_support}
-    queries = [each for each in tested if each.unit in scored]
-    if misses:
-        failed = [each for each in records if not (each.is_there or each.is_unread)]
-        lost = {labels[each.unit] for each in failed if each.extra["split"] == "support"} - with_support
-        ended = [each for each in tested if each.is_there or each.is_unread]
-        queries = [each for each in ended if labels[each.unit] not in lost]
+    queries = []
+    scored = set()
+    for each in tested:
+        label = labels[each.unit]
+        is_lost = label in failed and label not in classes
+        if each.is_there and label in classes:
+            scored.add(each.unit)
+            queries.append(each)
+        elif misses and not is_lost and (each.is_there or each.is_unread):
+            queries.append(each)
     if not of_support or not queries:
-        raise CoverageError(f"no description of the {'test' if of_support else 'support'} set is left to compare")
+        raise CoverageError(
+            f"no description of the {'test' if of_support else 'support'} set is left to compare"
+        )
     truth = [labels[each.unit] for each in queries]
     corpus = [each.text or "" for each in of_support]
     is_scored = [each.unit in scored for each in queries]
-    texts = [each.text or "" for each in queries if each.unit in scored]
+    texts = [each.text or "" for each in compress(queries, is_scored)]
     reader = encoder.fitted(corpus)
     kept = features if reader is encoder else None
-    support_vectors = encode_texts(reader, corpus, kept)
-    query_vectors = np.zeros((len(queries), support_vectors.shape[1]), dtype=support_vectors.dtype)
+    support = encode_texts(reader, corpus, kept)
+    vectors = np.zeros((len(queries), support.shape[1]), dtype=support.dtype)
     if texts:
-        query_vectors[is_scored] = encode_texts(reader, texts, kept)
-    found = expected_hits(support_vectors, classes, query_vectors, truth, max(map(classes.count, with_support)))
-    seen = np.asarray(query_vectors.any(axis=1)).tolist()
+        vectors[is_scored] = encode_texts(reader, texts, kept)
+    most = max(Counter(classes).values())
+    hits = expected_hits(support, classes, vectors, truth, most)
+    seen = [*map(np.any, vectors)]
 
     def known(values: Sequence[str]) -> list[str | None]:
         return [value if saw else None for value, saw in zip(values, seen, strict=True)]
 
-    by_mean = class_mean(support_vectors, classes, query_vectors)
     return Retrieval(
         queries,
         scored,
         truth=truth,
         support=[each.unit for each in of_support],
         labels=classes,
-        nearest=known([of_support[index].unit for index in found.first.nearest]),
-        taken={"top1": known(found.first.by(1)), "class_mean": known(by_mean)},
-        hits={"top1": found.votes[:, 0], "class_mean": found.class_mean},
-        votes=found.votes,
-        tied=found.tied,
-        varies=found.varies,
+        nearest=known([of_support[index].unit for index in hits.first.nearest]),
+        taken={
+            "top1": known(hits.first.by(1)),
+            "class_mean": known(class_mean(support, classes, vectors)),
+        },
+        hits={"top1": hits.votes[:, 0], "class_mean": hits.class_mean},
+        votes=hits.votes,
+        tied=hits.tied,
+        varies=hits.varies,
         cut=sum(reading.cut for reading in read_texts(reader, [*corpus, *texts])),
     )
 
@@ -235,27 +281,32 @@ def metrics_of(
     cluster_of: Mapping[str, str],
     *,
     sampled: bool = False,
-) -> dict[str, float]:
+) -> Numbers:
     """Return percentages, and the mean number of words; a share of nothing is absent.
 
     Args:
         leaked: test sample → the support sample that is the same.
         cluster_of: test sample → its cluster; copies of an image are one.
-        sampled: whether classes stand for others like them, so that intervals are over classes and not over samples.
+        sampled: whether classes stand for others like them, so that intervals are over classes and
+            not over samples.
     """
-    n, curve = len(retrieved.queries), [_percent(column) for column in retrieved.votes.T]
+    n = len(retrieved.queries)
+    curve = [*map(_percent, retrieved.votes.T)]
     sizes = Counter(cluster_of[query.unit] for query in retrieved.queries).values()
-    values: dict[str, float] = {}
+    values: Numbers = {}
     for name, hits in retrieved.hits.items():
         if sampled:
             share = share_interval(hits, np.ones(n, np.int64), retrieved.truth, confidence)
         else:
             share = proportion_interval(hits, confidence, retrieved.varies[name], sizes)
-        values |= {name: _percent(hits)} | interval_ends({name: share}, PERCENT).metrics
+        values[name] = _percent(hits)
+        values |= interval_ends({name: share}, PERCENT).metrics
     best = int(np.argmax(curve))
-    values |= {"vote_best": curve[best], "vote_best_k": float(best + 1)}
+    values["vote_best"] = curve[best]
+    values["vote_best_k"] = float(best + 1)
     right = sum(retrieved.labels.count(label) for label in retrieved.truth)
-    values["chance"] = PERCENT * right / (n * len(retrieved.labels))  # of drawing a support description blindly
+    # Of drawing a support description blindly.
+    values["chance"] = PERCENT * right / (n * len(retrieved.labels))
     values["ties"] = _percent(retrieved.tied > 1)
     words = [len((query.text or "").split()) for query in retrieved.queries if query.is_there]
     if words:
@@ -270,18 +321,22 @@ def _percent(hits: Float64 | Flags) -> float:
     return PERCENT * math.fsum(hits) / len(hits)
 
 
-def _by_class(retrieved: Retrieval) -> dict[str, dict[str, float]]:
-    """Label → ``test`` and ``support`` (how many), ``top1`` and ``class_mean``, of scored classes."""
+def _by_class(retrieved: Retrieval) -> dict[str, Numbers]:
+    """Return the numbers of test and support samples and the shares of hits, by label."""
     groups = {}
     for label in set(retrieved.truth):
         here = np.array(retrieved.truth) == label
-        groups[label] = {"test": float(here.sum()), "support": float(retrieved.labels.count(label))}
-        groups[label] |= {name: _percent(hits[here]) for name, hits in retrieved.hits.items()}
+        group = {"test": float(here.sum()), "support": float(retrieved.labels.count(label))}
+        for name, hits in retrieved.hits.items():
+            group[name] = _percent(hits[here])
+        groups[label] = group
     return groups
 
 
-def _flags(dataset: DatasetCard, kind: str, records: Sequence[CollectedRecord], retrieved: Retrieval) -> Iterator[str]:
-    """What a reader of the headline must know."""
+def _flags(
+    dataset: DatasetCard, kind: str, records: Records, retrieved: Retrieval
+) -> Iterator[str]:
+    """Yield the sentences that a reader of the headline must know."""
     if dataset.leaks:
         yield (
             f"{len(dataset.leaks)} test {kind}s are in the support set too "
@@ -291,7 +346,10 @@ def _flags(dataset: DatasetCard, kind: str, records: Sequence[CollectedRecord], 
     if missing:
         yield f"{missing} support samples have no description and cannot be retrieved"
     if len(retrieved.support) < FEW:
-        yield f"letters and compare take the {len(retrieved.support)} support descriptions as given; intervals do not"
+        yield (
+            f"letters and compare take the {len(retrieved.support)} support descriptions as given; "
+            "intervals do not"
+        )
     silent = sum(not query.is_there for query in retrieved.queries)
     if silent:
         yield f"{silent} test samples have no description and count as misses"
@@ -301,7 +359,10 @@ def _flags(dataset: DatasetCard, kind: str, records: Sequence[CollectedRecord], 
         yield f"no support description is left of {first_few(lost)}; their test samples {what}"
     ties = _percent(retrieved.tied > 1)
     if ties > MANY_TIES:
-        yield f"{ties:.1f} % of the test samples are equally near to several classes: top1 is an expectation"
+        yield (
+            f"{ties:.1f} % of the test samples are equally near to several classes: top1 is an "
+            "expectation"
+        )
     unknown = retrieved.nearest.count(None) - (len(retrieved.queries) - len(retrieved.scored))
     if unknown:
         yield f"the text encoder knows no word of {unknown} test descriptions, which count as wrong"

@@ -1,8 +1,10 @@
-"""Reading answers: free text becomes a choice, a yes or a no, or a grade before anything can be scored.
+"""Reading answers: free text becomes a choice, a yes or a no, or a grade before anything can be
+scored.
 
-The functions are pure, so that a stored reply can be read again; what cannot be read says so, and nothing is guessed.
+The functions are pure, so that a stored reply can be read again; what cannot be read says so, and
+nothing is guessed.
 
-The three parsers, :mod:`.choice`, :mod:`.yes_no` and :mod:`.grade`, have a ``VERSION`` each, which is stored beside
-whatever they read. It is raised with any change, there or in a module that they share, that could read a reply
-differently. ``docs/method/reading.md`` says how well they read.
+The three parsers, :mod:`.choice`, :mod:`.yes_no` and :mod:`.grade`, have a ``VERSION`` each, which
+is stored beside whatever they read. It is raised with any change, there or in a module that they
+share, that could read a reply differently. ``docs/method/reading.md`` says how well they read.
 """

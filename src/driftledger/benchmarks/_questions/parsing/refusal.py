@@ -1,9 +1,10 @@
 """Refusals in free text: the model says, in its own words, that it cannot or will not answer.
 
-English is read clause by clause: contractions are written out and quotations taken out, since what a sign says is not
-what the model says. A clause then *refuses* (somebody cannot know, or something cannot be told), *denies* (that
-something is there), *hedges* (is not sure) or *commits* (says what it is). The last word counts; a hedge in the
-sentence of a commitment takes nothing back. Of other languages some phrases are known.
+English is read clause by clause: contractions are written out and quotations taken out, since what
+a sign says is not what the model says. A clause then *refuses* (somebody cannot know, or something
+cannot be told), *denies* (that something is there), *hedges* (is not sure) or *commits* (says what
+it is). The last word counts; a hedge in the sentence of a commitment takes nothing back. Of other
+languages some phrases are known.
 """
 
 from collections.abc import Iterator
@@ -19,16 +20,20 @@ _WINDOW = 4_000
 
 @lru_cache(maxsize=1024)  # options are read again in every order
 def is_refusal(text: str) -> bool:
-    """Whether the text says that it does not answer. It may still hold an answer, which is looked for first.
+    """Return True if the text says that it does not answer.
 
-    >>> is_refusal("I'm sorry, but I cannot determine the colour."), is_refusal("无法确定"), is_refusal("A blue truck")
-    (True, True, False)
+    It may still hold an answer, which is looked for first.
+
+    >>> is_refusal("I'm sorry, but I cannot determine the colour."), is_refusal("无法确定")
+    (True, True)
+    >>> is_refusal("A blue truck")
+    False
     """
     return bool(refused_at(folded(plain(text))))
 
 
 def refused_at(low: str, *, denials: bool = True) -> list[int]:
-    """Where refusals end in folded, plain text; no English ones if an answer follows them.
+    """Return the ends of refusals in folded, plain text; no English ones if an answer follows them.
 
     ``denials``: whether to say that something is not in the image refuses.
     """
@@ -39,21 +44,25 @@ def refused_at(low: str, *, denials: bool = True) -> list[int]:
     text = find("quoted").sub(lambda quoted: "\x01" * len(quoted[0]), low)
     for begin, until in _between("sentence", text, 0, len(text)):
         reported = find("reported").search(text, begin, until)
-        for left, right in _between("clause", text, begin, min(until, reported.end() + 1) if reported else until):
+        if reported:
+            until = min(until, reported.end() + 1)
+        for left, right in _between("clause", text, begin, until):
             stance = stance_of(text[left:right])
             if stance == "commits":
                 committed = begin
-                ends.clear()
-            elif denials if stance == "denies" else stance == "refuses" or (stance == "hedges" and committed != begin):
+                ends = []
+            refuses = stance == "refuses" or (stance == "denies" and denials)
+            if refuses or (stance == "hedges" and committed != begin):
                 ends.append(right)
-    return sorted([*ends, *(match.end() for match in find("refuses_elsewhere").finditer(low))])
+    ends += [match.end() for match in find("refuses_elsewhere").finditer(low)]
+    return sorted(ends)
 
 
 def stance_of(clause: str) -> Stance | None:
-    """What ``clause``, in lower case, does; None where it only describes.
+    """Return what ``clause``, in lower case, does; None if it only describes.
 
-    >>> [stance_of(clause) for clause in ("i can't tell", "no dog is shown", "i'm not sure", "it is a fox")]
-    ['refuses', 'denies', 'hedges', 'commits']
+    >>> [stance_of(clause) for clause in ("i can't tell", "no dog is shown", "i'm not sure")]
+    ['refuses', 'denies', 'hedges']
     """
     clause = replaced("written_out", clause).strip(' .,!?"()*-:')
     if find("hedges").search(clause):
@@ -66,6 +75,8 @@ def stance_of(clause: str) -> Stance | None:
 
 
 def _between(ends: str, text: str, begin: int, until: int) -> Iterator[tuple[int, int]]:
-    """The parts between what a list finds."""
-    cuts = [match.span() for match in find(ends).finditer(text, begin, until)]
-    return zip([begin, *(end for _, end in cuts)], [*(start for start, _ in cuts), until], strict=True)
+    """Yield the parts between the matches of a list."""
+    for match in find(ends).finditer(text, begin, until):
+        yield begin, match.start()
+        begin = match.end()
+    yield begin, until

@@ -17,7 +17,7 @@ BACK = 160
 
 
 class Parsed(NamedTuple, Generic[V]):
-    """What was read: the value where ``outcome`` is OK, else None; ``how`` names what decided."""
+    """A reading: the value where ``outcome`` is OK, else None; ``how`` names what decided."""
 
     outcome: Outcome
     value: V | None
@@ -25,7 +25,7 @@ class Parsed(NamedTuple, Generic[V]):
 
 
 class Reading(NamedTuple, Generic[V]):
-    """What was read from ``start`` up to ``end``; ``how`` says by which rule, or why the value is None."""
+    """A reading of ``start`` to ``end``; ``how`` is the rule, or why it has no value."""
 
     value: V | None
     how: str
@@ -45,7 +45,7 @@ def unparsed(how: str) -> Parsed[V]:
 
 
 def agreed(readings: Sequence[Reading[V]]) -> Parsed[V]:
-    """The value of all ``readings``, if it is the same."""
+    """Return the value of all ``readings``, if it is the same."""
     value, how, *_ = readings[0]
     if any(reading.value != value for reading in readings):
         return unparsed(SEVERAL)
@@ -61,35 +61,53 @@ class Reply(ABC, Generic[V]):
 
     @abstractmethod
     def read(self, position: int) -> Reading[V] | None:
-        """The announced answer at ``position``, with all that are joined to it."""
+        """Return the announced answer at ``position``, with all that are joined to it."""
 
     def at(self, name: str, position: int) -> re.Match[str] | None:
-        """What a list finds at ``position``."""
+        """Return what a list finds at ``position``."""
         return find(name).match(self.low, position)
 
     def skip(self, name: str, position: int) -> int:
-        """Where what a list finds at ``position`` ends; ``position`` where it finds nothing."""
+        """Return the end of what a list finds at ``position``; else ``position``."""
         match = self.at(name, position)
         return match.end() if match else position
 
     def denied(self, reading: Reading[V], start: int) -> bool:
-        """Whether ``reading`` is denied or only imagined by the words around; ``start``: where the statement begins."""
-        sentence = after_last("but", after_last("sentence_end", self.low[max(0, start - BACK) : start]))
-        return bool(find("unreal").search(sentence) or find("negation").search(after_last("clause_end", sentence)))
+        """Return True if the words around deny or only imagine a reading.
+
+        The statement begins at ``start``.
+        """
+        sentence = after_last(
+            "but", after_last("sentence_end", self.low[max(0, start - BACK) : start])
+        )
+        return bool(
+            find("unreal").search(sentence)
+            or find("negation").search(after_last("clause_end", sentence))
+        )
 
     def announced(self, name: str, how: str) -> Iterator[Reading[V]]:
-        """Behind the announcements of a list, but for those of what is not the answer: *the wrong answer is*."""
+        """Yield answers behind the announcements of a list.
+
+        Those of what is not the answer do not count: *the wrong answer is*.
+        """
         for match in find(name).finditer(self.low):
             mine = not before("not_mine", self.low, match.start())
-            if mine and (reading := self.read(match.end())) and not self.denied(reading, match.start()):
+            if (
+                mine
+                and (reading := self.read(match.end()))
+                and not self.denied(reading, match.start())
+            ):
                 yield reading.named(how)
 
     def final(self) -> Iterator[Reading[V]]:
-        """Behind *final answer*, in ``\\boxed{}``, in a field or a tag named answer."""
+        """Yield answers behind *final answer*, in ``\\boxed{}``, in a field or tag named answer."""
         return self.announced("final", "final_answer")
 
     def unfinished(self, thinking: bool) -> Parsed[V]:
-        """The answer of a reply that was cut: a final one, or one in a sentence that others follow without a doubt."""
+        """Read the answer of a reply that was cut.
+
+        It is a final one, or one in a sentence that others follow without a doubt.
+        """
         length = len(self.low)
         doubted = max((doubt.start() for doubt in find("doubt").finditer(self.low)), default=-1)
         may_go_on = before("cut_word", self.low, length)
@@ -103,13 +121,13 @@ class Reply(ABC, Generic[V]):
 
 @lru_cache(maxsize=1024)  # options are read again in every order
 def meant(text: str) -> str:
-    """A plain reply without what it takes back, denies as a list or gives up: *A. No, wait*; *not A or C, but*."""
+    """Return a plain reply without what it takes back, denies or gives up: *A. No, wait*."""
     kept = after_last("retraction", folded(text))
     return replaced("passed_over", text[len(text) - len(kept) :]).lstrip(" .,:;!?…\n")
 
 
 def before(name: str, text: str, position: int) -> re.Match[str] | None:
-    """What a list finds right before ``position``."""
+    """Return what a list finds right before ``position``."""
     return find(name).search(text, max(0, position - BACK), position)
 
 

@@ -1,6 +1,7 @@
 """What of a reply may be an answer, in one spelling, and the patterns of ``patterns.yaml``.
 
-A wrapper may return an exception's message in the place of a reply, which may name any letter or number.
+A wrapper may return an exception's message in the place of a reply, which may name any letter or
+number.
 """
 
 import re
@@ -17,8 +18,13 @@ _GROUP = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\((?!\?)")
 
 @cache
 def table() -> dict[str, dict[str, Any]]:
-    """Name of a list → example → pattern, or pattern and what replaces it; under ``words``, name → alternatives."""
-    loaded: dict[str, dict[str, Any]] = load_yaml(files(__package__).joinpath("patterns.yaml").read_text("utf-8"))
+    """Return each list's patterns by example, with replacements.
+
+    Its ``words`` holds alternatives by name.
+    """
+    loaded: dict[str, dict[str, Any]] = load_yaml(
+        files(__package__).joinpath("patterns.yaml").read_text("utf-8")
+    )
     return loaded
 
 
@@ -33,7 +39,7 @@ def filled(pattern: str) -> str:
 
 @cache
 def find(name: str, flags: int = 0) -> re.Pattern[str]:
-    """What finds any pattern of a list, compiled when it is first used: that takes longer than many commands."""
+    """Return the pattern of a list, compiled when it is first used, since that takes long."""
     return re.compile("|".join(map(filled, table()[name].values())), flags)
 
 
@@ -46,12 +52,17 @@ def replaced(name: str, text: str) -> str:
 
 @cache
 def _replacements(name: str) -> list[tuple[re.Pattern[str], str]]:
-    return [(re.compile(filled(pattern)), replacement) for pattern, replacement in table()[name].values()]
+    return [
+        (re.compile(filled(pattern)), replacement)
+        for pattern, replacement in table()[name].values()
+    ]
 
 
 @lru_cache(maxsize=1024)  # options are read again in every order
 def plain(text: str) -> str:
-    """``text`` without formatting: NFKC, one kind of quote, bracket and dash, no emphasis, single blanks and newlines.
+    """Return ``text`` without formatting.
+
+    That is NFKC, one kind of quote, bracket and dash, no emphasis, single blanks and newlines.
 
     >>> plain("**（Ｂ）**  “a\\tblue truck”。\\n\\n- because …")
     '(B) "a blue truck".\\nbecause ...'
@@ -67,7 +78,7 @@ def folded(text: str) -> str:
 
 
 def is_error(text: str) -> bool:
-    """Whether ``text`` is the message of an error of HTTP, an SDK or a program, and no reply.
+    """Return True if ``text`` is an error message of HTTP, an SDK or a program, and no reply.
 
     >>> is_error("Error code: 429 - {'error': {'message': 'Rate limit reached for A'}}")
     True

@@ -1,14 +1,22 @@
 """Yes or no, as MME asks for, by one of two readers.
 
-:func:`read_literally` is the rule of MME's own script: ``Now I see a dog`` and ``Nothing`` are a no, ``eyes`` is a yes,
-and *The answer is yes* is neither. To :func:`parse_yes_no` a reply says yes or no by a word that means nothing else
-there: at the start of the reply or of a sentence, or announced. On replies as MME's prompt asks for them they agree.
+:func:`read_literally` is the rule of MME's own script: ``Now I see a dog`` and ``Nothing`` are a
+no, ``eyes`` is a yes, and *The answer is yes* is neither. To :func:`parse_yes_no` a reply says yes
+or no by a word that means nothing else there: at the start of the reply or of a sentence, or
+announced. On replies as MME's prompt asks for them they agree.
 """
 
 from collections.abc import Iterator
 
 from driftledger.benchmarks._questions.parsing.refusal import refused_at
-from driftledger.benchmarks._questions.parsing.reply import Parsed, Reading, Reply, agreed, meant, unparsed
+from driftledger.benchmarks._questions.parsing.reply import (
+    Parsed,
+    Reading,
+    Reply,
+    agreed,
+    meant,
+    unparsed,
+)
 from driftledger.benchmarks._questions.parsing.text import find, is_error, plain
 from driftledger.core.thinking import without_thinking
 from driftledger.core.types import Outcome
@@ -21,7 +29,8 @@ LITERAL = "literal-1"
 def read_literally(text: str) -> Parsed[bool]:
     """Read yes, True, or else no in the first four characters of ``text``, whatever follows them.
 
-    Source: calculation.py of the evaluation tool in github.com/BradyFU/Awesome-Multimodal-Large-Language-Models.
+    Source: calculation.py of the evaluation tool in
+    github.com/BradyFU/Awesome-Multimodal-Large-Language-Models.
 
     >>> read_literally("No, there isn't.")
     Parsed(outcome=<Outcome.OK: 'ok'>, value=False, how='first_four')
@@ -36,14 +45,16 @@ def read_literally(text: str) -> Parsed[bool]:
 
 
 def parse_yes_no(text: str, *, cut: bool = False) -> Parsed[bool]:
-    """Whether ``text`` says yes, True, or no; English and some twenty other languages.
+    """Read whether ``text`` says yes, True, or no, in English or some twenty other languages.
 
-    OK: one of the two was read. REFUSED: neither, and the text says in its own words that it does not answer. UNPARSED:
-    anything else; ``how`` is ``several``, ``error``, ``unfinished`` (reasoning without end, or a reply that was cut) or
-    ``nothing``. Never raises, and takes time linear in the length of ``text``.
+    OK: one of the two was read. REFUSED: neither, and the text says in its own words that it does
+    not answer. UNPARSED: anything else; ``how`` is ``several``, ``error``, ``unfinished``
+    (reasoning without end, or a reply that was cut) or ``nothing``. Never raises, and takes time
+    linear in the length of ``text``.
 
     Args:
-        cut: whether the reply met its length limit: then only an answer is read that is marked as finished.
+        cut: whether the reply met its length limit: then only an answer is read that is marked as
+            finished.
 
     >>> parse_yes_no("No, there isn't.")
     Parsed(outcome=<Outcome.OK: 'ok'>, value=False, how='first_word')
@@ -59,10 +70,19 @@ def parse_yes_no(text: str, *, cut: bool = False) -> Parsed[bool]:
     reply = _YesNoReply(meant(plain(spoken)))
     if cut or not finished:
         return reply.unfinished(not finished)
-    for rule in (reply.final, reply.begun, reply.phrased, reply.begins_with_denial):  # the first that reads anything
+    for rule in (
+        reply.final,
+        reply.begun,
+        reply.phrased,
+        reply.begins_with_denial,
+    ):  # the first that reads anything
         if readings := list(rule()):
             return agreed(readings)
-    return Parsed(Outcome.REFUSED, None, "free_refusal") if refused_at(reply.low) else unparsed("nothing")
+    return (
+        Parsed(Outcome.REFUSED, None, "free_refusal")
+        if refused_at(reply.low)
+        else unparsed("nothing")
+    )
 
 
 class _YesNoReply(Reply[bool]):
@@ -70,35 +90,55 @@ class _YesNoReply(Reply[bool]):
 
     def read(self, position: int, how: str = "", *, first: bool = False) -> Reading[bool] | None:
         word = self.at("says", position)
-        if not word or not (self.at("says_closed", word.end()) or (first and self.at("goes_on", word.end()))):
+        if not word or not (
+            self.at("says_closed", word.end()) or (first and self.at("goes_on", word.end()))
+        ):
             return None
         reading = Reading(word["yes"] is not None, how, position, word.end())
         also = self.at("says_also", word.end())
         other = self.at("says", also.end()) if also else None
-        both = other and self.at("says_closed", other.end()) and (other["yes"] is not None) != reading.value
+        both = (
+            other
+            and self.at("says_closed", other.end())
+            and (other["yes"] is not None) != reading.value
+        )
         return reading.several() if both else reading
 
     def begun(self) -> Iterator[Reading[bool]]:
-        """Behind *the answer is* and its like, and where the reply or a sentence begins, or after *so* there."""
+        """Yield answers behind *the answer is*, and where the reply or a sentence begins.
+
+        They may follow *so* there.
+        """
         yield from self.announced("answer", "answer_phrase")
         if (initial := self.low.strip(" .!()\"'")) in ("y", "n"):
             yield Reading(initial == "y", "first_word", 0, len(self.low))
-        for start in (0, *(sentence.end() for sentence in find("sentence_begins").finditer(self.low))):
+        for start in (
+            0,
+            *(sentence.end() for sentence in find("sentence_begins").finditer(self.low)),
+        ):
             how = "sentence" if start else "first_word"
             for place in {start, self.skip("opener", start)}:
                 yield from filter(None, [self.read(place, how, first=not start)])
 
     def phrased(self) -> Iterator[Reading[bool]]:
-        """In other words, at the start or behind words such as *based on the image*: *of course*, *it isn't*."""
+        """Yield answers in other words, such as *of course*, *it isn't*.
+
+        They are at the start or behind words such as *based on the image*.
+        """
         for start in {0, self.skip("opener", 0)}:
             if phrase := self.at("phrase", start):
                 yield Reading(phrase["yes"] is not None, "phrase", *phrase.span())
         if not refused_at(self.low, denials=False):
             for call in find("called").finditer(self.low):
-                yield Reading(bool(call["true"] or call["yes"]) != bool(call["not"]), "phrase", *call.span())
+                yield Reading(
+                    bool(call["true"] or call["yes"]) != bool(call["not"]), "phrase", *call.span()
+                )
 
     def begins_with_denial(self) -> Iterator[Reading[bool]]:
-        """A denial at the beginning of the reply, such as *no dog is there*, unless it calls the answer unknown."""
+        """Yield a denial at the beginning of the reply, such as *no dog is there*.
+
+        It must not call the answer unknown.
+        """
         denied = self.at("denial", self.skip("opener", 0))
         affirmed = denied and find("affirms").search(self.low, 0, denied.end() + 30)
         if denied and not affirmed and not refused_at(self.low, denials=False):

@@ -1,0 +1,139 @@
+"""Bases of benchmarks whose calls do not depend on one another's replies.
+
+The shortest benchmark is a class derived from :class:`OneCallPerSample`.
+"""
+
+import math
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import Any, ClassVar
+
+import numpy as np
+
+from driftledger.benchmarks.base import (
+    DATASET,
+    RECORDS_OF,
+    Benchmark,
+    Protocols,
+    Stage,
+    score_stage,
+)
+from driftledger.benchmarks.collecting import Collecting
+from driftledger.benchmarks.records import CollectedRecord, RecordedResult, Records
+from driftledger.benchmarks.score import Row, Score
+from driftledger.benchmarks.scoring import (
+    FromDataset,
+    Scored,
+    ToScore,
+    clusters_of,
+    interval_ends,
+    interval_of_known,
+    outcome_counts,
+)
+from driftledger.collect.call import Ask, Planned, Steps
+from driftledger.core.canonical import Json
+from driftledger.core.types import Conversation, Outcome, Sample, Subject
+from driftledger.data.records import ONE_CATEGORY
+
+
+class OneCall(Benchmark):
+    """Asks for replies that each have a record of their own."""
+
+    @abstractmethod
+    def asks(self, collecting: Collecting) -> Iterator[tuple[Ask, Json]]:
+        """Yield the calls, each with the ``extra`` of its record."""
+
+    def steps(self, collecting: Collecting) -> Protocols:
+        for ask, extra in self.asks(collecting):
+            yield Planned(partial(_answered, ask, extra), [(ask.component, ask.conversation)])
+
+
+def _answered(ask: Ask, extra: Json) -> Steps[Records]:
+    result = yield ask
+    reply = RecordedResult.of("model", ask, result)
+    subject = ask.context
+    return [CollectedRecord(unit=subject.sample, step=subject.t, results=[reply], extra=extra)]
+
+
+class OneCallPerSample(OneCall):
+    """Asks once about each sample of a dataset, and averages the worth of the replies.
+
+    A benchmark of this kind has a name, a title, a section of settings, one metric whose ``row`` is
+    its key, and the methods :meth:`ask` and :meth:`worth`.
+    """
+
+    data = DATASET
+    asked: ClassVar[tuple[str, ...]] = ()
+    """The settings that :meth:`ask` depends on."""
+    worst: ClassVar[float] = 0.0
+    """The worth of a reply that cannot be read, unless ``unread`` leaves it out."""
+
+    def __init_subclass__(cls) -> None:
+        keys = ("dataset", "model")
+        path = f"{RECORDS_OF}/{cls.name}/{{dataset}}"
+        cls.collects = Stage("answer", keys, path, settings=cls.asked)
+        cls.scores = score_stage(cls.name, keys)
+
+    @abstractmethod
+    def ask(self, sample: Sample, settings: Mapping[str, Any]) -> str:
+        """Return the prompt about a sample, which is sent with its image or sound."""
+
+    @abstractmethod
+    def worth(self, sample: Sample, text: str) -> float | None:
+        """Return the value of a reply; None if nothing can be read in it."""
+
+    def asks(self, collecting: Collecting) -> Iterator[tuple[Ask, Json]]:
+        for sample in collecting.samples:
+            subject = Subject(sample.id, 1, collecting.on)
+            prompt = self.ask(sample, collecting.protocol)
+            asked = Conversation.ask(prompt, sample.medium, subject)
+            yield Ask(collecting.model(), "answer", asked, subject), {}
+
+    def score(self, given: ToScore) -> Scored:
+        """Average the worth of the replies, with an interval over samples."""
+        data = FromDataset(given, self)
+        key = self.metrics[0].key
+        samples = {sample.id: sample for sample in data.samples}
+        clusters = clusters_of(data.samples)
+        data.require((name, 1, 0) for name in samples)
+        rows = []
+        values = []
+        lost = []
+        for record in data.records:
+            value = None
+            if record.is_there and record.text:
+                value = self.worth(samples[record.unit], record.text)
+            if value is None:
+                lost.append(f"{record.place}: {record.error or record.outcome}")
+                if record.outcome is not Outcome.FAILED and given.section.unread == "worst":
+                    value = self.worst
+            values.append(math.nan if value is None else value)
+            row = Row(
+                unit=record.unit,
+                group=ONE_CATEGORY,
+                cluster=clusters[record.unit],
+                outcome=record.outcome,
+                values={key: [value]},
+            )
+            rows.append(row)
+        total = len(rows)
+        scored = total - len(lost)
+        counted = total - sum(map(math.isnan, values))
+        flags = data.too_little(scored, total, "samples could be scored", lost, counted)
+        estimate = interval_of_known(
+            np.array(values),
+            [ONE_CATEGORY] * total,
+            data.confidence,
+            most=math.inf,
+            clusters=[row.cluster for row in rows],
+        )
+        ends = interval_ends({key: estimate})
+        score = Score(
+            **data.origin(scored, total, flags),
+            metrics={key: estimate.value} | ends.metrics,
+            outcomes=outcome_counts(record.outcome for record in data.records),
+            counted=counted,
+            absent=ends.absent,
+        )
+        return Scored(score, rows)
