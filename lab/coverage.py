@@ -1,4 +1,5 @@
-"""How often intervals contain the truth: simulated data of the shipped sizes, through the functions that score them.
+"""How often intervals contain the truth: simulated data of the shipped sizes, through the functions
+that score them.
 
 Run as ``python -m lab.coverage`` in the top folder, a minute of CPU; it writes the table of
 ``reports/intervals.md``. The truth is the mean of the values of all draws, but for correlations.
@@ -61,7 +62,11 @@ def names(numbers: NDArray[np.int64]) -> list[str]:
 
 def gc(categories: NDArray[np.int64], shape: str, random: Dice) -> Drawn:
     means = np.linspace(0.4, 0.9, categories.max() + 1)[categories]
-    values = random.beta(8 * means, 8 - 8 * means) if shape == "beta" else means + noise(random, shape, len(means))
+    values = (
+        random.beta(8 * means, 8 - 8 * means)
+        if shape == "beta"
+        else means + noise(random, shape, len(means))
+    )
     found = mean_interval(values, names(categories), CONFIDENCE)
     return Drawn(found.value, found.interval)
 
@@ -70,7 +75,11 @@ def hits(random: Dice, spread: str) -> NDArray[np.int64]:
     """Of MM-SAP's questions, in how many of five orders each is answered rightly."""
     alike = spread == "images"
     easy = random.beta(2, 1, 120)[MM_SAP] if alike else random.beta(2, 1, len(MM_SAP))
-    return 5 * random.binomial(1, easy) if spread == "questions, orders agree" else random.binomial(5, easy)
+    return (
+        5 * random.binomial(1, easy)
+        if spread == "questions, orders agree"
+        else random.binomial(5, easy)
+    )
 
 
 def mm_sap(spread: str, random: Dice) -> Drawn:
@@ -94,7 +103,9 @@ def mme(metric: str, low: float, high: float, random: Dice) -> Drawn:
     if metric == "score":
         found = mean_interval(100 * (mean + both), names(MME), CONFIDENCE)
     elif metric == "accuracy":
-        found = share_interval(right.ravel(), np.ones(2 * len(MME), np.int64), names(np.arange(240) // 2), CONFIDENCE)
+        found = share_interval(
+            right.ravel(), np.ones(2 * len(MME), np.int64), names(np.arange(240) // 2), CONFIDENCE
+        )
     else:
         found = proportion_interval(both, CONFIDENCE)
     return Drawn(found.value, found.interval)
@@ -106,13 +117,16 @@ def described(random: Dice, centres: Array, of: NDArray[np.int64]) -> Array:
 
 
 def trac(how: str, sampled: int, texts: int, random: Dice) -> Drawn:
-    """A new support set and test set of ten classes each time; descriptions are the likest of so many texts, if any."""
+    """A new support set and test set of ten classes each time; descriptions are the likest of so
+    many texts, if any."""
     centres = np.random.default_rng(7).normal(size=(CLASSES, 8))
     of_support, of_tests = np.arange(sampled) % CLASSES, random.integers(0, CLASSES, TESTED)
     support, tests = described(random, centres, of_support), described(random, centres, of_tests)
     if texts:
         known = np.random.default_rng(9).normal(size=(texts, 8))
-        support, tests = (known[((x[:, None] - known) ** 2).sum(axis=2).argmin(axis=1)] for x in (support, tests))
+        support, tests = (
+            known[((x[:, None] - known) ** 2).sum(axis=2).argmin(axis=1)] for x in (support, tests)
+        )
     labels, truth = names(of_support), names(of_tests)
     expected = expected_hits(support, labels, tests, truth, 1)
     worth = expected.votes[:, 0] if how == "top1" else expected.class_mean
@@ -134,18 +148,28 @@ def compared_trac(sampled: int, random: Dice) -> Drawn:
     centres = np.random.default_rng(7).normal(size=(CLASSES, 8))
     of_support, of_tests = np.arange(sampled) % CLASSES, random.integers(0, CLASSES, TESTED)
     a, b = (
-        top1(described(random, centres, of_support), names(of_support), described(random, centres, of_tests))
+        top1(
+            described(random, centres, of_support),
+            names(of_support),
+            described(random, centres, of_tests),
+        )
         for _ in "ab"
     )
-    one, two = (np.array([*map(str.__eq__, taken, names(of_tests))], dtype=np.float64) for taken in (a, b))
-    found = paired_interval(one, two, ["all"] * TESTED, names(np.arange(TESTED)), confidence=CONFIDENCE)
+    one, two = (
+        np.array([*map(str.__eq__, taken, names(of_tests))], dtype=np.float64) for taken in (a, b)
+    )
+    found = paired_interval(
+        one, two, ["all"] * TESTED, names(np.arange(TESTED)), confidence=CONFIDENCE
+    )
     return Drawn(found.difference, found.interval)
 
 
 def compared_photos(shape: str, random: Dice) -> Drawn:
     easy = random.normal(0.6, 0.2, len(PHOTOS))
     a, b = (easy + noise(random, shape, len(PHOTOS)) for _ in "ab")
-    found = paired_interval(a, b, names(PHOTOS), names(np.arange(len(PHOTOS))), confidence=CONFIDENCE)
+    found = paired_interval(
+        a, b, names(PHOTOS), names(np.arange(len(PHOTOS))), confidence=CONFIDENCE
+    )
     return Drawn(found.difference, found.interval)
 
 
@@ -166,12 +190,23 @@ def fisher(models: int, random: Dice) -> Drawn:
 CASES: dict[tuple[str, str], tuple[Callable[[Dice], Drawn], int]] = {
     **{
         ("GC@t", f"the 21 default photographs, {text}"): (partial(gc, PHOTOS, shape), 2000)
-        for shape, text in (("normal", "normal"), ("beta", "beta"), ("1", "skewness −1"), ("2", "skewness −2"))
+        for shape, text in (
+            ("normal", "normal"),
+            ("beta", "beta"),
+            ("1", "skewness −1"),
+            ("2", "skewness −2"),
+        )
     },
     ("GC@t", "14 categories of five (Table 5), beta"): (partial(gc, TABLE_5, "beta"), 2000),
-    ("GC@t", "five images of one category, skewness −2"): (partial(gc, np.zeros(5, np.int64), "2"), 2000),
+    ("GC@t", "five images of one category, skewness −2"): (
+        partial(gc, np.zeros(5, np.int64), "2"),
+        2000,
+    ),
     **{
-        ("TRAC, top-1" if how == "top1" else "TRAC, class mean", f"100 test, {n} support descriptions{text}"): (
+        (
+            "TRAC, top-1" if how == "top1" else "TRAC, class mean",
+            f"100 test, {n} support descriptions{text}",
+        ): (
             partial(trac, how, n, texts),
             2000,
         )
@@ -180,7 +215,10 @@ CASES: dict[tuple[str, str], tuple[Callable[[Dice], Drawn], int]] = {
     },
     ("TRAC, top-1", "24 sampled classes of four images"): (sampled_classes, 2000),
     **{
-        ("MM-SAP's score", f"414 questions on 120 images, difficulty by {spread}"): (partial(mm_sap, spread), 2000)
+        ("MM-SAP's score", f"414 questions on 120 images, difficulty by {spread}"): (
+            partial(mm_sap, spread),
+            2000,
+        )
         for spread in ("images", "questions", "questions, orders agree")
     },
     **{
@@ -196,12 +234,18 @@ CASES: dict[tuple[str, str], tuple[Callable[[Dice], Drawn], int]] = {
         for low, high in ((0.5, 0.9), (0.9, 0.97))
     },
     **{
-        ("a difference of two models", f"the 21 default photographs, {text}"): (partial(compared_photos, shape), 2000)
+        ("a difference of two models", f"the 21 default photographs, {text}"): (
+            partial(compared_photos, shape),
+            2000,
+        )
         for shape, text in (("normal", "normal"), ("1", "skewness −1"))
     },
     ("a difference of two models", "MM-SAP, difficulty by images"): (compared_mm_sap, 2000),
     **{
-        ("a difference of two models", f"TRAC, top-1, {n} support descriptions"): (partial(compared_trac, n), 2000)
+        ("a difference of two models", f"TRAC, top-1, {n} support descriptions"): (
+            partial(compared_trac, n),
+            2000,
+        )
         for n in (20, 50, 250)
     },
     **{("a correlation of 0.7", f"{n} models"): (partial(fisher, n), 2000) for n in (4, 7, 14)},
@@ -215,7 +259,10 @@ def covered(case: tuple[str, str]) -> str:
     random = np.random.default_rng(35)
     drawn = [draw(random) for _ in range(draws)]
     truth = sum(each.value for each in drawn) / draws
-    inside = sum(each.interval is not None and each.interval.low <= truth <= each.interval.high for each in drawn)
+    inside = sum(
+        each.interval is not None and each.interval.low <= truth <= each.interval.high
+        for each in drawn
+    )
     share = 100 * inside / draws
     return f"| {case[0]} | {case[1]} | {share:.1f} %{'' if 93 <= share <= 97 else ' (!)'} |\n"
 

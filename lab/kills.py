@@ -1,10 +1,11 @@
 """Runs killed at random moments: does the next one go on, and is any finished call made twice?
 
-Run as ``python -m lab.kills --count 100`` in the top folder; it writes ``reports/perf/kills.json``. A small project, of
-which a service on loopback is the model and the generator, is evaluated by ``driftledger run``, ``dvc repro`` or
-``driftledger track`` again and again; each is ended by SIGKILL, all its processes or one, until one comes
-to its end before its moment. By the service's own log no call that was stored may have come again, and all files must
-be those of an undisturbed run. Then a new project begins.
+Run as ``python -m lab.kills --count 100`` in the top folder; it writes ``reports/perf/kills.json``.
+A small project, of which a service on loopback is the model and the generator, is evaluated by
+``driftledger run``, ``dvc repro`` or ``driftledger track`` again and again; each is ended by
+SIGKILL, all its processes or one, until one comes to its end before its moment. By the service's
+own log no call that was stored may have come again, and all files must be those of an undisturbed
+run. Then a new project begins.
 """
 
 import base64
@@ -54,7 +55,8 @@ def plain(digest: bytes) -> bytes:
 
 
 class Service:
-    """OpenAI's protocol on loopback: descriptions and drawings that depend on what was asked, after a latency.
+    """OpenAI's protocol on loopback: descriptions and drawings that depend on what was asked, after
+    a latency.
 
     Args:
         draw: PNG by the digest of a request; without it, a small plain one.
@@ -69,21 +71,37 @@ class Service:
             protocol_version = "HTTP/1.1"
 
             def do_GET(self) -> None:
-                self._send({"object": "list", "data": [{"id": name, "object": "model"} for name in ("eyes", "hands")]})
+                self._send(
+                    {
+                        "object": "list",
+                        "data": [{"id": name, "object": "model"} for name in ("eyes", "hands")],
+                    }
+                )
 
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["Content-Length"]))
                 digest = hashlib.sha256(self.path.encode() + body).digest()
                 time.sleep(latency)
                 if self.path.endswith("/completions"):
-                    message = {"role": "assistant", "content": f"A photograph of {digest.hex()[:12]}.", "refusal": None}
-                    choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": "stop"}
+                    message = {
+                        "role": "assistant",
+                        "content": f"A photograph of {digest.hex()[:12]}.",
+                        "refusal": None,
+                    }
+                    choice = {
+                        "index": 0,
+                        "message": message,
+                        "logprobs": None,
+                        "finish_reason": "stop",
+                    }
                     usage = {"prompt_tokens": 90, "completion_tokens": 20, "total_tokens": 110}
                     about = {"id": "1", "object": "chat.completion", "created": 1, "model": "eyes"}
                     self._send({**about, "choices": [choice], "usage": usage})
                 else:
                     drawing = (draw or plain)(digest)
-                    self._send({"created": 1, "data": [{"b64_json": base64.b64encode(drawing).decode()}]})
+                    self._send(
+                        {"created": 1, "data": [{"b64_json": base64.b64encode(drawing).decode()}]}
+                    )
                 answered[digest.hex()] += 1
 
             def _send(self, content: dict[str, Any]) -> None:
@@ -108,7 +126,12 @@ class Project:
     """A small project in a folder of its own: one model, one generator, one benchmark."""
 
     def __init__(
-        self, root: Path, repository: Path, service: Service, images: int = IMAGES, at_once: int = AT_ONCE
+        self,
+        root: Path,
+        repository: Path,
+        service: Service,
+        images: int = IMAGES,
+        at_once: int = AT_ONCE,
     ) -> None:
         self.root, self.log = root, root.parent / "log"
         self.environment = os.environ | {
@@ -127,17 +150,29 @@ class Project:
         chosen["run"] |= {"datasets": ["mine"], "genception": ["mine"], "question_sets": []}
         chosen["run"] |= {"models": ["eyes"], "generators": ["hands"]}
         chosen["datasets"] = {"mine": {"provider": "image_folder", "path": "images"}}
-        common = {"base_url": service.address, "api_key_env": None, "limits": {"concurrency": at_once}}
+        common = {
+            "base_url": service.address,
+            "api_key_env": None,
+            "limits": {"concurrency": at_once},
+        }
         drawing = {"provider": "openai_images", "model": "hands", "image_size": "64x64"}
-        chosen["models"] = {"eyes": {"provider": "openai", "model": "eyes", "understood_by": ["layout"], **common}}
+        chosen["models"] = {
+            "eyes": {"provider": "openai", "model": "eyes", "understood_by": ["layout"], **common}
+        }
         chosen["generators"] = {"hands": {**drawing, **common}}
         chosen["genception"] |= {"iterations": ITERATIONS, "cross_check": []}
         (root / "params.yaml").write_text(yaml.safe_dump(chosen, sort_keys=False), encoding="utf-8")
         for number in range(images):
             file = root / "images" / f"{number % 2}" / f"{number}.png"
             file.parent.mkdir(parents=True, exist_ok=True)
-            Image.linear_gradient("L").rotate(40 * number).convert("RGB").resize((96, 72)).save(file)
-        for command in (("init", "--quiet"), ("add", "--all"), ("commit", "--quiet", "--message", "a project")):
+            Image.linear_gradient("L").rotate(40 * number).convert("RGB").resize((96, 72)).save(
+                file
+            )
+        for command in (
+            ("init", "--quiet"),
+            ("add", "--all"),
+            ("commit", "--quiet", "--message", "a project"),
+        ):
             author = ("-c", "user.name=kills", "-c", "user.email=kills@localhost")
             subprocess.run(["git", *author, *command], cwd=root, env=self.environment, check=True)
 
@@ -145,12 +180,19 @@ class Project:
         """Start a command as the head of a group of processes."""
         with self.log.open("wb") as log:
             return subprocess.Popen(
-                command, cwd=self.root, env=self.environment, stdout=log, stderr=log, start_new_session=True
+                command,
+                cwd=self.root,
+                env=self.environment,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
             )
 
     def files(self) -> dict[str, str]:
         """Return the digest of every output and of the lock, by path."""
-        files = [file for top in ("data", "reports", "ledger") for file in (self.root / top).rglob("*")]
+        files = [
+            file for top in ("data", "reports", "ledger") for file in (self.root / top).rglob("*")
+        ]
         return {
             str(file.relative_to(self.root)): hashlib.sha256(file.read_bytes()).hexdigest()
             for file in (*files, self.root / "dvc.lock")
@@ -158,7 +200,8 @@ class Project:
         }
 
     def clear_rwlock(self) -> bool:
-        """Remove DVC's lock file if a kill left it unreadable, as ``driftledger run`` does; return True if it was."""
+        """Remove DVC's lock file if a kill left it unreadable, as ``driftledger run`` does; return
+        True if it was."""
         file = self.root / ".dvc" / "tmp" / "rwlock"
         try:
             json.loads(file.read_bytes())
@@ -171,7 +214,10 @@ class Project:
 
     def runs(self) -> tuple[int, int]:
         """Return how many runs MLflow shows, and how many of these are finished."""
-        shown = "SELECT count(*), coalesce(sum(status = 'FINISHED'), 0) FROM runs WHERE lifecycle_stage = 'active'"
+        shown = (
+            "SELECT count(*), coalesce(sum(status = 'FINISHED'), 0) FROM runs WHERE "
+            "lifecycle_stage = 'active'"
+        )
         with closing(sqlite3.connect(self.root / "mlflow.db", timeout=60)) as db:
             every, finished = db.execute(shown).fetchone()
             return every, finished
@@ -181,7 +227,11 @@ def kill(head: "subprocess.Popen[bytes]", victim: str, lots: random.Random) -> N
     """End the head and all processes below it, as a machine that stops does, or any one below it."""
     with suppress(psutil.NoSuchProcess):
         below = psutil.Process(head.pid).children(recursive=True)
-        for process in [lots.choice(below)] if victim == "one" and below else [psutil.Process(head.pid), *below]:
+        for process in (
+            [lots.choice(below)]
+            if victim == "one" and below
+            else [psutil.Process(head.pid), *below]
+        ):
             with suppress(psutil.NoSuchProcess):
                 process.kill()
 
@@ -192,7 +242,8 @@ def kills(
     seconds: Annotated[float, typer.Option(help="The latest moment of a kill.")] = 20.0,
     seed: Annotated[int, typer.Option(help="Of the moments, the victims and the ways.")] = SEED,
 ) -> None:
-    """Kill, go on, compare; exit code 1 where a run did not go on, a file differed, or a call was made again."""
+    """Kill, go on, compare; exit code 1 where a run did not go on, a file differed, or a call was
+    made again."""
     repository, service, lots = Path.cwd(), Service(), random.Random(seed)
     counted: Counter[str] = Counter()
     stuck, different = list[str](), set[str]()
@@ -203,11 +254,17 @@ def kills(
         expected, calls, runs = undisturbed.files(), set(service.answered), undisturbed.runs()
         while counted["kills"] < count and not stuck:
             service.answered.clear()
-            project = Project(Path(name) / f"{counted['projects']}" / "project", repository, service)
+            project = Project(
+                Path(name) / f"{counted['projects']}" / "project", repository, service
+            )
             counted["projects"] += 1
             in_flight = 0
             while counted["kills"] < count:
-                way, victim, until = lots.choice(WAYS), lots.choice(VICTIMS), lots.uniform(0, seconds)
+                way, victim, until = (
+                    lots.choice(WAYS),
+                    lots.choice(VICTIMS),
+                    lots.uniform(0, seconds),
+                )
                 head = project.start(way)
                 try:
                     ended = head.wait(until)
@@ -218,7 +275,10 @@ def kills(
                     counted["kills"] += 1
                     counted[" ".join(way)] += 1
                     counted["rwlock_left_unreadable"] += project.clear_rwlock()
-                    print(f"{counted['kills']} of {count} kills, {counted['projects']} projects", flush=True)
+                    print(
+                        f"{counted['kills']} of {count} kills, {counted['projects']} projects",
+                        flush=True,
+                    )
                 else:
                     if ended == 0 and way == WAYS[0]:
                         break
@@ -228,11 +288,17 @@ def kills(
                 break
             again = sum(service.answered.values()) - len(service.answered)
             counted["calls_again_in_flight"] += min(again, in_flight)
-            counted["calls_made_again"] += max(0, again - in_flight) + len(service.answered.keys() - calls)
+            counted["calls_made_again"] += max(0, again - in_flight) + len(
+                service.answered.keys() - calls
+            )
             counted["calls_lost"] += len(calls - service.answered.keys())
             counted["other_runs"] += project.runs() != runs
             files = project.files()
-            different |= {file for file in files.keys() | expected.keys() if files.get(file) != expected.get(file)}
+            different |= {
+                file
+                for file in files.keys() | expected.keys()
+                if files.get(file) != expected.get(file)
+            }
             shutil.rmtree(project.root.parent, ignore_errors=True)
     wrong = {
         "did_not_go_on": stuck,

@@ -1,7 +1,9 @@
-"""LaVIN's published answers to MME, read by both readers: the folder ``LaVIN`` of MME's evaluation tool.
+"""LaVIN's published answers to MME, read by both readers: the folder ``LaVIN`` of MME's evaluation
+tool.
 
-Run as ``python -m lab.lavin FOLDER``. The tool is ``tools/eval_tool.zip`` in the branch Evaluation of
-github.com/BradyFU/Awesome-Multimodal-Large-Language-Models; its files are not part of this repository.
+Run as ``python -m lab.lavin FOLDER``. The tool is ``tools/eval_tool.zip`` in the branch Evaluation
+of github.com/BradyFU/Awesome-Multimodal-Large-Language-Models; its files are not part of this
+repository.
 """
 
 from collections.abc import Callable
@@ -17,7 +19,8 @@ app = new_app(__doc__ or "")
 
 
 def subtask(file: Path, read: Callable[[str], Parsed[bool]]) -> yes_no.YesNoScores:
-    """Score one file: a line per question with image, question, right answer and reply, two lines per image."""
+    """Score one file: a line per question with image, question, right answer and reply, two lines
+    per image."""
     rows = [line.split("\t") for line in file.read_text(encoding="utf-8").splitlines()]
     replies = [read(reply).value for _, _, _, reply in rows]
     truth = [right.lower() == "yes" for _, _, right, _ in rows]

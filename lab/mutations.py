@@ -2,15 +2,17 @@
 
 Run as ``python -m lab.mutations src/driftledger/metrics --count 50`` in the top folder.
 
-All mutations of the named files are drawn in an order that the seed and each one's own text decide, and are tried in
-copies of the checkout (uncommitted changes included). First each test runs once without a fault, and notes which
-functions it calls (``lab/tracer``); a test that fails then is left out. A mutation is tried with the tests that call
-the changed function, with mypy, and with the default run, as in CI: each stage of ``dvc.yaml`` that calls the function
-makes its files again, and all of them have to be the same. What is quick comes first. A mutation is *killed* if one of
-these fails, differs, or takes several times the processor's time that it takes without a fault, else it has *survived*,
-and its diff is printed. ``lab/equivalent.jsonl`` lists mutations that change nothing, each with the
-reason; they are tried and counted apart. Outcomes are appended to ``.driftledger/mutations.jsonl``: started again, a
-mutation that was killed in the same text is not tried again.
+All mutations of the named files are drawn in an order that the seed and each one's own text decide,
+and are tried in copies of the checkout (uncommitted changes included). First each test runs once
+without a fault, and notes which functions it calls (``lab/tracer``); a test that fails then is left
+out. A mutation is tried with the tests that call the changed function, with mypy, and with the
+default run, as in CI: each stage of ``dvc.yaml`` that calls the function makes its files again, and
+all of them have to be the same. What is quick comes first. A mutation is *killed* if one of these
+fails, differs, or takes several times the processor's time that it takes without a fault, else it
+has *survived*, and its diff is printed. ``lab/equivalent.jsonl`` lists mutations that change
+nothing, each with the reason; they are tried and counted apart. Outcomes are appended to
+``.driftledger/mutations.jsonl``: started again, a mutation that was killed in the same text is not
+tried again.
 """
 
 import ast
@@ -82,7 +84,9 @@ class Mutation(NamedTuple):
 
     def diff(self, source: bytes) -> str:
         """Return a unified diff."""
-        before, after = (text.decode().splitlines(keepends=True) for text in (source, self.apply(source)))
+        before, after = (
+            text.decode().splitlines(keepends=True) for text in (source, self.apply(source))
+        )
         return "".join(difflib.unified_diff(before, after, f"a/{self.path}", f"b/{self.path}", n=2))
 
 
@@ -99,7 +103,9 @@ def mutations(path: str, source: bytes) -> list[Mutation]:
     for node, variants in _variants(ast.parse(source)):
         start = starts[node.lineno - 1] + node.col_offset
         end = starts[(node.end_lineno or 0) - 1] + (node.end_col_offset or 0)
-        bracket = source[start - 1 : start] != b"(" and isinstance(node, ast.BinOp | ast.BoolOp | ast.Compare)
+        bracket = source[start - 1 : start] != b"(" and isinstance(
+            node, ast.BinOp | ast.BoolOp | ast.Compare
+        )
         for new in map(ast.unparse, variants):
             text = f"({new})" if bracket and "\n" in source[start:end].decode() else new
             faults.append(Mutation(path, start, end, text, node.lineno))
@@ -108,13 +114,19 @@ def mutations(path: str, source: bytes) -> list[Mutation]:
 
 def _variants(node: ast.AST) -> Iterator[tuple[ast.expr, list[ast.expr]]]:
     """Yield each expression below a node that has mutations, from the outside in."""
-    if isinstance(node, _SKIPPED) or (isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"):
+    if isinstance(node, _SKIPPED) or (
+        isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+    ):
         return
     if isinstance(node, ast.keyword) and node.arg == "strict":  # of zip: it only stops the program
         return
     if isinstance(node, ast.expr) and (variants := _variants_of(node)):
         yield node, variants
-    if isinstance(node, ast.Return) and node.value is not None and ast.unparse(node.value) != "None":
+    if (
+        isinstance(node, ast.Return)
+        and node.value is not None
+        and ast.unparse(node.value) != "None"
+    ):
         yield node.value, [ast.Constant(None)]
     for name, value in ast.iter_fields(node):
         children = value if isinstance(value, list) else [value]
@@ -132,15 +144,23 @@ def _variants_of(node: ast.expr) -> list[ast.expr]:
             for other in _COMPARISONS[type(operator)]
         ]
     if isinstance(node, ast.BinOp) and type(node.op) in _ARITHMETIC:
-        text = any(isinstance(each, ast.JoinedStr) or _is_text(each) for each in (node.left, node.right))
-        return [] if text else [_changed(node, op=_ARITHMETIC[type(node.op)]())]  # a path or a text: no difference
+        text = any(
+            isinstance(each, ast.JoinedStr) or _is_text(each) for each in (node.left, node.right)
+        )
+        # a path or a text: no difference
+        return [] if text else [_changed(node, op=_ARITHMETIC[type(node.op)]())]
     if isinstance(node, ast.BoolOp):
         return [_changed(node, op=ast.Or() if isinstance(node.op, ast.And) else ast.And())]
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not | ast.USub):
         return [node.operand]
     if isinstance(node, ast.Subscript) and ast.unparse(node.slice) in ("0", "-1"):
         return [_changed(node, slice=ast.Constant(-1 if ast.unparse(node.slice) == "0" else 0))]
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _CALLS and node.args:
+    if (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id in _CALLS
+        and node.args
+    ):
         other_call = ast.Name(_CALLS[node.func.id])
         kept = [] if other_call.id == "list" else node.keywords
         return [_changed(node, func=other_call, keywords=kept)]
@@ -167,7 +187,8 @@ class Calls:
 
     def __init__(self, rows: Iterable[str]) -> None:
         self.of: dict[str, set[str]] = defaultdict(set)
-        """A test, a fixture, a file of tests or a stage → ``path:line`` of functions, line 0 for what loads a file."""
+        """A test, a fixture, a file of tests or a stage → ``path:line`` of functions, line 0 for
+        what loads a file."""
         self.seconds: dict[str, float] = defaultdict(float)
         self.fixtures: dict[str, set[str]] = defaultdict(set)
         self.failed: set[str] = set()
@@ -185,16 +206,19 @@ class Calls:
     def reaching(self, path: str, function: int, seconds: float) -> list[tuple[float, list[str]]]:
         """Return the tests that call a function, the quickest first, as many as run in ``seconds``.
 
-        Each batch takes three seconds, or twice as long as its first test; what tests share is made once for it.
+        Each batch takes three seconds, or twice as long as its first test; what tests share is made
+        once for it.
 
-        What is outside of all functions is reached by tests that call one of the same file, and, as the last, by tests
-        in a file of tests that loads it.
+        What is outside of all functions is reached by tests that call one of the same file, and, as
+        the last, by tests in a file of tests that loads it.
         """
         order = []
         for test in self.tests:
             users = {test, *self.fixtures[test]}
             called = set[str]().union(*(self.of[user] for user in users if user in self.of))
-            near = f"{path}:{function}" in called or (not function and any(e.startswith(f"{path}:") for e in called))
+            near = f"{path}:{function}" in called or (
+                not function and any(e.startswith(f"{path}:") for e in called)
+            )
             if near or (not function and f"{path}:0" in self.of[_file(test)]):
                 order.append((not near, sum(self.seconds[user] for user in users), test))
         batches = list[tuple[float, list[str]]]()
@@ -222,7 +246,8 @@ def _function(source: bytes, line: int) -> int:
     around = [
         min([node.lineno, *(each.lineno for each in node.decorator_list)])
         for node in ast.walk(ast.parse(source))
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.lineno <= line <= (node.end_lineno or 0)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and node.lineno <= line <= (node.end_lineno or 0)
     ]
     return max(around, default=0)
 
@@ -238,22 +263,31 @@ class Bench:
         self._stages: dict[str, list[str]] = {}
         """Command → what it writes."""
         models = load_settings(root / "params.yaml").run.models
-        for name, stage in yaml.safe_load((root / "dvc.yaml").read_text(encoding="utf-8"))["stages"].items():
+        for name, stage in yaml.safe_load((root / "dvc.yaml").read_text(encoding="utf-8"))[
+            "stages"
+        ].items():
             outs = [next(iter(each)) if isinstance(each, dict) else each for each in stage["outs"]]
             for model in models if "matrix" in stage else models[:1]:
                 if name != "track":  # MLflow notes times
                     command = stage["cmd"].replace("${item.model}", model)
                     self._stages[command] = [out.replace("${item.model}", model) for out in outs]
         listed = subprocess.run(
-            ["git", "ls-files", "-coz", "--exclude-standard"], cwd=root, check=True, capture_output=True, text=True
+            ["git", "ls-files", "-coz", "--exclude-standard"],
+            cwd=root,
+            check=True,
+            capture_output=True,
+            text=True,
         )
         files = [name for name in listed.stdout.split("\0") if name and (root / name).is_file()]
         first = folder / "0"
         for name in files:
             (first / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(root / name, first / name)
-        # By hash, not by time: a fault may come and go within a second and leave the file as long as it was.
-        compileall.compile_dir(first / "src", quiet=1, invalidation_mode=py_compile.PycInvalidationMode.CHECKED_HASH)
+        # By hash, not by time: a fault may come and go within a second and leave the file as long
+        # as it was.
+        compileall.compile_dir(
+            first / "src", quiet=1, invalidation_mode=py_compile.PycInvalidationMode.CHECKED_HASH
+        )
         if self._exit_code(first, _TYPES, 1000):
             raise ConfigError("mypy finds errors without a fault")
         for again in (False, True):  # calls are made once, and replayed from then on
@@ -268,7 +302,11 @@ class Bench:
         for number in range(1, jobs):
             shutil.copytree(first, folder / str(number))
             self._free.put(folder / str(number))
-        tests = [name for name in files if fnmatch(name, "tests/*test_*.py") and not name.startswith("tests/extras/")]
+        tests = [
+            name
+            for name in files
+            if fnmatch(name, "tests/*test_*.py") and not name.startswith("tests/extras/")
+        ]
         with ThreadPoolExecutor(jobs) as pool:
             list(pool.map(self._trace, [*tests, "src/driftledger/metrics"]))
         with (folder / "called").open(encoding="utf-8") as rows:
@@ -277,11 +315,14 @@ class Bench:
     def _trace(self, file: str) -> None:
         copy = self._free.get()
         called = str(self._folder / "called")
-        self._exit_code(copy, [*self._pytest, "-p", "sitecustomize", file], 1000, CALLED=called, CALLER=file)
+        self._exit_code(
+            copy, [*self._pytest, "-p", "sitecustomize", file], 1000, CALLED=called, CALLER=file
+        )
         self._free.put(copy)
 
     def killer(self, fault: Mutation, seconds: float) -> str | None:
-        """Return the first test or stage that fails with a fault, or None; tests take ``seconds`` at most."""
+        """Return the first test or stage that fails with a fault, or None; tests take ``seconds``
+        at most."""
         copy = self._free.get()
         source = (copy / fault.path).read_bytes()
         function = _function(source, fault.line)
@@ -298,14 +339,18 @@ class Bench:
         try:
             (copy / fault.path).write_bytes(fault.apply(source))
             for cost, arguments, outs in sorted(runs):
-                # Stages before one need not run: those that call the function have to write what they wrote, too.
+                # Stages before one need not run: those that call the function have to write what
+                # they wrote, too.
                 self._unmark(copy, outs)
                 code = self._exit_code(copy, arguments, cost)
                 if code not in (0, 5) or any(
                     _files(copy / out) != _files(self._folder / "expected" / out) for out in outs
                 ):
                     output = (copy / "output").read_text(encoding="utf-8", errors="replace")
-                    return next(iter(re.findall(r"^(?:FAILED|ERROR) (\S+)", output, re.MULTILINE)), " ".join(arguments))
+                    return next(
+                        iter(re.findall(r"^(?:FAILED|ERROR) (\S+)", output, re.MULTILINE)),
+                        " ".join(arguments),
+                    )
             return None
         finally:
             (copy / fault.path).write_bytes(source)
@@ -321,12 +366,16 @@ class Bench:
                 mark.unlink()
 
     def _exit_code(self, copy: Path, arguments: list[str], seconds: float, **traced: str) -> int:
-        """Run Python in a copy, and end it with all that it has started when it takes far more than ``seconds``.
+        """Run Python in a copy, and end it with all that it has started when it takes far more than
+        ``seconds``.
 
-        It is the processor's time that counts, as others may use it too; by the clock, only what waits for ever ends.
+        It is the processor's time that counts, as others may use it too; by the clock, only what
+        waits for ever ends.
         """
         limits = f"ulimit -t {20 + 5 * seconds:.0f} -d 8000000; exec "
-        path = f"{copy / 'src'}{os.pathsep}{copy / 'lab' / 'tracer'}" if traced else str(copy / "src")
+        path = (
+            f"{copy / 'src'}{os.pathsep}{copy / 'lab' / 'tracer'}" if traced else str(copy / "src")
+        )
         with (copy / "output").open("wb") as output:
             process = subprocess.Popen(
                 ["sh", "-c", limits + shlex.join([sys.executable, *arguments])], cwd=copy, start_new_session=True,
@@ -359,12 +408,20 @@ def main(
     """Try mutations, and print those that survive."""
     root = Path.cwd()
     files = sorted(
-        {file for place in places for file in (place.rglob("*.py") if place.is_dir() else [place]) if file.is_file()}
+        {
+            file
+            for place in places
+            for file in (place.rglob("*.py") if place.is_dir() else [place])
+            if file.is_file()
+        }
     )
     sources = {str(file.resolve().relative_to(root)): file.read_bytes() for file in files}
     every = [each for path, source in sources.items() for each in mutations(path, source)]
     if not every:
-        raise ConfigError(f"there is nothing to change in {', '.join(map(str, places))}; name Python files below src/")
+        raise ConfigError(
+            f"there is nothing to change in {', '.join(map(str, places))}; name Python files "
+            "below src/"
+        )
     lots = {each: _digest(seed, each, sources[each.path]) for each in every}
     picked = sorted(every, key=lots.__getitem__)[:count]
     listed = [json.loads(row) for row in EQUIVALENT.read_text(encoding="utf-8").splitlines()]
@@ -373,7 +430,10 @@ def main(
     killed = {row["mutation"] for row in map(json.loads, known) if row["end"] == "killed"}
     with tempfile.TemporaryDirectory(prefix="mutations-", ignore_cleanup_errors=True) as folder:
         bench = Bench(root, Path(folder), jobs, marks)
-        print(f"{len(bench.calls.tests)} tests; left out, as they fail without a fault: {sorted(bench.calls.failed)}")
+        print(
+            f"{len(bench.calls.tests)} tests; left out, as they fail without a fault: "
+            f"{sorted(bench.calls.failed)}"
+        )
 
         def attempt(mutation: Mutation) -> str:
             if lots[mutation] in killed:
@@ -382,13 +442,24 @@ def main(
             end = "killed" if killer else "survived"
             with RESULTS.open("a", encoding="utf-8") as file:
                 file.write(
-                    json.dumps({"mutation": lots[mutation], "path": mutation.path, "end": end, "by": killer}) + "\n"
+                    json.dumps(
+                        {
+                            "mutation": lots[mutation],
+                            "path": mutation.path,
+                            "end": end,
+                            "by": killer,
+                        }
+                    )
+                    + "\n"
                 )
             text = sources[mutation.path].splitlines()[mutation.line - 1].decode().strip()
             if (mutation.path, text, mutation.new) in equivalent:
                 end = "listed" if end == "survived" else "wrongly listed"
             if end != "killed":
-                print(f"\n{mutation.path}:{mutation.line} {end}{f', but killed by {killer}' if killer else ''}")
+                print(
+                    f"\n{mutation.path}:{mutation.line} "
+                    f"{end}{f', but killed by {killer}' if killer else ''}"
+                )
                 print(mutation.diff(sources[mutation.path]), flush=True)
             return end
 
@@ -397,13 +468,22 @@ def main(
         with ThreadPoolExecutor(jobs) as pool:
             ends = Counter(pool.map(attempt, picked))
     count = len(picked) - ends["listed"]
-    print(f"{ends['killed']} of {count} mutations are killed, {ends['killed'] / count:.1%}; {len(every)} are possible")
-    print(f"{ends['listed']} more change nothing, as {EQUIVALENT} explains; wrongly listed: {ends['wrongly listed']}")
+    print(
+        f"{ends['killed']} of {count} mutations are killed, {ends['killed'] / count:.1%}; "
+        f"{len(every)} are possible"
+    )
+    print(
+        f"{ends['listed']} more change nothing, as {EQUIVALENT} explains; wrongly listed: "
+        f"{ends['wrongly listed']}"
+    )
 
 
 def _digest(seed: int, mutation: Mutation, source: bytes) -> str:
-    """Identify a mutation by its own text and its file's, so that a change elsewhere leaves the choice as it is."""
-    return hashlib.sha256(repr((seed, mutation, hashlib.sha256(source).hexdigest())).encode()).hexdigest()
+    """Identify a mutation by its own text and its file's, so that a change elsewhere leaves the
+    choice as it is."""
+    return hashlib.sha256(
+        repr((seed, mutation, hashlib.sha256(source).hexdigest())).encode()
+    ).hexdigest()
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
-"""The page of what was measured: ``docs/method/performance.md`` has a table for each machine in ``reports/perf/``.
+"""The page of what was measured: ``docs/method/performance.md`` has a table for each machine in
+``reports/perf/``.
 
-Run as ``python -m lab.performance`` in the top folder, which measures nothing; ``make perf`` does so at its end. A goal
-is the project's own, and what misses it is in bold.
+Run as ``python -m lab.performance`` in the top folder, which measures nothing; ``make perf`` does
+so at its end. A goal is the project's own, and what misses it is in bold.
 """
 
 import json
@@ -17,16 +18,31 @@ HEAD = "| what | measured | goal | beside |\n|---|---:|---:|---|\n"
 def page_of(folder: Path) -> str:
     """Return the tables, one for each machine, of waits and then of engines."""
     files, tables = [folder / f"{name}.json" for name in ("waits", "engines")], list[str]()
-    for measured in (each for file in files if file.is_file() for each in json.loads(file.read_bytes())["machines"]):
+    for measured in (
+        each
+        for file in files
+        if file.is_file()
+        for each in json.loads(file.read_bytes())["machines"]
+    ):
         machine, versions = measured["machine"], measured["versions"]
-        parts = [machine["cpu"], f"{machine['cores']} cores", machine["system"], machine.get("gpu", "no GPU")]
+        parts = [
+            machine["cpu"],
+            f"{machine['cores']} cores",
+            machine["system"],
+            machine.get("gpu", "no GPU"),
+        ]
         text = f"## {', '.join(parts)}\n\n{HEAD}"
         for each in measured["results"]["rows"]:
             value, goal = f"{each['value']:.3g} {each['unit']}", each["goal"]
             value = value if goal is None or each["value"] <= goal else f"**{value}**"
-            text += f"| {each['what']} | {value} | {'' if goal is None else f'≤ {goal:g}'} | {each['beside']} |\n"
+            text += (
+                f"| {each['what']} | {value} | {'' if goal is None else f'≤ {goal:g}'} | "
+                f"{each['beside']} |\n"
+            )
         used = ", ".join(f"{name} {version}" for name, version in versions.items())
-        tables.append(f"{text}\nWith {used}; mean load over the last 15 minutes {measured['load']}.\n")
+        tables.append(
+            f"{text}\nWith {used}; mean load over the last 15 minutes {measured['load']}.\n"
+        )
     return "\n".join(tables)
 
 

@@ -1,7 +1,8 @@
-"""The pictures of README and of the pages in ``docs/``, made of what there is: ``python -m lab.pictures``.
+"""The pictures of README and of the pages in ``docs/``, made of what there is: ``python -m
+lab.pictures``.
 
-A score's way is drawn from what ``driftledger audit`` prints; pages and MLflow are as a browser shows them, which needs
-chromium; README's leaderboard is the report's.
+A score's way is drawn from what ``driftledger audit`` prints; pages and MLflow are as a browser
+shows them, which needs chromium; README's leaderboard is the report's.
 """
 
 import io
@@ -36,11 +37,16 @@ app = new_app(__doc__ or "")
 
 
 def leaderboard(report: str) -> str:
-    """The first table of ``reports/leaderboard.md``, without what stands in brackets and the letters of groups."""
+    """The first table of ``reports/leaderboard.md``, without what stands in brackets and the
+    letters of groups."""
     lines = report.split("## At a glance", 1)[1].splitlines()
     first = next(place for place, line in enumerate(lines) if line.startswith("|"))
-    last = next(place for place, line in enumerate(lines[first:], first) if not line.startswith("|"))
-    return "\n".join(re.sub(r"( [a-z]{1,3})?( \([^|]*\))?(?= \|)", _plain, line) for line in lines[first:last])
+    last = next(
+        place for place, line in enumerate(lines[first:], first) if not line.startswith("|")
+    )
+    return "\n".join(
+        re.sub(r"( [a-z]{1,3})?( \([^|]*\))?(?= \|)", _plain, line) for line in lines[first:last]
+    )
 
 
 def _plain(found: re.Match[str]) -> str:
@@ -60,7 +66,8 @@ def terminal(command: str, output: str, marked: Sequence[tuple[str, str]]) -> st
     """Return a command and what it prints as an SVG.
 
     Args:
-        marked: a regular expression, of which the first match is coloured, and what is said behind its line.
+        marked: a regular expression, of which the first match is coloured, and what is said behind
+            its line.
     """
     lines = [Text(f"$ {command}", "bold green"), *map(Text, output.rstrip().splitlines())]
     for pattern, remark in marked:
@@ -69,7 +76,9 @@ def terminal(command: str, output: str, marked: Sequence[tuple[str, str]]) -> st
                 line.stylize("bold yellow", *match.span())
                 line.append(f"  ← {remark}", "yellow")
                 break
-    console = Console(record=True, width=max(line.cell_len for line in lines) + 1, file=io.StringIO())
+    console = Console(
+        record=True, width=max(line.cell_len for line in lines) + 1, file=io.StringIO()
+    )
     console.print(*lines, sep="\n")
     return console.export_svg(title="driftledger", unique_id="driftledger")
 
@@ -85,7 +94,10 @@ def browser() -> Iterator["Browser"]:
 
     chromium = which("chromium")
     if chromium is None:
-        raise ConfigError("pictures of pages need chromium on PATH; install it, 'apt install chromium' for instance")
+        raise ConfigError(
+            "pictures of pages need chromium on PATH; install it, 'apt install chromium' for "
+            "instance"
+        )
     with sync_playwright() as playwright:
         opened = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         try:
@@ -98,7 +110,9 @@ def a_scores_way() -> str:
     """What ``audit`` says of the default run's first score, in the checkout as it is."""
     command = "driftledger audit regions_fine/painter/layout:gc_at_5"
     environment = os.environ | {"COLUMNS": "80"}
-    done = subprocess.run(command.split(), env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command.split(), env=environment, capture_output=True, text=True, check=False
+    )
     if done.returncode:
         raise ConfigError(done.stderr.strip())
     marked = (
@@ -121,7 +135,9 @@ def mlflow() -> Iterator[list[str]]:
         held.bind(("127.0.0.1", 0))
         port = held.getsockname()[1]
     command = ["driftledger", "ui", "--port", str(port)]
-    with subprocess.Popen(command, env=os.environ | {"PYTHONUNBUFFERED": "1"}, stdout=subprocess.PIPE, text=True) as ui:
+    with subprocess.Popen(
+        command, env=os.environ | {"PYTHONUNBUFFERED": "1"}, stdout=subprocess.PIPE, text=True
+    ) as ui:
         assert ui.stdout is not None
         said = [ui.stdout.readline().partition(": ")[2].strip() for _ in range(2)]
         try:
@@ -135,7 +151,8 @@ def mlflow() -> Iterator[list[str]]:
 
 
 def take_of_mlflow(opened: "Browser", folder: Path) -> None:
-    """The scores, a chain, the leaderboard's charts and a run, as one finds them from the first page on."""
+    """The scores, a chain, the leaderboard's charts and a run, as one finds them from the first
+    page on."""
     with mlflow() as (scores, leaderboard):
         page = opened.new_page(viewport={"width": 1440, "height": 860})
         page.set_default_timeout(PATIENCE)

@@ -1,9 +1,11 @@
-"""How well replies are read: refusals, choices, yes and no, against cases whose right reading is known.
+"""How well replies are read: refusals, choices, yes and no, against cases whose right reading is
+known.
 
-Run as ``python -m lab.reading`` in the top folder. The unseen fifth of each kind is counted and never printed. Beside
-our reading stand the rules of two public evaluators, written anew from what their documentation and code say they do,
-and run on the same cases: no program of theirs is used. ``--show`` prints the seen cases that are read otherwise.
-``--haloquest FILE`` reads a copy of HaloQuest's answers: people's own words where an image cannot answer.
+Run as ``python -m lab.reading`` in the top folder. The unseen fifth of each kind is counted and
+never printed. Beside our reading stand the rules of two public evaluators, written anew from what
+their documentation and code say they do, and run on the same cases: no program of theirs is used.
+``--show`` prints the seen cases that are read otherwise. ``--haloquest FILE`` reads a copy of
+HaloQuest's answers: people's own words where an image cannot answer.
 """
 
 import csv
@@ -30,7 +32,10 @@ app = new_app(__doc__ or "")
 
 
 def cases(name: str) -> list[Case]:
-    return [json.loads(line) for line in (CASES / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()]
+    return [
+        json.loads(line)
+        for line in (CASES / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
+    ]
 
 
 class Count(NamedTuple):
@@ -56,8 +61,9 @@ def yes_or_no(case: Case) -> str:
 
 
 def by_tokens(case: Case) -> str:
-    """VLMEvalKit's exact matching: the one option letter among the words, if it is one of the last four; else the one
-    option whose text is part of a reply that is not long. Its judge, which takes what is left, is not part of it."""
+    """VLMEvalKit's exact matching: the one option letter among the words, if it is one of the last
+    four; else the one option whose text is part of a reply that is not long. Its judge, which takes
+    what is left, is not part of it."""
     reply, texts = case["reply"], case["options"]
     words = re.sub(r"[.()\[\],:;!*#{}]", " ", reply).split()
     letters = [letter for letter in LETTERS[: len(texts)] if letter in words]
@@ -70,18 +76,27 @@ def by_tokens(case: Case) -> str:
 
 
 def by_last_place(case: Case) -> str:
-    """lmms-eval's and MMMU's rule: letters in brackets, else letters between blanks, else in more than five words the
-    texts; of several the last. Where there is none it draws one at random, which counts as unread here."""
+    """lmms-eval's and MMMU's rule: letters in brackets, else letters between blanks, else in more
+    than five words the texts; of several the last. Where there is none it draws one at random,
+    which counts as unread here."""
     texts = case["options"]
     reply = f" {case['reply'].strip(',.!?;:' + chr(39))} "
     letters = LETTERS[: len(texts)]
     for form in ("({})", " {} "):
-        places = {reply.rfind(form.format(letter)): letter for letter in letters if form.format(letter) in reply}
+        places = {
+            reply.rfind(form.format(letter)): letter
+            for letter in letters
+            if form.format(letter) in reply
+        }
         if places:
             return places[max(places)]
     if len(reply.split()) > 5:
         low = reply.lower()
-        places = {low.rfind(text.lower()): letters[at] for at, text in enumerate(texts) if text.lower() in low}
+        places = {
+            low.rfind(text.lower()): letters[at]
+            for at, text in enumerate(texts)
+            if text.lower() in low
+        }
         if places:
             return places[max(places)]
     return "unparsed"
@@ -111,7 +126,11 @@ def table(part: str) -> Iterator[str]:
     """Markdown rows: ours beside the public rules."""
     for name in ("options_ordinary", "options_adversarial"):
         those = cases(name + part)
-        readers: dict[str, Reader] = {"driftledger": ours, "VLMEvalKit": by_tokens, "lmms-eval": by_last_place}
+        readers: dict[str, Reader] = {
+            "driftledger": ours,
+            "VLMEvalKit": by_tokens,
+            "lmms-eval": by_last_place,
+        }
         for who, read in readers.items():
             count = counted(read, those, tuple(LETTERS))
             yield f"| {name} | {who} | {count.total} | {count.right} | {count.wrong} | {count.unread} |"
@@ -128,14 +147,36 @@ def main(show: bool = typer.Option(False), haloquest: Path | None = typer.Option
         refusals, near = cases("refusals" + part), cases("near_refusals" + part)
         known = sum(is_refusal(case["reply"]) for case in refusals)
         alarms = [case["reply"] for case in near if is_refusal(case["reply"])]
-        print(f"{title}: {known} of {len(refusals)} refusals known, {len(alarms)} of {len(near)} false alarms")
-        print(f"  {', '.join(f'{kind} {known}/{total}' for kind, (known, total) in kinds(refusals).items())}")
         print(
-            "| cases | rules | total | right | wrong | unread |\n|---|---|---:|---:|---:|---:|", *table(part), sep="\n"
+            f"{title}: {known} of {len(refusals)} refusals known, {len(alarms)} of {len(near)} "
+            "false alarms"
+        )
+        print(
+            "  "
+            f"{', '.join(f'{kind} {known}/{total}' for kind, (known, total) in kinds(refusals).items())}"
+        )
+        print(
+            "| cases | rules | total | right | wrong | unread |\n|---|---|---:|---:|---:|---:|",
+            *table(part),
+            sep="\n",
         )
     if show:
-        print(*(f"missed: {case['reply']}" for case in cases("refusals") if not is_refusal(case["reply"])), sep="\n")
-        print(*(f"alarm: {case['reply']}" for case in cases("near_refusals") if is_refusal(case["reply"])), sep="\n")
+        print(
+            *(
+                f"missed: {case['reply']}"
+                for case in cases("refusals")
+                if not is_refusal(case["reply"])
+            ),
+            sep="\n",
+        )
+        print(
+            *(
+                f"alarm: {case['reply']}"
+                for case in cases("near_refusals")
+                if is_refusal(case["reply"])
+            ),
+            sep="\n",
+        )
         for name in ("options_ordinary", "options_adversarial"):
             for case in cases(name):
                 if (reading := ours(case)) not in (case["reads"], *case.get("may_read", ())):
@@ -144,7 +185,11 @@ def main(show: bool = typer.Option(False), haloquest: Path | None = typer.Option
         with haloquest.open(encoding="utf-8", newline="") as file:
             rows = list(csv.DictReader(file))
         for kind in ("insufficient context", "visual challenge"):
-            given = [row["groundtruth responses"].split(";") for row in rows if row["hallucination type"] == kind]
+            given = [
+                row["groundtruth responses"].split(";")
+                for row in rows
+                if row["hallucination type"] == kind
+            ]
             replies = sorted({reply.strip() for group in given for reply in group if reply.strip()})
             print(f"HaloQuest, {kind}: {sum(map(is_refusal, replies))} of {len(replies)} refuse")
 

@@ -1,8 +1,9 @@
-"""Are the numbers of this version those of another one? Compares every value of every score file with a revision's.
+"""Are the numbers of this version those of another one? Compares every value of every score file
+with a revision's.
 
-Run as ``python -m lab.same_numbers REVISION [TOLERANCE]`` in the top folder. Scores are paired by their benchmark and
-keys, wherever their files lie. It reads JSON alone and imports nothing of the program, so that it cannot agree with it
-by sharing a mistake.
+Run as ``python -m lab.same_numbers REVISION [TOLERANCE]`` in the top folder. Scores are paired by
+their benchmark and keys, wherever their files lie. It reads JSON alone and imports nothing of the
+program, so that it cannot agree with it by sharing a mistake.
 """
 
 import json
@@ -35,7 +36,12 @@ def numbers(files: Iterable[bytes]) -> dict[str, dict[tuple[str, ...], float]]:
     scores = {}
     for data in files:
         score = json.loads(data)
-        name = " ".join([score["benchmark"], *(f"{key}={value}" for key, value in sorted(score["keys"].items()))])
+        name = " ".join(
+            [
+                score["benchmark"],
+                *(f"{key}={value}" for key, value in sorted(score["keys"].items())),
+            ]
+        )
         scores[name] = dict(flat({part: score[part] for part in COMPARED if part in score}))
     return scores
 
@@ -43,11 +49,16 @@ def numbers(files: Iterable[bytes]) -> dict[str, dict[tuple[str, ...], float]]:
 def of_revision(revision: str) -> Iterator[bytes]:
     """Yield the content of every score file of a revision."""
     listed = subprocess.run(
-        ["git", "ls-tree", "-r", "--name-only", revision, f"{SCORES}/"], capture_output=True, text=True, check=True
+        ["git", "ls-tree", "-r", "--name-only", revision, f"{SCORES}/"],
+        capture_output=True,
+        text=True,
+        check=True,
     )
     for path in listed.stdout.splitlines():
         if path.endswith("/score.json"):
-            yield subprocess.run(["git", "show", f"{revision}:{path}"], capture_output=True, check=True).stdout
+            yield subprocess.run(
+                ["git", "show", f"{revision}:{path}"], capture_output=True, check=True
+            ).stdout
 
 
 def main() -> int:
@@ -56,14 +67,21 @@ def main() -> int:
     old = numbers(of_revision(revision))
     new = numbers(path.read_bytes() for path in sorted(Path(SCORES).rglob("score.json")))
     compared: Counter[str] = Counter()
-    wrong = [f"{name} is only {'there' if name in old else 'here'}" for name in sorted(old.keys() ^ new.keys())]
+    wrong = [
+        f"{name} is only {'there' if name in old else 'here'}"
+        for name in sorted(old.keys() ^ new.keys())
+    ]
     for name in sorted(old.keys() & new.keys()):
         before, after = old[name], new[name]
         compared["score files"] += 1
         compared[f"{name.partition(' ')[0]} numbers"] += len(before)
         for key in sorted(before.keys() | after.keys()):
             one, two = before.get(key), after.get(key)
-            if one is None or two is None or not math.isclose(one, two, rel_tol=tolerance, abs_tol=tolerance):
+            if (
+                one is None
+                or two is None
+                or not math.isclose(one, two, rel_tol=tolerance, abs_tol=tolerance)
+            ):
                 wrong.append(f"{name}: {'.'.join(key)} is {two!r}, was {one!r}")
     for what, count in sorted(compared.items()):
         print(f"{count:>8,} {what}")

@@ -1,7 +1,8 @@
-"""Draw the shipped question sets, or the trio's lessons about scenes, by the program that drew them once.
+"""Draw the shipped question sets, or the trio's lessons about scenes, by the program that drew them
+once.
 
-``python -m lab.scenes sets FOLDER`` and ``python -m lab.scenes lessons FOLDER``. The program, of 2,900 lines, is in
-Git's history alone: it is taken from there and run by itself.
+``python -m lab.scenes sets FOLDER`` and ``python -m lab.scenes lessons FOLDER``. The program, of
+2,900 lines, is in Git's history alone: it is taken from there and run by itself.
 """
 
 import os
@@ -30,14 +31,21 @@ def draw(what: Literal["sets", "lessons"], folder: Path, repository: Path) -> No
     Raises:
         ConfigError: the commit is not in this clone.
     """
-    packed = subprocess.run(("git", "archive", COMMIT, "lab", "src"), cwd=repository, capture_output=True, check=False)
+    packed = subprocess.run(
+        ("git", "archive", COMMIT, "lab", "src"), cwd=repository, capture_output=True, check=False
+    )
     if packed.returncode:
         raise ConfigError(f"commit {COMMIT[:8]} is not in this clone; run 'git fetch --unshallow'")
-    with tempfile.TemporaryDirectory() as name, tarfile.open(fileobj=BytesIO(packed.stdout)) as archive:
+    with (
+        tempfile.TemporaryDirectory() as name,
+        tarfile.open(fileobj=BytesIO(packed.stdout)) as archive,
+    ):
         archive.extractall(name, filter="data")
         words = [*(["lessons"] if what == "lessons" else []), str(folder.resolve())]
         environment = os.environ | {"PYTHONPATH": str(Path(name) / "src")}
-        subprocess.run([sys.executable, "-m", "lab.scenes", *words], cwd=name, env=environment, check=True)
+        subprocess.run(
+            [sys.executable, "-m", "lab.scenes", *words], cwd=name, env=environment, check=True
+        )
 
 
 @app.command()

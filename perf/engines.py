@@ -1,9 +1,10 @@
-"""A vision-language checkpoint one at a time, in batches, and in vLLM: which is fastest on this machine?
+"""A vision-language checkpoint one at a time, in batches, and in vLLM: which is fastest on this
+machine?
 
 Run: python perf/engines.py PATH
 
-PATH is a folder with a checkpoint that transformers loads. vLLM is measured if it is installed and there is a GPU. The
-images are noise, so that a model answers at its full length.
+PATH is a folder with a checkpoint that transformers loads. vLLM is measured if it is installed and
+there is a GPU. The images are noise, so that a model answers at its full length.
 """
 
 import sys
@@ -24,7 +25,9 @@ from driftledger.components.vllm import VLLM
 from driftledger.core.canonical import sha256_file
 from driftledger.core.types import Conversation, Medium
 
-PROMPT = "Please write a clear, precise, detailed, and concise description of all elements in the image."
+PROMPT = (
+    "Please write a clear, precise, detailed, and concise description of all elements in the image."
+)
 TOKENS, SIDE, IMAGES, BATCHES = 128, 336, 64, (1, 4, 16)
 
 
@@ -38,10 +41,18 @@ def main() -> None:
             rows["vllm"] = per_second(engine, asked, len(asked))
     what = f"{Path(sys.argv[1]).name}, {IMAGES} images"
     shown = [
-        {"what": f"{what}, {name}", "value": value, "unit": "calls a second", "goal": None, "beside": ""}
+        {
+            "what": f"{what}, {name}",
+            "value": value,
+            "unit": "calls a second",
+            "goal": None,
+            "beside": "",
+        }
         for name, value in rows.items()
     ]
-    write("engines", {"rows": shown}, ("torch", "transformers", *(["vllm"] if "vllm" in rows else [])))
+    write(
+        "engines", {"rows": shown}, ("torch", "transformers", *(["vllm"] if "vllm" in rows else []))
+    )
 
 
 def noise(folder: Path, number: int) -> Medium:

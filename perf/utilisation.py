@@ -1,6 +1,8 @@
-"""How busy are a model and a generator in chains of five iterations over 1,000 samples? Run: python perf/utilisation.py
+"""How busy are a model and a generator in chains of five iterations over 1,000 samples? Run: python
+perf/utilisation.py
 
-On a virtual clock, with the stand-ins of tests/support/simulated.py: *queue* for vLLM and *batches* for transformers.
+On a virtual clock, with the stand-ins of tests/support/simulated.py: *queue* for vLLM and *batches*
+for transformers.
 """
 
 import sys

@@ -2,8 +2,8 @@
 
 Run: python perf/waits.py  (about five minutes; 'make perf' puts the rows on the page)
 
-CPU seconds are of a command and all that it starts, since others may share the machine; a ratio is to the other way,
-measured in turn on the same inputs.
+CPU seconds are of a command and all that it starts, since others may share the machine; a ratio is
+to the other way, measured in turn on the same inputs.
 """
 
 import gc
@@ -62,13 +62,22 @@ for run in client.search_runs([experiment.experiment_id]):
     kept.append({"tags": tags, "params": run.data.params, "metrics": metrics, "artifacts": place})
 json.dump(kept, open(sys.argv[1], "w"))
 """
-"""The runs that ``track`` has made, for a bare client to write once more: without traces and registered models."""
+"""The runs that ``track`` has made, for a bare client to write once more: without traces and
+registered models."""
 
 Row = dict[str, Any]
 
 
-def row(what: str, value: float, unit: str = "s of CPU", *, goal: float | None = None, beside: str = "") -> Row:
-    shown = {"what": what, "value": round(value, 3 if value < 10 else 1), "unit": unit, "goal": goal, "beside": beside}
+def row(
+    what: str, value: float, unit: str = "s of CPU", *, goal: float | None = None, beside: str = ""
+) -> Row:
+    shown = {
+        "what": what,
+        "value": round(value, 3 if value < 10 else 1),
+        "unit": unit,
+        "goal": goal,
+        "beside": beside,
+    }
     print(shown, flush=True)
     return shown
 
@@ -93,11 +102,17 @@ def of_checkout(top: Path) -> list[Row]:
     rows = [row("`driftledger run` in a new clone", cpu("driftledger", "run"), goal=60)]
     target = "/".join(Project(folder, own_code=True).combinations[0])
     rows.append(
-        row("`driftledger audit RUN:METRIC`, the first time", cpu("driftledger", "audit", f"{target}:gc_at_1"), goal=2)
+        row(
+            "`driftledger audit RUN:METRIC`, the first time",
+            cpu("driftledger", "audit", f"{target}:gc_at_1"),
+            goal=2,
+        )
     )
     bare = cpu("dvc", "repro")
     beside = f"`dvc repro`: {bare:.2g}"
-    rows.append(row("`driftledger run`, nothing to do", cpu("driftledger", "run"), goal=4, beside=beside))
+    rows.append(
+        row("`driftledger run`, nothing to do", cpu("driftledger", "run"), goal=4, beside=beside)
+    )
     rows.append(row("`driftledger verify RUN`", cpu("driftledger", "verify", target), goal=4))
     rows.append(row("`driftledger plan`", cpu("driftledger", "plan"), goal=1.5))
     rows.append(row("`driftledger report`", cpu("driftledger", "report"), goal=5))
@@ -117,7 +132,8 @@ def of_checkout(top: Path) -> list[Row]:
 
 
 def of_services(top: Path, side: int, samples: int) -> Row:
-    """Chains whose model and generator are services, with photographs: ideally no place is ever empty."""
+    """Chains whose model and generator are services, with photographs: ideally no place is ever
+    empty."""
     photograph(top / f"photographs {side}", 8, (side, side))
     drawings = [file.read_bytes() for file in sorted((top / f"photographs {side}").iterdir())]
     service = Service(1.0, lambda digest: marked(drawings[digest[0] % len(drawings)], digest))
@@ -129,10 +145,14 @@ def of_services(top: Path, side: int, samples: int) -> Row:
     environment = quiet(project.root)
     for stage in ("resolve", "data"):
         took(("driftledger", "stage", stage), project.root, environment)
-    spent, calls = took(("driftledger", "collect"), project.root, environment), samples * ITERATIONS * 2
+    spent, calls = (
+        took(("driftledger", "collect"), project.root, environment),
+        samples * ITERATIONS * 2,
+    )
     if service.answered.total() != calls:
         raise RuntimeError(f"{service.answered.total()} calls were made, and not {calls}")
-    # One half is described while the other is drawn; a chain alone takes a second for each of its calls.
+    # One half is described while the other is drawn; a chain alone takes a second for each of its
+    # calls.
     ideal = max(math.ceil(samples / WIDTH) * ITERATIONS + 1, 2 * ITERATIONS)
     beside = f"{1000 * spent.cpu_seconds / calls:.3g} ms of CPU a call"
     return row(
@@ -147,10 +167,14 @@ def of_services(top: Path, side: int, samples: int) -> Row:
 def marked(png: bytes, mark: bytes) -> bytes:
     """The same photograph as other bytes, with a comment in it, which costs the server nothing."""
     chunk = b"tEXtComment\0" + mark.hex().encode()
-    return png[:-12] + (len(chunk) - 4).to_bytes(4) + chunk + zlib.crc32(chunk).to_bytes(4) + png[-12:]
+    return (
+        png[:-12] + (len(chunk) - 4).to_bytes(4) + chunk + zlib.crc32(chunk).to_bytes(4) + png[-12:]
+    )
 
 
-def quickest(ours: Callable[[], object], theirs: Callable[[], object], rounds: int) -> tuple[float, float]:
+def quickest(
+    ours: Callable[[], object], theirs: Callable[[], object], rounds: int
+) -> tuple[float, float]:
     """The least CPU seconds of each, measured in turn."""
     least = [math.inf, math.inf]
     for _ in range(rounds):
@@ -176,13 +200,19 @@ def by_cholesky(a: Any, b: Any) -> float:
     """For many samples."""
     x, y = centred(a), centred(b)
     root = np.linalg.cholesky(x.T @ x)
-    spread = (x * x).sum() + (y * y).sum() - 2 * np.sqrt(np.linalg.eigvalsh(root.T @ (y.T @ y) @ root)).sum()
+    spread = (
+        (x * x).sum()
+        + (y * y).sum()
+        - 2 * np.sqrt(np.linalg.eigvalsh(root.T @ (y.T @ y) @ root)).sum()
+    )
     return float(((a.mean(axis=0) - b.mean(axis=0)) ** 2).sum() + spread)
 
 
 def by_partition(support: Any, labels: Any, queries: Any, k: int) -> Any:
     """Every vote of up to k nearest, ties as they come."""
-    support, queries = (each / np.linalg.norm(each, axis=1, keepdims=True) for each in (support, queries))
+    support, queries = (
+        each / np.linalg.norm(each, axis=1, keepdims=True) for each in (support, queries)
+    )
     similarity = queries @ support.T
     near = np.argpartition(-similarity, k - 1, axis=1)[:, :k]
     near = np.take_along_axis(near, np.argsort(-np.take_along_axis(similarity, near, 1), axis=1), 1)
@@ -192,29 +222,44 @@ def by_partition(support: Any, labels: Any, queries: Any, k: int) -> Any:
 
 def of_metrics() -> list[Row]:
     random, rows = np.random.default_rng(1), list[Row]()
-    for count, name, way, rounds in ((60, "`svd(A Bᵀ)`", by_svd, 9), (3000, "Cholesky and `eigvalsh`", by_cholesky, 2)):
+    for count, name, way, rounds in (
+        (60, "`svd(A Bᵀ)`", by_svd, 9),
+        (3000, "Cholesky and `eigvalsh`", by_cholesky, 2),
+    ):
         a, b = (random.normal(size=(count, 2048)) + shift for shift in (0.0, 0.1))
         if not math.isclose(frechet_distance(a, b), way(a, b), rel_tol=1e-6):
             raise RuntimeError(f"{name} gives another distance")
         ours, theirs = quickest(partial(frechet_distance, a, b), partial(way, a, b), rounds)
         rows.append(
-            row(f"Fréchet distance, {count} × 2,048", ours / theirs, f"× {name}", goal=1.2, beside=f"{theirs:.2g} s")
+            row(
+                f"Fréchet distance, {count} × 2,048",
+                ours / theirs,
+                f"× {name}",
+                goal=1.2,
+                beside=f"{theirs:.2g} s",
+            )
         )
     support, queries = random.normal(size=(20_000, 384)), random.normal(size=(2_000, 384))
     labels = random.integers(0, 100, len(support))
     support, queries = support.astype(np.float32), queries.astype(np.float32)
     names = [str(label) for label in labels]
     ours, theirs = quickest(
-        partial(votes, support, names, queries, 200), partial(by_partition, support, labels, queries, 200), 2
+        partial(votes, support, names, queries, 200),
+        partial(by_partition, support, labels, queries, 200),
+        2,
     )
     what = "TRAC's votes: 2,000 in 20,000, k to 200"
-    rows.append(row(what, ours / theirs, "× GEMM and `argpartition`", goal=1.2, beside=f"{theirs:.2g} s"))
+    rows.append(
+        row(what, ours / theirs, "× GEMM and `argpartition`", goal=1.2, beside=f"{theirs:.2g} s")
+    )
     return rows
 
 
 @driftledger.encoder
 def eye(images: Any) -> Any:
-    return np.stack([np.asarray(image.resize((2, 2)), dtype=np.float32).ravel() + 1 for image in images])
+    return np.stack(
+        [np.asarray(image.resize((2, 2)), dtype=np.float32).ravel() + 1 for image in images]
+    )
 
 
 @driftledger.generator
@@ -231,14 +276,21 @@ def says(number: int) -> Any:
 
 
 def of_growth() -> Row:
-    """The exponent of what each image, model and iteration adds, with components that cost next to nothing."""
+    """The exponent of what each image, model and iteration adds, with components that cost next to
+    nothing."""
     seeds = np.random.default_rng(2).integers(0, 256, (10_000, 3)).tolist()
 
     def cost(images: int, models: int, t: int) -> float:
         pictures = [Image.new("RGB", (24, 24), tuple(colour)) for colour in seeds[:images]]
         some = [says(number) for number in range(models)]
-        with tempfile.TemporaryDirectory() as store:  # an empty one: in the user's, calls would be kept
-            how: dict[str, Any] = {"generator": brush, "encoder": eye, "iterations": t, "store": store}
+        # an empty one: in the user's, calls would be kept
+        with tempfile.TemporaryDirectory() as store:
+            how: dict[str, Any] = {
+                "generator": brush,
+                "encoder": eye,
+                "iterations": t,
+                "store": store,
+            }
             began = time.process_time()
             driftledger.evaluate(some, pictures, **how)
             return time.process_time() - began
@@ -246,7 +298,11 @@ def of_growth() -> Row:
     gc.set_threshold(50_000)  # as the command does
     cost(10, 1, 1)  # imports
     exponents = {}
-    for name, at, sizes in (("images", 0, (10, 1_000, 10_000)), ("models", 1, (1, 8, 24)), ("T", 2, (1, 8, 24))):
+    for name, at, sizes in (
+        ("images", 0, (10, 1_000, 10_000)),
+        ("models", 1, (1, 8, 24)),
+        ("T", 2, (1, 8, 24)),
+    ):
         costs = []
         for size in sizes:
             given = [100, 1, 1]
@@ -262,7 +318,12 @@ def of_growth() -> Row:
 def main() -> None:
     with tempfile.TemporaryDirectory(prefix="driftledger-", ignore_cleanup_errors=True) as name:
         top = Path(name)
-        rows = [*of_photographs(top), *of_checkout(top), of_services(top, 512, 96), of_services(top, 1024, 48)]
+        rows = [
+            *of_photographs(top),
+            *of_checkout(top),
+            of_services(top, 512, 96),
+            of_services(top, 1024, 48),
+        ]
     rows += [*of_metrics(), of_growth()]
     write("waits", {"rows": rows}, libraries=("dvc", "mlflow", "numpy", "openai", "pillow"))
 

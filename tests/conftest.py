@@ -35,21 +35,32 @@ def pytest_configure() -> None:
     for profile, examples in (("few", 20), ("many", 300)):
         checks = [HealthCheck.too_slow]
         settings.register_profile(
-            profile, derandomize=True, max_examples=examples, deadline=None, suppress_health_check=checks
+            profile,
+            derandomize=True,
+            max_examples=examples,
+            deadline=None,
+            suppress_health_check=checks,
         )
     settings.load_profile("few")
-    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # with it, each command that tests run compiles all sources again
-    os.environ.setdefault("OMP_NUM_THREADS", "1")  # tests run beside each other: with more, they wait for each other
+    # with it, each command that tests run compiles all sources again
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    # tests run beside each other: with more, they wait for each other
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
     os.environ.update(
-        DVC_NO_ANALYTICS="1", HF_HUB_OFFLINE="1", MLFLOW_DISABLE_TELEMETRY="true", NO_PROXY="127.0.0.1,localhost"
+        DVC_NO_ANALYTICS="1",
+        HF_HUB_OFFLINE="1",
+        MLFLOW_DISABLE_TELEMETRY="true",
+        NO_PROXY="127.0.0.1,localhost",
     )
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """What is there once all tests are found stays to the end: Python need not look for garbage in it.
+    """What is there once all tests are found stays to the end: Python need not look for garbage in
+    it.
 
-    It is that of thousands of tests and of torch, and each full collection, of which some tests ask for many, walks it.
+    It is that of thousands of tests and of torch, and each full collection, of which some tests ask
+    for many, walks it.
     """
     gc.disable()
     try:
@@ -61,15 +72,19 @@ def pytest_collection() -> Generator[None, object, object]:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_collect_file(file_path: Path) -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
-    """Of these hundreds of files one has examples in its docstrings; the others need not be searched for them."""
+def pytest_collect_file(
+    file_path: Path,
+) -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
+    """Of these hundreds of files one has examples in its docstrings; the others need not be
+    searched for them."""
     collectors = yield
     if b">>> " in file_path.read_bytes():
         return collectors
     return [each for each in collectors if not isinstance(each, DoctestModule)]
 
 
-if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a shell leaves it for what it starts with &
+# as a shell leaves it for what it starts with &
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 collect_ignore = [f"extras/{folder}" for folder in MISSING]
@@ -78,29 +93,42 @@ collect_ignore = [f"extras/{folder}" for folder in MISSING]
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Name the folders of tests that were left out."""
     for folder, libraries in MISSING.items():
-        terminalreporter.write_line(f"SKIPPED tests/extras/{folder}: {', '.join(libraries)} not installed")
+        terminalreporter.write_line(
+            f"SKIPPED tests/extras/{folder}: {', '.join(libraries)} not installed"
+        )
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put files with slow tests first: with several workers, none is left alone with a long one at the end.
+    """Put files with slow tests first: with several workers, none is left alone with a long one at
+    the end.
 
     Tests that need optional libraries count as slow: 'make test' does without both.
 
-    Of those that need the default run, one goes first and the others last: no worker waits while another makes it.
+    Of those that need the default run, one goes first and the others last: no worker waits while
+        another makes it.
     """
     for item in items:
         if EXTRAS in item.path.parents:
             item.add_marker("slow")
     slow = {item.path for item in items if item.get_closest_marker("slow")}
-    acceptance = [item for item in items if item.path.parent.name == "acceptance" and item.get_closest_marker("slow")]
-    default = list(dict.fromkeys(item.path for item in acceptance if "evaluated" in getattr(item, "fixturenames", ())))
+    acceptance = [
+        item
+        for item in items
+        if item.path.parent.name == "acceptance" and item.get_closest_marker("slow")
+    ]
+    default = list(
+        dict.fromkeys(
+            item.path for item in acceptance if "evaluated" in getattr(item, "fixturenames", ())
+        )
+    )
     items.sort(key=lambda item: (item.path not in slow, item.path in default[1:]))
 
 
 @pytest.fixture(scope="module", autouse=True)
 def _what_other_files_left_is_no_garbage() -> None:
-    """Nor in what earlier files imported and made: components that are released have Python look for garbage, too."""
+    """Nor in what earlier files imported and made: components that are released have Python look
+    for garbage, too."""
     gc.collect()
     gc.freeze()
 
@@ -142,14 +170,23 @@ class Checkout(Folder):
     def repro(self, *targets: str, **more: str) -> list[str]:
         """Evaluate up to the report, or up to ``targets``; the stages that ran.
 
-        MLflow is left out: ``track``, which always runs, takes longer than all that a small change makes run.
+        MLflow is left out: ``track``, which always runs, takes longer than all that a small change
+            makes run.
         """
         return stages_run(self.run("dvc", "repro", *(targets or ("report",)), **more).stdout)
 
     def outputs(self) -> dict[str, bytes]:
         """Every output of the stages and ``dvc.lock``, by path."""
-        files = [*(self.root / "data").rglob("*"), *(self.root / "reports").rglob("*"), self.root / "dvc.lock"]
-        return {str(file.relative_to(self.root)): file.read_bytes() for file in sorted(files) if file.is_file()}
+        files = [
+            *(self.root / "data").rglob("*"),
+            *(self.root / "reports").rglob("*"),
+            self.root / "dvc.lock",
+        ]
+        return {
+            str(file.relative_to(self.root)): file.read_bytes()
+            for file in sorted(files)
+            if file.is_file()
+        }
 
 
 def stages_run(output: str) -> list[str]:
@@ -161,7 +198,12 @@ def shapes_only(params: dict[str, Any]) -> None:
     """The smallest selection: drawn images, two iterations, one model, GenCeption alone."""
     run = params["run"]
     run |= {name: [] for name in benchmark_names() if name in run}
-    run |= {"datasets": ["my_images"], "genception": ["my_images"], "models": ["regions_medium"], "question_sets": []}
+    run |= {
+        "datasets": ["my_images"],
+        "genception": ["my_images"],
+        "models": ["regions_medium"],
+        "question_sets": [],
+    }
     params["genception"] |= {"iterations": 2, "cross_check": ["regions_medium"]}
 
 

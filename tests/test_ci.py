@@ -39,7 +39,11 @@ exit 0
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
     root = tmp_path / "repository"
-    for name, text in (("Makefile", MAKEFILE), ("score.json", "1.0\n"), (".gitignore", ".venv/\n.driftledger/\n")):
+    for name, text in (
+        ("Makefile", MAKEFILE),
+        ("score.json", "1.0\n"),
+        (".gitignore", ".venv/\n.driftledger/\n"),
+    ):
         (root / name).parent.mkdir(exist_ok=True)
         (root / name).write_text(text, encoding="utf-8")
     (root / ".ci").mkdir()
@@ -48,15 +52,27 @@ def repository(tmp_path: Path) -> Path:
     (root / ".venv" / "bin").mkdir(parents=True)
     (root / ".venv" / "bin" / "driftledger").write_text(EVALUATION, encoding="utf-8")
     (root / ".venv" / "bin" / "driftledger").chmod(0o755)
-    for command in (["init", "--quiet"], ["add", "--all"], ["commit", "--quiet", "--message", "scores"]):
-        subprocess.run(["git", "-c", "user.name=t", "-c", "user.email=t@t", *command], cwd=root, check=True)
+    for command in (
+        ["init", "--quiet"],
+        ["add", "--all"],
+        ["commit", "--quiet", "--message", "scores"],
+    ):
+        subprocess.run(
+            ["git", "-c", "user.name=t", "-c", "user.email=t@t", *command], cwd=root, check=True
+        )
     return root
 
 
 def ci(repository: Path, **environment: str) -> tuple[bool, list[str]]:
     """Whether it passed, and what it printed."""
-    env = os.environ | {"TMPDIR": str(repository.parent), "GIT_CONFIG_GLOBAL": os.devnull} | environment
-    done = subprocess.run([repository / ".ci" / "run"], env=env, capture_output=True, text=True, check=False)
+    env = (
+        os.environ
+        | {"TMPDIR": str(repository.parent), "GIT_CONFIG_GLOBAL": os.devnull}
+        | environment
+    )
+    done = subprocess.run(
+        [repository / ".ci" / "run"], env=env, capture_output=True, text=True, check=False
+    )
     assert sorted(path.name for path in repository.parent.iterdir()) == ["repository"]
     return done.returncode == 0, done.stdout.splitlines()
 
@@ -67,7 +83,8 @@ def test_what_is_evaluated_anew_as_it_is_in_git_passes(repository: Path) -> None
     assert printed[-3:] == [
         "=== 2 passed in 1s ===",
         "=== 3 passed in 1s ===",
-        "the checks pass; everything evaluated again is what is in Git, and a second run makes nothing",
+        "the checks pass; everything evaluated again is what is in Git, and a second run makes "
+        "nothing",
     ]
 
 
@@ -81,11 +98,15 @@ def test_what_is_evaluated_anew_as_it_is_in_git_passes(repository: Path) -> None
     ],
     ids=["another score", "a new file", "a stage that runs again", "a failed stage"],
 )
-def test_what_differs_is_shown_and_fails(repository: Path, environment: dict[str, str], shown: list[str]) -> None:
+def test_what_differs_is_shown_and_fails(
+    repository: Path, environment: dict[str, str], shown: list[str]
+) -> None:
     passed, printed = ci(repository, **environment)
     assert not passed
     assert set(shown) <= set(printed)
-    assert printed[-1] == "the checks pass; WHAT IS EVALUATED AGAIN IS NOT WHAT IS IN GIT, see above"
+    assert (
+        printed[-1] == "the checks pass; WHAT IS EVALUATED AGAIN IS NOT WHAT IS IN GIT, see above"
+    )
 
 
 @pytest.mark.parametrize(
@@ -94,7 +115,10 @@ def test_what_differs_is_shown_and_fails(repository: Path, environment: dict[str
         ({"LINT_FAILS": "1"}, "THE CHECKS FAIL; everything evaluated again is what is in Git"),
         ({"TESTS_FAIL": "1"}, "THE CHECKS FAIL; everything evaluated again is what is in Git"),
         ({"NEWEST_FAILS": "1"}, "THE CHECKS FAIL ON /"),
-        ({"SKIPPED": "SKIPPED [1] test_pages.py:3: no chromium"}, "THESE TESTS MUST NOT BE SKIPPED HERE"),
+        (
+            {"SKIPPED": "SKIPPED [1] test_pages.py:3: no chromium"},
+            "THESE TESTS MUST NOT BE SKIPPED HERE",
+        ),
     ],
     ids=["as text", "on the oldest Python", "on the newest", "by being skipped"],
 )

@@ -66,7 +66,12 @@ def command(*arguments: str, cwd: Path, **environment: str) -> "subprocess.Compl
     code = "from driftledger.cli import main; main()"
     environment = os.environ | {"NO_COLOR": "1", "COLUMNS": "200", "TERM": "dumb"} | environment
     return subprocess.run(
-        [sys.executable, "-c", code, *arguments], cwd=cwd, env=environment, capture_output=True, text=True, check=False
+        [sys.executable, "-c", code, *arguments],
+        cwd=cwd,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
     )
 
 
@@ -84,7 +89,9 @@ def test_arguments_go_to_the_command_of_that_name(
     seen: list[tuple[object, ...]] = []
     module, function, typed, expected = COMMANDS[name]
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(module, function, lambda project, *given: seen.append((project.root, *given)) or "done")
+    monkeypatch.setattr(
+        module, function, lambda project, *given: seen.append((project.root, *given)) or "done"
+    )
     assert run(monkeypatch, *name.removesuffix(" shard").split(), *typed) == 0
     assert seen == [(tmp_path, *expected)]
     assert capsys.readouterr().out in ("", "done\n")
@@ -94,7 +101,9 @@ HOSTILE = "\x1b[2J\x9b1m\u202e[red]markup[/red]\r\nall holds"
 
 
 def verified(*, holds: bool) -> ask.Verified:
-    findings = [Finding("bytes", f"data/{HOSTILE}/{number}.png", "is another") for number in range(3)]
+    findings = [
+        Finding("bytes", f"data/{HOSTILE}/{number}.png", "is another") for number in range(3)
+    ]
     findings += [Finding("missing", "data/a", "is nowhere")]
     skipped = [Skipped("model gpt", "a service does not answer twice the same")] * 7
     checks = {
@@ -123,7 +132,11 @@ def test_verify_exits_with_one_where_something_does_not_hold(
     assert text.count("not checked: model gpt: a service") == 5
     end = "all holds that can be checked here; 7 not" if holds else "4 differences"
     assert f"not checked: 2 more; --json has them all seer · brush · eye: {end}" in text
-    for sentence in ("files: 9,000 files, 4 wrong", "→ bytes: 'dvc checkout'", "→ missing: 'dvc pull'"):
+    for sentence in (
+        "files: 9,000 files, 4 wrong",
+        "→ bytes: 'dvc checkout'",
+        "→ missing: 'dvc pull'",
+    ):
         assert text.count(sentence) == (0 if holds else 1)
 
 
@@ -137,15 +150,23 @@ def test_a_hostile_mistake_is_one_inert_line(
     assert not {"\x1b", "\u202e"} & set(said)
 
 
-@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS])
+@pytest.mark.parametrize(
+    "number", [errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS]
+)
 @pytest.mark.parametrize("name", [None, "data/x.json"])
 def test_a_disk_that_cannot_be_used_is_one_sentence(
-    number: int, name: str | None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    number: int,
+    name: str | None,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setattr(stages, "report", raising(OSError(number, os.strerror(number), name)))
     assert run(monkeypatch, "report") == 2
     said = capsys.readouterr().err
-    assert said == f"driftledger: {name or 'a file'}: {os.strerror(number)}; correct that and run again\n"
+    assert (
+        said
+        == f"driftledger: {name or 'a file'}: {os.strerror(number)}; correct that and run again\n"
+    )
 
 
 def test_a_bug_keeps_its_traceback(tmp_path: Path) -> None:
@@ -157,7 +178,11 @@ def test_a_bug_keeps_its_traceback(tmp_path: Path) -> None:
         "cli.main()"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code, "report"], cwd=tmp_path, capture_output=True, text=True, check=False
+        [sys.executable, "-c", code, "report"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 1
     assert done.stderr.startswith("Traceback (most recent call last):")
@@ -170,7 +195,9 @@ def test_outside_a_project_the_way_in_is_named(tmp_path: Path) -> None:
         done = command(*arguments, cwd=tmp_path)
         assert (done.returncode, done.stdout) == (2, "")
         assert done.stderr.startswith("driftledger: ")
-        assert done.stderr.endswith("params.yaml is missing; run this in a project, or 'driftledger init' first\n")
+        assert done.stderr.endswith(
+            "params.yaml is missing; run this in a project, or 'driftledger init' first\n"
+        )
         assert done.stderr.count("\n") == 1
 
 
@@ -201,7 +228,9 @@ def test_a_command_below_the_top_folder_is_done_there_with_paths_from_here(
     (tmp_path / "project" / ".git").mkdir()
     seen = list[object]()
     monkeypatch.setattr(
-        collecting, "merge", lambda project, stores: seen.extend((project.root, Path.cwd(), stores)) or ""
+        collecting,
+        "merge",
+        lambda project, stores: seen.extend((project.root, Path.cwd(), stores)) or "",
     )
     monkeypatch.chdir(here)
     assert run(monkeypatch, "merge", "x", "../y", str(tmp_path / "z")) == 0
@@ -212,22 +241,36 @@ def test_a_command_below_the_top_folder_is_done_there_with_paths_from_here(
     assert run(monkeypatch, "merge", "x") == 0
     assert seen[3:] == [here, here, [Path("x")]]
     (top / "params.yaml").touch()
-    monkeypatch.setattr(Path, "stat", lambda path, **_: os.stat_result([0o40755, 0, 0, 1, path == top, *[0] * 5]))
+    monkeypatch.setattr(
+        Path, "stat", lambda path, **_: os.stat_result([0o40755, 0, 0, 1, path == top, *[0] * 5])
+    )
     assert project_above(here) == here  # it belongs to somebody else
 
 
-@pytest.mark.parametrize(("words", "expected"), [("driftledger mo", "models"), ("driftledger run --js", "--json")])
+@pytest.mark.parametrize(
+    ("words", "expected"), [("driftledger mo", "models"), ("driftledger run --js", "--json")]
+)
 def test_shells_complete_commands_and_options(words: str, expected: str, tmp_path: Path) -> None:
     script = "import sys; sys.argv = ['driftledger']; from driftledger.cli import main; main()"
-    asked = {"_DRIFTLEDGER_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
+    asked = {
+        "_DRIFTLEDGER_COMPLETE": "complete_bash",
+        "COMP_WORDS": words,
+        "COMP_CWORD": str(words.count(" ")),
+    }
     done = subprocess.run(
-        [sys.executable, "-c", script], cwd=tmp_path, env=os.environ | asked, capture_output=True, text=True
+        [sys.executable, "-c", script],
+        cwd=tmp_path,
+        env=os.environ | asked,
+        capture_output=True,
+        text=True,
     )
     assert done.stdout.split() == [expected]
 
 
 @pytest.mark.parametrize("arguments", [["rport"], ["stage"], ["report", "too", "many"]])
-def test_a_command_that_does_not_exist_is_a_usage_error(arguments: list[str], tmp_path: Path) -> None:
+def test_a_command_that_does_not_exist_is_a_usage_error(
+    arguments: list[str], tmp_path: Path
+) -> None:
     done = command(*arguments, cwd=tmp_path)
     assert done.returncode == 2
     assert "Usage:" in done.stderr
@@ -235,7 +278,9 @@ def test_a_command_that_does_not_exist_is_a_usage_error(arguments: list[str], tm
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-def test_help_fits_a_screen_and_what_people_type_first_comes_first(width: int, tmp_path: Path) -> None:
+def test_help_fits_a_screen_and_what_people_type_first_comes_first(
+    width: int, tmp_path: Path
+) -> None:
     text = command("--help", cwd=tmp_path, TERMINAL_WIDTH=str(width), COLUMNS=str(width)).stdout
     assert text == command("-h", cwd=tmp_path, TERMINAL_WIDTH=str(width), COLUMNS=str(width)).stdout
     assert max(map(cell_len, text.splitlines())) <= width
@@ -246,11 +291,16 @@ def test_help_fits_a_screen_and_what_people_type_first_comes_first(width: int, t
     names = ("init", "run", "plan", "models", "audit", "compare", "report", "export")
     places = [text.index(f"│ {name} ") for name in names]
     assert places == sorted(places)
-    assert " driftledger audit 0.743           where is a score from?" in map(str.rstrip, text.splitlines())
+    assert " driftledger audit 0.743           where is a score from?" in map(
+        str.rstrip, text.splitlines()
+    )
 
 
 def test_there_are_at_most_twenty_commands_each_in_a_panel() -> None:
-    panels = {each.name or each.callback.__name__: each.rich_help_panel for each in cli.app.registered_commands}  # type: ignore[union-attr]
+    panels = {
+        each.name or each.callback.__name__: each.rich_help_panel
+        for each in cli.app.registered_commands
+    }  # type: ignore[union-attr]
     panels |= {each.name: each.rich_help_panel for each in cli.app.registered_groups}
     assert {name for name, panel in panels.items() if panel not in cli.PANELS} == {"stage", "merge"}
     assert len(panels) - 3 <= 20  # three are hidden
@@ -275,37 +325,61 @@ def test_a_report_is_the_stages_or_is_written_elsewhere_with_or_without_images(
     calls, opened = list[object](), list[str]()
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(
-        "driftledger.reports.report.write_report", lambda _, out=None, images=True: calls.append((out, images))
+        "driftledger.reports.report.write_report",
+        lambda _, out=None, images=True: calls.append((out, images)),
     )
     monkeypatch.setattr("webbrowser.open", opened.append)
-    for arguments in ([], ["--out", "public", "--no-images"], ["--open"], ["--open", "--out", "public"]):
+    for arguments in (
+        [],
+        ["--out", "public", "--no-images"],
+        ["--open"],
+        ["--open", "--out", "public"],
+    ):
         assert run(monkeypatch, "report", *arguments) == 0
     assert calls == [(None, True), (Path("public"), False), (None, True), (Path("public"), True)]
-    assert opened == [f"{tmp_path.as_uri()}/{folder}/index.html" for folder in ("reports/site", "public")]
+    assert opened == [
+        f"{tmp_path.as_uri()}/{folder}/index.html" for folder in ("reports/site", "public")
+    ]
     assert run(monkeypatch, "report", "--no-images") == 2
     assert "--no-images needs --out FOLDER" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("missing", [[], ["models.x: no key", "generators.y: no server"]])
 def test_plan_names_what_is_missing_and_then_ends_with_one(
-    missing: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    missing: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(collecting, "plan", lambda project: collecting.Preview({}, missing, ["models.x: no price"]))
+    monkeypatch.setattr(
+        collecting, "plan", lambda project: collecting.Preview({}, missing, ["models.x: no price"])
+    )
     assert run(monkeypatch, "plan", "--json") == bool(missing)
     printed = capsys.readouterr()
     assert json.loads(printed.out) == {}
-    assert printed.err.splitlines() == ["models.x: no price", *(f"missing: {each}" for each in missing)]
+    assert printed.err.splitlines() == [
+        "models.x: no price",
+        *(f"missing: {each}" for each in missing),
+    ]
 
 
 def test_a_plan_fits_80_columns_and_has_none_that_says_nothing() -> None:
     free = {"stored": 1_234_567, "to_make": 5, "spent": 0.0, "likely_cost": None, "most_cost": None}
     paid = free | {"likely_cost": 1.2, "most_cost": 1234.5, "spent": 7.25}
     head, row = fitting(collecting.plan_table({"models.free": free})).splitlines()
-    assert (head.split(), row.split()) == (["stored", "to", "make"], ["models.free", "1,234,567", "5"])
+    assert (head.split(), row.split()) == (
+        ["stored", "to", "make"],
+        ["models.free", "1,234,567", "5"],
+    )
     names = [f"generators.with_a_long_name_{n}" for n in (1, 2)]
     lines = fitting(collecting.plan_table(dict(zip(names, (free, paid), strict=True)))).splitlines()
-    assert [cell for cell in lines[-1].split() if cell != "–"] == ["all", "1.20", "1,234.50", "7.25"]
+    assert [cell for cell in lines[-1].split() if cell != "–"] == [
+        "all",
+        "1.20",
+        "1,234.50",
+        "7.25",
+    ]
     assert len(lines) == 4
     assert fitting(collecting.plan_table({})).strip() == ""
 
@@ -320,12 +394,23 @@ MODELS = frozenset({"pydantic", "numpy", "PIL", "yaml", "importlib.metadata", "f
 """What it takes to read settings and records."""
 
 PAGES = frozenset({"jinja2", "matplotlib", "pandas", "pyarrow"})
-LARGE = PAGES | {"mlflow", "sqlalchemy", "torch", "sklearn", "skimage", "datasets", "requests", "git"}
+LARGE = PAGES | {
+    "mlflow",
+    "sqlalchemy",
+    "torch",
+    "sklearn",
+    "skimage",
+    "datasets",
+    "requests",
+    "git",
+}
 
 
 def loaded(folder: Path, *arguments: str, code: int = 0) -> set[str]:
     """All modules that are loaded when the command ends."""
-    done = subprocess.run([sys.executable, "-c", RUN + TELL, *arguments], cwd=folder, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", RUN + TELL, *arguments], cwd=folder, capture_output=True, text=True
+    )
     assert done.returncode == code, done.stderr[-2000:]
     return set(done.stderr.split())
 
@@ -335,10 +420,14 @@ def test_help_is_told_without_any_settings_or_benchmarks(option: str, tmp_path: 
     found = loaded(tmp_path, option)
     assert "driftledger.cli" in found
     assert not found & (LARGE | MODELS | {"scipy", "dvc", "pygit2"})
-    assert not [name for name in found if name.startswith("driftledger.benchmarks.") and name.endswith(".spec")]
-    assert {name for name in found if name.startswith(("driftledger.project", "driftledger.commands."))} == {
-        "driftledger.commands.people"
-    }
+    assert not [
+        name
+        for name in found
+        if name.startswith("driftledger.benchmarks.") and name.endswith(".spec")
+    ]
+    assert {
+        name for name in found if name.startswith(("driftledger.project", "driftledger.commands."))
+    } == {"driftledger.commands.people"}
 
 
 def test_a_stage_starts_with_settings_alone(tmp_path: Path) -> None:
@@ -346,7 +435,11 @@ def test_a_stage_starts_with_settings_alone(tmp_path: Path) -> None:
     found = loaded(tmp_path, "stage", "score", "nobody", code=2)
     assert "driftledger.project.settings" in found
     assert not found & (LARGE | {"scipy", "dvc", "pygit2", "rich.table"})
-    assert not [name for name in found if name.startswith(("driftledger.reports", "driftledger.tracking.store"))]
+    assert not [
+        name
+        for name in found
+        if name.startswith(("driftledger.reports", "driftledger.tracking.store"))
+    ]
 
 
 @pytest.mark.slow
@@ -357,4 +450,10 @@ def test_whoever_asks_of_an_evaluated_checkout_waits_for_no_mlflow(finished: Che
     assert not loaded(root, "audit", run) & (LARGE | {"scipy", "dvc"})
     assert not loaded(root, "compare", run, run, "--anyway") & LARGE
     assert not loaded(root, "plan") & (LARGE | {"scipy.special"})
-    assert not loaded(root, "verify", run) & {"mlflow", "sqlalchemy", "torch", "requests", "matplotlib.pyplot"}
+    assert not loaded(root, "verify", run) & {
+        "mlflow",
+        "sqlalchemy",
+        "torch",
+        "requests",
+        "matplotlib.pyplot",
+    }

@@ -1,4 +1,5 @@
-"""What README, CONTRIBUTING, CHANGELOG and ``docs/`` tell people to type, look at and copy exists and works."""
+"""What README, CONTRIBUTING, CHANGELOG and ``docs/`` tell people to type, look at and copy exists
+and works."""
 
 import json
 import re
@@ -31,13 +32,20 @@ TYPED = [
     if (words := line.split("#")[0].split())
 ]
 TYPED += [
-    span.split() for name, page in PAGES.items() if name != "CHANGELOG.md" for span in re.findall(r"`([^`\n]+)`", page)
+    span.split()
+    for name, page in PAGES.items()
+    if name != "CHANGELOG.md"
+    for span in re.findall(r"`([^`\n]+)`", page)
 ]
 
 
-@pytest.mark.parametrize("target", sorted({words[1] for words in TYPED if words[0] == "make" and len(words) > 1}))
+@pytest.mark.parametrize(
+    "target", sorted({words[1] for words in TYPED if words[0] == "make" and len(words) > 1})
+)
 def test_every_make_target_exists(target: str) -> None:
-    assert re.search(rf"^{target}:", (REPOSITORY / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+    assert re.search(
+        rf"^{target}:", (REPOSITORY / "Makefile").read_text(encoding="utf-8"), re.MULTILINE
+    )
 
 
 def test_every_command_exists() -> None:
@@ -49,7 +57,11 @@ def test_every_command_exists() -> None:
 
 @pytest.mark.parametrize("page", PAGES)
 def test_every_link_inside_the_repository_leads_somewhere(page: str) -> None:
-    links = [link.partition("#")[0] for link in re.findall(r"\]\(([^)#][^)]*)\)", PAGES[page]) if "://" not in link]
+    links = [
+        link.partition("#")[0]
+        for link in re.findall(r"\]\(([^)#][^)]*)\)", PAGES[page])
+        if "://" not in link
+    ]
     assert [link for link in links if not ((REPOSITORY / page).parent / link).exists()] == []
 
 
@@ -68,7 +80,11 @@ def copied(block: str) -> Settings:
     return parse_settings(params, "params.yaml")
 
 
-BLOCKS = [(page, block) for page in PAGES for block in re.findall(r"```yaml\n(.*?)```", PAGES[page], re.DOTALL)]
+BLOCKS = [
+    (page, block)
+    for page in PAGES
+    for block in re.findall(r"```yaml\n(.*?)```", PAGES[page], re.DOTALL)
+]
 
 
 @pytest.mark.parametrize(("page", "block"), BLOCKS)
@@ -79,10 +95,19 @@ def test_every_block_of_params_can_be_copied(page: str, block: str) -> None:
 def test_every_provider_and_every_extra_is_named_as_it_is() -> None:
     components = [providers(section) for section in ("models", "generators", "encoders")]
     named = {words[0] for words in TYPED}
-    assert {name for table in components for name, place in table.items() if "driftledger_demo." not in place} <= named
+    assert {
+        name
+        for table in components
+        for name, place in table.items()
+        if "driftledger_demo." not in place
+    } <= named
     with (REPOSITORY / "pyproject.toml").open("rb") as file:
         extras = set(tomllib.load(file)["project"]["optional-dependencies"])
-    promised = {extra for page in PAGES.values() for extra in re.findall(r"(?:driftledger)?\[([a-z_]+)\]`", page)}
+    promised = {
+        extra
+        for page in PAGES.values()
+        for extra in re.findall(r"(?:driftledger)?\[([a-z_]+)\]`", page)
+    }
     assert {"torch", "openai", "diffusers", "fid"} <= promised <= extras
     assert set(EXTRAS.values()) <= extras
 
@@ -93,7 +118,10 @@ def test_a_missing_library_is_installed_by_what_pip_finds() -> None:
         assert packages
         assert not [name for name in packages if not re.fullmatch(r"[a-z0-9-]+", name)]
     of_torch = "accelerate num2words safetensors sentencepiece torch torchvision transformers"
-    assert str(not_installed("torch")) == f"the library 'torch' is not installed; run: pip install {of_torch}"
+    assert (
+        str(not_installed("torch"))
+        == f"the library 'torch' is not installed; run: pip install {of_torch}"
+    )
     assert "open-clip-torch" in str(not_installed("transformers", "open_clip")).split()
 
 
@@ -105,7 +133,9 @@ def test_the_table_of_the_papers_is_counted_and_names_tests_that_exist() -> None
     counts = Counter(row[2] for row in rows)
     assert f": {len(rows)} of them" in page
     assert page.endswith(f"| {counts['exact']} | {counts['differs']} | {counts['not']} |\n")
-    code = "".join(file.read_text(encoding="utf-8") for file in (REPOSITORY / "tests").rglob("test_*.py"))
+    code = "".join(
+        file.read_text(encoding="utf-8") for file in (REPOSITORY / "tests").rglob("test_*.py")
+    )
     held = json.loads((REPOSITORY / "tests/cases/papers.json").read_text(encoding="utf-8"))
     assert [row[0] for row in rows if row[2] != "not"] == [*held]
     assert [name for name in held.values() if f"def {name}(" not in code] == []

@@ -1,4 +1,5 @@
-"""Imports point one way, for type checkers too: a module knows what lies below it, and nothing above."""
+"""Imports point one way, for type checkers too: a module knows what lies below it, and nothing
+above."""
 
 import ast
 import re
@@ -34,9 +35,9 @@ LAYERS: tuple[tuple[tuple[str, ...], ...], ...] = (
     (("cli",),),
     (("__main__",),),
 )
-"""From the bottom to the top, the rooms of each layer by the names of their modules below ``driftledger``: a name
-stands for all that is inside, the longest that fits decides. A module imports from its own room and from lower layers,
-never from a neighbour."""
+"""From the bottom to the top, the rooms of each layer by the names of their modules below
+``driftledger``: a name stands for all that is inside, the longest that fits decides. A module
+imports from its own room and from lower layers, never from a neighbour."""
 
 COMPONENTS = (
     *("components.openai", "components.transformers", "components.vllm", "components.diffusers"),
@@ -49,20 +50,38 @@ READERS = (
 """They read stored files, so that a score can be traced without a single component."""
 
 HEAVY = (
-    *("mlflow", "dvc", "torch", "transformers", "datasets", "skimage", "sklearn", "scipy", "pandas", "pyarrow"),
+    *(
+        "mlflow",
+        "dvc",
+        "torch",
+        "transformers",
+        "datasets",
+        "skimage",
+        "sklearn",
+        "scipy",
+        "pandas",
+        "pyarrow",
+    ),
     *("matplotlib", "sqlalchemy", "requests", "rich", "jinja2"),
 )
 
 
 def dotted(path: Path) -> str:
-    """The name of a module below ``driftledger``: ``core.types``, and ``core`` for the package itself."""
-    return ".".join(path.relative_to(SOURCE).with_suffix("").parts).removesuffix("__init__").removesuffix(".")
+    """The name of a module below ``driftledger``: ``core.types``, and ``core`` for the package
+    itself."""
+    return (
+        ".".join(path.relative_to(SOURCE).with_suffix("").parts)
+        .removesuffix("__init__")
+        .removesuffix(".")
+    )
 
 
 HOLDERS = ("", "components")
 """Packages that hold rooms of several layers, and no code."""
 
-MODULES = {name: path for path in sorted(SOURCE.rglob("*.py")) if (name := dotted(path)) not in HOLDERS}
+MODULES = {
+    name: path for path in sorted(SOURCE.rglob("*.py")) if (name := dotted(path)) not in HOLDERS
+}
 
 
 def lies_in(module: str, room: Iterable[str]) -> int:
@@ -73,14 +92,17 @@ def lies_in(module: str, room: Iterable[str]) -> int:
 
 def place(module: str) -> tuple[int, tuple[str, ...]]:
     """The layer of a module and its room; a package that holds several rooms is of the highest one."""
-    found = [(lies_in(module, room), layer, room) for layer, rooms in enumerate(LAYERS) for room in rooms]
+    found = [
+        (lies_in(module, room), layer, room) for layer, rooms in enumerate(LAYERS) for room in rooms
+    ]
     words, layer, room = max(found, key=lambda each: (each[0], -each[1]))
     assert words, f"{module} stands in no layer"
     return layer, room
 
 
 def imported(path: Path) -> Iterator[str]:
-    """Every module of ours that a file imports: at its head, inside a function, or for type checkers alone."""
+    """Every module of ours that a file imports: at its head, inside a function, or for type
+    checkers alone."""
     for name in imports(path):
         top, _, module = name.partition(".")
         found = module if module in MODULES else module.rpartition(".")[0]
@@ -100,7 +122,10 @@ def arrows() -> list[tuple[str, str]]:
 
 def loaded_by(*modules: str) -> set[str]:
     """All modules that are loaded once a fresh interpreter has imported these."""
-    code = f"import sys, {', '.join(f'driftledger.{module}' for module in modules)}; print(*sys.modules, sep='\\n')"
+    code = (
+        f"import sys, {', '.join(f'driftledger.{module}' for module in modules)}; "
+        "print(*sys.modules, sep='\\n')"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     return set(done.stdout.split())
 
@@ -140,6 +165,11 @@ def test_reading_the_ledger_loads_no_model_code_by_any_detour(reader: str) -> No
 @pytest.mark.parametrize("file", ["genception/score.py", "trac/score.py", "trac/collect.py"])
 def test_benchmarks_compute_the_same_for_every_medium(file: str) -> None:
     nodes = ast.walk(ast.parse((SOURCE / "benchmarks" / file).read_text(encoding="utf-8")))
-    names = [str(getattr(node, name)) for node in nodes for name in ("id", "attr", "arg") if hasattr(node, name)]
+    names = [
+        str(getattr(node, name))
+        for node in nodes
+        for name in ("id", "attr", "arg")
+        if hasattr(node, name)
+    ]
     assert "text" in names
     assert not [name for name in names if re.search("image|sound", name, re.IGNORECASE)]

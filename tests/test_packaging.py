@@ -1,4 +1,5 @@
-"""What people install holds all of the package and nothing else, and says what it is in the same words everywhere."""
+"""What people install holds all of the package and nothing else, and says what it is in the same
+words everywhere."""
 
 import tomllib
 import zipfile
@@ -58,17 +59,28 @@ def test_version_and_licence_are_the_same_everywhere(built: Built) -> None:
     with zipfile.ZipFile(built.wheel) as archive:
         name = next(name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
         metadata = Parser().parsestr(archive.read(name).decode("utf-8"))
-    checker = tomllib.loads((REPOSITORY / "src" / OF_THE_CHECKER).read_text(encoding="utf-8"))["project"]
+    checker = tomllib.loads((REPOSITORY / "src" / OF_THE_CHECKER).read_text(encoding="utf-8"))[
+        "project"
+    ]
     citation = cited()
-    newest = (REPOSITORY / "CHANGELOG.md").read_text(encoding="utf-8").partition("## [")[2].partition("]")[0]
+    newest = (
+        (REPOSITORY / "CHANGELOG.md")
+        .read_text(encoding="utf-8")
+        .partition("## [")[2]
+        .partition("]")[0]
+    )
     versions = (metadata["Version"], checker["version"], citation["version"], newest)
     assert versions == (driftledger.__version__,) * 4
-    assert (metadata["License-Expression"], checker["license"], citation["license"]) == ("Apache-2.0",) * 3
+    assert (metadata["License-Expression"], checker["license"], citation["license"]) == (
+        "Apache-2.0",
+    ) * 3
     assert "Typing :: Typed" in metadata.get_all("Classifier", [])
 
 
 def cited() -> dict[str, Any]:
-    citation: dict[str, Any] = yaml.safe_load((REPOSITORY / "CITATION.cff").read_text(encoding="utf-8"))
+    citation: dict[str, Any] = yaml.safe_load(
+        (REPOSITORY / "CITATION.cff").read_text(encoding="utf-8")
+    )
     return citation
 
 
@@ -76,7 +88,12 @@ def test_every_photograph_has_its_licence() -> None:
     page = (REPOSITORY / "docs" / "licences.md").read_text(encoding="utf-8")
     rows = {line.split("`")[1]: line for line in page.splitlines() if line.startswith("| `")}
     for photo in manifest().photos:
-        stated = [photo.title, photo.author, photo.licence, *([photo.url] if photo.url != "not stated" else [])]
+        stated = [
+            photo.title,
+            photo.author,
+            photo.licence,
+            *([photo.url] if photo.url != "not stated" else []),
+        ]
         assert [words for words in stated if words not in rows[photo.id]] == []
 
 
@@ -85,4 +102,6 @@ def test_every_pin_of_the_readmes_commands_has_hashes(name: str) -> None:
     lines = (REPOSITORY / name).read_text(encoding="utf-8").splitlines()
     pins = [number for number, line in enumerate(lines) if "==" in line]
     assert len(pins) > 50
-    assert [lines[at] for at in pins if not lines[at + 1].strip().startswith("--hash=sha256:")] == []
+    assert [
+        lines[at] for at in pins if not lines[at + 1].strip().startswith("--hash=sha256:")
+    ] == []

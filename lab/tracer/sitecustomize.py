@@ -1,8 +1,8 @@
 """Note which functions each test calls; lab.mutations puts this folder on Python's path.
 
-Python imports this file when it starts, also in processes that tests start; pytest loads it as a plugin. Rows of the
-file ``$CALLED`` are a test or a fixture, a tab, and: ``path:line`` of a function that it called, ``=`` its CPU seconds,
-``+`` a fixture that it uses, ``!`` if it failed.
+Python imports this file when it starts, also in processes that tests start; pytest loads it as a
+plugin. Rows of the file ``$CALLED`` are a test or a fixture, a tab, and: ``path:line`` of a
+function that it called, ``=`` its CPU seconds, ``+`` a fixture that it uses, ``!`` if it failed.
 """
 
 import os
@@ -44,7 +44,9 @@ def pytest_runtest_logstart(nodeid: str) -> None:
 
 def pytest_fixture_setup(fixturedef: Any, request: Any) -> None:
     test = request.node.nodeid.partition("[")[0] if fixturedef.scope == "function" else ""
-    _begin(test or f"{os.environ['CALLER'].partition('::')[0].partition('+')[0]}+{fixturedef.argname}")
+    _begin(
+        test or f"{os.environ['CALLER'].partition('::')[0].partition('+')[0]}+{fixturedef.argname}"
+    )
 
 
 def pytest_runtest_call(item: Any) -> None:

@@ -1,7 +1,7 @@
 """``python -m lab.trio``: the stages ``train_trio`` and ``measure_trio`` of ``trio/dvc.yaml``.
 
-A change of any other file in this folder makes the training stale, which takes over an hour; what measures is in
-``lab/validity``.
+A change of any other file in this folder makes the training stale, which takes over an hour; what
+measures is in ``lab/validity``.
 """
 
 from typing import Annotated
@@ -18,7 +18,9 @@ app = new_app("Train the small checkpoints in trio/, and measure what each can d
 
 @app.command()
 def train(
-    parts: Annotated[list[str] | None, typer.Argument(help="describer, painter, pair or looker; else all.")] = None,
+    parts: Annotated[
+        list[str] | None, typer.Argument(help="describer, painter, pair or looker; else all.")
+    ] = None,
 ) -> None:
     """Train what trio/params.yaml says, or go on where a killed training was."""
     for library in ("diffusers", "open_clip"):
@@ -31,9 +33,13 @@ def train(
             raise ConfigError(unknown_name("part", part, PARTS))
     project = here()
     folder = project.root / FOLDER
-    made = workshop(project.settings, load_trio(project.root), project.root / STATE / FOLDER, folder)
+    made = workshop(
+        project.settings, load_trio(project.root), project.root / STATE / FOLDER, folder
+    )
     if not made.lessons.is_dir():
-        raise ConfigError(f"{made.lessons} is missing; run 'python -m lab.scenes lessons {FOLDER}/lessons'")
+        raise ConfigError(
+            f"{made.lessons} is missing; run 'python -m lab.scenes lessons {FOLDER}/lessons'"
+        )
     for part in parts or PARTS:
         PARTS[part](made)
 

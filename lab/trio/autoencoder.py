@@ -22,7 +22,8 @@ _THINGS_WEIGH = 4.0
 """How much more a pixel of a thing counts than one of the ground, of which there are more."""
 _MEASURED = 512
 _DIVERGENCE = 1e-6
-"""Weight of the divergence from a standard normal distribution: little, so that latents are nearly exact."""
+"""Weight of the divergence from a standard normal distribution: little, so that latents are nearly
+exact."""
 
 
 def build() -> AutoencoderKL:
@@ -41,7 +42,8 @@ def build() -> AutoencoderKL:
 
 @dataclass(frozen=True)
 class Reconstruction:
-    """Squared error, since most pixels are ground: the median, which absolute error looks for, ignores the things."""
+    """Squared error, since most pixels are ground: the median, which absolute error looks for,
+    ignores the things."""
 
     model: AutoencoderKL
     device: str

@@ -19,12 +19,17 @@ def looks_of(arrangement: Arrangement) -> Looks:
     return {thing.cell: (thing.size, thing.colour, thing.shape) for thing in arrangement.things}
 
 
-def numbered(things: Looks, attributes: Sequence[Sequence[str]], unasked: frozenset[int] = frozenset()) -> Tensor:
-    """Cell × attribute: 0 where there is nothing, else from 1 on the number of the word among the attribute's words."""
+def numbered(
+    things: Looks, attributes: Sequence[Sequence[str]], unasked: frozenset[int] = frozenset()
+) -> Tensor:
+    """Cell × attribute: 0 where there is nothing, else from 1 on the number of the word among the
+    attribute's words."""
     cells = torch.full((len(PLACES), len(attributes)), NOTHING)
     cells[sorted(unasked)] = UNASKED
     for cell, said in things.items():
-        cells[cell] = torch.tensor([1 + words.index(word) for words, word in zip(attributes, said, strict=True)])
+        cells[cell] = torch.tensor(
+            [1 + words.index(word) for words, word in zip(attributes, said, strict=True)]
+        )
     return cells
 
 

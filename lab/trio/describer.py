@@ -1,4 +1,5 @@
-"""The describer: a LLaVA-1.5 of under a million weights, which describes arrangements and answers about scenes."""
+"""The describer: a LLaVA-1.5 of under a million weights, which describes arrangements and answers
+about scenes."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,10 +31,10 @@ _LENGTH = 1024
 _SIZES = {"hidden_size": 96, "intermediate_size": 256, "num_attention_heads": 3}
 _END, _IMAGE = "</s>", "<image>"
 _TEMPLATE = (
-    "{% for message in messages %}{{ message['role'] | upper }}: "
-    "{% if message['content'] is string %}{{ message['content'] }}{% else %}{% for part in message['content'] %}"
-    "{% if part['type'] == 'image' %}<image>\n{% else %}{{ part['text'] }}{% endif %}{% endfor %}{% endif %}"
-    " {% endfor %}{% if add_generation_prompt %}ASSISTANT:{% endif %}"
+    "{% for message in messages %}{{ message['role'] | upper }}: {% if message['content'] is "
+    "string %}{{ message['content'] }}{% else %}{% for part in message['content'] %}{% if "
+    "part['type'] == 'image' %}<image>\n{% else %}{{ part['text'] }}{% endif %}{% endfor %}{% "
+    "endif %} {% endfor %}{% if add_generation_prompt %}ASSISTANT:{% endif %}"
 )
 """LLaVA-1.5's: ``USER: <image>\\n… ASSISTANT:``."""
 
@@ -109,23 +110,31 @@ class NextToken:
     def _loss(self, asked: Asked) -> Tensor:
         inputs, targets = encode(self.processor, asked)
         with half(self.device):
-            hidden = self.model.model(**{key: value.to(self.device) for key, value in inputs.items()}).last_hidden_state
+            hidden = self.model.model(
+                **{key: value.to(self.device) for key, value in inputs.items()}
+            ).last_hidden_state
             before, wanted = hidden[:, :-1], targets[:, 1:].to(self.device)
-            told = wanted >= 0  # scores of a whole vocabulary are dear: only where there is something to tell
+            # scores of a whole vocabulary are dear: only where there is something to tell
+            told = wanted >= 0
             scores = self.model.lm_head(before[told])
         return nn.functional.cross_entropy(scores.float(), wanted[told])
 
 
 def encode(processor: LlavaProcessor, asked: Asked) -> tuple[dict[str, Any], Tensor]:
-    """A batch as the model takes it, and for each token its number if it belongs to an answer, else -100."""
+    """A batch as the model takes it, and for each token its number if it belongs to an answer, else
+    -100."""
     turns = [
         [{"role": "user", "content": [{"type": "image"}, {"type": "text", "text": question}]}]
         for question in asked.questions
     ]
     begun = processor.apply_chat_template(turns, add_generation_prompt=True, tokenize=False)
-    whole = [f"{before} {answer}{_END}" for before, answer in zip(begun, asked.answers, strict=True)]
+    whole = [
+        f"{before} {answer}{_END}" for before, answer in zip(begun, asked.answers, strict=True)
+    ]
     inputs = processor(images=list(asked.images), text=whole, padding=True, return_tensors="pt")
-    answers = processor.tokenizer([f" {answer}{_END}" for answer in asked.answers], add_special_tokens=False).input_ids
+    answers = processor.tokenizer(
+        [f" {answer}{_END}" for answer in asked.answers], add_special_tokens=False
+    ).input_ids
     targets = torch.full_like(inputs["input_ids"], -100)
     for row, tokens in enumerate(answers):  # padding is on the left
         targets[row, -len(tokens) :] = inputs["input_ids"][row, -len(tokens) :]

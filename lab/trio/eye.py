@@ -1,4 +1,5 @@
-"""The describer's eye: a CLIP image tower that has learnt to see before it is spoken about, as LLaVA's has.
+"""The describer's eye: a CLIP image tower that has learnt to see before it is spoken about, as
+LLaVA's has.
 
 Every patch learns what is in its cell of the 3×3 grid, in arrangements and in scenes.
 """
@@ -37,12 +38,15 @@ class Eye(nn.Module):
         super().__init__()
         self.tower = CLIPVisionModel(config)
         answers = sum(numbers_to_tell(_ATTRIBUTES))
-        self.read = nn.Sequential(nn.LayerNorm(config.hidden_size), nn.Linear(config.hidden_size, answers))
+        self.read = nn.Sequential(
+            nn.LayerNorm(config.hidden_size), nn.Linear(config.hidden_size, answers)
+        )
 
 
 @dataclass(frozen=True)
 class Naming:
-    """Cross-entropy of the size, the colour and the shape in each patch's cell, where nothing is one too."""
+    """Cross-entropy of the size, the colour and the shape in each patch's cell, where nothing is
+    one too."""
 
     model: Eye
     lessons: Lessons
@@ -53,14 +57,18 @@ class Naming:
         scenes, looks = self.lessons.looks(random, _BATCH)
         pixels = as_input(np.concatenate([worn(random, images(drawn)), scenes])).to(self.device)
         things = [(looks_of(some), frozenset[int]()) for some in drawn]
-        truth = torch.stack([numbered(found, _ATTRIBUTES, unasked) for found, unasked in (*things, *looks)])
+        truth = torch.stack(
+            [numbered(found, _ATTRIBUTES, unasked) for found, unasked in (*things, *looks)]
+        )
         with half(self.device):
             seen = self.model.tower(pixel_values=pixels).last_hidden_state[:, 1:]
             told = self.model.read(seen).float()
         asked = truth[:, _cell_of_patch(seen.shape[1])].to(self.device)
         scores = told.split(numbers_to_tell(_ATTRIBUTES), dim=2)
         losses = [
-            nn.functional.cross_entropy(one.transpose(1, 2), asked[:, :, place], ignore_index=UNASKED)
+            nn.functional.cross_entropy(
+                one.transpose(1, 2), asked[:, :, place], ignore_index=UNASKED
+            )
             for place, one in enumerate(scores)
         ]
         return torch.stack(losses).sum()

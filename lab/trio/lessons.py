@@ -1,8 +1,8 @@
 """What the describer is taught: an image, what is asked about it, and the answer.
 
-Arrangements are described, and scenes are asked about: the same kinds of questions as in the shipped question sets,
-about other scenes, which ``python -m lab.scenes lessons trio/lessons`` draws. Nothing here looks at how an answer will
-be scored.
+Arrangements are described, and scenes are asked about: the same kinds of questions as in the
+shipped question sets, about other scenes, which ``python -m lab.scenes lessons trio/lessons``
+draws. Nothing here looks at how an answer will be scored.
 """
 
 import json
@@ -30,7 +30,19 @@ from lab.trio.cells import Looks
 from lab.trio.stream import Random, arrangements, images, worn
 
 SCENE_SIZES = ("small", "medium-sized", "large")
-SCENE_COLOURS = ("red", "orange", "yellow", "green", "blue", "purple", "pink", "brown", "black", "grey", "white")
+SCENE_COLOURS = (
+    "red",
+    "orange",
+    "yellow",
+    "green",
+    "blue",
+    "purple",
+    "pink",
+    "brown",
+    "black",
+    "grey",
+    "white",
+)
 SCENE_SHAPES = ("circle", "square", "triangle", "diamond", "star", "cross", "ring", "heart")
 _WORD = re.compile(r"[^\W\d_]+")
 
@@ -76,9 +88,15 @@ class Lessons:
         self._looks: list[tuple[Looks, frozenset[int]]] = []
         for line in (folder / "scenes.jsonl").read_text(encoding="utf-8").splitlines():
             row = json.loads(line)
-            choices = [Choices(question, tuple(options), right) for question, options, right in row["choices"]]
+            choices = [
+                Choices(question, tuple(options), right)
+                for question, options, right in row["choices"]
+            ]
             self._asked.append([*choices, *(Plain(*one) for one in row["plain"])])
-            things = {int(cell): (size, colour, shape) for cell, (size, colour, shape) in row["things"].items()}
+            things = {
+                int(cell): (size, colour, shape)
+                for cell, (size, colour, shape) in row["things"].items()
+            }
             self._looks.append((things, frozenset(row["taken"])))
 
     @property
@@ -87,7 +105,10 @@ class Lessons:
         texts = [*self._prompts.describe, self._prompts.choice]
         for asked in self._asked:
             for one in asked:
-                texts += [one.question, *(one.options if isinstance(one, Choices) else [one.answer])]
+                texts += [
+                    one.question,
+                    *(one.options if isinstance(one, Choices) else [one.answer]),
+                ]
         return sorted(words_of(texts) | words_of_captions())
 
     def descriptions(self, random: Random, count: int) -> Asked:
@@ -99,21 +120,34 @@ class Lessons:
     def questions(self, random: Random, count: int, kind: type[Choices] | type[Plain]) -> Asked:
         """Questions of one kind about scenes, options in a random order."""
         numbers = random.integers(len(self._scenes), size=count).tolist()
-        said = [self._ask(random, [one for one in self._asked[number] if isinstance(one, kind)]) for number in numbers]
-        return Asked(self._scenes[numbers], [question for question, _ in said], [answer for _, answer in said])
+        said = [
+            self._ask(random, [one for one in self._asked[number] if isinstance(one, kind)])
+            for number in numbers
+        ]
+        return Asked(
+            self._scenes[numbers],
+            [question for question, _ in said],
+            [answer for _, answer in said],
+        )
 
-    def looks(self, random: Random, count: int) -> tuple[NDArray[np.uint8], list[tuple[Looks, frozenset[int]]]]:
+    def looks(
+        self, random: Random, count: int
+    ) -> tuple[NDArray[np.uint8], list[tuple[Looks, frozenset[int]]]]:
         """Scenes, what is in their cells, and the cells that something other than a thing takes up."""
         numbers = random.integers(len(self._scenes), size=count).tolist()
         return self._scenes[numbers], [self._looks[number] for number in numbers]
 
     def _ask(self, random: Random, asked: Sequence[Choices | Plain]) -> tuple[str, str]:
-        """Of options there are two up to all; the answer is the right one's text, which is easier than its letter."""
+        """Of options there are two up to all; the answer is the right one's text, which is easier
+        than its letter."""
         one = asked[int(random.integers(len(asked)))]
         if isinstance(one, Plain):
             return one.question, one.answer
         wrong = [option for option in one.options if option != one.right]
-        shown = [one.right, *random.permutation(wrong)[: random.integers(1, len(wrong) + 1)].tolist()]
+        shown = [
+            one.right,
+            *random.permutation(wrong)[: random.integers(1, len(wrong) + 1)].tolist(),
+        ]
         options = random.permutation(shown).tolist()
         return rendered(self._prompts.choice, one.question, options), one.right
 

@@ -7,7 +7,14 @@ import torch
 from torch import Tensor, nn
 from transformers import ViTConfig, ViTImageProcessor, ViTModel
 
-from driftledger_demo.datasets.arrangements.grammar import GROUNDS, INKS, PLACES, SHAPES, SIDE, SIZES
+from driftledger_demo.datasets.arrangements.grammar import (
+    GROUNDS,
+    INKS,
+    PLACES,
+    SHAPES,
+    SIDE,
+    SIZES,
+)
 from lab.trio.autoencoder import as_input
 from lab.trio.cells import looks_of, numbered, numbers_to_tell
 from lab.trio.loop import half
@@ -38,7 +45,8 @@ class Looker(nn.Module):
 
 @dataclass(frozen=True)
 class Naming:
-    """Cross-entropy of the ground, and of the size, the colour and the shape in each cell, where nothing is one too."""
+    """Cross-entropy of the ground, and of the size, the colour and the shape in each cell, where
+    nothing is one too."""
 
     model: Looker
     device: str
@@ -47,12 +55,21 @@ class Naming:
         some = arrangements(random, _BATCH)
         pixels = as_input(worn(random, images(some))).to(self.device)
         with half(self.device):
-            told = self.model.read(self.model.vit(pixel_values=pixels).last_hidden_state[:, 0]).float()
+            told = self.model.read(
+                self.model.vit(pixel_values=pixels).last_hidden_state[:, 0]
+            ).float()
         ground, *cells = told.split([len(GROUNDS), *_ANSWERS * len(PLACES)], dim=1)
         grounds = torch.tensor([list(GROUNDS).index(one.ground) for one in some]).to(told.device)
-        truth = torch.stack([numbered(looks_of(one), _ATTRIBUTES).flatten() for one in some]).to(told.device)
-        losses = [nn.functional.cross_entropy(scores, truth[:, place]) for place, scores in enumerate(cells)]
-        return nn.functional.cross_entropy(ground, grounds) + torch.stack(losses).sum() / len(_ANSWERS)
+        truth = torch.stack([numbered(looks_of(one), _ATTRIBUTES).flatten() for one in some]).to(
+            told.device
+        )
+        losses = [
+            nn.functional.cross_entropy(scores, truth[:, place])
+            for place, scores in enumerate(cells)
+        ]
+        return nn.functional.cross_entropy(ground, grounds) + torch.stack(losses).sum() / len(
+            _ANSWERS
+        )
 
 
 def save(folder: Path, model: Looker) -> None:

@@ -1,4 +1,5 @@
-"""The painter: Stable Diffusion's three models, a CLIP text encoder, a U-Net and an autoencoder, for 64×64 pixels."""
+"""The painter: Stable Diffusion's three models, a CLIP text encoder, a U-Net and an autoencoder,
+for 64×64 pixels."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,7 +20,8 @@ _BATCH = 64
 _UNTOLD = 0.08
 """Of the captions that are left out, so that guidance has something to compare with."""
 _FROM_NOISE = 0.4
-"""Of the images that are nearly all noise: where an arrangement is decided, and all that few steps have time for."""
+"""Of the images that are nearly all noise: where an arrangement is decided, and all that few steps
+have time for."""
 _THINGS_WEIGH = 3.0
 
 
@@ -73,7 +75,8 @@ def build_scheduler() -> DDIMScheduler:
 
 @dataclass(frozen=True)
 class Denoising:
-    """Squared error of the velocity (Salimans and Ho, "Progressive Distillation", 2022) that leads from noise."""
+    """Squared error of the velocity (Salimans and Ho, "Progressive Distillation", 2022) that leads
+    from noise."""
 
     painter: Painter
     autoencoder: AutoencoderKL
@@ -91,7 +94,9 @@ class Denoising:
         steps = self._steps(random).to(self.device)
         noisy = self.scheduler.add_noise(latents, noise, steps)
         with half(self.device):
-            context = self.painter.text(self._tokens(random, [one.caption for one in some])).last_hidden_state
+            context = self.painter.text(
+                self._tokens(random, [one.caption for one in some])
+            ).last_hidden_state
             velocity = self.painter.unet(noisy, steps, context).sample.float()
         error = ((velocity - self.scheduler.get_velocity(latents, noise, steps)) ** 2).mean(dim=1)
         things = nn.functional.max_pool2d(torch.from_numpy(is_thing(pixels)), 4).to(self.device)
@@ -115,11 +120,15 @@ class Denoising:
             "" if left_out else self.prompts[way].replace("{description}", caption)
             for way, caption, left_out in zip(ways, captions, untold, strict=True)
         ]
-        tokens: Tensor = self.tokenizer(texts, padding="max_length", truncation=True, return_tensors="pt").input_ids
+        tokens: Tensor = self.tokenizer(
+            texts, padding="max_length", truncation=True, return_tensors="pt"
+        ).input_ids
         return tokens.to(self.device)
 
 
-def save(folder: Path, painter: Painter, autoencoder: AutoencoderKL, tokenizer: CLIPTokenizer) -> None:
+def save(
+    folder: Path, painter: Painter, autoencoder: AutoencoderKL, tokenizer: CLIPTokenizer
+) -> None:
     """As diffusers saves it, weights in half precision."""
     StableDiffusionPipeline(
         vae=autoencoder.half(),

@@ -24,7 +24,8 @@ class Course(Strict):
 
     steps: Steps
     rate: float = Field(gt=0, le=1)
-    """The highest learning rate of AdamW. It rises to it at the beginning, and falls along a cosine at the end."""
+    """The highest learning rate of AdamW. It rises to it at the beginning, and falls along a cosine
+    at the end."""
     fall: float = Field(default=1.0, gt=0, le=1)
     """The share of steps, the last ones, over which it falls."""
     restarts: list[Steps] = Field(default_factory=list)
@@ -52,7 +53,8 @@ class Staged(Part):
 
 
 class Mix(Strict):
-    """What a batch of the describer holds: descriptions, multiple-choice questions, and questions with free answers."""
+    """What a batch of the describer holds: descriptions, multiple-choice questions, and questions
+    with free answers."""
 
     descriptions: int = Field(ge=1, le=4096)
     choices: int = Field(ge=1, le=4096)
@@ -66,7 +68,8 @@ class Taught(Staged):
 
 
 class Measured(Strict):
-    """What ``python -m lab.trio measure`` looks through, by names of the catalogues in ``params.yaml``."""
+    """What ``python -m lab.trio measure`` looks through, by names of the catalogues in
+    ``params.yaml``."""
 
     iterations: int = Field(ge=1, le=100)
     encoders: Annotated[list[str], Field(min_length=1)]
@@ -101,7 +104,10 @@ class TrioSettings(Strict):
 
 
 def _catalogued(milestones: Mapping[str, int]) -> dict[str, int]:
-    return {f"{FOLDER}_{name}": steps for name, steps in sorted(milestones.items(), key=lambda item: item[1])}
+    return {
+        f"{FOLDER}_{name}": steps
+        for name, steps in sorted(milestones.items(), key=lambda item: item[1])
+    }
 
 
 def load_trio(root: Path) -> TrioSettings:
@@ -120,7 +126,10 @@ def load_trio(root: Path) -> TrioSettings:
 def ways_to_ask(settings: Settings) -> list[str]:
     """The prompts with which the benchmarks ask for a description of shapes."""
     asked = [settings.description(name).prompt for name in ("features", "elements")]
-    return [genception_of(settings).describe_prompt, *(prompt.replace("{category}", "shapes") for prompt in asked)]
+    return [
+        genception_of(settings).describe_prompt,
+        *(prompt.replace("{category}", "shapes") for prompt in asked),
+    ]
 
 
 def ways_to_tell(settings: Settings) -> list[str]:

@@ -41,7 +41,9 @@ def arrangements(random: Random, count: int, *, held_out: bool = False) -> list[
 def arrangement(random: Random) -> Arrangement:
     """One to :data:`~.grammar.MOST` things in different cells; every attribute is equally likely."""
     cells = sorted(random.permutation(len(PLACES))[: random.integers(1, MOST + 1)].tolist())
-    things = tuple(Thing(cell, _one(random, SIZES), _one(random, INKS), _one(random, SHAPES)) for cell in cells)
+    things = tuple(
+        Thing(cell, _one(random, SIZES), _one(random, INKS), _one(random, SHAPES)) for cell in cells
+    )
     return Arrangement(_one(random, GROUNDS), things)
 
 
@@ -51,7 +53,8 @@ def images(some: Sequence[Arrangement]) -> NDArray[np.uint8]:
 
 
 def worn(random: Random, pixels: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Some blur and some noise, a different amount for each image: what a painter draws is never quite sharp."""
+    """Some blur and some noise, a different amount for each image: what a painter draws is never
+    quite sharp."""
     values = pixels.astype(np.float32)
     padded = np.pad(values, ((0, 0), (1, 1), (1, 1), (0, 0)), mode="edge")
     across = padded[:, :, :-2] + 2 * padded[:, :, 1:-1] + padded[:, :, 2:]

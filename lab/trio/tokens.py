@@ -12,8 +12,11 @@ _WORD_SCORE, _BYTE_SCORE = -1.0, -10.0
 _BYTES = tuple(sorted(pre_tokenizers.ByteLevel.alphabet()))
 
 
-def chat_tokenizer(words: Iterable[str], end: str, special: Sequence[str], length: int) -> PreTrainedTokenizerFast:
-    """Each of ``words`` behind a space is one token, and every byte of anything else; padded on the left."""
+def chat_tokenizer(
+    words: Iterable[str], end: str, special: Sequence[str], length: int
+) -> PreTrainedTokenizerFast:
+    """Each of ``words`` behind a space is one token, and every byte of anything else; padded on the
+    left."""
     entries = [(_SPACE + word, _WORD_SCORE) for word in words]
     backend = Tokenizer(models.Unigram([*((byte, _BYTE_SCORE) for byte in _BYTES), *entries]))
     backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
@@ -29,7 +32,8 @@ def chat_tokenizer(words: Iterable[str], end: str, special: Sequence[str], lengt
 
 
 def caption_tokenizer(words: Iterable[str], length: int) -> CLIPTokenizer:
-    """CLIP's tokenizer, in which each of ``words`` is one token; padding comes first in it, and the end last.
+    """CLIP's tokenizer, in which each of ``words`` is one token; padding comes first in it, and the
+    end last.
 
     Raises:
         ValueError: no order of merges found makes each word one token.

@@ -1,4 +1,5 @@
-"""Everything trained one after the other, from nothing, into the folders that the catalogue of params.yaml names."""
+"""Everything trained one after the other, from nothing, into the folders that the catalogue of
+params.yaml names."""
 
 from collections.abc import Callable
 from copy import deepcopy
@@ -35,11 +36,14 @@ class Workshop:
 
 
 def workshop(settings: Settings, trio: TrioSettings, state: Path, folder: Path) -> Workshop:
-    """Checkpoints go below ``folder``. What is half done is below ``state``, apart for each choice of settings."""
+    """Checkpoints go below ``folder``. What is half done is below ``state``, apart for each choice
+    of settings."""
     asked = [ways_to_ask(settings), ways_to_tell(settings), choice_prompt(settings)]
     chosen = sha256_of([trio.model_dump(mode="json"), asked])[:16]
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    return Workshop(settings, trio, Place(state / chosen, device, trio.seed), folder, folder / "lessons")
+    return Workshop(
+        settings, trio, Place(state / chosen, device, trio.seed), folder, folder / "lessons"
+    )
 
 
 def train_describer(at: Workshop) -> None:
@@ -60,7 +64,9 @@ def train_eye(at: Workshop, lessons: Lessons) -> CLIPVisionModel:
     course = at.trio.eye.course
     torch.manual_seed(at.place.seed)
     model = eye.Eye(describer.eye_config()).to(at.place.device)
-    return train("eye", model, eye.Naming(model, lessons, at.place.device), course, at.place)[course.steps].tower
+    return train("eye", model, eye.Naming(model, lessons, at.place.device), course, at.place)[
+        course.steps
+    ].tower
 
 
 def train_painter(at: Workshop) -> None:
@@ -70,7 +76,9 @@ def train_painter(at: Workshop) -> None:
     tokenizer = _tokenizer(at.settings)
     torch.manual_seed(at.place.seed)
     model = painter.Painter(tokenizer).to(device)
-    loss = painter.Denoising(model, latents, tokenizer, painter.build_scheduler(), ways_to_tell(at.settings), device)
+    loss = painter.Denoising(
+        model, latents, tokenizer, painter.build_scheduler(), ways_to_tell(at.settings), device
+    )
     learnt = train("painter", model, loss, part.course, at.place, part.milestones.values())
     for name, steps in part.milestones.items():
         painter.save(at.folder / name, learnt[steps], deepcopy(latents), _tokenizer(at.settings))
@@ -81,7 +89,9 @@ def train_autoencoder(at: Workshop) -> AutoencoderKL:
     course, device = at.trio.autoencoder.course, at.place.device
     torch.manual_seed(at.place.seed)
     model = autoencoder.build().to(device)
-    learnt = train("autoencoder", model, autoencoder.Reconstruction(model, device), course, at.place)[course.steps]
+    learnt = train(
+        "autoencoder", model, autoencoder.Reconstruction(model, device), course, at.place
+    )[course.steps]
     learnt.register_to_config(scaling_factor=autoencoder.scaling_factor(learnt, at.place))
     return learnt
 
@@ -92,7 +102,9 @@ def train_pair(at: Workshop) -> None:
     tokenizer = _tokenizer(at.settings)
     torch.manual_seed(at.place.seed)
     model = pair.build(tokenizer).to(device)
-    learnt = train("pair", model, pair.Contrast(model, tokenizer, device), course, at.place)[course.steps]
+    learnt = train("pair", model, pair.Contrast(model, tokenizer, device), course, at.place)[
+        course.steps
+    ]
     pair.save(at.folder / "clip", learnt, _tokenizer(at.settings))
 
 

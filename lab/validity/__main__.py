@@ -1,4 +1,5 @@
-"""``python -m lab.validity``: hold the scores of the preset neural against what was measured of the checkpoints.
+"""``python -m lab.validity``: hold the scores of the preset neural against what was measured of the
+checkpoints.
 
 The stage ``validity`` of ``trio/dvc.yaml``; writes ``reports/validity.json``, ``.md`` and ``.svg``.
 """
@@ -29,7 +30,8 @@ def assemble(root: Path) -> dict[str, Any]:
     """Read all scores of the checkpoints, and rank them.
 
     Raises:
-        StoreError: a file is missing or has another T, or the checkpoints were measured after other steps.
+        StoreError: a file is missing or has another T, or the checkpoints were measured after other
+            steps.
     """
     trio, settings = load_trio(root), with_preset(root, PRESET)[1]
     file = root / MEASURED
@@ -39,9 +41,14 @@ def assemble(root: Path) -> dict[str, Any]:
     for what, steps in (("describers", trio.models), ("painters", trio.generators)):
         if {name: each["steps"] for name, each in measured[what].items()} != dict(steps):
             raise StoreError(
-                f"{what} of {MEASURED} are not those of trio/params.yaml; run 'python -m lab.trio measure'"
+                f"{what} of {MEASURED} are not those of trio/params.yaml; run 'python -m lab.trio "
+                "measure'"
             )
-    models, generators, iterations = [*trio.models], [*trio.generators], genception_of(settings).iterations
+    models, generators, iterations = (
+        [*trio.models],
+        [*trio.generators],
+        genception_of(settings).iterations,
+    )
     readings = collect(root, settings, iterations, [*models, *CONTROLS], generators)
     dataset = settings.run.names("genception", "dataset")[0]
     ceilings = {
@@ -60,14 +67,20 @@ def assemble(root: Path) -> dict[str, Any]:
             lost = {"drift": 1 - final.value, "by_generator": 1 - ceiling.value}
             lost["by_model"] = ceiling.value - final.value
             where = {"on": dataset, "generator": place.generator, "encoder": place.encoder}
-            points = {"t": int(place.metric.removeprefix("gc_at_")), "ceiling": ceiling.point, "final": final.point}
+            points = {
+                "t": int(place.metric.removeprefix("gc_at_")),
+                "ceiling": ceiling.point,
+                "final": final.point,
+            }
             drift.append(where | points | {name: round(value, 6) for name, value in lost.items()})
     drawn = {place: each for place, each in readings.items() if place.generator} | ceilings
     return {
         "schema": 4,
         "models": dict(trio.models),
         "generators": dict(trio.generators),
-        "otherwise": sorted(f"{FOLDER}_{n}" for n in trio.polish.milestones if trio.polish.mix != trio.describer.mix),
+        "otherwise": sorted(
+            f"{FOLDER}_{n}" for n in trio.polish.milestones if trio.polish.mix != trio.describer.mix
+        ),
         "controls": list(CONTROLS),
         "encoder": trio.measured.retrieval,
         "iterations": iterations,

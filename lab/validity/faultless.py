@@ -1,4 +1,5 @@
-"""The ceiling of tables about ``arrangements``: a describer that makes no mistakes, since it measures what was drawn.
+"""The ceiling of tables about ``arrangements``: a describer that makes no mistakes, since it
+measures what was drawn.
 
 What is lost in its chains, the generator has lost.
 """
@@ -32,20 +33,24 @@ Values = NDArray[np.float64]
 _BORDERS = 0, 22, 43, SIDE
 """Between the columns, and between the rows, in pixels."""
 _SEEN = 40
-"""Least Euclidean distance, in 8-bit sRGB, of a shape's pixel from its ground; inks are at least 95 away."""
+"""Least Euclidean distance, in 8-bit sRGB, of a shape's pixel from its ground; inks are at least 95
+away."""
 _LEAST = 24
 """Pixels of a shape; fewer are noise. The smallest figure, a small ring, has 68."""
 _INNERMOST = 0.75
-"""Of a shape's pixels the share that may be mixed with the ground: a small ring is two pixels wide."""
+"""Of a shape's pixels the share that may be mixed with the ground: a small ring is two pixels wide.
+"""
 
 
 def measure(pixels: NDArray[np.uint8]) -> Arrangement:
-    """The arrangement that a 64×64×3 image is nearest to; ``things`` may be none, or one in every cell.
+    """The arrangement that a 64×64×3 image is nearest to; ``things`` may be none, or one in every
+    cell.
 
-    The ground is the named colour nearest to the median of the pixels. In each cell, what stands out from it is a
-    thing: its colour is the nearest to the median of those pixels that stand out most, and its shape and size are
-    those whose silhouette overlaps best (intersection over union) with the pixels that are nearer to that colour than
-    to the ground.
+    The ground is the named colour nearest to the median of the pixels. In each cell, what stands
+    out from it is a
+    thing: its colour is the nearest to the median of those pixels that stand out most, and its
+    shape and size are those whose silhouette overlaps best (intersection over union) with the
+    pixels that are nearer to that colour than to the ground.
 
     Raises:
         ValueError: another size.
@@ -55,7 +60,9 @@ def measure(pixels: NDArray[np.uint8]) -> Arrangement:
     values = pixels.astype(np.float64)
     ground = np.median(values.reshape(-1, 3), axis=0)
     things = (_thing(cell, values, ground) for cell in range(len(PLACES)))
-    return Arrangement(_nearest(ground, GROUNDS), tuple(thing for thing in things if thing is not None))
+    return Arrangement(
+        _nearest(ground, GROUNDS), tuple(thing for thing in things if thing is not None)
+    )
 
 
 def _thing(cell: int, values: Values, ground: Values) -> Thing | None:
@@ -88,14 +95,17 @@ def _nearest(colour: Values, named: dict[str, RGB]) -> str:
 
 
 class Faultless(Model):
-    """Says the caption of what an arrangement measures as, whatever it is asked; of any other image it says nothing."""
+    """Says the caption of what an arrangement measures as, whatever it is asked; of any other image
+    it says nothing."""
 
     provider: ClassVar[str] = "faultless"
     version: ClassVar[str] = "1"
 
     @property
     def mark(self) -> str:
-        return self.knows or "measures arrangements by the grammar that they are drawn by: a ceiling, and no model"
+        return self.knows or (
+            "measures arrangements by the grammar that they are drawn by: a ceiling, and no model"
+        )
 
     def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
         return [_reply(conversation) for conversation in conversations]

@@ -1,4 +1,5 @@
-"""What each checkpoint does with held-out arrangements, and how far a chain comes without faults in describing.
+"""What each checkpoint does with held-out arrangements, and how far a chain comes without faults in
+describing.
 
 Written by ``python -m lab.trio measure`` into ``reports/trio.json``.
 """
@@ -49,12 +50,24 @@ def measure_trio(project: Project) -> None:
         painters, describers = {}, {}
         for name, steps in trio.generators.items():
             generator = settings.build("generators", name)
-            ceiling = {seen: bench.ceiling(generator, encoder) for seen, encoder in encoders.items()}
-            painters[name] = {"steps": steps, "things": bench.redrawn(generator), "ceiling": ceiling}
+            ceiling = {
+                seen: bench.ceiling(generator, encoder) for seen, encoder in encoders.items()
+            }
+            painters[name] = {
+                "steps": steps,
+                "things": bench.redrawn(generator),
+                "ceiling": ceiling,
+            }
         for name, steps in trio.models.items():
-            describers[name] = {"steps": steps, "exact": bench.exact(settings.build("models", name))}
+            describers[name] = {
+                "steps": steps,
+                "exact": bench.exact(settings.build("models", name)),
+            }
         retrieval = bench.retrieval(settings.build("encoders", trio.measured.retrieval))
-        write_json(target, {"schema": 2, "describers": describers, "painters": painters, "retrieval": retrieval})
+        write_json(
+            target,
+            {"schema": 2, "describers": describers, "painters": painters, "retrieval": retrieval},
+        )
 
 
 def share(hits: Iterable[object]) -> dict[str, float]:
@@ -70,7 +83,10 @@ def share(hits: Iterable[object]) -> dict[str, float]:
     known = [bool(hit) for hit in hits]
     right, of = sum(known), len(known)
     low, high = binomtest(right, of).proportion_ci(0.95, method="wilson")
-    rounded = {name: round(float(value), 6) for name, value in (("share", right / of), ("low", low), ("high", high))}
+    rounded = {
+        name: round(float(value), 6)
+        for name, value in (("share", right / of), ("low", low), ("high", high))
+    }
     return {**rounded, "right": right, "of": of}
 
 
@@ -88,11 +104,16 @@ class Bench:
         """Of held-out arrangements, the share that is described word for word as the caption does."""
         prompt = genception_of(self.settings).describe_prompt
         asked = [Conversation.ask(prompt, sample.medium) for sample in self.samples]
-        said = [reply.text for some in _batches(asked, model.batch_size) for reply in model.respond(some)]
+        said = [
+            reply.text
+            for some in _batches(asked, model.batch_size)
+            for reply in model.respond(some)
+        ]
         return share(text == truth.caption for text, truth in zip(said, self.truths, strict=True))
 
     def redrawn(self, generator: Generator) -> dict[str, float]:
-        """Of the things in true captions, the share that is drawn in its cell with its colour and its shape."""
+        """Of the things in true captions, the share that is drawn in its cell with its colour and
+        its shape."""
         template = genception_of(self.settings).generate_prompt
         asked = [template.replace("{description}", truth.caption) for truth in self.truths]
         made = [
@@ -101,7 +122,11 @@ class Bench:
             for one in generator.generate([asked[number] for number in numbers], list(numbers))
         ]
         drawn = [_looks(shown_in(one.image)) if one.image is not None else set() for one in made]
-        return share(look in some for some, truth in zip(drawn, self.truths, strict=True) for look in _looks(truth))
+        return share(
+            look in some
+            for some, truth in zip(drawn, self.truths, strict=True)
+            for look in _looks(truth)
+        )
 
     def ceiling(self, generator: Generator, encoder: Encoder) -> list[dict[str, float]]:
         """GC@1 … GC@T of a model that describes without fault, over the dataset ``arrangements``."""
@@ -114,11 +139,18 @@ class Bench:
             generate_prompt=settings.generate_prompt,
             seed=seed,
         )
-        keys = {"dataset": "arrangements", "model": "faultless", "generator": "generator", "encoder": "encoder"}
+        keys = {
+            "dataset": "arrangements",
+            "model": "faultless",
+            "generator": "generator",
+            "encoder": "encoder",
+        }
         target = self.folder / "chains" / generator.fingerprint
         if not target.is_dir():
             asks = {"model": ("faultless", Faultless()), "generator": ("generator", generator)}
-            collecting = Collecting(benchmark("genception"), keys, drawn, asks, asked.model_dump(mode="json"))
+            collecting = Collecting(
+                benchmark("genception"), keys, drawn, asks, asked.model_dump(mode="json")
+            )
             with CallStore(self.folder / "calls") as store, Collector(store) as collector:
                 write_collected(target, collecting, ask(collecting, collector))
         given = ToScore(
@@ -136,7 +168,8 @@ class Bench:
         ]
 
     def retrieval(self, encoder: Encoder) -> dict[str, Any]:
-        """Among 100 captions the nearest to each image, and among their images the nearest to each caption."""
+        """Among 100 captions the nearest to each image, and among their images the nearest to each
+        caption."""
         captions = [truth.caption for truth in self.truths[:_AMONG]]
         seen = encode_media(encoder, (sample.medium for sample in self.samples[:_AMONG]))
         read = encode_texts(encoder, captions)

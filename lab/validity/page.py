@@ -9,17 +9,18 @@ from typing import Any
 from driftledger.benchmarks.registry import benchmark
 
 _CAUTION = (
-    "{stages} stages come in one order of {orders}, so chance alone puts one metric in {orders} in the right one. "
-    "Metrics of the same chains say much the same, and are not as many independent witnesses."
+    "{stages} stages come in one order of {orders}, so chance alone puts one metric in {orders} "
+    "in the right one. Metrics of the same chains say much the same, and are not as many "
+    "independent witnesses."
 )
 _LEGEND = (
-    "In brackets: training steps, and the intervals of values. *In order*: each is better than the one before; "
-    "*apart*: the intervals of neighbours do not overlap either. A coverage below 1 follows its value; what `compare` "
-    "does not rank is not ranked here."
+    "In brackets: training steps, and the intervals of values. *In order*: each is better than "
+    "the one before; *apart*: the intervals of neighbours do not overlap either. A coverage below "
+    "1 follows its value; what `compare` does not rank is not ranked here."
 )
 _DRIFT = (
-    "The ceiling is GC@t of chains in which every image is described without fault: what is missing to 1 the "
-    "generator has lost, and what is missing to the ceiling the final model."
+    "The ceiling is GC@t of chains in which every image is described without fault: what is "
+    "missing to 1 the generator has lost, and what is missing to the ceiling the final model."
 )
 _NOTHING = "–"
 
@@ -31,7 +32,9 @@ def tables(report: Row) -> str:
     models, generators = (_by_steps(report[what]) for what in ("models", "generators"))
     total = Counter(each["benchmark"] for each in report["by_model"])
     in_order = Counter(each["benchmark"] for each in report["by_model"] if each["rises"])
-    counts = ", ".join(f"{benchmark(name).title} {in_order[name]} of {total[name]}" for name in total)
+    counts = ", ".join(
+        f"{benchmark(name).title} {in_order[name]} of {total[name]}" for name in total
+    )
     lines = [
         *("# Do the metrics rank a better model higher?", ""),
         f"Metrics that put the stages in the order of their training: {counts}.",
@@ -39,16 +42,21 @@ def tables(report: Row) -> str:
     ]
     if report["otherwise"]:
         lines += [
-            f"{', '.join(report['otherwise'])} was trained on another mix of questions and descriptions than the "
-            "stages before: more than the number of steps sets it apart.",
+            f"{', '.join(report['otherwise'])} was trained on another mix of questions and "
+            "descriptions than the stages before: more than the number of steps sets it apart.",
             "",
         ]
     lines += [
         *("## What is known", ""),
-        *_known("held-out images described word for word, %", report["describers"], report["models"]),
-        *_known("things of true captions redrawn as told, %", report["painters"], report["generators"]),
-        f"The encoder of images and texts finds the caption of {_share(report['retrieval']['image_to_text'])} % of the "
-        f"images, and the image of {_share(report['retrieval']['text_to_image'])} % of the captions.",
+        *_known(
+            "held-out images described word for word, %", report["describers"], report["models"]
+        ),
+        *_known(
+            "things of true captions redrawn as told, %", report["painters"], report["generators"]
+        ),
+        "The encoder of images and texts finds the caption of "
+        f"{_share(report['retrieval']['image_to_text'])} % of the images, and the image of "
+        f"{_share(report['retrieval']['text_to_image'])} % of the captions.",
         *("", "## Stages of the model", "", _LEGEND, ""),
         *_stages(report, models),
         *("## Versions of the generator", ""),
@@ -82,10 +90,18 @@ def _stages(report: Row, models: Sequence[str]) -> Iterator[str]:
         by_table.setdefault(each["benchmark"] if chains else "questions and TRAC", []).append(each)
     controls = report["controls"]
     for title, metrics in by_table.items():
-        head = [f"**{title}**", *(f"{name} ({report['models'][name]:,})" for name in models), *controls, "in order"]
+        head = [
+            f"**{title}**",
+            *(f"{name} ({report['models'][name]:,})" for name in models),
+            *controls,
+            "in order",
+        ]
         rows = []
         for each in metrics:
-            below, digits = [each["controls"].get(control, {}) for control in controls], _digits(each)
+            below, digits = (
+                [each["controls"].get(control, {}) for control in controls],
+                _digits(each),
+            )
             rows.append(
                 [
                     _of(_title(each), each["generator"], each["encoder"], each["on"]),
@@ -101,9 +117,14 @@ def _stages(report: Row, models: Sequence[str]) -> Iterator[str]:
 
 def _versions(report: Row, models: Sequence[str], generators: Sequence[str]) -> Iterator[str]:
     order = [*models, *report["controls"], None]
-    metrics = [each for each in report["by_generator"] if each["metric"] == f"gc_at_{report['iterations']}"]
+    metrics = [
+        each for each in report["by_generator"] if each["metric"] == f"gc_at_{report['iterations']}"
+    ]
     metrics.sort(key=lambda each: (each["on"], each["encoder"], order.index(each["model"])))
-    head = [f"GC@{report['iterations']}", *(f"{name} ({report['generators'][name]:,} steps)" for name in generators)]
+    head = [
+        f"GC@{report['iterations']}",
+        *(f"{name} ({report['generators'][name]:,} steps)" for name in generators),
+    ]
     rows = (
         [
             _of(each["model"] or "without fault", each["encoder"], each["on"]),
@@ -124,7 +145,8 @@ def _not_ranked(metrics: Iterable[Row]) -> Iterator[str]:
 
 
 def _title(each: Row) -> str:
-    """A metric's title in its benchmark's table, after the benchmark's where that has only one metric here."""
+    """A metric's title in its benchmark's table, after the benchmark's where that has only one
+    metric here."""
     spec = benchmark(each["benchmark"])
     metric = spec.metric(each["metric"])
     title = each["metric"] if metric is None else metric.named(each["metric"])
@@ -154,7 +176,9 @@ def _point(each: Row | None, digits: int) -> str:
     if each is None:
         return _NOTHING
     ends = "" if each["low"] is None else f"{each['low']:.{digits}f}–{each['high']:.{digits}f}"
-    more = "; ".join(filter(None, [ends, f"coverage {each['coverage']:.3f}" if each["coverage"] < 1 else ""]))
+    more = "; ".join(
+        filter(None, [ends, f"coverage {each['coverage']:.3f}" if each["coverage"] < 1 else ""])
+    )
     return f"{each['value']:.{digits}f}" + (f" ({more})" if more else "")
 
 
@@ -169,12 +193,21 @@ def _verdict(holds: bool | None, apart: bool | None) -> str:
 
 
 def draw(report: Row, file: Path) -> None:
-    """Draw GC@t of the last generator by round: each stage, the first control, and descriptions without fault."""
+    """Draw GC@t of the last generator by round: each stage, the first control, and descriptions
+    without fault."""
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
-    generator, encoder, control = _by_steps(report["generators"])[-1], report["encoder"], report["controls"][0]
-    lines = {"without fault": [each["ceiling"] for each in report["drift"] if _is(each, generator, encoder)]}
+    generator, encoder, control = (
+        _by_steps(report["generators"])[-1],
+        report["encoder"],
+        report["controls"][0],
+    )
+    lines = {
+        "without fault": [
+            each["ceiling"] for each in report["drift"] if _is(each, generator, encoder)
+        ]
+    }
     chains = [each for each in report["by_model"] if each["benchmark"] == "genception"]
     gc = [each for each in chains if _is(each, generator, encoder)]
     for name in reversed(_by_steps(report["models"])):
@@ -185,7 +218,9 @@ def draw(report: Row, file: Path) -> None:
         axes = figure.subplots()
         for number, (name, points) in enumerate(lines.items()):
             rounds = range(1, len(points) + 1)
-            axes.plot(rounds, [each["value"] for each in points], "o-", color=f"C{number}", label=name)
+            axes.plot(
+                rounds, [each["value"] for each in points], "o-", color=f"C{number}", label=name
+            )
             lows, highs = ([each[end] for each in points] for end in ("low", "high"))
             axes.vlines(rounds, lows, highs, colors=f"C{number}", alpha=0.4)
         axes.set_title(f"GC@t · {generator} · {encoder}; whiskers are intervals")

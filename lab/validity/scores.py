@@ -1,4 +1,5 @@
-"""Every score of the models and generators that are ranked, and whether they are in the order of their training."""
+"""Every score of the models and generators that are ranked, and whether they are in the order of
+their training."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
@@ -18,7 +19,8 @@ from driftledger.metrics.intervals import mean_interval
 from driftledger.project.settings import Settings
 
 ALL_METRICS = ("fidelity",)
-"""Benchmarks of which every metric is ranked, since they have no one headline; of the others the first is."""
+"""Benchmarks of which every metric is ranked, since they have no one headline; of the others the
+first is."""
 
 
 class Reading(NamedTuple):
@@ -35,7 +37,9 @@ class Reading(NamedTuple):
         """As the report holds it, to six decimals: later ones vary with the processor."""
         coverage = 1.0 if self.score is None else self.score.scored / self.score.total
         point = {"value": self.value, "coverage": coverage, "low": self.low, "high": self.high}
-        return {name: None if value is None else round(value, 6) + 0.0 for name, value in point.items()}
+        return {
+            name: None if value is None else round(value, 6) + 0.0 for name, value in point.items()
+        }
 
 
 class Place(NamedTuple):
@@ -51,9 +55,14 @@ class Place(NamedTuple):
 
 
 def collect(
-    root: Path, settings: Settings, iterations: int, models: Sequence[str], generators: Sequence[str]
+    root: Path,
+    settings: Settings,
+    iterations: int,
+    models: Sequence[str],
+    generators: Sequence[str],
 ) -> dict[Place, Reading]:
-    """Read every score that ``run:`` selects of these models and generators; of TRAC the first prompt and text encoder.
+    """Read every score that ``run:`` selects of these models and generators; of TRAC the first
+    prompt and text encoder.
 
     Raises:
         StoreError: a file is missing, or has another T than ``params.yaml``.
@@ -71,10 +80,14 @@ def collect(
                 if not file.is_file():
                     raise StoreError(f"{file} is missing; run 'make run-neural', which writes it")
             score, rows = read_json(folder / SCORE, Score), read_jsonl(folder / ROWS, Row)
-            if "{t}" in spec.metrics[0].key and score.inputs.protocol.get("iterations") != iterations:
+            if (
+                "{t}" in spec.metrics[0].key
+                and score.inputs.protocol.get("iterations") != iterations
+            ):
                 raise StoreError(f"{folder} has another T than params.yaml; run 'make run-neural'")
             for place, reading in _readings(spec, keys, score, rows):
-                readings.setdefault(place, reading)  # a metric without an encoder is the same through each
+                # a metric without an encoder is the same through each
+                readings.setdefault(place, reading)
     return readings
 
 
@@ -90,10 +103,16 @@ def _readings(
         low, high = score.interval(key) or (None, None)
         if low is None:
             scale = 100.0 if metric.pairing == "ratio" else 1.0
-            per_row = [(row.group, [v for v in metric.values_in(row, key) if v is not None]) for row in rows]
+            per_row = [
+                (row.group, [v for v in metric.values_in(row, key) if v is not None])
+                for row in rows
+            ]
             units = [(group, scale * exact_mean(values)) for group, values in per_row if values]
             if units:
-                values, strata = np.array([value for _, value in units]), [group for group, _ in units]
+                values, strata = (
+                    np.array([value for _, value in units]),
+                    [group for group, _ in units],
+                )
                 low, high = mean_interval(values, strata, score.confidence).interval or (None, None)
         through = keys.get("encoder") or keys.get("text_encoder") or ""
         place = Place(
@@ -109,11 +128,16 @@ def _readings(
 
 
 def rank(
-    place: Place, readings: Mapping[str, Reading], names: Sequence[str], controls: Sequence[str] = ()
+    place: Place,
+    readings: Mapping[str, Reading],
+    names: Sequence[str],
+    controls: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """Say whether one metric puts ``names``, from the least trained to the most, in this order, and controls last.
+    """Say whether one metric puts ``names``, from the least trained to the most, in this order, and
+    controls last.
 
-    A verdict is None where a reading or an interval is missing, or where coverages lie too far apart.
+    A verdict is None where a reading or an interval is missing, or where coverages lie too far
+    apart.
     """
     metric = benchmark(place.benchmark).metric(place.metric)
     sign = -1.0 if metric is not None and metric.higher_is_better is False else 1.0
@@ -125,26 +149,36 @@ def rank(
     below = {}
     for control in controls:
         if control in readings:
-            fair = complete and _apart([*(readings[name] for name in stages), readings[control]]) is None
+            fair = (
+                complete
+                and _apart([*(readings[name] for name in stages), readings[control]]) is None
+            )
             below[control] = {
                 "point": points[control],
                 "last": all(values[control] < values[name] for name in stages) if fair else None,
-                "disjoint": _all(_disjoint(points[control], points[name]) for name in stages) if fair else None,
+                "disjoint": _all(_disjoint(points[control], points[name]) for name in stages)
+                if fair
+                else None,
             }
     apart = _apart(readings.values())
     return {
         **{role: name or None for role, name in place._asdict().items()},
         "higher_is_better": sign > 0,
         "values": {name: points[name] for name in stages},
-        "rises": all(values[one] < values[other] for one, other in neighbours) if complete else None,
-        "disjoint": _all(_disjoint(points[one], points[other]) for one, other in neighbours) if complete else None,
+        "rises": all(values[one] < values[other] for one, other in neighbours)
+        if complete
+        else None,
+        "disjoint": _all(_disjoint(points[one], points[other]) for one, other in neighbours)
+        if complete
+        else None,
         "controls": below,
         "apart": apart.reason if apart else None,
     }
 
 
 def _apart(readings: Iterable[Reading]) -> Difference | None:
-    """How much less is counted of one than of another, where that is too much to rank them, as ``compare`` has it."""
+    """How much less is counted of one than of another, where that is too much to rank them, as
+    ``compare`` has it."""
     scores = [each.score for each in readings if each.score is not None]
     scores.sort(key=lambda score: score.counted / score.total)
     most = coverage_difference(scores[-1], scores[0]) if scores else None

@@ -27,7 +27,9 @@ _PLACES = {
 
 def __getattr__(name: str) -> Any:
     if name not in _PLACES:
-        raise AttributeError(f"module 'driftledger' has no attribute {name!r}; it has {', '.join(sorted(_PLACES))}")
+        raise AttributeError(
+            f"module 'driftledger' has no attribute {name!r}; it has {', '.join(sorted(_PLACES))}"
+        )
     place, _, inside = _PLACES[name].partition(":")
     module = import_module(place)
     return getattr(module, inside) if inside else module

@@ -1,6 +1,8 @@
-"""Arguments → commands. A user's mistake becomes one sentence and exit code 2; a bug keeps its traceback.
+"""Arguments → commands. A user's mistake becomes one sentence and exit code 2; a bug keeps its
+traceback.
 
-Each command imports what it needs when it is called, since each stage of a run is a process of its own.
+Each command imports what it needs when it is called, since each stage of a run is a process of its
+own.
 """
 
 import atexit
@@ -31,9 +33,11 @@ DISK_ERRORS = (
     *(errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.EEXIST, errno.ENAMETOOLONG),
 )
 """The disk cannot be used, or something else lies where a file or a folder should."""
-READ_OTHERS = frozenset({"audit", "compare", "verify", "models", "report", "bundle", "export", "check", "plan"})
-"""The commands that may read a checkout of others: each passes :func:`reading`. All others are for one's own checkout,
-and may run its code."""
+READ_OTHERS = frozenset(
+    {"audit", "compare", "verify", "models", "report", "bundle", "export", "check", "plan"}
+)
+"""The commands that may read a checkout of others: each passes :func:`reading`. All others are for
+one's own checkout, and may run its code."""
 PANELS = EVALUATE, ASK, SHOW = "Evaluate", "Ask", "Show and publish"
 """The panels of ``--help``; commands are defined in the order in which people come to them."""
 _EXAMPLES = """Examples:
@@ -44,7 +48,10 @@ driftledger compare one other     which run is better?"""
 
 
 app = typer.Typer(
-    help="Evaluate multimodal LLMs on data that no one had to label, with a ledger behind every score.",
+    help=(
+        "Evaluate multimodal LLMs on data that no one had to label, with a ledger behind every "
+        "score."
+    ),
     epilog=_EXAMPLES,
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -53,15 +60,28 @@ app = typer.Typer(
 app.add_typer(people.app, name="people", rich_help_panel=EVALUATE)
 
 TrustOption = Annotated[
-    bool, typer.Option("--trust", help="This checkout is my own: follow its links, use its DVC cache, run its code.")
+    bool,
+    typer.Option(
+        "--trust",
+        help="This checkout is my own: follow its links, use its DVC cache, run its code.",
+    ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print it as JSON.")]
-NoWaitOption = Annotated[bool, typer.Option("--no-wait", help="End with exit code 2 if the call store is in use.")]
+NoWaitOption = Annotated[
+    bool, typer.Option("--no-wait", help="End with exit code 2 if the call store is in use.")
+]
 
 
-_GIVEN = "A name that 'driftledger models' lists, PROVIDER/MODEL such as openai/gpt-5.4-mini, or a folder."
-BaseUrlOption = Annotated[str | None, typer.Option(metavar="URL", help="Where these services are: up to and with /v1.")]
-KeyOption = Annotated[str | None, typer.Option(metavar="NAME", help="With --base-url: the variable with its key.")]
+_GIVEN = (
+    "A name that 'driftledger models' lists, PROVIDER/MODEL such as openai/gpt-5.4-mini, or a "
+    "folder."
+)
+BaseUrlOption = Annotated[
+    str | None, typer.Option(metavar="URL", help="Where these services are: up to and with /v1.")
+]
+KeyOption = Annotated[
+    str | None, typer.Option(metavar="NAME", help="With --base-url: the variable with its key.")
+]
 
 
 _came_from = Path()
@@ -78,7 +98,10 @@ def _print_version(wanted: bool) -> None:
 def top(
     context: typer.Context,
     _version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version."
+        ),
     ] = False,
 ) -> None:
     from driftledger.core.paths import project_above
@@ -103,10 +126,11 @@ def name_or_path(text: str) -> str:
 
 
 def reading(context: typer.Context, trust: bool) -> "Project":
-    """Return the checkout for a command of :data:`READ_OTHERS`: unless it is trusted, no code of it is run, no link out
-    of it is followed, and no host that it names is asked."""
+    """Return the checkout for a command of :data:`READ_OTHERS`: unless it is trusted, no code of it
+    is run, no link out of it is followed, and no host that it names is asked."""
     if not trust:
-        os.environ["HF_HUB_OFFLINE"] = "1"  # else repositories that it names are asked for, with the reader's token
+        # else repositories that it names are asked for, with the reader's token
+        os.environ["HF_HUB_OFFLINE"] = "1"
     project: Project = context.obj
     return replace(project, own_code=trust)
 
@@ -114,17 +138,28 @@ def reading(context: typer.Context, trust: bool) -> "Project":
 @app.command(rich_help_panel=EVALUATE)
 def init(
     folder: Annotated[Path, typer.Argument(help="Created if it is missing.")] = Path(),
-    images: Annotated[Path | None, typer.Option(metavar="DIR", help="Images, which become a dataset.")] = None,
+    images: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Images, which become a dataset.")
+    ] = None,
     questions: Annotated[Path | None, typer.Option(metavar="FILE", help="Questions.")] = None,
     benchmark: Annotated[
-        str | None, typer.Option(metavar="B", help="It asks them: mme (the default), mm_sap or mm_vet.")
+        str | None,
+        typer.Option(metavar="B", help="It asks them: mme (the default), mm_sap or mm_vet."),
     ] = None,
-    model: Annotated[list[str] | None, typer.Option(metavar="M", help=f"{_GIVEN} May be repeated.")] = None,
-    generator: Annotated[list[str] | None, typer.Option(metavar="G", help="Likewise: what draws.")] = None,
-    encoder: Annotated[list[str] | None, typer.Option(metavar="E", help="Likewise: what compares images.")] = None,
+    model: Annotated[
+        list[str] | None, typer.Option(metavar="M", help=f"{_GIVEN} May be repeated.")
+    ] = None,
+    generator: Annotated[
+        list[str] | None, typer.Option(metavar="G", help="Likewise: what draws.")
+    ] = None,
+    encoder: Annotated[
+        list[str] | None, typer.Option(metavar="E", help="Likewise: what compares images.")
+    ] = None,
     base_url: BaseUrlOption = None,
     key_env: KeyOption = None,
-    preset: Annotated[str | None, typer.Option(metavar="NAME", help="What 'driftledger preset' lists.")] = None,
+    preset: Annotated[
+        str | None, typer.Option(metavar="NAME", help="What 'driftledger preset' lists.")
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite existing files.")] = False,
 ) -> None:
     """Make a folder a project, in your Git repository or a new one."""
@@ -160,22 +195,32 @@ def add(
     """Select one more model, generator or encoder in params.yaml."""
     if kind not in (kinds := ("model", "generator", "encoder")):
         raise ConfigError(unknown_name("kind", kind, kinds))
-    _say(*commands.start.add(context.obj, f"{kind}s", given, only=only, base_url=base_url, key=key_env))
+    _say(
+        *commands.start.add(
+            context.obj, f"{kind}s", given, only=only, base_url=base_url, key=key_env
+        )
+    )
 
 
 @app.command(rich_help_panel=EVALUATE)
 def run(
     context: typer.Context,
-    targets: Annotated[list[str] | None, typer.Argument(metavar="[STAGE]...", help="These and what they need.")] = None,
-    force: Annotated[bool, typer.Option("--force", help="Run every stage again, also those up to date.")] = False,
-    plain: Annotated[bool, typer.Option("--plain", "-v", help="Show the text of DVC and of the stages.")] = False,
+    targets: Annotated[
+        list[str] | None, typer.Argument(metavar="[STAGE]...", help="These and what they need.")
+    ] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Run every stage again, also those up to date.")
+    ] = False,
+    plain: Annotated[
+        bool, typer.Option("--plain", "-v", help="Show the text of DVC and of the stages.")
+    ] = False,
     no_wait: NoWaitOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Evaluate what params.yaml selects, and show the scores.
 
-    Only what is new is run, and no call is paid for twice. The exit code is 1 if a model failed or has no rank and the
-    others are done, and 2 if nothing could be done.
+    Only what is new is run, and no call is paid for twice. The exit code is 1 if a model failed or
+    has no rank and the others are done, and 2 if nothing could be done.
     """
     project = replace(context.obj, waits=not no_wait)
     with redirect_stdout(sys.stderr if as_json else sys.stdout):
@@ -188,7 +233,9 @@ def run(
 @app.command(rich_help_panel=EVALUATE)
 def plan(
     context: typer.Context,
-    local: Annotated[bool, typer.Option("--local", help="For a checkout of others: only read; ask no host.")] = False,
+    local: Annotated[
+        bool, typer.Option("--local", help="For a checkout of others: only read; ask no host.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Count the calls to make, their price, and what is missing.
@@ -209,7 +256,11 @@ def plan(
 @app.command(rich_help_panel=EVALUATE)
 def models(
     words: Annotated[
-        str, typer.Argument(metavar="[FILTER]", help="A part of a name, or a section such as generators or datasets.")
+        str,
+        typer.Argument(
+            metavar="[FILTER]",
+            help="A part of a name, or a section such as generators or datasets.",
+        ),
     ] = "",
     as_json: JsonOption = False,
 ) -> None:
@@ -238,12 +289,14 @@ def preset(
 @app.command(rich_help_panel=EVALUATE)
 def upgrade(
     context: typer.Context,
-    check: Annotated[bool, typer.Option("--check", help="Only list files that differ; then exit code 1.")] = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="Only list files that differ; then exit code 1.")
+    ] = False,
 ) -> None:
     """Write dvc.yaml and other generated files again.
 
-    Run it after an update of the package. params.yaml stays as it is. 'git diff' shows what changed; uncommitted
-    changes in these files are refused.
+    Run it after an update of the package. params.yaml stays as it is. 'git diff' shows what
+    changed; uncommitted changes in these files are refused.
     """
     lines = commands.start.upgrade(context.obj, check=check)
     if lines:
@@ -254,8 +307,12 @@ def upgrade(
 @app.command(rich_help_panel=EVALUATE)
 def new(
     context: typer.Context,
-    kind: Annotated[str, typer.Argument(help="model, generator, encoder, dataset or question_set.")],
-    name: Annotated[str, typer.Argument(help="The module's name; no existing file is overwritten.")],
+    kind: Annotated[
+        str, typer.Argument(help="model, generator, encoder, dataset or question_set.")
+    ],
+    name: Annotated[
+        str, typer.Argument(help="The module's name; no existing file is overwritten.")
+    ],
 ) -> None:
     """Write a component or data of your own that works, and its test.
 
@@ -267,10 +324,15 @@ def new(
 @app.command(rich_help_panel=EVALUATE)
 def collect(
     context: typer.Context,
-    model: Annotated[list[str] | None, typer.Option(help="Only this one of run.models; may be repeated.")] = None,
-    shard: Annotated[str | None, typer.Option(metavar="I/N", help="Only part I of N, from 0; with --into.")] = None,
+    model: Annotated[
+        list[str] | None, typer.Option(help="Only this one of run.models; may be repeated.")
+    ] = None,
+    shard: Annotated[
+        str | None, typer.Option(metavar="I/N", help="Only part I of N, from 0; with --into.")
+    ] = None,
     into: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", parser=from_here, help="With --shard: where its calls go.")
+        Path | None,
+        typer.Option(metavar="FOLDER", parser=from_here, help="With --shard: where its calls go."),
     ] = None,
     no_wait: NoWaitOption = False,
 ) -> None:
@@ -283,7 +345,10 @@ def collect(
         if shard is None and into is None:
             commands.collect.collect(project, model or ())
         elif shard is None or into is None:
-            raise ConfigError("--shard i/n and --into FOLDER go together: a shard keeps its calls in a store there")
+            raise ConfigError(
+                "--shard i/n and --into FOLDER go together: a shard keeps its calls in a store "
+                "there"
+            )
         else:
             _say(commands.collect.collect_shard(project, shard, into, model or ()))
 
@@ -292,7 +357,10 @@ def collect(
 def merge(
     context: typer.Context,
     stores: Annotated[
-        list[Path], typer.Argument(metavar="FOLDER...", parser=from_here, help="Stores of shards, or folders of them.")
+        list[Path],
+        typer.Argument(
+            metavar="FOLDER...", parser=from_here, help="Stores of shards, or folders of them."
+        ),
     ],
     no_wait: NoWaitOption = False,
 ) -> None:
@@ -306,12 +374,15 @@ def merge(
 @app.command("gc", rich_help_panel=EVALUATE)
 def remove_unused(
     context: typer.Context,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Remove it; without this, it is only counted.")] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", "-y", help="Remove it; without this, it is only counted.")
+    ] = False,
     no_wait: NoWaitOption = False,
 ) -> None:
     """Remove stored calls and images that no run uses any more.
 
-    Runs that params.yaml selects, in any worktree, and published runs keep theirs. 'dvc gc' cleans DVC's own cache.
+    Runs that params.yaml selects, in any worktree, and published runs keep theirs. 'dvc gc' cleans
+    DVC's own cache.
     """
     _say(commands.collect.remove_unused(replace(context.obj, waits=not no_wait), yes=yes))
 
@@ -327,12 +398,24 @@ def audit(
             help="A run, its id in MLflow, RUN:METRIC, a score, image, value or name.",
         ),
     ] = None,
-    full: Annotated[bool, typer.Option("--full", help="All files, settings, versions and lock entries.")] = False,
-    model: Annotated[str | None, typer.Option(help="NAME or NAME@VERSION: the scores of this model.")] = None,
-    generator: Annotated[str | None, typer.Option(help="NAME or NAME@VERSION: the scores of this generator.")] = None,
-    encoder: Annotated[str | None, typer.Option(help="NAME or NAME@VERSION, of images or texts.")] = None,
-    judge: Annotated[str | None, typer.Option(help="NAME or NAME@VERSION: the scores that it graded.")] = None,
-    dataset: Annotated[str | None, typer.Option(help="NAME or NAME@DIGEST, also of a question set.")] = None,
+    full: Annotated[
+        bool, typer.Option("--full", help="All files, settings, versions and lock entries.")
+    ] = False,
+    model: Annotated[
+        str | None, typer.Option(help="NAME or NAME@VERSION: the scores of this model.")
+    ] = None,
+    generator: Annotated[
+        str | None, typer.Option(help="NAME or NAME@VERSION: the scores of this generator.")
+    ] = None,
+    encoder: Annotated[
+        str | None, typer.Option(help="NAME or NAME@VERSION, of images or texts.")
+    ] = None,
+    judge: Annotated[
+        str | None, typer.Option(help="NAME or NAME@VERSION: the scores that it graded.")
+    ] = None,
+    dataset: Annotated[
+        str | None, typer.Option(help="NAME or NAME@DIGEST, also of a question set.")
+    ] = None,
     trust: TrustOption = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -342,7 +425,13 @@ def audit(
     """
     from driftledger.core.terminal import show
 
-    versions = {"model": model, "generator": generator, "encoder": encoder, "judge": judge, "dataset": dataset}
+    versions = {
+        "model": model,
+        "generator": generator,
+        "encoder": encoder,
+        "judge": judge,
+        "dataset": dataset,
+    }
     show(commands.ask.audit(reading(context, trust), target, versions, full=full, as_json=as_json))
 
 
@@ -351,7 +440,9 @@ def compare(
     context: typer.Context,
     a: Annotated[str, typer.Argument(help="A run.")],
     b: Annotated[str, typer.Argument(help="Another.")],
-    anyway: Annotated[bool, typer.Option("--anyway", help="Rank also what is not comparable.")] = False,
+    anyway: Annotated[
+        bool, typer.Option("--anyway", help="Rank also what is not comparable.")
+    ] = False,
     trust: TrustOption = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -372,9 +463,15 @@ def compare(
 @app.command(rich_help_panel=ASK)
 def verify(
     context: typer.Context,
-    run: Annotated[str | None, typer.Argument(help="A run; without it, all that params.yaml selects.")] = None,
-    regenerate: Annotated[int, typer.Option(min=0, help="How many random calls of each run are made again.")] = 0,
-    seed: Annotated[int | None, typer.Option(min=0, help="Draw the calls of an earlier verification.")] = None,
+    run: Annotated[
+        str | None, typer.Argument(help="A run; without it, all that params.yaml selects.")
+    ] = None,
+    regenerate: Annotated[
+        int, typer.Option(min=0, help="How many random calls of each run are made again.")
+    ] = 0,
+    seed: Annotated[
+        int | None, typer.Option(min=0, help="Draw the calls of an earlier verification.")
+    ] = None,
     trust: TrustOption = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -394,9 +491,14 @@ def report(
     context: typer.Context,
     show: Annotated[bool, typer.Option("--open", help="Open the pages in a browser.")] = False,
     out: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", parser=from_here, help="Write the pages alone, into this folder.")
+        Path | None,
+        typer.Option(
+            metavar="FOLDER", parser=from_here, help="Write the pages alone, into this folder."
+        ),
     ] = None,
-    images: Annotated[bool, typer.Option("--images/--no-images", help="With --out: show the data's images.")] = True,
+    images: Annotated[
+        bool, typer.Option("--images/--no-images", help="With --out: show the data's images.")
+    ] = True,
     trust: TrustOption = False,
 ) -> None:
     """Write the leaderboard and the pages of the report."""
@@ -406,7 +508,9 @@ def report(
     if out is not None:
         write_report(project, out, images=images)
     elif not images:
-        raise ConfigError("--no-images needs --out FOLDER, since reports/site is an output that DVC keeps")
+        raise ConfigError(
+            "--no-images needs --out FOLDER, since reports/site is an output that DVC keeps"
+        )
     elif not (show and site.is_dir()):
         commands.stages.report(project)
     if show:
@@ -419,7 +523,10 @@ def report(
 def ui(
     context: typer.Context,
     port: Annotated[
-        int | None, typer.Option(min=1, max=65535, help="Of 127.0.0.1. Without it: 5000, or the next free one.")
+        int | None,
+        typer.Option(
+            min=1, max=65535, help="Of 127.0.0.1. Without it: 5000, or the next free one."
+        ),
     ] = None,
 ) -> None:
     """Serve MLflow on this machine, and say where the scores are."""
@@ -440,9 +547,14 @@ def bundle(
     context: typer.Context,
     run: Annotated[str, typer.Argument(help="A run that was published.")],
     out: Annotated[
-        Path, typer.Option("--out", "-o", metavar="FILE", parser=from_here, help="An existing bundle is replaced.")
+        Path,
+        typer.Option(
+            "--out", "-o", metavar="FILE", parser=from_here, help="An existing bundle is replaced."
+        ),
     ],
-    images: Annotated[bool, typer.Option("--with-images/--without-images", help="Or only their hashes.")] = True,
+    images: Annotated[
+        bool, typer.Option("--with-images/--without-images", help="Or only their hashes.")
+    ] = True,
     trust: TrustOption = False,
 ) -> None:
     """Write one file with everything behind a run.
@@ -459,17 +571,23 @@ def bundle(
 @app.command(rich_help_panel=SHOW)
 def check(
     bundle: Annotated[
-        Path, typer.Argument(metavar="FILE", parser=from_here, help="A file written by 'driftledger bundle'.")
+        Path,
+        typer.Argument(
+            metavar="FILE", parser=from_here, help="A file written by 'driftledger bundle'."
+        ),
     ],
     as_json: JsonOption = False,
     trust_features: Annotated[
-        bool, typer.Option("--trust-features", help="Accept headlines that are from the bundle's own features.")
+        bool,
+        typer.Option(
+            "--trust-features", help="Accept headlines that are from the bundle's own features."
+        ),
     ] = False,
 ) -> None:
     """Check a bundle without its repository.
 
-    Exit codes: 0 every headline is reproduced, 1 something differs, 2 not a bundle, 3 a headline is not checked or is
-    from the bundle's own features.
+    Exit codes: 0 every headline is reproduced, 1 something differs, 2 not a bundle, 3 a headline is
+    not checked or is from the bundle's own features.
     """
     from driftledger_check.cli import run
 
@@ -479,18 +597,29 @@ def check(
 @app.command(rich_help_panel=SHOW)
 def export(
     context: typer.Context,
-    kind: Annotated[str, typer.Argument(metavar="FORMAT", help="csv, every-eval-ever, inspect or genception.")],
+    kind: Annotated[
+        str, typer.Argument(metavar="FORMAT", help="csv, every-eval-ever, inspect or genception.")
+    ],
     run: Annotated[str, typer.Argument(help="A selected run: MODEL/GENERATOR/ENCODER.")],
     out: Annotated[
         Path,
-        typer.Option("-o", "--out", metavar="FOLDER", parser=from_here, help="Files of the same names are replaced."),
+        typer.Option(
+            "-o",
+            "--out",
+            metavar="FOLDER",
+            parser=from_here,
+            help="Files of the same names are replaced.",
+        ),
     ],
     trust: TrustOption = False,
 ) -> None:
     """Write a run as CSV, for Every Eval Ever, Inspect or GenCeption's leaderboard."""
     from driftledger import exports
 
-    typer.echo(f"{exports.export(reading(context, trust), kind, run, out)} files are written to {for_line(str(out))}")
+    typer.echo(
+        f"{exports.export(reading(context, trust), kind, run, out)} files are written to "
+        f"{for_line(str(out))}"
+    )
 
 
 @app.command(hidden=True)
@@ -513,16 +642,22 @@ def stage(
         case "score", str():
             commands.stages.score(context.obj, model)
         case _:
-            raise ConfigError(f"dvc.yaml has no stage {' '.join(filter(None, (name, model)))!r:.100}")
+            raise ConfigError(
+                f"dvc.yaml has no stage {' '.join(filter(None, (name, model)))!r:.100}"
+            )
 
 
 def main() -> None:
     """The ``driftledger`` command."""
-    gc.set_threshold(50_000)  # by Python's own 700 new objects, looking for garbage takes a fifth of what imports take
-    atexit.register(gc.freeze)  # likewise at the end, of all that was imported: a quarter of a short command
-    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "true")  # else it reads about all that is installed to find some
+    # by Python's own 700 new objects, looking for garbage takes a fifth of what imports take
+    gc.set_threshold(50_000)
+    # likewise at the end, of all that was imported: a quarter of a short command
+    atexit.register(gc.freeze)
+    # else it reads about all that is installed to find some
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "true")
     if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="replace")  # a terminal need not have every character that models and tables use
+        # a terminal need not have every character that models and tables use
+        sys.stdout.reconfigure(errors="replace")
     if sys.platform != "win32":  # if our parent ignores it, no child would report how it ended
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     try:

@@ -1,6 +1,8 @@
-"""A run as CSV, as records of Every Eval Ever 0.3, as logs of Inspect, or for GenCeption's leaderboard.
+"""A run as CSV, as records of Every Eval Ever 0.3, as logs of Inspect, or for GenCeption's
+leaderboard.
 
-Dates are the commit's. Every Eval Ever gets aggregates alone: an instance there is text, and here are images.
+Dates are the commit's. Every Eval Ever gets aggregates alone: an instance there is text, and here
+are images.
 """
 
 import tempfile
@@ -25,13 +27,33 @@ from driftledger.ledger.lineage import Evidence, Lineage, read_all_evidence
 from driftledger.ledger.objects.git import Git
 from driftledger.project.project import Project
 
-_SOURCE = {"source_name": "driftledger", "source_type": "evaluation_run", "evaluator_relationship": "other"}
-_MME = "existence count position color posters celebrity scene landmark artwork commonsense_reasoning code_reasoning"
+_SOURCE = {
+    "source_name": "driftledger",
+    "source_type": "evaluation_run",
+    "evaluator_relationship": "other",
+}
+_MME = (
+    "existence count position color posters celebrity scene landmark artwork "
+    "commonsense_reasoning code_reasoning"
+)
 _MME += " numerical_calculation text_translation OCR visual textual"
 _THERE = "Exist Count Posi Col Post Cel Sce Lan Art Comm Code Num Tran OCR VisMean TextMean"
 LEADERBOARD = dict(zip(_MME.split(), _THERE.split(), strict=True))
-"""Category or group of MME's images → its key in GenCeption's leaderboard; any other keeps its name."""
-CSV_COLUMNS = ("run", "benchmark", "on", "metric", "value", "low", "high", "std", "scored", "total", "score_sha256")
+"""Category or group of MME's images → its key in GenCeption's leaderboard; any other keeps its
+name."""
+CSV_COLUMNS = (
+    "run",
+    "benchmark",
+    "on",
+    "metric",
+    "value",
+    "low",
+    "high",
+    "std",
+    "scored",
+    "total",
+    "score_sha256",
+)
 
 
 def export(project: Project, kind: str, run: str, out: Path) -> int:
@@ -51,7 +73,11 @@ def export(project: Project, kind: str, run: str, out: Path) -> int:
     commit = evidence.code.commit
     date = next((each.date for each in (git.commits() if git else []) if each.id == commit), None)
     if date is None:
-        which = f"the commit {commit}, which is not here; fetch it with Git" if commit else "a commit; run 'git commit'"
+        which = (
+            f"the commit {commit}, which is not here; fetch it with Git"
+            if commit
+            else "a commit; run 'git commit'"
+        )
         raise LedgerError(f"an export has its date from {which}")
     files = FORMATS[kind](project.root, evidence, datetime.fromisoformat(date))
     for name, content in files.items():
@@ -60,7 +86,11 @@ def export(project: Project, kind: str, run: str, out: Path) -> int:
 
 
 def _metrics(lineage: Lineage) -> Iterator[tuple[str, Metric]]:
-    return ((key, each) for each in lineage.spec.metrics for key in lineage.spec.keys_of(each, lineage.score))
+    return (
+        (key, each)
+        for each in lineage.spec.metrics
+        for key in lineage.spec.keys_of(each, lineage.score)
+    )
 
 
 def _csv(root: Path, run: Evidence, date: datetime) -> dict[str, bytes]:
@@ -71,27 +101,40 @@ def _csv(root: Path, run: Evidence, date: datetime) -> dict[str, bytes]:
         for key in (each for each in numbers if base_key(each) == each):
             values = [numbers.get(key + end, "") for end in ("", "_low", "_high", "_std")]
             place = [run.name, lineage.spec.name, lineage.score.on, key]
-            rows.append([*place, *values, score.scored, score.total, sha256_file(root / lineage.score_path)])
+            rows.append(
+                [*place, *values, score.scored, score.total, sha256_file(root / lineage.score_path)]
+            )
     return {"scores.csv": csv_text(CSV_COLUMNS, rows).encode()}
 
 
 def _leaderboard(root: Path, run: Evidence, date: datetime) -> dict[str, bytes]:
-    """GC@3 as an entry of ``leaderboard/leaderboard.json`` in github.com/EQTPartners/GenCeption, a file per dataset."""
+    """GC@3 as an entry of ``leaderboard/leaderboard.json`` in github.com/EQTPartners/GenCeption, a
+    file per dataset."""
     files = {}
     key = "gc_at_3"
     for lineage in run.lineages:
         score = lineage.score
         if lineage.spec.name == "genception" and key in score.metrics:
-            rows = [each for kind in ("category", "group") for each in score.groups.get(kind, {}).items()]
+            rows = [
+                each
+                for kind in ("category", "group")
+                for each in score.groups.get(kind, {}).items()
+            ]
             scores = {LEADERBOARD.get(name, name): row[key] for name, row in rows if key in row}
             model = score.components["model"]
             repository = _repository(score.components["model"])
             url = f"https://huggingface.co/{repository}" if repository else ""
-            rounded = {name: round(value, 3) for name, value in {"Mean": score.metrics[key], **scores}.items()}
+            rounded = {
+                name: round(value, 3)
+                for name, value in {"Mean": score.metrics[key], **scores}.items()
+            }
             content = {"models": [{"name": model.name, "url": url, "scores": rounded}]}
             files[f"{score.on}/leaderboard.json"] = pretty_json(content).encode()
     if not files:
-        raise LedgerError("GenCeption's leaderboard shows GC@3, which this run lacks; set genception.iterations: 3")
+        raise LedgerError(
+            "GenCeption's leaderboard shows GC@3, which this run lacks; set "
+            "genception.iterations: 3"
+        )
     return files
 
 
@@ -112,7 +155,11 @@ def _every_eval_ever(root: Path, run: Evidence, date: datetime) -> dict[str, byt
         developer = id_.rpartition("/")[0] or "unknown"
         [card] = (file for file in (root / lineage.data.path).glob("*.json") if file.name != INPUTS)
         source = load_json(read_regular(card))["source"]
-        data = {"dataset_name": score.on, "source_type": "other", "additional_details": _texts_of(source)}
+        data = {
+            "dataset_name": score.on,
+            "source_type": "other",
+            "additional_details": _texts_of(source),
+        }
         if "dataset" in source:
             data |= {"source_type": "hf_dataset", "hf_repo": source["dataset"]}
         details = _texts_of(model.settings) | {
@@ -123,7 +170,11 @@ def _every_eval_ever(root: Path, run: Evidence, date: datetime) -> dict[str, byt
         for key, metric in _metrics(lineage):
             scored: Json = {"score": score.metrics[key]}
             if interval := score.interval(key):
-                ends = {"lower": interval.low, "upper": interval.high, "confidence_level": score.confidence}
+                ends = {
+                    "lower": interval.low,
+                    "upper": interval.high,
+                    "confidence_level": score.confidence,
+                }
                 scored["uncertainty"] = {"confidence_interval": ends}
             config = {
                 "evaluation_description": metric.formula,
@@ -141,7 +192,10 @@ def _every_eval_ever(root: Path, run: Evidence, date: datetime) -> dict[str, byt
             }
             if metric.higher_is_better is not None:
                 results.append(result)
-        noted = {"source_organization_name": "unknown", "additional_details": _texts_of(_noted(root, run, lineage))}
+        noted = {
+            "source_organization_name": "unknown",
+            "additional_details": _texts_of(_noted(root, run, lineage)),
+        }
         record = {
             "schema_version": "0.3.0",
             "evaluation_id": f"{lineage.place}/{id_}/{when}",
@@ -149,7 +203,12 @@ def _every_eval_ever(root: Path, run: Evidence, date: datetime) -> dict[str, byt
             "retrieved_timestamp": when,
             "source_metadata": _SOURCE | noted,
             "eval_library": {"name": "driftledger", "version": __version__},
-            "model_info": {"name": model.name, "id": id_, "developer": developer, "additional_details": details},
+            "model_info": {
+                "name": model.name,
+                "id": id_,
+                "developer": developer,
+                "additional_details": details,
+            },
             "evaluation_results": results,
         }
         name = UUID(hex=sha256_of([run.fingerprint, lineage.place])[:32], version=4)
@@ -165,7 +224,9 @@ def _inspect(root: Path, run: Evidence, date: datetime) -> dict[str, bytes]:
         score = lineage.score
         rows = read_jsonl(root / lineage.rows_path, Row)
         name = score.components["model"].name
-        samples = [_sample(each, name) for each in lineage.spec.traces(lineage.places(root), score, rows)]
+        samples = [
+            _sample(each, name) for each in lineage.spec.traces(lineage.places(root), score, rows)
+        ]
         spec = log.EvalSpec(
             created=date.isoformat(),
             task=lineage.place.replace("/", "_"),
@@ -179,9 +240,17 @@ def _inspect(root: Path, run: Evidence, date: datetime) -> dict[str, bytes]:
         headlines = lineage.spec.headlines(score)
         for key, metric in sorted(_metrics(lineage), key=lambda each: each[0] not in headlines):
             ends = [key, *(key + end for end in SPREAD)]
-            values = {end: log.EvalMetric(name=end, value=score.metrics[end]) for end in ends if end in score.metrics}
-            scores.append(log.EvalScore(name=metric.named(key), scorer="driftledger", metrics=values))
-        results = log.EvalResults(total_samples=len(rows), completed_samples=len(rows), scores=scores)
+            values = {
+                end: log.EvalMetric(name=end, value=score.metrics[end])
+                for end in ends
+                if end in score.metrics
+            }
+            scores.append(
+                log.EvalScore(name=metric.named(key), scorer="driftledger", metrics=values)
+            )
+        results = log.EvalResults(
+            total_samples=len(rows), completed_samples=len(rows), scores=scores
+        )
         whole = log.EvalLog(status="success", eval=spec, results=results, samples=samples)
         with tempfile.NamedTemporaryFile(suffix=".eval") as file:
             log.write_eval_log(whole, file.name, format="eval")
@@ -196,7 +265,10 @@ def _sample(trace: Trace, name: str) -> Any:
     messages = [model.ChatMessageUser(content=_content(model, trace.inputs))]
     for step in trace.steps:
         metadata = {"step": step.name, "role": step.role or "rule", "outcome": step.outcome.value}
-        for kind, shown in (model.ChatMessageUser, step.inputs), (model.ChatMessageAssistant, step.outputs):
+        for kind, shown in (
+            (model.ChatMessageUser, step.inputs),
+            (model.ChatMessageAssistant, step.outputs),
+        ):
             messages.append(kind(content=_content(model, shown), metadata=metadata))
     return log.EvalSample(
         id=_plain(trace.unit),
@@ -212,7 +284,9 @@ def _sample(trace: Trace, name: str) -> Any:
 
 def _content(model: Any, shown: Mapping[str, Shown]) -> list[Any]:
     texts = {name: value for name, value in shown.items() if not isinstance(value, Shot)}
-    text = "\n\n".join(f"{name}: {'; '.join(_texts({name: value}))}" for name, value in texts.items())
+    text = "\n\n".join(
+        f"{name}: {'; '.join(_texts({name: value}))}" for name, value in texts.items()
+    )
     files = [each.file for each in shown.values() if isinstance(each, Shot)]
     parts = [
         model.ContentAudio(audio=data_url(file), format="wav")
@@ -226,7 +300,9 @@ def _content(model: Any, shown: Mapping[str, Shown]) -> list[Any]:
 def _texts(shown: Mapping[str, Shown]) -> Iterator[str]:
     for value in shown.values():
         some = value if isinstance(value, Sequence) and not isinstance(value, str) else [value]
-        yield from (_plain(each) for each in some if each is not None and not isinstance(each, Shot))
+        yield from (
+            _plain(each) for each in some if each is not None and not isinstance(each, Shot)
+        )
 
 
 def _noted(root: Path, run: Evidence, lineage: Lineage) -> Json:
@@ -250,4 +326,9 @@ def _plain(value: object) -> str:
     return text.encode("utf-8", "backslashreplace").decode()
 
 
-FORMATS = {"csv": _csv, "every-eval-ever": _every_eval_ever, "inspect": _inspect, "genception": _leaderboard}
+FORMATS = {
+    "csv": _csv,
+    "every-eval-ever": _every_eval_ever,
+    "inspect": _inspect,
+    "genception": _leaderboard,
+}

@@ -46,8 +46,9 @@ class Chains:
 
     sample: str
     table: "pd.DataFrame"
-    """A row per run and step: ``model``, ``generator``, ``encoder``, ``step``, the ``similarity`` to the original, the
-    ``description``, the ``outcome``, and the path of the ``image``, or of the sound."""
+    """A row per run and step: ``model``, ``generator``, ``encoder``, ``step``, the ``similarity``
+    to the original, the ``description``, the ``outcome``, and the path of the ``image``, or of the
+    sound."""
 
     def __repr__(self) -> str:
         return f"{for_line(self.sample)}\n{self.table.drop(columns='image').to_string(index=False, max_colwidth=60)}"
@@ -63,19 +64,29 @@ class Chains:
                 if kind_of(row.image) == "sound":
                     parts.append(f'<audio controls src="{data_url(row.image)}"></audio>')
             texts = [row.description, "" if row.outcome == Outcome.OK else row.outcome]
-            return "<br>".join([*parts, *(for_html(shortened(text, _LONGEST)) for text in texts if text)])
+            return "<br>".join(
+                [*parts, *(for_html(shortened(text, _LONGEST)) for text in texts if text)]
+            )
 
         shown = self.table.assign(shown=self.table.apply(cell, axis=1))
         names = ["model", "generator", "encoder"]
         wide = shown.pivot_table("shown", names, "step", aggfunc="first", sort=False)
         with pd.option_context("display.max_colwidth", None):
-            return f"<b>{for_html(for_line(self.sample))}</b>{wide.to_html(escape=False, na_rep='')}"
+            return (
+                f"<b>{for_html(for_line(self.sample))}</b>{wide.to_html(escape=False, na_rep='')}"
+            )
 
 
 def chain_steps(score: Score, trace: Trace) -> Iterator[dict[str, Any]]:
-    """Yield the rows of a chain in the table of :class:`Chains`: the original, then each iteration of each repeat."""
+    """Yield the rows of a chain in the table of :class:`Chains`: the original, then each iteration
+    of each repeat."""
     names = {key: score.keys[key] for key in ("model", "generator", "encoder")}
-    empty = {"similarity": float("nan"), "description": "", "outcome": str(Outcome.OK), "image": None}
+    empty = {
+        "similarity": float("nan"),
+        "description": "",
+        "outcome": str(Outcome.OK),
+        "image": None,
+    }
     original = next(each for each in trace.inputs.values() if isinstance(each, Shot))
     rows = {trace.start: {**names, "step": trace.start, **empty, "image": original.file}}
     for step in trace.steps:
@@ -94,13 +105,15 @@ def chain_steps(score: Score, trace: Trace) -> Iterator[dict[str, Any]]:
 
 
 class OpenedProject:
-    """The project with a ``params.yaml`` in a folder. Its files are read at each question, so that changes are seen."""
+    """The project with a ``params.yaml`` in a folder. Its files are read at each question, so that
+    changes are seen."""
 
     def __init__(self, path: str | os.PathLike[str] = ".", *, trust: bool = False) -> None:
         """Open it.
 
         Args:
-            trust: the checkout is your own: its links and its DVC cache are followed, and its own code may be run.
+            trust: the checkout is your own: its links and its DVC cache are followed, and its own
+                code may be run.
 
         Raises:
             ConfigError: ``params.yaml`` is missing or wrong.
@@ -111,33 +124,40 @@ class OpenedProject:
 
     @property
     def runs(self) -> "pd.DataFrame":
-        """A row per selected combination: its names, how many ``scores`` it has and how many are ``selected``, whether
-        it is ``published`` as it is now, and the start of its ``fingerprint``, empty where scores are missing."""
+        """A row per selected combination: its names, how many ``scores`` it has and how many are
+        ``selected``, whether it is ``published`` as it is now, and the start of its
+        ``fingerprint``, empty where scores are missing."""
         import pandas as pd
 
         published = {each.fingerprint for each in read_published(self.path)}
         rows = []
         for combination in self._project.combinations:
             try:
-                fingerprint = read_all_evidence(self.path, self._project.selected, [combination])[0].fingerprint
+                fingerprint = read_all_evidence(self.path, self._project.selected, [combination])[
+                    0
+                ].fingerprint
             except DriftledgerError:
                 fingerprint = ""
             scores = [each for each in self._project.selected if combination.shows(each[1])]
             stored = sum(is_stored(self._project, *each) for each in scores)
-            rows.append((*combination, stored, len(scores), fingerprint in published, fingerprint[:12]))
+            rows.append(
+                (*combination, stored, len(scores), fingerprint in published, fingerprint[:12])
+            )
         columns = [*Combination._fields, "scores", "selected", "published", "fingerprint"]
         return pd.DataFrame(rows, columns=columns)
 
     def scores(self, benchmark: str | None = None) -> "pd.DataFrame":
         """The selected scores that exist, of one benchmark or all: a row per score and metric.
 
-        ``metric`` is the key in the score file and ``title`` its name for people; ``low`` and ``high`` are the ends of
-        the interval, NaN without one; ``unranked`` says why a score has no rank. For a table as in a paper,
-        ``scores(benchmark).pivot(index="model", columns="title", values="value")``.
+        ``metric`` is the key in the score file and ``title`` its name for people; ``low`` and
+        ``high`` are the ends of the interval, NaN without one; ``unranked`` says why a score has no
+        rank. For a table as in a paper, ``scores(benchmark).pivot(index="model", columns="title",
+        values="value")``.
 
         Raises:
             ConfigError: the benchmark does not exist.
-            StoreError: no score exists, or one was computed with other settings than ``params.yaml`` has now.
+            StoreError: no score exists, or one was computed with other settings than
+                ``params.yaml`` has now.
         """
         import pandas as pd
 
@@ -148,29 +168,49 @@ class OpenedProject:
             for metric in spec.metrics:
                 for key in spec.keys_of(metric, score):
                     low, high = score.interval(key) or (float("nan"), float("nan"))
-                    row = {**_names(score), "metric": key, "title": metric.named(key), "value": score.metrics[key]}
-                    row |= {"low": low, "high": high, "unit": metric.unit, "higher_is_better": metric.higher_is_better}
+                    row = {
+                        **_names(score),
+                        "metric": key,
+                        "title": metric.named(key),
+                        "value": score.metrics[key],
+                    }
+                    row |= {
+                        "low": low,
+                        "high": high,
+                        "unit": metric.unit,
+                        "higher_is_better": metric.higher_is_better,
+                    }
                     rows.append(
-                        {**row, "headline": key in headlines, "coverage": score.coverage, "unranked": score.unranked}
+                        {
+                            **row,
+                            "headline": key in headlines,
+                            "coverage": score.coverage,
+                            "unranked": score.unranked,
+                        }
                     )
         return pd.DataFrame(rows)
 
     def rows(self, benchmark: str) -> "pd.DataFrame":
         """The rows of a benchmark's scores: one per sample, question or pair, called ``unit``.
 
-        A value over several iterations, orders or gradings has a numbered column for each, ``similarity_1``. Errors as
-        in :meth:`scores`.
+        A value over several iterations, orders or gradings has a numbered column for each,
+        ``similarity_1``. Errors as in :meth:`scores`.
         """
         import pandas as pd
 
-        scores = [(selected_score(self._project, spec, keys), spec, keys) for spec, keys in self._stored(benchmark)]
+        scores = [
+            (selected_score(self._project, spec, keys), spec, keys)
+            for spec, keys in self._stored(benchmark)
+        ]
         pairs = [(score, row) for score, spec, keys in scores for row in self._rows(spec, keys)]
         several = {key for _, row in pairs for key, values in row.values.items() if len(values) > 1}
         cells = []
         for score, row in pairs:
             names = {**_names(score), "unit": row.unit, "group": row.group, "cluster": row.cluster}
             values = {
-                f"{key}_{number}" if key in several else key: float("nan") if value is None else value
+                f"{key}_{number}" if key in several else key: float("nan")
+                if value is None
+                else value
                 for key, some in row.values.items()
                 for number, value in enumerate(some, 1)
             }
@@ -178,7 +218,8 @@ class OpenedProject:
         return pd.DataFrame(cells)
 
     def chains(self, sample: str) -> Chains:
-        """GenCeption's chains of a sample, by every run: the original, each redrawing, descriptions and similarities.
+        """GenCeption's chains of a sample, by every run: the original, each redrawing, descriptions
+        and similarities.
 
         Raises:
             LedgerError: the sample has no chain.
@@ -198,11 +239,14 @@ class OpenedProject:
                     steps += chain_steps(score, trace)
         if not steps:
             nearest = ", ".join(get_close_matches(sample, units, cutoff=0))
-            raise LedgerError(f"no chain of sample {for_line(sample)!r:.200}; nearest: {for_line(nearest)}")
+            raise LedgerError(
+                f"no chain of sample {for_line(sample)!r:.200}; nearest: {for_line(nearest)}"
+            )
         return Chains(sample, pd.DataFrame(steps))
 
     def audit(self, target: str) -> Json:
-        """Where a run, a score file, an image or one number (``RUN:METRIC``) comes from, as ``audit --json``.
+        """Where a run, a score file, an image or one number (``RUN:METRIC``) comes from, as ``audit
+        --json``.
 
         Raises:
             LedgerError: nothing has that name.
@@ -210,11 +254,12 @@ class OpenedProject:
         return data_of(resolve_target(Sources(self._project), target))
 
     def compare(self, a: str, b: str, *, anyway: bool = False) -> "pd.DataFrame":
-        """Compare two runs over what both were measured on: a row per metric; as ``driftledger compare``.
+        """Compare two runs over what both were measured on: a row per metric; as ``driftledger
+        compare``.
 
-        The columns are ``benchmark``, ``on`` and those of the metrics in its JSON: the values ``a`` and ``b``, their
-        ``difference`` over the units that both have, its interval from ``low`` to ``high``, the number of these units,
-        ``common``, the ``verdict`` in words and others.
+        The columns are ``benchmark``, ``on`` and those of the metrics in its JSON: the values ``a``
+        and ``b``, their ``difference`` over the units that both have, its interval from ``low`` to
+        ``high``, the number of these units, ``common``, the ``verdict`` in words and others.
 
         Args:
             anyway: rank also what is not comparable; the ``verdict`` says so otherwise.
@@ -225,18 +270,25 @@ class OpenedProject:
         import pandas as pd
 
         sources = Sources(self._project)
-        compared = compare(find_run(sources, a), find_run(sources, b), sources.contents, anyway=anyway)
+        compared = compare(
+            find_run(sources, a), find_run(sources, b), sources.contents, anyway=anyway
+        )
         return pd.json_normalize(compared.to_dict()["pairs"], "metrics", ["benchmark", "on"])
 
     def _stored(self, name: str | None) -> list[tuple[Benchmark, Keys]]:
         """The benchmark and the keys of each stored score, of one benchmark or of all."""
         wanted = None if name is None else benchmark_of(name)
         scores = [
-            each for each in self._project.selected if wanted in (None, each[0]) and is_stored(self._project, *each)
+            each
+            for each in self._project.selected
+            if wanted in (None, each[0]) and is_stored(self._project, *each)
         ]
         if not scores:
             of = f" of {name}" if name else ""
-            raise StoreError(f"{self.path} has no score{of} that params.yaml selects; run 'dvc repro' or 'dvc pull'")
+            raise StoreError(
+                f"{self.path} has no score{of} that params.yaml selects; run 'dvc repro' or 'dvc "
+                "pull'"
+            )
         return scores
 
     def _rows(self, spec: Benchmark, keys: Keys) -> list[Row]:
@@ -246,7 +298,11 @@ class OpenedProject:
 def _names(score: Score) -> dict[str, str | None]:
     """The names that identify a score; None where its benchmark has no such key."""
     encoder = score.keys.get("encoder") or score.keys.get("text_encoder")
-    names: dict[str, str | None] = {"benchmark": score.benchmark, "on": score.on, "model": score.model}
+    names: dict[str, str | None] = {
+        "benchmark": score.benchmark,
+        "on": score.on,
+        "model": score.model,
+    }
     generator = score.keys.get("generator")
     description = score.keys.get("description")
     return {**names, "generator": generator, "encoder": encoder, "description": description}

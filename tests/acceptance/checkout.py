@@ -19,12 +19,14 @@ from tests.acceptance.places import REPOSITORY, STAGES_RUN, record_files, score_
 TIMEOUT = 1800.0
 """Of a command, in seconds."""
 NOT_COPIED = (".venv", "mlflow.db*", "mlartifacts", "__pycache__", "rwlock")
-"""MLflow's store holds the place of the checkout that it belongs to, so a copy gets one of its own."""
+"""MLflow's store holds the place of the checkout that it belongs to, so a copy gets one of its own.
+"""
 Done = subprocess.CompletedProcess[str]
 
 
 class Folder:
-    """A folder in which commands run as a user runs them; what DVC and others keep for it is in ``state``."""
+    """A folder in which commands run as a user runs them; what DVC and others keep for it is in
+    ``state``."""
 
     def __init__(self, root: Path, state: Path) -> None:
         self.root = root
@@ -46,17 +48,31 @@ class Folder:
             "XDG_CACHE_HOME": str(state / "cache"),
         }
         self.on_path(REPOSITORY / "src")
-        for name in ("DRIFTLEDGER_STORE", "MLFLOW_EXPERIMENT_ID", "MLFLOW_RUN_ID", "MLFLOW_TRACKING_URI"):
+        for name in (
+            "DRIFTLEDGER_STORE",
+            "MLFLOW_EXPERIMENT_ID",
+            "MLFLOW_RUN_ID",
+            "MLFLOW_TRACKING_URI",
+        ):
             self.env.pop(name, None)
 
     def on_path(self, folder: Path) -> None:
         """Let commands import from ``folder`` first."""
-        self.env["PYTHONPATH"] = os.pathsep.join(filter(None, (str(folder), self.env.get("PYTHONPATH"))))
+        self.env["PYTHONPATH"] = os.pathsep.join(
+            filter(None, (str(folder), self.env.get("PYTHONPATH")))
+        )
 
     def run(self, *command: str, check: bool = True, **more: str) -> Done:
-        """Run a command to its end, with ``more`` in its environment; it may fail if ``check`` is False."""
+        """Run a command to its end, with ``more`` in its environment; it may fail if ``check`` is
+        False."""
         done = subprocess.run(
-            command, cwd=self.root, env=self.env | more, capture_output=True, text=True, check=False, timeout=TIMEOUT
+            command,
+            cwd=self.root,
+            env=self.env | more,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=TIMEOUT,
         )
         assert not check or done.returncode == 0, f"{command} failed:\n{done.stdout}\n{done.stderr}"
         return done
@@ -81,7 +97,9 @@ class Checkout(Folder):
 
     def copy(self, folder: Path) -> "Checkout":
         """The same project in ``folder``, without its MLflow."""
-        shutil.copytree(self.root, folder / "project", symlinks=True, ignore=shutil.ignore_patterns(*NOT_COPIED))
+        shutil.copytree(
+            self.root, folder / "project", symlinks=True, ignore=shutil.ignore_patterns(*NOT_COPIED)
+        )
         other = Checkout(folder / "project", folder / "state")
         other.env["PYTHONPATH"] = self.env["PYTHONPATH"]
         return other
@@ -96,7 +114,10 @@ class Checkout(Folder):
     def results(self) -> dict[str, str]:
         """SHA-256 of each lock, record file and score."""
         paths = [*self.root.rglob("dvc.lock"), *record_files(self.root), *score_files(self.root)]
-        return {str(path.relative_to(self.root)): hashlib.sha256(path.read_bytes()).hexdigest() for path in paths}
+        return {
+            str(path.relative_to(self.root)): hashlib.sha256(path.read_bytes()).hexdigest()
+            for path in paths
+        }
 
 
 def init(folder: Path, *arguments: str) -> Checkout:
@@ -130,14 +151,21 @@ def draw(path: Path, number: int, size: tuple[int, int] = (96, 72)) -> Path:
     image = Image.new("RGB", size, (40 * number % 256, 90, 200 - 30 * number % 200))
     pen, left = ImageDraw.Draw(image), 5 + 7 * number % 40
     pen.ellipse((left, 10, left + 30, 40), fill=(230, 60 * number % 256, 30))
-    pen.rectangle((10 + 5 * number % 50, 45, 60 + 3 * number % 30, 65), fill=(20, 160, 50 * number % 256))
+    pen.rectangle(
+        (10 + 5 * number % 50, 45, 60 + 3 * number % 30, 65), fill=(20, 160, 50 * number % 256)
+    )
     path.parent.mkdir(parents=True, exist_ok=True)
     image.save(path)
     return path
 
 
-def with_images(folder: Path, count: int, categories: tuple[str, ...] = ("square", "round")) -> Checkout:
+def with_images(
+    folder: Path, count: int, categories: tuple[str, ...] = ("square", "round")
+) -> Checkout:
     """A new project with a dataset ``photos`` of drawn images, which selects GenCeption alone."""
     for number in range(count):
-        draw(folder / "project" / "photos" / categories[number % len(categories)] / f"{number}.png", number)
+        draw(
+            folder / "project" / "photos" / categories[number % len(categories)] / f"{number}.png",
+            number,
+        )
     return init(folder, "--preset", "minimal", "--images", "project/photos")

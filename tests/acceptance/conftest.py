@@ -1,4 +1,5 @@
-"""Projects that the tests share: each is evaluated once for all processes of a session, and never changed."""
+"""Projects that the tests share: each is evaluated once for all processes of a session, and never
+changed."""
 
 import os
 from pathlib import Path
@@ -18,7 +19,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark what needs the default run as slow, unless it is there already."""
     for item in items:
         ours = item.path.is_relative_to(Path(__file__).parent)
-        if ours and "evaluated" in getattr(item, "fixturenames", ()) and EVALUATED not in os.environ:
+        if (
+            ours
+            and "evaluated" in getattr(item, "fixturenames", ())
+            and EVALUATED not in os.environ
+        ):
             item.add_marker(pytest.mark.slow)
 
 
@@ -59,5 +64,6 @@ def evaluated_copy(evaluated: Checkout, tmp_path_factory: pytest.TempPathFactory
 
 @pytest.fixture(scope="session")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
-    """Four drawn images, two embedded models, two iterations; evaluated, committed, and to be copied."""
+    """Four drawn images, two embedded models, two iterations; evaluated, committed, and to be
+    copied."""
     return _shared(made_once(tmp_path_factory, "small", _small))

@@ -1,4 +1,5 @@
-"""Every number of every score file, as lines that can be compared: one number a line, whole and sorted."""
+"""Every number of every score file, as lines that can be compared: one number a line, whole and
+sorted."""
 
 import json
 import math
@@ -8,7 +9,17 @@ from typing import Any
 
 from tests.acceptance.places import GOLDEN, score_files
 
-PARTS = ("metrics", "groups", "curves", "coverage", "counted", "scored", "total", "outcomes", "details")
+PARTS = (
+    "metrics",
+    "groups",
+    "curves",
+    "coverage",
+    "counted",
+    "scored",
+    "total",
+    "outcomes",
+    "details",
+)
 """The members of score.json whose numbers are held."""
 DIGITS = 9
 """Significant digits to which ends of intervals are compared; all other numbers are exact."""
@@ -32,7 +43,9 @@ def about(score: Mapping[str, Any]) -> dict[str, Any]:
 
 def title(of: Mapping[str, Any]) -> str:
     """The same in one word per key."""
-    return " ".join([of["benchmark"], *(f"{key}={value}" for key, value in sorted(of["keys"].items()))])
+    return " ".join(
+        [of["benchmark"], *(f"{key}={value}" for key, value in sorted(of["keys"].items()))]
+    )
 
 
 def numbers(score: Mapping[str, Any]) -> dict[str, float]:
@@ -58,7 +71,8 @@ def numbers(score: Mapping[str, Any]) -> dict[str, float]:
 
 
 def cross_checks(top: Path) -> Iterator[tuple[dict[str, Any], dict[str, float]]]:
-    """What an evaluated checkout says about cross-checks: per score, which one it is and its numbers by name.
+    """What an evaluated checkout says about cross-checks: per score, which one it is and its
+    numbers by name.
 
     The report has a row per model, dataset and generator, whatever the encoder.
     """
@@ -66,10 +80,17 @@ def cross_checks(top: Path) -> Iterator[tuple[dict[str, Any], dict[str, float]]]
     for path in score_files(top):
         of = about(read(path))
         for row in rows:
-            if of["benchmark"] == "genception" and all(row[key] == of["keys"][key] for key in ROW_KEYS):
-                values = {f"metrics.{name}": row[name] for name in row if name.startswith("cross_check")}
+            if of["benchmark"] == "genception" and all(
+                row[key] == of["keys"][key] for key in ROW_KEYS
+            ):
+                values = {
+                    f"metrics.{name}": row[name] for name in row if name.startswith("cross_check")
+                }
                 for kind in ("category", "group"):
-                    values |= {f"groups.{kind}.{name}.cross_check": value for name, value in row[kind].items()}
+                    values |= {
+                        f"groups.{kind}.{name}.cross_check": value
+                        for name, value in row[kind].items()
+                    }
                 yield of, values
 
 
@@ -91,9 +112,13 @@ def lines_of(top: Path) -> dict[str, Lines]:
     return files
 
 
-def _add(files: dict[str, Lines], kind: str, of: Mapping[str, Any], name: str, value: float) -> None:
+def _add(
+    files: dict[str, Lines], kind: str, of: Mapping[str, Any], name: str, value: float
+) -> None:
     on = next(of["keys"][key] for key in ("dataset", "question_set") if key in of["keys"])
-    files.setdefault(f"{kind}/{of['benchmark']}-{on}.txt", {})[f"{title(of)}{BETWEEN}{name}"] = value
+    files.setdefault(f"{kind}/{of['benchmark']}-{on}.txt", {})[f"{title(of)}{BETWEEN}{name}"] = (
+        value
+    )
 
 
 def read_golden(kind: str) -> dict[str, Lines]:

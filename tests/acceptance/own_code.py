@@ -1,4 +1,5 @@
-"""Code of somebody who uses driftledger: modules in the project's folder and an installed distribution."""
+"""Code of somebody who uses driftledger: modules in the project's folder and an installed
+distribution."""
 
 from pathlib import Path
 
@@ -28,9 +29,13 @@ def install(site: Path, name: str, version: str, points: dict[str, str]) -> None
     """
     about = site / f"{name.replace('-', '_')}-{version}.dist-info"
     about.mkdir(parents=True)
-    (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n", encoding="utf-8")
+    (about / "METADATA").write_text(
+        f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n", encoding="utf-8"
+    )
     entries = [
         f"[{section}]\n{entry} = {value}\n"
-        for (section, _, entry), value in ((key.partition(" "), value) for key, value in points.items())
+        for (section, _, entry), value in (
+            (key.partition(" "), value) for key, value in points.items()
+        )
     ]
     (about / "entry_points.txt").write_text("".join(entries), encoding="utf-8")

@@ -9,11 +9,13 @@ REPOSITORY = Path(__file__).parents[2]
 GOLDEN = Path(__file__).parent / "golden"
 
 ALWAYS = {"resolve", "track"}
-"""The stages that may run though nothing changed: ``track`` does in a clone, whose MLflow is empty."""
+"""The stages that may run though nothing changed: ``track`` does in a clone, whose MLflow is empty.
+"""
 
 RUN = "regions_fine/painter/layout"
 OTHER_RUN = "regions_medium/painter/layout"
-"""The run of the README, as commands name it: model, generator, encoder; and one to compare it with."""
+"""The run of the README, as commands name it: model, generator, encoder; and one to compare it
+with."""
 
 MODULES = {
     "gc_at": "driftledger.metrics.drift",
@@ -50,7 +52,9 @@ def record_files(top: Path) -> Iterator[Path]:
 
 def images_of(records: Path) -> list[Path]:
     """The images that belong to a records file."""
-    return sorted(path for path in records.parent.rglob("*") if path.suffix in {".png", ".jpg", ".webp"})
+    return sorted(
+        path for path in records.parent.rglob("*") if path.suffix in {".png", ".jpg", ".webp"}
+    )
 
 
 def dataset_images(top: Path) -> list[Path]:
@@ -60,5 +64,8 @@ def dataset_images(top: Path) -> list[Path]:
 
 
 def texts_of(record: dict[str, Any]) -> list[list[str]]:
-    """What components wrote, in this record: pairs of the unit and the answer, description or grade."""
-    return [[record["unit"], each["text"]] for each in record["results"] if each.get("text") is not None]
+    """What components wrote, in this record: pairs of the unit and the answer, description or
+    grade."""
+    return [
+        [record["unit"], each["text"]] for each in record["results"] if each.get("text") is not None
+    ]

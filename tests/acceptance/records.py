@@ -1,4 +1,5 @@
-"""Digests of what embedded components wrote and drew, by what components.json says about it and never by a path."""
+"""Digests of what embedded components wrote and drew, by what components.json says about it and
+never by a path."""
 
 import hashlib
 import json
@@ -9,7 +10,8 @@ from tests.acceptance.numbers import read, title
 from tests.acceptance.places import GOLDEN, images_of, record_files, texts_of
 
 FILE = GOLDEN / "records.txt"
-"""One file of records a line: benchmark, stage, keys; then how many and the digests of its records, texts and images.
+"""One file of records a line: benchmark, stage, keys; then how many and the digests of its records,
+texts and images.
 
 A new layout of records changes the first digest alone; what components said and drew stays.
 """
@@ -33,7 +35,8 @@ def digests(top: Path) -> dict[str, str]:
         card = read(path.parent / "components.json")
         records = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
         for result in (each for record in records for each in record["results"]):
-            del result["key"]  # a digest of the component's fingerprint too, which may change where nothing else does
+            # a digest of the component's fingerprint too, which may change where nothing else does
+            del result["key"]
         parts = {
             "records": [_canonical(record) for record in records],
             "texts": sorted(_canonical(text) for record in records for text in texts_of(record)),
@@ -41,7 +44,9 @@ def digests(top: Path) -> dict[str, str]:
         }
         name = title({"benchmark": f"{card['benchmark']} {card['stage']}", "keys": card["keys"]})
         assert name not in digest_of, f"two files of records say that they are {name}"
-        digest_of[name] = " ".join(f"{part}={len(content)}:{_digest(content)}" for part, content in parts.items())
+        digest_of[name] = " ".join(
+            f"{part}={len(content)}:{_digest(content)}" for part, content in parts.items()
+        )
     return digest_of
 
 
@@ -51,4 +56,6 @@ def read_golden() -> dict[str, str]:
 
 
 def write_golden(digest_of: dict[str, str]) -> None:
-    FILE.write_text("".join(f"{name} : {digest_of[name]}\n" for name in sorted(digest_of)), encoding="utf-8")
+    FILE.write_text(
+        "".join(f"{name} : {digest_of[name]}\n" for name in sorted(digest_of)), encoding="utf-8"
+    )

@@ -1,8 +1,10 @@
-"""Write golden files again from an evaluated checkout: ``python -m tests.acceptance.renew CHECKOUT [KIND]…``.
+"""Write golden files again from an evaluated checkout: ``python -m tests.acceptance.renew CHECKOUT
+[KIND]…``.
 
-Kinds are ``scores``, ``details``, ``cross_check``, ``records``, ``keys`` (of what commands print as JSON) and
-``mlflow``; without one, all are written. The checkout holds the default run; its scores of the neural run, which are
-in Git, are written as well. Look at the difference before you commit it: each line is a number that a user sees.
+Kinds are ``scores``, ``details``, ``cross_check``, ``records``, ``keys`` (of what commands print as
+JSON) and ``mlflow``; without one, all are written. The checkout holds the default run; its scores
+of the neural run, which are in Git, are written as well. Look at the difference before you commit
+it: each line is a number that a user sees.
 """
 
 import sys
@@ -17,11 +19,15 @@ KINDS = ("scores", "details", "cross_check", "records", "keys", "mlflow")
 
 def renew(top: Path, kinds: list[str]) -> None:
     lines = numbers.lines_of(top)
-    numbers.write_golden({name: each for name, each in lines.items() if name.partition("/")[0] in kinds})
+    numbers.write_golden(
+        {name: each for name, each in lines.items() if name.partition("/")[0] in kinds}
+    )
     if "records" in kinds:
         records.write_golden(records.digests(top))
     if "mlflow" in kinds:
-        snapshot.FILE.write_text(snapshot.text_of(snapshot.snapshot(top / "mlflow.db")), encoding="utf-8")
+        snapshot.FILE.write_text(
+            snapshot.text_of(snapshot.snapshot(top / "mlflow.db")), encoding="utf-8"
+        )
     if "keys" in kinds:
         with tempfile.TemporaryDirectory() as folder:
             copied = Checkout(top, Path(folder)).copy(Path(folder))

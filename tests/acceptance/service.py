@@ -1,4 +1,5 @@
-"""A service on loopback that speaks OpenAI's protocol: it describes in ordinary English, draws, and logs who asks."""
+"""A service on loopback that speaks OpenAI's protocol: it describes in ordinary English, draws, and
+logs who asks."""
 
 import base64
 import hashlib
@@ -16,21 +17,39 @@ from PIL import Image, ImageDraw
 WORDS = (
     ("old", "small", "bright", "broken", "wooden", "green", "quiet", "tall"),
     ("boat", "house", "garden", "bicycle", "teapot", "bridge", "horse", "lamp"),
-    ("near a river", "under a tree", "on a table", "in the snow", "behind a fence", "by the sea", "at night", "in fog"),
+    (
+        "near a river",
+        "under a tree",
+        "on a table",
+        "in the snow",
+        "behind a fence",
+        "by the sea",
+        "at night",
+        "in fog",
+    ),
 )
 
 
 def describe(digest: bytes) -> str:
     """An ordinary sentence, chosen by a digest of what was asked."""
-    first, second = (" ".join(words[digest[place + 3 * n] % 8] for place, words in enumerate(WORDS)) for n in (0, 1))
-    return f"A photograph of a {first}; beside it stands a {second}, with about {digest[6]} birds above."
+    first, second = (
+        " ".join(words[digest[place + 3 * n] % 8] for place, words in enumerate(WORDS))
+        for n in (0, 1)
+    )
+    return (
+        f"A photograph of a {first}; beside it stands a {second}, with about {digest[6]} birds "
+        "above."
+    )
 
 
 def draw(digest: bytes) -> bytes:
     """A PNG with two shapes, chosen by a digest of what was asked."""
     image = Image.new("RGB", (64, 64), tuple(digest[:3]))
     pen = ImageDraw.Draw(image)
-    pen.ellipse((digest[3] % 30, digest[4] % 30, 34 + digest[5] % 30, 34 + digest[6] % 30), fill=tuple(digest[7:10]))
+    pen.ellipse(
+        (digest[3] % 30, digest[4] % 30, 34 + digest[5] % 30, 34 + digest[6] % 30),
+        fill=tuple(digest[7:10]),
+    )
     pen.rectangle((digest[10] % 40, digest[11] % 40, 42, 44), fill=tuple(digest[12:15]))
     content = BytesIO()
     image.save(content, "PNG")
@@ -40,7 +59,8 @@ def draw(digest: bytes) -> bytes:
 class Service:
     """The running service, as a context manager.
 
-    It answers the next ``allowed`` requests and holds the others without an answer; None answers all.
+    It answers the next ``allowed`` requests and holds the others without an answer; None answers
+    all.
     """
 
     def __init__(self, port: int = 0) -> None:
@@ -86,7 +106,12 @@ class Service:
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
         self.allow(None)
         self._server.shutdown()
         self._server.server_close()
@@ -95,7 +120,11 @@ class Service:
         """Let go of what is held, and answer the next ``count`` requests."""
         with self._lock:
             self._released.set()
-            self._released, self.holding, self._allowed = threading.Event(), threading.Event(), count
+            self._released, self.holding, self._allowed = (
+                threading.Event(),
+                threading.Event(),
+                count,
+            )
 
     def _serve(self, request: BaseHTTPRequestHandler, body: bytes) -> None:
         digest = hashlib.sha256(request.path.encode() + body).digest()
@@ -122,7 +151,10 @@ class Service:
         with self._lock:
             refused = self.refusals[asked["model"]] > 0
             self.refusals[asked["model"]] -= refused
-        _send(request, _completion(digest, asked, refused) if kind == "completions" else _drawing(digest))
+        _send(
+            request,
+            _completion(digest, asked, refused) if kind == "completions" else _drawing(digest),
+        )
         with self._lock:
             self.answered[digest] += 1
             self.kinds[kind] += 1
@@ -154,4 +186,8 @@ def _completion(digest: bytes, body: dict[str, Any], refused: bool) -> dict[str,
 
 def _drawing(digest: bytes) -> dict[str, Any]:
     usage = {"input_tokens": 20, "output_tokens": 16, "total_tokens": 36}
-    return {"created": 1, "data": [{"b64_json": base64.b64encode(draw(digest)).decode()}], "usage": usage}
+    return {
+        "created": 1,
+        "data": [{"b64_json": base64.b64encode(draw(digest)).decode()}],
+        "usage": usage,
+    }

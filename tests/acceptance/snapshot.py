@@ -1,6 +1,8 @@
-"""What MLflow holds of a project, read through its public client: ``python -m tests.acceptance.snapshot CHECKOUT``.
+"""What MLflow holds of a project, read through its public client: ``python -m
+tests.acceptance.snapshot CHECKOUT``.
 
-Left out is what differs between two stores with the same content: ids, times, commits and fingerprints of runs.
+Left out is what differs between two stores with the same content: ids, times, commits and
+    fingerprints of runs.
 """
 
 import json
@@ -26,7 +28,8 @@ IDS = re.compile(r"m-[0-9a-f]{32}")
 
 
 def snapshot(database: Path) -> dict[str, Any]:
-    """Runs by name and versions of registered models by name, of a store in SQLite, which is not touched."""
+    """Runs by name and versions of registered models by name, of a store in SQLite, which is not
+    touched."""
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "mlflow.db"
         shutil.copy(database, copy)
@@ -36,7 +39,10 @@ def snapshot(database: Path) -> dict[str, Any]:
         runs = client.search_runs([experiment.experiment_id])
         models = client.search_registered_models()
         return {
-            "runs": {run.info.run_name: _run(client, run) for run in sorted(runs, key=lambda run: run.info.run_name)},
+            "runs": {
+                run.info.run_name: _run(client, run)
+                for run in sorted(runs, key=lambda run: run.info.run_name)
+            },
             "versions": {
                 model.name: [
                     {"version": version.version, "tags": _shown(version.tags)}
@@ -61,7 +67,10 @@ def _run(client: MlflowClient, run: Any) -> dict[str, Any]:
 
 
 def _shown(tags: dict[str, str]) -> dict[str, str]:
-    return {IDS.sub("…", name): "…" if LEFT_OUT.fullmatch(name) else IDS.sub("…", text) for name, text in tags.items()}
+    return {
+        IDS.sub("…", name): "…" if LEFT_OUT.fullmatch(name) else IDS.sub("…", text)
+        for name, text in tags.items()
+    }
 
 
 def text_of(content: dict[str, Any]) -> str:

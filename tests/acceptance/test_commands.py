@@ -1,4 +1,5 @@
-"""The commands of the README run, and what they print as JSON has the keys in ``golden/json_keys.txt``."""
+"""The commands of the README run, and what they print as JSON has the keys in
+``golden/json_keys.txt``."""
 
 import re
 import shlex
@@ -24,7 +25,8 @@ def project(evaluated: Checkout, tmp_path_factory: pytest.TempPathFactory) -> Ch
 
 def of_the_readme() -> list[list[str]]:
     text = (REPOSITORY / "README.md").read_text(encoding="utf-8")
-    blocks = re.findall(r"```console\n(.*?)```", text, re.DOTALL)[1:]  # test_newcomer.py runs the first
+    # test_newcomer.py runs the first
+    blocks = re.findall(r"```console\n(.*?)```", text, re.DOTALL)[1:]
     lines = re.findall(r"^driftledger (.+)$", "\n".join(blocks), re.M)
     commands = [shlex.split(line, comments=True) for line in lines]
     return [command for command in commands if command[0] not in NOT_HERE]
@@ -51,7 +53,9 @@ def test_audit_leads_from_a_value_to_the_version_of_the_generator(evaluated_copy
     assert f"{generator}@{score['components']['generator']['fingerprint'][:8]}" in audited
 
 
-@pytest.mark.parametrize("command", [("plan",), ("report",), ("compare", RUN, OTHER_RUN), ("verify",)], ids=" ".join)
+@pytest.mark.parametrize(
+    "command", [("plan",), ("report",), ("compare", RUN, OTHER_RUN), ("verify",)], ids=" ".join
+)
 def test_other_commands_run(project: Checkout, command: tuple[str, ...]) -> None:
     project.driftledger(*command)
 

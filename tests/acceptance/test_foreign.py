@@ -1,4 +1,5 @@
-"""A benchmark, components and a dataset of somebody else, used by their names in ``params.yaml`` alone."""
+"""A benchmark, components and a dataset of somebody else, used by their names in ``params.yaml``
+alone."""
 
 import json
 import math
@@ -19,7 +20,8 @@ from tests.acceptance.places import (
 
 
 def test_components_and_a_dataset_of_somebody_else(tmp_path: Path) -> None:
-    """They are what ``driftledger new`` writes: three modules of the project, and one that is installed."""
+    """They are what ``driftledger new`` writes: three modules of the project, and one that is
+    installed."""
     checkout = with_images(tmp_path, 2)
     for kind, name in (("dataset", "my_data"), ("model", "my_model"), ("encoder", "my_encoder")):
         checkout.driftledger("new", kind, name)
@@ -34,7 +36,11 @@ def test_components_and_a_dataset_of_somebody_else(tmp_path: Path) -> None:
         params["models"] = {"my_model": {"provider": "my_model:MyModel"}}
         params["generators"] = {"my_generator": {"provider": "my_generator"}}
         params["encoders"] = {"my_encoder": {"provider": "my_encoder:MyEncoder"}}
-        params["run"] |= {"datasets": ["my_data"], "genception": ["my_data"], "models": ["my_model"]}
+        params["run"] |= {
+            "datasets": ["my_data"],
+            "genception": ["my_data"],
+            "models": ["my_model"],
+        }
         params["run"] |= {"generators": ["my_generator"], "encoders": ["my_encoder"]}
         params["genception"] |= {"iterations": 2, "text_encoder": None}
 
@@ -47,27 +53,41 @@ def test_components_and_a_dataset_of_somebody_else(tmp_path: Path) -> None:
     assert score["keys"] == {"dataset": "my_data", **mine}
     assert math.isfinite(score["metrics"]["gc_at_2"])
     assert (score["scored"], score["total"]) == (4, 4)
-    assert mine == {role: card["provider"].partition(":")[0] for role, card in score["components"].items()}
+    assert mine == {
+        role: card["provider"].partition(":")[0] for role, card in score["components"].items()
+    }
     audited = checkout.driftledger("audit", "my_model/my_generator/my_encoder:gc_at_2").stdout
     assert f"my_generator@{score['components']['generator']['fingerprint'][:8]}" in audited
     assert checkout.driftledger("verify").returncode == 0
     checkout.driftledger("bundle", "my_model/my_generator/my_encoder", "-o", "score.zip", "--trust")
     checked = checkout.driftledger("check", "score.zip", check=False)
     assert checked.returncode == 3, checked.stdout
-    assert checked.stdout.startswith("from the bundle's own features: my_model/genception/my_data/my_generator/")
+    assert checked.stdout.startswith(
+        "from the bundle's own features: my_model/genception/my_data/my_generator/"
+    )
     assert checkout.driftledger("check", "score.zip", "--trust-features").returncode == 0
 
 
 def test_a_benchmark_of_somebody_else(tmp_path: Path) -> None:
     checkout = with_images(tmp_path, 3)
-    own_code.install(site := tmp_path / "site", "words", "1.0", {"driftledger.benchmarks words": FOREIGN_BENCHMARK})
+    own_code.install(
+        site := tmp_path / "site",
+        "words",
+        "1.0",
+        {"driftledger.benchmarks words": FOREIGN_BENCHMARK},
+    )
     shutil.copytree(REPOSITORY / "tests" / "words", site / "tests" / "words")
     (site / "tests" / "__init__.py").touch()
     checkout.on_path(site)
 
     def select(params: dict[str, Any]) -> None:
         params["run"] |= {"genception": [], "words": ["photos"]}
-        params["words"] = {"prompt": "Describe it.", "min_coverage": 0.9, "unread": "worst", "confidence": 0.95}
+        params["words"] = {
+            "prompt": "Describe it.",
+            "min_coverage": 0.9,
+            "unread": "worst",
+            "confidence": 0.95,
+        }
 
     checkout.params(select)
     checkout.driftledger("run")
@@ -82,7 +102,9 @@ def test_a_benchmark_of_somebody_else(tmp_path: Path) -> None:
     value = scores["regions_fine"]["metrics"]["words"]
     assert f"{value:.1f}" in checkout.driftledger("audit", "regions_fine:words").stdout
     compared = json.loads(checkout.driftledger("compare", "regions_fine", "blind", "--json").stdout)
-    assert [metric["metric"] for pair in compared["pairs"] for metric in pair["metrics"]] == ["words"]
+    assert [metric["metric"] for pair in compared["pairs"] for metric in pair["metrics"]] == [
+        "words"
+    ]
     assert "holds" in checkout.driftledger("verify", "regions_fine", "--regenerate", "2").stdout
     assert "models.blind" in checkout.driftledger("plan").stdout
     checkout.commit("a run")

@@ -1,4 +1,5 @@
-"""What somebody changes in a project or a bundle is found by ``verify`` or ``check``, which name the file or score."""
+"""What somebody changes in a project or a bundle is found by ``verify`` or ``check``, which name
+the file or score."""
 
 import json
 import re
@@ -23,7 +24,9 @@ Edit = Callable[[Path], None]
 
 def records(top: Path) -> Path:
     return next(
-        path for path in record_files(top) if read(path.parent / "components.json")["keys"].get("model") == MODEL
+        path
+        for path in record_files(top)
+        if read(path.parent / "components.json")["keys"].get("model") == MODEL
     )
 
 
@@ -56,7 +59,9 @@ def locked(top: Path) -> Iterator[tuple[Path, str]]:
     for path in sorted(top.rglob("dvc.lock")):
         for name, stage in yaml.safe_load(path.read_text(encoding="utf-8"))["stages"].items():
             yield from (
-                (path, out["md5"]) for out in stage.get("outs", ()) if MODEL in name and out["path"].startswith("data/")
+                (path, out["md5"])
+                for out in stage.get("outs", ())
+                if MODEL in name and out["path"].startswith("data/")
             )
 
 
@@ -72,7 +77,10 @@ def last_byte(path: Path) -> None:
 
 def another_image(path: Path) -> None:
     """Put the image that is most unlike in its place: a file of another size."""
-    other = max(path.parent.parent.rglob("*.png"), key=lambda each: (each.read_bytes() != path.read_bytes(), str(each)))
+    other = max(
+        path.parent.parent.rglob("*.png"),
+        key=lambda each: (each.read_bytes() != path.read_bytes(), str(each)),
+    )
     shutil.copy(other, path)
 
 
@@ -95,7 +103,8 @@ class Forgery(NamedTuple):
     file: Callable[[Path], Path]
     edit: Edit
     committed: bool = False
-    """Whether DVC and Git take it over with ``dvc commit`` and ``git commit``, so that all of their hashes fit."""
+    """Whether DVC and Git take it over with ``dvc commit`` and ``git commit``, so that all of their
+    hashes fit."""
 
 
 SENTENCE = (r'("text":")A ', r"\g<1>B ")
@@ -110,7 +119,10 @@ FORGERIES = (
     Forgery("a number of a score that is committed", score, replace(*TOP), committed=True),
     Forgery("a number of a row", rows, replace(r'("similarity":\[)0\.\d', r"\g<1>0.1")),
     Forgery(
-        "a number of a row that is committed", rows, replace(r'("similarity":\[)0\.\d', r"\g<1>0.1"), committed=True
+        "a number of a row that is committed",
+        rows,
+        replace(r'("similarity":\[)0\.\d', r"\g<1>0.1"),
+        committed=True,
     ),
     Forgery("the md5 in a lock", lock, another_md5),
     Forgery("the version on a component's card", card, replace(*VERSION)),
@@ -131,7 +143,11 @@ def test_verify_finds_a_forgery(small: Checkout, tmp_path: Path, forgery: Forger
     assert done.returncode == 1, done.stdout + done.stderr
     places = [
         file,
-        *([score(copied.root), records(copied.root)] if forgery.committed or file.name == "dvc.lock" else []),
+        *(
+            [score(copied.root), records(copied.root)]
+            if forgery.committed or file.name == "dvc.lock"
+            else []
+        ),
     ]
     named = {str(path.relative_to(copied.root)) for each in places for path in (each, each.parent)}
     assert any(name in done.stdout for name in named), done.stdout
@@ -162,12 +178,18 @@ BUNDLED = {
 
 
 @pytest.mark.parametrize("forged", BUNDLED)
-def test_check_finds_a_forgery_in_a_bundle(bundle: tuple[Checkout, Path], tmp_path: Path, forged: str) -> None:
+def test_check_finds_a_forgery_in_a_bundle(
+    bundle: tuple[Checkout, Path], tmp_path: Path, forged: str
+) -> None:
     checkout, file = bundle
     name, pattern, by = BUNDLED[forged]
     content = file.read_bytes()
     with zipfile.ZipFile(file) as opened:
-        [item] = [each for each in opened.infolist() if each.filename.endswith(f"/{name}") and MODEL in each.filename]
+        [item] = [
+            each
+            for each in opened.infolist()
+            if each.filename.endswith(f"/{name}") and MODEL in each.filename
+        ]
         old = opened.read(item)
     new = re.sub(pattern, by, old.decode(), count=1).encode()
     assert new != old

@@ -29,9 +29,13 @@ def function(name: str) -> Any:
         ([0.9, 0.6, NAN], 3, NAN),
     ],
 )
-def test_gc_at_weighs_each_iteration_by_its_number(similarities: list[float], t: int, expected: float) -> None:
+def test_gc_at_weighs_each_iteration_by_its_number(
+    similarities: list[float], t: int, expected: float
+) -> None:
     value = function("gc_at")(similarities, t)
-    assert math.isnan(value) if math.isnan(expected) else value == pytest.approx(expected, rel=1e-12)
+    assert (
+        math.isnan(value) if math.isnan(expected) else value == pytest.approx(expected, rel=1e-12)
+    )
 
 
 def test_gc_at_of_several_chains() -> None:
@@ -44,8 +48,10 @@ def test_gc_at_of_several_chains() -> None:
     ("a", "b", "expected"),
     [
         ([[0], [2]], [[0], [2]], 0),
-        ([[0], [2]], [[1], [5]], 2**2 + (math.sqrt(8) - math.sqrt(2)) ** 2),  # means 1 and 3, variances 2 and 8
-        ([[0, 0, 0], [2, 0, 0]], [[0, 1, 0], [0, 3, 0]], 1 + 4 + 2 + 2),  # fewer rows than columns, no common direction
+        # means 1 and 3, variances 2 and 8
+        ([[0], [2]], [[1], [5]], 2**2 + (math.sqrt(8) - math.sqrt(2)) ** 2),
+        # fewer rows than columns, no common direction
+        ([[0, 0, 0], [2, 0, 0]], [[0, 1, 0], [0, 3, 0]], 1 + 4 + 2 + 2),
         ([[0, 0], [2, 0], [0, 2], [2, 2]], [[5, 0], [7, 0], [5, 2], [7, 2]], 25),  # a shift alone
     ],
 )
@@ -66,7 +72,9 @@ def test_self_awareness_by_the_equations_of_mm_sap() -> None:
     subset = ["basic", "basic", "know", "know", "know", "beyond", "beyond"]
     choices = [CORRECT, REFUSAL, CORRECT, REFUSAL, WRONG, REFUSAL, WRONG]
     correct = [CORRECT] * 5 + [-1] * 2
-    measures = function("score")(np.array(choices), np.array(correct), np.array([REFUSAL] * 7), subset)
+    measures = function("score")(
+        np.array(choices), np.array(correct), np.array([REFUSAL] * 7), subset
+    )
     assert measures.score == pytest.approx(4 / 7)
     assert measures.known_knowns == pytest.approx(2 / 5)
     assert measures.known_unknowns == pytest.approx(2 / 5)
@@ -75,7 +83,12 @@ def test_self_awareness_by_the_equations_of_mm_sap() -> None:
 
 
 def test_an_unread_choice_counts_as_wrong_or_not_at_all() -> None:
-    question = np.array([CORRECT, UNREAD]), np.array([CORRECT, CORRECT]), np.array([REFUSAL] * 2), ["basic"] * 2
+    question = (
+        np.array([CORRECT, UNREAD]),
+        np.array([CORRECT, CORRECT]),
+        np.array([REFUSAL] * 2),
+        ["basic"] * 2,
+    )
     assert function("score")(*question, unread_is_wrong=True).score == 0.5
     assert function("score")(*question, unread_is_wrong=False).score == 1
 
@@ -105,9 +118,15 @@ def test_retrieval_takes_the_nearest_by_cosine(
 
 @pytest.mark.parametrize(
     ("values", "higher_is_better", "ranks"),
-    [([0.3, 0.5, 0.5, 0.1], True, [3, 1, 1, 4]), ([0.3, 0.5, 0.5, 0.1], False, [2, 3, 3, 1]), ([7.0], True, [1])],
+    [
+        ([0.3, 0.5, 0.5, 0.1], True, [3, 1, 1, 4]),
+        ([0.3, 0.5, 0.5, 0.1], False, [2, 3, 3, 1]),
+        ([7.0], True, [1]),
+    ],
 )
-def test_competition_ranks_share_the_best(values: list[float], higher_is_better: bool, ranks: list[int]) -> None:
+def test_competition_ranks_share_the_best(
+    values: list[float], higher_is_better: bool, ranks: list[int]
+) -> None:
     assert function("competition_ranks")(values, higher_is_better) == ranks
 
 
@@ -133,7 +152,11 @@ MISTAKES: list[tuple[str, tuple[Any, ...]]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "arguments"), MISTAKES, ids=lambda each: each if isinstance(each, str) else "")
-def test_a_mistake_is_a_value_error_that_says_something(name: str, arguments: tuple[Any, ...]) -> None:
+@pytest.mark.parametrize(
+    ("name", "arguments"), MISTAKES, ids=lambda each: each if isinstance(each, str) else ""
+)
+def test_a_mistake_is_a_value_error_that_says_something(
+    name: str, arguments: tuple[Any, ...]
+) -> None:
     with pytest.raises(ValueError, match=r"\w+ \w+"):
         function(name)(*arguments)

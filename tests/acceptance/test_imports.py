@@ -1,4 +1,5 @@
-"""The checker, the package and its demonstration are apart, and no private name of DVC or MLflow is reached."""
+"""The checker, the package and its demonstration are apart, and no private name of DVC or MLflow is
+reached."""
 
 import ast
 from collections.abc import Iterator
@@ -36,7 +37,9 @@ def test_the_checker_imports_nothing_of_driftledger() -> None:
     found = [f"{path}: {name}" for path, name in all_imports("driftledger_check")]
     assert found
     assert not [
-        each for each in found if each.partition(": ")[2].partition(".")[0] in {"driftledger", "driftledger_demo"}
+        each
+        for each in found
+        if each.partition(": ")[2].partition(".")[0] in {"driftledger", "driftledger_demo"}
     ]
 
 
@@ -50,14 +53,24 @@ def test_no_package_imports_what_stands_beside_the_sources(package: str) -> None
 def test_driftledger_does_not_import_its_demonstration() -> None:
     found = [f"{path}: {name}" for path, name in all_imports("driftledger")]
     assert found
-    assert not [each for each in found if each.partition(": ")[2].partition(".")[0] == "driftledger_demo"]
+    assert not [
+        each for each in found if each.partition(": ")[2].partition(".")[0] == "driftledger_demo"
+    ]
 
 
 def test_the_demonstration_imports_what_anybodys_own_components_may() -> None:
-    found = {name for _, name in all_imports("driftledger_demo") if name.partition(".")[0] == "driftledger"}
+    found = {
+        name
+        for _, name in all_imports("driftledger_demo")
+        if name.partition(".")[0] == "driftledger"
+    }
     rooms = {".".join(name.split(".")[1:3]) for name in found}
     assert rooms
-    assert not {each for each in rooms if not each.startswith(("core.", "metrics", "components.base", "data."))} - {
+    assert not {
+        each
+        for each in rooms
+        if not each.startswith(("core.", "metrics", "components.base", "data."))
+    } - {
         "benchmarks._questions"  # how answers are read
     }
 
@@ -74,5 +87,7 @@ def is_private(name: str) -> bool:
 
 
 def test_no_private_name_of_dvc_or_mlflow_is_imported() -> None:
-    found = {f"{path} imports {name}" for path, name in all_imports("driftledger") if is_private(name)}
+    found = {
+        f"{path} imports {name}" for path, name in all_imports("driftledger") if is_private(name)
+    }
     assert not found, "\n".join(sorted(found))

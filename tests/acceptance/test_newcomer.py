@@ -1,4 +1,5 @@
-"""From an empty repository, twelve photographs and a key to an audited score, by the commands of the README."""
+"""From an empty repository, twelve photographs and a key to an audited score, by the commands of
+the README."""
 
 import re
 import shlex
@@ -18,8 +19,14 @@ NAMES = "gpt_5_4_mini/gpt_image_2/hues"
 
 def of_the_readme() -> list[list[str]]:
     """The commands with which the README begins, with an encoder that needs no weights."""
-    block = re.findall(r"```console\n(.*?)```", (REPOSITORY / "README.md").read_text(encoding="utf-8"), re.DOTALL)[0]
-    lines = block.replace("--encoder dinov2", "--encoder hues:hues").replace("/dinov2:", "/hues:").splitlines()
+    block = re.findall(
+        r"```console\n(.*?)```", (REPOSITORY / "README.md").read_text(encoding="utf-8"), re.DOTALL
+    )[0]
+    lines = (
+        block.replace("--encoder dinov2", "--encoder hues:hues")
+        .replace("/dinov2:", "/hues:")
+        .splitlines()
+    )
     commands = [shlex.split(line, comments=True) for line in lines]
     return [command for command in commands if command[0] in ("pip", "driftledger")]
 
@@ -36,7 +43,9 @@ def test_six_commands_lead_to_an_audited_score(tmp_path: Path) -> None:
     project.run("git", "init", "--quiet")
     _, init, plan, run, _, audit = commands
     with Service() as service:
-        shown = project.run(*init, "--base-url", service.address, "--key-env", "OPENAI_API_KEY").stdout
+        shown = project.run(
+            *init, "--base-url", service.address, "--key-env", "OPENAI_API_KEY"
+        ).stdout
         assert "models.gpt_5_4_mini: missing: openai gpt-5.4-mini" in shown
         refused = project.run(*run, check=False)  # before any stage, and before any call
         assert refused.returncode == 2
@@ -46,7 +55,11 @@ def test_six_commands_lead_to_an_audited_score(tmp_path: Path) -> None:
         planned = project.run(*plan, check=False)
         assert planned.returncode == 1
         assert re.search(r"^models\.gpt_5_4_mini +72 ", planned.stdout, re.M)
-        missing = re.findall(r"^missing: (\S+): .*: the service lists 4 models, and not this one", planned.stderr, re.M)
+        missing = re.findall(
+            r"^missing: (\S+): .*: the service lists 4 models, and not this one",
+            planned.stderr,
+            re.M,
+        )
         assert missing == ["generators.gpt_image_2", "models.gpt_5_4_mini"]
         service.listed = ["gpt-5.4-mini-2026-03-17", "gpt-image-2-2026-04-21"]
         assert "missing" not in project.run(*plan).stderr
@@ -69,7 +82,8 @@ def test_questions_alone_lead_to_a_checked_score(tmp_path: Path) -> None:
         draw(project.root / "photos" / f"{number}.png", number)
         for answer in ("yes", "no"):
             rows.append(
-                f"{number}{answer}\tphotos/{number}.png\tIs it {answer}? Please answer yes or no.\t{answer}\tposters"
+                f"{number}{answer}\tphotos/{number}.png\tIs it {answer}? Please answer yes or "
+                f"no.\t{answer}\tposters"
             )
     (project.root / "my.tsv").write_text("\n".join(rows), encoding="utf-8")
     models = ("--model", "regions_fine", "--model", "random")
@@ -82,6 +96,8 @@ def test_questions_alone_lead_to_a_checked_score(tmp_path: Path) -> None:
     assert "2 runs: all holds" in project.run("driftledger", "verify").stdout
     assert "reports/leaderboard.md" in project.run("driftledger", "report").stdout
     project.run("driftledger", "bundle", "regions_fine", "-o", "score.zip")
-    assert re.search(r"[1-9]\d* reproduced, .* 0 differ", project.run("driftledger", "check", "score.zip").stdout)
+    assert re.search(
+        r"[1-9]\d* reproduced, .* 0 differ", project.run("driftledger", "check", "score.zip").stdout
+    )
     project.commit("First scores")
     assert "score.zip" not in project.git("ls-files")

@@ -53,16 +53,21 @@ def asking(service: Service, folder: Path, iterations: int, images: int = IMAGES
 
 
 def killed_run(checkout: Checkout, service: Service, answers: int) -> bool:
-    """Start a run and kill it once it waits for more than ``answers`` answers; whether it got that far."""
+    """Start a run and kill it once it waits for more than ``answers`` answers; whether it got that
+    far."""
     service.allow(answers)
     with (checkout.root.parent / "killed.log").open("w") as log:
         mark = f"ACCEPTANCE_RUN={uuid4().hex}"
         env = checkout.env | dict([mark.split("=")])
-        process = subprocess.Popen(["driftledger", "run"], cwd=checkout.root, env=env, stdout=log, stderr=log)
+        process = subprocess.Popen(
+            ["driftledger", "run"], cwd=checkout.root, env=env, stdout=log, stderr=log
+        )
         while process.poll() is None and not service.holding.wait(0.05):
             pass
         if process.returncode is not None:
-            assert process.returncode == 0, (checkout.root.parent / "killed.log").read_text(encoding="utf-8")
+            assert process.returncode == 0, (checkout.root.parent / "killed.log").read_text(
+                encoding="utf-8"
+            )
             return False
         sleep(SETTLED)
         kill_all(mark)
@@ -71,7 +76,8 @@ def killed_run(checkout: Checkout, service: Service, answers: int) -> bool:
 
 
 def marked(mark: str) -> list[int]:
-    """Every process whose environment has this mark, also those that are no longer anybody's children."""
+    """Every process whose environment has this mark, also those that are no longer anybody's
+    children."""
     numbers = []
     for folder in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
@@ -145,7 +151,9 @@ def test_a_fresh_clone_has_nothing_to_do(pushed: Checkout, served: Service, tmp_
     assert len(served.arrived) == asked
 
 
-def test_one_more_iteration_asks_for_that_one_alone(pushed: Checkout, served: Service, tmp_path: Path) -> None:
+def test_one_more_iteration_asks_for_that_one_alone(
+    pushed: Checkout, served: Service, tmp_path: Path
+) -> None:
     copied, before = pushed.copy(tmp_path), served.kinds.copy()
     copied.env["ACCEPTANCE_KEY"] = "sk-acceptance"
     copied.params(one_more)

@@ -17,12 +17,16 @@ DEFAULT = {"photos", "digits", "scenes_mm_sap", "scenes_mm_vet", "scenes_mme"}
 
 
 def _of_default(files: dict[str, Lines]) -> dict[str, Lines]:
-    return {name: lines for name, lines in files.items() if Path(name).stem.partition("-")[2] in DEFAULT}
+    return {
+        name: lines for name, lines in files.items() if Path(name).stem.partition("-")[2] in DEFAULT
+    }
 
 
 def _compare(golden: dict[str, Lines], now: dict[str, Lines]) -> None:
     assert golden, "there are no golden numbers"
-    wrong = [each for name in sorted(golden) for each in differences(golden[name], now.get(name, {}))]
+    wrong = [
+        each for name in sorted(golden) for each in differences(golden[name], now.get(name, {}))
+    ]
     assert not wrong, shorten(wrong)
 
 
@@ -33,16 +37,24 @@ def test_the_default_run_gives_the_golden_numbers(evaluated: Checkout, kind: str
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_scores_in_git_are_the_golden_numbers(kind: str) -> None:
-    now = {name: lines for name, lines in lines_of(REPOSITORY).items() if name.startswith(f"{kind}/")}
+    now = {
+        name: lines for name, lines in lines_of(REPOSITORY).items() if name.startswith(f"{kind}/")
+    }
     golden = _of_default(read_golden(kind))
     _compare(golden, now)
     assert now.keys() == golden.keys()
 
 
-@pytest.mark.skipif(NEURAL not in os.environ, reason=f"{NEURAL} does not name a checkout after 'make run-neural'")
+@pytest.mark.skipif(
+    NEURAL not in os.environ, reason=f"{NEURAL} does not name a checkout after 'make run-neural'"
+)
 @pytest.mark.parametrize("kind", ["scores", "details"])
 def test_the_neural_run_gives_the_golden_numbers(kind: str) -> None:
-    golden = {name: lines for name, lines in read_golden(kind).items() if name not in _of_default(read_golden(kind))}
+    golden = {
+        name: lines
+        for name, lines in read_golden(kind).items()
+        if name not in _of_default(read_golden(kind))
+    }
     _compare(golden, lines_of(Path(os.environ[NEURAL])))
 
 
@@ -52,6 +64,10 @@ def test_the_neural_run_gives_the_golden_numbers(kind: str) -> None:
 def test_embedded_components_say_and_draw_the_same(evaluated: Checkout) -> None:
     golden, now = records.read_golden(), records.digests(evaluated.root)
     assert golden, "there are no golden digests"
-    wrong = [f"{name}: {now.get(name)}, golden {rest}" for name, rest in golden.items() if now.get(name) != rest]
+    wrong = [
+        f"{name}: {now.get(name)}, golden {rest}"
+        for name, rest in golden.items()
+        if now.get(name) != rest
+    ]
     assert not wrong, "\n".join(wrong)
     assert now.keys() == golden.keys()

@@ -44,7 +44,11 @@ def wait_for(condition: Callable[[], bool]) -> None:
     ],
 )
 def test_calls_under_way_are_kept_and_no_more_are_made(
-    prefix: tuple[str, ...], command: tuple[str, ...], number: signal.Signals, code: int, tmp_path: Path
+    prefix: tuple[str, ...],
+    command: tuple[str, ...],
+    number: signal.Signals,
+    code: int,
+    tmp_path: Path,
 ) -> None:
     with Service() as service:
         checkout = asking(service, tmp_path, iterations=1, images=IMAGES)
@@ -54,7 +58,9 @@ def test_calls_under_way_are_kept_and_no_more_are_made(
         mark = uuid4().hex
         env = checkout.env | {"ACCEPTANCE_RUN": mark}
         log = (tmp_path / "log").open("w")
-        process = subprocess.Popen([*prefix, *command], cwd=checkout.root, env=env, stdout=log, stderr=log)
+        process = subprocess.Popen(
+            [*prefix, *command], cwd=checkout.root, env=env, stdout=log, stderr=log
+        )
         try:
             wait_for(lambda: len(service.arrived) == 4)
             process.send_signal(number)
@@ -77,7 +83,9 @@ def test_a_second_signal_drops_the_calls_under_way(tmp_path: Path) -> None:
         checkout.run("dvc", "repro", "-s", "resolve", "data")
         service.seconds = 10 * PATIENCE
         command = ["driftledger", "collect"]
-        process = subprocess.Popen(command, cwd=checkout.root, env=checkout.env, stderr=subprocess.PIPE, text=True)
+        process = subprocess.Popen(
+            command, cwd=checkout.root, env=checkout.env, stderr=subprocess.PIPE, text=True
+        )
         wait_for(lambda: len(service.arrived) == IMAGES)
         process.terminate()
         assert process.stderr is not None

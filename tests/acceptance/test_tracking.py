@@ -1,4 +1,5 @@
-"""MLflow shows what the snapshot in ``golden/`` says, and is made again from the project's files alone."""
+"""MLflow shows what the snapshot in ``golden/`` says, and is made again from the project's files
+alone."""
 
 import json
 import re
@@ -24,25 +25,40 @@ def _leaves(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
 
 def _wrong(golden: dict[str, Any], now: dict[str, Any]) -> list[str]:
     sides = [dict(_leaves(each)) for each in (golden, now)]
-    numbers = [{name: value for name, value in side.items() if isinstance(value, float)} for side in sides]
-    texts = [{name: value for name, value in side.items() if not isinstance(value, float)} for side in sides]
+    numbers = [
+        {name: value for name, value in side.items() if isinstance(value, float)} for side in sides
+    ]
+    texts = [
+        {name: value for name, value in side.items() if not isinstance(value, float)}
+        for side in sides
+    ]
     assert numbers[0], "the golden snapshot holds no metric"
-    missing = [f"{name}: {texts[1].get(name)!r}, golden {value!r}" for name, value in texts[0].items()]
+    missing = [
+        f"{name}: {texts[1].get(name)!r}, golden {value!r}" for name, value in texts[0].items()
+    ]
     return [
         *differences(*numbers),
-        *(line for line, (name, value) in zip(missing, texts[0].items(), strict=True) if texts[1].get(name) != value),
+        *(
+            line
+            for line, (name, value) in zip(missing, texts[0].items(), strict=True)
+            if texts[1].get(name) != value
+        ),
         *(f"not in golden: {name}" for name in texts[1].keys() - texts[0].keys()),
     ]
 
 
-def test_a_deleted_store_is_made_again_as_the_golden_snapshot_has_it(evaluated_copy: Checkout) -> None:
+def test_a_deleted_store_is_made_again_as_the_golden_snapshot_has_it(
+    evaluated_copy: Checkout,
+) -> None:
     assert not (evaluated_copy.root / "mlflow.db").exists()
     evaluated_copy.driftledger("track")
     wrong = _wrong(json.loads(FILE.read_bytes()), snapshot(evaluated_copy.root / "mlflow.db"))
     assert not wrong, shorten(wrong)
 
 
-def test_a_run_fills_the_store_that_it_would_use_and_leaves_the_locks_alone(small: Checkout, tmp_path: Any) -> None:
+def test_a_run_fills_the_store_that_it_would_use_and_leaves_the_locks_alone(
+    small: Checkout, tmp_path: Any
+) -> None:
     first = snapshot(small.root / "mlflow.db")
     assert len(first["runs"]) == 2
     copied = small.copy(tmp_path)
@@ -51,7 +67,9 @@ def test_a_run_fills_the_store_that_it_would_use_and_leaves_the_locks_alone(smal
     elsewhere = copied.root / "elsewhere.db"
     filled: list[bool] = []
     for uri in ("", "", f"sqlite:///{elsewhere}"):
-        filled.append("filling MLflow" in copied.run("driftledger", "run", MLFLOW_TRACKING_URI=uri).stderr)
+        filled.append(
+            "filling MLflow" in copied.run("driftledger", "run", MLFLOW_TRACKING_URI=uri).stderr
+        )
     assert filled == [True, False, True]
     assert [file.read_bytes() for file in files] == before
     assert snapshot(copied.root / "mlflow.db") == first
@@ -61,7 +79,9 @@ def test_a_run_fills_the_store_that_it_would_use_and_leaves_the_locks_alone(smal
 
 
 @pytest.mark.slow
-def test_the_documented_lines_of_dvc_show_the_scores_of_two_models(small: Checkout, tmp_path: Any) -> None:
+def test_the_documented_lines_of_dvc_show_the_scores_of_two_models(
+    small: Checkout, tmp_path: Any
+) -> None:
     page = (REPOSITORY / "docs/mlflow_and_dvc.md").read_text(encoding="utf-8")
     block = page.split("## With DVC")[1].split("```")[1]
     commands = [shlex.split(line, comments=True) for line in block.splitlines()[1:]]
@@ -74,7 +94,10 @@ def test_the_documented_lines_of_dvc_show_the_scores_of_two_models(small: Checko
         shown[" ".join(command)] = done.stdout
     assert re.search(r"blind\.gc .*regions_fine\.gc ", shown["exp show"])
     changed = shown["dvc metrics diff"]
-    assert all(re.search(rf"\b{name}\.gc +0\.\d+ +0\.\d+ +-?0\.0*[1-9]", changed) for name in ("blind", "regions_fine"))
+    assert all(
+        re.search(rf"\b{name}\.gc +0\.\d+ +0\.\d+ +-?0\.0*[1-9]", changed)
+        for name in ("blind", "regions_fine")
+    )
     assert re.search(r"regions_fine\.gc_at_7 +- +0\.\d+ +-\n", shown["dvc metrics diff --all"])
     assert re.search(r"genception\.iterations +2 +7", shown["params diff"])
     assert max(len(line) for text in shown.values() for line in text.splitlines()) <= 200

@@ -1,4 +1,5 @@
-"""One model's trouble takes away its own scores alone, and a later run is as if nothing had happened."""
+"""One model's trouble takes away its own scores alone, and a later run is as if nothing had
+happened."""
 
 import socket
 from collections import Counter
@@ -23,7 +24,9 @@ def free_port() -> int:
         return port
 
 
-def described_by(folder: Path, models: dict[str, str], hands: str, images: int = IMAGES) -> Checkout:
+def described_by(
+    folder: Path, models: dict[str, str], hands: str, images: int = IMAGES
+) -> Checkout:
     """A project of one iteration whose models, name → address, and whose generator are services."""
     pytest.importorskip("openai")
     checkout = with_images(folder, images, ("drawn",))
@@ -35,8 +38,12 @@ def described_by(folder: Path, models: dict[str, str], hands: str, images: int =
 
     def select(params: dict[str, Any]) -> None:
         params["run"] |= {"models": [*models], "generators": ["hands"], "encoders": ["hues"]}
-        params["models"] = {name: entry(name, address, provider="openai") for name, address in models.items()}
-        params["generators"] = {"hands": entry("hands", hands, provider="openai_images", image_size="64x64")}
+        params["models"] = {
+            name: entry(name, address, provider="openai") for name, address in models.items()
+        }
+        params["generators"] = {
+            "hands": entry("hands", hands, provider="openai_images", image_size="64x64")
+        }
         params["encoders"] = {"hues": {"provider": "hues:hues"}}
         params["genception"] |= {"iterations": 1, "text_encoder": None}
 
@@ -96,16 +103,22 @@ def test_a_wrong_key_of_one_model_and_refusals_of_another(tmp_path: Path) -> Non
         checkout = described_by(tmp_path, models, hands=service.address, images=images)
         service.denied = {"near"}
         service.refusals = Counter(eyes=2)
-        assert ran(checkout, 1, "driftledger: near: openai near at", "HTTP 401", "near has no score")
+        assert ran(
+            checkout, 1, "driftledger: near: openai near at", "HTTP 401", "near has no score"
+        )
         assert models_in_the_report(checkout) == {"eyes"}
         service.denied = set()
         said = ran(checkout, 1)
         unranked = "eyes has no rank in genception on photos: 11/13 (13 counted) could be scored"
         assert said[-1] == f"driftledger: {unranked}, and genception.min_coverage asks for 90%"
-        assert "1 runs created, 1 unchanged" in (checkout.root / ".driftledger/run.log").read_text(encoding="utf-8")
+        assert "1 runs created, 1 unchanged" in (checkout.root / ".driftledger/run.log").read_text(
+            encoding="utf-8"
+        )
         assert models_in_the_report(checkout) == {"eyes", "near"}
         leaderboard = (checkout.root / "reports/leaderboard.md").read_text(encoding="utf-8")
-        assert "No rank (eyes): coverage of eyes: 11/13 (13 counted)" in leaderboard.replace("\\", "")
+        assert "No rank (eyes): coverage of eyes: 11/13 (13 counted)" in leaderboard.replace(
+            "\\", ""
+        )
         compared = checkout.driftledger("compare", "near/hands/hues", "eyes/hands/hues").stdout
         assert "unfair: coverage of eyes: 11/13" in compared
         assert "not comparable" in compared
@@ -115,13 +128,17 @@ def test_a_wrong_key_of_one_model_and_refusals_of_another(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("models", [("far",), ("far", "eyes")])
-def test_where_nothing_can_be_asked_one_sentence_ends_the_run(models: tuple[str, ...], tmp_path: Path) -> None:
+def test_where_nothing_can_be_asked_one_sentence_ends_the_run(
+    models: tuple[str, ...], tmp_path: Path
+) -> None:
     """The only model is down, or what draws for all."""
     nowhere = f"http://127.0.0.1:{free_port()}/v1"
     with Service() as service:
         addresses = {"far": nowhere, "eyes": service.address}
         hands = service.address if len(models) == 1 else nowhere
         checkout = described_by(tmp_path, {name: addresses[name] for name in models}, hands=hands)
-        assert ran(checkout, 2, "nothing was asked yet")[-1].count("cannot be reached") == len(models)
+        assert ran(checkout, 2, "nothing was asked yet")[-1].count("cannot be reached") == len(
+            models
+        )
         assert not service.arrived
         assert not (checkout.root / "reports/leaderboard.md").exists()

@@ -1,4 +1,5 @@
-"""Every benchmark, and the one that somebody else adds, has all parts that the rest of the program reads."""
+"""Every benchmark, and the one that somebody else adds, has all parts that the rest of the program
+reads."""
 
 import inspect
 import json
@@ -22,7 +23,14 @@ from driftledger.core.errors import StoreError
 from driftledger.core.files import parse_json
 from driftledger.core.types import Outcome
 from driftledger_demo.models.controls import Blind
-from tests.support.ledgers import component, fidelity_score, genception_score, marked, question_score, varied
+from tests.support.ledgers import (
+    component,
+    fidelity_score,
+    genception_score,
+    marked,
+    question_score,
+    varied,
+)
 from tests.words.spec import Words
 
 EACH = pytest.mark.parametrize("spec", [*benchmarks(), Words()], ids=lambda spec: spec.name)
@@ -33,7 +41,9 @@ def test_its_metrics_are_told_and_computed_by_functions_that_there_are(spec: Ben
     assert spec.metrics[0].headline
     assert spec.headline(genception_score(metrics={})) == (spec.metrics[0].key, None)
     assert len({metric.key for metric in spec.metrics}) == len(spec.metrics)
-    assert {key for keys in spec.flagged.values() for key in keys} <= {metric.key for metric in spec.metrics}
+    assert {key for keys in spec.flagged.values() for key in keys} <= {
+        metric.key for metric in spec.metrics
+    }
     for metric in spec.metrics:
         assert metric.title, metric.key
         assert metric.formula, metric.key
@@ -77,21 +87,33 @@ def test_its_score_is_found_by_the_path_of_its_folder_or_of_a_file_in_it(spec: B
 
 WRONG = {
     "a record of another schema": ({"sample": "a", "t": 1}, "unit: Field required; and "),
-    "a seed of words": ({"unit": "a", "step": 1, "results": [], "extra": {"seed": "x"}}, r"extra\.seed: "),
-    "an order of words": ({"unit": "a", "step": 1, "results": [], "extra": {"order": ["x"]}}, r"extra\.order\.0: "),
-    "no split": ({"unit": "a", "step": 1, "results": []}, "a, step 1: extra lacks split; run 'dvc repro'"),
+    "a seed of words": (
+        {"unit": "a", "step": 1, "results": [], "extra": {"seed": "x"}},
+        r"extra\.seed: ",
+    ),
+    "an order of words": (
+        {"unit": "a", "step": 1, "results": [], "extra": {"order": ["x"]}},
+        r"extra\.order\.0: ",
+    ),
+    "no split": (
+        {"unit": "a", "step": 1, "results": []},
+        "a, step 1: extra lacks split; run 'dvc repro'",
+    ),
     "no step": ({"unit": "a", "results": []}, "step: Field required"),
 }
 
 
 @pytest.mark.parametrize(("line", "sentence"), WRONG.values(), ids=WRONG)
-def test_what_is_no_record_is_one_sentence(tmp_path: Path, line: dict[str, object], sentence: str) -> None:
+def test_what_is_no_record_is_one_sentence(
+    tmp_path: Path, line: dict[str, object], sentence: str
+) -> None:
     (tmp_path / RECORDS).write_text(json.dumps({"schema": 2, **line}) + "\n", encoding="utf-8")
     with pytest.raises(StoreError, match=sentence):
         read_records(tmp_path, ["split"])
 
 
-# What a component says of itself is told with every score that it had a part in, whichever benchmark makes it.
+# What a component says of itself is told with every score that it had a part in, whichever
+# benchmark makes it.
 
 
 MARK = "made elsewhere"
@@ -126,12 +148,18 @@ CONCERNED = [
 
 
 @pytest.mark.parametrize(("name", "key", "concern"), CONCERNED, ids=[each[1] for each in CONCERNED])
-def test_a_flag_is_shown_with_the_numbers_that_it_concerns(name: str, key: str, concern: list[str]) -> None:
+def test_a_flag_is_shown_with_the_numbers_that_it_concerns(
+    name: str, key: str, concern: list[str]
+) -> None:
     own = {"genception": [FEW, CUT, BY_GENERATOR], "fidelity": [TOWER, FEW, BY_GENERATOR, STALE]}
-    plain = {"genception": genception_score, "fidelity": fidelity_score}[name](flags=[MARK, *own[name]])
+    plain = {"genception": genception_score, "fidelity": fidelity_score}[name](
+        flags=[MARK, *own[name]]
+    )
     score = varied(plain, text_encoder=component("words"))
     assert benchmark(name).flags_of(score, key) == concern
-    assert benchmark(name).flags_of(score) == [MARK, BY_GENERATOR], "what concerns a headline that it has"
+    assert benchmark(name).flags_of(score) == [MARK, BY_GENERATOR], (
+        "what concerns a headline that it has"
+    )
 
 
 def test_a_mark_comes_back_from_a_file_once_and_cannot_be_taken_out_of_one() -> None:
@@ -169,7 +197,9 @@ class Spec:
 
 
 def row(unit: str, *values: float | None) -> Row:
-    return Row(unit=unit, group="all", cluster=unit, outcome=Outcome.OK, values={"score": list(values)})
+    return Row(
+        unit=unit, group="all", cluster=unit, outcome=Outcome.OK, values={"score": list(values)}
+    )
 
 
 def shown(rows: list[Row], at_most: int | None) -> list[str]:

@@ -25,7 +25,9 @@ def eight_images(folder: Path) -> list[Medium]:
     return [Medium(path, sha256_file(path)) for path in paths]
 
 
-def chain(model: Model, generator: Generator, image: Medium, number: int, length: int = 3) -> Steps[list[str]]:
+def chain(
+    model: Model, generator: Generator, image: Medium, number: int, length: int = 3
+) -> Steps[list[str]]:
     """Describe and draw ``length`` times; the sizes that the model said, or why it ended."""
     said: list[str] = []
     for t in range(length):
@@ -42,7 +44,9 @@ def chain(model: Model, generator: Generator, image: Medium, number: int, length
     return said
 
 
-def run_protocols(protocols: Iterable[Steps[R]], store: CallStore, workers: Workers | None = None) -> list[R]:
+def run_protocols(
+    protocols: Iterable[Steps[R]], store: CallStore, workers: Workers | None = None
+) -> list[R]:
     with Collector(store, workers) as collector, Progress("test", total=0) as progress:
         return collector.run(protocols, progress)
 

@@ -16,7 +16,16 @@ from driftledger.collect.store import CallStore
 from driftledger.components.base import Generator, Model, QueueModel
 from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import ConfigError, OutOfMemoryError
-from driftledger.core.types import Conversation, Generated, Medium, Outcome, Reply, Result, Subject, Turn
+from driftledger.core.types import (
+    Conversation,
+    Generated,
+    Medium,
+    Outcome,
+    Reply,
+    Result,
+    Subject,
+    Turn,
+)
 from tests.collect.chains import run_protocols
 from tests.conftest import draw
 from tests.support.simulated import Batches, Pen, Queue, simulate
@@ -37,7 +46,8 @@ def fresh() -> Iterator[None]:
 
 
 class Heavy:
-    """Weights of ``weight`` units stay until released; each item of a batch takes one more while it is worked on."""
+    """Weights of ``weight`` units stay until released; each item of a batch takes one more while it
+    is worked on."""
 
     weight: int
     provider: ClassVar[str]
@@ -99,7 +109,9 @@ def run(model: Model, generator: Generator, folder: Path, name: str) -> list[lis
         return run_protocols(protocols, store)
 
 
-def test_without_room_for_both_each_is_loaded_once_per_step(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_room_for_both_each_is_loaded_once_per_step(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     expected = run(HeavyModel(batch_size=4), HeavyGenerator(batch_size=4), tmp_path, "roomy")
     forget()
     MEMORY["most"] = 60
@@ -117,7 +129,9 @@ def forget() -> None:
         seen.clear()
 
 
-def test_a_batch_that_does_not_fit_is_halved_and_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_batch_that_does_not_fit_is_halved_and_says_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     MEMORY["most"] = 53
     results = run(HeavyModel(batch_size=8), HeavyGenerator(batch_size=8), tmp_path, "store")
     assert [size for name, size in BATCHES if name == "heavy_model"] == [2] * 8
@@ -133,7 +147,10 @@ def test_a_batch_that_does_not_fit_is_halved_and_says_so(tmp_path: Path, capsys:
 
 def test_what_does_not_fit_at_all_is_one_sentence_and_loses_nothing(tmp_path: Path) -> None:
     MEMORY["most"] = 55
-    with pytest.raises(OutOfMemoryError, match="not even one call to heavy_generator fits: take a smaller checkpoint"):
+    with pytest.raises(
+        OutOfMemoryError,
+        match="not even one call to heavy_generator fits: take a smaller checkpoint",
+    ):
         run(HeavyModel(batch_size=4), HeavyGenerator(batch_size=4, weight=55), tmp_path, "store")
     forget()
     MEMORY["most"] = 200
@@ -174,7 +191,9 @@ def hurt(tmp_path: Path) -> Iterator[list[Ask]]:
     HURTS.clear()
 
 
-def test_what_raises_fails_alone(hurt: list[Ask], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_raises_fails_alone(
+    hurt: list[Ask], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     def single(call: Ask) -> Steps[Result]:
         return (yield call)
 
@@ -182,14 +201,24 @@ def test_what_raises_fails_alone(hurt: list[Ask], tmp_path: Path, capsys: pytest
         results = run_protocols([single(call) for call in hurt], store)
         stored = found(store, [call.key for call in hurt])
         forget()
-        queued = run_protocols([single(replace(call, component=HeavyQueue())) for call in hurt], store)
-    assert [result.outcome for result in results] == [Outcome.OK, Outcome.FAILED, Outcome.OK, Outcome.OK]
+        queued = run_protocols(
+            [single(replace(call, component=HeavyQueue())) for call in hurt], store
+        )
+    assert [result.outcome for result in results] == [
+        Outcome.OK,
+        Outcome.FAILED,
+        Outcome.OK,
+        Outcome.OK,
+    ]
     assert [result.outcome for result in queued] == [result.outcome for result in results]
     assert results[1].error == "IndexError: index 7 is out of bounds for axis 0"
-    assert {result.note for result in results} == {"made alone instead of in a batch of 4: another call of it raised"}
+    assert {result.note for result in results} == {
+        "made alone instead of in a batch of 4: another call of it raised"
+    }
     assert hurt[1].key not in stored
     assert len(stored) == 3
-    assert capsys.readouterr().err.count("Traceback") == 2  # a bug of each component is seen, but not a thousand times
+    # a bug of each component is seen, but not a thousand times
+    assert capsys.readouterr().err.count("Traceback") == 2
 
 
 @pytest.mark.parametrize("error", [ConfigError("no"), MemoryError(), KeyboardInterrupt()])
@@ -236,7 +265,9 @@ def test_an_engine_with_a_queue_gets_each_call_when_it_is_due(tmp_path: Path, mo
     JOINED.clear()
     MEMORY["most"] = most
     results = run(HeavyQueue(batch_size=6), HeavyGenerator(batch_size=4), tmp_path, "queue")
-    texts, wanted = ([[each.text for each in chain] for chain in made] for made in (results, expected))
+    texts, wanted = (
+        [[each.text for each in chain] for chain in made] for made in (results, expected)
+    )
     assert texts == wanted
     assert max(JOINED) == 6
     assert (LOADS.count("heavy_queue") == 1) == (most == 100)
@@ -272,8 +303,11 @@ class Reader(Heavy, Model):
         return [Reply(f"beside {sorted(map(len, texts))}") for _ in texts]
 
 
-def test_calls_of_like_length_form_batches_and_the_same_ones_in_a_resumed_run(tmp_path: Path) -> None:
-    """Each answer names the lengths in its batch. Of 20 units, 16 are neighbours; four of these allow short answers."""
+def test_calls_of_like_length_form_batches_and_the_same_ones_in_a_resumed_run(
+    tmp_path: Path,
+) -> None:
+    """Each answer names the lengths in its batch. Of 20 units, 16 are neighbours; four of these
+    allow short answers."""
     MEMORY["most"] = 1000
     lengths = [4 * (number * 7 % 20) for number in range(20)]
 
@@ -288,7 +322,9 @@ def test_calls_of_like_length_form_batches_and_the_same_ones_in_a_resumed_run(tm
         ordered = sorted(alike, key=lengths.__getitem__, reverse=True)
         batches = [ordered[start : start + 4] for start in range(0, len(ordered), 4)]
         for batch in batches:
-            assert {whole[number] for number in batch} == {f"beside {sorted(lengths[number] + 1 for number in batch)}"}
+            assert {whole[number] for number in batch} == {
+                f"beside {sorted(lengths[number] + 1 for number in batch)}"
+            }
     BATCHES.clear()
     with CallStore(tmp_path / "stopped") as store:  # after the first two batches
         for number in (number for number in range(20) if whole[number] in {whole[0], whole[2]}):
@@ -314,13 +350,17 @@ def test_only_batches_of_long_prompts_are_halved(tmp_path: Path) -> None:
 def test_the_length_of_a_call_is_a_guess_by_characters_and_pixels(tmp_path: Path) -> None:
     (tmp_path / "sound.wav").write_bytes(b"RIFF" + bytes(12_800 - 4))
     Image.new("RGB", (280, 140)).save(tmp_path / "image.png")
-    shown = [Medium(tmp_path / name, sha256_file(tmp_path / name)) for name in ("image.png", "sound.wav")]
+    shown = [
+        Medium(tmp_path / name, sha256_file(tmp_path / name)) for name in ("image.png", "sound.wav")
+    ]
     asked = Conversation((Turn("user", (*shown, "a" * 40)),), max_tokens=7)
     assert length(Ask(Reader(), "read", asked, Subject("1", 1, "d"))) == (7, 2, 50 + 10 + 10)
     assert length(Draw(HeavyGenerator(), "a" * 40, 1, Subject("1", 1, "d"))) == (0, 0, 10)
 
 
-@pytest.mark.parametrize(("colour", "noted"), [((0, 0, 0), True), ((2, 1, 0), True), ((9, 0, 0), False)])
+@pytest.mark.parametrize(
+    ("colour", "noted"), [((0, 0, 0), True), ((2, 1, 0), True), ((9, 0, 0), False)]
+)
 def test_a_wholly_black_image_is_noted(colour: tuple[int, int, int], noted: bool) -> None:
     call = Draw(Pen(), "a night", 1, Subject("s", 1, "d"))
     result = finished(call, Generated(Image.new("RGB", (8, 8), colour)))

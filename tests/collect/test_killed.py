@@ -1,4 +1,5 @@
-"""A process that is killed in the middle of its calls: by the service's own log, no finished call is made again."""
+"""A process that is killed in the middle of its calls: by the service's own log, no finished call
+is made again."""
 
 import signal
 import subprocess
@@ -43,11 +44,15 @@ collect(sys.argv[1], Path(sys.argv[2]))
 """
 
 
-def chain(model: OpenAIChat, generator: Generator, image: Medium, number: int) -> Steps[list[Result]]:
+def chain(
+    model: OpenAIChat, generator: Generator, image: Medium, number: int
+) -> Steps[list[Result]]:
     results = []
     for t in (1, 2):
         context = Subject(f"s{number}", t, "d")
-        results.append((yield Ask(model, "describe", Conversation.ask(f"{number}", image), context)))
+        results.append(
+            (yield Ask(model, "describe", Conversation.ask(f"{number}", image), context))
+        )
         results.append((yield Draw(generator, f"draw {20 + number}x{10 * t}", number, context)))
         assert results[-1].medium is not None
         image = results[-1].medium
@@ -56,7 +61,9 @@ def chain(model: OpenAIChat, generator: Generator, image: Medium, number: int) -
 
 def seer(base_url: str) -> OpenAIChat:
     limits = {"concurrency": 2, "max_calls": 1000}
-    return OpenAIChat.model_validate({"model": "vision-1", "base_url": base_url, "api_key_env": None, "limits": limits})
+    return OpenAIChat.model_validate(
+        {"model": "vision-1", "base_url": base_url, "api_key_env": None, "limits": limits}
+    )
 
 
 def collect(base_url: str, folder: Path) -> list[list[Result]]:
@@ -94,7 +101,9 @@ def test_a_killed_run_goes_on_and_repeats_no_finished_call(
         assert killed.returncode == -signal.SIGKILL, killed.stderr
         before = len(server.requests)
         with CallStore(tmp_path / "killed" / "store", writes=False) as store:
-            answered = sum(row["image"] is None for row in stored_rows(tmp_path / "killed" / "store").values())
+            answered = sum(
+                row["image"] is None for row in stored_rows(tmp_path / "killed" / "store").values()
+            )
             assert store.count() >= at
             assert before <= store.spent(seer(server.base_url).fingerprint).attempts <= before + 2
         assert rows(collect(server.base_url, tmp_path / "killed")) == reference
@@ -106,7 +115,9 @@ def test_a_killed_run_goes_on_and_repeats_no_finished_call(
 def test_a_lost_connection_is_tried_again_and_costs_no_finished_call(
     tmp_path: Path, reference: list[list[object]]
 ) -> None:
-    with OpenAIServer(reply=says, faults=["drop", "", "reset", "", "", "drop_midway", "drop"]) as server:
+    with OpenAIServer(
+        reply=says, faults=["drop", "", "reset", "", "", "drop_midway", "drop"]
+    ) as server:
         assert rows(collect(server.base_url, tmp_path / "shaky")) == reference
         assert server.faults == []
         assert server.answered == 2 * COUNT

@@ -34,7 +34,8 @@ from tests.support.fakes.sleeping import SleepingModel
 
 CONTEXT = Subject("s", 0, "d")
 PATIENCE = 60.0
-"""Seconds after which what should have happened is taken not to happen; what is right waits for none of them."""
+"""Seconds after which what should have happened is taken not to happen; what is right waits for
+none of them."""
 
 
 @pytest.fixture(autouse=True)
@@ -52,12 +53,18 @@ def images(tmp_path: Path) -> list[Medium]:
 
 def stored_calls(folder: Path, images: list[Medium], model: Model, generator: Generator) -> int:
     with CallStore(folder, writes=False) as store:
-        return sum(walk(chain(model, generator, image, n), store.answer).answered for n, image in enumerate(images))
+        return sum(
+            walk(chain(model, generator, image, n), store.answer).answered
+            for n, image in enumerate(images)
+        )
 
 
-def test_every_call_is_made_once_and_results_keep_their_order(images: list[Medium], tmp_path: Path) -> None:
+def test_every_call_is_made_once_and_results_keep_their_order(
+    images: list[Medium], tmp_path: Path
+) -> None:
     assert run(FarModel(), FarGenerator(), images, tmp_path / "store") == EXPECTED
-    assert len(ASKED) == 48 - 24  # describing 21x30 and drawing 20x30 are told apart by what was asked
+    # describing 21x30 and drawing 20x30 are told apart by what was asked
+    assert len(ASKED) == 48 - 24
     assert set(ASKED.values()) == {2}
     ASKED.clear()
     assert run(FarModel(), FarGenerator(), images, tmp_path / "store") == EXPECTED
@@ -75,7 +82,8 @@ BATCHES = {
 def test_a_run_that_is_cut_off_goes_on_with_the_same_batches(
     images: list[Medium], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, transactions: int
 ) -> None:
-    """Three describe in a batch and two draw, so that after a kill neighbours have come to different steps."""
+    """Three describe in a batch and two draw, so that after a kill neighbours have come to
+    different steps."""
     put, written = CallStore.put, Counter[str]()
 
     def cut_off(self: CallStore, finished: Iterable[tuple[Call, Result]], spent: object) -> object:
@@ -96,7 +104,9 @@ def test_a_run_that_is_cut_off_goes_on_with_the_same_batches(
     assert len(SEEN) <= len(BATCHES) + 3  # what was in flight
 
 
-def test_a_unit_goes_on_while_others_wait_for_a_service(images: list[Medium], tmp_path: Path) -> None:
+def test_a_unit_goes_on_while_others_wait_for_a_service(
+    images: list[Medium], tmp_path: Path
+) -> None:
     """The first unit's first answer comes last: when all others are at the end of their chains."""
     asked: list[int] = []
     last_step, all_others = Counter[int](), asyncio.Event()
@@ -114,32 +124,45 @@ def test_a_unit_goes_on_while_others_wait_for_a_service(images: list[Medium], tm
             return reply
 
     eight = Limits(concurrency=8)
-    assert run(Uneven(limits=eight), FarGenerator(limits=eight), images, tmp_path / "store") == EXPECTED
+    assert (
+        run(Uneven(limits=eight), FarGenerator(limits=eight), images, tmp_path / "store")
+        == EXPECTED
+    )
     assert asked[0] == 20
     assert asked[-2:] == [21, 22]
 
 
 def test_a_call_that_two_units_need_is_made_once(images: list[Medium], tmp_path: Path) -> None:
-    assert run(FarModel(seconds=0.01), FarGenerator(), [images[0]] * 4, tmp_path / "store") == [EXPECTED[0]] * 4
+    assert (
+        run(FarModel(seconds=0.01), FarGenerator(), [images[0]] * 4, tmp_path / "store")
+        == [EXPECTED[0]] * 4
+    )
     assert ASKED["20x30"] == 1 + 4  # one description; four drawings, each with its own seed
-    assert run(EchoModel(batch_size=2), FarGenerator(), [images[1]] * 4, tmp_path / "store") == [EXPECTED[1]] * 4
+    assert (
+        run(EchoModel(batch_size=2), FarGenerator(), [images[1]] * 4, tmp_path / "store")
+        == [EXPECTED[1]] * 4
+    )
     assert sum(batch.count("30x30") for batch in SEEN) == 1
 
 
 def once(model: Model, image: Medium, number: int) -> Steps[str]:
-    answer = yield Ask(model, "answer", Conversation.ask(f"{number}", image), Subject(f"s{number}", 0, "d"))
+    answer = yield Ask(
+        model, "answer", Conversation.ask(f"{number}", image), Subject(f"s{number}", 0, "d")
+    )
     return answer.text or ""
 
 
 def seconds_of(*models: FarModel, images: list[Medium], folder: Path) -> float:
-    """How long runs of one model each, side by side in one collector, would take without what computing takes."""
+    """How long runs of one model each, side by side in one collector, would take without what
+    computing takes."""
 
     async def main() -> float:
         started = time.monotonic()
         with CallStore(folder) as store:
             collector = Collector(store)
             runs = (
-                collector.drive([once(model, images[0], n) for n in range(40)], Progress("test", 0)) for model in models
+                collector.drive([once(model, images[0], n) for n in range(40)], Progress("test", 0))
+                for model in models
             )
             await asyncio.gather(*runs)
             await collector.aclose()
@@ -161,22 +184,36 @@ def test_services_are_asked_side_by_side_as_fast_as_their_limits_allow(
     images: list[Medium], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(asyncio, "to_thread", at_once)
-    one, other = FarModel(seconds=1, limits=Limits(concurrency=8)), OtherModel(seconds=2, limits=Limits(concurrency=16))
+    one, other = (
+        FarModel(seconds=1, limits=Limits(concurrency=8)),
+        OtherModel(seconds=2, limits=Limits(concurrency=16)),
+    )
     together = seconds_of(one, other, images=images, folder=tmp_path / "both")
     assert AT_ONCE[1] == 24
     assert together == pytest.approx(max(40 / 8 * 1, -(-40 // 16) * 2), rel=0.1)
-    assert seconds_of(one, one, images=images, folder=tmp_path / "twice") == pytest.approx(40 / 8, rel=0.1)
+    assert seconds_of(one, one, images=images, folder=tmp_path / "twice") == pytest.approx(
+        40 / 8, rel=0.1
+    )
 
 
-def test_one_collector_serves_several_threads_of_which_one_fails(images: list[Medium], tmp_path: Path) -> None:
-    """Each describes by a model of its own and draws by the same local generator; equal calls are made once."""
+def test_one_collector_serves_several_threads_of_which_one_fails(
+    images: list[Medium], tmp_path: Path
+) -> None:
+    """Each describes by a model of its own and draws by the same local generator; equal calls are
+    made once."""
     with CallStore(tmp_path / "store") as store, Collector(store) as collector:
 
         def job(model: Model) -> list[list[str]]:
-            steps = (chain(model, SizeGenerator(batch_size=4), image, n) for n, image in enumerate(images))
+            steps = (
+                chain(model, SizeGenerator(batch_size=4), image, n)
+                for n, image in enumerate(images)
+            )
             return collector.run(steps, Progress("test", 0))
 
-        jobs = [partial(job, model) for model in (FarModel(), OtherModel(), EchoModel(batch_size=3), FarModel())]
+        jobs = [
+            partial(job, model)
+            for model in (FarModel(), OtherModel(), EchoModel(batch_size=3), FarModel())
+        ]
         with pytest.raises(ServiceError, match="set FAR_KEY"):
             collector.side_by_side([partial(job, FarModel(breaks_at=50)), *jobs])
         ASKED.clear()
@@ -185,14 +222,19 @@ def test_one_collector_serves_several_threads_of_which_one_fails(images: list[Me
     assert {tuple(batch) for batch in SEEN} == BATCHES
 
 
-def test_a_run_that_stops_leaves_what_another_needs_too(images: list[Medium], tmp_path: Path) -> None:
+def test_a_run_that_stops_leaves_what_another_needs_too(
+    images: list[Medium], tmp_path: Path
+) -> None:
     """Its batch waits for a turn when its service breaks."""
     slow = SleepingModel(log=str(tmp_path / "log"), batch_size=1, seconds=0.2)
     models = [slow, slow, EchoModel(batch_size=1), FarModel(breaks_at=50)]
 
     async def main(collector: Collector) -> Any:
         own = [once(model, images[3], number) for number, model in enumerate(models)]
-        drives = [collector.drive(each, Progress("test", 0)) for each in (own, [once(models[2], images[3], 2)])]
+        drives = [
+            collector.drive(each, Progress("test", 0))
+            for each in (own, [once(models[2], images[3], 2)])
+        ]
         ended = await asyncio.gather(*drives, return_exceptions=True)
         await collector.aclose()
         return ended
@@ -226,14 +268,20 @@ def test_a_call_that_cannot_be_had_fails_alone_and_is_tried_by_the_next_run(
     assert run(model, SizeGenerator(), images[1:2], tmp_path / "store")[0][0] == "30x30"
 
 
-def test_equal_failures_end_a_run_in_which_nothing_was_answered(images: list[Medium], tmp_path: Path) -> None:
+def test_equal_failures_end_a_run_in_which_nothing_was_answered(
+    images: list[Medium], tmp_path: Path
+) -> None:
     model = FarModel(hiccups=9, limits=Limits(attempts=3, concurrency=1))
-    with pytest.raises(ServiceError, match=r"come back later \(3 attempts\); no call was answered so far"):
+    with pytest.raises(
+        ServiceError, match=r"come back later \(3 attempts\); no call was answered so far"
+    ):
         run(model, SizeGenerator(), images, tmp_path / "store")
     assert sum(ASKED.values()) == 9
 
 
-def test_a_broken_service_ends_the_run_and_keeps_what_was_under_way(images: list[Medium], tmp_path: Path) -> None:
+def test_a_broken_service_ends_the_run_and_keeps_what_was_under_way(
+    images: list[Medium], tmp_path: Path
+) -> None:
     under_way, broken = Counter[int](), asyncio.Event()
 
     class Breaking(FarModel):
@@ -253,17 +301,24 @@ def test_a_broken_service_ends_the_run_and_keeps_what_was_under_way(images: list
     assert stored_calls(tmp_path / "store", images, FarModel(breaks_at=90), SizeGenerator()) == 7
 
 
-def test_a_spent_budget_ends_the_run_and_a_larger_one_goes_on(images: list[Medium], tmp_path: Path) -> None:
+def test_a_spent_budget_ends_the_run_and_a_larger_one_goes_on(
+    images: list[Medium], tmp_path: Path
+) -> None:
     for _ in range(2):
         with pytest.raises(BudgetError, match="max_calls = 10"):
             run(FarModel(limits=Limits(max_calls=10)), FarGenerator(), images, tmp_path / "store")
         assert stored_calls(tmp_path / "store", images, FarModel(), FarGenerator()) >= 10
-    assert run(FarModel(limits=Limits(max_calls=24)), FarGenerator(), images, tmp_path / "store") == EXPECTED
+    assert (
+        run(FarModel(limits=Limits(max_calls=24)), FarGenerator(), images, tmp_path / "store")
+        == EXPECTED
+    )
     with CallStore(tmp_path / "store") as store:
         assert store.spent(FarModel().fingerprint).attempts == 24
 
 
-def test_an_attempt_is_in_the_budget_before_it_is_made(images: list[Medium], tmp_path: Path) -> None:
+def test_an_attempt_is_in_the_budget_before_it_is_made(
+    images: list[Medium], tmp_path: Path
+) -> None:
     """At the most that it may cost, so that a kill forgets none of those that were under way."""
     costs: list[tuple[int, float]] = []
 
@@ -281,7 +336,8 @@ def test_an_attempt_is_in_the_budget_before_it_is_made(images: list[Medium], tmp
 
 
 @pytest.mark.parametrize(
-    ("limit", "part"), [({"max_calls": 10}, "max_calls = 2"), ({"max_cost": 880.0}, "max_cost = 213.33")]
+    ("limit", "part"),
+    [({"max_calls": 10}, "max_calls = 2"), ({"max_cost": 880.0}, "max_cost = 213.33")],
 )
 def test_a_shard_may_spend_its_part_of_what_is_left(
     images: list[Medium], tmp_path: Path, limit: dict[str, Any], part: str
@@ -300,7 +356,9 @@ def test_a_shard_may_spend_its_part_of_what_is_left(
         assert store.spent(model.fingerprint).attempts == 2
 
 
-def test_a_full_disk_stops_new_calls(images: list[Medium], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_stops_new_calls(
+    images: list[Medium], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def full(self: CallStore, finished: object, spent: object) -> list[object]:
         raise StoreError("a finished call cannot be stored; make room")
 
@@ -337,13 +395,19 @@ def test_an_interrupt_lets_calls_under_way_arrive(
     assert not [thread for thread in threading.enumerate() if thread.name.startswith(names)]
 
 
-def test_a_refused_setting_ends_the_run_unless_the_component_has_answered_before(tmp_path: Path) -> None:
+def test_a_refused_setting_ends_the_run_unless_the_component_has_answered_before(
+    tmp_path: Path,
+) -> None:
     def answer(status: int, body: dict[str, Any], asked: str) -> Any:
         with Canned(status, json.dumps(body)) as server:
-            model = OpenAIChat(model="m", base_url=server.base_url, api_key_env=None, service_name="ours")
+            model = OpenAIChat(
+                model="m", base_url=server.base_url, api_key_env=None, service_name="ours"
+            )
 
             def once() -> Steps[Any]:
-                return (yield Ask(model, "describe", Conversation((Turn("user", (asked,)),)), CONTEXT))
+                return (
+                    yield Ask(model, "describe", Conversation((Turn("user", (asked,)),)), CONTEXT)
+                )
 
             with CallStore(tmp_path / "store") as store, Collector(store) as collector:
                 return collector.run([once()], Progress("test", 0))[0].outcome

@@ -62,7 +62,9 @@ class Made(NamedTuple):
     component: Any = SimpleNamespace(fingerprint="f" * 64)
 
 
-def finished(number: int, text: str = "a cat", *, png: bytes | None = None, **changes: object) -> tuple[Any, Result]:
+def finished(
+    number: int, text: str = "a cat", *, png: bytes | None = None, **changes: object
+) -> tuple[Any, Result]:
     usage = Usage(10, 2, seconds=0.5, cost=0.25)
     result = replace(Result(text=text, data=png, usage=usage), **changes)  # type: ignore[arg-type]
     return Made(key(number), Subject(f"s{number}", 1, "d")), result
@@ -71,7 +73,9 @@ def finished(number: int, text: str = "a cat", *, png: bytes | None = None, **ch
 def test_a_result_is_found_again_with_all_that_it_holds(tmp_path: Path) -> None:
     png = draw(tmp_path / "image.png", 1).read_bytes()
     reading = PromptUsage(80, 77)
-    item = finished(1, png=png, served_model="m-1", note="alone", reading=reading, error="\x00 \U0001f600")
+    item = finished(
+        1, png=png, served_model="m-1", note="alone", reading=reading, error="\x00 \U0001f600"
+    )
     with CallStore(tmp_path / "store") as store:
         [put] = store.put([item])
     with CallStore(tmp_path / "store", writes=False) as store:
@@ -83,10 +87,17 @@ def test_a_result_is_found_again_with_all_that_it_holds(tmp_path: Path) -> None:
         assert store.find(key(2)) is None
     row = stored_rows(tmp_path / "store")[item[0].key]
     assert (row["component"], row["dataset"], row["sample"], row["t"]) == (OWNER, "d", "s1", 1)
-    assert (row["seconds"], row["input_tokens"], row["output_tokens"], row["cost"]) == (0.5, 10, 2, 0.25)
+    assert (row["seconds"], row["input_tokens"], row["output_tokens"], row["cost"]) == (
+        0.5,
+        10,
+        2,
+        0.25,
+    )
 
 
-def test_a_paid_image_is_on_the_disk_before_its_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_paid_image_is_on_the_disk_before_its_call(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     synced: list[int] = []
     monkeypatch.setattr(os, "fsync", synced.append)
     with CallStore(tmp_path / "store") as store:
@@ -99,15 +110,25 @@ def test_the_key_of_a_call_is_what_it_was() -> None:
     shown = Medium(Path("1.png"), "a" * 64)
     component: Any = SimpleNamespace(fingerprint="f" * 64)
     context = Subject("s1", 1, "d")
-    ask = Ask(component, "describe", Conversation.ask("What is it?", shown, context, prefix="A"), context, repeat=2)
+    ask = Ask(
+        component,
+        "describe",
+        Conversation.ask("What is it?", shown, context, prefix="A"),
+        context,
+        repeat=2,
+    )
     turns = [
         {"role": "user", "parts": [{"image": "a" * 64}, {"text": "What is it?"}]},
         {"role": "assistant", "parts": [{"text": "A"}]},
     ]
     assert ask.key == sha256_of(["f" * 64, "describe", turns, ["a" * 64], 2])
     limited = replace(ask, conversation=replace(ask.conversation, max_tokens=9))
-    assert limited.key == sha256_of(["f" * 64, "describe", {"turns": turns, "max_tokens": 9}, ["a" * 64], 2])
-    assert Draw(component, "a cat", 7, context).key == sha256_of(["f" * 64, "generate", "a cat", [], 7])
+    assert limited.key == sha256_of(
+        ["f" * 64, "describe", {"turns": turns, "max_tokens": 9}, ["a" * 64], 2]
+    )
+    assert Draw(component, "a cat", 7, context).key == sha256_of(
+        ["f" * 64, "generate", "a cat", [], 7]
+    )
 
 
 def test_a_failure_is_not_stored(tmp_path: Path) -> None:
@@ -126,7 +147,9 @@ def test_threads_that_look_at_once_find_each_its_own(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", ["missing", "altered"])
-def test_a_lost_image_makes_a_call_missing_until_it_is_made_again(tmp_path: Path, damage: str) -> None:
+def test_a_lost_image_makes_a_call_missing_until_it_is_made_again(
+    tmp_path: Path, damage: str
+) -> None:
     png = draw(tmp_path / "image.png", 1).read_bytes()
     with CallStore(tmp_path / "store") as store:
         [result] = store.put([finished(1, png=png)])
@@ -186,7 +209,10 @@ def test_a_full_disk_loses_nothing_that_was_stored(tmp_path: Path) -> None:
     with CallStore(tmp_path) as store:
         store.put([finished(1)])
         size = (tmp_path / DATABASE).stat().st_size
-        with no_file_longer_than(size), pytest.raises(StoreError, match="make room there and run again"):
+        with (
+            no_file_longer_than(size),
+            pytest.raises(StoreError, match="make room there and run again"),
+        ):
             store.put([finished(number, "x" * 1000) for number in range(2, 200)])
         with no_file_longer_than(1), pytest.raises(StoreError, match="make room"):
             store.put([finished(2, png=b"png")])
@@ -231,8 +257,14 @@ def test_a_second_process_waits_and_says_for_whom(tmp_path: Path) -> None:
 
 
 def test_a_process_that_was_killed_holds_no_lock(tmp_path: Path) -> None:
-    code = f"import os, signal; {SECOND.replace('print(', 'os.kill(os.getpid(), signal.SIGKILL) or print(')}"
-    assert subprocess.run([sys.executable, "-c", code, str(tmp_path), "no"], check=False).returncode == -9
+    code = (
+        "import os, signal; "
+        f"{SECOND.replace('print(', 'os.kill(os.getpid(), signal.SIGKILL) or print(')}"
+    )
+    assert (
+        subprocess.run([sys.executable, "-c", code, str(tmp_path), "no"], check=False).returncode
+        == -9
+    )
     with CallStore(tmp_path, wait=False):
         pass
 
@@ -249,7 +281,9 @@ def test_a_store_of_another_version_is_named(tmp_path: Path) -> None:
         with closing(sqlite3.connect(tmp_path / DATABASE)) as db:
             db.execute(f"PRAGMA user_version = {version}")
         for writes in (True, False):
-            with pytest.raises(StoreError, match=f"is of version {version}, and version 5 is read here"):
+            with pytest.raises(
+                StoreError, match=f"is of version {version}, and version 5 is read here"
+            ):
                 CallStore(tmp_path, writes=writes)
 
 
@@ -278,7 +312,9 @@ def test_a_changed_row_is_not_believed(tmp_path: Path, capsys: pytest.CaptureFix
     with CallStore(tmp_path) as store:
         store.put([finished(1), finished(2)])
     with closing(sqlite3.connect(tmp_path / DATABASE)) as db:
-        db.execute("UPDATE calls SET result = replace(CAST(result AS TEXT), 'cat', 'dog') WHERE rowid = 1")
+        db.execute(
+            "UPDATE calls SET result = replace(CAST(result AS TEXT), 'cat', 'dog') WHERE rowid = 1"
+        )
         db.execute("UPDATE calls SET image = ? WHERE rowid = 2", (bytes(32),))
         db.commit()
     with CallStore(tmp_path) as store, CallStore(tmp_path / "other") as other:
@@ -297,8 +333,12 @@ def test_a_call_takes_a_few_hundred_bytes(tmp_path: Path) -> None:
 
 DAMAGES: dict[str, Callable[[bytearray], object]] = {
     "cut in half": lambda data: data.__delitem__(slice(len(data) // 2, None)),
-    "a page of zeros in the middle": lambda data: data.__setitem__(slice(-81920, -77824), bytes(4096)),
-    "a page of noise near the end": lambda data: data.__setitem__(slice(-8192, -4096), b"\xa5" * 4096),
+    "a page of zeros in the middle": lambda data: data.__setitem__(
+        slice(-81920, -77824), bytes(4096)
+    ),
+    "a page of noise near the end": lambda data: data.__setitem__(
+        slice(-8192, -4096), b"\xa5" * 4096
+    ),
     "no header": lambda data: data.__setitem__(slice(0, 100), b"x" * 100),
     "something else": lambda data: data.__setitem__(slice(None), b"not a database" * 100),
 }
@@ -377,7 +417,10 @@ def test_merging_says_how_many_calls_have_another_answer(tmp_path: Path) -> None
         store.put([finished(1), finished(2), finished(3)])
         other.put([finished(1, "a dog"), finished(2, served_model="m-2"), finished(3)])
     sentence = merge(project, [tmp_path / "other"])
-    assert sentence == "1 store merged: 0 calls are new; 2 calls have another answer here; the first stays"
+    assert (
+        sentence
+        == "1 store merged: 0 calls are new; 2 calls have another answer here; the first stays"
+    )
 
 
 @pytest.mark.parametrize(
@@ -414,7 +457,9 @@ def test_a_store_says_once_what_is_lost(
 
 
 @pytest.mark.parametrize("writes", [True, False])
-def test_a_locked_database_is_waited_for(writes: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_locked_database_is_waited_for(
+    writes: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     with CallStore(tmp_path) as store:
         store.put([finished(1)])
     with held(tmp_path / DATABASE, 2.5), CallStore(tmp_path, writes=writes) as store:
@@ -422,15 +467,21 @@ def test_a_locked_database_is_waited_for(writes: bool, tmp_path: Path, capsys: p
     assert f"{tmp_path / DATABASE} is locked by another program" in capsys.readouterr().err
 
 
-def test_a_database_that_stays_locked_is_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_database_that_stays_locked_is_a_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with CallStore(tmp_path) as store:
         store.put([finished(1)])
         monkeypatch.setattr(databases, "WAIT", 0.2)
         store._db.execute("PRAGMA busy_timeout = 200")
         with held(tmp_path / DATABASE, 60):
-            with pytest.raises(StoreError, match=r"calls\.db is locked by another program; end that one"):
+            with pytest.raises(
+                StoreError, match=r"calls\.db is locked by another program; end that one"
+            ):
                 store.put([finished(2)])
-            with pytest.raises(StoreError, match=r"calls\.db is locked by another program; end that one"):
+            with pytest.raises(
+                StoreError, match=r"calls\.db is locked by another program; end that one"
+            ):
                 CallStore(tmp_path, writes=False)
         assert store.find(key(1)) is not None
 
@@ -458,7 +509,9 @@ def test_what_another_store_has_is_found_through_this_one(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(("images", "encoded"), [(["a" * 64, "b" * 64], 1), (["", "b" * 64], 2)])
-def test_features_are_made_once_unless_an_image_is_unknown(tmp_path: Path, images: list[str], encoded: int) -> None:
+def test_features_are_made_once_unless_an_image_is_unknown(
+    tmp_path: Path, images: list[str], encoded: int
+) -> None:
     store, made = FeatureStore(tmp_path), list[np.ndarray]()
 
     def make() -> np.ndarray:
@@ -477,20 +530,30 @@ class BrokenEncoder(LetterEncoder):
     provider: ClassVar[str] = "broken"
 
     def encode_images(self, images: Sequence[Image.Image]) -> Float32:
-        return np.array([[1, np.nan if image.getpixel((0, 0)) == (255, 0, 0) else 1] for image in images], np.float32)
+        return np.array(
+            [[1, np.nan if image.getpixel((0, 0)) == (255, 0, 0) else 1] for image in images],
+            np.float32,
+        )
 
     def encode_texts(self, texts: Sequence[str]) -> Float32:
         return np.array([[1, np.nan if text.startswith("b") else 1] for text in texts], np.float32)
 
 
-def test_features_that_are_not_finite_name_the_encoder_and_what_it_was_given(tmp_path: Path) -> None:
+def test_features_that_are_not_finite_name_the_encoder_and_what_it_was_given(
+    tmp_path: Path,
+) -> None:
     media = []
     for name in ("blue", "red"):
         Image.new("RGB", (2, 2), name).save(tmp_path / f"{name}.png")
         media.append(Medium(tmp_path / f"{name}.png", name))
     encoder, store = BrokenEncoder(), FeatureStore()
     for _ in range(2):  # as well where the store has them
-        with pytest.raises(ComponentError, match=r"^encoder broken gives features of '.*red\.png' that are not finite"):
+        with pytest.raises(
+            ComponentError,
+            match=r"^encoder broken gives features of '.*red\.png' that are not finite",
+        ):
             encode_media(encoder, media, store)
-        with pytest.raises(ComponentError, match=r"^encoder broken gives features of 'blue' that are not finite"):
+        with pytest.raises(
+            ComponentError, match=r"^encoder broken gives features of 'blue' that are not finite"
+        ):
             encode_texts(encoder, ["a", "blue"], store)

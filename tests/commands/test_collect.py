@@ -53,7 +53,12 @@ def to_make(project: Project) -> dict[str, int]:
 
 def test_what_is_planned_is_made_and_then_nothing_is_left(project: Project) -> None:
     before = to_make(project)
-    assert before.keys() == {"models.regions_medium", "models.blind", "generators.painter", "judge rubric"}
+    assert before.keys() == {
+        "models.regions_medium",
+        "models.blind",
+        "generators.painter",
+        "judge rubric",
+    }
     assert min(before.values()) > 0
     collect(project, ["blind"])
     assert to_make(project)["models.blind"] == 0
@@ -69,11 +74,16 @@ def test_failed_calls_are_planned_and_made_by_the_next_run(
 
     def answer(self: Blind, conversations: Sequence[Conversation]) -> list[Reply]:
         """Answer but three questions of MM-SAP, while the service is away."""
-        questions = list(dict.fromkeys(each.subject for each in [*asked, *conversations] if each.options))
+        questions = list(
+            dict.fromkeys(each.subject for each in [*asked, *conversations] if each.options)
+        )
         asked.extend(conversations)
         lost = Reply("", Outcome.FAILED, error="503")
         replies = zip(conversations, respond(self, conversations), strict=True)
-        return [lost if away and each.subject in questions[:3] and each.options else reply for each, reply in replies]
+        return [
+            lost if away and each.subject in questions[:3] and each.options else reply
+            for each, reply in replies
+        ]
 
     monkeypatch.setattr(Blind, "respond", answer)
     folder = project.root / "data/records/blind/mm_sap/scenes_mm_sap"
@@ -110,7 +120,9 @@ def test_a_model_that_cannot_be_asked_takes_no_other_with_it(
         patched.setattr(component, method, away)
         with pytest.raises(ServiceError, match=f"^{sentence}$"):
             collect(project)
-    assert {model for model in models if all(task.made() for task in tasks_of(project, [model]))} == complete
+    assert {
+        model for model in models if all(task.made() for task in tasks_of(project, [model]))
+    } == complete
     collect(project)
     assert all(task.is_made() for task in tasks_of(project))
 
@@ -122,11 +134,19 @@ def test_a_plan_counts_what_examples_depend_on_at_most(project: Project) -> None
         examples = {"choose": "random", "shots": [1, 2], "by": "blind"}
         params["descriptions"]["shown"] = {"prompt": "What is it?", "demonstrations": examples}
         nothing: Params = {name: [] for name in ("question_sets", *benchmark_names())}
-        params["run"] |= nothing | {"datasets": ["digits"], "trac": ["digits"], "descriptions": ["shown"]}
+        params["run"] |= nothing | {
+            "datasets": ["digits"],
+            "trac": ["digits"],
+            "descriptions": ["shown"],
+        }
 
     project = changed(project.root, shown)
     build(project)
-    assert to_make(project) == {"models.regions_medium": 30 * 3, "models.blind": 30 * 3, "generators.painter": 0}
+    assert to_make(project) == {
+        "models.regions_medium": 30 * 3,
+        "models.blind": 30 * 3,
+        "generators.painter": 0,
+    }
 
 
 def test_records_of_one_model_leave_the_others_alone(project: Project) -> None:
@@ -139,9 +159,15 @@ def test_records_of_one_model_leave_the_others_alone(project: Project) -> None:
 def test_each_component_is_loaded_once_and_let_go_of_when_no_later_folder_needs_it(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """For all six benchmarks of two models, with a generator and a judge: loading is what follows a release."""
+    """For all six benchmarks of two models, with a generator and a judge: loading is what follows a
+    release."""
     seen, loaded = list[str](), set[str]()
-    for component, method in ((Painter, "generate"), (Blind, "respond"), (Regions, "respond"), (Rubric, "respond")):
+    for component, method in (
+        (Painter, "generate"),
+        (Blind, "respond"),
+        (Regions, "respond"),
+        (Rubric, "respond"),
+    ):
         original = getattr(component, method)
 
         def work(self: Component, *given: Any, ask: Any = original) -> Any:
@@ -159,9 +185,13 @@ def test_each_component_is_loaded_once_and_let_go_of_when_no_later_folder_needs_
         monkeypatch.setattr(component, "release", release, raising=False)
     collect(project, ["regions_medium", "blind"])
     names = ("painter", "blind", "regions", "rubric")
-    assert sorted(seen) == sorted(f"{name} {what}" for name in names for what in ("loaded", "released"))
+    assert sorted(seen) == sorted(
+        f"{name} {what}" for name in names for what in ("loaded", "released")
+    )
     assert seen.index("regions released") < seen.index("blind loaded")
-    assert seen.index("blind loaded") < min(seen.index("painter released"), seen.index("rubric released"))
+    assert seen.index("blind loaded") < min(
+        seen.index("painter released"), seen.index("rubric released")
+    )
 
 
 def test_what_records_of_an_earlier_version_hold_is_not_asked_again(
@@ -169,15 +199,24 @@ def test_what_records_of_an_earlier_version_hold_is_not_asked_again(
 ) -> None:
     """They call the file of a drawing ``image``, and its digest ``image_sha256``."""
     collect(project)
-    written = {file: file.read_text() for file in (project.root / "data/records").rglob("records.jsonl")}
+    written = {
+        file: file.read_text() for file in (project.root / "data/records").rglob("records.jsonl")
+    }
     for file, text in written.items():
         file.unlink()
         file.write_text(text.replace('"file":', '"image":').replace('"sha256":', '"image_sha256":'))
         (file.parent / INPUTS).unlink()
     assert sum("image_sha256" in file.read_text() for file in written) > 0
     shutil.rmtree(project.root / ".driftledger")
-    for component, method in ((Painter, "generate"), (Regions, "respond"), (Blind, "respond"), (Rubric, "respond")):
-        monkeypatch.setattr(component, method, lambda *_: pytest.fail("a stored call was made again"))
+    for component, method in (
+        (Painter, "generate"),
+        (Regions, "respond"),
+        (Blind, "respond"),
+        (Rubric, "respond"),
+    ):
+        monkeypatch.setattr(
+            component, method, lambda *_: pytest.fail("a stored call was made again")
+        )
     collect(Project(project.root))
     assert {file: file.read_text() for file in written} == written
 
@@ -193,13 +232,17 @@ def test_what_must_come_first_is_named(project: Project) -> None:
         collect(project, ["blind"])
     (project.root / "kept.json").rename(project.root / "data/resolved.json")
     shutil.rmtree(project.root / "data/questions/scenes_mme")
-    with pytest.raises(StoreError, match="data/questions/scenes_mme is missing; run 'dvc repro data' or 'dvc pull'"):
+    with pytest.raises(
+        StoreError, match="data/questions/scenes_mme is missing; run 'dvc repro data' or 'dvc pull'"
+    ):
         collect(project, ["blind"])
 
 
 def test_what_has_changed_since_it_was_resolved_is_not_asked(project: Project) -> None:
     project = changed(project.root, lambda params: params["models"]["blind"].update(batch_size=3))
-    with pytest.raises(StoreError, match=r"models\.blind has changed since it was resolved; run 'dvc repro' again"):
+    with pytest.raises(
+        StoreError, match=r"models\.blind has changed since it was resolved; run 'dvc repro' again"
+    ):
         collect(project, ["blind"])
 
 
@@ -213,12 +256,15 @@ def test_what_is_missing_is_said_before_the_first_call_and_only_if_it_is_needed(
     assert readiness() == ([], [])
     monkeypatch.setattr(Blind, "readiness", lambda self: (["no key"], ["no price"]))
     assert readiness() == (["models.blind: no key"], ["models.blind: no price"])
-    with pytest.raises(ConfigError, match=r"nothing was asked yet: models\.blind: no key; correct that"):
+    with pytest.raises(
+        ConfigError, match=r"nothing was asked yet: models\.blind: no key; correct that"
+    ):
         require_readiness(project)
     require_readiness(project, of_all=False)  # regions_medium can be asked
     collect(project, ["blind"])
     assert readiness() == ([], [])
-    for mark in (project.root / "data/records").rglob("inputs.json"):  # made again from stored calls
+    # made again from stored calls
+    for mark in (project.root / "data/records").rglob("inputs.json"):
         mark.unlink()
     assert readiness() == ([], [])
 
@@ -233,7 +279,9 @@ with CallStore(Path(sys.argv[1])):
 """
 
 
-def test_what_nothing_uses_is_shown_and_then_removed(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_nothing_uses_is_shown_and_then_removed(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def gone(path: Path, **given: Any) -> None:
         if path.suffix == ".png":
             raise KeyboardInterrupt
@@ -247,17 +295,30 @@ def test_what_nothing_uses_is_shown_and_then_removed(project: Project, monkeypat
     own = kept()
     collect(project, ["regions_medium"])
     for encoder in (project.component("encoders", "layout").fingerprint, "f" * 64):
-        FeatureStore(project.state / "features").get(encoder, "texts", ["a"], lambda: np.zeros((1, 1), np.float32))
-    assert remove_unused(project).startswith("0 calls and 1 images and files of features, 0.0 MB, are not used; ")
+        FeatureStore(project.state / "features").get(
+            encoder, "texts", ["a"], lambda: np.zeros((1, 1), np.float32)
+        )
+    assert remove_unused(project).startswith(
+        "0 calls and 1 images and files of features, 0.0 MB, are not used; "
+    )
     project = changed(project.root, lambda params: params["run"].update(models=["blind"]))
-    named = SimpleNamespace(components=[{"fingerprint": project.component("generators", "painter").fingerprint}])
+    named = SimpleNamespace(
+        components=[{"fingerprint": project.component("generators", "painter").fingerprint}]
+    )
     with monkeypatch.context() as patch:
-        patch.setattr("driftledger.ledger.published.read_published", lambda _: [SimpleNamespace(scores=[named])])
+        patch.setattr(
+            "driftledger.ledger.published.read_published",
+            lambda _: [SimpleNamespace(scores=[named])],
+        )
         beside_published = remove_unused(project)
-    described, unpublished = (int(each.split(" calls")[0]) for each in (beside_published, remove_unused(project)))
+    described, unpublished = (
+        int(each.split(" calls")[0]) for each in (beside_published, remove_unused(project))
+    )
     assert unpublished > described > 0
     before = kept()
-    with subprocess.Popen([sys.executable, "-c", HOLDS, project.state], stdin=-1, stdout=-1) as other:
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLDS, project.state], stdin=-1, stdout=-1
+    ) as other:
         assert other.stdout is not None
         other.stdout.readline()
         with pytest.raises(StoreError, match="is in use by process"):
@@ -269,7 +330,10 @@ def test_what_nothing_uses_is_shown_and_then_removed(project: Project, monkeypat
             remove_unused(project, yes=True)
     assert kept() == before
     assert remove_unused(project, yes=True).startswith("0 calls and ")
-    assert remove_unused(project) == f"every call, image and file of features in {project.state} is used"
+    assert (
+        remove_unused(project)
+        == f"every call, image and file of features in {project.state} is used"
+    )
     assert [name for name in kept() if not name.endswith(".npy")] == own
     assert len([name for name in kept() if name.endswith(".npy")]) == 1
     assert set(to_make(project).values()) == {0}
@@ -278,7 +342,12 @@ def test_what_nothing_uses_is_shown_and_then_removed(project: Project, monkeypat
 def test_what_another_checkout_selects_stays(project: Project) -> None:
     collect(project, ["blind", "regions_medium"])
     author = ("-c", "user.name=a", "-c", "user.email=a@localhost")
-    for command in (("init", "-q"), ("add", "params.yaml"), ("commit", "-qm", "a"), ("worktree", "add", "-q", "other")):
+    for command in (
+        ("init", "-q"),
+        ("add", "params.yaml"),
+        ("commit", "-qm", "a"),
+        ("worktree", "add", "-q", "other"),
+    ):
         subprocess.run(["git", *author, *command], cwd=project.root, check=True)
     project = changed(project.root, lambda params: params["run"].update(models=["blind"]))
     with pytest.raises(StoreError, match=r"/other: .*; nothing was removed"):
@@ -287,7 +356,8 @@ def test_what_another_checkout_selects_stays(project: Project) -> None:
     assert remove_unused(project, yes=True).startswith("every call, image and file of features")
 
 
-# Several processes with a store each: what they make is what one process makes, and nothing is asked twice.
+# Several processes with a store each: what they make is what one process makes, and nothing is
+# asked twice.
 
 
 MODELS = ["regions_medium", "blind"]
@@ -298,14 +368,21 @@ def asks_nobody(*_: Any) -> None:
 
 
 def stored(store: CallStore) -> dict[str, Any]:
-    return {key: comparable(result) for key, result in found(store, stored_rows(store.folder)).items()}
+    return {
+        key: comparable(result) for key, result in found(store, stored_rows(store.folder)).items()
+    }
 
 
 def run_round(project: Project, of: int, into: Path, **chosen: Any) -> list[str]:
-    return [collect_shard(Project(project.root), f"{number}/{of}", into, **chosen) for number in range(of)]
+    return [
+        collect_shard(Project(project.root), f"{number}/{of}", into, **chosen)
+        for number in range(of)
+    ]
 
 
-def test_shards_make_what_one_process_makes(project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_shards_make_what_one_process_makes(
+    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     collect(project, MODELS)
     reference = contents(project.root)
     with project.store() as store:
@@ -314,7 +391,10 @@ def test_shards_make_what_one_process_makes(project: Project, tmp_path: Path, mo
     shutil.rmtree(project.root / "data/records")
     into = tmp_path / "shards"
     for said in run_round(project, 3, into)[:2]:
-        assert "stages need what other shards make; when all shards have ended, 'driftledger merge" in said
+        assert (
+            "stages need what other shards make; when all shards have ended, 'driftledger merge"
+            in said
+        )
     assert not (project.state / "calls.db").exists()
     first = merge(project, [into])
     last = run_round(project, 2, into)  # another number

@@ -27,17 +27,32 @@ def run(folder: Path, *command: str) -> str:
 def written(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, list[str]]]:
     """A folder with one of each kind, and what was said of each."""
     folder = tmp_path_factory.mktemp("project")
-    (folder / "pyproject.toml").write_text((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))
+    (folder / "pyproject.toml").write_text(
+        (REPOSITORY / "pyproject.toml").read_text(encoding="utf-8")
+    )
     return folder, {kind: new(folder, kind, f"my_{kind}") for kind in KINDS}
 
 
 def test_every_kind_passes_its_own_test(written: tuple[Path, dict[str, list[str]]]) -> None:
     folder, _ = written
-    told = run(folder, sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", "/dev/null", "tests")
+    told = run(
+        folder,
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "-c",
+        "/dev/null",
+        "tests",
+    )
     assert " passed" in told
 
 
-def test_it_is_as_the_linters_and_the_type_checker_want_it(written: tuple[Path, dict[str, list[str]]]) -> None:
+def test_it_is_as_the_linters_and_the_type_checker_want_it(
+    written: tuple[Path, dict[str, list[str]]],
+) -> None:
     folder, _ = written
     run(folder, *RUFF, "check", "--no-cache", ".")
     run(folder, *RUFF, "format", "--no-cache", "--check", ".")
@@ -46,21 +61,39 @@ def test_it_is_as_the_linters_and_the_type_checker_want_it(written: tuple[Path, 
 def test_dvc_keeps_the_lines_that_are_printed(
     written: tuple[Path, dict[str, list[str]]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """``dvc exp run -S`` writes ``params.yaml`` again; in braces it would lose the quotes that ``a:B`` needs there."""
+    """``dvc exp run -S`` writes ``params.yaml`` again; in braces it would lose the quotes that
+    ``a:B`` needs there."""
     folder, told = written
     monkeypatch.setattr(sys, "path", [*sys.path])
     params, text = default_params(), ""
     for kind in KINDS:
         lines, section = told[kind], f"{kind}s"
         at = lines.index(f"{section}:")
-        own = textwrap.indent(yaml.safe_dump(entries), "  ") if (entries := params.pop(section)) else ""
+        own = (
+            textwrap.indent(yaml.safe_dump(entries), "  ")
+            if (entries := params.pop(section))
+            else ""
+        )
         text += "\n".join(lines[at : lines.index("", at)]) + f"\n{own}"
     (tmp_path / "params.yaml").write_text(text + yaml.safe_dump(params), encoding="utf-8")
-    (tmp_path / "dvc.yaml").write_text("stages: {some: {cmd: 'true', params: [models, run.seed]}}\n")
+    (tmp_path / "dvc.yaml").write_text(
+        "stages: {some: {cmd: 'true', params: [models, run.seed]}}\n"
+    )
     run(tmp_path, "git", "init", "--quiet")
     run(tmp_path, "dvc", "init", "--quiet")
     run(tmp_path, "git", "add", ".")
-    run(tmp_path, "git", "-c", "user.name=t", "-c", "user.email=t@localhost", "commit", "--quiet", "-m", "first")
+    run(
+        tmp_path,
+        "git",
+        "-c",
+        "user.name=t",
+        "-c",
+        "user.email=t@localhost",
+        "commit",
+        "--quiet",
+        "-m",
+        "first",
+    )
     run(tmp_path, "dvc", "exp", "run", "--quiet", "--set-param", "run.seed=7")
     settings = parse_settings(read_yaml(tmp_path / "params.yaml"), "params.yaml", folder)
     assert settings.run.seed == 7

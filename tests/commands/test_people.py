@@ -15,7 +15,9 @@ from tests.support.small import changed, make_small, update
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
     monkeypatch.chdir(tmp_path)
     make_small(tmp_path)
-    return changed(tmp_path, lambda params: params["models"].update(seer={"provider": "human", "path": "seer"}))
+    return changed(
+        tmp_path, lambda params: params["models"].update(seer={"provider": "human", "path": "seer"})
+    )
 
 
 def people(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
@@ -50,6 +52,10 @@ def test_descriptions_are_rated(
     assert people(monkeypatch, "ratings", "my_images", "--rater", "ann") == 0
     out = capsys.readouterr().out
     assert out.startswith(
-        "ratings.csv: 4 descriptions to rate, 0 rated; the images are data/datasets/my_images/images/"
+        "ratings.csv: 4 descriptions to rate, 0 rated; the images are "
+        "data/datasets/my_images/images/"
     )
-    assert {row["model"] for row in rows(project.root / "ratings.csv")} == {"blind", "regions_medium"}
+    assert {row["model"] for row in rows(project.root / "ratings.csv")} == {
+        "blind",
+        "regions_medium",
+    }

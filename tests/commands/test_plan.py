@@ -1,4 +1,5 @@
-"""``driftledger plan``: what it says after each edit, and what is made then, with services that charge for it."""
+"""``driftledger plan``: what it says after each edit, and what is made then, with services that
+charge for it."""
 
 import os
 import shutil
@@ -42,11 +43,23 @@ def params_of(base_url: str) -> Params:
     params = default_params()
     service = {"base_url": base_url, "api_key_env": None, "prices": PRICES}
     nothing: Params = {name: [] for name in ("question_sets", *benchmark_names())}
-    params["run"] |= nothing | {"datasets": ["photos"], "genception": ["photos"], "models": ["tells"]}
+    params["run"] |= nothing | {
+        "datasets": ["photos"],
+        "genception": ["photos"],
+        "models": ["tells"],
+    }
     params["run"] |= {"generators": ["draws"]}
     params["datasets"] = {"photos": {"provider": "image_folder", "path": "photos"}}
-    params["models"]["tells"] = {"provider": "openai", "model": "tells", "max_tokens": WORDS} | service
-    params["generators"]["draws"] = {"provider": "openai_images", "model": "draws", "extra": {"quality": "medium"}}
+    params["models"]["tells"] = {
+        "provider": "openai",
+        "model": "tells",
+        "max_tokens": WORDS,
+    } | service
+    params["generators"]["draws"] = {
+        "provider": "openai_images",
+        "model": "draws",
+        "extra": {"quality": "medium"},
+    }
     params["generators"]["draws"] |= service
     params["genception"] |= {"iterations": 2, "cross_check": [], "text_encoder": None}
     return params
@@ -134,8 +147,11 @@ EDITS = {
     "iterations 2 → 5": Edit(setting("genception", iterations=5), (9, 9), (9, 9)),
     "describe_prompt": Edit(setting("genception", describe_prompt="What is it?"), (6, 6), (6, 6)),
     # The first descriptions stay.
-    "generate_prompt": Edit(setting("genception", generate_prompt="Draw {description}"), (3, 6), (3, 6)),
-    # This server draws equal prompts alike, so that what follows a drawing is stored, which nobody can know before.
+    "generate_prompt": Edit(
+        setting("genception", generate_prompt="Draw {description}"), (3, 6), (3, 6)
+    ),
+    # This server draws equal prompts alike, so that what follows a drawing is stored, which nobody
+    # can know before.
     "repeats 1 → 3": Edit(setting("genception", repeats=3), (6, 12), (0, 12)),
     "an image twice": Edit(copied, (1, 2), (0, 2)),
     "temperature": Edit(entry("models", "tells", temperature=1.0), (6, 6), (6, 0)),
@@ -143,13 +159,22 @@ EDITS = {
     "fidelity": Edit(setting("run", fidelity=["photos"]), (3, 3), (3, 3)),
     "a new model": Edit(setting("run", models=["tells", "blind"]), (0, 6), (0, 6)),
     "the folder moved away": Edit(moved_away, (0, 0), (0, 0)),
-    "two broken images": Edit(broken, (0, 0), (0, 0), ("square/cut.png cannot be", "square/short.png cannot be")),
-    "a huge image": Edit(huge, (0, 0), (0, 0), ("square/huge.png has more pixels than Pillow reads; make it smaller",)),
+    "two broken images": Edit(
+        broken, (0, 0), (0, 0), ("square/cut.png cannot be", "square/short.png cannot be")
+    ),
+    "a huge image": Edit(
+        huge,
+        (0, 0),
+        (0, 0),
+        ("square/huge.png has more pixels than Pillow reads; make it smaller",),
+    ),
 }
 
 
 @pytest.mark.parametrize("case", EDITS.values(), ids=EDITS)
-def test_after_an_edit_no_more_is_made_than_planned(case: Edit, root: Path, server: OpenAIServer) -> None:
+def test_after_an_edit_no_more_is_made_than_planned(
+    case: Edit, root: Path, server: OpenAIServer
+) -> None:
     before = (root / RESOLVED).read_bytes()
     case.edit(root)
     project = Project(root, own_code=True)
@@ -179,7 +204,9 @@ def test_after_an_edit_no_more_is_made_than_planned(case: Edit, root: Path, serv
     assert {each.to_make for each in plan(project).calls.values()} == {0}
 
 
-def test_a_checkout_of_others_is_counted_as_it_was_resolved(root: Path, server: OpenAIServer) -> None:
+def test_a_checkout_of_others_is_counted_as_it_was_resolved(
+    root: Path, server: OpenAIServer
+) -> None:
     setting("genception", iterations=3)(root)
     assert plan(Project(root)).calls[MODEL].to_make == 0
     assert plan(Project(root)).notes == []
@@ -188,11 +215,13 @@ def test_a_checkout_of_others_is_counted_as_it_was_resolved(root: Path, server: 
 
 
 def test_the_likely_price_goes_by_what_is_stored(root: Path) -> None:
-    """Each stored description took 90 tokens and gave 1,024; before any call, 300 are assumed of each text."""
+    """Each stored description took 90 tokens and gave 1,024; before any call, 300 are assumed of
+    each text."""
     setting("genception", iterations=3)(root)
     calls = plan(Project(root, own_code=True)).calls
     assert calls[MODEL].likely_cost == pytest.approx(3 * (90 * 10 + 1024 * 100) / 1e6)
-    entry("models", "tells", temperature=1.0)(root)  # another version: as long as the replies of the first
+    # another version: as long as the replies of the first
+    entry("models", "tells", temperature=1.0)(root)
     likely = plan(Project(root, own_code=True)).calls[MODEL].likely_cost
     assert likely is not None
     assert 9 * 1024 * 100 / 1e6 < likely < 9 * (4000 * 10 + 1024 * 100) / 1e6
@@ -214,14 +243,20 @@ def test_what_to_know_before_the_first_call(root: Path, monkeypatch: pytest.Monk
     first, *others = plan(Project(root, own_code=True)).notes
     cost = 3 * (1037 * 10 + 16 * 100) / 1e6
     assert first == (
-        f"controls, which never look, cost {cost:.2f} of the likely {2 * cost:.2f}; take them out of run.models to "
-        "save that"
+        f"controls, which never look, cost {cost:.2f} of the likely {2 * cost:.2f}; take them out "
+        "of run.models to save that"
     )
     assert f"{GENERATOR}: 6 calls, 4 at once, are 2 one after another" in others
     means = CallStore.means
-    slow = {key: replace(mean, seconds=90.0) for key, mean in means(CallStore(root / STATE, writes=False)).items()}
+    slow = {
+        key: replace(mean, seconds=90.0)
+        for key, mean in means(CallStore(root / STATE, writes=False)).items()
+    }
     monkeypatch.setattr(CallStore, "means", lambda _: slow)
-    assert f"{GENERATOR}: 6 calls, 4 at once, take about 0:03:00" in plan(Project(root, own_code=True)).notes
+    assert (
+        f"{GENERATOR}: 6 calls, 4 at once, take about 0:03:00"
+        in plan(Project(root, own_code=True)).notes
+    )
 
 
 def test_a_full_disk_is_missing_room(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -233,8 +268,8 @@ def test_a_full_disk_is_missing_room(root: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=4_000_000))
     [lacks] = plan(project).missing
     assert lacks == (
-        f"store: what is drawn takes about 5 MB in {root / STATE}, where 4 MB are free; make room, or name another "
-        "folder as `store:`"
+        f"store: what is drawn takes about 5 MB in {root / STATE}, where 4 MB are free; make "
+        "room, or name another folder as `store:`"
     )
     build(project)
     with pytest.raises(ConfigError, match=r"^nothing was asked yet: store: what is drawn"):
@@ -251,7 +286,10 @@ def test_all_that_is_missing_is_named_at_once_by_plan_and_by_run(
     weights = {"provider": "transformers", "path": "weights/nowhere"}
 
     def select(params: Params) -> None:
-        params["models"] |= {"keyless": {"provider": "openai", "model": "m"} | here, "weights": weights}
+        params["models"] |= {
+            "keyless": {"provider": "openai", "model": "m"} | here,
+            "weights": weights,
+        }
         params["generators"]["draws"]["base_url"] = "http://127.0.0.1:9/v1"
         params["encoders"]["gone"] = {"provider": "dinov2", "path": "weights/gone"}
         params["datasets"]["others"] = {"provider": "image_folder", "path": "others"}

@@ -1,4 +1,5 @@
-"""Answers made elsewhere, from a file to the score and the tables: graded as any model's, and marked."""
+"""Answers made elsewhere, from a file to the score and the tables: graded as any model's, and
+marked."""
 
 import json
 from pathlib import Path
@@ -47,7 +48,9 @@ def questions(project: Project, benchmark: str) -> list[QuestionEntry]:
 
 
 def score_of(project: Project, benchmark: str, model: str) -> Score:
-    return read_json(project.root / "reports/scores" / model / benchmark / SETS[benchmark] / SCORE, Score)
+    return read_json(
+        project.root / "reports/scores" / model / benchmark / SETS[benchmark] / SCORE, Score
+    )
 
 
 def board(*scores: Score) -> str:
@@ -58,13 +61,20 @@ def wrong(answer: str) -> str:
     return "No." if answer == "yes" else "Yes."
 
 
-def test_predictions_are_graded_as_answers_and_every_number_of_them_is_marked(tmp_path: Path) -> None:
+def test_predictions_are_graded_as_answers_and_every_number_of_them_is_marked(
+    tmp_path: Path,
+) -> None:
     file = tmp_path / "p.jsonl"
     theirs = {"provider": "predictions", "path": str(file), "format": "lmms_eval"}
     exam = project(tmp_path, "mme", theirs=theirs, blind={"provider": "blind"})
     asked = questions(exam, "mme")
-    said = {q.id: f"{q.answer}" if place % 4 else wrong(str(q.answer)) for place, q in enumerate(asked)}
-    samples = ({"doc_id": q.id, "doc": {"question": q.question}, "target": "", "resps": [[said[q.id]]]} for q in asked)
+    said = {
+        q.id: f"{q.answer}" if place % 4 else wrong(str(q.answer)) for place, q in enumerate(asked)
+    }
+    samples = (
+        {"doc_id": q.id, "doc": {"question": q.question}, "target": "", "resps": [[said[q.id]]]}
+        for q in asked
+    )
     file.write_text("".join(json.dumps(sample) + "\n" for sample in samples), encoding="utf-8")
     build(exam)
     evaluate(exam)
@@ -75,7 +85,9 @@ def test_predictions_are_graded_as_answers_and_every_number_of_them_is_marked(tm
     assert score.metrics["accuracy"] == pytest.approx(100 * right / len(asked))
     [flag] = score.flags
     assert flag == score.components["model"].mark
-    assert flag.startswith(f"made elsewhere: {len(asked)} predictions read from a file (lmms_eval, sha256 ")
+    assert flag.startswith(
+        f"made elsewhere: {len(asked)} predictions read from a file (lmms_eval, sha256 "
+    )
     assert score_of(exam, "mme", "blind").flags == []
 
     text = board(score, score_of(exam, "mme", "blind"))
@@ -94,16 +106,20 @@ def test_what_is_missing_is_no_answer(tmp_path: Path) -> None:
     build(exam)
     evaluate(exam)
     score = score_of(exam, "mm_vet", "theirs")
-    assert (score.scored, score.counted, score.total) == (5 * 11, 5 * 12, 5 * 13)  # five gradings each
+    # five gradings each
+    assert (score.scored, score.counted, score.total) == (5 * 11, 5 * 12, 5 * 13)
     assert (score.outcomes["failed"], score.outcomes["empty"]) == (5, 5)
     assert score.metrics["total"] == pytest.approx(100 * 11 / 12)
     answers = (
-        (exam.root / "data/records/theirs/mm_vet" / VET / "records.jsonl").read_text(encoding="utf-8").splitlines()
+        (exam.root / "data/records/theirs/mm_vet" / VET / "records.jsonl")
+        .read_text(encoding="utf-8")
+        .splitlines()
     )
     missing = json.loads(answers[0])
     [said] = missing["results"]
     assert (missing["unit"], said["outcome"], said["text"]) == (first.id, "failed", "")
     told = (
-        f"'{first.id}' has no prediction in 'theirs.json'; its first id is '{rest[0].id}', and `id` says where ids are"
+        f"'{first.id}' has no prediction in 'theirs.json'; its first id is '{rest[0].id}', and "
+        "`id` says where ids are"
     )
     assert said["error"] == told

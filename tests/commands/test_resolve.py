@@ -1,4 +1,5 @@
-"""``data/resolved.json``: all that a stage depends on is in it, and a change is where it belongs and nowhere else."""
+"""``data/resolved.json``: all that a stage depends on is in it, and a change is where it belongs
+and nowhere else."""
 
 import json
 import re
@@ -66,7 +67,10 @@ def test_every_parameter_of_a_stage_is_there(resolved: Resolved) -> None:
 
 
 CHANGES: dict[str, tuple[Callable[[Params], object], str]] = {
-    "a default that is written out": (lambda params: params["models"]["blind"].update(batch_size=16), ""),
+    "a default that is written out": (
+        lambda params: params["models"]["blind"].update(batch_size=16),
+        "",
+    ),
     "how calls are made": (
         lambda params: params["models"]["blind"].update(knows="its data"),
         r"entries\.models\.blind\.written",  # on which no stage depends
@@ -75,12 +79,18 @@ CHANGES: dict[str, tuple[Callable[[Params], object], str]] = {
         lambda params: params["models"]["regions_medium"].update(detail="fine"),
         r"(models|entries\.models|collect|score)\.regions_medium.*",
     ),
-    "an image": (lambda params: draw(Path("my_images/0.png"), 9), r"(data|entries)\.datasets\.my_images.*"),
+    "an image": (
+        lambda params: draw(Path("my_images/0.png"), 9),
+        r"(data|entries)\.datasets\.my_images.*",
+    ),
     "a setting of scoring": (
         lambda params: params["mm_sap"].update(count_free_refusals=False),
         r"score\.\w+\.mm_sap/scenes_mm_sap\.count_free_refusals",
     ),
-    "a prompt": (lambda params: params["mme"].update(prompt="So: {question}"), r"collect\.\w+\.mme/.*\.prompt"),
+    "a prompt": (
+        lambda params: params["mme"].update(prompt="So: {question}"),
+        r"collect\.\w+\.mme/.*\.prompt",
+    ),
 }
 """Change → where it is noted, as a regular expression; nowhere, if empty."""
 
@@ -99,16 +109,26 @@ def test_a_benchmark_that_goes_over_nothing_is_left_out(resolved: Resolved) -> N
     assert noted["judge"] == "none"
     assert "rubric" not in noted["models"]
     assert noted["beside"] == {}
-    assert {name.partition("/")[0] for name in noted["score"]["blind"]} == {"genception", "trac", "mm_sap", "mme"}
+    assert {name.partition("/")[0] for name in noted["score"]["blind"]} == {
+        "genception",
+        "trac",
+        "mm_sap",
+        "mme",
+    }
 
 
 def test_peoples_ratings_are_noted(tmp_path: Path, resolved: Resolved) -> None:
-    with pytest.raises(ConfigError, match=r"fidelity\.ratings in params\.yaml is ratings\.csv, which is missing"):
+    with pytest.raises(
+        ConfigError, match=r"fidelity\.ratings in params\.yaml is ratings\.csv, which is missing"
+    ):
         resolved(lambda params: params["fidelity"].update(ratings="ratings.csv"))
     (tmp_path / "ratings.csv").write_text("rating\n", encoding="utf-8")
     before = resolved(nothing)
     (tmp_path / "ratings.csv").write_text("rating\n5\n", encoding="utf-8")
-    places = {re.sub(r"\.(blind|regions_medium)\.", ".*.", place) for place in differing(before, resolved(nothing))}
+    places = {
+        re.sub(r"\.(blind|regions_medium)\.", ".*.", place)
+        for place in differing(before, resolved(nothing))
+    }
     assert places == {
         "beside.fidelity.ratings",
         "score.*.fidelity/my_images/painter/layout.ratings",

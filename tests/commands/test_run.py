@@ -1,4 +1,5 @@
-"""``driftledger run``: calls first, then ``dvc repro`` with its text in a log, and nothing left behind after a stop."""
+"""``driftledger run``: calls first, then ``dvc repro`` with its text in a log, and nothing left
+behind after a stop."""
 
 import json
 import os
@@ -33,7 +34,10 @@ PATIENCE = 60.0
 HOSTILE = "\x1b[2J\x9b1m\u202e[red]markup[/red]"
 COLLECT = "collect@a"
 RUNNING, SKIPPED = "Running stage '{}':", "Stage '{}' didn't change, skipping"
-FAILED = f"ERROR: failed to reproduce '{COLLECT}': failed to run: driftledger stage collect a, exited with 2"
+FAILED = (
+    f"ERROR: failed to reproduce '{COLLECT}': failed to run: driftledger stage collect a, exited "
+    "with 2"
+)
 BUSY = "ERROR: failed to reproduce 'score@b': '/reports' is busy, it is being blocked by:"
 TRACEBACK = ["Traceback (most recent call last):", '  File "x.py", line 1, in <module>']
 MODEL = "regions_medium"
@@ -47,7 +51,8 @@ def project(checkout: Checkout, monkeypatch: pytest.MonkeyPatch) -> Project:
 
 @pytest.fixture
 def dvc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
-    """Put a command of that name in front, which runs these lines of shell; where it notes its arguments."""
+    """Put a command of that name in front, which runs these lines of shell; where it notes its
+    arguments."""
 
     def make(*repro: str) -> Path:
         seen, script = tmp_path / "seen", tmp_path / "bin" / "dvc"
@@ -59,7 +64,9 @@ def dvc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
         ]
         script.write_text("\n".join(lines) + "\n", encoding="utf-8")
         script.chmod(stat.S_IRWXU)
-        path = os.pathsep.join([str(script.parent), str(Path(sys.executable).parent), os.environ["PATH"]])
+        path = os.pathsep.join(
+            [str(script.parent), str(Path(sys.executable).parent), os.environ["PATH"]]
+        )
         monkeypatch.setenv("PATH", path)
         return seen
 
@@ -102,23 +109,35 @@ def test_calls_are_made_before_dvc_starts_and_its_text_goes_to_the_log(
     assert capfd.readouterr().out.splitlines()[:4] == text
 
 
-def test_failed_records_are_counted_as_a_score_counts_them(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The score of a judged benchmark calls also those gradings failed in which the judge gave nothing."""
+def test_failed_records_are_counted_as_a_score_counts_them(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The score of a judged benchmark calls also those gradings failed in which the judge gave
+    nothing."""
     assert run(project, plain=True) == 0
     mark = project.root / "data/records" / MODEL / "genception/my_images/painter" / INPUTS
     made = read_json(mark, Made)
     for ended, scored, counted in [(2, 0, 2), (2, 6, 6), (0, 4, 4), (0, 0, 0)]:
         write_json(mark, made.model_copy(update={"failed": ended}))
-        score = question_score("mm_vet").model_copy(update={"outcomes": {"failed": scored, "ok": 9}})
+        score = question_score("mm_vet").model_copy(
+            update={"outcomes": {"failed": scored, "ok": 9}}
+        )
         monkeypatch.setattr(scores, "selected_score", lambda *_, score=score: score)
         assert running._failed_records(project) == counted
 
 
-def test_what_others_have_pushed_is_pulled_before_anything_is_asked(project: Project, dvc: Callable[..., Path]) -> None:
-    (project.root / ".dvc" / "config").write_text("[core]\n    remote = storage\n", encoding="utf-8")
+def test_what_others_have_pushed_is_pulled_before_anything_is_asked(
+    project: Project, dvc: Callable[..., Path]
+) -> None:
+    (project.root / ".dvc" / "config").write_text(
+        "[core]\n    remote = storage\n", encoding="utf-8"
+    )
     seen = dvc()
     assert run(project) == 0
-    assert seen.read_text().splitlines() == [f"pull --quiet --allow-missing data collect@{MODEL}", "repro --pull"]
+    assert seen.read_text().splitlines() == [
+        f"pull --quiet --allow-missing data collect@{MODEL}",
+        "repro --pull",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -126,8 +145,18 @@ def test_what_others_have_pushed_is_pulled_before_anything_is_asked(project: Pro
     [
         ([f"driftledger: {HOSTILE} is wrong", FAILED], 255, 2, f"driftledger: {COLLECT}: \\x1b[2J"),
         ([*TRACEBACK, "KeyError: 'x'", FAILED], 255, 255, f"driftledger: {COLLECT}: 'x'"),
-        (["driftledger: a note", *TRACEBACK, "KeyError: 'x'", FAILED], 255, 255, f"driftledger: {COLLECT}: 'x'"),
-        ([*TRACEBACK, "KeyError: 'x'", "driftledger: x is wrong", FAILED], 255, 2, f"driftledger: {COLLECT}: x is"),
+        (
+            ["driftledger: a note", *TRACEBACK, "KeyError: 'x'", FAILED],
+            255,
+            255,
+            f"driftledger: {COLLECT}: 'x'",
+        ),
+        (
+            [*TRACEBACK, "KeyError: 'x'", "driftledger: x is wrong", FAILED],
+            255,
+            2,
+            f"driftledger: {COLLECT}: x is",
+        ),
         ([FAILED], 3, 3, f"driftledger: {COLLECT}: failed to run: driftledger stage collect a"),
         ([BUSY], 255, 255, "driftledger: score@b: '/reports' is busy, it is being blocked by:;"),
         (["driftledger: a note", BUSY], 255, 255, "driftledger: score@b: '/reports' is busy"),
@@ -143,7 +172,10 @@ def test_a_mistake_is_its_sentence_and_a_bug_keeps_dvcs_code(
     dvc: Callable[..., Path],
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    dvc(say("driftledger: an earlier stage complains", RUNNING.format(COLLECT), *text), f"exit {dvcs_code}")
+    dvc(
+        say("driftledger: an earlier stage complains", RUNNING.format(COLLECT), *text),
+        f"exit {dvcs_code}",
+    )
     assert run(project, ["report"]) == code
     line = capfd.readouterr().err.splitlines()[-1]
     assert line.startswith(told)
@@ -151,7 +183,9 @@ def test_a_mistake_is_its_sentence_and_a_bug_keeps_dvcs_code(
     assert "\x1b" not in line
 
 
-@pytest.mark.parametrize(("seconds", "waits", "code"), [(2, True, 0), (600, True, 2), (2, False, 2)])
+@pytest.mark.parametrize(
+    ("seconds", "waits", "code"), [(2, True, 0), (600, True, 2), (2, False, 2)]
+)
 def test_a_process_that_is_in_the_way_is_named_and_waited_for(
     seconds: int,
     waits: bool,
@@ -166,7 +200,9 @@ def test_a_process_that_is_in_the_way_is_named_and_waited_for(
         reaper = threading.Thread(target=other.wait)
         reaper.start()
         text = say(RUNNING.format(COLLECT), BUSY, f"  (PID {other.pid}): dvc repro")
-        seen = dvc(f"if kill -0 {other.pid}; then {text}; exit 255; fi", say(RUNNING.format("score@b")))
+        seen = dvc(
+            f"if kill -0 {other.pid}; then {text}; exit 255; fi", say(RUNNING.format("score@b"))
+        )
         assert run(replace(project, waits=waits), ["report"]) == code
         other.kill()
         reaper.join()
@@ -189,10 +225,17 @@ def test_a_conflict_of_a_merge_is_said_before_anything_starts(
     if name == "dvc.lock":
         file.write_text("schema: '2.0'\nstages: {}\n", encoding="utf-8")
     first, *others = file.read_text(encoding="utf-8").splitlines()
-    file.write_text("\n".join([first, "<<<<<<< HEAD", *others, "=======", ">>>>>>> theirs", ""]), encoding="utf-8")
+    file.write_text(
+        "\n".join([first, "<<<<<<< HEAD", *others, "=======", ">>>>>>> theirs", ""]),
+        encoding="utf-8",
+    )
     before = file.read_bytes()
     done = subprocess.run(
-        [sys.executable, "-m", "driftledger", "run"], cwd=project.root, capture_output=True, text=True, check=False
+        [sys.executable, "-m", "driftledger", "run"],
+        cwd=project.root,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 2
     assert f"{name} is not " in done.stderr
@@ -203,10 +246,17 @@ def test_a_conflict_of_a_merge_is_said_before_anything_starts(
 
 
 def test_a_mistake_of_the_calls_ends_the_run_before_dvc_starts(
-    checkout: Checkout, project: Project, dvc: Callable[..., Path], capfd: pytest.CaptureFixture[str]
+    checkout: Checkout,
+    project: Project,
+    dvc: Callable[..., Path],
+    capfd: pytest.CaptureFixture[str],
 ) -> None:
     (checkout.root / "theirs.json").write_text('{"none of them": "Yes."}', encoding="utf-8")
-    theirs = {"provider": "predictions", "path": "theirs.json", "understood_by": ["painter", "layout", "rubric"]}
+    theirs = {
+        "provider": "predictions",
+        "path": "theirs.json",
+        "understood_by": ["painter", "layout", "rubric"],
+    }
     checkout.params(lambda params: params["models"].update({MODEL: theirs}))
     seen = dvc()
     assert run(project) == 2
@@ -220,7 +270,10 @@ def test_a_mistake_of_the_calls_ends_the_run_before_dvc_starts(
 
 
 def test_where_mlflow_alone_fails_the_scores_are_shown(
-    project: Project, dvc: Callable[..., Path], capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    project: Project,
+    dvc: Callable[..., Path],
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     dvc(say(RUNNING.format("track"), "driftledger: MLflow is away"), "exit 255")
     shown: list[Any] = []
@@ -255,7 +308,9 @@ def is_over(pid: int) -> bool:
     return not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGKILL, -9)])
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGKILL, -9)]
+)
 def test_a_stop_ends_all_children_and_the_next_run_goes_on(
     number: signal.Signals, code: int, project: Project, dvc: Callable[..., Path], tmp_path: Path
 ) -> None:
@@ -263,7 +318,10 @@ def test_a_stop_ends_all_children_and_the_next_run_goes_on(
     dvc(say(RUNNING.format(COLLECT)), f"sleep 600 & echo $! $$ > {shlex.quote(str(pids))}", "wait")
     command = [sys.executable, "-m", "driftledger", "run", "report"]
     log = tmp_path / "told"
-    with log.open("w") as out, subprocess.Popen(command, cwd=project.root, stdout=out, stderr=out) as process:
+    with (
+        log.open("w") as out,
+        subprocess.Popen(command, cwd=project.root, stdout=out, stderr=out) as process,
+    ):
         wait_for(lambda: pids.is_file() and len(pids.read_text().split()) == 2)
         process.send_signal(number)
         assert process.wait(PATIENCE) == code
@@ -279,11 +337,14 @@ def test_a_stop_ends_all_children_and_the_next_run_goes_on(
     assert run(project, ["report"]) == 0
     assert not rwlock.exists()
     assert not lock.exists()
-    assert lock.with_name("dvc.lock.unreadable").read_text().startswith("schema")  # nobody's file is lost
+    # nobody's file is lost
+    assert lock.with_name("dvc.lock.unreadable").read_text().startswith("schema")
 
 
 @pytest.mark.slow
-def test_a_run_with_nothing_to_do_shows_the_scores_and_force_makes_all_again(published: Checkout) -> None:
+def test_a_run_with_nothing_to_do_shows_the_scores_and_force_makes_all_again(
+    published: Checkout,
+) -> None:
     log = published.root / ".driftledger" / "run.log"
     done = published.run("driftledger", "run")
     assert stages_run(log.read_text(encoding="utf-8")) == ["resolve"]

@@ -12,7 +12,14 @@ from dvc.utils.serialize import parse_yaml
 
 from driftledger.benchmarks.registry import benchmarks, section_text
 from driftledger.commands import start as beginning
-from driftledger.commands.start import catalogue_rows, catalogue_table, generated, init, is_ours, upgrade
+from driftledger.commands.start import (
+    catalogue_rows,
+    catalogue_table,
+    generated,
+    init,
+    is_ours,
+    upgrade,
+)
 from driftledger.core.errors import ConfigError, DataError
 from driftledger.core.files import load_yaml, write_bytes
 from driftledger.project.catalogue import SECTIONS, catalogue, selectable
@@ -29,7 +36,13 @@ def tree(root: Path) -> Tree:
     for path in sorted(root.rglob("*")):
         name = path.relative_to(root).as_posix()
         if not name.startswith((".git/", ".dvc/tmp", ".dvc/cache")):
-            found[name] = str(path.readlink()) if path.is_symlink() else path.read_bytes() if path.is_file() else ""
+            found[name] = (
+                str(path.readlink())
+                if path.is_symlink()
+                else path.read_bytes()
+                if path.is_file()
+                else ""
+            )
     return found
 
 
@@ -47,7 +60,12 @@ def git(*arguments: str) -> str:
 
 def test_an_empty_folder_becomes_a_project(here: Path) -> None:
     said = init(Path())
-    commands = ["driftledger plan", 'git add . && git commit -m "Select models"', "driftledger run", "driftledger ui"]
+    commands = [
+        "driftledger plan",
+        'git add . && git commit -m "Select models"',
+        "driftledger run",
+        "driftledger ui",
+    ]
     assert said[-4:] == [f"  {each}" for each in commands]
     assert (here / ".git").is_dir()
     assert not (here / "ledger").exists()  # a folder that publishing makes
@@ -57,7 +75,8 @@ def test_an_empty_folder_becomes_a_project(here: Path) -> None:
     (here / ".driftledger" / "calls").touch()
     assert ".driftledger" not in git("status", "--porcelain", "--untracked-files=all")
     exact = ("dvc.lock", "data/resolved.json", "reports/scores/m/score.json", "ledger/1.json")
-    assert git("check-attr", "text", "--", *exact).count("unset") == len(exact)  # a clone of Windows has their hashes
+    # a clone of Windows has their hashes
+    assert git("check-attr", "text", "--", *exact).count("unset") == len(exact)
 
 
 def test_twice_is_once(here: Path) -> None:
@@ -115,11 +134,15 @@ def test_what_somebody_else_wrote_is_refused_and_left_alone(here: Path, name: st
     (here / name).parent.mkdir(parents=True, exist_ok=True)
     (here / name).write_text(OTHERS[name], encoding="utf-8")
     before = tree(here)
-    with pytest.raises(ConfigError, match="of something else; give the project a folder of its own, as in"):
+    with pytest.raises(
+        ConfigError, match="of something else; give the project a folder of its own, as in"
+    ):
         init(Path())
     assert tree(here) == before
     init(Path("evaluation"))
-    assert {path: content for path, content in tree(here).items() if not path.startswith("evaluation")} == before
+    assert {
+        path: content for path, content in tree(here).items() if not path.startswith("evaluation")
+    } == before
 
 
 def test_rules_of_theirs_stay_whatever_bytes_they_have(here: Path) -> None:
@@ -147,7 +170,11 @@ def test_mistakes_are_sentences_before_anything_is_written(here: Path) -> None:
             "benchmark 'mne' is unknown; did you mean 'mme'",
             {"questions": Path("q.tsv"), "benchmark": "mne"},
         ),
-        (ConfigError, "protocol 'trac' is unknown", {"questions": Path("q.tsv"), "benchmark": "trac"}),
+        (
+            ConfigError,
+            "protocol 'trac' is unknown",
+            {"questions": Path("q.tsv"), "benchmark": "trac"},
+        ),
         (DataError, "holds no images", {"images": Path("empty")}),
         (ConfigError, "would hold the project itself", {"images": Path()}),
         (ConfigError, "characters in its name", {"images": Path("line\nbreak")}),
@@ -168,22 +195,40 @@ def test_questions_make_a_project_of_one_benchmark(here: Path) -> None:
     settings = Project(here / "a").settings
     assert [spec.name for spec in settings.benchmarks] == ["mme"]
     assert settings.run.mme == settings.run.question_sets == ("my_mme",)  # type: ignore[attr-defined]
-    assert settings.question_sets["my_mme"].model_extra == {"protocol": "mme", "path": "../My MME.tsv"}
+    assert settings.question_sets["my_mme"].model_extra == {
+        "protocol": "mme",
+        "path": "../My MME.tsv",
+    }
     run = settings.run
-    assert (run.models, run.datasets, run.generators, run.encoders, run.judge) == (("gpt_x",), (), (), (), None)
+    assert (run.models, run.datasets, run.generators, run.encoders, run.judge) == (
+        ("gpt_x",),
+        (),
+        (),
+        (),
+        None,
+    )
     draw(here / "photos" / "0.png", 0)
     init(Path("b"), questions=Path("My MME.tsv"), benchmark="mm_vet", images=Path("photos"))
     both = Project(here / "b").settings
     assert [spec.name for spec in both.benchmarks] == ["genception", "fidelity", "mm_vet"]
     assert both.judge == "gpt_4_1_judge"
-    said = init(Path("c"), questions=Path("My MME.tsv"), benchmark="mm_vet", chosen=chosen(model="openai/gpt-x"))
+    said = init(
+        Path("c"),
+        questions=Path("My MME.tsv"),
+        benchmark="mm_vet",
+        chosen=chosen(model="openai/gpt-x"),
+    )
     assert "gpt_4_1_judge grades the answers; run.judge in params.yaml names another" in said
 
 
 def test_the_block_of_questions_in_the_docs_works_after_init(here: Path) -> None:
     draw(here / "photos" / "0.png", 0)
     init(Path(), images=Path("photos"))
-    text = (REPOSITORY / "docs" / "data.md").read_text(encoding="utf-8").partition("\n## Questions\n")[2]
+    text = (
+        (REPOSITORY / "docs" / "data.md")
+        .read_text(encoding="utf-8")
+        .partition("\n## Questions\n")[2]
+    )
     block = load_yaml(text.partition("```yaml\n")[2].partition("```")[0])
     params = load_yaml((here / "params.yaml").read_text(encoding="utf-8"))
     assert "mm_sap" not in params
@@ -191,7 +236,10 @@ def test_the_block_of_questions_in_the_docs_works_after_init(here: Path) -> None
     (here / "params.yaml").write_text(json.dumps(params | block), encoding="utf-8")
     settings = Project(here).settings
     assert [spec.name for spec in settings.benchmarks] == ["genception", "fidelity", "mm_sap"]
-    assert settings.section("mm_sap").model_dump(mode="json") == load_yaml(section_text("mm_sap"))["mm_sap"]
+    assert (
+        settings.section("mm_sap").model_dump(mode="json")
+        == load_yaml(section_text("mm_sap"))["mm_sap"]
+    )
 
 
 def killed_after(writes: int, root: Path) -> bool:
@@ -225,7 +273,9 @@ def test_a_killed_init_is_finished_by_the_next(here: Path) -> None:
 
 
 def test_an_upgrade_writes_committed_files_again_and_refuses_others(here: Path) -> None:
-    with pytest.raises(ConfigError, match="this folder is not a project; run this in its top folder"):
+    with pytest.raises(
+        ConfigError, match="this folder is not a project; run this in its top folder"
+    ):
         upgrade(Project(here))
     init(Path(), preset="minimal")
     git("add", "--all")
@@ -237,14 +287,18 @@ def test_an_upgrade_writes_committed_files_again_and_refuses_others(here: Path) 
     assert upgrade(project, check=True) == [
         f"{name} differs from what driftledger writes" for name in ("dvc.yaml", ".gitignore")
     ]
-    with pytest.raises(ConfigError, match=r"dvc\.yaml has changes that are not committed; commit them"):
+    with pytest.raises(
+        ConfigError, match=r"dvc\.yaml has changes that are not committed; commit them"
+    ):
         upgrade(project)
     assert (here / ".gitignore").read_text(encoding="utf-8") == "*.log\n"
     git("commit", "--quiet", "--all", "--message", "mine")
     (here / "MLproject").unlink()
     git("commit", "--quiet", "--all", "--message", "without")
     names = ("dvc.yaml", "MLproject", ".gitignore")
-    assert upgrade(project) == [f"{name}: written again; 'git diff' shows the changes" for name in names]
+    assert upgrade(project) == [
+        f"{name}: written again; 'git diff' shows the changes" for name in names
+    ]
     assert (here / "dvc.yaml").read_text(encoding="utf-8") == before
     assert (here / ".gitignore").read_text(encoding="utf-8").startswith("*.log\n")
     assert upgrade(project, check=True) == []
@@ -254,7 +308,11 @@ def test_generated_files_are_known_by_their_first_line_also_those_of_other_versi
     texts = generated()
     assert {name for name, text in texts.items() if is_ours(text)} == {"dvc.yaml", "MLproject"}
     assert not is_ours("stages: {}\n")
-    assert [name for name, text in texts.items() if (REPOSITORY / name).read_text(encoding="utf-8") != text] == []
+    assert [
+        name
+        for name, text in texts.items()
+        if (REPOSITORY / name).read_text(encoding="utf-8") != text
+    ] == []
 
 
 def test_git_ignores_what_every_stage_collects(here: Path) -> None:
@@ -262,7 +320,8 @@ def test_git_ignores_what_every_stage_collects(here: Path) -> None:
     ignored = (here / ".gitignore").read_text(encoding="utf-8").splitlines()
     for stage in (stage for spec in benchmarks() for stage in spec.stages[:-1]):
         assert any(f"/{stage.path}".startswith(line) for line in ignored), stage.path
-    assert {".env*", "*.pem", "*.key"} <= {*ignored}  # keys, which an accidental 'git add --all' would publish
+    # keys, which an accidental 'git add --all' would publish
+    assert {".env*", "*.pem", "*.key"} <= {*ignored}
     assert {*ignored} <= {*(REPOSITORY / ".gitignore").read_text(encoding="utf-8").splitlines()}
 
 
@@ -277,14 +336,20 @@ def test_the_catalogue_is_listed() -> None:
         assert (head, {*entries}) == (f"{section}:", {*catalogue(section)})
     assert names("")[-len(catalogue("encoders")) :] == list(catalogue("encoders"))
     assert names("DINOv2-base") == ["encoders:", "dinov2"]
-    [row] = [each for each in printed(catalogue_table(catalogue_rows("gpt_5_4_mini"))).splitlines() if "OPENAI" in each]
+    [row] = [
+        each
+        for each in printed(catalogue_table(catalogue_rows("gpt_5_4_mini"))).splitlines()
+        if "OPENAI" in each
+    ]
     assert row.split()[:2] == ["gpt_5_4_mini", "openai/gpt-5.4-mini-2026-03-17"]
     assert row.split()[2:] == ["OPENAI_API_KEY", "0.75", "/", "4.5", "2026-11-26"]
     with pytest.raises(ConfigError, match=r"name 'dinov9' is unknown; did you mean 'dinov"):
         catalogue_rows("dinov9")
 
 
-def test_what_is_retired_is_listed_last_with_its_date_and_selected_with_a_warning(here: Path) -> None:
+def test_what_is_retired_is_listed_last_with_its_date_and_selected_with_a_warning(
+    here: Path,
+) -> None:
     rows = catalogue_rows("models")
     retired = [row["name"] for row in rows if row["retired"]]
     assert retired == ["gemini_1_5_pro", "claude_3_opus", "gpt_4o", "gpt_4v", "gpt_4_judge"]
@@ -292,7 +357,11 @@ def test_what_is_retired_is_listed_last_with_its_date_and_selected_with_a_warnin
     assert printed(catalogue_table(catalogue_rows("dall_e_3"))).endswith(" 2026-05-12")
     _, entry = selectable("models", "gpt_4v", ELSEWHERE)
     assert "retired" not in entry  # another server may still have it
-    chosen = {"models": {"gpt_4v": None}, "generators": {"dall_e_3": None}, "encoders": {"dinov2": None}}
+    chosen = {
+        "models": {"gpt_4v": None},
+        "generators": {"dall_e_3": None},
+        "encoders": {"dinov2": None},
+    }
     lines = init(Path(), chosen=chosen)
     assert "generators.dall_e_3: retired on 2026-05-12, so that its service refuses it" in lines
     assert "models.gpt_4v: retired on 2024-12-06, so that its service refuses it" in lines
@@ -304,7 +373,9 @@ ELSEWHERE = "http://127.0.0.1:9/v1"
 
 
 def chosen(**given: str) -> dict[str, Any]:
-    return {f"{kind}s": dict([selectable(f"{kind}s", each, ELSEWHERE)]) for kind, each in given.items()}
+    return {
+        f"{kind}s": dict([selectable(f"{kind}s", each, ELSEWHERE)]) for kind, each in given.items()
+    }
 
 
 def test_a_model_a_generator_and_an_encoder_are_named_in_one_command(here: Path) -> None:
@@ -322,13 +393,23 @@ def test_a_model_a_generator_and_an_encoder_are_named_in_one_command(here: Path)
     assert "params.yaml" in (untracked := git("status", "--porcelain", "--untracked-files=all"))
     assert not {"mine/config.json", "score.zip"} & {*untracked.split()}
     assert "demonstration" not in lines
-    assert "models.gpt_5_4_mini: missing: openai gpt-5.4-mini at 127.0.0.1:9 cannot be reached" in lines
+    assert (
+        "models.gpt_5_4_mini: missing: openai gpt-5.4-mini at 127.0.0.1:9 cannot be reached"
+        in lines
+    )
     assert "generators.draws_v1: openai draws:v1: no price is known" in lines
     text = (here / "params.yaml").read_text(encoding="utf-8")
-    assert f"  gpt_5_4_mini:\n    provider: openai\n    model: gpt-5.4-mini\n    base_url: {ELSEWHERE}\n" in text
+    assert (
+        "  gpt_5_4_mini:\n    provider: openai\n    model: gpt-5.4-mini\n    base_url: "
+        f"{ELSEWHERE}\n" in text
+    )
     assert parse_yaml(text, "x") == load_yaml(text)
     run = Project(here).settings.run
-    assert (run.models, run.generators, run.encoders) == (("gpt_5_4_mini",), ("draws_v1",), ("mine",))
+    assert (run.models, run.generators, run.encoders) == (
+        ("gpt_5_4_mini",),
+        ("draws_v1",),
+        ("mine",),
+    )
     assert Project(here).settings.build("encoders", "mine").provider == "dinov2"
 
 
@@ -355,7 +436,10 @@ def test_one_more_is_added_or_refused(here: Path) -> None:
     settings = Project(here).settings
     assert settings.run.models == ("regions_fine", "blind", "gpt_x")
     assert settings.run.generators == ("gpt_image_2",)
-    assert settings.encoders["dino_vitb16"].model_extra == {"path": "facebook/dino-vitb16", "revision": "main"}
+    assert settings.encoders["dino_vitb16"].model_extra == {
+        "path": "facebook/dino-vitb16",
+        "revision": "main",
+    }
     (here / "gpt-x").mkdir()
     with pytest.raises(ConfigError, match=r"params\.yaml has another entry models\.gpt_x"):
         add("models", "gpt-x")

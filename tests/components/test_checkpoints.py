@@ -84,7 +84,9 @@ def test_a_commit_is_taken_at_its_word() -> None:
     }
 
 
-def test_a_branch_is_found_in_the_hubs_cache_without_a_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_branch_is_found_in_the_hubs_cache_without_a_network(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     kept = tmp_path / "hub" / "models--someone--something"
     (kept / "refs").mkdir(parents=True)
     (kept / "refs" / "main").write_text(COMMIT)
@@ -97,12 +99,24 @@ def test_a_branch_is_found_in_the_hubs_cache_without_a_network(tmp_path: Path, m
 @pytest.mark.parametrize(
     ("path", "revision", "said"),
     [
-        ("no/such", None, "'no/such' is not a folder here; correct path, or set revision if it is on the hub"),
-        ("no/such-thing", "main", "'no/such-thing' at 'main' is not a folder here and not reachable on the hub"),
+        (
+            "no/such",
+            None,
+            "'no/such' is not a folder here; correct path, or set revision if it is on the hub",
+        ),
+        (
+            "no/such-thing",
+            "main",
+            "'no/such-thing' at 'main' is not a folder here and not reachable on the hub",
+        ),
         ("{folder}", "main", "is a folder here, which has no revision"),
         ("{empty}", None, "holds no files"),
         ("a//b", "main", "not reachable on the hub"),
-        ("~nosuch-user/x", None, "'~nosuch-user/x' cannot be reached (Could not determine home directory"),
+        (
+            "~nosuch-user/x",
+            None,
+            "'~nosuch-user/x' cannot be reached (Could not determine home directory",
+        ),
         ("~nosuch\0user/x", "main", "cannot be reached (embedded null byte); correct path"),
         ("a" * 300, "main", "cannot be reached ([Errno 36] File name too long"),
     ],
@@ -118,7 +132,9 @@ def test_a_name_that_stands_for_nothing_is_one_sentence(
     assert "\n" not in str(error.value)
 
 
-def test_a_check_believes_no_memory_and_a_broken_one_stops_nothing(folder: Path, tmp_path: Path) -> None:
+def test_a_check_believes_no_memory_and_a_broken_one_stops_nothing(
+    folder: Path, tmp_path: Path
+) -> None:
     file, database = folder / "config.json", tmp_path / "cache" / "driftledger" / "sha256.db"
     honest = remembered_sha256(file)
     with closing(sqlite3.connect(database)) as memory, memory:

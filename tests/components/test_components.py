@@ -1,4 +1,5 @@
-"""Components: what their fingerprints are made of, what their settings refuse, and which of them are one."""
+"""Components: what their fingerprints are made of, what their settings refuse, and which of them
+are one."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -99,9 +100,14 @@ def test_an_encoder_says_which_tower_it_lacks(method: Callable[..., Any]) -> Non
 # Where code is all there is, code is the identity; elsewhere it is recorded beside it.
 
 
-def test_a_component_that_comes_with_driftledger_has_a_version_and_no_digest(tmp_path: Path) -> None:
+def test_a_component_that_comes_with_driftledger_has_a_version_and_no_digest(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "sheet.csv").write_text("sample,t,image,text,annotator\n", encoding="utf-8")
-    for component in (OpenAIChat.model_validate({"model": "gpt-4o-2024-08-06"}), Human(path=tmp_path)):
+    for component in (
+        OpenAIChat.model_validate({"model": "gpt-4o-2024-08-06"}),
+        Human(path=tmp_path),
+    ):
         card = ComponentCard.of("one", component)
         assert component.code_digest is None
         assert "code" not in component.spec["identity"]
@@ -117,7 +123,11 @@ class AdaptedEcho(EchoModel):
 
 
 def test_what_is_inherited_from_another_distribution_counts() -> None:
-    assert InheritingPainter().code_digest == code_digest(__name__, Painter.__module__) != code_digest(__name__)
+    assert (
+        InheritingPainter().code_digest
+        == code_digest(__name__, Painter.__module__)
+        != code_digest(__name__)
+    )
 
 
 def test_a_user_may_declare_an_adapter() -> None:
@@ -130,7 +140,9 @@ def test_a_user_may_declare_an_adapter() -> None:
 
 @pytest.mark.parametrize("case", cases(__file__, "settings"), ids=lambda case: str(case)[:80])
 def test_settings_that_do_not_fit(case: dict[str, Any]) -> None:
-    [section] = [name for name in ("models", "generators", "encoders") if case["provider"] in OURS[name]]
+    [section] = [
+        name for name in ("models", "generators", "encoders") if case["provider"] in OURS[name]
+    ]
     with pytest.raises(ValidationError) as caught:
         provider_class(section, case["provider"]).model_validate(case["settings"])
     said = explain(caught.value, "models.m")
@@ -162,7 +174,10 @@ def test_both_entries_are_one_component(tmp_path: Path) -> None:
     params["models"]["mirror"] = params["generators"]["mirror"] = entry
     (tmp_path / "params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")
     project = Project(tmp_path, own_code=True)
-    model, generator = project.component("models", "mirror"), project.component("generators", "mirror")
+    model, generator = (
+        project.component("models", "mirror"),
+        project.component("generators", "mirror"),
+    )
     assert isinstance(model, Mirror)
     assert model is generator
     assert project.component("generators", "painter") is not generator

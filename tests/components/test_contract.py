@@ -29,7 +29,9 @@ class Brush(Generator):
     version: ClassVar[str] = "1"
 
     def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Generated]:
-        colours = [(len(prompt), seed % 256, 0) for prompt, seed in zip(prompts, seeds, strict=True)]
+        colours = [
+            (len(prompt), seed % 256, 0) for prompt, seed in zip(prompts, seeds, strict=True)
+        ]
         return [Generated(Image.new("RGB", (8, 8), colour)) for colour in colours]
 
 
@@ -37,7 +39,9 @@ class Eye(Encoder):
     version: ClassVar[str] = "1"
 
     def encode_images(self, images: Sequence[Image.Image]) -> Float32:
-        rows = [np.asarray(image.convert("RGB"), np.float32).mean(axis=(0, 1)) + 1 for image in images]
+        rows = [
+            np.asarray(image.convert("RGB"), np.float32).mean(axis=(0, 1)) + 1 for image in images
+        ]
         return np.array(rows, np.float32).reshape(-1, 3)
 
 
@@ -48,7 +52,11 @@ class OneShort(Seer):
 
 class Grey(Brush):
     def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Generated]:
-        return [Generated(each.image.convert("L")) for each in super().generate(prompts, seeds) if each.image]
+        return [
+            Generated(each.image.convert("L"))
+            for each in super().generate(prompts, seeds)
+            if each.image
+        ]
 
 
 class Double(Eye):
@@ -68,7 +76,10 @@ class Counting(Seer):
 
 class InCompany(Seer):
     def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
-        return [Reply(f"{reply.text} of {len(conversations)}") for reply in super().respond(conversations)]
+        return [
+            Reply(f"{reply.text} of {len(conversations)}")
+            for reply in super().respond(conversations)
+        ]
 
 
 class Sorting(Seer):
@@ -76,7 +87,9 @@ class Sorting(Seer):
         return sorted(super().respond(conversations), key=lambda reply: reply.text)
 
 
-@pytest.mark.parametrize("component", [Seer(), Brush(), Eye()], ids=lambda each: type(each).__name__)
+@pytest.mark.parametrize(
+    "component", [Seer(), Brush(), Eye()], ids=lambda each: type(each).__name__
+)
 def test_components_that_keep_their_contract(component: Component) -> None:
     assert check_component(component) == []
 

@@ -1,4 +1,5 @@
-"""Plain functions as components: what they are given, what they may give, and what tells them apart."""
+"""Plain functions as components: what they are given, what they may give, and what tells them
+apart."""
 
 from pathlib import Path
 from typing import Any
@@ -96,7 +97,9 @@ def test_what_is_given_wrongly_is_said() -> None:
         driftledger.encoder(texts=lambda texts: [1.0, 2.0])().encode_texts(["a", "b"])
     with pytest.raises(ConfigError, match="is made of one function, not of 2"):
         driftledger.encoder(len, texts=len)
-    with pytest.raises(ConfigError, match="a setting cannot be called 'batch_size'; rename the argument"):
+    with pytest.raises(
+        ConfigError, match="a setting cannot be called 'batch_size'; rename the argument"
+    ):
         driftledger.model(lambda prompt, images, *, batch_size: prompt)
 
 

@@ -34,14 +34,23 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 
 
 def test_litellm_knows_which_keys_are_missing(asked: dict[str, Any]) -> None:
-    names = {"gemini/g": ["GOOGLE_API_KEY", "GEMINI_API_KEY"], "bedrock/b": ["AWS_REGION"], "anthropic/c": []}
-    sys.modules["litellm"].validate_environment = lambda model: {"missing_keys": names[model]}  # type: ignore[attr-defined]
+    names = {
+        "gemini/g": ["GOOGLE_API_KEY", "GEMINI_API_KEY"],
+        "bedrock/b": ["AWS_REGION"],
+        "anthropic/c": [],
+    }
+    sys.modules["litellm"].validate_environment = lambda model: {("missing_keys"): names[model]}  # type: ignore[attr-defined]
     [missing], _ = LiteLLM(model="gemini/g").readiness()
-    assert missing.endswith("LiteLLM finds none of its environment variables GOOGLE_API_KEY, GEMINI_API_KEY")
+    assert missing.endswith(
+        "LiteLLM finds none of its environment variables GOOGLE_API_KEY, GEMINI_API_KEY"
+    )
     missings, (_, note) = LiteLLM(model="bedrock/b").readiness()
     assert (missings, note.endswith("variables AWS_REGION")) == ([], True)
     assert LiteLLM(model="anthropic/c").readiness()[0] == []
-    assert LiteLLM(model="ollama/x", base_url="http://127.0.0.1:9", api_key_env=None).readiness()[0] == []
+    assert (
+        LiteLLM(model="ollama/x", base_url="http://127.0.0.1:9", api_key_env=None).readiness()[0]
+        == []
+    )
 
 
 def test_litellm_is_an_extra(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -61,13 +70,16 @@ def hub(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_generator_by_hugging_face(kind: str) -> None:
     Image.new("RGBA" if kind == "BMP" else "RGB", (16, 8), "red").save(file := BytesIO(), kind)
     with Canned(200, file.getvalue()) as server:
-        one = HuggingFaceImages(model=server.base_url, service="hf-inference", extra={"num_inference_steps": 4})
+        one = HuggingFaceImages(
+            model=server.base_url, service="hf-inference", extra={"num_inference_steps": 4}
+        )
         [drawn] = one.generate(["a boat"], [7])
         one.model_copy(update={"seeded": False}).generate(["a boat"], [7])
     assert drawn.image is not None
     assert (drawn.image.size, drawn.data) == ((16, 8), None if kind == "BMP" else file.getvalue())
     asked, unseeded = (
-        {"inputs": "a boat", "parameters": {"num_inference_steps": 4} | seed} for seed in ({"seed": 7}, {})
+        {"inputs": "a boat", "parameters": {"num_inference_steps": 4} | seed}
+        for seed in ({"seed": 7}, {})
     )
     assert [json.loads(body) for body in server.bodies] == [asked, unseeded]
     assert server.requests[0][1]["authorization"] == "Bearer hf_secret_0123456789"
@@ -87,10 +99,14 @@ def test_what_hugging_face_refuses(
     status: int, body: str, outcome: str, error: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with Canned(status, body) as server:
-        one = HuggingFaceImages(model=server.base_url, service="hf-inference", limits=Limits(attempts=1))
+        one = HuggingFaceImages(
+            model=server.base_url, service="hf-inference", limits=Limits(attempts=1)
+        )
         [drawn] = one.generate(["a boat"], [7])
     assert (drawn.outcome, error in (drawn.error or "")) == (outcome, True)
-    with pytest.raises(ServiceError, match=r"'nobody' not supported.*correct `service:` or `model:` in params.yaml"):
+    with pytest.raises(
+        ServiceError, match=r"'nobody' not supported.*correct `service:` or `model:` in params.yaml"
+    ):
         one.model_copy(update={"service": "nobody", "model": "a/b"}).generate(["a boat"], [7])
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     with pytest.raises(ServiceError, match="offline mode is enabled"):

@@ -1,4 +1,5 @@
-"""Predictions of other tools and texts of people: found by what they are about, or a failure with its reason."""
+"""Predictions of other tools and texts of people: found by what they are about, or a failure with
+its reason."""
 
 import csv
 import json
@@ -24,7 +25,9 @@ FILES = Path(__file__).parent / "cases" / "predictions"
 NOTHING = Medium(Path("/nowhere/at/all.png"), "0" * 64)
 
 
-def ask(name: str, text: str = "Describe it.", t: int = 1, shown: Medium = NOTHING, **more: Any) -> Conversation:
+def ask(
+    name: str, text: str = "Describe it.", t: int = 1, shown: Medium = NOTHING, **more: Any
+) -> Conversation:
     return Conversation.ask(text, shown, Subject(name, t, "d"), **more)
 
 
@@ -112,7 +115,12 @@ def test_an_excel_sheet(tmp_path: Path) -> None:
         book.active.append(row)
     book.save(tmp_path / "a.xlsx")
     model = Predictions(path=tmp_path / "a.xlsx", format="vlmevalkit", same_question=False)
-    assert [reply.text for reply in model.respond([ask(str(n)) for n in range(4)])] == ["B. a dog", "=11", "11", ""]
+    assert [reply.text for reply in model.respond([ask(str(n)) for n in range(4)])] == [
+        "B. a dog",
+        "=11",
+        "11",
+        "",
+    ]
     assert model.respond([ask("0", options=("a dog", "a cat"))]) == [Reply("A. a dog")]
     assert "was cut by Excel, which keeps 32,767 characters in a cell" in failure(model, ask("4"))
     assert model.respond([ask("5")]) == [Reply("")]
@@ -129,8 +137,8 @@ def test_only_what_is_asked_is_answered() -> None:
     assert "names an option by its place in another order" in failure(model, green)
     other = ask("0", "What colour is the square?", options=shown)
     assert failure(model, other) == (
-        "line 2 of vlmevalkit.tsv answers another question than '0': 'What colour is the circle?'; set same_question: "
-        "false if it is the same in other words"
+        "line 2 of vlmevalkit.tsv answers another question than '0': 'What colour is the "
+        "circle?'; set same_question: false if it is the same in other words"
     )
     assert model.model_copy(update={"same_question": False}).respond([other]) == [Reply("A. red")]
     assert "is an image that was drawn here; ask for t=1 alone" in failure(model, ask("0", t=2))
@@ -156,7 +164,10 @@ def test_the_fingerprint_of_predictions_is_the_file_as_it_was_read(tmp_path: Pat
 
 HEAD = "sample,t,image,text,annotator\n"
 TWO = "x,1,By Ann.,ann\nx,1,By Bob.,bob\ny,1,Ann again.,ann\n"
-PROMPT = 'Please write a <b>clear</b> & precise description.\n  {braces}, 100 % "quoted"; = + - @\nür alle 写真.'
+PROMPT = (
+    'Please write a <b>clear</b> & precise description.\n  {braces}, 100 % "quoted"; = + - @\nür '
+    "alle 写真."
+)
 
 
 def image(folder: Path, number: int) -> Medium:
@@ -178,7 +189,8 @@ def texts(model: Human, *asked: Conversation) -> list[str]:
 
 
 def fill_in(sheet: Path, number: int, text: str) -> None:
-    """Write into the cell for the text of a row (counted from 1) of a sheet of ours, which ends in ``,,annotator``."""
+    """Write into the cell for the text of a row (counted from 1) of a sheet of ours, which ends in
+    ``,,annotator``."""
     lines = sheet.read_text(encoding="utf-8").split("\n")
     start, _, annotator = lines[number].rpartition(",,")
     lines[number] = f"{start},{text},{annotator}"
@@ -190,11 +202,15 @@ def test_people_answer_from_a_sheet(tmp_path: Path) -> None:
     sheet = tmp_path / "sheet.csv"
     sheet.write_bytes(sheet.read_bytes().replace(b"\n", b"\r"))  # as spreadsheets of old wrote it
     about = partial(ask, shown=image(tmp_path, 1))
-    assert texts(model, about("dog"), about("cat", t=2), about("cat")) == ["A dog.", "A grey blob.", "A cat."]
+    assert texts(model, about("dog"), about("cat", t=2), about("cat")) == [
+        "A dog.",
+        "A grey blob.",
+        "A cat.",
+    ]
     for name in ("mouse", "Cat"):
         assert failure(model, about(name)) == (
-            f"nothing is written about {name_of(Subject(name, 1, 'd'), image(tmp_path, 1))!r} in sheet.csv; fill it in "
-            "(driftledger people descriptions)"
+            f"nothing is written about {name_of(Subject(name, 1, 'd'), image(tmp_path, 1))!r} in "
+            "sheet.csv; fill it in (driftledger people descriptions)"
         )
     assert texts(human(tmp_path, TWO, " ann "), about("x"), about("y")) == ["By Ann.", "Ann again."]
     assert ".png' by 'bob' in sheet.csv" in failure(human(tmp_path, TWO, "bob"), about("y"))
@@ -207,10 +223,17 @@ def test_people_answer_from_a_sheet(tmp_path: Path) -> None:
         ("x,1,a,\nx,1,b,ann\n", None, "sheet.csv has several texts about 'images/x-1-"),
         ("x,1,a,\nx,1,b,ann\n", None, "by no name and 'ann'"),
         ("x,1,a,ann\nx,1,b,ann\n", "ann", "by 'ann' and 'ann'"),
-        pytest.param(f"x,1,{'x' + '😀' * 16_383},\n", None, "line 2: a spreadsheet has cut the text", id="cut"),
+        pytest.param(
+            f"x,1,{'x' + '😀' * 16_383},\n",
+            None,
+            "line 2: a spreadsheet has cut the text",
+            id="cut",
+        ),
     ],
 )
-def test_a_sheet_that_is_not_clear_is_refused(tmp_path: Path, rows: str, annotator: str | None, says: str) -> None:
+def test_a_sheet_that_is_not_clear_is_refused(
+    tmp_path: Path, rows: str, annotator: str | None, says: str
+) -> None:
     with pytest.raises(ConfigError) as caught:
         human(tmp_path, rows, annotator).identity()
     assert says in str(caught.value)
@@ -224,10 +247,15 @@ def test_a_text_answers_for_its_picture_alone(tmp_path: Path) -> None:
     folder = tmp_path / "people"
     for number, shown in enumerate((one, two), 1):
         write_sheet(folder, [Pending(Subject("x", 2, "d"), shown)], None, PROMPT)
-        assert "nothing is written about 'images/x-2-" in failure(Human(path=folder), ask("x", t=2, shown=shown))
+        assert "nothing is written about 'images/x-2-" in failure(
+            Human(path=folder), ask("x", t=2, shown=shown)
+        )
         fill_in(folder / "sheet.csv", number, f"Text {number}.")
     model = Human(path=folder)
-    assert texts(model, ask("x", t=2, shown=two), ask("x", t=2, shown=one)) == ["Text 2.", "Text 1."]
+    assert texts(model, ask("x", t=2, shown=two), ask("x", t=2, shown=one)) == [
+        "Text 2.",
+        "Text 1.",
+    ]
     with Image.open(one.path) as opened:
         opened.save(tmp_path / "again.png", compress_level=0)
     again = Medium(tmp_path / "again.png", sha256_file(tmp_path / "again.png"))
@@ -236,7 +264,10 @@ def test_a_text_answers_for_its_picture_alone(tmp_path: Path) -> None:
 
 def everything_in(folder: Path) -> dict[str, tuple[bytes, int]]:
     files = (path for path in sorted(folder.rglob("*")) if path.is_file())
-    return {path.relative_to(folder).as_posix(): (path.read_bytes(), path.stat().st_mtime_ns) for path in files}
+    return {
+        path.relative_to(folder).as_posix(): (path.read_bytes(), path.stat().st_mtime_ns)
+        for path in files
+    }
 
 
 def rows_of(sheet: Path) -> Sequence[dict[str, str]]:
@@ -246,7 +277,10 @@ def rows_of(sheet: Path) -> Sequence[dict[str, str]]:
 
 def test_a_sheet_is_only_ever_added_to(tmp_path: Path) -> None:
     folder = tmp_path / "people"
-    pending = [Pending(Subject("cat", 1, "d"), image(tmp_path, 1)), Pending(Subject("007", 2, "d"), image(tmp_path, 2))]
+    pending = [
+        Pending(Subject("cat", 1, "d"), image(tmp_path, 1)),
+        Pending(Subject("007", 2, "d"), image(tmp_path, 2)),
+    ]
     assert write_sheet(folder, [*pending, *pending], "ann", PROMPT) == (2, 0)
     before = everything_in(folder)
     assert write_sheet(folder, pending, "ann", PROMPT) == (2, 0)
@@ -256,7 +290,9 @@ def test_a_sheet_is_only_ever_added_to(tmp_path: Path) -> None:
         ("cat", "1", "", "ann"),
         ("'007", "2", "", "ann"),
     ]
-    assert [(folder / row["image"]).read_bytes() for row in rows] == [each.image.path.read_bytes() for each in pending]
+    assert [(folder / row["image"]).read_bytes() for row in rows] == [
+        each.image.path.read_bytes() for each in pending
+    ]
     page = (folder / "index.html").read_text(encoding="utf-8")
     assert "&lt;b&gt;clear&lt;/b&gt; &amp; precise" in page
     assert all(row["image"] in page for row in rows)
@@ -282,7 +318,10 @@ def test_what_people_wrote_stays_when_rows_are_added(tmp_path: Path) -> None:
         newline="",
     )
     table, entries = read_sheet(tmp_path / "sheet.csv")
-    pending = [Pending(Subject("cat", 1, "d"), image(tmp_path, 0)), Pending(subjects[1], image(tmp_path, 1), "eve")]
+    pending = [
+        Pending(Subject("cat", 1, "d"), image(tmp_path, 0)),
+        Pending(subjects[1], image(tmp_path, 1), "eve"),
+    ]
     assert write_sheet(tmp_path, pending, None, PROMPT) == (1, 2)
     after, more = read_sheet(tmp_path / "sheet.csv")
     assert after.head == ["text", "sample", "my notes", "t", "annotator", "image"]

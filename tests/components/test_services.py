@@ -26,7 +26,15 @@ from tenacity import wait_fixed, wait_none
 from driftledger.components import service
 from driftledger.components.answers import RULES, Rule, retry_after
 from driftledger.components.openai import OpenAIChat, OpenAIImages, tokens_of
-from driftledger.components.service import Answered, Limits, Meter, Prices, RefusedError, ServiceClient, TransientError
+from driftledger.components.service import (
+    Answered,
+    Limits,
+    Meter,
+    Prices,
+    RefusedError,
+    ServiceClient,
+    TransientError,
+)
 from driftledger.components.sounds import OpenAISpeech
 from driftledger.core.canonical import sha256_file, sha256_of
 from driftledger.core.errors import BudgetError, ConfigError, ServiceError
@@ -39,7 +47,11 @@ from tests.support.openai_server import KEY, ChatAnswer, OpenAIServer, attempt
 from tests.support.virtual_time import STARTED, run
 
 HELLO = Conversation((Turn("user", ("Hello",)),))
-RAISED = {"TransientError": TransientError, "ServiceError": ServiceError, "RefusedError": RefusedError}
+RAISED = {
+    "TransientError": TransientError,
+    "ServiceError": ServiceError,
+    "RefusedError": RefusedError,
+}
 
 
 @pytest.fixture(autouse=True)
@@ -55,11 +67,15 @@ def image(tmp_path: Path) -> Medium:
 
 
 def chat(url: str, **settings: Any) -> OpenAIChat:
-    return OpenAIChat.model_validate({"model": "m", "base_url": url, "api_key_env": "TEST_KEY"} | settings)
+    return OpenAIChat.model_validate(
+        {"model": "m", "base_url": url, "api_key_env": "TEST_KEY"} | settings
+    )
 
 
 def images(url: str, **settings: Any) -> OpenAIImages:
-    return OpenAIImages.model_validate({"model": "m", "base_url": url, "api_key_env": "TEST_KEY"} | settings)
+    return OpenAIImages.model_validate(
+        {"model": "m", "base_url": url, "api_key_env": "TEST_KEY"} | settings
+    )
 
 
 def encoded(image: Image.Image, kind: str) -> str:
@@ -88,7 +104,9 @@ def body_of(case: dict[str, Any]) -> str:
             if "b64_json" in each:
                 each["b64_json"] = picture(each["b64_json"])
     text = body if isinstance(body, str) else json.dumps(body)
-    return text.replace("DEEP", "[" * 100_000).replace("KEY", KEY) if "API_KEY" not in text else text
+    return (
+        text.replace("DEEP", "[" * 100_000).replace("KEY", KEY) if "API_KEY" not in text else text
+    )
 
 
 LISTED = '{"data": [{"id": "m-large"}, {"id": "other"}]}'
@@ -98,12 +116,30 @@ LISTED = '{"data": [{"id": "m-large"}, {"id": "other"}]}'
     ("status", "body", "settings", "missing", "note"),
     [
         (200, LISTED, {"model": "other"}, "", ""),
-        (200, LISTED, {"model": "m-lrge"}, "the service lists 2 models, and not this one; nearest: m-large, other", ""),
+        (
+            200,
+            LISTED,
+            {"model": "m-lrge"},
+            "the service lists 2 models, and not this one; nearest: m-large, other",
+            "",
+        ),
         (200, LISTED, {"model": "m-large:free"}, "", "and not this one"),
-        (200, LISTED.replace("}]", '}], "has_more": true'), {"model": "m-lrge"}, "", "and not this one"),
+        (
+            200,
+            LISTED.replace("}]", '}], "has_more": true'),
+            {"model": "m-lrge"},
+            "",
+            "and not this one",
+        ),
         (200, '{"data": [{"id": "openai/*"}]}', {"model": "m-lrge"}, "", "and not this one"),
         (200, LISTED, {"base_url": None}, "the environment variable OPENAI_API_KEY is not set", ""),
-        (200, LISTED, {"base_url": "http://127.0.0.1:9/v1"}, "openai m at 127.0.0.1:9 cannot be reached", ""),
+        (
+            200,
+            LISTED,
+            {"base_url": "http://127.0.0.1:9/v1"},
+            "openai m at 127.0.0.1:9 cannot be reached",
+            "",
+        ),
         (401, '{"error": "no KEY"}'.replace("KEY", KEY), {}, "refuses the key (HTTP 401: ", ""),
         (404, "{}", {}, "", "lists no models"),
         (404, "{}", {"base_url": "BARE"}, "", "(did you mean `base_url: http://127.0.0.1:"),
@@ -112,10 +148,19 @@ LISTED = '{"data": [{"id": "m-large"}, {"id": "other"}]}'
     ],
 )
 def test_what_is_missing_before_the_first_call(
-    status: int, body: str, settings: dict[str, Any], missing: str, note: str, monkeypatch: pytest.MonkeyPatch
+    status: int,
+    body: str,
+    settings: dict[str, Any],
+    missing: str,
+    note: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    key = {"api_key_env": "OPENAI_API_KEY"} if "base_url" in settings and not settings["base_url"] else {}
+    key = (
+        {"api_key_env": "OPENAI_API_KEY"}
+        if "base_url" in settings and not settings["base_url"]
+        else {}
+    )
     with Canned(status, body) as server:
         if settings.get("base_url") == "BARE":
             settings = {"base_url": server.address}
@@ -127,7 +172,9 @@ def test_what_is_missing_before_the_first_call(
     assert not server.requests or server.requests[0][0] in ("/v1/models", "/models")
 
 
-@pytest.mark.parametrize("case", cases(__file__, "services"), ids=lambda case: f"{case['on']}-{case['expect']}"[:90])
+@pytest.mark.parametrize(
+    "case", cases(__file__, "services"), ids=lambda case: f"{case['on']}-{case['expect']}"[:90]
+)
 def test_what_a_service_says(case: dict[str, Any]) -> None:
     expect = case["expect"]
     with Canned(case.get("status", 200), body_of(case), case.get("headers")) as server:
@@ -154,7 +201,9 @@ def test_what_a_service_says(case: dict[str, Any]) -> None:
         "text": lambda: got.text,
         "error": lambda: got.error[: len(expect["error"])],
         "served": lambda: got.served_model,
-        "usage": lambda: got.usage and [got.usage.input_tokens, got.usage.output_tokens, got.usage.images],
+        "usage": lambda: (
+            got.usage and [got.usage.input_tokens, got.usage.output_tokens, got.usage.images]
+        ),
         "size": lambda: list(got.image.size),
         "pixel": lambda: list(got.image.getpixel((0, 0))),
         "kept": lambda: got.data and suffix_of(got.data),
@@ -190,7 +239,9 @@ def kind_of_answer(case: dict[str, Any], port: int) -> tuple[list[Any], ServiceC
             for number in range(case.get("calls", 1)):
                 asked = (f"{number}", 1) if case.get("kind") == "image" else (HELLO,)
                 answered = await client.call(partial(once, *asked), model.expected(asked[0]))
-                got.append(answered.answer or model.answer(outcome=Outcome.FAILED, error=answered.error))
+                got.append(
+                    answered.answer or model.answer(outcome=Outcome.FAILED, error=answered.error)
+                )
         return got
 
     try:
@@ -220,13 +271,19 @@ def test_what_a_service_says_about_itself_is_read_whole(case: dict[str, Any]) ->
     assert {each.outcome for each in got} == ({case["outcome"]} if got else set())
     assert "cost" not in case or client._budget.cost == pytest.approx(case["cost"], abs=1e-12)
     for each in got:
-        usage = each.usage and [each.usage.input_tokens, each.usage.output_tokens, each.usage.cached_tokens]
+        usage = each.usage and [
+            each.usage.input_tokens,
+            each.usage.output_tokens,
+            each.usage.cached_tokens,
+        ]
         assert case.get("usage", usage) == usage
         assert "answer" not in case or each.text == case["answer"]
         assert "error" not in case or each.error == case["error"]
 
 
-@pytest.mark.parametrize("rule", RULES, ids=lambda rule: f"{rule.status} {rule.words[:1]} {rule.end}")
+@pytest.mark.parametrize(
+    "rule", RULES, ids=lambda rule: f"{rule.status} {rule.words[:1]} {rule.end}"
+)
 def test_each_rule_is_the_first_for_its_example(rule: Rule) -> None:
     status, body = rule.example
     model = chat("http://127.0.0.1:9/v1", extra={"seed_of_mine": 1})
@@ -251,9 +308,17 @@ def test_each_rule_is_the_first_for_its_example(rule: Rule) -> None:
 @pytest.mark.parametrize(
     ("variable", "value", "says"),
     [
-        ("ALL_PROXY", "socks5://127.0.0.1:9", "a SOCKS proxy: run `pip install socksio`, or unset ALL_PROXY"),
+        (
+            "ALL_PROXY",
+            "socks5://127.0.0.1:9",
+            "a SOCKS proxy: run `pip install socksio`, or unset ALL_PROXY",
+        ),
         ("all_proxy", "socks4://127.0.0.1:9", "correct the proxy in all_proxy, or unset it"),
-        ("HTTP_PROXY", "http://127.0.0.1:9", "`base_url: http://x.invalid/v1` in params.yaml or HTTP_PROXY"),
+        (
+            "HTTP_PROXY",
+            "http://127.0.0.1:9",
+            "`base_url: http://x.invalid/v1` in params.yaml or HTTP_PROXY",
+        ),
     ],
 )
 def test_a_proxy_that_cannot_be_used_is_named(
@@ -271,28 +336,39 @@ def test_a_proxy_that_cannot_be_used_is_named(
     assert says in "".join(missing) or "lists no models" in "".join(notes)
 
 
-@pytest.mark.parametrize("case", cases(__file__, "endings"), ids=lambda case: json.dumps(case["choice"])[:90])
+@pytest.mark.parametrize(
+    "case", cases(__file__, "endings"), ids=lambda case: json.dumps(case["choice"])[:90]
+)
 def test_how_an_answer_ended_and_what_of_it_is_the_answer(case: dict[str, Any]) -> None:
     limits = Limits(attempts=1)
     with Canned(200, json.dumps({"choices": [case["choice"]]})) as server:
         [reply] = chat(server.base_url, limits=limits).respond([HELLO])
     if case["outcome"] in ("half", "unread"):
         assert reply.outcome is Outcome.FAILED
-        assert (reply.error or "").startswith({"half": "half an answer", "unread": "an answer that"}[case["outcome"]])
+        assert (reply.error or "").startswith(
+            {"half": "half an answer", "unread": "an answer that"}[case["outcome"]]
+        )
     else:
         expected = case["outcome"], case.get("text", "A red b"), case.get("reasoning")
         assert (reply.outcome, reply.text, reply.reasoning) == expected
 
 
-@pytest.mark.parametrize("case", cases(__file__, "filters"), ids=lambda case: json.dumps(case["body"])[:90])
+@pytest.mark.parametrize(
+    "case", cases(__file__, "filters"), ids=lambda case: json.dumps(case["body"])[:90]
+)
 def test_a_filter_is_a_filter_in_any_shape(case: dict[str, Any]) -> None:
     with Canned(case["status"], json.dumps(case["body"], ensure_ascii=False)) as server:
-        [reply], [drawn] = chat(server.base_url).respond([HELLO]), images(server.base_url).generate(["a boat"], [1])
+        [reply], [drawn] = (
+            chat(server.base_url).respond([HELLO]),
+            images(server.base_url).generate(["a boat"], [1]),
+        )
         assert len(server.requests) == 2
     assert (reply.outcome, drawn.outcome) == ("filtered", "filtered")
 
 
-@pytest.mark.parametrize("case", cases(__file__, "refusals"), ids=lambda case: json.dumps(case["body"])[:90])
+@pytest.mark.parametrize(
+    "case", cases(__file__, "refusals"), ids=lambda case: json.dumps(case["body"])[:90]
+)
 def test_a_setting_that_no_call_gets_past_ends_the_run(case: dict[str, Any]) -> None:
     asked = [HELLO] * 5
     with Canned(case["status"], json.dumps(case["body"])) as server:
@@ -309,11 +385,16 @@ def test_a_setting_that_no_call_gets_past_ends_the_run(case: dict[str, Any]) -> 
 def test_a_few_equal_refusals_wait_for_the_calls_beside_them() -> None:
     async def calls(slow: Reply | Exception) -> list[Any]:
         one, refused = line(Limits()), [RefusedError("HTTP 400: bad image", advice="change it")] * 6
-        asked = [ask(one, scripted(9.0, slow), EXPECTED), *(ask(one, scripted(each), EXPECTED) for each in refused)]
+        asked = [
+            ask(one, scripted(9.0, slow), EXPECTED),
+            *(ask(one, scripted(each), EXPECTED) for each in refused),
+        ]
         return await asyncio.gather(*asked, return_exceptions=True)
 
     assert [each.error for each in run(calls(FINE))] == [None, *["HTTP 400: bad image"] * 6]
-    assert isinstance(run(calls(RefusedError("HTTP 400: bad image", advice="change it")))[0], ServiceError)
+    assert isinstance(
+        run(calls(RefusedError("HTTP 400: bad image", advice="change it")))[0], ServiceError
+    )
 
 
 def test_what_is_refused_after_an_answer_is_that_call_alone() -> None:
@@ -321,7 +402,9 @@ def test_what_is_refused_after_an_answer_is_that_call_alone() -> None:
         one = line(Limits())
         await ask(one, scripted(FINE), EXPECTED)
         refused = [RefusedError("HTTP 400: `temperature`", advice="set it", names_setting=True)] * 4
-        return [(await ask(one, scripted(each), EXPECTED)).error for each in refused], one._budget.calls
+        return [
+            (await ask(one, scripted(each), EXPECTED)).error for each in refused
+        ], one._budget.calls
 
     assert run(calls()) == (["HTTP 400: `temperature`"] * 4, 5)
 
@@ -330,7 +413,8 @@ def test_a_server_that_refuses_connections_ends_the_run() -> None:
     with Canned(200, "") as server:
         model = chat(server.base_url)
     with pytest.raises(
-        ServiceError, match=rf"ConnectError.*start the server, or correct `base_url: {server.base_url}`"
+        ServiceError,
+        match=rf"ConnectError.*start the server, or correct `base_url: {server.base_url}`",
     ):
         model.respond([HELLO])
 
@@ -341,12 +425,16 @@ def test_a_server_that_refuses_connections_ends_the_run() -> None:
         assert (await ask(one, scripted(*gone[:3], FINE), EXPECTED)).answer == FINE
         await ask(one, scripted(*gone), EXPECTED)
 
-    with pytest.raises(ServiceError, match=r"far model: ConnectError \(4 attempts\); start it and run again"):
+    with pytest.raises(
+        ServiceError, match=r"far model: ConnectError \(4 attempts\); start it and run again"
+    ):
         run(later())
 
 
 def test_an_answer_without_use_is_asked_for_once_more() -> None:
-    unread, other = (TransientError(text, billed=True, once_more=True) for text in ("unread", "other"))
+    unread, other = (
+        TransientError(text, billed=True, once_more=True) for text in ("unread", "other")
+    )
     assert (call(Limits(), unread, unread).error, call(Limits(), unread, other, FINE).answer) == (
         "unread (2 attempts)",
         FINE,
@@ -356,20 +444,30 @@ def test_an_answer_without_use_is_asked_for_once_more() -> None:
 
 
 def test_an_empty_answer_is_asked_for_once_more() -> None:
-    empty, cut, thought = Reply(" "), Reply("", Outcome.TRUNCATED), Reply("", reasoning="Is it blue?")
+    empty, cut, thought = (
+        Reply(" "),
+        Reply("", Outcome.TRUNCATED),
+        Reply("", reasoning="Is it blue?"),
+    )
     assert call(Limits(), empty, FINE).answer == FINE
-    assert [call(Limits(), empty, empty).attempts, call(Limits(attempts=1), empty).attempts] == [2, 1]
+    assert [call(Limits(), empty, empty).attempts, call(Limits(attempts=1), empty).attempts] == [
+        2,
+        1,
+    ]
     assert call(Limits(deadline=1.0), 5.0, empty).answer == empty
     lost, refused = TransientError("HTTP 500"), RefusedError("HTTP 400")
     for after in ([lost] * 8, [refused], [ServiceError("the key")], [lost, empty, FINE]):
         kept = call(Limits(), empty, *after)
         assert (kept.answer, kept.error) == (empty, None)
     assert call(Limits(max_calls=1), empty, FINE).answer == empty
-    assert [call(Limits(), each).attempts for each in (cut, thought, Reply("", Outcome.REFUSED))] == [1, 1, 1]
+    assert [
+        call(Limits(), each).attempts for each in (cut, thought, Reply("", Outcome.REFUSED))
+    ] == [1, 1, 1]
 
 
 @pytest.mark.parametrize(
-    ("kind", "billed"), [("drop", True), ("reset", True), ("drop_midway", True), ("timeout", True), ("gone", False)]
+    ("kind", "billed"),
+    [("drop", True), ("reset", True), ("drop_midway", True), ("timeout", True), ("gone", False)],
 )
 def test_a_lost_connection_may_pass(kind: str, billed: bool) -> None:
     with OpenAIServer(faults=[kind] if kind != "gone" else []) as server:
@@ -378,7 +476,9 @@ def test_a_lost_connection_may_pass(kind: str, billed: bool) -> None:
             with pytest.raises(TransientError) as caught:
                 attempt(model, HELLO)
     if kind == "gone":
-        with pytest.raises(TransientError, match=rf"openai m at {model.host}: ConnectError") as caught:
+        with pytest.raises(
+            TransientError, match=rf"openai m at {model.host}: ConnectError"
+        ) as caught:
             attempt(model, HELLO)
     assert caught.value.billed is billed
 
@@ -391,7 +491,13 @@ def test_what_is_sent_to_a_chat_model(image: Medium) -> None:
         Turn("user", ("And", image)),
         Turn("assistant", ("It has",)),
     )
-    settings = {"image_detail": "low", "seed": 7, "beams": 3, "prefill": "vllm", "extra": {"top_p": 0.5}}
+    settings = {
+        "image_detail": "low",
+        "seed": 7,
+        "beams": 3,
+        "prefill": "vllm",
+        "extra": {"top_p": 0.5},
+    }
     with OpenAIServer(api_key=KEY, reply=lambda _: ChatAnswer(" long ears.")) as server:
         model = chat(server.base_url, **settings)
         reply = attempt(model, Conversation(turns, max_tokens=20))
@@ -408,7 +514,14 @@ def test_what_is_sent_to_a_chat_model(image: Medium) -> None:
             {"role": "user", "content": [{"type": "text", "text": "And"}, shown]},
             {"role": "assistant", "content": "It has"},
         ],
-        **{"temperature": 0.0, "seed": 7, "max_tokens": 20, "top_p": 0.5, "use_beam_search": True, "n": 3},
+        **{
+            "temperature": 0.0,
+            "seed": 7,
+            "max_tokens": 20,
+            "top_p": 0.5,
+            "use_beam_search": True,
+            "n": 3,
+        },
         **{"add_generation_prompt": False, "continue_final_message": True},
     }
     assert (reply.text, model.continues) == ("It has long ears.", True)
@@ -434,7 +547,11 @@ def test_an_image_is_sent_as_the_settings_say(
     model = OpenAIChat.model_validate({"model": "m", "image": payload})
     url = model.body_of(shown)["messages"][0]["content"][0]["image_url"]["url"]
     with Image.open(BytesIO(base64.b64decode(url.partition(",")[2]))) as sent:
-        assert (url.partition(";")[0], sent.get_format_mimetype(), sent.size) == (f"data:{media}", media, size)
+        assert (url.partition(";")[0], sent.get_format_mimetype(), sent.size) == (
+            f"data:{media}",
+            media,
+            size,
+        )
     assert model.fingerprint != OpenAIChat(model="m").fingerprint
 
 
@@ -443,24 +560,40 @@ def test_a_sound_is_sent_as_wav_and_spoken_as_wav(tmp_path: Path) -> None:
     (path := tmp_path / "one.wav").write_bytes(wav := wav_bytes(tone))
     heard = Conversation((Turn("user", (Medium(path, sha256_file(path)), "What is this?")),))
     shown, text = OpenAIChat(model="m").body_of(heard)["messages"][0]["content"]
-    assert shown == {"type": "input_audio", "input_audio": {"data": base64.b64encode(wav).decode(), "format": "wav"}}
+    assert shown == {
+        "type": "input_audio",
+        "input_audio": {"data": base64.b64encode(wav).decode(), "format": "wav"},
+    }
     assert text == {"type": "text", "text": "What is this?"}
     for spoken in (wav, wav[:40] + b"\xff" * 4 + wav[44:]):  # OpenAI streams, and writes no length
         with Canned(200, spoken, {"content-type": "audio/wav"}) as server:
-            model = OpenAISpeech(model="m", base_url=server.base_url, api_key_env="TEST_KEY", voice="sage")
+            model = OpenAISpeech(
+                model="m", base_url=server.base_url, api_key_env="TEST_KEY", voice="sage"
+            )
             made = attempt(model, "A bell rings.", 5)
         asked = {"model": "m", "input": "A bell rings.", "voice": "sage", "response_format": "wav"}
         assert (server.requests[0][0], json.loads(server.bodies[0])) == ("/v1/audio/speech", asked)
         assert wav_bytes(made.sound) == wav
-    with Canned(200, wav[:-7]) as server, pytest.raises(TransientError, match="no sound that can be used"):
-        attempt(OpenAISpeech(model="m", base_url=server.base_url, api_key_env="TEST_KEY"), "A bell rings.", 5)
+    with (
+        Canned(200, wav[:-7]) as server,
+        pytest.raises(TransientError, match="no sound that can be used"),
+    ):
+        attempt(
+            OpenAISpeech(model="m", base_url=server.base_url, api_key_env="TEST_KEY"),
+            "A bell rings.",
+            5,
+        )
 
 
 def test_what_is_sent_to_a_generator() -> None:
     extra = {"quality": "high", "response_format": "b64_json"}
     with OpenAIServer() as server:
         attempt(images(server.base_url, image_size="64x48"), "a red boat", 5)
-        attempt(images(server.base_url, image_size=None, seed_parameter="seed", extra=extra), "a red boat", 2**32 - 1)
+        attempt(
+            images(server.base_url, image_size=None, seed_parameter="seed", extra=extra),
+            "a red boat",
+            2**32 - 1,
+        )
         plain, full = (request.body for request in server.requests)
     assert plain == {"model": "m", "prompt": "a red boat", "n": 1, "size": "64x48"}
     assert full == {"model": "m", "prompt": "a red boat", "n": 1, "seed": 2**32 - 1} | extra
@@ -475,21 +608,30 @@ def test_estimates(image: Medium) -> None:
 
 
 def test_fingerprints() -> None:
-    assert OpenAIChat(model="m", base_url="http://one.example:8000/v1", api_key_env=None).fingerprint == (
-        "1f3de308e143cc85a29133d7af9446927fef46e2b988fa7e5329a24d9068524c"
+    assert OpenAIChat(
+        model="m", base_url="http://one.example:8000/v1", api_key_env=None
+    ).fingerprint == ("1f3de308e143cc85a29133d7af9446927fef46e2b988fa7e5329a24d9068524c")
+    assert (
+        OpenAIImages(model="m").fingerprint
+        == "9a88767136fb9669ea35ad48b18feac374b01ffa4e268d3108d23afdb407a42d"
     )
-    assert OpenAIImages(model="m").fingerprint == "9a88767136fb9669ea35ad48b18feac374b01ffa4e268d3108d23afdb407a42d"
     same = [{"limits": {"concurrency": 3}}, {"prices": {"input": 1}}, {"prefill": "vllm"}]
     other = [{"temperature": None}, {"max_tokens": 5}, {"seed": 1}, {"extra": {"top_p": 0.5}}]
     url = "http://one.example:8000/v1"
     assert {chat(url, **each).fingerprint for each in same} == {chat(url).fingerprint}
     assert len({chat(url, **each).fingerprint for each in [*other, {}]}) == len(other) + 1
     named = chat(url, service_name="ours")
-    assert named.fingerprint == chat("http://two.example/v1", service_name="ours").fingerprint != chat(url).fingerprint
+    assert (
+        named.fingerprint
+        == chat("http://two.example/v1", service_name="ours").fingerprint
+        != chat(url).fingerprint
+    )
     assert sha256_of(named.spec) == named.fingerprint
 
 
-def test_the_environment_changes_neither_address_nor_request(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_environment_changes_neither_address_nor_request(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     for name in ("ORG_ID", "PROJECT_ID", "ADMIN_KEY", "API_KEY"):
         monkeypatch.setenv(f"OPENAI_{name}", f"sk-{name}")
     monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "Authorization: Bearer sk-custom\nX-Custom: yes")
@@ -502,14 +644,19 @@ def test_the_environment_changes_neither_address_nor_request(monkeypatch: pytest
     (path, with_key), (_, without) = server.requests
     assert path == "/v1/chat/completions"
     assert (with_key["authorization"], without["authorization"]) == (f"Bearer {KEY}", "Bearer none")
-    assert not {name for name in {**with_key, **without} if name.startswith(("openai-", "x-custom"))}
+    assert not {
+        name for name in {**with_key, **without} if name.startswith(("openai-", "x-custom"))
+    }
     assert "sk-" not in str(without)
     assert OpenAIChat(model="m").host == "api.openai.com"
 
 
 def test_a_redirect_is_not_followed_with_the_key() -> None:
     with Canned(200, "") as thief:
-        with Canned(307, "", {"location": thief.base_url}) as server, pytest.raises(ServiceError, match="HTTP 307"):
+        with (
+            Canned(307, "", {"location": thief.base_url}) as server,
+            pytest.raises(ServiceError, match="HTTP 307"),
+        ):
             attempt(chat(server.base_url), HELLO)
         assert thief.requests == []
 
@@ -518,7 +665,11 @@ def test_a_redirect_is_not_followed_with_the_key() -> None:
     ("body", "headers", "said"),
     [
         (b"{" + b" " * 2000, {}, "ReadError: the answer has more than 1,000 bytes"),
-        (gzip.compress(b" " * 10_000), {"content-encoding": "gzip"}, "ReadError: the answer has more than 1,000 bytes"),
+        (
+            gzip.compress(b" " * 10_000),
+            {"content-encoding": "gzip"},
+            "ReadError: the answer has more than 1,000 bytes",
+        ),
     ],
     ids=["large", "compressed"],
 )
@@ -531,7 +682,9 @@ def test_an_answer_that_would_fill_the_memory_is_not_read(
     assert caught.value.billed
 
 
-@pytest.mark.parametrize(("status", "said"), [(200, "that cannot be read"), (400, "more than 1,048,576 bytes")])
+@pytest.mark.parametrize(
+    ("status", "said"), [(200, "that cannot be read"), (400, "more than 1,048,576 bytes")]
+)
 def test_an_answer_of_a_million_choices_is_not_made_into_objects(status: int, said: str) -> None:
     body = '{"choices": [' + "{}," * 600_000 + "{}]}"
     with Canned(status, body) as server, pytest.raises(TransientError, match=said):
@@ -545,14 +698,21 @@ def test_a_certificate_that_no_one_vouches_for_is_not_tried_again(tmp_path: Path
     context.load_cert_chain(tmp_path / "c.pem", tmp_path / "k.pem")
     server = Canned(200, "{}")
     server._server.socket = context.wrap_socket(server._server.socket, server_side=True)
-    with server, pytest.raises(ServiceError, match=r"CERTIFICATE_VERIFY_FAILED.*; correct base_url, or name"):
+    with (
+        server,
+        pytest.raises(
+            ServiceError, match=r"CERTIFICATE_VERIFY_FAILED.*; correct base_url, or name"
+        ),
+    ):
         attempt(chat(server.base_url.replace("http:", "https:")), HELLO)
 
 
 @pytest.mark.parametrize("value", ["", "   ", "two words", "clé-secrète", "line\nline"])
 def test_a_key_that_is_none_is_one_sentence(value: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TEST_KEY", value)
-    with pytest.raises(ConfigError, match="the environment variable TEST_KEY is not set, or holds no key") as caught:
+    with pytest.raises(
+        ConfigError, match="the environment variable TEST_KEY is not set, or holds no key"
+    ) as caught:
         attempt(chat("http://127.0.0.1:1/v1"), HELLO)
     assert not value.strip() or value not in str(caught.value)
 
@@ -569,7 +729,9 @@ def line(limits: Limits, calls: int = 0, cost: float = 0.0) -> ServiceClient:
     return ServiceClient(limits, PRICES, Meter(limits, "far model", calls, cost))
 
 
-async def ask(one: ServiceClient, attempt: Callable[[], Awaitable[Reply]], expected: Usage) -> Answered[Reply]:
+async def ask(
+    one: ServiceClient, attempt: Callable[[], Awaitable[Reply]], expected: Usage
+) -> Answered[Reply]:
     async with one.slots:
         return await one.call(attempt, expected)
 
@@ -599,16 +761,23 @@ def call(limits: Limits, *events: Reply | Exception | float) -> Answered[Reply]:
 
 
 def test_every_attempt_is_counted_and_the_last_reason_is_kept() -> None:
-    answered = call(Limits(), TransientError("500"), TransientError("half an answer", billed=True), FINE)
+    answered = call(
+        Limits(), TransientError("500"), TransientError("half an answer", billed=True), FINE
+    )
     assert (answered.answer, answered.attempts) == (FINE, 3)
     assert answered.cost == pytest.approx(MOST + PRICES.cost(Usage(200, 100)))
     answered = call(Limits(attempts=3), *[TransientError(f"50{number}") for number in range(3)])
     assert (answered.answer, answered.error, answered.attempts) == (None, "502 (3 attempts)", 3)
     slow = call(Limits(timeout=0.01, attempts=2), 5.0, 5.0)
-    assert (slow.error, slow.cost) == ("no answer within 0.01 s (2 attempts)", pytest.approx(2 * MOST))
+    assert (slow.error, slow.cost) == (
+        "no answer within 0.01 s (2 attempts)",
+        pytest.approx(2 * MOST),
+    )
 
 
-def test_the_first_retry_follows_at_once_and_the_others_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_first_retry_follows_at_once_and_the_others_wait(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(service, "_BACKOFF", wait_fixed(40))
 
     async def moments() -> list[float]:
@@ -629,7 +798,9 @@ def test_the_first_retry_follows_at_once_and_the_others_wait(monkeypatch: pytest
 def test_a_break_that_a_service_asks_for_is_kept_by_all_but_not_past_the_deadline() -> None:
     async def two() -> tuple[float, float]:
         one = line(Limits())
-        first = asyncio.create_task(ask(one, scripted(TransientError("429", retry_after=20), FINE), EXPECTED))
+        first = asyncio.create_task(
+            ask(one, scripted(TransientError("429", retry_after=20), FINE), EXPECTED)
+        )
         await asyncio.sleep(1)
         await ask(one, scripted(FINE), EXPECTED)
         second_over = time.monotonic() - STARTED
@@ -641,7 +812,9 @@ def test_a_break_that_a_service_asks_for_is_kept_by_all_but_not_past_the_deadlin
     assert 20 <= first_over <= 22
     answered = call(Limits(deadline=1.0), 0.6, TransientError("429", retry_after=0.9), FINE)
     assert answered.error == "429 (1 attempts)"
-    with pytest.raises(ServiceError, match=r"429; the service asks to wait 3600 s, and limits.deadline is 60 s"):
+    with pytest.raises(
+        ServiceError, match=r"429; the service asks to wait 3600 s, and limits.deadline is 60 s"
+    ):
         call(Limits(deadline=60.0), TransientError("429", retry_after=3600.0), FINE)
 
 
@@ -670,7 +843,9 @@ def test_once_a_service_refuses_for_good_nobody_asks_or_waits_any_longer() -> No
         (Usage(0, 0), 0.0),
     ],
 )
-def test_tokens_that_a_service_does_not_count_cost_what_was_expected(used: Usage | None, cost: float) -> None:
+def test_tokens_that_a_service_does_not_count_cost_what_was_expected(
+    used: Usage | None, cost: float
+) -> None:
     assert call(Limits(), Reply("fine", usage=used)).cost == pytest.approx(cost)
 
 
@@ -698,7 +873,8 @@ def test_budgets_hold_over_runs_and_at_their_dearest() -> None:
             await ask(one, scripted(FINE), EXPECTED)
 
     async def costs() -> tuple[int, float]:
-        """Each call may cost 0.003 and costs 0.0004: two at once fit into 0.006, and later ones one after the other."""
+        """Each call may cost 0.003 and costs 0.0004: two at once fit into 0.006, and later ones one
+        after the other."""
         limits = Limits(max_cost=0.006, concurrency=16)
         meter = Meter(limits, "far model")
         one = ServiceClient(limits, PRICES, meter)
@@ -744,7 +920,9 @@ def test_a_busy_service_has_half_as_many_calls_at_once_and_then_more_again() -> 
     assert max(starts[-60:]) == 16
 
 
-@pytest.mark.parametrize(("limits", "moments"), [({}, [0, 0, 0]), ({"requests_per_minute": 2}, [0, 30, 60, 90])])
+@pytest.mark.parametrize(
+    ("limits", "moments"), [({}, [0, 0, 0]), ({"requests_per_minute": 2}, [0, 30, 60, 90])]
+)
 def test_requests_per_minute(limits: dict[str, Any], moments: list[float]) -> None:
     async def starts() -> list[float]:
         one, begun = line(Limits.model_validate(limits)), list[float]()

@@ -61,7 +61,9 @@ def test_an_empty_text_in_a_list_counts(folder: Path) -> None:
     assert digest() != before
 
 
-def test_imports_inside_functions_and_relative_ones_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_imports_inside_functions_and_relative_ones_count(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     package = tmp_path / "site-packages" / "theirs" / "inner"
     package.mkdir(parents=True)
     for name in ("../__init__.py", "__init__.py"):
@@ -75,11 +77,17 @@ def test_imports_inside_functions_and_relative_ones_count(tmp_path: Path, monkey
 
 
 def test_code_that_comes_with_driftledger_is_left_out(folder: Path) -> None:
-    (folder / "digested_model.py").write_text("from driftledger.core import files\n", encoding="utf-8")
+    (folder / "digested_model.py").write_text(
+        "from driftledger.core import files\n", encoding="utf-8"
+    )
     digest()
     assert [name for name, _ in module._digests("digested_model")] == ["digested_model"]
-    assert "driftledger.core.types" not in dict(module._digests("driftledger_demo.generators.painter"))
-    assert "driftledger_demo.vocabulary" in dict(module._digests("driftledger_demo.generators.painter"))
+    assert "driftledger.core.types" not in dict(
+        module._digests("driftledger_demo.generators.painter")
+    )
+    assert "driftledger_demo.vocabulary" in dict(
+        module._digests("driftledger_demo.generators.painter")
+    )
 
 
 def test_code_in_no_file_and_code_that_is_not_python(folder: Path) -> None:

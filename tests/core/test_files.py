@@ -115,7 +115,10 @@ def test_numbers_that_are_not_finite_are_never_written(tmp_path: Path, number: f
 
 def test_a_missing_file_says_how_to_get_it(tmp_path: Path) -> None:
     for read in (read_json, read_jsonl):
-        with pytest.raises(StoreError, match=r"records\.jsonl is missing; run 'dvc pull' to fetch it, or 'dvc repro'"):
+        with pytest.raises(
+            StoreError,
+            match=r"records\.jsonl is missing; run 'dvc pull' to fetch it, or 'dvc repro'",
+        ):
             read(tmp_path / "records.jsonl", Row)
     with pytest.raises(StoreError, match=r"cannot be read \(not a regular file\)"):
         read_json(Path("/dev/zero"), Row)
@@ -134,7 +137,9 @@ Write = Callable[[Path, str], None]
 
 
 @WAYS
-def test_a_write_that_fails_leaves_the_old_bytes_and_names_the_file(write: Write, tmp_path: Path) -> None:
+def test_a_write_that_fails_leaves_the_old_bytes_and_names_the_file(
+    write: Write, tmp_path: Path
+) -> None:
     path = tmp_path / "a.json"
     write_text(path, "old\n")
     with no_file_longer_than(8), pytest.raises(OSError, match="File too large") as error:
@@ -204,8 +209,16 @@ def test_a_folder_is_made_again_only_when_inputs_or_files_changed(tmp_path: Path
             "line 2, column 17: found unexpected ':'; put what holds a colon, such as an address",
         ),
         ("a: 1\n\tb: 2", "line 2, column 1: found a tab character that violates indentation"),
-        ("a: b: c", "line 1, column 5: mapping values are not allowed in this context; put a text with a colon"),
-        ("a: @x", "line 1, column 4: found character that cannot start any token; indent with blanks, not tabs"),
+        (
+            "a: b: c",
+            "line 1, column 5: mapping values are not allowed in this context; put a text with a "
+            "colon",
+        ),
+        (
+            "a: @x",
+            "line 1, column 4: found character that cannot start any token; indent with blanks, "
+            "not tabs",
+        ),
         ("a:\n  b: 1\n c: 2", "line 3, column 2: did not find expected key; close what is opened"),
         ("a: !x 1", "line 1, column 4: could not determine a constructor for the tag"),
         ("x:\n  a: 1\ny:\n  a: 2\n", None),

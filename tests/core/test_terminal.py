@@ -18,7 +18,10 @@ def _plain(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(("columns", "width"), [(None, len(WORDS)), ("60", 60), ("120", 120)])
 def test_a_pipe_is_plain_and_wraps_nothing_or_where_it_says(
-    columns: str | None, width: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    columns: str | None,
+    width: int,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     if columns:
         monkeypatch.setenv("COLUMNS", columns)
@@ -32,12 +35,18 @@ def test_a_pipe_is_plain_and_wraps_nothing_or_where_it_says(
 
 
 @pytest.mark.parametrize(
-    "hostile", ["\x1b[2J\x9b1m\u202e", "[bold]a[/bold]", "[link=http://x]y[/link]", "a\r\nb\u2028c", "\ud800"]
+    "hostile",
+    ["\x1b[2J\x9b1m\u202e", "[bold]a[/bold]", "[link=http://x]y[/link]", "a\r\nb\u2028c", "\ud800"],
 )
 def test_hostile_text_is_inert_everywhere(hostile: str) -> None:
     made = table(hostile, "number", numbers=["number"])
     made.add_row(line(hostile * 20), line("1"))
-    for shown in (made, line(hostile * 20), lines([hostile * 20]), facts([(hostile, hostile * 20)])):
+    for shown in (
+        made,
+        line(hostile * 20),
+        lines([hostile * 20]),
+        facts([(hostile, hostile * 20)]),
+    ):
         assert "[bold]a[/bold]" in fitting(shown) or "[bold]" not in hostile
     assert len(printed(line(hostile)).splitlines()) == 1
 

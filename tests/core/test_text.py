@@ -32,7 +32,19 @@ ESCAPES = [
     "over\rwritten",
     "\x00\x07\x7f",
 ]
-BIDI = ["\u200e", "\u200f", "\u202a", "\u202b", "\u202c", "\u202d", "\u202e", "\u2066", "\u2067", "\u2068", "\u2069"]
+BIDI = [
+    "\u200e",
+    "\u200f",
+    "\u202a",
+    "\u202b",
+    "\u202c",
+    "\u202d",
+    "\u202e",
+    "\u2066",
+    "\u2067",
+    "\u2068",
+    "\u2069",
+]
 INVISIBLE = [*"\u200b\xad\u2060\U000e0001\U000e0041\u3164\u180e\u115f\u1160\uffa0\ufff9"]
 BREAKS = ["\n", "\r", "\r\n", "\v", "\f", "\x1c", "\x1d", "\x1e", "\x85", "\u2028", "\u2029"]
 MARKUP = [
@@ -67,17 +79,25 @@ FORMULAS = [
     "=1,2\n3",
 ]
 
-anything = st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from("|`*_[]()<>&!#\\~\x1b\x9b\u202e\t\n ="))
+anything = st.text(
+    st.characters(exclude_categories=["Cs"])
+    | st.sampled_from("|`*_[]()<>&!#\\~\x1b\x9b\u202e\t\n =")
+)
 
 
 def controls(text: str) -> set[str]:
-    return {letter for letter in text if unicodedata.category(letter) == "Cc" or letter in "".join(BIDI)}
+    return {
+        letter for letter in text if unicodedata.category(letter) == "Cc" or letter in "".join(BIDI)
+    }
 
 
 def cells_of(text: str) -> list[str]:
-    """The cells of a one-row Markdown table around ``text``, as a reader sees them; fails on any markup in them."""
+    """The cells of a one-row Markdown table around ``text``, as a reader sees them; fails on any
+    markup in them."""
     tokens = (
-        MarkdownIt("commonmark").enable(["table", "strikethrough"]).parse(f"| a | b |\n|---|---|\n| {text} | end |\n")
+        MarkdownIt("commonmark")
+        .enable(["table", "strikethrough"])
+        .parse(f"| a | b |\n|---|---|\n| {text} | end |\n")
     )
     cells = [token for token in tokens if token.type == "inline"][2:]
     for cell in cells:
@@ -105,7 +125,9 @@ def test_honest_text_stays_as_it_is(text: str) -> None:
     assert for_cell(text) == text
 
 
-@pytest.mark.parametrize("text", [*MARKUP, *ESCAPES, *BREAKS, "_a_", "a_ b", "- a", "1. a", "a__b", "--- | ---", "= ="])
+@pytest.mark.parametrize(
+    "text", [*MARKUP, *ESCAPES, *BREAKS, "_a_", "a_ b", "- a", "1. a", "a__b", "--- | ---", "= ="]
+)
 def test_a_cell_holds_plain_text_only(text: str) -> None:
     assert cells_of(for_cell(text)) == [for_line(text).strip(), "end"]
 
@@ -130,7 +152,9 @@ def test_a_spreadsheet_sees_no_formula(text: str) -> None:
 
 
 @pytest.mark.parametrize("separator", [",", ";", "\t"])
-@pytest.mark.parametrize("text", ["Yes;=cmd|' /C calc'!A0;x", "a\t=1", "a\n=1+1", "a\r=1", 'a",=1', "a,=1", 'a;"=1'])
+@pytest.mark.parametrize(
+    "text", ["Yes;=cmd|' /C calc'!A0;x", "a\t=1", "a\n=1+1", "a\r=1", 'a",=1', "a,=1", 'a;"=1']
+)
 def test_no_cell_of_a_spreadsheet_is_a_formula(text: str, separator: str) -> None:
     file = io.StringIO(csv_text(["a"], [[for_csv(text)]]), newline="")
     cells = [cell for row in csv.reader(file, delimiter=separator) for cell in row]
@@ -141,7 +165,12 @@ def test_no_cell_of_a_spreadsheet_is_a_formula(text: str, separator: str) -> Non
 def test_changes_enter_mappings_and_compare_lists_whole() -> None:
     old = {"T": 5, "seeds": {"run": 1, "chain": 2}, "lengths": [10, 20]}
     new = {"T": 3, "seeds": {"run": 1, "chain": 4}, "lengths": [10, 30], "new": "x"}
-    expected = ["T: 5 → 3", "lengths: [10,20] → [10,30]", 'new: nothing → "x"', "seeds.chain: 2 → 4"]
+    expected = [
+        "T: 5 → 3",
+        "lengths: [10,20] → [10,30]",
+        'new: nothing → "x"',
+        "seeds.chain: 2 → 4",
+    ]
     assert [str(change) for change in changes(old, new)] == expected
     assert list(changes(new, new)) == []
     assert shown_apart("red " * 100, None)[0].endswith("red… (402 characters)")
@@ -160,11 +189,32 @@ def test_an_unknown_name(name: str, valid: list[str], sentence: str) -> None:
     assert sentence in unknown_name("it", name, valid)
 
 
-# Cells that no spreadsheet takes for something else; components/models/test_human_sheet.py has whole files.
+# Cells that no spreadsheet takes for something else; components/models/test_human_sheet.py has
+# whole files.
 
 
-COMPUTED = ["=cmd()", "+1", "-1 is cold", "@SUM(A1)", "\t=1", '=HYPERLINK("https://example.org","x")', "'=x", "''=x"]
-MISREAD = ["007", "000000006040", "1e5", "3-4", "2024-01-02", "may-1", "5.10", "TRUE", "false", "1E400"]
+COMPUTED = [
+    "=cmd()",
+    "+1",
+    "-1 is cold",
+    "@SUM(A1)",
+    "\t=1",
+    '=HYPERLINK("https://example.org","x")',
+    "'=x",
+    "''=x",
+]
+MISREAD = [
+    "007",
+    "000000006040",
+    "1e5",
+    "3-4",
+    "2024-01-02",
+    "may-1",
+    "5.10",
+    "TRUE",
+    "false",
+    "1E400",
+]
 HONEST = [
     "A cat.",
     "12",

@@ -10,10 +10,14 @@ from driftledger.core.types import Conversation, Outcome, Reply, Turn
 from tests.support.cases import cases
 
 
-@pytest.mark.parametrize("case", cases(__file__, "thinking"), ids=lambda case: f"{case['reply'][:60]} {case['reads']}")
+@pytest.mark.parametrize(
+    "case", cases(__file__, "thinking"), ids=lambda case: f"{case['reply'][:60]} {case['reads']}"
+)
 def test_thoughts_are_told_from_the_answer(case: dict[str, Any]) -> None:
     begun = (Turn("assistant", (case["prefix"],)),) if "prefix" in case else ()
-    reply = Reply(case["reply"], Outcome(case.get("outcome", "ok")), reasoning=case.get("reasoning"))
+    reply = Reply(
+        case["reply"], Outcome(case.get("outcome", "ok")), reasoning=case.get("reasoning")
+    )
     read = separated(reply, Conversation((Turn("user", ("Describe it.",)), *begun)))
     assert [read.outcome, read.text, read.reasoning or ""] == case["reads"]
     assert (read.error is not None) == (not read.text and read.outcome in ("empty", "truncated"))
@@ -22,11 +26,25 @@ def test_thoughts_are_told_from_the_answer(case: dict[str, Any]) -> None:
 class Tokenizer:
     """Words as tokens; those in angle or square brackets are special."""
 
-    words = ("</s>", "<think>", "</think>", "[THINK]", "<|channel>", "<channel|>", "<|image|>", "A", "car", "thought")
+    words = (
+        "</s>",
+        "<think>",
+        "</think>",
+        "[THINK]",
+        "<|channel>",
+        "<channel|>",
+        "<|image|>",
+        "A",
+        "car",
+        "thought",
+    )
 
     @property
     def added_tokens_decoder(self) -> dict[int, Any]:
-        return {n: SimpleNamespace(content=word, special=not word.isalpha()) for n, word in enumerate(self.words)}
+        return {
+            n: SimpleNamespace(content=word, special=not word.isalpha())
+            for n, word in enumerate(self.words)
+        }
 
     def decode(self, tokens: list[int], skip_special_tokens: bool) -> str:
         shown = (self.words[token] for token in tokens)

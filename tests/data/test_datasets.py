@@ -35,13 +35,17 @@ def encoded(case: dict[str, Any]) -> bytes:
     if "bytes" in case:
         return str(case["bytes"]).encode()
     colour, options = case.get("colour", [1, 2, 3]), dict(case.get("options", {}))
-    options = {key: tuple(value) if isinstance(value, list) else value for key, value in options.items()}
+    options = {
+        key: tuple(value) if isinstance(value, list) else value for key, value in options.items()
+    }
     image = Image.new(case["mode"], (8, 4), tuple(colour) if isinstance(colour, list) else colour)
     if "corner" in case:  # one pixel of another colour
         corner = case["corner"]
         image.putpixel((7, 3), tuple(corner) if isinstance(corner, list) else corner)
     if "frames" in case:
-        more = [Image.new("RGB", (8, 4), (50 * number, 0, 0)) for number in range(2, case["frames"] + 1)]
+        more = [
+            Image.new("RGB", (8, 4), (50 * number, 0, 0)) for number in range(2, case["frames"] + 1)
+        ]
         options |= {"save_all": True, "append_images": more}
     if "orientation" in case:
         options["exif"] = Image.Exif()
@@ -54,7 +58,10 @@ def encoded(case: dict[str, Any]) -> bytes:
 
 
 SRGB = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
-PROFILES = {"sRGB": SRGB, "swapped": SRGB.replace(b"rXYZ", b"....").replace(b"gXYZ", b"rXYZ").replace(b"....", b"gXYZ")}
+PROFILES = {
+    "sRGB": SRGB,
+    "swapped": SRGB.replace(b"rXYZ", b"....").replace(b"gXYZ", b"rXYZ").replace(b"....", b"gXYZ"),
+}
 PROFILES["broken"] = SRGB[:200]
 
 
@@ -72,7 +79,9 @@ def test_an_image_file(case: dict[str, Any]) -> None:
     assert image.size == tuple(case.get("size", (8, 4)))
     near = case.get("pixel", [1, 2, 3])
     most_apart = case.get("near", 2 if case["format"] == "JPEG" else 0)
-    assert np.abs(np.asarray(image, dtype=int) - near).max() == pytest.approx(most_apart, abs=2 * (most_apart == 2))
+    assert np.abs(np.asarray(image, dtype=int) - near).max() == pytest.approx(
+        most_apart, abs=2 * (most_apart == 2)
+    )
 
 
 def test_every_alpha_over_white_is_rounded_to_nearest() -> None:
@@ -92,10 +101,16 @@ def coloured(red: int) -> bytes:
 
 
 def item(
-    sample: str, red: int = 0, category: str | None = None, label: str | None = None, split: Split | None = None
+    sample: str,
+    red: int = 0,
+    category: str | None = None,
+    label: str | None = None,
+    split: Split | None = None,
 ) -> SourceItem:
     read = partial(coloured, red)
-    return SourceItem(sample, f"{sample.strip():.200}.bmp", read, category, label, split, source={"file": "f"})
+    return SourceItem(
+        sample, f"{sample.strip():.200}.bmp", read, category, label, split, source={"file": "f"}
+    )
 
 
 class Given(DatasetProvider):
@@ -131,15 +146,30 @@ def test_a_dataset_folder(tmp_path: Path) -> None:
     entries = entries_of(tmp_path / "mine")
     picture = png_bytes(Image.new("RGB", (4, 4), (1, 0, 0)))
     first = {"id": "a", "file": "images/a.png", "category": "even", "sha256": sha256_bytes(picture)}
-    assert entries[0] == SampleEntry.model_validate(first | {"width": 4, "height": 4, "source": {"file": "f"}})
+    assert entries[0] == SampleEntry.model_validate(
+        first | {"width": 4, "height": 4, "source": {"file": "f"}}
+    )
     assert (tmp_path / "mine" / "images" / "a.png").read_bytes() == picture
-    assert {entry.id: entry.notes for entry in entries} == {"a": [], "b": [], "c": [], "d": ["same image as a"]}
+    assert {entry.id: entry.notes for entry in entries} == {
+        "a": [],
+        "b": [],
+        "c": [],
+        "d": ["same image as a"],
+    }
     assert card == read_json(tmp_path / "mine" / "dataset.json", DatasetCard)
-    assert (card.samples, card.categories, card.groups) == (4, {"even": 1, "odd": 1}, {"visual": ["odd"]})
+    assert (card.samples, card.categories, card.groups) == (
+        4,
+        {"even": 1, "odd": 1},
+        {"visual": ["odd"]},
+    )
     assert (card.labels, card.leaks) == ({}, {})
-    assert card.digest == sha256_of([[each.id, each.category, each.label, each.split, each.sha256] for each in entries])
+    assert card.digest == sha256_of(
+        [[each.id, each.category, each.label, each.split, each.sha256] for each in entries]
+    )
     assert card.settings.keys() == {"general_category", "groups", "max_pixels"}
-    assert [sample.medium.open().getpixel((0, 0))[0] for sample in read_samples(tmp_path / "mine")] == [1, 2, 3, 1]
+    assert [
+        sample.medium.open().getpixel((0, 0))[0] for sample in read_samples(tmp_path / "mine")
+    ] == [1, 2, 3, 1]
     build("mine", Given(given=items[::-1], groups={"visual": ["odd"]}), tmp_path / "turned")
     assert tree(tmp_path / "turned") == tree(tmp_path / "mine")
 
@@ -159,22 +189,67 @@ SUPPORT, TEST = item("s", 1, label="cat", split="support"), item("t", 2, label="
 LIVING = item("a", category="living")
 REFUSED: dict[str, tuple[tuple[SourceItem, ...], dict[str, Any], str]] = {
     "none": ((), {}, "dataset 'mine' has no samples; check where its settings point"),
-    "twice": ((item("Cat"), item("cAT")), {}, "mine: cAT.bmp has the id 'cAT' of Cat.bmp, capitals aside"),
-    "broken": ((item("a"), replace(item("b"), read=lambda: b"no image")), {}, "mine: b.bmp is not an image"),
-    "large": ((item("a"),), {"max_pixels": 15}, "mine: a.bmp is 4×4 pixels, and max_pixels allows 15"),
+    "twice": (
+        (item("Cat"), item("cAT")),
+        {},
+        "mine: cAT.bmp has the id 'cAT' of Cat.bmp, capitals aside",
+    ),
+    "broken": (
+        (item("a"), replace(item("b"), read=lambda: b"no image")),
+        {},
+        "mine: b.bmp is not an image",
+    ),
+    "large": (
+        (item("a"),),
+        {"max_pixels": 15},
+        "mine: a.bmp is 4×4 pixels, and max_pixels allows 15",
+    ),
     "group": (
         (LIVING,),
         {"groups": {"v": ["livin"]}},
         "group 'v': category 'livin' is unknown; did you mean 'living'?",
     ),
-    "grouped": ((LIVING,), {"groups": {"v": ["living"], "t": ["living"]}}, "'living' is listed in groups 2 times"),
-    "no split": ((SUPPORT, TEST, item("x", 3, label="cat")), {}, "x has no split, and other samples have one"),
-    "no label": ((SUPPORT, TEST, item("x", 3, label=" ", split="test")), {}, "x is in the test set without a label"),
+    "grouped": (
+        (LIVING,),
+        {"groups": {"v": ["living"], "t": ["living"]}},
+        "'living' is listed in groups 2 times",
+    ),
+    "no split": (
+        (SUPPORT, TEST, item("x", 3, label="cat")),
+        {},
+        "x has no split, and other samples have one",
+    ),
+    "no label": (
+        (SUPPORT, TEST, item("x", 3, label=" ", split="test")),
+        {},
+        "x is in the test set without a label",
+    ),
     "one set": ((SUPPORT,), {}, "dataset 'mine' has no test set; add samples to it"),
-    "alone": ((SUPPORT, TEST, item("x", 3, label="dog", split="test")), {}, "class without support: 'dog'"),
+    "alone": (
+        (SUPPORT, TEST, item("x", 3, label="dog", split="test")),
+        {},
+        "class without support: 'dog'",
+    ),
     **{
-        repr(name): ((item(name),), {}, f"has the id {name!r:.200}, which is not a safe file name (use up to 100 of")
-        for name in ("../x", "/etc/passwd", "a/b", "", ".", "..", ".hidden", "a b", "a\0b", "a\n", "é", "a" * 101)
+        repr(name): (
+            (item(name),),
+            {},
+            f"has the id {name!r:.200}, which is not a safe file name (use up to 100 of",
+        )
+        for name in (
+            "../x",
+            "/etc/passwd",
+            "a/b",
+            "",
+            ".",
+            "..",
+            ".hidden",
+            "a b",
+            "a\0b",
+            "a\n",
+            "é",
+            "a" * 101,
+        )
     },
 }
 
@@ -192,21 +267,29 @@ def test_a_dataset_that_is_refused_leaves_the_one_that_was_there(case: str, tmp_
 
 
 def test_a_few_of_each_category(tmp_path: Path) -> None:
-    items = tuple(item(f"{category}{number}", number, category) for category in "ab" for number in range(9))
+    items = tuple(
+        item(f"{category}{number}", number, category) for category in "ab" for number in range(9)
+    )
     card = build("mine", Given(given=items, per_category=5), tmp_path / "five")
     build("mine", Given(given=items[::-1], per_category=5), tmp_path / "turned")
     assert tree(tmp_path / "five") == tree(tmp_path / "turned")
     assert (card.categories, card.settings["sample_seed"]) == ({"a": 5, "b": 5}, 0)
     more = build("mine", Given(given=items, per_category=6), tmp_path / "six")
-    assert {each.id for each in entries_of(tmp_path / "five")} < {each.id for each in entries_of(tmp_path / "six")}
-    assert build("mine", Given(given=items, per_category=6, sample_seed=1), tmp_path / "other").digest != more.digest
+    assert {each.id for each in entries_of(tmp_path / "five")} < {
+        each.id for each in entries_of(tmp_path / "six")
+    }
+    assert (
+        build("mine", Given(given=items, per_category=6, sample_seed=1), tmp_path / "other").digest
+        != more.digest
+    )
     with pytest.raises(ConfigError, match="has no such sets; give one number"):
         build("mine", Given(given=items, per_category={"support": 1, "test": 2}), tmp_path / "sets")
 
 
 @pytest.mark.parametrize("case", cases(__file__, "first"), ids=lambda case: case["what"])
 def test_the_first_of_a_seeded_order(case: dict[str, Any]) -> None:
-    """The orders of SHA-256 were computed by hand: a d c e f b of [0,null,id], f c e a d b of [1,null,id]."""
+    """The orders of SHA-256 were computed by hand: a d c e f b of [0,null,id], f c e a d b of
+    [1,null,id]."""
     categories = dict.fromkeys("abcdef") | case["categories"]
     orders = [first_of(categories, number, case.get("seed", 0)) for number in range(1, 7)]
     kept = [next(iter(more - less)) for less, more in pairwise([set(), *orders])]
@@ -215,10 +298,15 @@ def test_the_first_of_a_seeded_order(case: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("kind", [ImageFolder, SoundFolder])
 def test_a_larger_first_only_adds_in_proportion(kind: type[ImageFolder], tmp_path: Path) -> None:
-    for name in (*(f"many/{number}" for number in range(30)), *(f"few/{number}" for number in range(10))):
+    for name in (
+        *(f"many/{number}" for number in range(30)),
+        *(f"few/{number}" for number in range(10)),
+    ):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / f"{name}{'.png' if kind is ImageFolder else '.wav'}").touch()
-    kept = {n: [item.id for item in kind(path=tmp_path, first=n).kept_items()] for n in (4, 8, 20, 99)}
+    kept = {
+        n: [item.id for item in kind(path=tmp_path, first=n).kept_items()] for n in (4, 8, 20, 99)
+    }
     assert [(len(ids), sum(each.startswith("many") for each in ids)) for ids in kept.values()] == [
         *((4, 3), (8, 6), (20, 15), (40, 30))
     ]
@@ -228,15 +316,24 @@ def test_a_larger_first_only_adds_in_proportion(kind: type[ImageFolder], tmp_pat
 
 def test_first_thins_a_test_set_alone_and_what_a_category_keeps(tmp_path: Path) -> None:
     each = product(("cat", "dog"), get_args(Split), range(4))
-    pets = tuple(item(f"{split}-{label}{n}", n, label=label, split=split) for label, split, n in each)
+    pets = tuple(
+        item(f"{split}-{label}{n}", n, label=label, split=split) for label, split, n in each
+    )
     card = build("pets", Given(given=pets, first=2), tmp_path / "pets")
     assert card.labels == {"cat": {"support": 4, "test": 1}, "dog": {"support": 4, "test": 1}}
     assert (card.settings["first"], card.settings["sample_seed"]) == (2, 0)
-    both = build("pets", Given(given=pets, first=3, per_category={"support": 1, "test": 2}), tmp_path / "both")
+    both = build(
+        "pets",
+        Given(given=pets, first=3, per_category={"support": 1, "test": 2}),
+        tmp_path / "both",
+    )
     assert both.labels == {"cat": {"support": 1, "test": 2}, "dog": {"support": 1, "test": 1}}
     groups = {"all": ["odd", "even"]}
     few = (item("a", 1, "even"), item("b", 2, "even"), item("c", 3, "odd"))
-    with pytest.raises(DataError, match=r"'all': category 'odd' is unknown.* \(first: 1 may have left it out; raise"):
+    with pytest.raises(
+        DataError,
+        match=r"'all': category 'odd' is unknown.* \(first: 1 may have left it out; raise",
+    ):
         build("mine", Given(given=few, groups=groups, first=1), tmp_path / "few")
 
 
@@ -246,7 +343,9 @@ def placed(path: Path, **settings: Any) -> dict[str, tuple[str | None, str | Non
 
 
 def test_folders_are_categories_or_sets_and_classes(tmp_path: Path) -> None:
-    for number, name in enumerate(("train/cat/a.png", "train/dog/b.png", "test/cat/old/c.webp", "test/dog/D.JPG")):
+    for number, name in enumerate(
+        ("train/cat/a.png", "train/dog/b.png", "test/cat/old/c.webp", "test/dog/D.JPG")
+    ):
         draw(tmp_path / name, number)
     for name in (".hidden.png", ".git/c.png", "test/.cache/d.png", "notes.txt", "png"):
         draw(tmp_path / f"{name}.png", 9).rename(tmp_path / name)
@@ -259,7 +358,9 @@ def test_folders_are_categories_or_sets_and_classes(tmp_path: Path) -> None:
     }
     draw(tmp_path / "top.png", 7)
     assert placed(tmp_path)["top.png"][0] == "uncategorised"
-    with pytest.raises(DataError, match=r"^top\.png is not in the folder of a class; move it into train/<label>/"):
+    with pytest.raises(
+        DataError, match=r"^top\.png is not in the folder of a class; move it into train/<label>/"
+    ):
         placed(tmp_path, labelled=True)
     assert {each[0] for each in placed(tmp_path / "train" / "cat").values()} == {None}
     digest = ImageFolder(path=tmp_path).source_digest()
@@ -271,7 +372,14 @@ def test_folders_are_categories_or_sets_and_classes(tmp_path: Path) -> None:
 
 
 def test_strange_names_become_ids(tmp_path: Path) -> None:
-    names = ["my photo (1).png", "猫.png", "狗.png", "été à la mer/größe 1.png", "x" * 150 + ".png", "a\nb.png"]
+    names = [
+        "my photo (1).png",
+        "猫.png",
+        "狗.png",
+        "été à la mer/größe 1.png",
+        "x" * 150 + ".png",
+        "a\nb.png",
+    ]
     for number, name in enumerate([*names, unicodedata.normalize("NFD", "ü.png")]):
         draw(tmp_path / "in" / name, number)
     draw(Path(os.fsdecode(os.fsencode(tmp_path / "in") + b"/caf\xe9.png")), 99)
@@ -329,7 +437,9 @@ def test_an_image_that_is_no_file(kind: str, tmp_path: Path) -> None:
         ("x" * 5000, ConfigError, "cannot be reached"),
     ],
 )
-def test_a_path_that_is_no_folder(path: str, kind: type[ConfigError], says: str, tmp_path: Path) -> None:
+def test_a_path_that_is_no_folder(
+    path: str, kind: type[ConfigError], says: str, tmp_path: Path
+) -> None:
     draw(tmp_path / "a.png", 1)
     with pytest.raises(
         ConfigError, match=rf"^the image folder .* {says}.*; set path to the folder of the images$"
@@ -349,7 +459,10 @@ def test_where_a_folder_lies_and_when_it_was_written_change_nothing(
     one, other = (ImageFolder(path=path / "in") for path in (tmp_path / "here", Path("~/there")))
     assert one.source_digest() == other.source_digest()
     for name, dataset in (("one", one), ("other", other)):
-        assert build("mine", dataset, tmp_path / name).source == {"kind": "image_folder", "folder": "in"}
+        assert build("mine", dataset, tmp_path / name).source == {
+            "kind": "image_folder",
+            "folder": "in",
+        }
     assert tree(tmp_path / "one") == tree(tmp_path / "other")
     data = bytearray((tmp_path / "there" / "in" / "b.png").read_bytes())
     data[-20] ^= 1

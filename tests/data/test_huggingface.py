@@ -32,18 +32,24 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", folder)
     monkeypatch.setattr(datasets.config, "HF_MODULES_CACHE", folder / "modules")
     monkeypatch.setattr(datasets.config, "DOWNLOADED_DATASETS_PATH", folder / "downloads")
-    monkeypatch.setattr(datasets.config, "EXTRACTED_DATASETS_PATH", folder / "downloads" / "extracted")
+    monkeypatch.setattr(
+        datasets.config, "EXTRACTED_DATASETS_PATH", folder / "downloads" / "extracted"
+    )
     monkeypatch.setattr(datasets.config, "HF_HUB_OFFLINE", True)
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
     return folder
 
 
-def parquet(folder: Path, rows: list[dict[str, Any]], split: str = "test", features: Any = None) -> Path:
+def parquet(
+    folder: Path, rows: list[dict[str, Any]], split: str = "test", features: Any = None
+) -> Path:
     """A folder with a table of images; a number stands for the image of that red."""
     folder.mkdir(exist_ok=True)
     cells = [row.get("image", number) for number, row in enumerate(rows, 1)]
-    images = [{"bytes": png(cell), "path": None} if isinstance(cell, int) else cell for cell in cells]
+    images = [
+        {"bytes": png(cell), "path": None} if isinstance(cell, int) else cell for cell in cells
+    ]
     table = datasets.Dataset.from_list(
         [row | {"image": image} for row, image in zip(rows, images, strict=True)], features=features
     )
@@ -64,7 +70,9 @@ def built(tmp_path: Path, path: Path, **settings: Any) -> list[Sample]:
 
 
 def test_an_image_folder_with_class_labels_by_name(tmp_path: Path) -> None:
-    samples = built(tmp_path, pets(tmp_path / "pets"), category_column="label", label_column="label")
+    samples = built(
+        tmp_path, pets(tmp_path / "pets"), category_column="label", label_column="label"
+    )
     assert [(each.id, each.category, each.label) for each in samples] == [
         ("0", "cat", "cat"),
         ("1", "cat", "cat"),
@@ -82,13 +90,26 @@ def test_a_table_with_categories(tmp_path: Path) -> None:
 def test_a_part_of_a_split_and_the_first_of_a_value(tmp_path: Path) -> None:
     folder = parquet(tmp_path / "mme", [{"pair": number // 2} for number in range(12)])
     some = built(tmp_path, folder, split="test[2:5]")
-    assert [(each.id, each.medium.open().getpixel((0, 0))[0]) for each in some] == [("0", 3), ("1", 4), ("2", 5)]
-    assert [each.id for each in built(tmp_path, folder, unique_column="pair")] == ["00", "02", "04", "06", "08", "10"]
+    assert [(each.id, each.medium.open().getpixel((0, 0))[0]) for each in some] == [
+        ("0", 3),
+        ("1", 4),
+        ("2", 5),
+    ]
+    assert [each.id for each in built(tmp_path, folder, unique_column="pair")] == [
+        "00",
+        "02",
+        "04",
+        "06",
+        "08",
+        "10",
+    ]
 
 
 def test_a_support_and_a_test_split(tmp_path: Path) -> None:
     folder = parquet(tmp_path / "pets", [{"kind": f"{number % 2}"} for number in range(10)])
-    parquet(folder, [{"kind": f"{number % 2}", "image": 50 + number} for number in range(20)], "train")
+    parquet(
+        folder, [{"kind": f"{number % 2}", "image": 50 + number} for number in range(20)], "train"
+    )
     splits: dict[str, Any] = {"support_split": "train", "label_column": "kind"}
     few = built(tmp_path, folder, **splits, per_category={"support": 3, "test": 2})
     assert sorted((each.split, each.label) for each in few) == [
@@ -106,7 +127,9 @@ def test_a_support_and_a_test_split(tmp_path: Path) -> None:
     assert len(built(tmp_path, folder, **splits, per_category={"test": 1})) == 22
     with pytest.raises(ConfigError, match="support_split needs a label_column; set it"):
         built(tmp_path, folder, support_split="train")
-    with pytest.raises(ConfigError, match="support_split is the test set itself; name another split"):
+    with pytest.raises(
+        ConfigError, match="support_split is the test set itself; name another split"
+    ):
         built(tmp_path, folder, **splits | {"support_split": "test"})
 
 
@@ -129,10 +152,14 @@ def test_data_files_and_links_out_of_the_folder_are_refused(tmp_path: Path) -> N
     draw(tmp_path / "private" / "a.png", 0)
     folder = pets(tmp_path / "pets")
     (folder / "test" / "b.png").symlink_to(tmp_path / "private" / "a.png")
-    with pytest.raises(DataError, match=r"test/b\.png in .* is a link out of that folder; remove it"):
+    with pytest.raises(
+        DataError, match=r"test/b\.png in .* is a link out of that folder; remove it"
+    ):
         HuggingFace(path=str(folder)).source_digest()
     shutil.rmtree(folder / "test")
-    files = "configs:\n- config_name: default\n  data_files:\n  - split: test\n    path: ../private/*\n"
+    files = (
+        "configs:\n- config_name: default\n  data_files:\n  - split: test\n    path: ../private/*\n"
+    )
     (folder / "README.md").write_text(f"---\n{files}---\n")
     with pytest.raises(DataError, match="outside the dataset"):
         built(tmp_path, folder)
@@ -144,12 +171,15 @@ def test_a_commit_that_was_loaded_once_works_without_a_network(cache: Path, tmp_
     stored = cache / "owner___pets" / "default" / "0.0.0" / COMMIT
     shutil.copytree(builder.cache_dir, stored)
     info = json.loads((stored / "dataset_info.json").read_text(encoding="utf-8"))
-    (stored / "dataset_info.json").write_text(json.dumps(info | {"config_name": "default"}), encoding="utf-8")
+    (stored / "dataset_info.json").write_text(
+        json.dumps(info | {"config_name": "default"}), encoding="utf-8"
+    )
     card = build("mine", HuggingFace(path="owner/pets", revision=COMMIT), tmp_path / "data")
     assert card.source == {"kind": "huggingface", "dataset": "owner/pets", "revision": COMMIT}
     other = HuggingFace(path="owner/pets", revision=COMMIT[::-1])
     with pytest.raises(
-        DataError, match=f"owner/pets at {COMMIT[::-1]} is not stored here; load it once with a network"
+        DataError,
+        match=f"owner/pets at {COMMIT[::-1]} is not stored here; load it once with a network",
     ):
         build("mine", other, tmp_path / "data")
     assert other.source_digest() != HuggingFace(path="owner/pets", revision=COMMIT).source_digest()
@@ -163,7 +193,9 @@ def test_content_counts_and_not_the_place_or_the_time(tmp_path: Path) -> None:
     for name, folder in (("one", one), ("other", other)):
         build("mine", HuggingFace(path=str(folder)), tmp_path / name)
     assert tree(tmp_path / "one") == tree(tmp_path / "other")
-    assert HuggingFace(path=str(one)).source_digest() == HuggingFace(path=str(other)).source_digest()
+    assert (
+        HuggingFace(path=str(one)).source_digest() == HuggingFace(path=str(other)).source_digest()
+    )
     folder = parquet(tmp_path / "table", [{}, {}, {}])
     dataset, times = HuggingFace(path=str(folder)), (folder / "test.parquet").stat()
     before = dataset.source_digest(), build("mine", dataset, tmp_path / "data").digest
@@ -177,7 +209,10 @@ def test_questions_with_lists_and_class_labels(tmp_path: Path) -> None:
     features = datasets.Features(
         {
             "image": {"bytes": datasets.Value("binary"), "path": datasets.Value("string")},
-            **{name: datasets.Value("string") for name in ("question", "answer", "refusal", "subtask")},
+            **{
+                name: datasets.Value("string")
+                for name in ("question", "answer", "refusal", "subtask")
+            },
             "options": datasets.List(datasets.Value("string")),
             "subset": datasets.ClassLabel(names=["know", "basic", "beyond"]),
         }
@@ -191,24 +226,37 @@ def test_questions_with_lists_and_class_labels(tmp_path: Path) -> None:
     parquet(folder, [row | {"image": 1} for row in (SAP, BEYOND)])
     build_set("mine", HuggingFaceQuestions(protocol="mm_sap", path=str(folder)), tmp_path / "built")
     entries = read_questions(tmp_path / "built")
-    assert [(entry.subset, entry.source) for entry in entries] == [("basic", {"row": "0"}), ("beyond", {"row": "1"})]
+    assert [(entry.subset, entry.source) for entry in entries] == [
+        ("basic", {"row": "0"}),
+        ("beyond", {"row": "1"}),
+    ]
 
 
-def test_images_in_a_table_are_told_apart_by_their_bytes_or_as_a_column_says(tmp_path: Path) -> None:
+def test_images_in_a_table_are_told_apart_by_their_bytes_or_as_a_column_says(
+    tmp_path: Path,
+) -> None:
     rows = [row | {"image": 1, "question_id": f"count/{n}"} for n in range(2) for row in MME]
     folder = parquet(tmp_path / "q", rows)
     with pytest.raises(DataError, match="4 questions, where MME asks 2"):
-        build_set("mine", HuggingFaceQuestions(protocol="mme", path=str(folder)), tmp_path / "built")
+        build_set(
+            "mine", HuggingFaceQuestions(protocol="mme", path=str(folder)), tmp_path / "built"
+        )
     columns = {"image_id": "question_id"}
-    questions = HuggingFaceQuestions.model_validate({"protocol": "mme", "path": str(folder), "columns": columns})
+    questions = HuggingFaceQuestions.model_validate(
+        {"protocol": "mme", "path": str(folder), "columns": columns}
+    )
     build_set("mine", questions, tmp_path / "built")
     ids = [entry.image_id for entry in read_questions(tmp_path / "built")]
     assert ids == ["count/0", "count/0", "count/1", "count/1"]
 
 
-def test_without_the_library_what_pip_installs_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_library_what_pip_installs_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, "datasets", None)
-    with pytest.raises(MissingExtraError, match=r"'datasets' is not installed; run: pip install datasets$"):
+    with pytest.raises(
+        MissingExtraError, match=r"'datasets' is not installed; run: pip install datasets$"
+    ):
         built(tmp_path, pets(tmp_path / "pets"))
 
 
@@ -221,6 +269,10 @@ def test_images_as_pandas_writes_them_are_read(keys: tuple[str, ...], tmp_path: 
 
 
 def test_lists_of_images_are_named_for_what_they_are(tmp_path: Path) -> None:
-    pandas.DataFrame({"image": [[{"bytes": png(1), "path": "a.png"}]]}).to_parquet(tmp_path / "test.parquet")
-    with pytest.raises(ConfigError, match="column 'image' holds lists of objects of bytes, path, and no images"):
+    pandas.DataFrame({"image": [[{"bytes": png(1), "path": "a.png"}]]}).to_parquet(
+        tmp_path / "test.parquet"
+    )
+    with pytest.raises(
+        ConfigError, match="column 'image' holds lists of objects of bytes, path, and no images"
+    ):
         list(HuggingFace(path=str(tmp_path)).items())

@@ -15,12 +15,30 @@ HEAD = "model,benchmark,value,source,date\n"
 ROW = 'GPT-4V,MME,126.5,"Cao et al., Table 2",2025\n'
 
 VISUAL = (
-    *("Existence", "Count", "Position", "Color", "Poster", "Celebrity", "Scene", "Landmark", "Artwork"),
+    *(
+        "Existence",
+        "Count",
+        "Position",
+        "Color",
+        "Poster",
+        "Celebrity",
+        "Scene",
+        "Landmark",
+        "Artwork",
+    ),
     "Commonsense",
 )
 TEXTUAL = ("Code reasoning", "Numerical calc.", "Text translation", "OCR")
 
-MODELS = ("Gemini1.5-Pro", "Claude3-Opus", "GPT-4o", "GPT-4V", "mPLUG-Owl2", "LLaVA-13B", "LLaVA-7B")
+MODELS = (
+    "Gemini1.5-Pro",
+    "Claude3-Opus",
+    "GPT-4o",
+    "GPT-4V",
+    "mPLUG-Owl2",
+    "LLaVA-13B",
+    "LLaVA-7B",
+)
 RANKS = {  # Table 2 of the GenCeption paper, in the order of the models
     "MME/Visual Mean": (2, 7, 1, 6, 5, 3, 5),
     "GC@3/Visual Mean": (1, 4, 3, 2, 5, 6, 7),
@@ -60,9 +78,15 @@ def test_table_2_has_every_value_with_its_source() -> None:
     for benchmark in ("MME", "GC@3", "GC_FID@3", "GC@1", "GC@1 Imagen 2"):
         parts = (*(f"/{part}" for part in (*VISUAL, *TEXTUAL, "Visual Mean", "Textual Mean")), "")
         assert all(tuple(found[benchmark + part]) == MODELS for part in parts)
-    assert found["GC@3"] == dict(zip(MODELS, (0.368, 0.340, 0.359, 0.351, 0.257, 0.238, 0.225), strict=True))
-    assert found["GC@1"] == dict(zip(MODELS, (0.463, 0.451, 0.462, 0.458, 0.343, 0.344, 0.314), strict=True))
-    assert all("Table " in each.source for name in ("mmeception", "mm_sap") for each in boards[name])
+    assert found["GC@3"] == dict(
+        zip(MODELS, (0.368, 0.340, 0.359, 0.351, 0.257, 0.238, 0.225), strict=True)
+    )
+    assert found["GC@1"] == dict(
+        zip(MODELS, (0.463, 0.451, 0.462, 0.458, 0.343, 0.344, 0.314), strict=True)
+    )
+    assert all(
+        "Table " in each.source for name in ("mmeception", "mm_sap") for each in boards[name]
+    )
     assert {each.date for each in boards["mmeception"] if each.benchmark == "AI2D"} == {
         "2024-04-25",
         "2024-05-23",
@@ -88,12 +112,25 @@ def test_other_tables_have_the_printed_values() -> None:
         assert tuple(found.values()) == printed
 
 
-@pytest.mark.parametrize("benchmark", ["MME", "GC@3", "GC_FID@3", "GC@1", "GC@1 Imagen 2", "GC@1 of 5 images"])
+@pytest.mark.parametrize(
+    "benchmark", ["MME", "GC@3", "GC_FID@3", "GC@1", "GC@1 Imagen 2", "GC@1 of 5 images"]
+)
 def test_printed_means_are_those_of_the_printed_categories(benchmark: str) -> None:
-    """To one unit of the last printed place: the paper's own means are of values that are not rounded."""
+    """To one unit of the last printed place: the paper's own means are of values that are not
+    rounded."""
     found = values("mmeception")
-    unit = 0.1001 if benchmark in ("MME", "GC_FID@3") else 0.00015 if "images" in benchmark else 0.00101
-    for name, parts in (("/Visual Mean", VISUAL), ("/Textual Mean", TEXTUAL), ("", (*VISUAL, *TEXTUAL))):
+    unit = (
+        0.1001
+        if benchmark in ("MME", "GC_FID@3")
+        else 0.00015
+        if "images" in benchmark
+        else 0.00101
+    )
+    for name, parts in (
+        ("/Visual Mean", VISUAL),
+        ("/Textual Mean", TEXTUAL),
+        ("", (*VISUAL, *TEXTUAL)),
+    ):
         for model in MODELS:
             mean = sum(found[f"{benchmark}/{part}"][model] for part in parts) / len(parts)
             printed = NOT_ITS_MEAN.get((benchmark + name, model), found[benchmark + name][model])
@@ -104,7 +141,9 @@ def test_printed_means_are_those_of_the_printed_categories(benchmark: str) -> No
 def test_ranks_are_those_of_table_2(benchmark: str) -> None:
     found = values("mmeception")[benchmark]
     assert tuple(found) == MODELS
-    ranks = competition_ranks(list(found.values()), higher_is_better=not benchmark.startswith("GC_FID"))
+    ranks = competition_ranks(
+        list(found.values()), higher_is_better=not benchmark.startswith("GC_FID")
+    )
     printed = dict(zip(MODELS, RANKS[benchmark], strict=True))
     changed = {model: rank for (of, model), rank in NOT_ITS_RANK.items() if of == benchmark}
     assert dict(zip(MODELS, ranks, strict=True)) == printed | changed
@@ -132,7 +171,9 @@ def test_a_bad_row_is_a_sentence_that_names_file_and_line(says: str, tmp_path: P
 
 
 def test_spreadsheets_may_save_it(tmp_path: Path) -> None:
-    text = "\ufeffModel;Benchmark;Value;Source;Date;Note\r\nGPT-4V;MME;126.5;Table 2;2024-04;mine\r\n"
+    text = (
+        "\ufeffModel;Benchmark;Value;Source;Date;Note\r\nGPT-4V;MME;126.5;Table 2;2024-04;mine\r\n"
+    )
     boards = read_leaderboards([write(tmp_path / "boards", text)])
     assert boards == {"mine": [("GPT-4V", "MME", 126.5, "Table 2", "2024-04")]}
 
@@ -144,5 +185,7 @@ def test_a_projects_own_files_are_read_beside_those_of_the_package_and_win(tmp_p
     write(own, HEAD + ROW)
     (own / "mm_vet.csv").write_text(HEAD + ROW, encoding="utf-8")
     boards = read_leaderboards(leaderboard_files(tmp_path))
-    assert [*boards] == sorted(boards) == ["genception_v1", "mine", "mm_sap", "mm_vet", "mmeception"]
+    assert (
+        [*boards] == sorted(boards) == ["genception_v1", "mine", "mm_sap", "mm_vet", "mmeception"]
+    )
     assert {row.model for name in ("mm_vet", "mine") for row in boards[name]} == {"GPT-4V"}

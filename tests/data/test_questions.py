@@ -46,10 +46,14 @@ from tests.support.cases import cases
 
 Row = dict[str, Any]
 RIGHT: dict[str, Row] = {"mm_sap": SAP, "mm_vet": VET, "mme": MME[0]}
-RULE_CASES = json.loads((REPOSITORY / "tests" / "cases" / "question_problems.json").read_text(encoding="utf-8"))
+RULE_CASES = json.loads(
+    (REPOSITORY / "tests" / "cases" / "question_problems.json").read_text(encoding="utf-8")
+)
 
 
-@pytest.mark.parametrize("case", RULE_CASES, ids=lambda case: f"{case['protocol']}: {case['says'] or 'right'}"[:60])
+@pytest.mark.parametrize(
+    "case", RULE_CASES, ids=lambda case: f"{case['protocol']}: {case['says'] or 'right'}"[:60]
+)
 def test_each_rule(case: dict[str, Any]) -> None:
     row = RIGHT[case["protocol"]] | case["change"]
     rows = [row, MME[1] | {"category": row.get("category")}] if case["protocol"] == "mme" else [row]
@@ -74,7 +78,13 @@ def refused(protocol: str, *questions: SourceQuestion) -> str:
 def pair(image: str, *categories: str) -> list[SourceQuestion]:
     rows = [MME[0] | {"category": category} for category in categories]
     return [
-        source(row, id=f"{image}-{n}", name=f"{image}/{n}", image_id=image, read=partial(png, len(image)))
+        source(
+            row,
+            id=f"{image}-{n}",
+            name=f"{image}/{n}",
+            image_id=image,
+            read=partial(png, len(image)),
+        )
         for n, row in enumerate(rows)
     ]
 
@@ -85,22 +95,42 @@ def missing() -> bytes:
 
 WHOLE: dict[str, tuple[str, list[SourceQuestion], str]] = {
     "none": ("mme", [], "has no questions; check where its settings point"),
-    "single": ("mme", [*pair("a", "x", "x"), *pair("bb", "x")], "bb/0 is about an image with only one question"),
-    "three": ("mme", pair("a", *"xxx"), "a/0 is about an image with 3 questions, where MME asks 2 ("),
+    "single": (
+        "mme",
+        [*pair("a", "x", "x"), *pair("bb", "x")],
+        "bb/0 is about an image with only one question",
+    ),
+    "three": (
+        "mme",
+        pair("a", *"xxx"),
+        "a/0 is about an image with 3 questions, where MME asks 2 (",
+    ),
     "parted": ("mme", pair("a", "count", "OCR"), "a/0 and a/1 share an image but not the category"),
-    "same id": ("mm_vet", [source(VET, 3, id="Q"), source(VET, 7, id="q")], "row 7 has the id 'q' of row 3, capitals"),
+    "same id": (
+        "mm_vet",
+        [source(VET, 3, id="Q"), source(VET, 7, id="q")],
+        "row 7 has the id 'q' of row 3, capitals",
+    ),
     "images": (
         "mm_vet",
         [source(VET), source(VET, 1, read=partial(png, 9))],
         "row 1 has the image_id 'a.png' of row 0",
     ),
-    "no image": ("mm_sap", [source(SAP), source(SAP, 1, read=missing)], "row 1 names the image 'x.png'"),
+    "no image": (
+        "mm_sap",
+        [source(SAP), source(SAP, 1, read=missing)],
+        "row 1 names the image 'x.png'",
+    ),
     "empty": ("mm_vet", [source(VET, 4, read=lambda: b"")], "row 4 is empty or has no image"),
     "cut": ("mm_vet", [source(VET, 4, read=lambda: png()[:45])], "row 4 cannot be decoded"),
     "long": ("mm_sap", [source(SAP | {"answer": "x" * 100_000})], "has the answer 'xxx"),
     "unseen": ("mm_sap", [source(SAP | {"answer": "\x1b[31mred\x00"})], r"'\x1b[31mred\x00'"),
     **{
-        repr(name): ("mm_vet", [source(VET, id=name)], f"row 0 has the id {name!r}, which is not a safe file name")
+        repr(name): (
+            "mm_vet",
+            [source(VET, id=name)],
+            f"row 0 has the id {name!r}, which is not a safe file name",
+        )
         for name in ("../x", "/etc/passwd", "", "..", ".hidden", "a b", "a\0b", "é", "a" * 101)
     },
 }
@@ -121,17 +151,27 @@ def test_the_first_five_problems_are_named() -> None:
     assert "row 99" not in said
 
 
-def built(tmp_path: Path, protocol: str, *questions: SourceQuestion) -> tuple[QuestionSetCard, list[QuestionEntry]]:
+def built(
+    tmp_path: Path, protocol: str, *questions: SourceQuestion
+) -> tuple[QuestionSetCard, list[QuestionEntry]]:
     build_set("mine", Given(protocol=protocol, given=questions), tmp_path / "mine")
-    return read_json(tmp_path / "mine" / "question_set.json", QuestionSetCard), read_questions(tmp_path / "mine")
+    return read_json(tmp_path / "mine" / "question_set.json", QuestionSetCard), read_questions(
+        tmp_path / "mine"
+    )
 
 
 def test_first_keeps_questions_of_each_subset_and_whole_images_of_mme(tmp_path: Path) -> None:
     categories = {"a": "x", "b": "x", "c": "x", "d": "x", "e": "y", "f": "y"}
-    pairs = [question for image, category in categories.items() for question in pair(image, category, category)]
+    pairs = [
+        question
+        for image, category in categories.items()
+        for question in pair(image, category, category)
+    ]
     kept = {}
     for first in (2, 3, 9):
-        build_set("mine", Given(protocol="mme", given=tuple(pairs), first=first), tmp_path / str(first))
+        build_set(
+            "mine", Given(protocol="mme", given=tuple(pairs), first=first), tmp_path / str(first)
+        )
         kept[first] = [entry.id for entry in read_questions(tmp_path / str(first))]
     # as in cases/first.jsonl: a e d c f b
     assert kept == {
@@ -151,7 +191,9 @@ def test_first_keeps_questions_of_each_subset_and_whole_images_of_mme(tmp_path: 
 
 
 def test_what_is_stored(tmp_path: Path) -> None:
-    card, entries = built(tmp_path, "mm_sap", source(SAP | {"answer": "BLUE "}, 1), source(BEYOND, 0))
+    card, entries = built(
+        tmp_path, "mm_sap", source(SAP | {"answer": "BLUE "}, 1), source(BEYOND, 0)
+    )
     picture = png_bytes(Image.new("RGB", (8, 6), (0, 0, 0)))
     assert entries[0] == QuestionEntry(
         id="1",
@@ -167,34 +209,72 @@ def test_what_is_stored(tmp_path: Path) -> None:
     )
     assert (entries[1].id, entries[1].answer, entries[1].refusal) == ("0", None, 2)
     assert (tmp_path / "mine" / "images" / "0.png").read_bytes() == picture
-    assert (card.provider, card.questions, card.images, card.subsets) == ("given", 2, 1, {"basic": 1, "beyond": 1})
+    assert (card.provider, card.questions, card.images, card.subsets) == (
+        "given",
+        2,
+        1,
+        {"basic": 1, "beyond": 1},
+    )
     assert card.subtasks == {"basic": {"colour": 1}, "beyond": {"name": 1}}
     text = "a\0b\x1b[31m\u2028\u0085\u202e\t\r\nü 猫 🚚"
-    card, [entry] = built(tmp_path, "mm_vet", source(VET | {"question": text, "answer": "1.25 <OR> 5/4"}))
-    assert (entry.question, entry.answer, card.capabilities) == (text, "1.25 <OR> 5/4", {"math": 1, "ocr": 1})
-    whole, line = ((tmp_path / "mine" / name).read_text("utf-8") for name in ("question_set.json", "questions.jsonl"))
-    assert (whole, line) == (pretty_json(json.loads(whole)), canonical_json(json.loads(line)) + "\n")
+    card, [entry] = built(
+        tmp_path, "mm_vet", source(VET | {"question": text, "answer": "1.25 <OR> 5/4"})
+    )
+    assert (entry.question, entry.answer, card.capabilities) == (
+        text,
+        "1.25 <OR> 5/4",
+        {"math": 1, "ocr": 1},
+    )
+    whole, line = (
+        (tmp_path / "mine" / name).read_text("utf-8")
+        for name in ("question_set.json", "questions.jsonl")
+    )
+    assert (whole, line) == (
+        pretty_json(json.loads(whole)),
+        canonical_json(json.loads(line)) + "\n",
+    )
     card, entries = built(tmp_path, "mme", source(MME[0] | {"answer": "YES"}, 0), source(MME[1], 1))
-    assert ([entry.answer for entry in entries], card.categories) == (["yes", "no"], {"existence": 2})
+    assert ([entry.answer for entry in entries], card.categories) == (
+        ["yes", "no"],
+        {"existence": 2},
+    )
 
 
 def test_each_picture_is_stored_once_however_it_is_written(tmp_path: Path) -> None:
     pictures = [partial(png, 1), partial(png, 2), partial(png, 1, "BMP"), partial(png, 2)]
-    questions = [source(VET, number, read=read, image_id=str(number)) for number, read in enumerate(pictures)]
+    questions = [
+        source(VET, number, read=read, image_id=str(number)) for number, read in enumerate(pictures)
+    ]
     card, entries = built(tmp_path, "mm_vet", *questions)
     assert [entry.image for entry in entries] == ["images/0.png", "images/1.png"] * 2
     assert len({entry.image_sha256 for entry in entries}) == card.images == 2
-    assert sorted(path.name for path in (tmp_path / "mine" / "images").iterdir()) == ["0.png", "1.png"]
+    assert sorted(path.name for path in (tmp_path / "mine" / "images").iterdir()) == [
+        "0.png",
+        "1.png",
+    ]
 
 
 def test_the_digest_depends_on_what_a_score_depends_on(tmp_path: Path) -> None:
     one = source(SAP)
     changes: list[dict[str, Any]] = [
-        *({"id": "b"}, {"question": "Which colour?"}, {"options": ("blue", "red", *one.options[2:])}),
-        *({"answer": "red"}, {"refusal": "white"}, {"subset": "know"}, {"subtask": "hue"}, {"image_id": "b.png"}),
+        *(
+            {"id": "b"},
+            {"question": "Which colour?"},
+            {"options": ("blue", "red", *one.options[2:])},
+        ),
+        *(
+            {"answer": "red"},
+            {"refusal": "white"},
+            {"subset": "know"},
+            {"subtask": "hue"},
+            {"image_id": "b.png"},
+        ),
         {"read": partial(png, 9)},
     ]
-    same = [replace(one, name="elsewhere", source={"row": "9"}), replace(one, read=partial(png, 0, "BMP"))]
+    same = [
+        replace(one, name="elsewhere", source={"row": "9"}),
+        replace(one, read=partial(png, 0, "BMP")),
+    ]
     others = [replace(one, **change) for change in changes]
     digests = [built(tmp_path, "mm_sap", question)[0].digest for question in (one, *same, *others)]
     assert digests[0] == digests[1] == digests[2]
@@ -206,13 +286,18 @@ def csv_text(rows: list[Row], separator: str = ",") -> str:
     text = io.StringIO()
     out = csv.writer(text, delimiter=separator)
     out.writerow(rows[0])
-    out.writerows([json.dumps(cell) if isinstance(cell, list) else cell for cell in row.values()] for row in rows)
+    out.writerows(
+        [json.dumps(cell) if isinstance(cell, list) else cell for cell in row.values()]
+        for row in rows
+    )
     return text.getvalue()
 
 
 WRITERS: dict[str, Callable[[list[Row]], bytes]] = {
     "list.json": lambda rows: b"\xef\xbb\xbf" + json.dumps(rows).encode(),
-    "keyed.json": lambda rows: json.dumps({str(number): row for number, row in enumerate(rows)}).encode(),
+    "keyed.json": lambda rows: json.dumps(
+        {str(number): row for number, row in enumerate(rows)}
+    ).encode(),
     "lines.jsonl": lambda rows: "\n".join(json.dumps(row) for row in rows).encode(),
     "lines.ndjson": lambda rows: "\r\n\n".join(json.dumps(row) for row in rows).encode(),
     "comma.csv": lambda rows: csv_text(rows).encode(),
@@ -230,7 +315,9 @@ def read(path: Any, tmp_path: Path, protocol: str = "mm_sap", **more: Any) -> li
     return read_questions(tmp_path / "built")
 
 
-def refused_table(path: Any, kind: type[DriftledgerError] = DataError, protocol: str = "mm_sap", **more: Any) -> str:
+def refused_table(
+    path: Any, kind: type[DriftledgerError] = DataError, protocol: str = "mm_sap", **more: Any
+) -> str:
     with tempfile.TemporaryDirectory() as folder, pytest.raises(kind) as caught:
         build_set("mine", table(path, protocol, **more), Path(folder) / "mine")
     assert "\n" not in str(caught.value)
@@ -244,17 +331,30 @@ def test_every_kind_of_file_gives_the_same_questions(name: str, tmp_path: Path) 
     entries = read(tmp_path / name, tmp_path)
     assert [entry.id for entry in entries] == ["0", "1", "2"]
     assert [entry.options for entry in entries] == [["red", "blue", REFUSAL, "green", "white"]] * 3
-    assert [(entry.answer, entry.subset) for entry in entries] == [(1, "basic"), (None, "beyond"), (1, "know")]
-    assert (entries[2].question, entries[0].source) == ('Which "brand",\nis it; ü 猫?', {"row": "0", "file": "a.png"})
+    assert [(entry.answer, entry.subset) for entry in entries] == [
+        (1, "basic"),
+        (None, "beyond"),
+        (1, "know"),
+    ]
+    assert (entries[2].question, entries[0].source) == (
+        'Which "brand",\nis it; ü 猫?',
+        {"row": "0", "file": "a.png"},
+    )
     card = read_json(tmp_path / "built" / "question_set.json", QuestionSetCard)
     assert card.source == {"kind": "table", "file": name}
     assert {"path", "images"}.isdisjoint(card.settings)
 
 
-@pytest.mark.parametrize("case", cases(__file__, "tables"), ids=lambda case: f"{case['file']} {case['says']}"[:60])
+@pytest.mark.parametrize(
+    "case", cases(__file__, "tables"), ids=lambda case: f"{case['file']} {case['says']}"[:60]
+)
 def test_a_file_that_is_not_what_its_name_says(case: dict[str, Any], tmp_path: Path) -> None:
     text, times = case.get("repeat", ["", 0])
-    data = bytes.fromhex(case["hex"]) if "hex" in case else (case.get("content", "") + text * times).encode()
+    data = (
+        bytes.fromhex(case["hex"])
+        if "hex" in case
+        else (case.get("content", "") + text * times).encode()
+    )
     (tmp_path / case["file"]).write_bytes(data)
     said = refused_table(tmp_path / case["file"], DriftledgerError)  # type: ignore[type-abstract]
     assert case["says"] in said
@@ -262,12 +362,27 @@ def test_a_file_that_is_not_what_its_name_says(case: dict[str, Any], tmp_path: P
 
 
 def test_columns_of_other_names(tmp_path: Path) -> None:
-    row = {"img": "a.png", "Q": "x?", "A": "red", "B": "blue", "C": REFUSAL, "D": "green", "E": "white", "gold": "b"}
+    row = {
+        "img": "a.png",
+        "Q": "x?",
+        "A": "red",
+        "B": "blue",
+        "C": REFUSAL,
+        "D": "green",
+        "E": "white",
+        "gold": "b",
+    }
     file = jsonl(tmp_path, row | {"no": REFUSAL, "part": "know", "uid": 7, "unused": {"a": [1]}})
     names = {"question": "Q", "image": "img", "options": list("ABCDE"), "answer": "gold"}
     names |= {"refusal": "no", "subset": "part", "id": "uid"}
     [entry] = read(file, tmp_path, columns=names, answer_is="letter")
-    assert (entry.id, entry.answer, entry.refusal, entry.subset, entry.subtask) == ("7", 1, 2, "know", None)
+    assert (entry.id, entry.answer, entry.refusal, entry.subset, entry.subtask) == (
+        "7",
+        1,
+        2,
+        "know",
+        None,
+    )
     assert entry.options == ["red", "blue", REFUSAL, "green", "white"]
 
 
@@ -282,8 +397,12 @@ ANSWERS: dict[str, list[tuple[Any, int | None]]] = {
 }
 
 
-@pytest.mark.parametrize(("form", "answer", "index"), [(form, *each) for form in ANSWERS for each in ANSWERS[form]])
-def test_an_answer_is_a_text_or_a_letter(form: str, answer: Any, index: int | None, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("form", "answer", "index"), [(form, *each) for form in ANSWERS for each in ANSWERS[form]]
+)
+def test_an_answer_is_a_text_or_a_letter(
+    form: str, answer: Any, index: int | None, tmp_path: Path
+) -> None:
     file = jsonl(tmp_path, SAP | {"answer": answer})
     if index is not None:
         assert read(file, tmp_path, answer_is=form)[0].answer == index
@@ -295,28 +414,82 @@ def test_an_answer_is_a_text_or_a_letter(form: str, answer: Any, index: int | No
 
 CELLS: dict[str, tuple[str, Row, Row, str]] = {
     **{
-        f"options {value!r:.20}": ("mm_sap", {"options": value}, {}, "line 2 of questions.jsonl in options holds ")
-        for value in (None, "red, blue", '{"A": "red"}', "[", "[" * 100_000, 3, {"A": "red"}, [["red"], "b"])
+        f"options {value!r:.20}": (
+            "mm_sap",
+            {"options": value},
+            {},
+            "line 2 of questions.jsonl in options holds ",
+        )
+        for value in (
+            None,
+            "red, blue",
+            '{"A": "red"}',
+            "[",
+            "[" * 100_000,
+            3,
+            {"A": "red"},
+            [["red"], "b"],
+        )
     },
     **{
-        f"{field} list": ("mm_sap", {field: ["a"]}, {}, f"in {field} holds a list where a text belongs")
+        f"{field} list": (
+            "mm_sap",
+            {field: ["a"]},
+            {},
+            f"in {field} holds a list where a text belongs",
+        )
         for field in ("question", "answer", "refusal", "subset", "subtask", "image")
     },
     **{
-        f"no image {value!r}": ("mm_vet", {"image": value}, {}, "line 2 of questions.jsonl is empty or has no image;")
+        f"no image {value!r}": (
+            "mm_vet",
+            {"image": value},
+            {},
+            "line 2 of questions.jsonl is empty or has no image;",
+        )
         for value in ("", " ", None)
     },
     **{
         f"image {value!r:.20}": ("mm_vet", {"image": value}, {}, f"names {value!r:.200}, which ")
-        for value in ("b.png", "A.PNG ", "a.png/a.png", "a\0.png", "x" * 5000, "sub", "loop.png", "pipe.png")
+        for value in (
+            "b.png",
+            "A.PNG ",
+            "a.png/a.png",
+            "a\0.png",
+            "x" * 5000,
+            "sub",
+            "loop.png",
+            "pipe.png",
+        )
     },
     **{
-        f"out {value}": ("mm_vet", {"image": value}, {}, f"names {value!r}, which lies outside of its folder")
-        for value in ("../private.png", "./../private.png", "/etc/passwd", "link.png", "out/private.png")
+        f"out {value}": (
+            "mm_vet",
+            {"image": value},
+            {},
+            f"names {value!r}, which lies outside of its folder",
+        )
+        for value in (
+            "../private.png",
+            "./../private.png",
+            "/etc/passwd",
+            "link.png",
+            "out/private.png",
+        )
     },
     "image_id": ("mme", {"image_id": " "}, {}, "line 2 of questions.jsonl has no image_id; "),
-    "expect": ("mm_vet", {}, {"expect": {"questions": 3}}, "should have 3 questions (has 2), as its expect says"),
-    "groups": ("mme", {}, {"groups": {"x": ["existenc"]}}, "category 'existenc' is unknown; did you mean 'existence'?"),
+    "expect": (
+        "mm_vet",
+        {},
+        {"expect": {"questions": 3}},
+        "should have 3 questions (has 2), as its expect says",
+    ),
+    "groups": (
+        "mme",
+        {},
+        {"groups": {"x": ["existenc"]}},
+        "category 'existenc' is unknown; did you mean 'existence'?",
+    ),
 }
 
 
@@ -341,7 +514,9 @@ def test_a_table_that_is_refused(case: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("case", cases(__file__, "settings"), ids=str)
-def test_settings_that_do_not_fit(case: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_settings_that_do_not_fit(
+    case: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     jsonl(tmp_path, RIGHT.get(case["protocol"], SAP))
     settings = {"protocol": case["protocol"], "path": "questions.jsonl"} | case["settings"]
@@ -355,22 +530,40 @@ def test_settings_that_do_not_fit(case: dict[str, Any], tmp_path: Path, monkeypa
 
 def test_benchmarks_as_their_authors_publish_them(tmp_path: Path) -> None:
     images(tmp_path / "images", "v1_0.png", "count/1.png", "color/1.png")
-    published = {"v1_0": {"imagename": "v1_0.png", "question": "x?", "answer": "-1<AND>-5", "capability": ["ocr"]}}
+    published = {
+        "v1_0": {
+            "imagename": "v1_0.png",
+            "question": "x?",
+            "answer": "-1<AND>-5",
+            "capability": ["ocr"],
+        }
+    }
     (tmp_path / "mm-vet.json").write_text(json.dumps(published))
     columns = {"image": "imagename", "capabilities": "capability"}
-    [entry] = read(tmp_path / "mm-vet.json", tmp_path, "mm_vet", images=tmp_path / "images", columns=columns)
+    [entry] = read(
+        tmp_path / "mm-vet.json", tmp_path, "mm_vet", images=tmp_path / "images", columns=columns
+    )
     assert (entry.id, entry.answer, entry.capabilities) == ("v1_0", "-1<AND>-5", ["ocr"])
     [entry] = read(jsonl(tmp_path, VET | {"capabilities": "ocr, math"}), tmp_path, "mm_vet")
     assert entry.capabilities == ["ocr", "math"]
-    rows = [row | {"image": f"{kind}/1.png", "category": kind} for kind in ("count", "color") for row in MME]
+    rows = [
+        row | {"image": f"{kind}/1.png", "category": kind}
+        for kind in ("count", "color")
+        for row in MME
+    ]
     entries = read(jsonl(tmp_path, *rows), tmp_path, "mme", images=tmp_path / "images")
     assert [entry.image_id for entry in entries] == [*["count/1.png"] * 2, *["color/1.png"] * 2]
 
 
 def test_a_file_for_each_subset_gives_one_set(tmp_path: Path) -> None:
-    """MM-SAP has one file of questions and one folder of images for each subset; image names repeat."""
+    """MM-SAP has one file of questions and one folder of images for each subset; image names
+    repeat."""
     plain = {key: value for key, value in SAP.items() if key not in ("subset", "refusal")}
-    rows = {"basic": [plain, plain | {"image": "b.png"}], "know": [plain], "beyond": [plain | {"answer": REFUSAL}]}
+    rows = {
+        "basic": [plain, plain | {"image": "b.png"}],
+        "know": [plain],
+        "beyond": [plain | {"answer": REFUSAL}],
+    }
     for number, (subset, some) in enumerate(rows.items()):
         images(tmp_path / subset, "a.png", "b.png")
         (tmp_path / subset / "a.png").write_bytes(png(10 * number + 10))
@@ -386,13 +579,17 @@ def test_a_file_for_each_subset_gives_one_set(tmp_path: Path) -> None:
         ("beyond-0", "beyond", 2, None),
     ]
     assert len({each.image_id for each in entries}) == 4
-    assert "should have 400 basic (has 2)" in refused_table(paths, expect=expect | {"basic": 400}, **parts)
+    assert "should have 400 basic (has 2)" in refused_table(
+        paths, expect=expect | {"basic": 400}, **parts
+    )
 
 
 def test_the_digest_follows_the_table_and_the_images_that_it_names(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    file, again = (jsonl(tmp_path / place, VET, VET | {"image": "sub/b.png"}) for place in ("here", "there"))
+    file, again = (
+        jsonl(tmp_path / place, VET, VET | {"image": "sub/b.png"}) for place in ("here", "there")
+    )
     for place in ("here", "there"):
         images(tmp_path / place, "sub/b.png")
     monkeypatch.setenv("HOME", str(tmp_path))
@@ -439,7 +636,14 @@ SHEET_CELLS: list[tuple[Any, str, str]] = [
 def test_a_cell_that_shows_something_else_than_text_is_refused(
     column: str, value: Any, shown_as: str, says: str, tmp_path: Path
 ) -> None:
-    row = {"id": "1", "image": "a.png", "question": "What time is it?", "A": "8:00", "B": "7:00", "C": "6:00"}
+    row = {
+        "id": "1",
+        "image": "a.png",
+        "question": "What time is it?",
+        "A": "8:00",
+        "B": "7:00",
+        "C": "6:00",
+    }
     row |= {"D": "5:00", "refusal": "unknown", "answer": "8:00", "subtask": "clock"}
     book = openpyxl.Workbook()
     book.active.append([*row])
@@ -485,7 +689,9 @@ def test_numbers_of_a_sheet_are_as_it_shows_them(tmp_path: Path) -> None:
     ],
     ids=["plain", "lines", "no padding", "of addresses", "data URL"],
 )
-def test_images_in_base64_are_read_and_told_apart_by_their_bytes(spelt: Callable[[str], str], tmp_path: Path) -> None:
+def test_images_in_base64_are_read_and_told_apart_by_their_bytes(
+    spelt: Callable[[str], str], tmp_path: Path
+) -> None:
     first, second = (base64.b64encode(png(red)).decode() for red in (1, 2))
     rows = [row | {"image": spelt(code)} for code in (first, second) for row in MME]
     file = tmp_path / "q.json"

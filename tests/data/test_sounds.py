@@ -41,13 +41,18 @@ def test_equal_samples_are_equal_files_and_every_level_is_kept() -> None:
     wav = written(levels, "WAV", "PCM_16")
     assert wav_bytes(read_wav(wav)) == wav
     assert wav_bytes(decode_sound(written(levels, "FLAC", "PCM_16"), "x")[0]) == wav
-    assert encoded(Sound(np.array([[2.0], [-2.0]], np.float32), RATE))[44:] == struct.pack("<2h", 2**15 - 1, -(2**15))
+    assert encoded(Sound(np.array([[2.0], [-2.0]], np.float32), RATE))[44:] == struct.pack(
+        "<2h", 2**15 - 1, -(2**15)
+    )
 
 
 @pytest.mark.parametrize(
-    ("kind", "subtype"), [("FLAC", None), ("OGG", None), ("MP3", None), *(("WAV", f"PCM_{n}") for n in ("U8", 24, 32))]
+    ("kind", "subtype"),
+    [("FLAC", None), ("OGG", None), ("MP3", None), *(("WAV", f"PCM_{n}") for n in ("U8", 24, 32))],
 )
-def test_formats_become_one_channel_at_one_rate_and_it_is_noted(kind: str, subtype: str | None) -> None:
+def test_formats_become_one_channel_at_one_rate_and_it_is_noted(
+    kind: str, subtype: str | None
+) -> None:
     sound, notes = decode_sound(written(np.repeat(TONE, 2, axis=1), kind, subtype), "x", 8_000)
     assert notes == ["2 channels mixed into 1", "resampled from 16000 Hz"]
     assert (sound.rate, sound.samples.shape) == (8_000, (8_000, 1))
@@ -64,8 +69,12 @@ def test_channels_that_cancel_one_another_out_are_told() -> None:
     ]
     assert np.abs(sound.samples).max() < 0.001
     assert decode_sound(written(opposite, "WAV", "PCM_16"), "x", stereo=True)[1] == []
-    assert decode_sound(written(np.hstack([TONE, -TONE / 2]), "WAV", "PCM_16"), "x")[1] == ["2 channels mixed into 1"]
-    assert decode_sound(written(0 * opposite, "WAV", "PCM_16"), "x")[1] == ["2 channels mixed into 1"]
+    assert decode_sound(written(np.hstack([TONE, -TONE / 2]), "WAV", "PCM_16"), "x")[1] == [
+        "2 channels mixed into 1"
+    ]
+    assert decode_sound(written(0 * opposite, "WAV", "PCM_16"), "x")[1] == [
+        "2 channels mixed into 1"
+    ]
 
 
 def as_streamed(wav: bytes, riff: int, data: int) -> bytes:
@@ -76,7 +85,9 @@ def as_streamed(wav: bytes, riff: int, data: int) -> bytes:
     ("riff", "data"),
     [(2**32 - 1, 2**32 - 1), (0, 0), (36, 0), (2**31 - 1, 2**31 - 37), (2**31 + 3, 2**31 - 4096)],
 )
-def test_a_streamed_sound_has_the_length_of_what_follows(riff: int, data: int, tmp_path: Path) -> None:
+def test_a_streamed_sound_has_the_length_of_what_follows(
+    riff: int, data: int, tmp_path: Path
+) -> None:
     wav = written(TONE, "WAV", "PCM_16")
     assert wav_bytes(decode_sound(as_streamed(wav, riff, data), "x")[0]) == wav
     floats = written(TONE, "WAV", "PCM_24")
@@ -89,17 +100,34 @@ def test_a_streamed_sound_has_the_length_of_what_follows(riff: int, data: int, t
 
 
 HOSTILE = {
-    "ten hours of silence": (lambda: silence(36_000), r"it has 36,000.00 s, and from 0.1 s to max_seconds, 60, are"),
-    "384 kHz": (lambda: written(TONE, "WAV", "FLOAT", 384_000), r"it has 384,000 Hz and 1 channels, and at most 192,0"),
-    "32 channels": (lambda: written(np.repeat(TONE, 32, axis=1), "WAV", "PCM_16"), "32 channels, and at most"),
+    "ten hours of silence": (
+        lambda: silence(36_000),
+        r"it has 36,000.00 s, and from 0.1 s to max_seconds, 60, are",
+    ),
+    "384 kHz": (
+        lambda: written(TONE, "WAV", "FLOAT", 384_000),
+        r"it has 384,000 Hz and 1 channels, and at most 192,0",
+    ),
+    "32 channels": (
+        lambda: written(np.repeat(TONE, 32, axis=1), "WAV", "PCM_16"),
+        "32 channels, and at most",
+    ),
     "no samples": (lambda: written(TONE[:0], "WAV", "PCM_16"), "it has 0.00 s"),
     "no bytes": (lambda: b"", "it is empty"),
-    "not a number": (lambda: written(TONE * np.float32("nan"), "WAV", "FLOAT"), "samples that are not numbers"),
+    "not a number": (
+        lambda: written(TONE * np.float32("nan"), "WAV", "FLOAT"),
+        "samples that are not numbers",
+    ),
     "a cut FLAC": (lambda: written(TONE, "FLAC")[:3_000], "cannot be used"),
-    "a cut WAV": (lambda: written(TONE, "WAV", "PCM_16")[:3_000], "its header says 16,000 samples at 16,000 Hz, and"),
+    "a cut WAV": (
+        lambda: written(TONE, "WAV", "PCM_16")[:3_000],
+        "its header says 16,000 samples at 16,000 Hz, and",
+    ),
     "a WAV without data": (lambda: written(TONE, "WAV", "PCM_16")[:30], "cannot be used"),
     "a WAV that says more": (
-        lambda: (wav := written(TONE, "WAV", "PCM_16"))[:40] + struct.pack("<I", 2**32 - 2) + wav[44:],
+        lambda: (
+            (wav := written(TONE, "WAV", "PCM_16"))[:40] + struct.pack("<I", 2**32 - 2) + wav[44:]
+        ),
         "s, and from 0.1 s",
     ),
     "a text": (lambda: b"RIFF" + b"words " * 100, "cannot be used"),
@@ -140,22 +168,36 @@ def test_a_hub_dataset_of_sounds_is_read_undecoded(tmp_path: Path) -> None:
     schema = datasets.Features({"audio": datasets.Audio()}).arrow_schema
     rows = [{"audio": {"bytes": written(TONE, "FLAC"), "path": "tone.flac"}}]
     (tmp_path / "in").mkdir()
-    parquet.write_table(datasets.table.pa.Table.from_pylist(rows, schema=schema), tmp_path / "in/test.parquet")
+    parquet.write_table(
+        datasets.table.pa.Table.from_pylist(rows, schema=schema), tmp_path / "in/test.parquet"
+    )
     card = build("theirs", HuggingFaceSounds(path=str(tmp_path / "in")), tmp_path / "out")
-    assert ("image_column" in card.settings, card.settings["audio_column"], card.samples) == (False, "audio", 1)
+    assert ("image_column" in card.settings, card.settings["audio_column"], card.samples) == (
+        False,
+        "audio",
+        1,
+    )
     assert np.abs(read_samples(tmp_path / "out")[0].medium.open().samples - TONE).max() < 1e-4
 
 
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        ({"models": ["regions_fine"]}, "run.models: 'regions_fine' takes images, and run.genception goes over"),
+        (
+            {"models": ["regions_fine"]},
+            "run.models: 'regions_fine' takes images, and run.genception goes over",
+        ),
         ({"generators": ["painter"]}, "run.generators: 'painter' makes images"),
         ({"encoders": ["layout"]}, "run.encoders: 'layout' takes images"),
-        ({"genception": ["photos"]}, "'listener_fine' takes sounds, .* a dataset of images; select models for images"),
+        (
+            {"genception": ["photos"]},
+            "'listener_fine' takes sounds, .* a dataset of images; select models for images",
+        ),
     ],
 )
-def test_a_component_for_the_other_medium_is_refused(change: dict[str, list[str]], says: str, tmp_path: Path) -> None:
+def test_a_component_for_the_other_medium_is_refused(
+    change: dict[str, list[str]], says: str, tmp_path: Path
+) -> None:
     settings = load_yaml(first_params(tmp_path, "sound_demo", {}))
     settings["run"] |= {"trac": [], "fidelity": [], "datasets": ["sounds", "photos"]}
     parse_settings(settings, "params.yaml")

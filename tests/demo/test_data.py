@@ -1,4 +1,5 @@
-"""The data that comes with the package or with libraries: how much there is, and that it is what is known."""
+"""The data that comes with the package or with libraries: how much there is, and that it is what is
+known."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -22,10 +23,19 @@ from tests.conftest import REPOSITORY
 
 @pytest.mark.parametrize(
     ("kind", "protocol", "questions"),
-    [(Scenes, "mm_sap", 414), (Scenes, "mm_vet", 120), (Scenes, "mme", 240), (ScenePhotos, "mme", 240)],
+    [
+        (Scenes, "mm_sap", 414),
+        (Scenes, "mm_vet", 120),
+        (Scenes, "mme", 240),
+        (ScenePhotos, "mme", 240),
+    ],
 )
-def test_question_sets_of_scenes(tmp_path: Path, kind: type[Scenes], protocol: str, questions: int) -> None:
-    sets = {count: kind.model_validate({"protocol": protocol, "count": count}) for count in (3, 120)}
+def test_question_sets_of_scenes(
+    tmp_path: Path, kind: type[Scenes], protocol: str, questions: int
+) -> None:
+    sets = {
+        count: kind.model_validate({"protocol": protocol, "count": count}) for count in (3, 120)
+    }
     for count, provider in sets.items():
         build_questions("scenes", provider, question_rules(provider), tmp_path / f"{count}")
     few, every = (read_questions(tmp_path / f"{count}") for count in sets)
@@ -44,10 +54,14 @@ def test_what_is_shipped_can_be_drawn_again(tmp_path: Path) -> None:
     except ConfigError:
         pytest.skip("a shallow clone")
     shipped = Path(installed.__file__).parent / "data"
-    drawn, kept = ({path.relative_to(top) for path in top.rglob("*.*")} for top in (tmp_path, shipped))
+    drawn, kept = (
+        {path.relative_to(top) for path in top.rglob("*.*")} for top in (tmp_path, shipped)
+    )
     assert len(drawn) == 2 * (120 + 3)
     assert drawn == kept
-    assert [path for path in drawn if (tmp_path / path).read_bytes() != (shipped / path).read_bytes()] == []
+    assert [
+        path for path in drawn if (tmp_path / path).read_bytes() != (shipped / path).read_bytes()
+    ] == []
 
 
 def test_digits_come_from_both_ends_of_the_file(tmp_path: Path) -> None:
@@ -66,12 +80,17 @@ def test_digits_come_from_both_ends_of_the_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize("provider", [Digits, Photos])
 @pytest.mark.parametrize("content", [b"other bytes", None])
 def test_another_file_than_the_known_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, provider: Callable[[], DatasetProvider], content: bytes | None
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    provider: Callable[[], DatasetProvider],
+    content: bytes | None,
 ) -> None:
     if content is not None:
         (tmp_path / "file").write_bytes(content)
     monkeypatch.setattr(installed, "installed_path", lambda distribution, file: tmp_path / "file")
     scans.cache_clear()
-    with pytest.raises(DataError, match=r"is not the file that .+; run: pip install --force-reinstall '.+=="):
+    with pytest.raises(
+        DataError, match=r"is not the file that .+; run: pip install --force-reinstall '.+=="
+    ):
         build("some", provider(), tmp_path / "some")
     scans.cache_clear()

@@ -49,14 +49,27 @@ def test_each_keeps_the_contract_that_anybodys_own_is_held_to(section: str, prov
 
 def test_all_are_registered() -> None:
     assert {name for _, name in OURS} == {
-        *("regions", "blind", "always_refuse", "random_choice", "rubric", "painter", "layout", "tfidf", "words"),
+        *(
+            "regions",
+            "blind",
+            "always_refuse",
+            "random_choice",
+            "rubric",
+            "painter",
+            "layout",
+            "tfidf",
+            "words",
+        ),
         *("listener", "synthesiser", "log_mel"),
     }
 
 
 def said(model: Model, text: str, images: int = 1) -> list[str]:
     """What a model says about so many images, none of which exists."""
-    asked = [Conversation.ask(text, Medium(Path("/nowhere/at/all.png"), f"{at:064x}")) for at in range(images)]
+    asked = [
+        Conversation.ask(text, Medium(Path("/nowhere/at/all.png"), f"{at:064x}"))
+        for at in range(images)
+    ]
     return [reply.text for reply in model.respond(asked)]
 
 
@@ -128,7 +141,10 @@ def judged(text: str) -> tuple[str, Outcome]:
 )
 def test_grades(truth: str, prediction: str, tenths: int) -> None:
     assert grade(truth, prediction) == tenths
-    assert judged(PROMPT.format("Q?", truth, prediction)) == (f"{tenths // 10}.{tenths % 10}", Outcome.OK)
+    assert judged(PROMPT.format("Q?", truth, prediction)) == (
+        f"{tenths // 10}.{tenths % 10}",
+        Outcome.OK,
+    )
 
 
 @pytest.mark.parametrize(
@@ -156,7 +172,8 @@ Ask = Callable[[Model, str], str]
 
 @pytest.fixture
 def ask(tmp_path: Path) -> Ask:
-    """Ask about a red circle at the top left and a blue square at the bottom right of a white picture."""
+    """Ask about a red circle at the top left and a blue square at the bottom right of a white
+    picture."""
     image = Image.new("RGB", (300, 300), (252, 252, 252))
     ImageDraw.Draw(image).ellipse((20, 20, 70, 70), fill=(215, 30, 40))
     ImageDraw.Draw(image).rectangle((220, 220, 290, 290), fill=(30, 70, 200))
@@ -184,7 +201,11 @@ def ask(tmp_path: Path) -> Ask:
         ("Is the circle blue? Please answer yes or no.", "No"),
         ("What colour is the hat of the woman in the image?", CANNOT),
         ("What is behind the red circle?", CANNOT),
-        ("Which is the largest object in the image?\nA. The red circle\nB. The blue square\nC. I do not know.", "B"),
+        (
+            "Which is the largest object in the image?\nA. The red circle\nB. The blue square\nC. "
+            "I do not know.",
+            "B",
+        ),
         ("Who drew the circle?\nA. Anna\nB. The image does not show this.\nC. Tom", "B"),
         ("Who drew the circle?\nA. Anna\nB. Tom", CANNOT),
     ],
@@ -205,9 +226,13 @@ def red_circle_on_blue() -> Image.Image:
 def test_the_limit_counts_words(tmp_path: Path) -> None:
     red_circle_on_blue().save(tmp_path / "shown.png")
     ask = partial(Conversation.ask, "Describe it.", Medium(tmp_path / "shown.png", ""))
-    whole, *cut = Regions(detail="fine").respond([ask(max_tokens=most) for most in (None, 1, 5, 10_000)])
+    whole, *cut = Regions(detail="fine").respond(
+        [ask(max_tokens=most) for most in (None, 1, 5, 10_000)]
+    )
     assert [reply.outcome for reply in cut] == [Outcome.TRUNCATED, Outcome.TRUNCATED, Outcome.OK]
-    assert [reply.text.split() for reply in cut] == [whole.text.split()[:most] for most in (1, 5, 10_000)]
+    assert [reply.text.split() for reply in cut] == [
+        whole.text.split()[:most] for most in (1, 5, 10_000)
+    ]
 
 
 def paint(text: str, seed: int = 1, size: int = 256) -> np.ndarray:
@@ -221,7 +246,8 @@ def paint(text: str, seed: int = 1, size: int = 256) -> np.ndarray:
     [
         ". " * 500_000,
         "a red circle. " * 70_000,
-        "A 99999999% by 99999999%, 9999999999999% across and 50% down, tilted 99999999 degrees red circle. " * 9000,
+        "A 99999999% by 99999999%, 9999999999999% across and 50% down, tilted 99999999 degrees "
+        "red circle. " * 9000,
         "9" * 1_000_000,
         "A picture 999999999% as wide as tall. A red square, 0% by 0%, 0% across and 0% down.",
     ],
@@ -236,13 +262,28 @@ def test_hostile_text_is_painted_within_bounds(text: str) -> None:
 # The encoders, against hand-worked cases and the libraries that they are held to.
 
 
-CORPUS = ["A red car with 3 wheels.", "A dark-red car, 26% of the picture.", "a blue boat", "Two boats: 2.5 m"]
-TEXTS = ["red-breasted bird", "robin", "truck", "A dark red ellipse, 20% by 30%.", "Größe: 写真 🐦\n\tend"]
+CORPUS = [
+    "A red car with 3 wheels.",
+    "A dark-red car, 26% of the picture.",
+    "a blue boat",
+    "Two boats: 2.5 m",
+]
+TEXTS = [
+    "red-breasted bird",
+    "robin",
+    "truck",
+    "A dark red ellipse, 20% by 30%.",
+    "Größe: 写真 🐦\n\tend",
+]
 
 
 def test_tfidf_by_hand() -> None:
     """`car` in both texts weighs ln(3/3) + 1; `red` and `blue`, in one each, ln(3/2) + 1."""
-    features = TfIdf().fitted(["red car", "blue car car"]).encode_texts(["red car", "blue car car", "green car", "…"])
+    features = (
+        TfIdf()
+        .fitted(["red car", "blue car car"])
+        .encode_texts(["red car", "blue car car", "green car", "…"])
+    )
     rare = math.log(1.5) + 1
     expected = [  # blue, car, red
         np.array([0, 1, rare]) / math.hypot(1, rare),
@@ -256,7 +297,11 @@ def test_tfidf_by_hand() -> None:
 @pytest.mark.parametrize("ngrams", [1, 2, 3])
 def test_tfidf_is_what_scikit_learn_gives(ngrams: int) -> None:
     library = TfidfVectorizer(token_pattern=WORD, ngram_range=(1, ngrams)).fit(CORPUS)
-    features = TfIdf(ngrams=ngrams).fitted(CORPUS[::-1]).encode_texts([*CORPUS, "a boat of 3 cars", "zebra", ""])
+    features = (
+        TfIdf(ngrams=ngrams)
+        .fitted(CORPUS[::-1])
+        .encode_texts([*CORPUS, "a boat of 3 cars", "zebra", ""])
+    )
     expected = library.transform([*CORPUS, "a boat of 3 cars", "zebra", ""]).toarray()
     assert np.abs(features - expected).max() < 1e-6
 
@@ -267,7 +312,10 @@ def test_fitting_is_no_setting() -> None:
         TfIdf().encode_texts(["a red car"])
     with pytest.raises(DataError, match="of its 2 texts none holds a word"):
         TfIdf().fitted(["…", ""])
-    assert TfIdf().read_texts(["a red car " * 1000, ""]) == [PromptUsage(3000, 3000), PromptUsage(0, 0)]
+    assert TfIdf().read_texts(["a red car " * 1000, ""]) == [
+        PromptUsage(3000, 3000),
+        PromptUsage(0, 0),
+    ]
 
 
 def test_hostile_texts_are_text() -> None:

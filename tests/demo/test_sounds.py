@@ -1,4 +1,5 @@
-"""The demonstration for sounds, from params.yaml to a bundle that is checked and to files that were changed."""
+"""The demonstration for sounds, from params.yaml to a bundle that is checked and to files that were
+changed."""
 
 import json
 import re
@@ -56,8 +57,16 @@ def test_a_run_over_sounds_is_scored_bundled_and_checked(heard: Folder) -> None:
         content: dict[str, Any] = json.loads((heard.root / place).read_text())
         return content
 
-    fine, coarse, blind = (score(model, "genception") for model in ("listener_fine", "listener_coarse", "blind"))
-    assert fine["metrics"]["gc_at_2"] > 0.9 > coarse["metrics"]["gc_at_2"] > 0.5 > blind["metrics"]["gc_at_2"]
+    fine, coarse, blind = (
+        score(model, "genception") for model in ("listener_fine", "listener_coarse", "blind")
+    )
+    assert (
+        fine["metrics"]["gc_at_2"]
+        > 0.9
+        > coarse["metrics"]["gc_at_2"]
+        > 0.5
+        > blind["metrics"]["gc_at_2"]
+    )
     assert any("over 8 sounds" in flag for flag in fine["flags"])
     fidelity = score("listener_fine", "fidelity")
     assert {"sound_similarity", "frechet_log_mel"} < fidelity["metrics"].keys()
@@ -77,20 +86,34 @@ def texts_of(project: Folder) -> Iterator[tuple[str, str]]:
             data = path.read_bytes()
             yield str(name), f"{name}\n" + ("" if b"\0" in data else data.decode(errors="replace"))
     with sqlite3.connect(project.root / "mlflow.db") as database:
-        tables = [name for (name,) in database.execute("select name from sqlite_master where type = 'table'")]
+        tables = [
+            name
+            for (name,) in database.execute("select name from sqlite_master where type = 'table'")
+        ]
         for table in tables:
             for row in database.execute(f'select * from "{table}"'):
-                yield f"mlflow.db: {table}", "\n".join(value for value in row if isinstance(value, str))
+                yield (
+                    f"mlflow.db: {table}",
+                    "\n".join(value for value in row if isinstance(value, str)),
+                )
 
 
 def test_nothing_in_a_project_of_sounds_speaks_of_images(heard: Folder) -> None:
     texts = [(where, FINE.sub("", text)) for where, text in texts_of(heard)]
     leaks = list[str]()
     for where, text in texts:
-        leaks += [f"{where}: {text[max(0, word.start() - 40) : word.end() + 40]!r}" for word in WORDS.finditer(text)]
+        leaks += [
+            f"{where}: {text[max(0, word.start() - 40) : word.end() + 40]!r}"
+            for word in WORDS.finditer(text)
+        ]
     assert leaks == []
     every = "\n".join(text for _, text in texts)
-    for needed in ("gc_samples_at_2", "GC@2 over samples", "Controls, which ignore the sample", "This is a recording."):
+    for needed in (
+        "gc_samples_at_2",
+        "GC@2 over samples",
+        "Controls, which ignore the sample",
+        "This is a recording.",
+    ):
         assert needed in every, f"the texts that are searched lack {needed!r}"
 
 
@@ -102,11 +125,17 @@ def test_mlflow_has_fidelity_of_sounds(heard: Folder) -> None:
 
 def test_people_see_a_spectrogram_and_hear_each_sound(heard: Folder) -> None:
     page = next(heard.root.glob("reports/site/runs/*listener_fine*.html")).read_text()
-    assert page.count("<audio controls") == page.count('<img src="../images/') == 8 * 3 + 8 * 2 + 8 * 2
+    assert (
+        page.count("<audio controls") == page.count('<img src="../images/') == 8 * 3 + 8 * 2 + 8 * 2
+    )
     assert "media-src 'self'" in page
     chains = notebook.OpenedProject(heard.root, trust=True).chains("bells-0")
     assert chains._repr_html_().count('<audio controls src="data:audio/wav') == 9
-    sounds = [path for path in heard.root.glob("mlartifacts/**/attachments/*") if path.read_bytes()[8:12] == b"WAVE"]
+    sounds = [
+        path
+        for path in heard.root.glob("mlartifacts/**/attachments/*")
+        if path.read_bytes()[8:12] == b"WAVE"
+    ]
     assert sounds
 
 
@@ -132,8 +161,15 @@ def test_what_is_said_in_full_is_made_again_as_it_was() -> None:
     encoder = LogMel()
     for item in Sounds().items():
         sound = read_wav(item.read())
-        again, briefly = (synthesise(read(say(listen(sound), detail)), 7) for detail in ("fine", "coarse"))  # type: ignore[arg-type]
+        again, briefly = (
+            synthesise(read(say(listen(sound), detail)), 7) for detail in ("fine", "coarse")
+        )  # type: ignore[arg-type]
         features = encoder.encode_sounds([sound, again, briefly])
-        fine, coarse = features[1:] @ features[0] / np.linalg.norm(features[1:], axis=1) / np.linalg.norm(features[0])
+        fine, coarse = (
+            features[1:]
+            @ features[0]
+            / np.linalg.norm(features[1:], axis=1)
+            / np.linalg.norm(features[0])
+        )
         assert fine > 0.9, item.id
         assert fine > coarse, item.id

@@ -32,8 +32,15 @@ from driftledger_demo.encoders.tfidf import TfIdf
 from tests.ledger.conftest import CHAINS, GENCEPTION, MODEL, Ledger
 from tests.support.bundles import Forger, differing
 
-RECORDS, SCORE, ROWS = f"{CHAINS}/records.jsonl", f"{GENCEPTION}/score.json", f"{GENCEPTION}/rows.jsonl"
-TRAC_RECORDS, TRAC = f"data/records/{MODEL}/trac/digits/shown", f"reports/scores/{MODEL}/trac/digits/shown/tfidf"
+RECORDS, SCORE, ROWS = (
+    f"{CHAINS}/records.jsonl",
+    f"{GENCEPTION}/score.json",
+    f"{GENCEPTION}/rows.jsonl",
+)
+TRAC_RECORDS, TRAC = (
+    f"data/records/{MODEL}/trac/digits/shown",
+    f"reports/scores/{MODEL}/trac/digits/shown/tfidf",
+)
 SAMPLES = "data/datasets/my_images/samples.jsonl"
 REDRAWN = CHAINS.replace("genception", "fidelity")
 READ = f"reports/scores/{MODEL}/mm_sap/scenes_mm_sap/rows.jsonl"
@@ -43,20 +50,28 @@ Change = Callable[[Forger], object]
 def test_every_number_of_every_benchmark_is_computed_again(score_zip: Path) -> None:
     report = check(score_zip)
     assert differing(report) == []
-    numbers = {group: lines for group, lines in report.groups.items() if group.startswith("numbers of ")}
+    numbers = {
+        group: lines for group, lines in report.groups.items() if group.startswith("numbers of ")
+    }
     assert len(numbers) == 6
     for group, lines in numbers.items():
         assert len([line for line in lines if line.status == "reproduced"]) > 40, group
     assert [line.status for line in report.groups["ledger"]].count("reproduced") > 20
-    why = {line.what for lines in numbers.values() for line in lines if line.status == "not checkable"}
+    why = {
+        line.what for lines in numbers.values() for line in lines if line.status == "not checkable"
+    }
     assert not [each for each in why if "lacks" in each or "left out" in each]
 
 
-def test_an_empty_description_is_computed_again(ledger: Ledger, forger: Forger, tmp_path: Path) -> None:
+def test_an_empty_description_is_computed_again(
+    ledger: Ledger, forger: Forger, tmp_path: Path
+) -> None:
     """In GenCeption and fidelity, after a first round and at once."""
     scores = {GENCEPTION: (CHAINS, 2), GENCEPTION.replace("genception", "fidelity"): (REDRAWN, 1)}
     for folder, t in scores.values():
-        rows = [json.loads(row) for row in forger.members[f"{FILES}{folder}/records.jsonl"].splitlines()]
+        rows = [
+            json.loads(row) for row in forger.members[f"{FILES}{folder}/records.jsonl"].splitlines()
+        ]
         row = next(row for row in rows if row["step"] == t)
         model, generator = row["results"]
         row["results"] = [model | {"outcome": "empty", "text": ""}]
@@ -79,12 +94,16 @@ def test_an_empty_description_is_computed_again(ledger: Ledger, forger: Forger, 
         assert len([line for line in lines if line.status == "reproduced"]) > 40
 
 
-def test_the_same_run_gives_the_same_bytes(original: Ledger, score_zip: Path, tmp_path: Path) -> None:
+def test_the_same_run_gives_the_same_bytes(
+    original: Ledger, score_zip: Path, tmp_path: Path
+) -> None:
     write_bundle(original.project, original.evidence(), tmp_path / "score.zip")
     assert (tmp_path / "score.zip").read_bytes() == score_zip.read_bytes()
 
 
-def test_without_images_their_hashes_still_lead_to_the_lock(original: Ledger, tmp_path: Path) -> None:
+def test_without_images_their_hashes_still_lead_to_the_lock(
+    original: Ledger, tmp_path: Path
+) -> None:
     write_bundle(original.project, original.evidence(), tmp_path / "score.zip", images=False)
     report = check(tmp_path / "score.zip")
     assert report.code == 3
@@ -102,7 +121,9 @@ def test_without_images_their_hashes_still_lead_to_the_lock(original: Ledger, tm
     assert [each for each in differing(forger.check(tmp_path)) if each.startswith(f"{name}: md5")]
 
 
-def test_what_is_not_published_or_does_not_hold_is_not_bundled(ledger: Ledger, tmp_path: Path) -> None:
+def test_what_is_not_published_or_does_not_hold_is_not_bundled(
+    ledger: Ledger, tmp_path: Path
+) -> None:
     out, evidence = tmp_path / "score.zip", ledger.evidence()
     out.write_text("notes")
     with pytest.raises(LedgerError, match="is not a bundle; move it away"):
@@ -149,7 +170,9 @@ def numbers(forger: Forger) -> None:
 
 
 def swap(forger: Forger) -> None:
-    one, other = sorted(name for name in forger.members if name.startswith(f"{FILES}{CHAINS}/images"))[:2]
+    one, other = sorted(
+        name for name in forger.members if name.startswith(f"{FILES}{CHAINS}/images")
+    )[:2]
     forger.members[one], forger.members[other] = forger.members[other], forger.members[one]
 
 
@@ -166,7 +189,9 @@ def noted(forger: Forger, key: str, value: object) -> None:
 
     def change(evidence: dict[str, Any]) -> None:
         for lineage in evidence["lineages"]:
-            params = lineage["stages"][f"score@{MODEL}"]["params"]["data/resolved.json"][f"score.{MODEL}"]
+            params = lineage["stages"][f"score@{MODEL}"]["params"]["data/resolved.json"][
+                f"score.{MODEL}"
+            ]
             params["genception/my_images/painter/layout"][key] = value
 
     forger.json(EVIDENCE, change)
@@ -176,8 +201,12 @@ def reader(forger: Forger, lineage: int) -> None:
     """Change the text encoder's version in the stage behind one score."""
 
     def change(evidence: dict[str, Any]) -> None:
-        params = evidence["lineages"][lineage]["stages"][f"score@{MODEL}"]["params"]["data/resolved.json"]
-        params[f"score.{MODEL}"]["genception/my_images/painter/layout"]["text_encoder"]["words"] = "0" * 64
+        params = evidence["lineages"][lineage]["stages"][f"score@{MODEL}"]["params"][
+            "data/resolved.json"
+        ]
+        params[f"score.{MODEL}"]["genception/my_images/painter/layout"]["text_encoder"]["words"] = (
+            "0" * 64
+        )
 
     forger.json(EVIDENCE, change)
 
@@ -196,58 +225,108 @@ def forgotten(forger: Forger) -> None:
 
 
 def card(forger: Forger) -> None:
-    forger.json(FILES + SCORE, lambda score: score["components"]["generator"]["settings"].update(longest_side=64))
+    forger.json(
+        FILES + SCORE,
+        lambda score: score["components"]["generator"]["settings"].update(longest_side=64),
+    )
 
 
 FORGED: list[tuple[str, bool, Change, str]] = [
     ("a record", False, lambda f: f.row(RECORDS, better), f"{RECORDS}: md5: it is "),
-    ("a record, hashes mended", True, lambda f: f.row(RECORDS, better), ": inputs.records.chain: it is "),
+    ("a record, hashes mended", True, lambda f: f.row(RECORDS, better), (
+        ": inputs.records.chain: it is "
+    )),
     ("a drawing, record and score mended", True, drawing, "score.json: metrics.gc_at_2: "),
-    ("rows and score", True, numbers, "score.json: metrics.gc_at_2: 0.99 is stored, and the records give "),
+    ("rows and score", True, numbers, (
+        "score.json: metrics.gc_at_2: 0.99 is stored, and the records give "
+    )),
     ("what was read", True, grade, "mm_sap/scenes_mm_sap/score.json: metrics.score: "),
-    ("what failed", True, lambda f: f.row(READ, lambda row: row["extra"]["outcomes"].__setitem__(0, "failed")),
+    ("what failed", True, lambda f: f.row(READ, lambda row: row[(
+        "extra"
+    )]["outcomes"].__setitem__(0, "failed")),
      "' differ in what failed"),
     ("two images swapped", True, swap, f"{CHAINS}/images/round_1/1.png: it is "),
-    ("a sample", True, lambda f: f.row(SAMPLES, lambda row: row.update(category="best")), "digest: it is "),
-    ("a file in a folder", True, lambda f: f.members.update({f"{FILES}{CHAINS}/images/more.png": b"x"}),
+    ("a sample", True, lambda f: f.row(SAMPLES, lambda row: row.update(category=(
+        "best"
+    ))), "digest: it is "),
+    ("a file in a folder", True, lambda f: f.members.update({(
+        f"{FILES}{CHAINS}/images/more.png"
+    ): b"x"}),
      "images/more.png: no record has this file"),
-    ("a folder", True, lambda f: f.members.update({f"{FILES}data/datasets/another/samples.jsonl": b""}),
+    ("a folder", True, lambda f: f.members.update({(
+        f"{FILES}data/datasets/another/samples.jsonl"
+    ): b""}),
      "another/samples.jsonl: nothing behind the run has this file"),
     ("a file less", True, lambda f: f.members.pop(f"{FILES}{CHAINS}/images/round_1/1.png"),
      "images/round_1/1.png: it is "),
-    ("a member", False, lambda f: f.members.update({"README.md": b"x"}), "README.md: nothing names it"),
+    ("a member", False, lambda f: f.members.update({(
+        "README.md"
+    ): b"x"}), "README.md: nothing names it"),
     ("features of nobody", False, lambda f: f.members.update({f"{FEATURES}{'0' * 64}.npy": b"x"}),
      "nothing names it: it was put in"),
-    ("what a stage wrote", False, lambda f: stage(f, "outs", md5="0" * 32 + ".dir"), f"{GENCEPTION}: no stage in "),
-    ("what a stage read", False, lambda f: stage(f, "deps", md5="0" * 32 + ".dir"), "a stage in evidence.json has "),
-    ("how many files", False, lambda f: stage(f, "outs", nfiles=1), f"reports/scores/{MODEL}: nfiles: it is 1"),
-    ("a setting", False, lambda f: noted(f, "iterations", 9), "inputs.settings.iterations: it is 2, and the stage of "),
-    ("another generator", False, lambda f: noted(f, "generator", "0" * 64), "components.generator: it is "),
+    ("what a stage wrote", False, lambda f: stage(f, "outs", md5=(
+        "0"
+    ) * 32 + ".dir"), f"{GENCEPTION}: no stage in "),
+    ("what a stage read", False, lambda f: stage(f, "deps", md5=(
+        "0"
+    ) * 32 + ".dir"), "a stage in evidence.json has "),
+    ("how many files", False, lambda f: stage(f, "outs", nfiles=1), (
+        f"reports/scores/{MODEL}: nfiles: it is 1"
+    )),
+    ("a setting", False, lambda f: noted(f, "iterations", 9), (
+        "inputs.settings.iterations: it is 2, and the stage of "
+    )),
+    ("another generator", False, lambda f: noted(f, (
+        "generator"
+    ), "0" * 64), "components.generator: it is "),
     ("a component's settings", True, card, "components.generator: it is "),
-    ("a score forgotten", False, lambda f: f.json(EVIDENCE, lambda e: e["lineages"].pop()), "fingerprint: it is "),
+    ("a score forgotten", False, lambda f: f.json(EVIDENCE, lambda e: e[(
+        "lineages"
+    )].pop()), "fingerprint: it is "),
     ("a score forgotten, sealed", True, lambda f: f.json(EVIDENCE, lambda e: e["lineages"].pop()),
      "the bundle leaves out this score of the run"),
-    ("a score forgotten, sealed, published anew", True, lambda f: forgotten(f), "the bundle leaves out this score"),
+    ("a score forgotten, sealed, published anew", True, lambda f: forgotten(f), (
+        "the bundle leaves out this score"
+    )),
     ("no published file", False, lambda f: [f.members.pop(each) for each in list(f.members) if LEDGER in each[:7]],
      "the bundle has 0 published files of its run"),
-    ("another run", False, lambda f: f.json(MANIFEST, lambda m: m["run"].update(name="best")), f"{MANIFEST}: run: it "),
-    ("more groups than samples", True, lambda f: f.json(f"{FILES}data/datasets/my_images/dataset.json",
-     lambda card: card["groups"].update({str(n): ["round"] for n in range(9)})), "is not a whole number from 0 to 4"),
-    ("the counts of categories", True, lambda f: f.json(f"{FILES}data/datasets/my_images/dataset.json",
+    ("another run", False, lambda f: f.json(MANIFEST, lambda m: m[(
+        "run"
+    )].update(name="best")), f"{MANIFEST}: run: it "),
+    ("more groups than samples", True, lambda f: f.json(
+        f"{FILES}data/datasets/my_images/dataset.json",
+     lambda card: card["groups"].update({str(n): ["round"] for n in range(9)})), (
+         "is not a whole number from 0 to 4"
+     )),
+    ("the counts of categories", True, lambda f: f.json(
+        f"{FILES}data/datasets/my_images/dataset.json",
      lambda card: card["categories"].update(round=9)), "dataset.json: categories: it is "),
     ("the counts of a question set's categories", True, lambda f: f.json(
-     f"{FILES}data/questions/scenes_mme/question_set.json", lambda card: card["categories"].update(OCR=13)),
+     f"{FILES}data/questions/scenes_mme/question_set.json", lambda card: card[(
+         "categories"
+     )].update(OCR=13)),
      "question_set.json: categories: it is "),
-    ("what the support set has as well", True, lambda f: f.json(f"{FILES}data/datasets/digits/dataset.json",
+    ("what the support set has as well", True, lambda f: f.json(
+        f"{FILES}data/datasets/digits/dataset.json",
      lambda card: card.update(leaks={"one": "two"})), "dataset.json: leaks: it is "),
-    ("a text encoder, behind its score", False, lambda f: reader(f, 0), "components.text_encoder: it is "),
-    ("a text encoder, behind another score", False, lambda f: reader(f, 3), f"score@{MODEL}: it is "),
-    ("a record twice", True, lambda f: f.row(RECORDS, lambda row: row.update(step=2)), "2 of its records are of "),
+    ("a text encoder, behind its score", False, lambda f: reader(f, 0), (
+        "components.text_encoder: it is "
+    )),
+    ("a text encoder, behind another score", False, lambda f: reader(f, 3), (
+        f"score@{MODEL}: it is "
+    )),
+    ("a record twice", True, lambda f: f.row(RECORDS, lambda row: row.update(step=2)), (
+        "2 of its records are of "
+    )),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("mended", "change", "finding"), [case[1:] for case in FORGED], ids=[c[0] for c in FORGED])
-def test_a_forgery_is_found(forger: Forger, tmp_path: Path, mended: bool, change: Change, finding: str) -> None:
+@pytest.mark.parametrize(
+    ("mended", "change", "finding"), [case[1:] for case in FORGED], ids=[c[0] for c in FORGED]
+)
+def test_a_forgery_is_found(
+    forger: Forger, tmp_path: Path, mended: bool, change: Change, finding: str
+) -> None:
     change(forger)
     if mended:
         forger.follow()
@@ -274,9 +353,14 @@ def foreign(forger: Forger, path: str, role: str) -> str:
     """Let an encoder be one that the checker lacks; its fingerprint."""
     card = json.loads(forger.members[f"{FILES}{path}/score.json"])["components"][role]
     provider = card["provider"]
-    parts = {each: card[each] for each in ("provider", "version", "settings", "identity")} | {"provider": "vit"}
+    parts = {each: card[each] for each in ("provider", "version", "settings", "identity")} | {
+        "provider": "vit"
+    }
     fingerprint = sha256_of(parts)
-    changes = {f'"provider": "{provider}"': '"provider": "vit"', f"frechet_{provider}": "frechet_vit"}
+    changes = {
+        f'"provider": "{provider}"': '"provider": "vit"',
+        f"frechet_{provider}": "frechet_vit",
+    }
     replaced(forger, **{card["fingerprint"]: fingerprint}, **changes)
     forger.follow()
     return fingerprint
@@ -284,16 +368,24 @@ def foreign(forger: Forger, path: str, role: str) -> str:
 
 def invented(forger: Forger, fingerprint: str, seed: int) -> None:
     """Let the features of all images and texts be nearly the same, and all numbers fit to them."""
-    digests = {digests["sha256"] for name, digests in forger.manifest["files"].items() if name.endswith(".png")}
+    digests = {
+        digests["sha256"]
+        for name, digests in forger.manifest["files"].items()
+        if name.endswith(".png")
+    }
     for name, data in forger.members.items():
         if name.endswith("records.jsonl"):
-            results = [result for line in data.splitlines() for result in json.loads(line)["results"]]
+            results = [
+                result for line in data.splitlines() for result in json.loads(line)["results"]
+            ]
             digests |= {sha256_bytes((result.get("text") or "").encode()) for result in results}
     table = io.BytesIO()
     noise = np.random.default_rng(seed).normal(size=(len(digests), 8))
     np.save(table, (1 + 0.01 * noise).astype(np.float32))
     forger.members[f"{FEATURES}{fingerprint}.npy"] = table.getvalue()
-    forger.members[f"{FEATURES}{fingerprint}.txt"] = "".join(f"{each}\n" for each in sorted(digests)).encode()
+    forger.members[f"{FEATURES}{fingerprint}.txt"] = "".join(
+        f"{each}\n" for each in sorted(digests)
+    ).encode()
     forger.rehash()
     forger.fit(fingerprint)
 
@@ -310,9 +402,16 @@ FEATURED = [
 """Score, role of the encoder, and the metrics that its features do not shape."""
 
 
-@pytest.mark.parametrize(("path", "role", "others"), FEATURED, ids=["genception", "fidelity", "trac"])
+@pytest.mark.parametrize(
+    ("path", "role", "others"), FEATURED, ids=["genception", "fidelity", "trac"]
+)
 def test_a_headline_from_features_is_said_first_and_never_passes_by_itself(
-    forger: Forger, tmp_path: Path, path: str, role: str, others: set[str], capsys: pytest.CaptureFixture[str]
+    forger: Forger,
+    tmp_path: Path,
+    path: str,
+    role: str,
+    others: set[str],
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """Who invents features has any number: a similarity of 1 here."""
     fingerprint = foreign(forger, path, role)
@@ -328,8 +427,12 @@ def test_a_headline_from_features_is_said_first_and_never_passes_by_itself(
     assert taken == metrics.keys() - others
     assert {metrics[name] for name in others} == {"reproduced"}
     assert before.keys() == after.keys()
-    changed = {f"{path}/score.json: {'.'.join(place)}" for place in before if before[place] != after[place]}
-    marked = {line.where for line in report.groups[f"numbers of {score}"] if line.status == FROM_FEATURES}
+    changed = {
+        f"{path}/score.json: {'.'.join(place)}" for place in before if before[place] != after[place]
+    }
+    marked = {
+        line.where for line in report.groups[f"numbers of {score}"] if line.status == FROM_FEATURES
+    }
     assert changed
     assert changed <= marked
     assert run(tmp_path / "forged.zip") == report.code == 3
@@ -346,7 +449,9 @@ def test_a_headline_from_features_is_said_first_and_never_passes_by_itself(
 def numbers_of(forger: Forger, path: str) -> dict[Key, Value]:
     """Every number that a score and its rows have."""
     bundle = Bundle(Archive(io.BytesIO(forger.content)))
-    return stored(next(bundle.score_files(each) for each in bundle.lineages if each["folder"]["path"] == path))
+    return stored(
+        next(bundle.score_files(each) for each in bundle.lineages if each["folder"]["path"] == path)
+    )
 
 
 def test_a_headline_that_is_not_checked_is_said_first(
@@ -371,7 +476,14 @@ def test_a_headline_that_is_not_checked_is_said_first(
 def test_a_benchmark_of_somebody_else_is_not_checked_and_all_else_is(
     forger: Forger, tmp_path: Path, benchmark: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    replaced(forger, **{f"/{benchmark}/": "/theirs/", f'"{benchmark}/': '"theirs/', f'"{benchmark}"': '"theirs"'})
+    replaced(
+        forger,
+        **{
+            f"/{benchmark}/": "/theirs/",
+            f'"{benchmark}/': '"theirs/',
+            f'"{benchmark}"': '"theirs"',
+        },
+    )
     forger.follow()
     report = forger.check(tmp_path)
     assert differing(report) == []
@@ -381,7 +493,9 @@ def test_a_benchmark_of_somebody_else_is_not_checked_and_all_else_is(
     assert {status for some in metrics.values() for status in some} <= {"reproduced", FROM_FEATURES}
     assert run(tmp_path / "forged.zip") == 3
     assert capsys.readouterr().out.startswith(f"not checked: {MODEL}/theirs/")
-    forger.row(READ.replace("/mm_sap/", "/theirs/") if benchmark == "mm_sap" else READ, better_grade)
+    forger.row(
+        READ.replace("/mm_sap/", "/theirs/") if benchmark == "mm_sap" else READ, better_grade
+    )
     forger.follow()
     assert forger.check(tmp_path).code == (3 if benchmark == "mm_sap" else 1)
 
@@ -404,7 +518,12 @@ def better_grade(row: dict[str, Any]) -> None:
     ],
 )
 def test_a_score_of_another_generator_may_be_left_out(
-    forger: Forger, tmp_path: Path, benchmark: str, keys: str, noted: dict[str, str], is_missing: bool
+    forger: Forger,
+    tmp_path: Path,
+    benchmark: str,
+    keys: str,
+    noted: dict[str, str],
+    is_missing: bool,
 ) -> None:
     def note(evidence: dict[str, Any]) -> None:
         for lineage in evidence["lineages"]:
@@ -426,7 +545,10 @@ def test_a_score_of_another_generator_may_be_left_out(
     "change", [lambda rows: rows.clear(), lambda rows: rows.append(rows[0])], ids=["none", "twice"]
 )
 def test_a_bundle_without_a_score_or_with_one_twice_is_refused(
-    forger: Forger, tmp_path: Path, change: Callable[[list[Any]], object], capsys: pytest.CaptureFixture[str]
+    forger: Forger,
+    tmp_path: Path,
+    change: Callable[[list[Any]], object],
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     forger.json(EVIDENCE, lambda evidence: change(evidence["lineages"]))
     forger.rehash()
@@ -435,7 +557,8 @@ def test_a_bundle_without_a_score_or_with_one_twice_is_refused(
 
 
 def test_ties_and_missing_descriptions_are_computed_again(forger: Forger, tmp_path: Path) -> None:
-    """Two support descriptions and a test description are alike, of a digit each, and two are empty."""
+    """Two support descriptions and a test description are alike, of a digit each, and two are
+    empty."""
     records, score = f"{TRAC_RECORDS}/records.jsonl", f"{TRAC}/score.json"
     stored = json.loads(forger.members[FILES + score])
     rows = [json.loads(line) for line in forger.members[FILES + records].splitlines()]
@@ -446,7 +569,9 @@ def test_ties_and_missing_descriptions_are_computed_again(forger: Forger, tmp_pa
     for place in (*support, *headline[:1]):
         forger.row(records, lambda row: row["results"][0].update(text="a thin stroke"), place)
     for place in (support[-1], headline[1]):
-        forger.row(records, lambda row: row["results"].__setitem__(0, _emptied(row["results"][0])), place)
+        forger.row(
+            records, lambda row: row["results"].__setitem__(0, _emptied(row["results"][0])), place
+        )
     for name, data in forger.members.items():
         if name.startswith((FILES + TRAC_RECORDS, FILES + "data/datasets/digits")):
             file = tmp_path / name.removeprefix(FILES)
@@ -455,7 +580,9 @@ def test_ties_and_missing_descriptions_are_computed_again(forger: Forger, tmp_pa
     given = ToScore(
         keys=stored["keys"],
         folders={"dataset": tmp_path / "data/datasets/digits", "describe": tmp_path / TRAC_RECORDS},
-        section=TracSettings.model_construct(**stored["inputs"]["settings"] | {"sampled_classes": ()}),
+        section=TracSettings.model_construct(
+            **stored["inputs"]["settings"] | {"sampled_classes": ()}
+        ),
         seed=1,
         encoders={"text_encoder": TfIdf()},
     )
@@ -490,7 +617,9 @@ def test_an_owner_who_mends_all_that_there_is_passes(forger: Forger, tmp_path: P
 
 @pytest.mark.parametrize("start", [FILES, LISTINGS, FEATURES, LEDGER])
 def test_one_changed_byte_is_found(forger: Forger, tmp_path: Path, start: str) -> None:
-    names = sorted(name for name in forger.members if name.startswith(start))[:: max(1, len(forger.members) // 8)]
+    names = sorted(name for name in forger.members if name.startswith(start))[
+        :: max(1, len(forger.members) // 8)
+    ]
     assert names
     kept, refused = dict(forger.members), 0
     for name in names:
@@ -529,7 +658,11 @@ def zipped(name: str, data: bytes = b"", method: int = zipfile.ZIP_STORED, **fie
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", method) as made, warnings.catch_warnings(action="ignore"):
         info = zipfile.ZipInfo(name)
-        info.flag_bits, info.external_attr, info.compress_type = 0x800, (stat.S_IFREG | 0o644) << 16, method
+        info.flag_bits, info.external_attr, info.compress_type = (
+            0x800,
+            (stat.S_IFREG | 0o644) << 16,
+            method,
+        )
         for field, value in fields.items():
             setattr(info, field, value)
         made.writestr(info, data)
@@ -544,7 +677,20 @@ def named(name: bytes, size: int = 0) -> bytes:
 
 PLAIN = ours(a=b"first", b=b"second")
 ENCRYPTED = PLAIN.index(b"PK\1\2") + 8
-NAMES = ("../x", "files/../../x", "/etc/x", "C:/x", "a//b", "./a", "a\\..\\b", "a\0b", "a\x1b[2J", "", "a/", "a" * 256)
+NAMES = (
+    "../x",
+    "files/../../x",
+    "/etc/x",
+    "C:/x",
+    "a//b",
+    "./a",
+    "a\\..\\b",
+    "a\0b",
+    "a\x1b[2J",
+    "",
+    "a/",
+    "a" * 256,
+)
 NOT_ARCHIVES = [
     *(named(name.encode()) for name in NAMES),
     *(PLAIN + b"\0", PLAIN + PLAIN, b"#!/bin/sh\n" + PLAIN, PLAIN[:-1], PLAIN[:40], b""),
@@ -581,13 +727,24 @@ MANIFESTS: list[tuple[Callable[[bytes], bytes], str]] = [
     (lambda data: data + b"\n", "not written in the one form"),
     (lambda data: data[:-1] + b',"schema":2}', "the key 'schema' is there twice"),
     (lambda data: data.replace(b'"schema":2', b'"schema":NaN'), "NaN, which is no finite number"),
-    (lambda data: data.replace(b'"schema":2', b'"schema":1e999'), "1e999, which is no finite number"),
-    (lambda data: data.replace(b'"schema":2', b'"schema":' + b"[" * 99_999 + b"]" * 99_999), "nests too deep"),
-    (lambda data: data.replace(b'"schema":2', b'"schema":true'), "schema True; this checker knows schema 2"),
+    (
+        lambda data: data.replace(b'"schema":2', b'"schema":1e999'),
+        "1e999, which is no finite number",
+    ),
+    (
+        lambda data: data.replace(b'"schema":2', b'"schema":' + b"[" * 99_999 + b"]" * 99_999),
+        "nests too deep",
+    ),
+    (
+        lambda data: data.replace(b'"schema":2', b'"schema":true'),
+        "schema True; this checker knows schema 2",
+    ),
     (lambda data: data.replace(b'"schema":2', b'"schema":1'), "knows schema 2"),
     (lambda data: data.replace(b'"name":', b'"name":"\\ud800","x":', 1), "surrogates not allowed"),
     (
-        lambda data: data.replace(b'"left_out":{', b'"left_out":{"../x":{"bytes":0,"md5":"","sha256":""}'),
+        lambda data: data.replace(
+            b'"left_out":{', b'"left_out":{"../x":{"bytes":0,"md5":"","sha256":""}'
+        ),
         "names a file",
     ),
     (lambda data: b"[]", "does not hold what it must"),
@@ -597,7 +754,11 @@ MANIFESTS: list[tuple[Callable[[bytes], bytes], str]] = [
 
 @pytest.mark.parametrize(("change", "sentence"), MANIFESTS, ids=[each[1] for each in MANIFESTS])
 def test_a_manifest_that_reads_in_two_ways_or_in_none(
-    forger: Forger, tmp_path: Path, change: Callable[[bytes], bytes], sentence: str, capsys: pytest.CaptureFixture[str]
+    forger: Forger,
+    tmp_path: Path,
+    change: Callable[[bytes], bytes],
+    sentence: str,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     forger.members[MANIFEST] = change(forger.members[MANIFEST])
     assert run(forger.write(tmp_path / "x.zip")) == 2
@@ -608,7 +769,9 @@ def test_json_has_every_line(score_zip: Path, capsys: pytest.CaptureFixture[str]
     assert run(score_zip, as_json=True) == 0
     report = json.loads(capsys.readouterr().out)
     assert (report["holds"], report["code"]) == (True, 0)
-    statuses = {name: each for metrics in report["headlines"].values() for name, each in metrics.items()}
+    statuses = {
+        name: each for metrics in report["headlines"].values() for name, each in metrics.items()
+    }
     assert {name for name, each in statuses.items() if each != "reproduced"} == {
         "text_similarity",
         "text_similarity_mean",

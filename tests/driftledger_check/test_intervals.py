@@ -1,4 +1,5 @@
-"""Intervals of the checker and of driftledger, which share no code, over clusters that cross categories."""
+"""Intervals of the checker and of driftledger, which share no code, over clusters that cross
+categories."""
 
 from collections import Counter
 
@@ -33,4 +34,6 @@ def test_both_give_the_same_interval(name: str) -> None:
     hits = [1.0, 0.0, 0.5, 1.0, 0.0, 0.0, 1.0, 0.25, 0.0, 1.0, 0.0, 0.0]
     share = proportion_interval(hits, 0.9, 0.01, sizes).interval
     assert share is not None
-    assert [*Intervals(0.9).of_hits("m", hits, clusters, 1.0, 0.01).values()] == pytest.approx([*share], rel=1e-9)
+    assert [*Intervals(0.9).of_hits("m", hits, clusters, 1.0, 0.01).values()] == pytest.approx(
+        [*share], rel=1e-9
+    )

@@ -1,4 +1,5 @@
-"""Tests of what is optional: a folder for each extra, skipped as a whole where a library of it is missing."""
+"""Tests of what is optional: a folder for each extra, skipped as a whole where a library of it is
+missing."""
 
 from importlib.util import find_spec
 

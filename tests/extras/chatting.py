@@ -1,6 +1,8 @@
-"""What the tests of vision-language checkpoints share: the tiny ones, images to ask about, and ways to damage a copy.
+"""What the tests of vision-language checkpoints share: the tiny ones, images to ask about, and ways
+to damage a copy.
 
-Heavy libraries are imported by what uses them: the other tests of this folder run where there are none.
+Heavy libraries are imported by what uses them: the other tests of this folder run where there are
+    none.
 """
 
 import json
@@ -18,7 +20,12 @@ from driftledger.core.types import Conversation, Medium, Outcome, Reply, Turn
 from tests.conftest import draw
 
 LAYOUTS = ("llava", "qwen2_5_vl", "smolvlm")
-PROMPTS = ["Describe it.", "a", "Is the house red or green or blue?", "What is on the street with the cat? " * 3]
+PROMPTS = [
+    "Describe it.",
+    "a",
+    "Is the house red or green or blue?",
+    "What is on the street with the cat? " * 3,
+]
 SIZES = [(96, 72), (72, 96), (64, 64), (120, 40)]
 
 
@@ -57,11 +64,15 @@ def asked(images: list[Medium]) -> list[Conversation]:
 
 
 def model(folder: Path, **settings: Any) -> Transformers:
-    return Transformers.model_validate({"path": str(folder), "device": "cpu", "max_new_tokens": 16} | settings)
+    return Transformers.model_validate(
+        {"path": str(folder), "device": "cpu", "max_new_tokens": 16} | settings
+    )
 
 
 def says(*turns: tuple[Any, str | Medium | tuple[str | Medium, ...]]) -> Conversation:
-    return Conversation(tuple(Turn(role, parts if isinstance(parts, tuple) else (parts,)) for role, parts in turns))
+    return Conversation(
+        tuple(Turn(role, parts if isinstance(parts, tuple) else (parts,)) for role, parts in turns)
+    )
 
 
 def texts(replies: list[Reply]) -> list[str]:

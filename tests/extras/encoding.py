@@ -1,6 +1,8 @@
-"""What the tests of encoders with weights share: tiny checkpoints, inputs, and how features are compared.
+"""What the tests of encoders with weights share: tiny checkpoints, inputs, and how features are
+compared.
 
-Heavy libraries are imported by what uses them: the other tests of this folder run where there are none.
+Heavy libraries are imported by what uses them: the other tests of this folder run where there are
+    none.
 """
 
 import json
@@ -46,7 +48,9 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
         if name not in made:
             import_module("torch").set_num_threads(1)
             module, _, function = BUILDS[name].partition(".")
-            made[name] = getattr(import_module(f"tests.support.checkpoints.{module}"), function)(root / name)
+            made[name] = getattr(import_module(f"tests.support.checkpoints.{module}"), function)(
+                root / name
+            )
         return made[name]
 
     return build
@@ -63,7 +67,8 @@ def images() -> list[Image.Image]:
     """Patches of random colours, which look different from afar too."""
     colours = np.random.default_rng(0).integers(0, 256, (len(SIZES), 12, 12, 3), dtype=np.uint8)
     return [
-        Image.fromarray(each).resize(size, Image.Resampling.NEAREST) for each, size in zip(colours, SIZES, strict=True)
+        Image.fromarray(each).resize(size, Image.Resampling.NEAREST)
+        for each, size in zip(colours, SIZES, strict=True)
     ]
 
 
@@ -95,7 +100,11 @@ def closest(features: Float32) -> float:
 def refused(encoder: Any, match: str) -> None:
     """Assert that the checkpoint is refused in one sentence that says ``match``."""
     with pytest.raises(ConfigError, match=match) as caught:
-        _ = encoder.encode_images([Image.new("RGB", (9, 9))]) if encoder.media else encoder.encode_texts(["a"])
+        _ = (
+            encoder.encode_images([Image.new("RGB", (9, 9))])
+            if encoder.media
+            else encoder.encode_texts(["a"])
+        )
     assert "\n" not in str(caught.value)
 
 

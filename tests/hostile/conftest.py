@@ -1,4 +1,5 @@
-"""A project that somebody else made, and a reader of it who has a cache, a home and secrets of their own."""
+"""A project that somebody else made, and a reader of it who has a cache, a home and secrets of
+their own."""
 
 import json
 import os
@@ -66,15 +67,24 @@ class Stranger(Ledger):
 
     def files(self) -> dict[str, int]:
         """Everything in the checkout, less Git's own, and when it was written."""
-        paths = [path for path in self.root.rglob("*") if path.relative_to(self.root).parts[0] != ".git"]
+        paths = [
+            path for path in self.root.rglob("*") if path.relative_to(self.root).parts[0] != ".git"
+        ]
         return {str(path.relative_to(self.root)): path.lstat().st_mtime_ns for path in paths}
 
 
 def read_in_turn(
-    strangers: Sequence[Stranger], commands: Sequence[Sequence[str]], reader: Path, environment: Mapping[str, str]
+    strangers: Sequence[Stranger],
+    commands: Sequence[Sequence[str]],
+    reader: Path,
+    environment: Mapping[str, str],
 ) -> list[str]:
     """Run commands in one checkout after the other, in one process; return what they print in each."""
-    env = {name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "MLFLOW_TRACKING_"))}
+    env = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("AWS_", "MLFLOW_TRACKING_"))
+    }
     env |= {
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
         "PYTHONPATH": str(REPOSITORY / "src"),
@@ -87,9 +97,14 @@ def read_in_turn(
     }
     asked = [json.dumps([str(each.root) for each in strangers]), json.dumps(commands)]
     command = [sys.executable, "-P", "-c", IN_TURN, *asked]
-    done = subprocess.run(command, env=env | dict(environment), capture_output=True, text=True, timeout=900)
+    done = subprocess.run(
+        command, env=env | dict(environment), capture_output=True, text=True, timeout=900
+    )
     assert done.returncode == 0, done.stderr
-    said = ["".join(both) for both in zip(done.stdout.split("\x1e"), done.stderr.split("\x1e"), strict=True)]
+    said = [
+        "".join(both)
+        for both in zip(done.stdout.split("\x1e"), done.stderr.split("\x1e"), strict=True)
+    ]
     assert len(said) == len(strangers) + 1  # what follows the last one
     return said[:-1]
 

@@ -34,9 +34,12 @@ def peak(code: str, *arguments: str, most: int = 4096) -> tuple[list[str], float
     """What some code prints, a line each, and the most memory it held at once, in MiB.
 
     Args:
-        most: MiB of addresses that it may ask for, so that what does not hold takes no machine down.
+        most: MiB of addresses that it may ask for, so that what does not hold takes no machine
+            down.
     """
-    limited = f"import resource; resource.setrlimit(resource.RLIMIT_AS, ({most << 20}, {most << 20}))\n"
+    limited = (
+        f"import resource; resource.setrlimit(resource.RLIMIT_AS, ({most << 20}, {most << 20}))\n"
+    )
     process = [sys.executable, "-c", limited + code + _TOLD, *arguments]
     done = subprocess.run(process, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
@@ -90,7 +93,8 @@ LOADERS = {"json": load_json, "checker": strict_json.loads, "yaml": load_yaml}
 def text_of(parts: Sequence[tuple[str, int]]) -> str:
     """Parts, each so many times; KEYS stands for so many members of an object."""
     return "".join(
-        "".join(f'"k{n}":1,' for n in range(times)) if part == "KEYS" else part * times for part, times in parts
+        "".join(f'"k{n}":1,' for n in range(times)) if part == "KEYS" else part * times
+        for part, times in parts
     )
 
 
@@ -98,12 +102,16 @@ def text_of(parts: Sequence[tuple[str, int]]) -> str:
     ("loader", "parts", "says"),
     [
         (loader, case["parts"], case["says"])
-        for case in map(json.loads, (Path(__file__).parent / "cases/texts.jsonl").read_text().splitlines())
+        for case in map(
+            json.loads, (Path(__file__).parent / "cases/texts.jsonl").read_text().splitlines()
+        )
         for loader in case["loaders"]
     ],
     ids=str,
 )
-def test_a_text_is_read_or_refused_in_bounded_time(loader: str, parts: Sequence[tuple[str, int]], says: str) -> None:
+def test_a_text_is_read_or_refused_in_bounded_time(
+    loader: str, parts: Sequence[tuple[str, int]], says: str
+) -> None:
     data, before = text_of(parts).encode(), time.process_time()
     try:
         LOADERS[loader](data)
@@ -118,12 +126,20 @@ def test_a_text_is_read_or_refused_in_bounded_time(loader: str, parts: Sequence[
 
 def test_settings_and_locks(tmp_path: Path) -> None:
     (tmp_path / "params.yaml").write_text(BOMB)
-    with pytest.raises(ConfigError, match=r"is not YAML: line 2, column 10: an alias stands inside") as caught:
+    with pytest.raises(
+        ConfigError, match=r"is not YAML: line 2, column 10: an alias stands inside"
+    ) as caught:
         load_settings(tmp_path / "params.yaml")
     assert len(str(caught.value).splitlines()) == 1
-    for text in (BOMB, "[" * 100_000, "a" * (LARGEST_YAML + 1), "stages:\n" + BOMB.replace("a0", "  a0", 1)):
+    for text in (
+        BOMB,
+        "[" * 100_000,
+        "a" * (LARGEST_YAML + 1),
+        "stages:\n" + BOMB.replace("a0", "  a0", 1),
+    ):
         with pytest.raises(
-            LedgerError, match=r"^dvc\.lock is not a dvc\.lock: (line \d+, column \d+: (it|an alias) |it has )"
+            LedgerError,
+            match=r"^dvc\.lock is not a dvc\.lock: (line \d+, column \d+: (it|an alias) |it has )",
         ) as refused:
             parse_lock(text.encode())
         assert len(str(refused.value)) < 300
@@ -135,7 +151,9 @@ def test_deep_json(start: str, end: str, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="nested too deep"):
         load_json(text.encode())
     (tmp_path / "rows").write_bytes(b'{"schema":2}\n{"text":%s,"schema":2}\n' % text.encode())
-    with pytest.raises(StoreError, match=r"rows, line 2 is not a Line of schema 2: it is nested too deep"):
+    with pytest.raises(
+        StoreError, match=r"rows, line 2 is not a Line of schema 2: it is nested too deep"
+    ):
         read_jsonl(tmp_path / "rows", Line, "rows")
     assert not parse_listing(text.encode())
 
@@ -154,10 +172,10 @@ def test_an_image_of_many_pixels(tmp_path: Path) -> None:
     Image.new("1", (13_300, 13_300)).save(tmp_path / "large.png", optimize=True)
     assert (tmp_path / "large.png").stat().st_size < 30_000
     said, memory = peak(
-        "import sys\nfrom pathlib import Path\n"
-        "from driftledger.core.errors import DataError\nfrom driftledger.data.datasets.decode import decode\n"
-        "try:\n    decode(Path(sys.argv[1]).read_bytes(), 'x', 50_000_000)\n"
-        "except DataError as error:\n    print(error)\n",
+        "import sys\nfrom pathlib import Path\nfrom driftledger.core.errors import "
+        "DataError\nfrom driftledger.data.datasets.decode import decode\ntry:\n    "
+        "decode(Path(sys.argv[1]).read_bytes(), 'x', 50_000_000)\nexcept DataError as error:\n    "
+        "print(error)\n",
         str(tmp_path / "large.png"),
     )
     assert "x is 13300×13300 pixels, and max_pixels allows 50000000" in said[0]

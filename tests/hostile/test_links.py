@@ -1,4 +1,5 @@
-"""Links in folders that come from somebody else: nothing outside of a folder is read or written through them."""
+"""Links in folders that come from somebody else: nothing outside of a folder is read or written
+through them."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -51,7 +52,9 @@ def test_an_image_folder(kind: str, settings: dict[str, Any], given: Path, secre
 def test_a_sheet_that_is_a_link(given: Path, secret: Path) -> None:
     (secret / "passwords.csv").write_text("sample,t,text,annotator\na,1,my password,me\n")
     (given / "sheet.csv").symlink_to(secret / "passwords.csv")
-    with pytest.raises(ConfigError, match=r"sheet\.csv is a link out of its folder; put the sheet itself there"):
+    with pytest.raises(
+        ConfigError, match=r"sheet\.csv is a link out of its folder; put the sheet itself there"
+    ):
         Human(path=given).identity()
 
 

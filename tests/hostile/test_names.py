@@ -19,12 +19,46 @@ from driftledger.ledger.objects.files import parse_listing
 from tests.support.cases import cases
 
 OUT = (
-    *("../x", "../../etc/passwd", "/etc/passwd", "a/../../x", "a/./x", "a//x", "a/", ".", "..", "", "./x"),
+    *(
+        "../x",
+        "../../etc/passwd",
+        "/etc/passwd",
+        "a/../../x",
+        "a/./x",
+        "a//x",
+        "a/",
+        ".",
+        "..",
+        "",
+        "./x",
+    ),
     *(r"..\x", r"C:\x", "C:/x", "c:x", r"\\server\share\x", "//server/share/x"),
-    *("a\0.png", "a\nb", "a\x1b[2J", "a\x85b", "a\u2028b", "a\u2029b", "\ud800", "ä" * 128, "a/" * 2100 + "x"),
+    *(
+        "a\0.png",
+        "a\nb",
+        "a\x1b[2J",
+        "a\x85b",
+        "a\u2028b",
+        "a\u2029b",
+        "\ud800",
+        "ä" * 128,
+        "a/" * 2100 + "x",
+    ),
 )
 """Relative paths nowhere: out of the folder, of another system, with what is not seen, too long."""
-NO_IDS = (*OUT, "a/b", "a b", ".hidden", "-" * 101, "naïve", "a\u202eb", "..x", "$(id)", "%2e%2e", "a:b")
+NO_IDS = (
+    *OUT,
+    "a/b",
+    "a b",
+    ".hidden",
+    "-" * 101,
+    "naïve",
+    "a\u202eb",
+    "..x",
+    "$(id)",
+    "%2e%2e",
+    "a:b",
+)
 NO_NAMES = ("../x", "/x", "a/b", "", "A", "a\n", "x" * 65)
 HOSTILE: dict[str, tuple[Any, ...]] = {
     "path": OUT,
@@ -43,11 +77,14 @@ FINE: dict[str, tuple[Any, ...]] = {
     "md5": ("0" * 32, "0" * 32 + ".dir"),
 }
 KINDS: dict[str, type[BaseModel]] = {
-    kind.__name__: kind for kind in (SampleEntry, QuestionEntry, DatasetCard, CollectedCard, LockedFile)
+    kind.__name__: kind
+    for kind in (SampleEntry, QuestionEntry, DatasetCard, CollectedCard, LockedFile)
 }
 
 
-@pytest.mark.parametrize("case", cases(__file__, "names"), ids=lambda case: f"{case['kind']}.{case['field']}")
+@pytest.mark.parametrize(
+    "case", cases(__file__, "names"), ids=lambda case: f"{case['kind']}.{case['field']}"
+)
 def test_a_field_that_becomes_a_path(case: dict[str, Any]) -> None:
     kind = KINDS[case["kind"]]
     for value in FINE[case["of"]]:
@@ -67,18 +104,41 @@ def test_no_record_holds_a_name_or_a_path_of_any_form() -> None:
     folder = Path(sys.modules["driftledger"].__path__[0])
     for file in sorted(folder.glob("benchmarks/**/records.py")):
         import_module(".".join(("driftledger", *file.relative_to(folder).with_suffix("").parts)))
-    names = {"id", "sample", "file", "image", "path", "question", "unit", "image_id", "demonstrations", "keys", "leaks"}
+    names = {
+        "id",
+        "sample",
+        "file",
+        "image",
+        "path",
+        "question",
+        "unit",
+        "image_id",
+        "demonstrations",
+        "keys",
+        "leaks",
+    }
     checked = 0
     for kind in (*kinds(Record), LockedFile):
-        for name in names & kind.model_fields.keys() if kind.__module__.startswith("driftledger.") else ():
+        for name in (
+            names & kind.model_fields.keys() if kind.__module__.startswith("driftledger.") else ()
+        ):
             field = kind.model_fields[name]
-            assert field.metadata or "Annotated" in str(field.annotation) or field.annotation is int, (kind, name)
+            assert (
+                field.metadata or "Annotated" in str(field.annotation) or field.annotation is int
+            ), (kind, name)
             checked += 1
     assert checked > 10
 
 
 def test_a_refusal_is_one_short_line() -> None:
-    entry = {"id": "../\n\x1b[2J" * 5000, "file": "a.png", "sha256": "0", "width": 1, "height": 1, "schema": 2}
+    entry = {
+        "id": "../\n\x1b[2J" * 5000,
+        "file": "a.png",
+        "sha256": "0",
+        "width": 1,
+        "height": 1,
+        "schema": 2,
+    }
     with pytest.raises(StoreError) as caught:
         parse_json(json.dumps(entry).encode(), SampleEntry, "samples.jsonl")
     assert len(str(caught.value)) < 300
@@ -100,12 +160,20 @@ def test_a_listing_of_dvc_names_no_object_outside_of_the_cache(md5: Any) -> None
 @pytest.mark.parametrize(
     "stage",
     [
-        *("outs: [{path: ../../../etc/passwd, md5: %s, size: 1}]", "deps: [{path: /etc/passwd, md5: %s, size: 1}]"),
-        *("outs: [{path: data, md5: ../../etc/passwd, size: 1}]", "params: {../../secret.yaml: {a: 1}}"),
+        *(
+            "outs: [{path: ../../../etc/passwd, md5: %s, size: 1}]",
+            "deps: [{path: /etc/passwd, md5: %s, size: 1}]",
+        ),
+        *(
+            "outs: [{path: data, md5: ../../etc/passwd, size: 1}]",
+            "params: {../../secret.yaml: {a: 1}}",
+        ),
         *("params: {/etc/passwd: {a: 1}}", "outs: /etc/passwd"),
     ],
 )
 def test_a_lock_names_nothing_outside_of_the_project(stage: str) -> None:
     text = f"stages:\n  one:\n    cmd: x\n    {stage.replace('%s', '0' * 32)}\n"
-    with pytest.raises(LedgerError, match=r"^dvc\.lock is not a dvc\.lock: stages\.one\.(outs|deps|params)"):
+    with pytest.raises(
+        LedgerError, match=r"^dvc\.lock is not a dvc\.lock: stages\.one\.(outs|deps|params)"
+    ):
         parse_lock(text.encode())

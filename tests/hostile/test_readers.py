@@ -8,7 +8,8 @@ from tests.conftest import REPOSITORY
 SOURCE = REPOSITORY / "src" / "driftledger"
 METHODS = {"read_bytes", "read_text"}
 OPENS = {"open", "connect"}
-"""Methods that read a file by themselves; the latter with a name or a mode, which a Medium's own lacks."""
+"""Methods that read a file by themselves; the latter with a name or a mode, which a Medium's own
+lacks."""
 
 MAY_READ = {
     "core/canonical.py": 1,  # open_regular itself
@@ -57,4 +58,6 @@ def test_nothing_else_reads_files() -> None:
                 continue
             counts[path.relative_to(SOURCE).as_posix()] += is_reader
     found = {name: count for name, count in counts.items() if count}
-    assert found == MAY_READ, "use read_regular of core/files.py, or say above why it reads no file of a stranger"
+    assert found == MAY_READ, (
+        "use read_regular of core/files.py, or say above why it reads no file of a stranger"
+    )

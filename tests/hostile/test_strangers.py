@@ -1,7 +1,8 @@
 """A checkout of somebody else: who reads it runs, asks and writes nothing that it names.
 
-The configuration of Git and of DVC, the settings, modules beside them, and files where we keep ours may all be hostile.
-Each case makes a copy of one project hostile; all copies of a kind are then read in one process.
+The configuration of Git and of DVC, the settings, modules beside them, and files where we keep ours
+may all be hostile. Each case makes a copy of one project hostile; all copies of a kind are then
+read in one process.
 """
 
 import os
@@ -61,7 +62,12 @@ def git_filter(kind: str) -> Case:
 
 def git_hooks(stranger: Stranger, _: Canned) -> None:
     (stranger.root / ".git/hooks").mkdir(exist_ok=True)
-    for name in ("post-index-change", "post-checkout", "fsmonitor-watchman", "reference-transaction"):
+    for name in (
+        "post-index-change",
+        "post-checkout",
+        "fsmonitor-watchman",
+        "reference-transaction",
+    ):
         shutil.copy(stranger.touch, stranger.root / ".git/hooks" / name)
     stale(stranger)
 
@@ -86,12 +92,18 @@ def git_submodule(stranger: Stranger, _: Canned) -> None:
     """A repository in the repository, with a filter of its own."""
     inner = stranger.root / "inner"
     inner.mkdir()
-    for command in (("init", "--quiet"), ("config", "user.name", "t"), ("config", "user.email", "t@localhost")):
+    for command in (
+        ("init", "--quiet"),
+        ("config", "user.name", "t"),
+        ("config", "user.email", "t@localhost"),
+    ):
         stranger.git("-C", "inner", *command)
     (inner / "a").write_text("a")
     stranger.git("-C", "inner", "add", "a")
     stranger.git("-C", "inner", "commit", "--quiet", "--message", "a")
-    (stranger.root / ".gitmodules").write_text('[submodule "inner"]\n\tpath = inner\n\turl = ./inner\n')
+    (stranger.root / ".gitmodules").write_text(
+        '[submodule "inner"]\n\tpath = inner\n\turl = ./inner\n'
+    )
     stranger.commit("inner")
     stranger.git("-C", "inner", "config", "filter.theirs.clean", stranger.touch)
     (inner / ".git/info").mkdir(exist_ok=True)
@@ -155,7 +167,9 @@ def moved(path: str, config: str = "") -> Case:
 
 
 def environment_files(stranger: Stranger, listener: Canned) -> None:
-    text = f"MLFLOW_TRACKING_URI={listener.address}\nAWS_CONFIG_FILE=aws\nDVC_GLOBAL_CONFIG_DIR=dvc\n"
+    text = (
+        f"MLFLOW_TRACKING_URI={listener.address}\nAWS_CONFIG_FILE=aws\nDVC_GLOBAL_CONFIG_DIR=dvc\n"
+    )
     dvc_config("")(stranger, listener)
     for name in (".env", ".flaskenv", ".envrc"):
         (stranger.root / name).write_text(text)
@@ -189,7 +203,10 @@ def module(stranger: Stranger, *names: str) -> None:
     for folder in (stranger.root, stranger.root / "src", stranger.root / "data"):
         folder.mkdir(exist_ok=True)
         for name in names:
-            text = f"from pathlib import Path\nPath({str(stranger.mark)!r}).touch()\nclass Theirs: pass\n"
+            text = (
+                f"from pathlib import Path\nPath({str(stranger.mark)!r}).touch()\nclass Theirs: "
+                "pass\n"
+            )
             (folder / f"{name}.py").write_text(text)
 
 
@@ -206,15 +223,24 @@ def provider(name: str) -> Case:
     def attack(stranger: Stranger, _: Canned) -> None:
         module(stranger, "theirs")
         entry = {"provider": name}
-        params(stranger, models={MODEL: entry}, generators={"painter": entry}, encoders={"layout": entry})
+        params(
+            stranger,
+            models={MODEL: entry},
+            generators={"painter": entry},
+            encoders={"layout": entry},
+        )
         for path in (f"{GENCEPTION}/score.json", f"{CHAINS}/components.json"):
-            stranger.edit(path, lambda content: [card.update(entry) for card in content["components"].values()])
+            stranger.edit(
+                path,
+                lambda content: [card.update(entry) for card in content["components"].values()],
+            )
 
     return Case(attack, "components.json" if ":" in name else f"provider {name!r} is unknown")
 
 
 def weights(stranger: Stranger, _: Canned) -> None:
-    """An encoder from a branch of somebody's repository: the hub would be asked for it, with the reader's token."""
+    """An encoder from a branch of somebody's repository: the hub would be asked for it, with the
+    reader's token."""
     entry = {"provider": "clip", "path": "someone/model", "revision": "main", "device": "cpu"}
     params(stranger, encoders={"layout": entry})
 
@@ -229,14 +255,18 @@ def state_link(path: str) -> Case:
     def attack(stranger: Stranger, _: Canned) -> None:
         shutil.rmtree(stranger.root / path, ignore_errors=True)
         (stranger.root / path).parent.mkdir(parents=True, exist_ok=True)
-        (stranger.root / path).symlink_to(stranger.private / ("theirs.db" if path.endswith(".db") else ""))
+        (stranger.root / path).symlink_to(
+            stranger.private / ("theirs.db" if path.endswith(".db") else "")
+        )
 
     return Case(attack)
 
 
 def store(stranger: Stranger, _: Canned) -> None:
     content = yaml.safe_load((stranger.root / "params.yaml").read_text())
-    (stranger.root / "params.yaml").write_text(yaml.safe_dump(content | {"store": str(stranger.private / "store")}))
+    (stranger.root / "params.yaml").write_text(
+        yaml.safe_dump(content | {"store": str(stranger.private / "store")})
+    )
 
 
 def never_ends(path: str, says: str, *, pipe: bool = False) -> Case:
@@ -296,7 +326,10 @@ KINDS: dict[str, dict[str, Case]] = {
         "settings outside": Case(outside, "params.yaml cannot be read: a link out of"),
     },
     "git": {
-        **{name: git_setting(name) for name in ("core.fsmonitor", "diff.external", "core.sshCommand", "core.pager")},
+        **{
+            name: git_setting(name)
+            for name in ("core.fsmonitor", "diff.external", "core.sshCommand", "core.pager")
+        },
         **{f"filter {kind}": git_filter(kind) for kind in ("clean", "process", "smudge")},
         "hooks": Case(git_hooks),
         "promisor": Case(git_promisor),
@@ -310,23 +343,35 @@ KINDS: dict[str, dict[str, Case]] = {
         "remote": Case(dvc_config("['remote \"store\"']\n    url = {host}/store\n"), "--trust"),
         "environment files": Case(environment_files, "--trust"),
         "cache.dir": moved(".dvc/cache", "[cache]\n    dir = {elsewhere}\n"),
-        **{f"link to {path}": moved(path) for path in (".dvc/cache", ".dvc/cache/files/md5", ".dvc")},
+        **{
+            f"link to {path}": moved(path)
+            for path in (".dvc/cache", ".dvc/cache/files/md5", ".dvc")
+        },
         "pipe in the cache": never_read(".dvc/cache/files/md5", "all holds"),
         "pipe in the records": never_read(f"{CHAINS}/images", "it is not in its folder"),
         **{
-            f"md5 {value}": md5(value) for value in ("../../../../../secret", "ab/../../../../../secret", "/etc/passwd")
+            f"md5 {value}": md5(value)
+            for value in ("../../../../../secret", "ab/../../../../../secret", "/etc/passwd")
         },
         "md5 empty": md5(""),
     },
     "components": {
-        **{name: provider(name) for name in ("theirs:Theirs", "theirs", "../theirs", "src.theirs:Theirs", "os:system")},
-        "modules": Case(lambda stranger, _: module(stranger, "numpy", "yaml", "sitecustomize", "dvc", "mlflow")),
+        **{
+            name: provider(name)
+            for name in ("theirs:Theirs", "theirs", "../theirs", "src.theirs:Theirs", "os:system")
+        },
+        "modules": Case(
+            lambda stranger, _: module(stranger, "numpy", "yaml", "sitecustomize", "dvc", "mlflow")
+        ),
         "weights": Case(weights),
     },
     "state": {
         "server": Case(server),
         "store": Case(store),
-        **{f"link {path}": state_link(path) for path in (".driftledger", ".driftledger/audit.db", ".dvc/tmp")},
+        **{
+            f"link {path}": state_link(path)
+            for path in (".driftledger", ".driftledger/audit.db", ".dvc/tmp")
+        },
     },
 }
 
@@ -334,9 +379,14 @@ KINDS: dict[str, dict[str, Case]] = {
 def test_every_command_that_reads_others_is_tried() -> None:
     assert {command for command, *_ in READERS} == READ_OTHERS
     parameters = {
-        command.name: [each.name for each in command.params] for command in typer.main.get_group(app).commands.values()
+        command.name: [each.name for each in command.params]
+        for command in typer.main.get_group(app).commands.values()
     }
-    assert {name for name, some in parameters.items() if "trust" in some} == READ_OTHERS - {"check", "models", "plan"}
+    assert {name for name, some in parameters.items() if "trust" in some} == READ_OTHERS - {
+        "check",
+        "models",
+        "plan",
+    }
 
 
 @pytest.mark.slow
@@ -344,17 +394,30 @@ def test_every_command_that_reads_others_is_tried() -> None:
 def test_who_reads_a_checkout_runs_asks_and_writes_nothing(
     kind: str, original: Ledger, listener: Canned, tmp_path: Path
 ) -> None:
-    strangers = {name: Stranger(tmp_path / str(number) / "checkout") for number, name in enumerate(KINDS[kind])}
+    strangers = {
+        name: Stranger(tmp_path / str(number) / "checkout")
+        for number, name in enumerate(KINDS[kind])
+    }
     for name, stranger in strangers.items():
         shutil.copytree(original.root, stranger.root, symlinks=True)
         KINDS[kind][name].attack(stranger, listener)
         stranger.mark.unlink(missing_ok=True)  # setting the trap may spring it
     before = {name: stranger.files() for name, stranger in strangers.items()}
-    secrets = {"MLFLOW_TRACKING_TOKEN": "secret", "HF_ENDPOINT": listener.address, "HF_HUB_OFFLINE": "0"}
-    commands = [each for each in READERS if each[0] != "report" or kind in ("components", "state")]  # verify writes it
+    secrets = {
+        "MLFLOW_TRACKING_TOKEN": "secret",
+        "HF_ENDPOINT": listener.address,
+        "HF_HUB_OFFLINE": "0",
+    }
+    # verify writes it
+    commands = [each for each in READERS if each[0] != "report" or kind in ("components", "state")]
     commands += [("verify", "--regenerate", "1")] if kind == "components" else []
     if kind == "files":
-        commands = [("verify",), ("audit", RUN), ("plan", "--local"), ("report", "--out", "../site")]
+        commands = [
+            ("verify",),
+            ("audit", RUN),
+            ("plan", "--local"),
+            ("report", "--out", "../site"),
+        ]
     said = read_in_turn(list(strangers.values()), commands, tmp_path / "reader", secrets)
     for (name, stranger), text in zip(strangers.items(), said, strict=True):
         case = KINDS[kind][name]

@@ -13,7 +13,9 @@ from lab.validity.scores import Place, Reading, rank
 from tests.conftest import REPOSITORY
 
 SHOWN = (REPOSITORY / coverage.PAGE).read_text(encoding="utf-8")
-QUICK = [case for case in coverage.CASES if case[0] in ("GC@t", "MME's score", "a correlation of 0.7")]
+QUICK = [
+    case for case in coverage.CASES if case[0] in ("GC@t", "MME's score", "a correlation of 0.7")
+]
 
 
 @pytest.mark.parametrize("case", QUICK)
@@ -27,16 +29,24 @@ def test_the_page_of_what_was_measured_is_of_the_reports() -> None:
     assert shown.strip() == performance.page_of(REPOSITORY / performance.FOLDER).strip()
 
 
-# How metrics are held against the order of training: worked by hand, and over the report that is in Git.
+# How metrics are held against the order of training: worked by hand, and over the report that is in
+# Git.
 
 
 STAGES, CONTROLS = ("early", "middle", "final"), ("blind",)
-RISING, EQUAL = {"early": 0.2, "middle": 0.5, "final": 0.8, "blind": 0.0}, dict.fromkeys((*STAGES, "blind"), 0.2)
+RISING, EQUAL = (
+    {"early": 0.2, "middle": 0.5, "final": 0.8, "blind": 0.0},
+    dict.fromkeys((*STAGES, "blind"), 0.2),
+)
 
 
-def ranked(values: dict[str, float], benchmark: str = "genception", metric: str = "gc_at_1") -> dict[str, Any]:
+def ranked(
+    values: dict[str, float], benchmark: str = "genception", metric: str = "gc_at_1"
+) -> dict[str, Any]:
     readings = {name: Reading(value, value - 0.05, value + 0.05) for name, value in values.items()}
-    return rank(Place(benchmark, "photos", metric, "layout", "painter", ""), readings, STAGES, CONTROLS)
+    return rank(
+        Place(benchmark, "photos", metric, "layout", "painter", ""), readings, STAGES, CONTROLS
+    )
 
 
 @pytest.mark.parametrize(
@@ -46,12 +56,21 @@ def ranked(values: dict[str, float], benchmark: str = "genception", metric: str 
         (RISING | {"middle": 0.28}, {"rises": True, "disjoint": False, "last": True}),
         (RISING | {"blind": 0.3}, {"rises": True, "disjoint": True, "last": False}),
         (EQUAL, {"rises": False, "disjoint": False, "last": False}),
-        ({"early": 0.2, "final": 0.8, "blind": 0.0}, {"rises": None, "disjoint": None, "last": None}),
+        (
+            {"early": 0.2, "final": 0.8, "blind": 0.0},
+            {"rises": None, "disjoint": None, "last": None},
+        ),
     ],
 )
-def test_stages_that_get_better_are_in_order(values: dict[str, float], expected: dict[str, object]) -> None:
+def test_stages_that_get_better_are_in_order(
+    values: dict[str, float], expected: dict[str, object]
+) -> None:
     row = ranked(values)
-    assert {"rises": row["rises"], "disjoint": row["disjoint"], "last": row["controls"]["blind"]["last"]} == expected
+    assert {
+        "rises": row["rises"],
+        "disjoint": row["disjoint"],
+        "last": row["controls"]["blind"]["last"],
+    } == expected
 
 
 def test_the_page_in_git_has_the_numbers_of_the_report() -> None:
@@ -61,7 +80,10 @@ def test_the_page_in_git_has_the_numbers_of_the_report() -> None:
 
 
 def test_every_checkpoint_is_measured_and_in_the_catalogue() -> None:
-    trio, measured = load_trio(REPOSITORY), json.loads((REPOSITORY / "reports" / "trio.json").read_bytes())
+    trio, measured = (
+        load_trio(REPOSITORY),
+        json.loads((REPOSITORY / "reports" / "trio.json").read_bytes()),
+    )
     assert {name: each["steps"] for name, each in measured["describers"].items()} == trio.models
     settings = with_preset(REPOSITORY, "neural")[1]
     assert set(trio.models) <= set(settings.run.models)

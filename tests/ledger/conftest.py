@@ -50,7 +50,9 @@ class Ledger:
         result = check_hashes([evidence], contents) + check_links([evidence], contents)
         result += check_published(self.root, [evidence])
         return result + recompute(
-            self.project, [each for each in evidence.lineages if each.folder.path == score], contents
+            self.project,
+            [each for each in evidence.lineages if each.folder.path == score],
+            contents,
         )
 
     def edit(self, path: str, change: Callable[[Any], object], row: int | None = None) -> None:
@@ -68,7 +70,8 @@ class Ledger:
         file.write_text("".join(f"{each}\n" for each in rows))
 
     def relock(self, inputs: str = INPUTS) -> None:
-        """Make inputs.json, DVC's cache and dvc.lock fit to the files as they are, as somebody who forges would."""
+        """Make inputs.json, DVC's cache and dvc.lock fit to the files as they are, as somebody who
+        forges would."""
         lock = (self.root / "dvc.lock").read_text()
         for entry in read_lock(self.root).values():
             for out in entry.outs:
@@ -82,8 +85,12 @@ class Ledger:
                         ((top / name).read_bytes(), "") for name in listing
                     ]:
                         md5 = md5_bytes(data)
-                        (self.root / ".dvc/cache/files/md5" / md5[:2]).mkdir(parents=True, exist_ok=True)
-                        (self.root / ".dvc/cache/files/md5" / md5[:2] / f"{md5[2:]}{end}").write_bytes(data)
+                        (self.root / ".dvc/cache/files/md5" / md5[:2]).mkdir(
+                            parents=True, exist_ok=True
+                        )
+                        (
+                            self.root / ".dvc/cache/files/md5" / md5[:2] / f"{md5[2:]}{end}"
+                        ).write_bytes(data)
                     lock = lock.replace(out.md5, listing_md5(listing))
                 elif top.is_file():
                     lock = lock.replace(out.md5, md5_bytes(top.read_bytes()))
@@ -102,9 +109,21 @@ class Ledger:
 
 def _params() -> str:
     params = default_params()
-    params["run"] |= {"datasets": ["my_images", "digits"], "genception": ["my_images"], "fidelity": ["my_images"]}
-    params["run"] |= {"models": [MODEL], "trac": ["digits"], "descriptions": ["shown"], "text_encoders": ["tfidf"]}
-    params["run"] |= {"question_sets": list(SETS.values()), **{name: [some] for name, some in SETS.items()}}
+    params["run"] |= {
+        "datasets": ["my_images", "digits"],
+        "genception": ["my_images"],
+        "fidelity": ["my_images"],
+    }
+    params["run"] |= {
+        "models": [MODEL],
+        "trac": ["digits"],
+        "descriptions": ["shown"],
+        "text_encoders": ["tfidf"],
+    }
+    params["run"] |= {
+        "question_sets": list(SETS.values()),
+        **{name: [some] for name, some in SETS.items()},
+    }
     params["datasets"] = {
         "my_images": {"provider": "image_folder", "path": "my_images"},
         "digits": {"provider": "digits", "support_per_label": 2, "test_per_label": 1},

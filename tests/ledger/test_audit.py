@@ -1,4 +1,5 @@
-"""Audits of one evaluated project: what is behind a score, where an image is used, what a version touched."""
+"""Audits of one evaluated project: what is behind a score, where an image is used, what a version
+touched."""
 
 import io
 import json
@@ -83,7 +84,8 @@ def test_the_evidence_of_a_number_leads_to_bytes_versions_and_the_commit(origina
     assert lineage is not None
     assert found["value"] == lineage.score.metrics["gc_at_2"]
     assert found["run"]["fingerprint"] == original.evidence().fingerprint
-    assert found["code"]["commit"] == original.git("rev-parse", "HEAD~1")  # that which made the scores
+    # that which made the scores
+    assert found["code"]["commit"] == original.git("rev-parse", "HEAD~1")
     assert found["computed"]["function"] == "driftledger.metrics.drift.gc_at"
     assert set(found["components"]) == {"model", "generator", "encoder"}
     assert found["records"] == lineage.score.inputs.records
@@ -97,7 +99,9 @@ def test_an_answer_is_short(original: Ledger) -> None:
     target = resolved(original, f"{RUN}:gc_at_2")
     assert target.number is not None
     unnamed = printed(as_answer(target._replace(number=target.number._replace(key="odd"))))
-    assert unnamed.startswith(f"odd on my_images: {target.number.value:.4f}\n"), "a number that no table has"
+    assert unnamed.startswith(f"odd on my_images: {target.number.value:.4f}\n"), (
+        "a number that no table has"
+    )
     assert len(printed(as_answer(target)).splitlines()) <= 12
     assert len(printed(as_answer(resolved(original, RUN))).splitlines()) <= 14
 
@@ -105,7 +109,11 @@ def test_an_answer_is_short(original: Ledger) -> None:
 def test_a_value_offers_all_that_round_to_it(original: Ledger) -> None:
     number = resolved(original, f"{RUN}:gc_at_2").number
     assert number is not None
-    for text in (f"{number.value:.3f}", f"{100 * number.value:.1f} %", f"{number.value:.3f}".replace(".", ",")):
+    for text in (
+        f"{number.value:.3f}",
+        f"{100 * number.value:.1f} %",
+        f"{number.value:.3f}".replace(".", ","),
+    ):
         offers = meant(sources(original), text)
         assert f"{RUN}:gc_at_2" in [offer.target for offer in offers]
     assert f"  driftledger audit {RUN}:gc_at_2\n" in printed(offers_table("0.7", offers, None))
@@ -123,7 +131,9 @@ def test_a_value_that_no_number_has_names_the_nearest(original: Ledger) -> None:
 
 def test_a_note_of_track_leads_from_the_id_of_a_run_in_mlflow(ledger: Ledger) -> None:
     run = "0a1b" * 8
-    with pytest.raises(LedgerError, match=r"'driftledger track' notes the ids of MLflow's runs; nearest: regions_m"):
+    with pytest.raises(
+        LedgerError, match=r"'driftledger track' notes the ids of MLflow's runs; nearest: regions_m"
+    ):
         resolve_target(sources(ledger), run)
     note_runs_of_mlflow(ledger.root, {"f" * 32: "0" * 64, run: ledger.evidence().fingerprint})
     note_runs_of_mlflow(ledger.root, {"e" * 32: "0" * 64})
@@ -141,7 +151,9 @@ def test_a_former_value_names_the_command_that_answers(ledger: Ledger) -> None:
     run = ledger.evidence()
     assert number is not None
     assert run.code.commit is not None
-    ledger.edit(f"{GENCEPTION}/score.json", lambda score: score["inputs"].update(data_digest="0" * 64))
+    ledger.edit(
+        f"{GENCEPTION}/score.json", lambda score: score["inputs"].update(data_digest="0" * 64)
+    )
     commits(ledger)
     offers = meant(sources(ledger), f"{number.value:.12f}")
     former = next(offer for offer in offers if not offer.selected)
@@ -162,8 +174,8 @@ def test_a_word_offers_the_numbers_that_are_called_so(original: Ledger, text: st
 
 
 ANSWERS = Path("tests/cases/answers.txt")
-"""What is printed of one project, without digests and dates. When a sentence changes, delete it and run this file: it
-is written again, and Git shows the difference."""
+"""What is printed of one project, without digests and dates. When a sentence changes, delete it and
+run this file: it is written again, and Git shows the difference."""
 
 
 def test_answers_are_those_that_were_read_and_found_right(original: Ledger) -> None:
@@ -178,9 +190,19 @@ def test_answers_are_those_that_were_read_and_found_right(original: Ledger) -> N
         "100.0",
     ]
     shown = [audit(original.project, each, {}, full=False, as_json=False) for each in targets]
-    shown.append(audit(original.project, None, {"generator": "painter", "encoder": None}, full=False, as_json=False))
+    shown.append(
+        audit(
+            original.project,
+            None,
+            {"generator": "painter", "encoder": None},
+            full=False,
+            as_json=False,
+        )
+    )
     run = original.evidence()
-    compared = compare(run, run.model_copy(update={"name": "the same"}), Contents(original.root, trust=False))
+    compared = compare(
+        run, run.model_copy(update={"name": "the same"}), Contents(original.root, trust=False)
+    )
     text = "\n\n".join(map(printed, [*shown, as_table(compared)]))
     text = re.sub(r"(?<![.\w])[0-9a-f]{8,64}\b|\d{4}-\d\d-\d\d(T[0-9:]+Z)?", "#", text) + "\n"
     if not (REPOSITORY / ANSWERS).exists():
@@ -190,8 +212,14 @@ def test_answers_are_those_that_were_read_and_found_right(original: Ledger) -> N
 
 WRONG = [
     (f"{RUN}:gc_at_9", r"no metric is called 'gc_at_9'; nearest: gc_at_"),
-    (f"{RUN}:coverage", r"6 score files have a 'coverage'; name one: genception/my_images/coverage"),
-    ("nobody/painter/layout", rf"no run, score file, image or metric is called 'nobody.*; nearest: {MODEL}"),
+    (
+        f"{RUN}:coverage",
+        r"6 score files have a 'coverage'; name one: genception/my_images/coverage",
+    ),
+    (
+        "nobody/painter/layout",
+        rf"no run, score file, image or metric is called 'nobody.*; nearest: {MODEL}",
+    ),
     ("0" * 12, "no run, score file, image or metric"),
     ("0" * 64, "no image of a run has its bytes"),
     ("params.yaml", "no score file, and no image"),
@@ -200,7 +228,10 @@ WRONG = [
 
 
 def test_an_unknown_run_is_answered_with_the_runs_that_there_are(original: Ledger) -> None:
-    with pytest.raises(LedgerError, match=rf"no run 'seer' is selected in params\.yaml or published; nearest: {RUN}$"):
+    with pytest.raises(
+        LedgerError,
+        match=rf"no run 'seer' is selected in params\.yaml or published; nearest: {RUN}$",
+    ):
         find_run(sources(original), "seer")
 
 
@@ -227,13 +258,19 @@ def test_a_published_run_is_read_from_git(ledger: Ledger) -> None:
     assert score.metrics["gc_at_2"] != 0.123
 
 
-def test_an_image_is_found_by_its_bytes_wherever_it_was_copied_to(original: Ledger, tmp_path: Path) -> None:
+def test_an_image_is_found_by_its_bytes_wherever_it_was_copied_to(
+    original: Ledger, tmp_path: Path
+) -> None:
     shutil.copy(original.root / IMAGE, tmp_path / "copy.png")
     found = resolve_target(sources(original), str(tmp_path / "copy.png"))
     assert isinstance(found, ImageTarget)
-    assert [(each["role"], each["folder"]) for each in found.places] == [("sample", "data/datasets/my_images")]
+    assert [(each["role"], each["folder"]) for each in found.places] == [
+        ("sample", "data/datasets/my_images")
+    ]
     assert {each["benchmark"] for each in found.places[0]["scores"]} == {"genception", "fidelity"}
-    drawn = find_image(sources(original), str(original.root / CHAINS / "images/round_1/2.png")).places[0]
+    drawn = find_image(
+        sources(original), str(original.root / CHAINS / "images/round_1/2.png")
+    ).places[0]
     assert (drawn["role"], drawn["entry"]["step"]) == ("drawn", 2)
     assert drawn["parent"].endswith("made at t = 1")
     assert drawn["card"]["components"]["generator"]["name"] == "painter"
@@ -250,31 +287,49 @@ def test_an_image_of_an_output_that_is_not_here_says_so(ledger: Ledger) -> None:
     digest = find_image(sources(ledger), str(ledger.root / IMAGE)).sha256
     shutil.rmtree(ledger.root / ".dvc/cache")
     shutil.rmtree(ledger.root / "data/datasets")
-    with pytest.raises(LedgerError, match=r"1 folders could not be searched: data/datasets .* run 'dvc pull'"):
+    with pytest.raises(
+        LedgerError, match=r"1 folders could not be searched: data/datasets .* run 'dvc pull'"
+    ):
         resolve_target(sources(ledger), digest)
 
 
 def test_the_scores_of_a_version_are_found_here_and_in_git(ledger: Ledger) -> None:
     generator = ledger.evidence().components["generator"]
     commits(ledger)
-    for version in ("painter", f"painter@{generator.fingerprint[:8]}", f"@{generator.fingerprint[:8]}"):
+    for version in (
+        "painter",
+        f"painter@{generator.fingerprint[:8]}",
+        f"@{generator.fingerprint[:8]}",
+    ):
         rows = touched(sources(ledger), {"generator": version})
         assert [(row["benchmark"], row["current"]) for row in rows].count(("genception", True)) == 1
-        assert [(row["benchmark"], row["current"]) for row in rows].count(("genception", False)) == 1
+        assert [(row["benchmark"], row["current"]) for row in rows].count(
+            ("genception", False)
+        ) == 1
         assert {row["benchmark"] for row in rows} == {"genception", "fidelity"}
     old = next(row for row in rows if not row["current"])
     assert (old["last_commit"], old["known_from"]) == (ledger.git("rev-parse", "HEAD~1"), ["git"])
     new = next(row for row in rows if row["benchmark"] == "genception" and row["current"])
-    assert (new["value"], new["runs"], new["known_from"]) == (0.123, [ledger.evidence().fingerprint], ["git", "here"])
+    assert (new["value"], new["runs"], new["known_from"]) == (
+        0.123,
+        [ledger.evidence().fingerprint],
+        ["git", "here"],
+    )
     assert json.loads(json.dumps(rows)) == rows
     assert "0.123" in printed(touched_table(rows))
-    assert {row["on"] for row in touched(sources(ledger), {"dataset": "digits", "encoder": "tfidf"})} == {"digits"}
+    assert {
+        row["on"] for row in touched(sources(ledger), {"dataset": "digits", "encoder": "tfidf"})
+    } == {"digits"}
 
 
 @pytest.mark.parametrize(
     ("asked", "kind", "sentence"),
     [
-        ({"generator": "painter@00000000"}, LedgerError, "made with generator painter@00000000; there are: painter@"),
+        (
+            {"generator": "painter@00000000"},
+            LedgerError,
+            "made with generator painter@00000000; there are: painter@",
+        ),
         ({"model": "nobody"}, LedgerError, f"made with model nobody; there are: {MODEL}@"),
         ({"model": None}, ConfigError, "nothing is asked"),
         ({"model": "@"}, ConfigError, "nothing is asked"),

@@ -1,4 +1,5 @@
-"""Comparisons of hand-made runs: differences worked out by hand, and a case for each rule that forbids a ranking."""
+"""Comparisons of hand-made runs: differences worked out by hand, and a case for each rule that
+forbids a ranking."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -46,11 +47,17 @@ def run(*lineages: Lineage, **changes: Any) -> Evidence:
 
 
 def chains(
-    root: Path, name: str, values: Mapping[str, Sequence[float | None]], score: Score | None = None, **changes: Any
+    root: Path,
+    name: str,
+    values: Mapping[str, Sequence[float | None]],
+    score: Score | None = None,
+    **changes: Any,
 ) -> Lineage:
     """GenCeption: sample → its similarities; samples whose name ends alike share a category."""
     rows = [
-        row(sample, {key: list(some) for key in ("similarity", "gc", "text_similarity")}, sample[-1])
+        row(
+            sample, {key: list(some) for key in ("similarity", "gc", "text_similarity")}, sample[-1]
+        )
         for sample, some in values.items()
     ]
     return lineage(root, name, score or genception_score(**changes), rows)
@@ -66,7 +73,11 @@ def retrieved(
 
 
 def redrawn(
-    root: Path, name: str, values: dict[str, dict[str, float]], score: Score | None = None, **changes: Any
+    root: Path,
+    name: str,
+    values: dict[str, dict[str, float]],
+    score: Score | None = None,
+    **changes: Any,
 ) -> Lineage:
     """Fidelity: sample → metric → value."""
     rows = [
@@ -85,18 +96,28 @@ def answered(
     groups: Mapping[str, str] | None = None,
     **changes: Any,
 ) -> Lineage:
-    """Questions, or MME's pairs: id → value per order or grading; ids that begin alike, up to a dash, are about one
-    image.
+    """Questions, or MME's pairs: id → value per order or grading; ids that begin alike, up to a
+    dash, are about one image.
 
     Args:
         groups: id → within which it is averaged; one for all where it is None.
     """
     metric = "total" if benchmark == "mm_vet" else "score"
     rows = [
-        row(unit, values_of(benchmark, {metric: list(some)}), (groups or {}).get(unit, "all"), unit.partition("-")[0])
+        row(
+            unit,
+            values_of(benchmark, {metric: list(some)}),
+            (groups or {}).get(unit, "all"),
+            unit.partition("-")[0],
+        )
         for unit, some in values.items()
     ]
-    return lineage(root, name, score or question_score(benchmark, **{"metrics": {metric: 50.0}} | changes), rows)
+    return lineage(
+        root,
+        name,
+        score or question_score(benchmark, **{"metrics": {metric: 50.0}} | changes),
+        rows,
+    )
 
 
 def lineage(root: Path, name: str, score: Score, rows: Sequence[Row]) -> Lineage:
@@ -129,7 +150,9 @@ def metrics(comparison: Comparison, number: int = 0) -> dict[str, MetricComparis
 
 
 def test_the_higher_one_is_named_with_its_paired_interval(tmp_path: Path) -> None:
-    found = compared(tmp_path, chains(tmp_path, "a", LOW), chains(tmp_path, "b", HIGH, metrics={"gc_at_2": 0.9}))
+    found = compared(
+        tmp_path, chains(tmp_path, "a", LOW), chains(tmp_path, "b", HIGH, metrics={"gc_at_2": 0.9})
+    )
     gc = metrics(found)["gc_at_2"]
     assert (gc.a, gc.b) == (0.7, 0.9)  # as the score files have it, whatever the rows say
     assert (gc.common, gc.only_a, gc.only_b) == (8, 0, 0)
@@ -142,12 +165,15 @@ def test_the_higher_one_is_named_with_its_paired_interval(tmp_path: Path) -> Non
     assert (gc.df, gc.p_value, gc.verdict) == (7, 2**-7, "B is higher")  # eight of one sign
     assert gc.detectable == pytest.approx(minimum_detectable_difference(gc.standard_error, 7.0))
     assert found.comparable
-    turned = metrics(compared(tmp_path, chains(tmp_path, "b", HIGH), chains(tmp_path, "a", LOW)))["gc_at_2"]
+    turned = metrics(compared(tmp_path, chains(tmp_path, "b", HIGH), chains(tmp_path, "a", LOW)))[
+        "gc_at_2"
+    ]
     assert (turned.verdict, turned.difference) == ("A is higher", -gc.difference)
 
 
 def test_p_values_are_corrected_over_all_metrics_that_are_ranked(tmp_path: Path) -> None:
-    """Two metrics of the same eight differences: the smaller p of 2⁻⁷ is doubled, and the other is at least that."""
+    """Two metrics of the same eight differences: the smaller p of 2⁻⁷ is doubled, and the other is
+    at least that."""
     found = metrics(compared(tmp_path, chains(tmp_path, "a", LOW), chains(tmp_path, "b", HIGH)))
     ranked = [each for each in found.values() if each.p_value is not None]
     assert [(each.p_value, each.p_holm) for each in ranked] == [(2**-7, 2**-6)] * 2
@@ -167,13 +193,17 @@ def test_a_run_does_not_differ_from_itself(tmp_path: Path) -> None:
     one = run(
         chains(tmp_path, "a", LOW),
         retrieved(tmp_path, "a", dict.fromkeys(EIGHT, True)),
-        redrawn(tmp_path, "a", {sample: {"ssim": 31.5, "image_similarity": 71.0} for sample in EIGHT}),
+        redrawn(
+            tmp_path, "a", {sample: {"ssim": 31.5, "image_similarity": 71.0} for sample in EIGHT}
+        ),
         answered(tmp_path, "a", {f"{number}-1": [1.0, 0.0] for number in range(8)}),
     )
     found = compared(tmp_path, one, one)
     every = [each for pair in found.pairs for each in pair.metrics]
     assert len(found.pairs) == 4
-    assert {(each.difference, each.low, each.high, each.verdict) for each in every} == {(0, 0, 0, SAME)}
+    assert {(each.difference, each.low, each.high, each.verdict) for each in every} == {
+        (0, 0, 0, SAME)
+    }
     assert found.comparable
     assert found.about == found.noted == found.only_a == found.only_b == []
 
@@ -187,17 +217,35 @@ BY_CATEGORY = [f"s{number}{category}" for category in "abb" for number in range(
 GROUPED = {name: [0.5, 0.75 if name.endswith("a") else 0.5] for name in BY_CATEGORY}
 PAIRS = {f"{category}{number}": [50.0] for category in "cx" for number in range(6)}
 COMMON: list[tuple[str, Values, Values, str, tuple[float, int, int, int]]] = [
-    ("genception", BROKEN, HIGH, "gc_at_2", (0.5 - 54 / 6 / 64, 6, 1, 2)),  # a chain that broke off has no value
-    ("genception", {**GROUPED, **each(BY_CATEGORY, 0.5, 0.5)}, GROUPED, "gc_at_2", (0.125, 12, 0, 0)),
+    # a chain that broke off has no value
+    ("genception", BROKEN, HIGH, "gc_at_2", (0.5 - 54 / 6 / 64, 6, 1, 2)),
+    (
+        "genception",
+        {**GROUPED, **each(BY_CATEGORY, 0.5, 0.5)},
+        GROUPED,
+        "gc_at_2",
+        (0.125, 12, 0, 0),
+    ),
     ("mm_sap", each(BY_IMAGE, 1.0, 0.0), {**BY_IMAGE, "0-1": [None]}, "score", (50.0, 15, 1, 0)),
     ("mm_vet", each(BY_IMAGE, 0.25, 0.75), each(BY_IMAGE, 0.5, 0.625), "total", (6.25, 16, 0, 0)),
-    ("mme", PAIRS, {**PAIRS, **{f"c{n}": [200.0] for n in range(6)}, "x5": []}, "score", (75.0, 11, 1, 0)),
+    (
+        "mme",
+        PAIRS,
+        {**PAIRS, **{f"c{n}": [200.0] for n in range(6)}, "x5": []},
+        "score",
+        (75.0, 11, 1, 0),
+    ),
 ]
 
 
 @pytest.mark.parametrize(("benchmark", "a", "b", "metric", "expected"), COMMON)
 def test_common_units_are_compared_and_the_others_counted(
-    tmp_path: Path, benchmark: str, a: Values, b: Values, metric: str, expected: tuple[float, int, int, int]
+    tmp_path: Path,
+    benchmark: str,
+    a: Values,
+    b: Values,
+    metric: str,
+    expected: tuple[float, int, int, int],
 ) -> None:
     def made(name: str, values: Values) -> Lineage:
         if benchmark == "genception":
@@ -212,12 +260,20 @@ def test_common_units_are_compared_and_the_others_counted(
 
 
 def test_too_few_samples_show_nothing(tmp_path: Path) -> None:
-    """Five that agree are no evidence at 95 %, though a t-test, which takes them for normal, would say so."""
-    five = [chains(tmp_path, name, {s: side[s] for s in EIGHT[:5]}) for name, side in (("a", LOW), ("b", HIGH))]
+    """Five that agree are no evidence at 95 %, though a t-test, which takes them for normal, would
+    say so."""
+    five = [
+        chains(tmp_path, name, {s: side[s] for s in EIGHT[:5]})
+        for name, side in (("a", LOW), ("b", HIGH))
+    ]
     gc = metrics(compared(tmp_path, *five))["gc_at_2"]
     assert gc.verdict == "not ranked: 5 samples can vary, and fewer than 6 show nothing with 95%"
-    a, b = ({f"{image}-{n}": [value] for image in range(3) for n in range(9)} for value in (0.0, 1.0))
-    score = metrics(compared(tmp_path, answered(tmp_path, "a", a), answered(tmp_path, "b", b)))["score"]
+    a, b = (
+        {f"{image}-{n}": [value] for image in range(3) for n in range(9)} for value in (0.0, 1.0)
+    )
+    score = metrics(compared(tmp_path, answered(tmp_path, "a", a), answered(tmp_path, "b", b)))[
+        "score"
+    ]
     assert score.verdict.startswith("not ranked: 3 samples can vary")
 
 
@@ -295,12 +351,16 @@ UNFAIR: list[tuple[str, str, dict[str, Any]]] = [
 ]
 BUILD: dict[str, Callable[..., Lineage]] = {
     "genception": lambda root, name, changes: chains(root, name, LOW, **{"score": TOLD} | changes),
-    "trac": lambda root, name, changes: retrieved(root, name, dict.fromkeys(EIGHT, True), **changes),
+    "trac": lambda root, name, changes: retrieved(
+        root, name, dict.fromkeys(EIGHT, True), **changes
+    ),
     "fidelity": lambda root, name, changes: redrawn(
         root, name, dict.fromkeys(EIGHT, SEEN), **{"metrics": SEEN} | changes
     ),
 } | {
-    each: lambda root, name, changes, each=each: answered(root, name, dict(BY_IMAGE), each, **changes)
+    each: lambda root, name, changes, each=each: answered(
+        root, name, dict(BY_IMAGE), each, **changes
+    )
     for each in ("mm_sap", "mm_vet", "mme")
 }
 ONLY = {
@@ -317,16 +377,24 @@ def test_two_text_encoders_on_the_same_data_are_told_apart(tmp_path: Path) -> No
     sides = []
     for side in "ab":
         readers = ("reader", "tfidf")
-        lineages = [retrieved(tmp_path, side + reader, hits, trac_score("shown", reader)) for reader in readers]
+        lineages = [
+            retrieved(tmp_path, side + reader, hits, trac_score("shown", reader))
+            for reader in readers
+        ]
         sides.append(run(*lineages))
     found = compared(tmp_path, *sides)
-    assert [pair.name for pair in found.pairs] == ["trac on digits · shown · reader", "trac on digits · shown · tfidf"]
+    assert [pair.name for pair in found.pairs] == [
+        "trac on digits · shown · reader",
+        "trac on digits · shown · tfidf",
+    ]
     assert "trac on digits · shown · tfidf: no difference in top-1" in printed(as_table(found))
     alone = compared(tmp_path, sides[0], run(sides[1].lineages[0]))
     assert (alone.only_a, alone.only_b) == (["trac on digits · shown · tfidf"], [])
 
 
-@pytest.mark.parametrize(("benchmark", "fact", "changes"), UNFAIR, ids=[f"{case[0]} {case[1]}" for case in UNFAIR])
+@pytest.mark.parametrize(
+    ("benchmark", "fact", "changes"), UNFAIR, ids=[f"{case[0]} {case[1]}" for case in UNFAIR]
+)
 def test_what_moves_the_numbers_by_itself_forbids_a_ranking(
     tmp_path: Path, benchmark: str, fact: str, changes: dict[str, Any]
 ) -> None:
@@ -336,8 +404,14 @@ def test_what_moves_the_numbers_by_itself_forbids_a_ranking(
     [unfair] = [each for each in found.pairs[0].differing if each.weight == "unfair"]
     assert unfair.what == fact
     assert unfair.a != unfair.b
-    assert [each.startswith(f"{found.pairs[0].name}: {fact} differs (") for each in found.reasons] == [True]
-    barred = {name for name, each in metrics(found).items() if each.verdict.startswith(f"not ranked: {fact} differs")}
+    assert [
+        each.startswith(f"{found.pairs[0].name}: {fact} differs (") for each in found.reasons
+    ] == [True]
+    barred = {
+        name
+        for name, each in metrics(found).items()
+        if each.verdict.startswith(f"not ranked: {fact} differs")
+    }
     assert barred == ONLY.get((benchmark, fact), set(metrics(found)))
     assert all(metrics(found)[name].difference is None for name in barred)
     assert "use --anyway" in printed(as_table(found))
@@ -354,26 +428,45 @@ def test_every_rule_is_tried() -> None:
 
 @pytest.mark.parametrize(
     ("made", "earlier", "today"),
-    [(texts(), {}, {"unread": "left_out"}), (answers("mme"), {"unread": "wrong"}, {"unread": "worst"})],
+    [
+        (texts(), {}, {"unread": "left_out"}),
+        (answers("mme"), {"unread": "wrong"}, {"unread": "worst"}),
+    ],
 )
 def test_what_an_unread_reply_counted_as_in_earlier_versions_is_known(
     tmp_path: Path, made: dict[str, Score], earlier: dict[str, str], today: dict[str, str]
 ) -> None:
     of = made["score"].benchmark
-    pair = [BUILD[of](tmp_path, name, scored(made, **some)) for name, some in (("a", earlier), ("b", today))]
-    assert [each.score.inputs.settings.get("unread") for each in pair] == [earlier.get("unread"), today["unread"]]
+    pair = [
+        BUILD[of](tmp_path, name, scored(made, **some))
+        for name, some in (("a", earlier), ("b", today))
+    ]
+    assert [each.score.inputs.settings.get("unread") for each in pair] == [
+        earlier.get("unread"),
+        today["unread"],
+    ]
     found = compared(tmp_path, *pair)
     assert (found.comparable, found.reasons) == (True, [])
 
 
 @pytest.mark.parametrize(
     ("some", "counted", "total", "fair"),
-    [(95, 95, 100, True), (94, 94, 100, False), (19, 19, 20, True), (9, 9, 10, False), (9, 10, 10, True)],
+    [
+        (95, 95, 100, True),
+        (94, 94, 100, False),
+        (19, 19, 20, True),
+        (9, 9, 10, False),
+        (9, 10, 10, True),
+    ],
 )
-def test_coverages_may_be_five_points_apart(tmp_path: Path, some: int, counted: int, total: int, fair: bool) -> None:
+def test_coverages_may_be_five_points_apart(
+    tmp_path: Path, some: int, counted: int, total: int, fair: bool
+) -> None:
     counts = {"scored": some, "counted": counted, "total": total, "coverage": some / total}
     whole = {"scored": total, "total": total, "coverage": 1.0}
-    found = compared(tmp_path, chains(tmp_path, "a", LOW, **counts), chains(tmp_path, "b", HIGH, **whole))
+    found = compared(
+        tmp_path, chains(tmp_path, "a", LOW, **counts), chains(tmp_path, "b", HIGH, **whole)
+    )
     assert found.comparable is fair
     [coverage] = [each for each in found.pairs[0].differing if each.what == "coverage"]
     assert coverage.weight == ("noted" if fair else "unfair")
@@ -383,28 +476,42 @@ def test_coverages_may_be_five_points_apart(tmp_path: Path, some: int, counted: 
 def test_who_is_below_min_coverage_is_not_ranked(tmp_path: Path, least: float, fair: bool) -> None:
     score = genception_score(scored=97, counted=97, total=100, coverage=0.97)
     settings = score.inputs.settings | {"min_coverage": least}
-    some = score.model_copy(update={"inputs": score.inputs.model_copy(update={"settings": settings})})
+    some = score.model_copy(
+        update={"inputs": score.inputs.model_copy(update={"settings": settings})}
+    )
     whole = {"scored": 100, "total": 100, "coverage": 1.0}
-    found = compared(tmp_path, chains(tmp_path, "a", LOW, score=some), chains(tmp_path, "b", HIGH, **whole))
-    reason = f"coverage of {score.model}: 97/100 could be scored, and genception.min_coverage asks for 98%"
+    found = compared(
+        tmp_path, chains(tmp_path, "a", LOW, score=some), chains(tmp_path, "b", HIGH, **whole)
+    )
+    reason = (
+        f"coverage of {score.model}: 97/100 could be scored, and genception.min_coverage asks for "
+        "98%"
+    )
     assert found.comparable is fair
     assert found.reasons == ([] if fair else [f"genception on {score.on}: {reason}"])
 
 
 @pytest.mark.parametrize("role", ["model", "generator"])
-def test_one_of_model_and_generator_is_compared_and_both_at_once_are_unfair(tmp_path: Path, role: str) -> None:
+def test_one_of_model_and_generator_is_compared_and_both_at_once_are_unfair(
+    tmp_path: Path, role: str
+) -> None:
     one = {"score": varied(genception_score(), **{role: OTHER})}
     both = {"score": varied(genception_score(), model=OTHER, generator=component("pen"))}
     found = compared(tmp_path, chains(tmp_path, "a", LOW), chains(tmp_path, "b", HIGH, **one))
     assert [(each.what, each.weight) for each in found.pairs[0].differing] == [(role, "compared")]
     assert OTHER.fingerprint[:12] in found.about[0]
-    assert f"oracle is better than {'seer' if role == 'model' else 'brush'} by 0.3" in printed(as_table(found))
+    assert f"oracle is better than {'seer' if role == 'model' else 'brush'} by 0.3" in printed(
+        as_table(found)
+    )
     unfair = compared(tmp_path, chains(tmp_path, "a", LOW), chains(tmp_path, "b", HIGH, **both))
     assert metrics(unfair)["gc_at_2"].verdict.startswith("not ranked: model and generator")
 
 
 def test_runs_without_common_data_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(LedgerError, match=r"no data in common: the first has genception on shapes, the second mm_sap"):
+    with pytest.raises(
+        LedgerError,
+        match=r"no data in common: the first has genception on shapes, the second mm_sap",
+    ):
         compared(tmp_path, chains(tmp_path, "a", LOW), answered(tmp_path, "b", dict(BY_IMAGE)))
 
 
@@ -424,4 +531,6 @@ def test_rows_that_are_gone_or_damaged_leave_the_values(tmp_path: Path) -> None:
     (tmp_path / a.rows_path).write_text("{}\n")
     gc = metrics(compared(tmp_path, a, b))["gc_at_2"]
     assert (gc.a, gc.difference) == (0.7, None)
-    assert gc.verdict.startswith("not ranked: no rows available: no list of the files in a/genception")
+    assert gc.verdict.startswith(
+        "not ranked: no rows available: no list of the files in a/genception"
+    )

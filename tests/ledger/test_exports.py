@@ -31,7 +31,9 @@ def genception(ledger: Ledger) -> Score:
 
 
 @pytest.mark.parametrize(("kind", "run"), [("csvs", RUN), ("csv", f"{RUN}s")])
-def test_the_nearest_name_is_suggested(original: Ledger, tmp_path: Path, kind: str, run: str) -> None:
+def test_the_nearest_name_is_suggested(
+    original: Ledger, tmp_path: Path, kind: str, run: str
+) -> None:
     with pytest.raises(LedgerError, match="did you mean"):
         export(original.project, kind, run, tmp_path / "out")
 
@@ -43,14 +45,20 @@ def test_dates_are_the_commits_so_there_must_be_one(ledger: Ledger, tmp_path: Pa
 
 
 def test_csv_has_a_row_per_metric(original: Ledger, tmp_path: Path) -> None:
-    with (exported(original, "csv", tmp_path) / "scores.csv").open(encoding="utf-8", newline="") as file:
-        rows = {row["metric"]: row for row in csv.DictReader(file) if row["benchmark"] == "genception"}
+    with (exported(original, "csv", tmp_path) / "scores.csv").open(
+        encoding="utf-8", newline=""
+    ) as file:
+        rows = {
+            row["metric"]: row for row in csv.DictReader(file) if row["benchmark"] == "genception"
+        }
     metrics = genception(original).metrics
     row, key = rows["gc_at_1"], "gc_at_1"
     assert [float(row[each]) for each in ("value", "low", "high")] == [
         metrics[key], metrics[f"{key}_low"], metrics[f"{key}_high"],
     ]  # fmt: skip
-    name, value = next(each for each in genception(original).numbers() if each[0].startswith("category/"))
+    name, value = next(
+        each for each in genception(original).numbers() if each[0].startswith("category/")
+    )
     assert float(rows[name]["value"]) == value
 
 
@@ -60,18 +68,25 @@ def test_genceptions_leaderboard_gets_an_entry(ledger: Ledger, tmp_path: Path) -
 
     def third(score: dict[str, Any]) -> None:
         score["metrics"]["gc_at_3"] = 0.35149
-        score["groups"] = {"category": {"OCR": {"gc_at_3": 0.2}}, "group": {"visual": {"gc_at_3": 0.5}, "own": {}}}
+        score["groups"] = {
+            "category": {"OCR": {"gc_at_3": 0.2}},
+            "group": {"visual": {"gc_at_3": 0.5}, "own": {}},
+        }
 
     ledger.edit(f"{GENCEPTION}/{SCORE}", third)
     ledger.relock()
     file = exported(ledger, "genception", tmp_path) / "my_images" / "leaderboard.json"
     scores = {"Mean": 0.351, "OCR": 0.2, "VisMean": 0.5}
-    assert json.loads(file.read_bytes()) == {"models": [{"name": MODEL, "url": "", "scores": scores}]}
+    assert json.loads(file.read_bytes()) == {
+        "models": [{"name": MODEL, "url": "", "scores": scores}]
+    }
 
 
 def test_rows_make_up_every_category_subtask_and_combination(original: Ledger) -> None:
     evidence = original.evidence()
-    rows = {each.place: read_jsonl(original.root / each.rows_path, Row) for each in evidence.lineages}
+    rows = {
+        each.place: read_jsonl(original.root / each.rows_path, Row) for each in evidence.lineages
+    }
     table, checked = pd.read_csv(io.StringIO(rows_csv(evidence.lineages, rows))), 0
     table["subtask"] = table["subset"] + ": " + table["subtask"]
     by = {
@@ -92,12 +107,18 @@ def test_rows_make_up_every_category_subtask_and_combination(original: Ledger) -
 def test_every_eval_ever_says_what_the_score_says(original: Ledger, tmp_path: Path) -> None:
     folder = exported(original, "every-eval-ever", tmp_path)
     [file] = (folder / "data/genception").rglob("*.json")
-    assert re.fullmatch(rf"data/genception/unknown/{MODEL}/[0-9a-f-]{{36}}\.json", file.relative_to(folder).as_posix())
+    assert re.fullmatch(
+        rf"data/genception/unknown/{MODEL}/[0-9a-f-]{{36}}\.json",
+        file.relative_to(folder).as_posix(),
+    )
     results = {
-        each["metric_config"]["metric_name"]: each for each in json.loads(file.read_bytes())["evaluation_results"]
+        each["metric_config"]["metric_name"]: each
+        for each in json.loads(file.read_bytes())["evaluation_results"]
     }
     gc, metrics = results["GC@1"], genception(original).metrics
-    frechet = next(each for each in results.values() if "frechet" in each["metric_config"]["metric_id"])
+    frechet = next(
+        each for each in results.values() if "frechet" in each["metric_config"]["metric_id"]
+    )
     assert gc["score_details"]["score"] == metrics["gc_at_1"]
     assert gc["score_details"]["uncertainty"]["confidence_interval"] == {
         "lower": metrics["gc_at_1_low"], "upper": metrics["gc_at_1_high"], "confidence_level": 0.95,

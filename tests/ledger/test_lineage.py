@@ -11,7 +11,13 @@ from driftledger.benchmarks.score import Inputs, base_key
 from driftledger.commands.ask import audit
 from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import LedgerError
-from driftledger.ledger.lineage import CodeVersion, code_version, fingerprint_of, place_of, read_all_evidence
+from driftledger.ledger.lineage import (
+    CodeVersion,
+    code_version,
+    fingerprint_of,
+    place_of,
+    read_all_evidence,
+)
 from driftledger.ledger.objects.git import CommitTree, Git
 from tests.ledger.conftest import CHAINS, GENCEPTION, MODEL, SCORES, Ledger
 from tests.support.terminal import printed
@@ -32,7 +38,10 @@ def test_a_lineage_names_the_folders_and_outputs_behind_a_score(original: Ledger
     assert list(lineage.stages) == ["data", f"collect@{MODEL}", f"score@{MODEL}"]
     assert lineage.folder.md5 == lock[f"score@{MODEL}"]["outs"][0]["md5"]
     assert evidence.components["judge"].name == "rubric"
-    assert place_of(benchmark("trac"), {"dataset": "d", "description": "x", "text_encoder": "y"}) == "trac/d/x/y"
+    assert (
+        place_of(benchmark("trac"), {"dataset": "d", "description": "x", "text_encoder": "y"})
+        == "trac/d/x/y"
+    )
 
 
 def test_a_score_says_what_it_is_of_and_every_number_is_in_its_table(original: Ledger) -> None:
@@ -45,7 +54,9 @@ def test_a_score_says_what_it_is_of_and_every_number_is_in_its_table(original: L
         assert {*score.keys} - {"dataset", "question_set", "description"} <= score.components.keys()
         assert spec.headlines(score)
         keys = [name.rpartition("/")[2] for name in (*dict(score.numbers()), *score.curves)]
-        assert [key for key in keys if not (spec.metric(key) or spec.metric(f"{base_key(key)}_at_1"))] == []
+        assert [
+            key for key in keys if not (spec.metric(key) or spec.metric(f"{base_key(key)}_at_1"))
+        ] == []
 
 
 def test_a_commit_has_the_evidence_that_the_checkout_had(original: Ledger) -> None:
@@ -74,7 +85,13 @@ def test_a_fingerprint_follows_from_what_went_in(original: Ledger) -> None:
     card = score.components["model"].model_copy(update={"fingerprint": "0" * 64})
     others = [
         fingerprint(inputs=inputs.model_copy(update=change))
-        for change in ({"version": 99}, {"data_digest": "0"}, {"records": {}}, {"settings": {}}, {"beside": {"a": "b"}})
+        for change in (
+            {"version": 99},
+            {"data_digest": "0"},
+            {"records": {}},
+            {"settings": {}},
+            {"beside": {"a": "b"}},
+        )
     ]
     others.append(fingerprint(components={**score.components, "model": card}))
     others.append(fingerprint_of({path: score}, combination._replace(generator="brush")))
@@ -96,7 +113,11 @@ def test_another_generator_leaves_a_fingerprint_as_it_is(ledger: Ledger) -> None
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        (f"score@{MODEL}", "score@other", f"dvc.lock has no stage 'score@{MODEL}'; run 'dvc repro' first"),
+        (
+            f"score@{MODEL}",
+            "score@other",
+            f"dvc.lock has no stage 'score@{MODEL}'; run 'dvc repro' first",
+        ),
         (f"path: {SCORES}", "path: reports/other", f"has no output {SCORES}"),
         ("stages:", "<<<<<<< a\nstages:", "begins a conflict of a merge"),
         ("stages:", "stages: [", "is not a dvc.lock: line "),
@@ -104,7 +125,9 @@ def test_another_generator_leaves_a_fingerprint_as_it_is(ledger: Ledger) -> None
         ("schema:", "x: " + "[" * 400, "is not a dvc.lock"),
     ],
 )
-def test_a_lock_that_does_not_fit_is_one_sentence(ledger: Ledger, old: str, new: str, said: str) -> None:
+def test_a_lock_that_does_not_fit_is_one_sentence(
+    ledger: Ledger, old: str, new: str, said: str
+) -> None:
     lock = ledger.root / "dvc.lock"
     lock.write_text(lock.read_text().replace(old, new))
     with pytest.raises(LedgerError) as error:
@@ -148,7 +171,9 @@ def test_a_file_that_dvc_ignores_is_no_part_of_an_output(ledger: Ledger) -> None
         ("NOTES.md", False),
     ],
 )
-def test_what_the_pipeline_writes_makes_no_checkout_dirty(ledger: Ledger, path: str, dirty: bool) -> None:
+def test_what_the_pipeline_writes_makes_no_checkout_dirty(
+    ledger: Ledger, path: str, dirty: bool
+) -> None:
     commit = ledger.git("rev-parse", "HEAD")
     assert code_version(ledger.root) == CodeVersion(commit=commit, dirty=False)
     file = ledger.root / path
@@ -172,7 +197,9 @@ def test_the_code_is_that_of_the_published_file(ledger: Ledger) -> None:
 
 def test_a_repository_that_cannot_be_read_is_no_clean_one(ledger: Ledger) -> None:
     config = ledger.root / ".git/config"
-    config.write_text(config.read_text().replace("repositoryformatversion = 0", "repositoryformatversion = 99"))
+    config.write_text(
+        config.read_text().replace("repositoryformatversion = 0", "repositoryformatversion = 99")
+    )
     assert code_version(ledger.root) == CodeVersion(commit=None, dirty=True)
     shutil.rmtree(ledger.root / "ledger")
     asked = audit(ledger.project, f"{MODEL}/painter/layout", {}, full=False, as_json=False)

@@ -1,4 +1,5 @@
-"""Bytes by DVC's hash, wherever they are; and what a stranger's checkout names, which nobody asks or runs."""
+"""Bytes by DVC's hash, wherever they are; and what a stranger's checkout names, which nobody asks
+or runs."""
 
 import shutil
 from collections.abc import Callable
@@ -26,7 +27,9 @@ def lose(ledger: Ledger, *paths: str) -> None:
 
 
 @pytest.mark.parametrize("lost", [(CHAINS,), (".dvc/cache",)])
-def test_bytes_come_from_the_cache_or_from_their_place(ledger: Ledger, lost: tuple[str, ...]) -> None:
+def test_bytes_come_from_the_cache_or_from_their_place(
+    ledger: Ledger, lost: tuple[str, ...]
+) -> None:
     folder, before = chains(ledger), Workspace(ledger.root).listing(CHAINS)
     lose(ledger, *lost)
     contents = Contents(ledger.root, trust=False)
@@ -87,11 +90,17 @@ def link(path: str) -> Callable[[Ledger], None]:
 
 def configured(ledger: Ledger) -> None:
     shutil.move(ledger.root / ".dvc/cache", ledger.root.parent / "outside")
-    (ledger.root / ".dvc/config").write_text(f"[cache]\n    dir = {ledger.root.parent / 'outside'}\n")
+    (ledger.root / ".dvc/config").write_text(
+        f"[cache]\n    dir = {ledger.root.parent / 'outside'}\n"
+    )
 
 
-@pytest.mark.parametrize("change", [link(".dvc/cache"), link(".dvc"), configured], ids=["cache", ".dvc", "cache.dir"])
-def test_a_strangers_cache_elsewhere_is_not_read(ledger: Ledger, change: Callable[[Ledger], None]) -> None:
+@pytest.mark.parametrize(
+    "change", [link(".dvc/cache"), link(".dvc"), configured], ids=["cache", ".dvc", "cache.dir"]
+)
+def test_a_strangers_cache_elsewhere_is_not_read(
+    ledger: Ledger, change: Callable[[Ledger], None]
+) -> None:
     folder = chains(ledger)
     lose(ledger, "data/records")
     change(ledger)

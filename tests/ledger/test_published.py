@@ -1,4 +1,5 @@
-"""Files of published runs: written once, named by their content, merged by Git, missed when they are gone."""
+"""Files of published runs: written once, named by their content, merged by Git, missed when they
+are gone."""
 
 import shutil
 from pathlib import Path
@@ -45,7 +46,8 @@ def test_two_branches_that_publish_the_same_run_merge_without_a_conflict(ledger:
 def test_of_several_files_clean_code_is_believed(ledger: Ledger) -> None:
     code = ledger.evidence().code
     [clean] = read_published(ledger.root)
-    for digit in "0123456789abcdef":  # names are hashes: some come before the clean file's, and some behind it
+    # names are hashes: some come before the clean file's, and some behind it
+    for digit in "0123456789abcdef":
         dirty = clean.model_copy(update={"code": CodeVersion(commit=digit * 40, dirty=True)})
         write_json(ledger.root / dirty.file, dirty)
     assert ledger.evidence().code == code
@@ -88,7 +90,9 @@ def test_a_deletion_is_found_however_it_was_committed(ledger: Ledger) -> None:
     assert check_published(ledger.root).findings == []
 
 
-@pytest.mark.parametrize("content", [b"", b"{}", b"[" * 100_000, b'{"schema": 1}', b"\xff", b"null"])
+@pytest.mark.parametrize(
+    "content", [b"", b"{}", b"[" * 100_000, b'{"schema": 1}', b"\xff", b"null"]
+)
 def test_damaged_files_are_named(ledger: Ledger, content: bytes) -> None:
     [file] = (ledger.root / "ledger").iterdir()
     file.write_bytes(content)
@@ -110,18 +114,26 @@ def test_this_repository_has_every_run_that_it_has_published() -> None:
     assert result.findings == []
 
 
-@pytest.mark.parametrize("head", ["garbage", "", "ref: refs/heads/../../x", "ref: refs/heads/missing"])
+@pytest.mark.parametrize(
+    "head", ["garbage", "", "ref: refs/heads/../../x", "ref: refs/heads/missing"]
+)
 def test_a_broken_head_is_a_sentence(ledger: Ledger, head: str) -> None:
     (ledger.root / ".git/HEAD").write_text(head)
     [skipped] = check_published(ledger.root, [ledger.evidence()]).skipped
-    assert "deleted files cannot be looked for in Git's history: the Git repository here" in skipped.why
+    assert (
+        "deleted files cannot be looked for in Git's history: the Git repository here"
+        in skipped.why
+    )
 
 
 def test_nothing_is_published_while_files_of_the_last_commit_are_gone(ledger: Ledger) -> None:
     refuse_if_deleted(ledger.root)
     [file] = (ledger.root / "ledger").iterdir()
     shutil.rmtree(ledger.root / "ledger")
-    with pytest.raises(LedgerError, match=f"has 1 published runs that are not here, ledger/{file.name} first; 'git "):
+    with pytest.raises(
+        LedgerError,
+        match=f"has 1 published runs that are not here, ledger/{file.name} first; 'git ",
+    ):
         track(ledger.project)
     ledger.git("checkout", "HEAD", "--", "ledger")
     refuse_if_deleted(ledger.root)

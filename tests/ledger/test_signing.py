@@ -24,7 +24,9 @@ def commands(*starts: str) -> list[str]:
 def run(folder: Path, *lines: str) -> None:
     env = {"HOME": str(folder), "PATH": "/usr/local/bin:/usr/bin:/bin", "GIT_CONFIG_NOSYSTEM": "1"}
     for line in lines:
-        done = subprocess.run(line, cwd=folder, env=env, shell=True, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            line, cwd=folder, env=env, shell=True, capture_output=True, text=True, check=False
+        )
         assert done.returncode == 0, f"{line}\n{done.stdout}{done.stderr}"
 
 
@@ -52,8 +54,10 @@ def test_a_bundle_is_signed_with_ssh(folder: Path) -> None:
 def test_a_tag_is_signed(folder: Path) -> None:
     run(
         folder,
-        "git init -q && git config user.name t && git config user.email you@example.org && git config gpg.format ssh",
-        "git config user.signingkey .ssh/id_ed25519.pub && git config gpg.ssh.allowedSignersFile allowed_signers",
+        "git init -q && git config user.name t && git config user.email you@example.org && git "
+        "config gpg.format ssh",
+        "git config user.signingkey .ssh/id_ed25519.pub && git config gpg.ssh.allowedSignersFile "
+        "allowed_signers",
         "git commit -q --allow-empty -m scores",
         *commands("git tag -s", "git verify-tag"),
     )
@@ -72,10 +76,11 @@ def test_a_time_stamp_is_asked_for_and_verified(tmp_path: Path) -> None:
     run(
         tmp_path,
         query,
-        "openssl req -x509 -newkey rsa:2048 -nodes -keyout key.pem -out tsa.crt -subj /CN=tsa -days 2"
-        " -addext extendedKeyUsage=critical,timeStamping",
+        "openssl req -x509 -newkey rsa:2048 -nodes -keyout key.pem -out tsa.crt -subj /CN=tsa "
+        "-days 2 -addext extendedKeyUsage=critical,timeStamping",
         "cp tsa.crt cacert.pem",
-        "openssl ts -reply -config tsa.cnf -queryfile score.tsq -signer tsa.crt -inkey key.pem -out score.tsr",
+        "openssl ts -reply -config tsa.cnf -queryfile score.tsq -signer tsa.crt -inkey key.pem "
+        "-out score.tsr",
         verify,
     )
     (tmp_path / "score.zip").write_bytes(b"another")

@@ -67,7 +67,10 @@ def damage_cache(ledger: Ledger) -> None:
 
 PLAIN: dict[str, tuple[Change, str]] = {
     "a record": (replaced(RECORDS, '"step":1', '"step":2'), f"bytes {RECORDS}"),
-    "an image is deleted": (lambda ledger: (ledger.root / the_image(ledger)).unlink(), f"missing {CHAINS}/images"),
+    "an image is deleted": (
+        lambda ledger: (ledger.root / the_image(ledger)).unlink(),
+        f"missing {CHAINS}/images",
+    ),
     "a file is added": (lambda ledger: (ledger.root / CHAINS / "x").touch(), f"bytes {CHAINS}/x"),
     "a folder is replaced by a link": (
         lambda ledger: (
@@ -77,8 +80,14 @@ PLAIN: dict[str, tuple[Change, str]] = {
         "",
     ),
     "the cache": (damage_cache, "bytes .dvc/cache/files/md5/"),
-    "inputs.json": (replaced(f"{CHAINS}/inputs.json", '"files": "..', '"files": "00'), f"bytes {CHAINS}/inputs.json"),
-    "a command": (replaced("dvc.lock", "driftledger stage score", "rm"), f"bytes dvc.lock: score@{MODEL}"),
+    "inputs.json": (
+        replaced(f"{CHAINS}/inputs.json", '"files": "..', '"files": "00'),
+        f"bytes {CHAINS}/inputs.json",
+    ),
+    "a command": (
+        replaced("dvc.lock", "driftledger stage score", "rm"),
+        f"bytes dvc.lock: score@{MODEL}",
+    ),
     "what a stage read": (
         replaced("dvc.lock", r"(?s)(score@.*?path: data/datasets.*?md5: )....", r"\g<1>0000"),
         f"bytes dvc.lock: score@{MODEL}",
@@ -92,7 +101,9 @@ PLAIN: dict[str, tuple[Change, str]] = {
         f"bytes {FIDELITY}/score.json: inputs.version",
     ),
     "a published run": (
-        lambda ledger: replaced(read_published(ledger.root)[0].file, '"dirty": false', '"dirty": true')(ledger),
+        lambda ledger: replaced(
+            read_published(ledger.root)[0].file, '"dirty": false', '"dirty": true'
+        )(ledger),
         "bytes ledger/",
     ),
     "a published run is deleted": (
@@ -100,7 +111,8 @@ PLAIN: dict[str, tuple[Change, str]] = {
         "missing ledger/",
     ),
 }
-"""Changes by hand → kind and beginning of the place of a finding; none for what is no difference."""
+"""Changes by hand → kind and beginning of the place of a finding; none for what is no difference.
+"""
 
 UNREADABLE: dict[str, tuple[Change, str]] = {
     "a number": (
@@ -136,17 +148,25 @@ RELOCKED: dict[str, tuple[Change, str, str]] = {
         "bytes data/datasets/my_images/dataset.json",
     ),
     "an image": (
-        lambda ledger: shutil.copy(ledger.root / "my_images/round/1.png", ledger.root / the_image(ledger)),
+        lambda ledger: shutil.copy(
+            ledger.root / "my_images/round/1.png", ledger.root / the_image(ledger)
+        ),
         "",
         f"bytes {CHAINS}/images",
     ),
     "a fingerprint": (
-        edited(f"{CHAINS}/components.json", lambda card: card["components"]["model"].update(version="9")),
+        edited(
+            f"{CHAINS}/components.json",
+            lambda card: card["components"]["model"].update(version="9"),
+        ),
         "",
         f"bytes {GENCEPTION}/score.json: components.model",
     ),
     "a prompt": (
-        edited(f"{GENCEPTION}/score.json", lambda score: score["inputs"]["protocol"].update(describe_prompt="x")),
+        edited(
+            f"{GENCEPTION}/score.json",
+            lambda score: score["inputs"]["protocol"].update(describe_prompt="x"),
+        ),
         "",
         f"bytes {GENCEPTION}/score.json: inputs.protocol.describe_prompt",
     ),
@@ -161,7 +181,9 @@ RELOCKED: dict[str, tuple[Change, str, str]] = {
         f"numbers {GENCEPTION}/score.json: metrics.gc_at_2",
     ),
     "a setting is left out": (
-        edited(f"{GENCEPTION}/score.json", lambda score: score["inputs"]["settings"].pop("confidence")),
+        edited(
+            f"{GENCEPTION}/score.json", lambda score: score["inputs"]["settings"].pop("confidence")
+        ),
         GENCEPTION,
         "numbers ",
     ),
@@ -172,12 +194,18 @@ RELOCKED: dict[str, tuple[Change, str, str]] = {
     ),
     "a row is left out": (
         lambda ledger: (ledger.root / GENCEPTION / "rows.jsonl").write_text(
-            "".join((ledger.root / GENCEPTION / "rows.jsonl").read_text().splitlines(keepends=True)[1:])
+            "".join(
+                (ledger.root / GENCEPTION / "rows.jsonl").read_text().splitlines(keepends=True)[1:]
+            )
         ),
         GENCEPTION,
         f"numbers {GENCEPTION}/rows.jsonl",
     ),
-    "a grade": (edited(GRADES, lambda row: row["results"][1].update(text="0.3"), 0), MM_VET, f"numbers {MM_VET}"),
+    "a grade": (
+        edited(GRADES, lambda row: row["results"][1].update(text="0.3"), 0),
+        MM_VET,
+        f"numbers {MM_VET}",
+    ),
     "an answer": (
         edited(GRADES, lambda row: row["results"][0].update(text="0.3"), 0),
         MM_VET,
@@ -193,23 +221,40 @@ RELOCKED: dict[str, tuple[Change, str, str]] = {
 
 
 REPORT: dict[str, tuple[Change, str]] = {
-    "leaderboard.md": (replaced("reports/leaderboard.md", r"0\.\d\d\d", "0.999"), "reports/leaderboard.md"),
-    "leaderboard.csv": (replaced("reports/leaderboard.csv", r"0\.\d{5}", "0.99999"), "reports/leaderboard.csv"),
+    "leaderboard.md": (
+        replaced("reports/leaderboard.md", r"0\.\d\d\d", "0.999"),
+        "reports/leaderboard.md",
+    ),
+    "leaderboard.csv": (
+        replaced("reports/leaderboard.csv", r"0\.\d{5}", "0.99999"),
+        "reports/leaderboard.csv",
+    ),
     "metrics": (
         replaced("reports/metrics.json", r"0\.\d{5}", "0.99999"),
         "reports/metrics.json",
     ),
-    "a plot": (replaced("reports/plots/genception/gc.json", r"0\.\d{5}", "0.99999"), "reports/plots/genception/gc"),
-    "a page": (replaced(f"reports/site/runs/{MODEL}.html", r"0\.\d\d\d", "0.999"), "reports/site/runs"),
+    "a plot": (
+        replaced("reports/plots/genception/gc.json", r"0\.\d{5}", "0.99999"),
+        "reports/plots/genception/gc",
+    ),
+    "a page": (
+        replaced(f"reports/site/runs/{MODEL}.html", r"0\.\d\d\d", "0.999"),
+        "reports/site/runs",
+    ),
     "a page more": (
-        lambda ledger: shutil.copy(ledger.root / "reports/site/index.html", ledger.root / "reports/site/best.html"),
+        lambda ledger: shutil.copy(
+            ledger.root / "reports/site/index.html", ledger.root / "reports/site/best.html"
+        ),
         "reports/site/best.html",
     ),
     "a file less": (
         lambda ledger: (ledger.root / "reports/plots/mme/scores.json").unlink(),
         "reports/plots/mme/",
     ),
-    "the script of the pages": (replaced("reports/site/assets/site.js", r"^", "alert(1);"), "reports/site/assets/"),
+    "the script of the pages": (
+        replaced("reports/site/assets/site.js", r"^", "alert(1);"),
+        "reports/site/assets/",
+    ),
 }
 """Changes of what people look at → the place of a finding, whether or not hashes are repaired."""
 
@@ -227,9 +272,15 @@ def test_an_untouched_project_holds(original: Ledger) -> None:
     assert checked["calls"] == 8
     assert min(checked[name] for name in ("files", "links", "runs"))
     numbers: list[str] = []
-    for pattern in ("reports/scores/**/score.json", "reports/scores/**/rows.jsonl", "data/records/**/records.jsonl"):
+    for pattern in (
+        "reports/scores/**/score.json",
+        "reports/scores/**/rows.jsonl",
+        "data/records/**/records.jsonl",
+    ):
         for path in original.root.glob(pattern):
-            for text in path.read_text().splitlines() if path.suffix == ".jsonl" else [path.read_text()]:
+            for text in (
+                path.read_text().splitlines() if path.suffix == ".jsonl" else [path.read_text()]
+            ):
                 json.loads(text, parse_int=numbers.append, parse_float=numbers.append)
     assert checked["numbers"] == len(numbers)
     assert original.git("status", "--porcelain") == ""
@@ -277,18 +328,24 @@ def test_a_digest_that_is_not_that_of_the_files_beside_it_is_found(ledger: Ledge
 
 
 @pytest.mark.parametrize(
-    ("failed", "kind", "compared"), [(False, "genception: describe", 8), (True, "genception: describe, failed", 1)]
+    ("failed", "kind", "compared"),
+    [(False, "genception: describe", 8), (True, "genception: describe, failed", 1)],
 )
 def test_a_forged_description_is_found_when_its_call_is_made_again(
     ledger: Ledger, failed: bool, kind: str, compared: int
 ) -> None:
-    """Of the last description of a chain no later one depends: what was drawn from it is forged along with it, or is
-    left out where the description is said to have failed."""
+    """Of the last description of a chain no later one depends: what was drawn from it is forged
+    along with it, or is left out where the description is said to have failed."""
     rows = [json.loads(row) for row in (ledger.root / RECORDS).read_text().splitlines()]
     place, last = next((place, row) for place, row in enumerate(rows) if row["step"] == 2)
     text = last["results"][0]["text"] + " And more."
     prompt = default_params()["genception"]["generate_prompt"].replace("{description}", text)
-    drawing = Draw(ledger.project.component("generators", "painter"), prompt, last["extra"]["seed"], Subject("", 2, ""))
+    drawing = Draw(
+        ledger.project.component("generators", "painter"),
+        prompt,
+        last["extra"]["seed"],
+        Subject("", 2, ""),
+    )
 
     def forge(row: dict[str, Any]) -> None:
         row["results"][0]["text"] = text
@@ -299,15 +356,24 @@ def test_a_forged_description_is_found_when_its_call_is_made_again(
 
     ledger.edit(RECORDS, forge, place)
     sha256 = sha256_file(ledger.root / RECORDS)
-    ledger.edit(f"{GENCEPTION}/score.json", lambda score: score["inputs"]["records"].update(chain=sha256))
+    ledger.edit(
+        f"{GENCEPTION}/score.json", lambda score: score["inputs"]["records"].update(chain=sha256)
+    )
     ledger.relock()
-    again = regenerate(ledger.project, [ledger.evidence()], Contents(ledger.root, trust=False), 10_000, seed=1)
+    again = regenerate(
+        ledger.project, [ledger.evidence()], Contents(ledger.root, trust=False), 10_000, seed=1
+    )
     assert len(again.result.findings) > 0
     assert {each.where for each in again.result.findings} == {f"{RECORDS}: {last['unit']}, step 2"}
-    assert failed or all(f"{text[-30:]!r} is stored, " in each.what for each in again.result.findings)
+    assert failed or all(
+        f"{text[-30:]!r} is stored, " in each.what for each in again.result.findings
+    )
     assert {kind["name"]: kind["compared"] for kind in again.kinds}[kind] == compared
     assert (
-        any("is stored as failed, and regions now ends it as ok" in each.what for each in again.result.findings)
+        any(
+            "is stored as failed, and regions now ends it as ok" in each.what
+            for each in again.result.findings
+        )
         == failed
     )
 
@@ -316,7 +382,9 @@ def test_a_forged_description_is_found_when_its_call_is_made_again(
 def test_an_image_through_weights_may_be_two_levels_off(
     ledger: Ledger, monkeypatch: pytest.MonkeyPatch, levels: int, found: int
 ) -> None:
-    monkeypatch.setattr(replay, "CheckpointComponent", type(ledger.project.component("generators", "painter")))
+    monkeypatch.setattr(
+        replay, "CheckpointComponent", type(ledger.project.component("generators", "painter"))
+    )
     rows = [json.loads(row) for row in (ledger.root / RECORDS).read_text().splitlines()]
     place, last = next((place, row) for place, row in enumerate(rows) if row["step"] == 2)
     file = ledger.root / CHAINS / last["results"][1]["file"]
@@ -326,7 +394,9 @@ def test_an_image_through_weights_may_be_two_levels_off(
         image.save(file)
     ledger.edit(RECORDS, lambda row: row["results"][1].update(sha256=sha256_file(file)), place)
     ledger.relock()
-    result = regenerate(ledger.project, [ledger.evidence()], Contents(ledger.root, trust=False), 10_000, seed=1).result
+    result = regenerate(
+        ledger.project, [ledger.evidence()], Contents(ledger.root, trust=False), 10_000, seed=1
+    ).result
     assert len(result.findings) == found
     assert sum("by at most 2 of 255" in each.why for each in result.skipped) == 1 - found
 
@@ -335,14 +405,22 @@ def test_a_changed_byte_is_found(ledger: Ledger) -> None:
     random = Random(7)
     evidence = ledger.evidence()
     folders = {each for lineage in evidence.lineages for each in lineage.folders.values()}
-    files = sorted(path for each in folders for path in (ledger.root / each.path).rglob("*") if path.is_file())
+    files = sorted(
+        path for each in folders for path in (ledger.root / each.path).rglob("*") if path.is_file()
+    )
     files += [*(ledger.root / "ledger").iterdir()]
     for file in random.sample(files, 12):
         data = file.read_bytes()
         place = random.randrange(len(data))
-        file.write_bytes(data[:place] + bytes([data[place] ^ (1 << random.randrange(8))]) + data[place + 1 :])
-        result = check_hashes([evidence], Contents(ledger.root, trust=False)) + check_published(ledger.root)
-        assert any(str(file.relative_to(ledger.root)) in each.where for each in result.findings), file
+        file.write_bytes(
+            data[:place] + bytes([data[place] ^ (1 << random.randrange(8))]) + data[place + 1 :]
+        )
+        result = check_hashes([evidence], Contents(ledger.root, trust=False)) + check_published(
+            ledger.root
+        )
+        assert any(str(file.relative_to(ledger.root)) in each.where for each in result.findings), (
+            file
+        )
         file.write_bytes(data)
 
 
@@ -351,7 +429,8 @@ def test_another_version_of_the_scoring_is_said(ledger: Ledger) -> None:
     ledger.relock()
     result = ledger.check(GENCEPTION)
     assert any("version 9" in each.why for each in result.skipped)
-    assert f"bytes {GENCEPTION}/score.json: inputs.version" in places(result)  # dvc.lock has what the stage ran with
+    # dvc.lock has what the stage ran with
+    assert f"bytes {GENCEPTION}/score.json: inputs.version" in places(result)
 
 
 def test_a_score_of_a_version_without_todays_settings_is_computed_again(ledger: Ledger) -> None:
@@ -395,7 +474,9 @@ def test_lots_are_equally_likely_within_a_kind_and_kinds_take_turns() -> None:
     drawn = draw_lots(pools, 8, seed=3)
     assert [kind for kind, _ in drawn].count("a") == 3
     assert len({call for _, call in drawn}) == 8
-    assert drawn == draw_lots(pools, 8, seed=3) == draw_lots(dict(reversed(pools.items())), 8, seed=3)
+    assert (
+        drawn == draw_lots(pools, 8, seed=3) == draw_lots(dict(reversed(pools.items())), 8, seed=3)
+    )
     firsts = {draw_lots(pools, 2, seed)[1][1] for seed in range(400)}
     assert firsts == {("b", n) for n in range(50)}
 
@@ -413,7 +494,8 @@ def test_the_first_page_says_when_and_at_which_commit(ledger: Ledger) -> None:
     commit = str(ledger.evidence().code.commit)
     seconds = int(ledger.git("show", "--no-patch", "--format=%ct", commit))
     assert text == f"{commit[:12]} of {datetime.fromtimestamp(seconds, UTC):%Y-%m-%d}"
-    (ledger.root / read_published(ledger.root)[0].file).unlink()  # so that the present commit counts
+    # so that the present commit counts
+    (ledger.root / read_published(ledger.root)[0].file).unlink()
     ledger.commit("later")
     assert places(check_report(ledger.project, Contents(ledger.root, trust=False))) == []
     model = ledger.evidence().combination.model
@@ -421,7 +503,9 @@ def test_the_first_page_says_when_and_at_which_commit(ledger: Ledger) -> None:
     page = ledger.root / f"reports/site/runs/{model}.html"
     page.write_bytes(page.read_bytes().replace(b"0.", b"1.", 1))
     found = places(check_report(ledger.project, Contents(ledger.root, trust=False), model))
-    assert found == ["bytes reports/site", f"numbers reports/site/runs/{model}.html"], "of a run, its model's page"
+    assert found == ["bytes reports/site", f"numbers reports/site/runs/{model}.html"], (
+        "of a run, its model's page"
+    )
 
 
 @pytest.mark.parametrize("mended", [False, True])
@@ -443,7 +527,9 @@ def test_changed_reports_are_found(ledger: Ledger, mended: bool) -> None:
         (r"\n  report:\n", "\n  another:\n", "has no stage that wrote the report"),
     ],
 )
-def test_a_report_that_cannot_be_compared_is_said(ledger: Ledger, pattern: str, by: str, why: str) -> None:
+def test_a_report_that_cannot_be_compared_is_said(
+    ledger: Ledger, pattern: str, by: str, why: str
+) -> None:
     replaced("dvc.lock", pattern, by)(ledger)
     [skipped] = check_report(ledger.project, Contents(ledger.root, trust=False)).skipped
     assert why in skipped.why
@@ -456,7 +542,10 @@ CASES: dict[str, tuple[dict[str, Any], str]] = {
     "another version": ({"version": "0"}, "is installed, and version 0 was used"),
     "an unknown provider": ({"provider": "nothing"}, "the provider 'nothing' is unknown here"),
     "a service": ({"provider": "openai"}, "a service"),
-    "a setting that is gone": ({"settings": {"nothing": 1}}, "its provider here does not take its recorded settings"),
+    "a setting that is gone": (
+        {"settings": {"nothing": 1}},
+        "its provider here does not take its recorded settings",
+    ),
     "a file that is not here": (
         {"provider": "predictions", "version": Predictions.version, "settings": {}},
         "'predictions.json' is missing; set path to the file",
@@ -470,9 +559,15 @@ CASES: dict[str, tuple[dict[str, Any], str]] = {
         },
         "no entry of params.yaml has its path",
     ),
-    "another fingerprint": ({"fingerprint": "f" * 64}, "does not fit its own fingerprint ffffffffffff"),
+    "another fingerprint": (
+        {"fingerprint": "f" * 64},
+        "does not fit its own fingerprint ffffffffffff",
+    ),
     "another identity": ({"identity": {"seed": 9}, "fingerprint": "f" * 64}, " here, and was "),
-    "code in the checkpoint": ({"settings": {"trust_remote_code": True}}, "(trust_remote_code); --trust allows it"),
+    "code in the checkpoint": (
+        {"settings": {"trust_remote_code": True}},
+        "(trust_remote_code); --trust allows it",
+    ),
 }
 
 
@@ -497,7 +592,13 @@ class Number(Record):
     value: float
 
 
-@pytest.mark.parametrize(("off", "exact", "differs"), [(1e-6, True, True), (1e-6, False, False), (1e-3, False, True)])
-def test_numbers_of_weights_may_be_off_by_their_last_digits(off: float, exact: bool, differs: bool) -> None:
-    differences = replay._differences(VerifyResult(), Number(value=1), Number(value=1 + off), exact=exact)
+@pytest.mark.parametrize(
+    ("off", "exact", "differs"), [(1e-6, True, True), (1e-6, False, False), (1e-3, False, True)]
+)
+def test_numbers_of_weights_may_be_off_by_their_last_digits(
+    off: float, exact: bool, differs: bool
+) -> None:
+    differences = replay._differences(
+        VerifyResult(), Number(value=1), Number(value=1 + off), exact=exact
+    )
     assert bool(differences) is differs

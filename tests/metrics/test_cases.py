@@ -1,7 +1,8 @@
-"""Each line of ``cases/<metric>.jsonl`` is worked by hand or published, each line of ``calls.jsonl`` is a call.
+"""Each line of ``cases/<metric>.jsonl`` is worked by hand or published, each line of
+``calls.jsonl`` is a call.
 
-A call gives what is in ``gives``, or raises a ValueError that matches ``error``. Its arguments may be arrays, as
-``{"f8": [0.5, null]}`` with numpy's name of the type and null for NaN.
+A call gives what is in ``gives``, or raises a ValueError that matches ``error``. Its arguments may
+be arrays, as ``{"f8": [0.5, null]}`` with numpy's name of the type and null for NaN.
 """
 
 import json
@@ -32,7 +33,10 @@ Compared = Iterator[tuple[Any, Any]]
 
 
 def lines(name: str) -> list[Any]:
-    return [json.loads(line) for line in (FOLDER / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()]
+    return [
+        json.loads(line)
+        for line in (FOLDER / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
+    ]
 
 
 def number(value: Any) -> Any:
@@ -48,10 +52,17 @@ def of_drift(case: Any) -> Compared:
 
 
 def of_retrieval(case: Any) -> Compared:
-    support, labels, query = np.array(case["support"], np.float32), case["labels"], np.array([case["query"]])
+    support, labels, query = (
+        np.array(case["support"], np.float32),
+        case["labels"],
+        np.array([case["query"]]),
+    )
     nearest = neighbours.nearest(support, query, len(support))
     votes = retrieval.votes(support, labels, query, len(support))
-    yield (nearest.indices[0].tolist(), nearest.similarities[0].tolist()), (case["nearest"], case["similarities"])
+    yield (
+        (nearest.indices[0].tolist(), nearest.similarities[0].tolist()),
+        (case["nearest"], case["similarities"]),
+    )
     yield votes.nearest[0], case["nearest"][0]
     yield retrieval.top1(support, labels, query), [case["top1"]]
     yield retrieval.class_mean(support, labels, query), [case["class_mean"]]
@@ -62,15 +73,22 @@ def of_retrieval(case: Any) -> Compared:
         hits = retrieval.hits(support, labels, query, [label], len(support))
         wanted = list(map(number, expected["votes"]))
         yield hits.votes[0, :2].tolist(), wanted[:2]
-        yield hits.votes[0].tolist(), pytest.approx(wanted, abs=0.05)  # three standard errors of a mean over orders
-        yield hits.class_mean[0], number(expected.get("class_mean", float(label == case["class_mean"])))
+        # three standard errors of a mean over orders
+        yield hits.votes[0].tolist(), pytest.approx(wanted, abs=0.05)
+        yield (
+            hits.class_mean[0],
+            number(expected.get("class_mean", float(label == case["class_mean"]))),
+        )
         yield hits.tied[0], case.get("tied", 1)
 
 
 def of_self_awareness(case: Any) -> Compared:
     subset, *ids = zip(*case["questions"], strict=True)
     correct, refusal, choices = map(np.array, ids)
-    for expected, wrong in ((case["expected"], False), (case.get("unread_is_wrong", case["expected"]), True)):
+    for expected, wrong in (
+        (case["expected"], False),
+        (case.get("unread_is_wrong", case["expected"]), True),
+    ):
         measured = self_awareness.score(choices, correct, refusal, subset, unread_is_wrong=wrong)
         yield measured._asdict(), {name: number(value) for name, value in expected.items()}
         one_by_one = self_awareness.ratios(choices, correct, refusal, subset, unread_is_wrong=wrong)
@@ -80,12 +98,20 @@ def of_self_awareness(case: Any) -> Compared:
 
 def of_yes_no(case: Any) -> Compared:
     read = {"yes": True, "no": False, None: None}
-    answers, truth = zip(*((read[said], read[right]) for pair in case["images"] for said, right in pair), strict=True)
+    answers, truth = zip(
+        *((read[said], read[right]) for pair in case["images"] for said, right in pair), strict=True
+    )
     images = [f"image {row // 2}" for row in range(len(truth))]
-    for expected, wrong in ((case["expected"], False), (case.get("unread_is_wrong", case["expected"]), True)):
+    for expected, wrong in (
+        (case["expected"], False),
+        (case.get("unread_is_wrong", case["expected"]), True),
+    ):
         measured = yes_no.score(answers, truth, images, unread_is_wrong=wrong)
         yield measured._asdict(), {name: number(value) for name, value in expected.items()}
-        yield yes_no.score(answers[::-1], truth[::-1], images[::-1], unread_is_wrong=wrong), measured
+        yield (
+            yes_no.score(answers[::-1], truth[::-1], images[::-1], unread_is_wrong=wrong),
+            measured,
+        )
 
 
 def of_capabilities(case: Any) -> Compared:
@@ -112,21 +138,32 @@ def of_correlation(case: Any) -> Compared:
 
 def of_paired(case: Any) -> Compared:
     a, b = np.array(case["a"]), np.array(case["b"])
-    test = paired.paired_interval(a, b, case["categories"], case["clusters"], confidence=case["confidence"])
+    test = paired.paired_interval(
+        a, b, case["categories"], case["clusters"], confidence=case["confidence"]
+    )
     found = test._asdict()
-    expected = {name: float(value) if value == "inf" else value for name, value in case["expected"].items()}
-    yield (found.pop("reason"), found["interval"] is None), (expected.pop("reason", ""), expected["interval"] is None)
+    expected = {
+        name: float(value) if value == "inf" else value for name, value in case["expected"].items()
+    }
+    yield (
+        (found.pop("reason"), found["interval"] is None),
+        (expected.pop("reason", ""), expected["interval"] is None),
+    )
     interval, ends = found.pop("interval"), expected.pop("interval")
     yield interval, ends and tuple(ends)
     yield found, expected
 
 
 METRICS: dict[str, Callable[[Any], Compared]] = {
-    name.removeprefix("of_"): value for name, value in globals().copy().items() if name.startswith("of_")
+    name.removeprefix("of_"): value
+    for name, value in globals().copy().items()
+    if name.startswith("of_")
 }
 
 
-@pytest.mark.parametrize(("metric", "case"), [(metric, case) for metric in METRICS for case in lines(metric)])
+@pytest.mark.parametrize(
+    ("metric", "case"), [(metric, case) for metric in METRICS for case in lines(metric)]
+)
 def test_worked_by_hand(metric: str, case: Any) -> None:
     compared = list(METRICS[metric](case))
     assert compared
@@ -150,7 +187,11 @@ def same(found: Any, expected: Any) -> None:
 
 
 def decoded(value: Any) -> Any:
-    if isinstance(value, dict) and len(value) == 1 and next(iter(value)) in ("f4", "f8", "i8", "u1"):
+    if (
+        isinstance(value, dict)
+        and len(value) == 1
+        and next(iter(value)) in ("f4", "f8", "i8", "u1")
+    ):
         [(kind, rows)] = value.items()
         return np.array(rows, dtype=np.float64 if kind == "f4" else kind).astype(kind)
     return [decoded(each) for each in value] if isinstance(value, list) else value
@@ -162,7 +203,10 @@ def decoded(value: Any) -> Any:
 def test_calls(case: Any) -> None:
     module, _, name = case["call"].partition(".")
     function = getattr(import_module(f"driftledger.metrics.{module}"), name)
-    arguments, options = decoded(case["args"]), {key: decoded(value) for key, value in case.get("with", {}).items()}
+    arguments, options = (
+        decoded(case["args"]),
+        {key: decoded(value) for key, value in case.get("with", {}).items()},
+    )
     if "error" in case:
         with pytest.raises(ValueError, match=case["error"]):
             function(*arguments, **options)

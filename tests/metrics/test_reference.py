@@ -1,4 +1,5 @@
-"""Metrics beside scipy, scikit-learn, clean-fid, numpy, and the formulas of the papers written out in full."""
+"""Metrics beside scipy, scikit-learn, clean-fid, numpy, and the formulas of the papers written out
+in full."""
 
 import math
 from collections import Counter
@@ -73,7 +74,8 @@ def by_symmetric_eigenvalues(a: Array, b: Array) -> float:
 
 
 @pytest.mark.parametrize(
-    ("n", "m", "d"), [(10, 12, 40), (10, 200, 40), (200, 10, 40), (40, 41, 40), (2, 2, 40), (300, 200, 40)]
+    ("n", "m", "d"),
+    [(10, 12, 40), (10, 200, 40), (200, 10, 40), (40, 41, 40), (2, 2, 40), (300, 200, 40)],
 )
 def test_frechet_distance_for_any_shapes(n: int, m: int, d: int) -> None:
     a, b = features(n, d, 3), features(m, d, 4, scale=2.0)
@@ -96,7 +98,9 @@ def test_a_scaled_set_and_features_that_do_not_vary() -> None:
     """Σb = 9·Σa gives tr Σa + 9·tr Σa − 2·3·tr Σa = 4·tr Σa."""
     a = features(30, 100, 9)
     expected = 4 * np.trace(np.cov(a, rowvar=False))
-    assert frechet_distance(a, a.mean(axis=0) + 3 * (a - a.mean(axis=0))) == pytest.approx(expected, rel=1e-12)
+    assert frechet_distance(a, a.mean(axis=0) + 3 * (a - a.mean(axis=0))) == pytest.approx(
+        expected, rel=1e-12
+    )
     turn = np.linalg.qr(dice(3).normal(size=(100, 100)))[0]
     a, b = (dice(seed).normal(size=(300, 50)) for seed in (1, 2))
     wide = [np.hstack([each, np.zeros((300, 50))]) @ turn for each in (a, b)]
@@ -106,15 +110,23 @@ def test_a_scaled_set_and_features_that_do_not_vary() -> None:
 def test_features_that_nearly_depend_on_one_another() -> None:
     """Roots of small eigenvalues would be off by 4e-10; the nuclear norm has none."""
     chance = dice(35)
-    a, b, turn = chance.normal(size=(50, 3)), chance.normal(size=(50, 3)), np.linalg.qr(chance.normal(size=(3, 3)))[0]
+    a, b, turn = (
+        chance.normal(size=(50, 3)),
+        chance.normal(size=(50, 3)),
+        np.linalg.qr(chance.normal(size=(3, 3)))[0],
+    )
     a, b = (each * [1, 1, 1e-3] @ turn for each in (a, b))
     centred = [(each - each.mean(axis=0)) / 7 for each in (a, b)]
-    spread = sum(np.square(each).sum() for each in centred) - 2 * np.linalg.norm(centred[0] @ centred[1].T, "nuc")
+    spread = sum(np.square(each).sum() for each in centred) - 2 * np.linalg.norm(
+        centred[0] @ centred[1].T, "nuc"
+    )
     shift = a.mean(axis=0) - b.mean(axis=0)
     assert frechet_distance(a, b) == pytest.approx(shift @ shift + spread, rel=1e-12)
 
 
-def test_of_many_samples_whose_features_vary_no_large_matrix_is_decomposed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_many_samples_whose_features_vary_no_large_matrix_is_decomposed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     a, b = (0.1 * features(200, 4, seed) for seed in (3, 4))
     monkeypatch.delattr(np.linalg, "svd")
     assert frechet_distance(a, b) == pytest.approx(by_symmetric_eigenvalues(a, b), rel=1e-6)
@@ -125,10 +137,15 @@ def test_ssim_is_equation_13_at_every_window() -> None:
     window = np.exp(-(at[:, None] ** 2 + at**2) / (2 * 1.5**2))
 
     def mean(values: Array) -> Array:
-        return scipy.signal.convolve2d(values, window / window.sum(), mode="valid")  # type: ignore[no-any-return]
+        return scipy.signal.convolve2d(values, window / window.sum(), mode=("valid"))  # type: ignore[no-any-return]
 
     a = dice(1).integers(0, 256, (32, 24), dtype=np.uint8)
-    for b in (dice(2).integers(0, 256, (32, 24), dtype=np.uint8), a // 2, 255 - a, np.roll(a, 1, axis=0)):
+    for b in (
+        dice(2).integers(0, 256, (32, 24), dtype=np.uint8),
+        a // 2,
+        255 - a,
+        np.roll(a, 1, axis=0),
+    ):
         x, y = a.astype(float), b.astype(float)
         mx, my = mean(x), mean(y)
         vx, vy, cov = mean(x * x) - mx**2, mean(y * y) - my**2, mean(x * y) - mx * my
@@ -142,7 +159,10 @@ def test_images_are_brought_to_one_size() -> None:
     assert comparable(Image.new("RGB", (20, 20), (0, 255, 0)), 11)[0, 0] == 150  # 0.587 · 255
     assert comparable(Image.new("CMYK", (300, 20)), 32).shape == (32, 32)
     board = np.indices((256, 256)).sum(axis=0) % 2 * 255
-    assert np.abs(comparable(Image.fromarray(board.astype(np.uint8)), 32).astype(int) - 127.5).max() <= 1.5
+    assert (
+        np.abs(comparable(Image.fromarray(board.astype(np.uint8)), 32).astype(int) - 127.5).max()
+        <= 1.5
+    )
     with pytest.raises(ValueError, match="side must be at least 11"):
         comparable(Image.new("RGB", (640, 480)), 10)
 
@@ -153,7 +173,9 @@ def test_images_are_brought_to_one_size() -> None:
 def exact_steps(a: list[float], b: list[float]) -> int:
     """Return the cosine in steps, halves away from zero, in whole numbers."""
     x, y = ([Fraction(value) for value in vector] for vector in (a, b))
-    dot, xx, yy = (sum(p * q for p, q in zip(u, v, strict=True)) for u, v in ((x, y), (x, x), (y, y)))
+    dot, xx, yy = (
+        sum(p * q for p, q in zip(u, v, strict=True)) for u, v in ((x, y), (x, x), (y, y))
+    )
     if dot == 0:
         return 0
     halves = math.isqrt(int(4 * (STEPS * dot) ** 2 / (xx * yy)))
@@ -163,9 +185,14 @@ def exact_steps(a: list[float], b: list[float]) -> int:
 @pytest.mark.parametrize("kind", ["small whole numbers", "repeated texts", "noise", "extremes"])
 def test_neighbours_are_those_of_whole_numbers(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     random = dice(2)
-    support, queries = random.integers(-2, 3, size=(40, 4)) / 7, random.integers(-2, 3, size=(9, 4)) / 7
+    support, queries = (
+        random.integers(-2, 3, size=(40, 4)) / 7,
+        random.integers(-2, 3, size=(9, 4)) / 7,
+    )
     if kind == "repeated texts":
-        support = np.repeat(random.normal(size=(8, 4)), 5, axis=0) * random.choice([1, 3, 0.1, 1e-3], size=(40, 1))
+        support = np.repeat(random.normal(size=(8, 4)), 5, axis=0) * random.choice(
+            [1, 3, 0.1, 1e-3], size=(40, 1)
+        )
     if kind == "noise":
         support, queries = random.normal(size=(40, 24)), random.normal(size=(9, 24))
     if kind == "extremes":
@@ -183,7 +210,8 @@ def test_neighbours_are_those_of_whole_numbers(kind: str, monkeypatch: pytest.Mo
 
 
 def test_a_cosine_halfway_between_two_steps() -> None:
-    """1/1024 has ten decimals: with unequal last bits, the first of four equal rows would not be the nearest."""
+    """1/1024 has ten decimals: with unequal last bits, the first of four equal rows would not be
+    the nearest."""
     support = np.zeros((4, 2**20), dtype=np.float32)
     support[:, 0] = 1
     support *= np.array([[1], [3], [7], [0.3]], dtype=np.float32)
@@ -201,13 +229,15 @@ def test_votes_are_counted_nearest_first() -> None:
     for k in (1, 2, 3, 7, 60):
         expected = []
         for row in order[:, :k].tolist():
-            counts = Counter(labels[place] for place in row)  # keeps the order in which labels first come
+            # keeps the order in which labels first come
+            counts = Counter(labels[place] for place in row)
             expected.append(max(counts, key=lambda label: counts[label]))
         assert found.by(k) == expected
 
 
 def test_the_variance_of_the_support_set_is_that_of_leaving_out_each_row() -> None:
-    """Small integers, so that there are ties; the last text is one that the encoder knows nothing of."""
+    """Small integers, so that there are ties; the last text is one that the encoder knows nothing
+    of."""
     random = dice(5)
     for classes in (1, 2, 3) * 8:
         support = random.integers(-1, 3, (9, 2)).astype(np.float64)
@@ -222,13 +252,18 @@ def test_the_variance_of_the_support_set_is_that_of_leaving_out_each_row() -> No
                 moved.append(found.votes[:, 0] if name == "top1" else found.class_mean)
             changes = np.array(moved[1:]) - moved[0]
             expected = max(0, (changes.sum(axis=1) ** 2).sum() - (changes**2).sum()) / (7 * 6)
-            assert hits(support, labels, queries, truth, 1).varies[name] == pytest.approx(expected, abs=1e-12)
+            assert hits(support, labels, queries, truth, 1).varies[name] == pytest.approx(
+                expected, abs=1e-12
+            )
 
 
 def test_hits_are_the_mean_over_all_orders_of_the_support_set() -> None:
     random = dice(6)
     for size in (2, 3, 4, 5, 5, 5):
-        support, queries = random.integers(0, 3, (size, 2)).astype(float), random.integers(1, 3, (4, 2)).astype(float)
+        support, queries = (
+            random.integers(0, 3, (size, 2)).astype(float),
+            random.integers(1, 3, (4, 2)).astype(float),
+        )
         labels = random.choice(list("abc"), size).tolist()
         truth = random.choice(labels, 4).tolist()
         right = []
@@ -264,9 +299,14 @@ def test_quantiles_and_tails_are_scipys(df: float) -> None:
 
 
 def test_students_sleep() -> None:
-    """R's t.test(extra, paired = TRUE): t = 4.0621, df = 9, from 0.7001142 to 2.4598858; and Welch's of the two."""
+    """R's t.test(extra, paired = TRUE): t = 4.0621, df = 9, from 0.7001142 to 2.4598858; and
+    Welch's of the two."""
     found = paired_interval(
-        np.array(SLEEP["1"]), np.array(SLEEP["2"]), ["all"] * 10, list("abcdefghij"), confidence=0.95
+        np.array(SLEEP["1"]),
+        np.array(SLEEP["2"]),
+        ["all"] * 10,
+        list("abcdefghij"),
+        confidence=0.95,
     )
     assert found.interval is not None
     assert (round(found.difference / found.standard_error, 4), found.df) == (4.0621, 9)
@@ -283,9 +323,16 @@ def test_paired_tests_are_scipys() -> None:
     found = paired_interval(a, b, ["all"] * 30, [str(row) for row in range(30)], confidence=0.9)
     assert found.interval == pytest.approx(tuple(theirs.confidence_interval(0.9)), rel=1e-9)
     assert found.p_value == pytest.approx(theirs.pvalue, rel=1e-8)
-    assert (found.a, found.b, found.n, found.free) == (pytest.approx(a.mean()), pytest.approx(b.mean()), 30, 30)
+    assert (found.a, found.b, found.n, found.free) == (
+        pytest.approx(a.mean()),
+        pytest.approx(b.mean()),
+        30,
+        30,
+    )
     of_three = scipy.stats.ttest_1samp((b - a).reshape(10, 3).mean(axis=1), 0)
-    found = paired_interval(a, b, ["all"] * 30, [str(row // 3) for row in range(30)], confidence=0.9)
+    found = paired_interval(
+        a, b, ["all"] * 30, [str(row // 3) for row in range(30)], confidence=0.9
+    )
     assert (found.p_value, found.free) == (pytest.approx(of_three.pvalue, rel=1e-8), 10)
 
 
@@ -295,13 +342,19 @@ def test_small_categories_that_agree_vary_as_larger_ones_do() -> None:
 
     def error(*others: list[float]) -> float:
         names = [name for name, group in zip("abc", (rows, *others), strict=False) for _ in group]
-        return mean_interval([value for group in (rows, *others) for value in group], names, 0.95).standard_error
+        return mean_interval(
+            [value for group in (rows, *others) for value in group], names, 0.95
+        ).standard_error
 
     assert error([7.0, 7.0]) == pytest.approx(math.sqrt(2.5 / 5 + 2.5 / 2) / 2)
     assert error([7.0] * 3) == pytest.approx(math.sqrt(2.5 / 5 + 2.5 / 3) / 2)
-    assert error([7.0, 17.0]) == pytest.approx(math.sqrt(2.5 / 5 + 50 / 2) / 2), "its own variance is larger"
+    assert error([7.0, 17.0]) == pytest.approx(math.sqrt(2.5 / 5 + 50 / 2) / 2), (
+        "its own variance is larger"
+    )
     assert error([7.0] * 4) == pytest.approx(math.sqrt(2.5 / 5) / 2), "four are enough"
-    assert error([7.0] * 4, [7.0] * 2) == pytest.approx(math.sqrt(2.5 / 5 + (4 * 2.5 + 0) / 7 / 2) / 3)
+    assert error([7.0] * 4, [7.0] * 2) == pytest.approx(
+        math.sqrt(2.5 / 5 + (4 * 2.5 + 0) / 7 / 2) / 3
+    )
 
 
 def test_clustered_errors_are_bell_and_mccaffreys_by_matrices() -> None:
@@ -342,7 +395,8 @@ def test_proportions_are_scipys(right: int, n: int) -> None:
 
 
 def test_detectable_differences_are_cohens() -> None:
-    """Table 2.4.1: with 64 pairs of samples, a two-sided test at 0.05 finds d = 0.5 with a power of 0.80."""
+    """Table 2.4.1: with 64 pairs of samples, a two-sided test at 0.05 finds d = 0.5 with a power of
+    0.80."""
     found = minimum_detectable_difference(math.sqrt(2 / 64), 126)
     assert found == pytest.approx(0.5, abs=0.003)
     t = scipy.stats.nct(126, found / math.sqrt(2 / 64))
@@ -354,29 +408,46 @@ def test_detectable_differences_are_cohens() -> None:
 
 
 @given(st.data(), st.integers(1, 8))
-def test_two_share_a_letter_if_and_only_if_they_are_not_told_apart(data: st.DataObject, n: int) -> None:
+def test_two_share_a_letter_if_and_only_if_they_are_not_told_apart(
+    data: st.DataObject, n: int
+) -> None:
     names = [f"m{k}" for k in range(n)]
     p_values = {pair: data.draw(st.sampled_from([0.0, 1.0])) for pair in combinations(names, 2)}
-    found = groups(names, {pair: Difference(-1.0, p) for pair, p in p_values.items()}, confidence=0.95)
+    found = groups(
+        names, {pair: Difference(-1.0, p) for pair, p in p_values.items()}, confidence=0.95
+    )
     assert all(found.letters.values())
     for (one, other), p in p_values.items():
         assert bool(set(found.letters[one]) & set(found.letters[other])) == (p == 1.0)
     for name in names:
-        assert found.ranks[name] == 1 + sum(p == 0.0 for pair, p in p_values.items() if pair[1] == name)
+        assert found.ranks[name] == 1 + sum(
+            p == 0.0 for pair, p in p_values.items() if pair[1] == name
+        )
 
 
 def test_levels_directions_and_letters_beyond_z() -> None:
-    assert shown({("a", "b"): Difference(-1.0, 0.05)}, 0.95) == {("a", "b"): -1}, "1 − 0.95 as floats is above 0.05"
+    assert shown({("a", "b"): Difference(-1.0, 0.05)}, 0.95) == {("a", "b"): -1}, (
+        "1 − 0.95 as floats is above 0.05"
+    )
     assert shown({("a", "b"): Difference(1.0, 0.0500001)}, 0.95) == {("a", "b"): 0}
     assert shown({("a", "b"): Difference(0.0, 0.0)}, 0.95) == {("a", "b"): 0}
-    pairs = {("b", "a"): Difference(-1.0, 0.0), ("a", "c"): Difference(2.0, 0.0), ("c", "b"): Difference(-1.0, 0.9)}
+    pairs = {
+        ("b", "a"): Difference(-1.0, 0.0),
+        ("a", "c"): Difference(2.0, 0.0),
+        ("c", "b"): Difference(-1.0, 0.9),
+    }
     found = groups(["a", "b", "c"], pairs, confidence=0.95, higher_is_better=False)
-    assert (found.ranks, found.letters) == ({"a": 1, "b": 2, "c": 2}, {"a": "a", "b": "b", "c": "b"})
+    assert (found.ranks, found.letters) == (
+        {"a": 1, "b": 2, "c": 2},
+        {"a": "a", "b": "b", "c": "b"},
+    )
     assert (found.best, found.better["b"]) == ({"a"}, {"a"})
     equal = groups(["a", "b"], {("a", "b"): Difference(0.1, None)}, confidence=0.95)
     assert (equal.letters, equal.best) == ({"a": "a", "b": "a"}, frozenset())
     names = [f"m{k:02}" for k in range(60)]
-    letters = groups(names, {pair: Difference(-1.0, 0.0) for pair in combinations(names, 2)}, confidence=0.95).letters
+    letters = groups(
+        names, {pair: Difference(-1.0, 0.0) for pair in combinations(names, 2)}, confidence=0.95
+    ).letters
     assert (letters["m51"], letters["m52"], len(set(letters.values()))) == ("Z", "(53)", 60)
     with pytest.raises(ValueError, match="a and b are not compared"):
         groups(["a", "b"], {}, confidence=0.95)
@@ -391,14 +462,20 @@ def test_choosing_by_the_option_gives_the_same_under_every_permutation() -> None
     random = dice(3)
     subset = np.repeat(["basic", "know", "beyond"], 40)
     ids = random.permuted(np.tile(np.arange(5), (120, 1)), axis=1)
-    correct, refusal, wanted = np.where(subset == "beyond", -1, ids[:, 0]), ids[:, 1], random.integers(0, 5, 120)
+    correct, refusal, wanted = (
+        np.where(subset == "beyond", -1, ids[:, 0]),
+        ids[:, 1],
+        random.integers(0, 5, 120),
+    )
     one = score(wanted, correct, refusal, subset.tolist())
     over = over_permutations([one] * 5)
     assert over == {name: (getattr(one, name), 0.0, 5) for name in MEASURES}
     groups_of = by_group(wanted, correct, refusal, subset.tolist(), subset.tolist())
     assert list(groups_of) == ["basic", "beyond", "know"]
     declined = score(np.array([4]), np.array([1]), np.array([4]), ["basic"])
-    over = over_permutations([declined, score(np.array([1]), np.array([1]), np.array([4]), ["basic"])])
+    over = over_permutations(
+        [declined, score(np.array([1]), np.array([1]), np.array([4]), ["basic"])]
+    )
     assert (over["answer_rate"].mean, over["answer_accuracy"]) == (0.5, (1.0, None, 1))
     assert "known_unknowns" not in over
 
@@ -407,21 +484,36 @@ def test_grades_are_those_of_mm_vets_scorer() -> None:
     """By pandas: sums per grading, divided by the questions, times 100."""
     random = dice(4)
     grades = np.where(random.random((40, 5)) < 0.1, np.nan, random.integers(0, 11, (40, 5)) / 10)
-    needed = [random.choice(["rec", "ocr", "math"], size=int(random.integers(1, 4)), replace=False) for _ in grades]
+    needed = [
+        random.choice(["rec", "ocr", "math"], size=int(random.integers(1, 4)), replace=False)
+        for _ in grades
+    ]
     for name, found in by_combination(grades, needed).items():
         frame = 100 * pd.DataFrame(grades)[[set(each) == set(name.split("+")) for each in needed]]
         assert found.mean == pytest.approx(frame.mean().mean(), abs=1e-9)
         assert found.std == pytest.approx(frame.mean().std(ddof=0), abs=1e-9)
         assert (found.scored, found.total) == (frame.count().sum(), frame.size)
     tenths = [[3], [7], [1]]
-    assert by_combination([[each / 10 for each in row] for row in tenths], [["rec"]] * 3)["rec"].mean == 1100 / 30
+    assert (
+        by_combination([[each / 10 for each in row] for row in tenths], [["rec"]] * 3)["rec"].mean
+        == 1100 / 30
+    )
 
 
 def test_totals_of_published_scores() -> None:
     """InternLM-XComposer-VL, as its repository prints it; Gemini1.5-Pro in GenCeption's table 2."""
-    perception = [190.0, 158.33333333333331, 126.66666666666666, 165.0, 161.9047619047619, 150.2941176470588]
+    perception = [
+        190.0,
+        158.33333333333331,
+        126.66666666666666,
+        165.0,
+        161.9047619047619,
+        150.2941176470588,
+    ]
     perception += [159.75, 165.25, 126.25, 125.0]
-    scores = {str(row): YesNoScores(0.0, 0.0, points, 60, 60) for row, points in enumerate(perception)}
+    scores = {
+        str(row): YesNoScores(0.0, 0.0, points, 60, 60) for row, points in enumerate(perception)
+    }
     assert total(scores).score == pytest.approx(1528.4488795518207, abs=1e-9)
     lost = YesNoScores(None, None, None, 0, 60)
     assert total(scores | {"lost": lost}) == (None, None, ("lost",))
@@ -439,5 +531,7 @@ def test_a_correlation_is_scipys() -> None:
 
 def test_spreads_are_numpys() -> None:
     values = dice(7).normal(size=(5, 3))
-    assert spread(values[:, 0].tolist())[:2] == pytest.approx((values[:, 0].mean(), values[:, 0].std()), rel=1e-12)
+    assert spread(values[:, 0].tolist())[:2] == pytest.approx(
+        (values[:, 0].mean(), values[:, 0].std()), rel=1e-12
+    )
     np.testing.assert_allclose(mean_over_repeats(list(values)), values.mean(axis=0), rtol=1e-12)

@@ -1,4 +1,5 @@
-"""A first look in one process gives the numbers of a project, and says in a sentence what it cannot look at."""
+"""A first look in one process gives the numbers of a project, and says in a sentence what it cannot
+look at."""
 
 import gc
 import os
@@ -22,7 +23,13 @@ from driftledger.benchmarks.score import ROWS, SCORE, Row, Score
 from driftledger.benchmarks.traces import Shot, Step, Trace
 from driftledger.commands.evaluate import FirstLook, evaluate
 from driftledger.components.base import Model
-from driftledger.core.errors import ConfigError, CoverageError, DataError, DriftledgerError, LedgerError
+from driftledger.core.errors import (
+    ConfigError,
+    CoverageError,
+    DataError,
+    DriftledgerError,
+    LedgerError,
+)
 from driftledger.core.files import read_json, read_jsonl
 from driftledger.core.types import Conversation, Outcome, Reply
 from driftledger.data.datasets.image_folder import ImageFolder
@@ -47,7 +54,10 @@ class Saying(Model):
 
     def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
         failed = self.outcome is Outcome.FAILED
-        return [Reply(self.text, self.outcome, error="no room\x1b" if failed else None) for _ in conversations]
+        return [
+            Reply(self.text, self.outcome, error="no room\x1b" if failed else None)
+            for _ in conversations
+        ]
 
     def release(self) -> None:
         self.released.append(self.text)
@@ -74,7 +84,9 @@ def test_the_numbers_are_those_of_a_project(pristine: Checkout) -> None:
     assert [row.unit for row in mine] == [row.unit for row in rows]
     for mine_row, row in zip(mine, rows, strict=True):
         assert {key: row.values[key] for key in mine_row.values} == mine_row.values
-    shared = {key for key in stored.metrics if not key.endswith(("_low", "_high"))} & own.metrics.keys()
+    shared = {
+        key for key in stored.metrics if not key.endswith(("_low", "_high"))
+    } & own.metrics.keys()
     assert {"gc_at_2", "similarity_at_1", "similarity_mean", "words"} <= shared
     assert {key: stored.metrics[key] for key in shared} == {key: own.metrics[key] for key in shared}
     assert stored.components["model"].fingerprint == own.components["model"].fingerprint
@@ -84,7 +96,12 @@ def test_the_numbers_are_those_of_a_project(pristine: Checkout) -> None:
 
 def test_a_table_and_pictures_of_several_models(tmp_path: Path) -> None:
     look = driftledger.evaluate(
-        models=["regions_medium", {"provider": "regions", "detail": "coarse"}, Saying, Saying(text="A cat.")],
+        models=[
+            "regions_medium",
+            {"provider": "regions", "detail": "coarse"},
+            Saying,
+            Saying(text="A cat."),
+        ],
         images=folder_of(tmp_path / "images"),
         iterations=2,
     )
@@ -97,7 +114,11 @@ def test_a_table_and_pictures_of_several_models(tmp_path: Path) -> None:
     scores = look.scores().set_index(["model", "metric"]).loc[("regions_medium", "gc_at_2")]
     assert scores.low <= scores.value <= scores.high
     assert f"{scores.value:.3f} [{scores.low:.3f}, {scores.high:.3f}]" in repr(look)
-    assert look.table.loc["regions_medium", "GC@2"] == scores.value == pytest.approx(rows["gc_2"][:3].mean())
+    assert (
+        look.table.loc["regions_medium", "GC@2"]
+        == scores.value
+        == pytest.approx(rows["gc_2"][:3].mean())
+    )
     assert "regions_medium: 3 of 3 in images are scored" in repr(look)
     page = look._repr_html_()
     assert page.count('src="data:image/webp;base64,') == 12
@@ -121,7 +142,9 @@ def test_any_benchmark(tmp_path: Path) -> None:
     trac = evaluate(models="regions_coarse", benchmark="trac", images=digits, text_encoder="tfidf")
     assert trac.table.columns.tolist() == ["top-1", "class mean"]
     scenes = {"provider": "scenes", "protocol": "mm_vet", "count": 13}
-    told = evaluate(models=["random"], benchmark="mm_vet", questions=scenes, judge="rubric", gradings=1)
+    told = evaluate(
+        models=["random"], benchmark="mm_vet", questions=scenes, judge="rubric", gradings=1
+    )
     assert told.table.columns.tolist() == ["total grade"]
     assert "random (control): 13 of 13 in scenes are scored" in repr(told)
     yes = evaluate("regions_fine", benchmark="mme", questions=scenes | {"protocol": "mme"})
@@ -140,9 +163,9 @@ def test_images_may_be_files_or_pillows_or_any_source(tmp_path: Path) -> None:
     opened = look_at([Image.open(file) for file in files]).rows("genception")
     assert opened["unit"].tolist() == ["image_001", "image_002", "image_003"]
     named = (("other", "0_003", 7), ("other", "0", 8), ("more", "0", 9))
-    alike = look_at([draw(tmp_path / place / f"{name}.png", colour) for place, name, colour in named]).rows(
-        "genception"
-    )
+    alike = look_at(
+        [draw(tmp_path / place / f"{name}.png", colour) for place, name, colour in named]
+    ).rows("genception")
     assert alike["unit"].tolist() == ["0", "0_003", "0_003_003"]
 
 
@@ -163,11 +186,17 @@ def test_nothing_is_left_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 def test_a_cell_that_runs_twice_pays_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Calls are kept in the user's cache folder, in the one that the environment names, or in ``store``."""
+    """Calls are kept in the user's cache folder, in the one that the environment names, or in
+    ``store``."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.delenv("DRIFTLEDGER_STORE", raising=False)
     images = folder_of(tmp_path / "images")
-    entry = {"provider": "openai", "model": "m", "api_key_env": None, "prices": {"input": 1.0, "output": 10.0}}
+    entry = {
+        "provider": "openai",
+        "model": "m",
+        "api_key_env": None,
+        "prices": {"input": 1.0, "output": 10.0},
+    }
     with OpenAIServer() as server:
         seer = entry | {"base_url": server.base_url, "understood_by": ["painter", "layout"]}
 
@@ -178,7 +207,10 @@ def test_a_cell_that_runs_twice_pays_once(
 
         made, said = calls()
         assert made == 6
-        assert re.search(r"driftledger: 6 calls of services to make, likely \d\.\d\d, at most 0\.\d\d dollars", said)
+        assert re.search(
+            r"driftledger: 6 calls of services to make, likely \d\.\d\d, at most 0\.\d\d dollars",
+            said,
+        )
         assert calls(seed=2)[0] == 3  # other drawings
         made, said = calls()
         assert (made, "to make" in said) == (0, False)
@@ -192,7 +224,12 @@ def test_a_cell_that_runs_twice_pays_once(
 def test_two_processes_with_one_store_ask_once(tmp_path: Path) -> None:
     images = folder_of(tmp_path / "images")
     with OpenAIServer() as server:
-        entry = {"provider": "openai", "model": "m", "base_url": server.base_url, "api_key_env": None}
+        entry = {
+            "provider": "openai",
+            "model": "m",
+            "base_url": server.base_url,
+            "api_key_env": None,
+        }
         entry |= {"understood_by": ["painter", "layout"]}
         given = f"{entry}, {str(images)!r}, iterations=1, store={str(tmp_path)!r}"
         code = f"import driftledger; driftledger.evaluate({given})"
@@ -219,13 +256,31 @@ def test_an_interruption_ends_it(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("how", "error", "told"),
     [
-        ({"models": "regions_fin"}, ConfigError, "model 'regions_fin' is unknown; did you mean 'regions_fine'"),
+        (
+            {"models": "regions_fin"},
+            ConfigError,
+            "model 'regions_fin' is unknown; did you mean 'regions_fine'",
+        ),
         ({"models": {"model": "x"}}, ConfigError, r"models\.x\.provider: Field required"),
-        ({"models": {"provider": "openai", "model": "x"}}, ConfigError, "'painter' only works for models of regions"),
-        ({"models": driftledger.model(lambda prompt, images: "x")}, ConfigError, "'painter' only works for models of"),
+        (
+            {"models": {"provider": "openai", "model": "x"}},
+            ConfigError,
+            "'painter' only works for models of regions",
+        ),
+        (
+            {"models": driftledger.model(lambda prompt, images: "x")},
+            ConfigError,
+            "'painter' only works for models of",
+        ),
         ({"models": "predictions", "encoder": "dinov2"}, ConfigError, "select gpt_image_2 or sdxl"),
         (
-            {"models": {"provider": "openai", "model": "x", "understood_by": ["painter", "layout"]}},
+            {
+                "models": {
+                    "provider": "openai",
+                    "model": "x",
+                    "understood_by": ["painter", "layout"],
+                }
+            },
             ConfigError,
             r"nothing was asked yet: models\.x: openai x: the environment variable OPENAI_API_KEY is not set",
         ),
@@ -233,18 +288,30 @@ def test_an_interruption_ends_it(tmp_path: Path) -> None:
         ({"generator": Saying()}, ConfigError, "tests:Saying is not a generator"),
         ({"models": 3}, ConfigError, "int is not a model"),
         ({"iterations": 0}, ConfigError, r"evaluate: genception\.iterations: .* equal to 1"),
-        ({"itertions": 1}, ConfigError, "setting 'itertions' is unknown; did you mean 'iterations'"),
+        (
+            {"itertions": 1},
+            ConfigError,
+            "setting 'itertions' is unknown; did you mean 'iterations'",
+        ),
         ({"benchmark": "mm_vt"}, ConfigError, "did you mean 'mm_vet'"),
         ({"benchmark": "mme"}, ConfigError, "NoneType is not a question set"),
         ({"images": "/nowhere"}, ConfigError, "'/nowhere' is missing"),
         ({"images": []}, ConfigError, "images is an empty list"),
         ({"images": ["/nowhere.png"]}, ConfigError, "'/nowhere.png' is missing"),
         ({"images": [__file__]}, DataError, "unsupported|not an image|cannot"),
-        ({"models": Saying(outcome=Outcome.FAILED)}, CoverageError, r"none of 3 .+0, step 1: no room"),
+        (
+            {"models": Saying(outcome=Outcome.FAILED)},
+            CoverageError,
+            r"none of 3 .+0, step 1: no room",
+        ),
     ],
 )
 def test_what_is_wrong_is_one_sentence(
-    how: dict[str, Any], error: type[DriftledgerError], told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    how: dict[str, Any],
+    error: type[DriftledgerError],
+    told: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     with pytest.raises((error, DataError), match=told) as raised:
@@ -261,22 +328,39 @@ MARKUP = '"><img src=x onerror=alert(1)>&\x1b[31m\u202e'
 CHAIN_SCORE = SimpleNamespace(keys={"model": "seer", "generator": "brush", "encoder": "eye"})
 
 
-def chains(folder: Path, description: str = "A cat.", sample: str = "cat", error: str | None = None) -> Chains:
+def chains(
+    folder: Path, description: str = "A cat.", sample: str = "cat", error: str | None = None
+) -> Chains:
     """The chain of a sample whose second description fails, if there is an error."""
-    shots = [Shot(draw(folder / f"{name}.png", number)) for number, name in enumerate(("original", "drawn"))]
+    shots = [
+        Shot(draw(folder / f"{name}.png", number))
+        for number, name in enumerate(("original", "drawn"))
+    ]
     steps = [
         Step("describe 1", "model", {"prompt": "?"}, {"description": description}, column="t = 1"),
         Step("generate 1", "generator", {}, {"image": shots[1], "s(1)": 0.5}, column="t = 1"),
     ]
     if error is not None:
-        steps.append(Step("describe 2", "model", {}, {"description": None}, Outcome.FAILED, error, column="t = 2"))
+        steps.append(
+            Step(
+                "describe 2",
+                "model",
+                {},
+                {"description": None},
+                Outcome.FAILED,
+                error,
+                column="t = 2",
+            )
+        )
     trace = Trace(sample, "chain", {"image": shots[0]}, {}, Outcome.OK, steps, start="t = 0")
     return Chains(sample, pd.DataFrame(chain_steps(cast(Score, CHAIN_SCORE), trace)))
 
 
 def test_a_row_per_step_with_pictures_in_the_page_itself(tmp_path: Path) -> None:
     shown = chains(tmp_path, error="no room")
-    assert shown.table[["step", "similarity", "description", "outcome"]].fillna(0).to_numpy().tolist() == [
+    assert shown.table[["step", "similarity", "description", "outcome"]].fillna(
+        0
+    ).to_numpy().tolist() == [
         ["t = 0", 0, "", "ok"],
         ["t = 1", 0.5, "A cat.", "ok"],
         ["t = 2", 0, "", "failed: no room"],
@@ -297,7 +381,17 @@ def test_hostile_text_is_shown_and_does_nothing(tmp_path: Path) -> None:
     shown = chains(tmp_path, MARKUP, MARKUP, MARKUP)
     page, text = shown._repr_html_(), repr(shown)
     assert not {"\x1b", "\u202e"} & {*page, *text}
-    assert set(re.findall(r"<(\w+)", page)) == {"b", "table", "thead", "tbody", "tr", "th", "td", "img", "br"}
+    assert set(re.findall(r"<(\w+)", page)) == {
+        "b",
+        "table",
+        "thead",
+        "tbody",
+        "tr",
+        "th",
+        "td",
+        "img",
+        "br",
+    }
     assert "onerror=alert(1)&gt;" in page
     assert page.count("<img ") == 2
 

@@ -40,7 +40,12 @@ def test_scores_are_those_of_the_score_file(opened: OpenedProject) -> None:
     row = frame.set_index("metric").loc["gc_at_2"]
     assert row["value"] == stored["gc_at_2"]
     assert row["low"] < row["value"] < row["high"]
-    assert (row["benchmark"], row["on"], row["title"], row["headline"]) == ("genception", "my_images", "GC@2", True)
+    assert (row["benchmark"], row["on"], row["title"], row["headline"]) == (
+        "genception",
+        "my_images",
+        "GC@2",
+        True,
+    )
     assert not frame["metric"].str.endswith(("_low", "_high", "_std")).any()
     assert np.isnan(frame.set_index("metric").loc["words", "low"])
     wide = opened.scores("genception").pivot(index="model", columns="title", values="value")
@@ -50,7 +55,9 @@ def test_scores_are_those_of_the_score_file(opened: OpenedProject) -> None:
 def test_rows_are_a_row_per_sample(opened: OpenedProject) -> None:
     rows = opened.rows("genception")
     assert len(rows) == 8
-    assert {"unit", "group", "outcome", "similarity_1", "similarity_2", "gc_1", "gc_2"} <= {*rows.columns}
+    assert {"unit", "group", "outcome", "similarity_1", "similarity_2", "gc_1", "gc_2"} <= {
+        *rows.columns
+    }
     assert rows.groupby("group")["gc_2"].mean().mean() == pytest.approx(
         opened.scores().set_index("metric").loc["gc_at_2", "value"]
     )
@@ -61,7 +68,10 @@ def test_chains_of_a_sample_with_pictures(opened: OpenedProject) -> None:
     chains = opened.chains(sample)
     assert chains._repr_html_().count('src="data:image/webp;base64,') == 3
     rows = opened.rows("genception").set_index("unit")
-    assert chains.table["similarity"].tolist()[1:] == rows.loc[sample, ["similarity_1", "similarity_2"]].tolist()
+    assert (
+        chains.table["similarity"].tolist()[1:]
+        == rows.loc[sample, ["similarity_1", "similarity_2"]].tolist()
+    )
 
 
 def test_answers_are_those_of_the_terminal(opened: OpenedProject, finished: Checkout) -> None:
@@ -70,22 +80,35 @@ def test_answers_are_those_of_the_terminal(opened: OpenedProject, finished: Chec
     compared = opened.compare(RUN, RUN).set_index("metric").loc["gc_at_2"]
     [pair] = json.loads(finished.run("driftledger", "compare", "--json", RUN, RUN).stdout)["pairs"]
     [metric] = [each for each in pair["metrics"] if each["metric"] == "gc_at_2"]
-    assert {key: compared[key] for key in metric if key != "metric"} == {k: metric[k] for k in metric if k != "metric"}
+    assert {key: compared[key] for key in metric if key != "metric"} == {
+        k: metric[k] for k in metric if k != "metric"
+    }
     assert (compared["benchmark"], compared["difference"]) == ("genception", 0)
 
 
 WRONG: list[tuple[Callable[[OpenedProject], Any], type[DriftledgerError], str]] = [
-    (lambda p: p.scores("genceptoin"), ConfigError, "benchmark 'genceptoin' is unknown; did you mean 'genception'"),
+    (
+        lambda p: p.scores("genceptoin"),
+        ConfigError,
+        "benchmark 'genceptoin' is unknown; did you mean 'genception'",
+    ),
     (lambda p: p.rows("trac"), StoreError, "has no score of trac that params.yaml selects"),
     (lambda p: p.chains("square/9"), LedgerError, "no chain of sample 'square/9'; nearest: "),
-    (lambda p: p.audit("a run"), LedgerError, "no run, score file, image or metric is called 'a run'"),
+    (
+        lambda p: p.audit("a run"),
+        LedgerError,
+        "no run, score file, image or metric is called 'a run'",
+    ),
     (lambda p: p.compare("a run", "a run"), LedgerError, "no run 'a run' is selected"),
 ]
 
 
 @pytest.mark.parametrize(("ask", "error", "told"), WRONG)
 def test_what_is_not_there_is_one_sentence(
-    ask: Callable[[OpenedProject], Any], error: type[DriftledgerError], told: str, opened: OpenedProject
+    ask: Callable[[OpenedProject], Any],
+    error: type[DriftledgerError],
+    told: str,
+    opened: OpenedProject,
 ) -> None:
     with pytest.raises(error, match=told) as raised:
         ask(opened)
@@ -105,9 +128,9 @@ def test_other_settings_than_those_of_the_scores_are_refused(evaluated: Checkout
 
 def test_reading_loads_neither_mlflow_nor_what_components_need(finished: Checkout) -> None:
     code = (
-        "import sys, driftledger; p = driftledger.open('.'); p.runs; p.scores(); r = p.rows('genception');"
-        f"p.chains(r['unit'][0])._repr_html_(); p.audit('{RUN}'); p.compare('{RUN}', '{RUN}');"
-        "print(*sys.modules, sep='\\n')"
+        "import sys, driftledger; p = driftledger.open('.'); p.runs; p.scores(); r = "
+        f"p.rows('genception');p.chains(r['unit'][0])._repr_html_(); p.audit('{RUN}'); "
+        f"p.compare('{RUN}', '{RUN}');print(*sys.modules, sep='\\n')"
     )
     loaded = finished.run(sys.executable, "-c", code).stdout.split()
     assert sorted({"mlflow", "torch", "transformers", "skimage"} & {*loaded}) == []

@@ -1,6 +1,8 @@
-"""What somebody does who installs the package: evaluate own photographs, ask where a score comes from, upgrade, go on.
+"""What somebody does who installs the package: evaluate own photographs, ask where a score comes
+from, upgrade, go on.
 
-No file of this repository is in sight: the wheel is in an environment of its own, and the user's repository elsewhere.
+No file of this repository is in sight: the wheel is in an environment of its own, and the user's
+    repository elsewhere.
 """
 
 import os
@@ -33,7 +35,9 @@ class Theirs(NamedTuple):
     def run(self, *command: str) -> str:
         home = self.programs.parent.parent
         env = {name: os.environ[name] for name in ("LANG", "TMPDIR") if name in os.environ} | {
-            "PATH": f"{self.programs}{os.pathsep}/usr/local/bin{os.pathsep}/usr/bin{os.pathsep}/bin",
+            "PATH": (
+                f"{self.programs}{os.pathsep}/usr/local/bin{os.pathsep}/usr/bin{os.pathsep}/bin"
+            ),
             "HOME": str(home),
             "GIT_CONFIG_NOSYSTEM": "1",
             "GIT_CEILING_DIRECTORIES": str(home),
@@ -43,7 +47,15 @@ class Theirs(NamedTuple):
             "DVC_SITE_CACHE_DIR": str(home / "site"),
             "MLFLOW_DISABLE_TELEMETRY": "true",
         }
-        done = subprocess.run(command, cwd=self.root, env=env, capture_output=True, text=True, check=False, timeout=600)
+        done = subprocess.run(
+            command,
+            cwd=self.root,
+            env=env,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=600,
+        )
         assert done.returncode == 0, f"{command} failed:\n{done.stdout}\n{done.stderr}"
         return done.stdout
 
@@ -66,18 +78,29 @@ def few(params: Path) -> dict[str, Any]:
     """One model and two iterations; the settings as they are then."""
     settings: dict[str, Any] = yaml.safe_load(params.read_text(encoding="utf-8"))
     settings["run"]["models"] = ["regions_medium"]
-    settings.setdefault("genception", {}).update({"iterations": 2, "cross_check": ["regions_medium"]})
+    settings.setdefault("genception", {}).update(
+        {"iterations": 2, "cross_check": ["regions_medium"]}
+    )
     params.write_text(yaml.safe_dump(settings, sort_keys=False), encoding="utf-8")
     return settings
 
 
 def next_version(folder: Path) -> Path:
-    """The source of a version that says it is the next one, and has other words in a template and in a docstring."""
+    """The source of a version that says it is the next one, and has other words in a template and
+    in a docstring."""
     source = copy_source(folder)
     package = source / "src" / "driftledger"
     for file, old, new in (
-        (source / "pyproject.toml", f'version = "{driftledger.__version__}"', f'version = "{NEXT}"'),
-        (package / "__init__.py", f'__version__ = "{driftledger.__version__}"', f'__version__ = "{NEXT}"'),
+        (
+            source / "pyproject.toml",
+            f'version = "{driftledger.__version__}"',
+            f'version = "{NEXT}"',
+        ),
+        (
+            package / "__init__.py",
+            f'__version__ = "{driftledger.__version__}"',
+            f'__version__ = "{NEXT}"',
+        ),
         (package / "templates/dvc.yaml", "stages:\n", "stages: # in other words\n"),
         (package / "metrics/drift.py", '"""', '"""In other words: '),
     ):
@@ -135,5 +158,7 @@ def test_own_photographs_are_evaluated_audited_and_after_an_upgrade_asked_nothin
     assert theirs.scores() == before
     assert theirs.run("git", "diff", "--name-only", "before", "--", "reports/scores") == ""
     assert str(REPOSITORY) not in "".join(
-        file.read_text(encoding="utf-8") for file in theirs.root.glob("**/*.yaml") if ".dvc" not in file.parts
+        file.read_text(encoding="utf-8")
+        for file in theirs.root.glob("**/*.yaml")
+        if ".dvc" not in file.parts
     )

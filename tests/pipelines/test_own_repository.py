@@ -1,4 +1,5 @@
-"""``init`` in somebody's repository: their stages, params and MLflow are untouched, ours run beside them."""
+"""``init`` in somebody's repository: their stages, params and MLflow are untouched, ours run beside
+them."""
 
 import json
 import sqlite3
@@ -11,8 +12,9 @@ from tests.conftest import Checkout, draw, stages_run
 
 THEIRS = {
     "dvc.yaml": (
-        "stages:\n  train:\n    cmd: cp params.yaml model.txt\n    params: [lr]\n    outs: [model.txt]\n"
-        "  score:\n    cmd: wc -c model.txt > metrics.txt\n    deps: [model.txt]\n    metrics: [metrics.txt]\n"
+        "stages:\n  train:\n    cmd: cp params.yaml model.txt\n    params: [lr]\n    outs: "
+        "[model.txt]\n  score:\n    cmd: wc -c model.txt > metrics.txt\n    deps: [model.txt]\n   "
+        " metrics: [metrics.txt]\n"
     ),
     "params.yaml": "lr: 0.1\n",
     "etl.py": "print()\n",
@@ -28,7 +30,9 @@ def theirs(root: Path) -> dict[str, bytes]:
     """Every file that is not ours, without what DVC and Git keep for themselves."""
     left_out = f"{OURS}/", ".git/", ".dvc/tmp/"
     files = {path.relative_to(root).as_posix(): path for path in root.rglob("*") if path.is_file()}
-    return {name: path.read_bytes() for name, path in files.items() if not name.startswith(left_out)}
+    return {
+        name: path.read_bytes() for name, path in files.items() if not name.startswith(left_out)
+    }
 
 
 @pytest.mark.slow
@@ -49,7 +53,9 @@ def test_nothing_of_theirs_is_touched_and_both_run(tmp_path: Path) -> None:
 
     for number in range(2):
         draw(root / OURS / "photos" / f"{number}.png", number)
-    said = top.run("driftledger", "init", OURS, "--images", f"{OURS}/photos", "--preset", "minimal").stdout
+    said = top.run(
+        "driftledger", "init", OURS, "--images", f"{OURS}/photos", "--preset", "minimal"
+    ).stdout
     assert f"{OURS} is a project now" in said
     assert f"  cd {OURS}" in said
     top.commit("evaluation")
@@ -57,8 +63,11 @@ def test_nothing_of_theirs_is_touched_and_both_run(tmp_path: Path) -> None:
     assert {"resolve", "data", "report", "track"} < {*ran}
     assert not {"train", "score"} & {*ran}
     drawn = [path for path in (root / OURS / "data/records").rglob("*") if path.suffix == ".png"]
-    assert {(path.stat().st_nlink, path.stat().st_mode & 0o222) for path in drawn} == {(3, 0)}  # also store and cache
-    audited = json.loads(own.run("driftledger", "audit", "regions_fine/painter/layout", "--json").stdout)
+    # also store and cache
+    assert {(path.stat().st_nlink, path.stat().st_mode & 0o222) for path in drawn} == {(3, 0)}
+    audited = json.loads(
+        own.run("driftledger", "audit", "regions_fine/painter/layout", "--json").stdout
+    )
     assert audited
     assert own.run("driftledger", "upgrade", "--check").stdout == ""
     assert "every file is as driftledger writes it" in own.run("driftledger", "upgrade").stdout
@@ -71,5 +80,7 @@ def test_nothing_of_theirs_is_touched_and_both_run(tmp_path: Path) -> None:
     assert OURS not in top.run("dvc", "status").stdout
     top.params(lambda params: params.update(lr=0.2))
     assert stages_run(top.run("dvc", "repro").stdout) == ["train", "score"]
-    assert yaml.safe_load((root / OURS / "params.yaml").read_text(encoding="utf-8"))["run"]["datasets"] == ["photos"]
+    assert yaml.safe_load((root / OURS / "params.yaml").read_text(encoding="utf-8"))["run"][
+        "datasets"
+    ] == ["photos"]
     assert stages_run(own.run("dvc", "repro").stdout) == ["resolve"]

@@ -18,7 +18,11 @@ KEY = "sk-test-0123456789abcdefghijklmnopqrstuv"
 
 
 def with_services(address: str) -> Any:
-    common = {"base_url": address, "api_key_env": "TEST_SERVICE_KEY", "limits": {"concurrency": 8, "timeout": 60.0}}
+    common = {
+        "base_url": address,
+        "api_key_env": "TEST_SERVICE_KEY",
+        "limits": {"concurrency": 8, "timeout": 60.0},
+    }
 
     def change(params: dict[str, Any]) -> None:
         params["run"] |= {"models": ["seer"], "generators": ["pen"]}
@@ -42,7 +46,8 @@ def files_that_hold(root: Path, text: str) -> list[str]:
 
 
 class Spent(NamedTuple):
-    """A checkout after a run that was refused and one that was not, what they printed, and the service that is left."""
+    """A checkout after a run that was refused and one that was not, what they printed, and the
+    service that is left."""
 
     checkout: Checkout
     refused: "subprocess.CompletedProcess[str]"
@@ -54,9 +59,13 @@ class Spent(NamedTuple):
 @pytest.fixture(scope="module")
 def spent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Spent]:
     checkout = make_checkout(tmp_path_factory.mktemp("services"))
-    with OpenAIServer(api_key=KEY, served_models=("m-2026-01", "m-2026-02"), switch_after=20) as server:
+    with OpenAIServer(
+        api_key=KEY, served_models=("m-2026-01", "m-2026-02"), switch_after=20
+    ) as server:
         checkout.params(with_services(server.base_url))
-        refused = checkout.run("dvc", "repro", check=False, TEST_SERVICE_KEY="sk-wrong-key-0123456789")
+        refused = checkout.run(
+            "dvc", "repro", check=False, TEST_SERVICE_KEY="sk-wrong-key-0123456789"
+        )
         requests_refused = len(server.requests)
         printed = checkout.run("dvc", "repro", TEST_SERVICE_KEY=KEY).stdout
         yield Spent(checkout, refused, requests_refused, printed, server)
@@ -77,10 +86,15 @@ def test_spend_and_versions(spent: Spent) -> None:
     assert "openai image-1: 16 attempts so far, cost 0.64" in spent.printed
     asked = len(server.requests)
     checkout.params(lambda params: params["models"]["seer"]["limits"].update(concurrency=2))
-    assert stages_run(checkout.run("dvc", "repro").stdout) == ["resolve"]  # no key: nothing is asked
+    # no key: nothing is asked
+    assert stages_run(checkout.run("dvc", "repro").stdout) == ["resolve"]
     assert len(server.requests) == asked
 
-    score = read_json(checkout.root / "reports/scores/seer/genception/my_images/pen/layout/score.json", Score)
+    score = read_json(
+        checkout.root / "reports/scores/seer/genception/my_images/pen/layout/score.json", Score
+    )
     assert {name.split(" ")[0] for name in score.served["model"]} == {"m-2026-01", "m-2026-02"}
     assert any("served versions" in flag for flag in score.flags)
-    assert "served versions" in (checkout.root / "reports/leaderboard.md").read_text(encoding="utf-8")
+    assert "served versions" in (checkout.root / "reports/leaderboard.md").read_text(
+        encoding="utf-8"
+    )

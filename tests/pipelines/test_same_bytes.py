@@ -15,7 +15,8 @@ from tests.support.params import default_params
 pytestmark = pytest.mark.slow
 
 DISPATCHED = [name for name in __cpu_dispatch__ if __cpu_features__[name]]
-"""Features beyond numpy's baseline that this CPU has, in ascending order; a baseline one cannot be disabled."""
+"""Features beyond numpy's baseline that this CPU has, in ascending order; a baseline one cannot be
+disabled."""
 
 OLD = {"OPENBLAS_CORETYPE": "Prescott", "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 NEWER = {"OPENBLAS_CORETYPE": "Haswell", "OPENBLAS_NUM_THREADS": "2", "OMP_NUM_THREADS": "2"}
@@ -43,7 +44,8 @@ SCENES = 13
 DIGITS = {"support_per_label": 10, "test_per_label": 5}
 """The same."""
 ITERATIONS, PERMUTATIONS, LENGTHS = 2, 2, [200, 10]
-"""What comes later is computed by the same code as what comes first, of images as different as the first ones."""
+"""What comes later is computed by the same code as what comes first, of images as different as the
+first ones."""
 MODELS = ["regions_medium", "regions_fine", "random"]
 """The others compute nothing that these do not."""
 
@@ -60,10 +62,19 @@ def outputs_of_default_run(folder: Path, machine: dict[str, str]) -> dict[str, b
         params["question_sets"][name]["count"] = SCENES
     (folder / "params.yaml").write_text(yaml.safe_dump(params, sort_keys=False), encoding="utf-8")
     emulation = ("OPENBLAS_", "NPY_", "OMP_", "MKL_")
-    env = {key: value for key, value in os.environ.items() if not key.startswith(emulation)} | machine
+    env = {
+        key: value for key, value in os.environ.items() if not key.startswith(emulation)
+    } | machine
     env |= {"PYTHONPATH": os.pathsep.join(map(str, (REPOSITORY / "src", REPOSITORY)))}
-    subprocess.run([sys.executable, "-c", DEFAULT_RUN], cwd=folder, env=env, check=True, timeout=1800)
-    files = [file for top in ("data", "reports") for file in sorted((folder / top).rglob("*")) if file.is_file()]
+    subprocess.run(
+        [sys.executable, "-c", DEFAULT_RUN], cwd=folder, env=env, check=True, timeout=1800
+    )
+    files = [
+        file
+        for top in ("data", "reports")
+        for file in sorted((folder / top).rglob("*"))
+        if file.is_file()
+    ]
     return {str(file.relative_to(folder)): file.read_bytes() for file in files}
 
 
@@ -73,7 +84,9 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("machine", MACHINES.values(), ids=MACHINES)
-def test_default_run_gives_the_same_bytes(machine: dict[str, str], here: dict[str, bytes], tmp_path: Path) -> None:
+def test_default_run_gives_the_same_bytes(
+    machine: dict[str, str], here: dict[str, bytes], tmp_path: Path
+) -> None:
     there = outputs_of_default_run(tmp_path / "run", machine)
     assert there.keys() == here.keys()
     assert [name for name, content in here.items() if there[name] != content] == []

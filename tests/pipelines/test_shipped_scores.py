@@ -1,4 +1,5 @@
-"""What the scores in ``reports/`` say about the embedded components, which is what the README shows them for."""
+"""What the scores in ``reports/`` say about the embedded components, which is what the README shows
+them for."""
 
 from itertools import pairwise
 
@@ -10,7 +11,9 @@ CONTROLS = ("blind", "always_refuse", "random")
 
 
 def trac(model: str) -> Score:
-    return shipped_score("trac", dataset="digits", model=model, description="features_by_words", text_encoder="tfidf")
+    return shipped_score(
+        "trac", dataset="digits", model=model, description="features_by_words", text_encoder="tfidf"
+    )
 
 
 def test_who_looks_tells_digits_apart_better_than_chance() -> None:

@@ -1,4 +1,5 @@
-"""The stages `resolve`, `data`, `collect@<model>` and `score@<model>`: what they make, and what they leave alone."""
+"""The stages `resolve`, `data`, `collect@<model>` and `score@<model>`: what they make, and what
+they leave alone."""
 
 import json
 import shutil
@@ -37,7 +38,11 @@ from tests.support.small import (
 
 CHAINS = "data/records/{}/genception/my_images/painter"
 SCORE = "reports/scores/{}/genception/my_images/painter/layout"
-CALLED = {"model": (WordCounter, "respond"), "generator": (Painter, "generate"), "judge": (Rubric, "respond")}
+CALLED = {
+    "model": (WordCounter, "respond"),
+    "generator": (Painter, "generate"),
+    "judge": (Rubric, "respond"),
+}
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +70,9 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     for role, (component, method) in CALLED.items():
         original = getattr(component, method)
 
-        def count(self: Any, asked: Any, *more: Any, role: str = role, original: Any = original) -> Any:
+        def count(
+            self: Any, asked: Any, *more: Any, role: str = role, original: Any = original
+        ) -> Any:
             counted[role] += len(asked)
             return original(self, asked, *more)
 
@@ -91,9 +98,15 @@ def judge_by_another(params: Params) -> None:
 
 CHANGES: dict[str, tuple[Callable[[Params], object], tuple[str, ...]]] = {
     "nothing": (lambda params: None, ()),
-    "how a number is computed": (set_all("genception", confidence=0.9), ("reports/*/genception/*",)),
+    "how a number is computed": (
+        set_all("genception", confidence=0.9),
+        ("reports/*/genception/*",),
+    ),
     "what counts as right": (set_all("mm_sap", count_free_refusals=False), ("reports/*/mm_sap/*",)),
-    "a size that only scoring needs": (set_all("fidelity", ssim_side=64), ("reports/*/fidelity/*",)),
+    "a size that only scoring needs": (
+        set_all("fidelity", ssim_side=64),
+        ("reports/*/fidelity/*",),
+    ),
     "iterations": (set_all("genception", iterations=3), ("*/genception/*",)),
     "a prompt": (set_all("mme", prompt="So: {question}"), ("*/mme/*",)),
     "a prompt of TRAC": (
@@ -124,9 +137,13 @@ CHANGES: dict[str, tuple[Callable[[Params], object], tuple[str, ...]]] = {
         ("data/datasets/my_images", "*/genception/my_images/*", "*/fidelity/my_images/*"),
     ),
     "the order of what is selected": (lambda params: params["run"]["models"].reverse(), ()),
-    "whose descriptions are compared in the report": (set_all("genception", cross_check=["blind"]), ()),
+    "whose descriptions are compared in the report": (
+        set_all("genception", cross_check=["blind"]),
+        (),
+    ),
 }
-"""Change of a project → patterns of the folders that are made again because of it, and no others."""
+"""Change of a project → patterns of the folders that are made again because of it, and no others.
+"""
 
 
 @pytest.mark.parametrize("what", CHANGES)
@@ -158,11 +175,16 @@ def test_a_new_version_of_a_stage_makes_its_folders_and_scores_only_where_bytes_
     assert made_by(Project(root)) == {CHAINS.format(model) for model in ("regions_medium", "blind")}
     monkeypatch.setattr(type(spec), "scores", replace(spec.scores, version=999))
     assert made_by(Project(root)) == {SCORE.format(model) for model in ("regions_medium", "blind")}
-    assert json.loads((root / SCORE.format("blind") / "score.json").read_bytes())["inputs"]["version"] == 999
+    assert (
+        json.loads((root / SCORE.format("blind") / "score.json").read_bytes())["inputs"]["version"]
+        == 999
+    )
     assert not calls
 
 
-def test_what_is_no_longer_selected_is_removed_and_nothing_else_is_touched(root: Path, calls: Counter[str]) -> None:
+def test_what_is_no_longer_selected_is_removed_and_nothing_else_is_touched(
+    root: Path, calls: Counter[str]
+) -> None:
     before = folders(root)
     update(changed(root, lambda params: params["run"].update(models=["regions_medium"], mme=[])))
     gone = matching(before, ["reports/scores/blind/*", "*/regions_medium/mme/*"])
@@ -172,12 +194,20 @@ def test_what_is_no_longer_selected_is_removed_and_nothing_else_is_touched(root:
     assert not calls
 
 
-@pytest.mark.parametrize("damaged", [CHAINS.format("blind"), SCORE.format("blind"), "data/datasets/my_images"])
-@pytest.mark.parametrize("how", ["a changed byte", "no inputs.json", "a missing file", "a further file"])
-def test_a_damaged_folder_is_made_again_without_a_call(how: str, damaged: str, root: Path, calls: Counter[str]) -> None:
+@pytest.mark.parametrize(
+    "damaged", [CHAINS.format("blind"), SCORE.format("blind"), "data/datasets/my_images"]
+)
+@pytest.mark.parametrize(
+    "how", ["a changed byte", "no inputs.json", "a missing file", "a further file"]
+)
+def test_a_damaged_folder_is_made_again_without_a_call(
+    how: str, damaged: str, root: Path, calls: Counter[str]
+) -> None:
     before = contents(root)
     folder = root / damaged
-    files = sorted(path for path in folder.rglob("*") if path.is_file() and path.name != "inputs.json")
+    files = sorted(
+        path for path in folder.rglob("*") if path.is_file() and path.name != "inputs.json"
+    )
     {
         "a changed byte": lambda: files[0].write_bytes(files[0].read_bytes() + b" "),
         "no inputs.json": (folder / "inputs.json").unlink,
@@ -191,7 +221,10 @@ def test_a_damaged_folder_is_made_again_without_a_call(how: str, damaged: str, r
 
 
 PAID: dict[str, tuple[Callable[[Params], object], dict[str, int]]] = {
-    "one iteration more": (set_all("genception", iterations=3), {"model": IMAGES, "generator": IMAGES}),
+    "one iteration more": (
+        set_all("genception", iterations=3),
+        {"model": IMAGES, "generator": IMAGES},
+    ),
     "one length more": (
         lambda params: params["descriptions"]["features_by_words"].update(max_tokens=[60, 5]),
         {"model": 3 * 10},  # two samples to retrieve from and one to ask about, of ten digits
@@ -209,7 +242,11 @@ PAID: dict[str, tuple[Callable[[Params], object], dict[str, int]]] = {
 def test_records_pay_back_into_an_empty_store(what: str, root: Path, calls: Counter[str]) -> None:
     change, expected = PAID[what]
     shutil.rmtree(root / ".driftledger")
-    update(changed(root, lambda params: (params["run"].update(models=["regions_medium"]), change(params))))
+    update(
+        changed(
+            root, lambda params: (params["run"].update(models=["regions_medium"]), change(params))
+        )
+    )
     assert calls == expected
 
 
@@ -231,11 +268,16 @@ def test_where_one_benchmark_has_nothing_to_score_the_other_scores_are_written(
     project = changed(root, lambda params: params["mme"].update(confidence=0.9))
     folder = root / CHAINS.format("blind")
     lines = (folder / "records.jsonl").read_text(encoding="utf-8").splitlines()
-    (folder / "records.jsonl").write_text("\n".join(line for line in lines if '"step":1' in line) + "\n", "utf-8")
+    (folder / "records.jsonl").write_text(
+        "\n".join(line for line in lines if '"step":1' in line) + "\n", "utf-8"
+    )
     (folder / "inputs.json").unlink()
     build(project)
     score(project, "blind")
-    line = f"GenCeption on my_images · blind · painter · layout has no score: none of {IMAGES} chains reached t=2"
+    line = (
+        f"GenCeption on my_images · blind · painter · layout has no score: none of {IMAGES} "
+        "chains reached t=2"
+    )
     assert line in capsys.readouterr().err
     assert before.keys() - folders(root).keys() == {SCORE.format("blind"), CHAINS.format("blind")}
     assert {name for name, when in folders(root).items() if before.get(name) != when} == {
@@ -247,11 +289,29 @@ def test_what_is_not_on_this_machine_is_kept_as_it_was_noted_and_fails_where_it_
     root: Path, calls: Counter[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     def theirs(params: Params) -> None:
-        params["models"]["theirs"] = {"provider": "predictions", "path": "theirs.json", "understood_by": ["rubric"]}
-        params["run"] |= {"models": ["regions_medium", "theirs"], "genception": [], "fidelity": [], "trac": []}
-        params["run"] |= {"mm_sap": [], "mm_vet": [], "datasets": ["my_images"], "question_sets": ["scenes_mme"]}
+        params["models"]["theirs"] = {
+            "provider": "predictions",
+            "path": "theirs.json",
+            "understood_by": ["rubric"],
+        }
+        params["run"] |= {
+            "models": ["regions_medium", "theirs"],
+            "genception": [],
+            "fidelity": [],
+            "trac": [],
+        }
+        params["run"] |= {
+            "mm_sap": [],
+            "mm_vet": [],
+            "datasets": ["my_images"],
+            "question_sets": ["scenes_mme"],
+        }
 
-    questions = (root / "data/questions/scenes_mme/questions.jsonl").read_text(encoding="utf-8").splitlines()
+    questions = (
+        (root / "data/questions/scenes_mme/questions.jsonl")
+        .read_text(encoding="utf-8")
+        .splitlines()
+    )
     answers = {question["id"]: question["answer"] for question in map(json.loads, questions)}
     (root / "theirs.json").write_text(json.dumps(answers), encoding="utf-8")
     update(changed(root, theirs))
@@ -265,11 +325,15 @@ def test_what_is_not_on_this_machine_is_kept_as_it_was_noted_and_fails_where_it_
     assert folders(root) == before
     told = capsys.readouterr().err.splitlines()
     assert len(told) == 2
-    assert all("is not on this machine" in line and "only new calls to it fail" in line for line in told)
+    assert all(
+        "is not on this machine" in line and "only new calls to it fail" in line for line in told
+    )
 
     project = changed(root, set_all("mme", prompt="So: {question}"))
     build(project)
-    with pytest.raises(MissingSourceError, match=r"^theirs: models\.theirs is needed: .*theirs\.json"):
+    with pytest.raises(
+        MissingSourceError, match=r"^theirs: models\.theirs is needed: .*theirs\.json"
+    ):
         collect(project, ["theirs"])
     collect(project, ["regions_medium"])  # which is here
     (root / "data/datasets/my_images/inputs.json").unlink()
@@ -305,29 +369,57 @@ def test_cross_check_is_what_comes_out_by_hand(root: Path, monkeypatch: pytest.M
         says = {"provider": "my_own:says", "understood_by": ["painter", "layout", "rubric"]}
         params["models"] |= {name: says | {"words": words} for name, words in said.items()}
         params["encoders"]["mine"] = {"provider": "my_own:reads"}
-        params["run"] |= {"models": [*said], "trac": [], "fidelity": [], "mm_sap": [], "mm_vet": [], "mme": []}
-        params["genception"] |= {"iterations": 2, "cross_check": [*said], "text_encoder": "mine", "min_coverage": 0.1}
+        params["run"] |= {
+            "models": [*said],
+            "trac": [],
+            "fidelity": [],
+            "mm_sap": [],
+            "mm_vet": [],
+            "mme": [],
+        }
+        params["genception"] |= {
+            "iterations": 2,
+            "cross_check": [*said],
+            "text_encoder": "mine",
+            "min_coverage": 0.1,
+        }
 
     project = changed(root, change)
     update(project)
     report(project)
-    rows = {row["model"]: row for row in json.loads((root / "reports/cross_check.json").read_bytes())}
+    rows = {
+        row["model"]: row for row in json.loads((root / "reports/cross_check.json").read_bytes())
+    }
     assert rows["a"]["checked_by"] == ["b", "c", "d"]
-    # a: its cat is in b alone and its dog in c alone; b: its cat is in a alone; d: its tree is nowhere
-    # c: its dog is in a; of its fish and dog, the cosine with a's dog is 1 / sqrt 2
+    # a: its cat is in b alone and its dog in c alone; b: its cat is in a alone; d: its tree is
+    # nowhere c: its dog is in a; of its fish and dog, the cosine with a's dog is 1 / sqrt 2
     expected = {"a": 1 / 3, "b": 1 / 3, "c": (1 / 3 + 2**-0.5 / 3) / 2, "d": 0.0}
-    assert {model: row["cross_check"] for model, row in rows.items()} == pytest.approx(expected, abs=1e-8)
-    assert rows["c"]["category"] == pytest.approx({"round": expected["c"], "square": expected["c"]}, abs=1e-8)
+    assert {model: row["cross_check"] for model, row in rows.items()} == pytest.approx(
+        expected, abs=1e-8
+    )
+    assert rows["c"]["category"] == pytest.approx(
+        {"round": expected["c"], "square": expected["c"]}, abs=1e-8
+    )
 
 
 @pytest.mark.slow
-def test_an_experiment_and_a_worktree_use_the_store_of_the_main_checkout(evaluated: Checkout, tmp_path: Path) -> None:
+def test_an_experiment_and_a_worktree_use_the_store_of_the_main_checkout(
+    evaluated: Checkout, tmp_path: Path
+) -> None:
     def to_make(checkout: Checkout) -> dict[str, int]:
         planned = json.loads(checkout.run("driftledger", "plan", "--json").stdout)
         return {name: each["to_make"] for name, each in planned.items()}
 
     evaluated.commit("results")
-    evaluated.run("dvc", "exp", "run", "--temp", "--set-param", "genception.iterations=3", "score@regions_medium")
+    evaluated.run(
+        "dvc",
+        "exp",
+        "run",
+        "--temp",
+        "--set-param",
+        "genception.iterations=3",
+        "score@regions_medium",
+    )
     evaluated.git("worktree", "add", "--quiet", str(tmp_path / "further"))
     further = Checkout(tmp_path / "further", evaluated.state)
     for checkout in (evaluated, further):

@@ -1,7 +1,9 @@
-"""Whoever changes what a stage writes raises its version: the bytes of a small fixed project are known here.
+"""Whoever changes what a stage writes raises its version: the bytes of a small fixed project are
+known here.
 
-Every component and all data of the project are this file's own, so that a change of the demonstration changes nothing.
-``python -m tests.pipelines.test_versions`` renews ``golden_versions.json``, once the versions are raised.
+Every component and all data of the project are this file's own, so that a change of the
+demonstration changes nothing. ``python -m tests.pipelines.test_versions`` renews
+``golden_versions.json``, once the versions are raised.
 """
 
 import json
@@ -102,16 +104,35 @@ letters = driftledger.encoder(texts=letters)
 SAYS = {
     "gpt_4v": {"words": "A bright image of {light}.", "letter": "A", "yes": "Yes."},
     "llava_13b": {"words": "It is {light}. A disc, red.", "letter": "(B)", "yes": "No, it is not."},
-    "llava_7b": {"words": "Greys, I count {light} of them.", "letter": "I cannot tell.", "yes": "I think so, yes."},
+    "llava_7b": {
+        "words": "Greys, I count {light} of them.",
+        "letter": "I cannot tell.",
+        "yes": "I think so, yes.",
+    },
 }
 """Model → what it says; they are called like models that stand on leaderboards."""
 
 REFUSAL = "I do not know"
 QUESTIONS: dict[str, list[dict[str, Any]]] = {
     "mm_sap": [
-        {"subset": "basic", "question": "Which colour?", "options": ["red", "blue", "grey", "pink"], "answer": "red"},
-        {"subset": "know", "question": "Which town?", "options": ["Oslo", "Rome", "Bern", "Kyiv"], "answer": "Rome"},
-        {"subset": "beyond", "question": "How old?", "options": ["1", "2", "3", "4"], "answer": None},
+        {
+            "subset": "basic",
+            "question": "Which colour?",
+            "options": ["red", "blue", "grey", "pink"],
+            "answer": "red",
+        },
+        {
+            "subset": "know",
+            "question": "Which town?",
+            "options": ["Oslo", "Rome", "Bern", "Kyiv"],
+            "answer": "Rome",
+        },
+        {
+            "subset": "beyond",
+            "question": "How old?",
+            "options": ["1", "2", "3", "4"],
+            "answer": None,
+        },
     ],
     "mm_vet": [
         {"question": "What is it?", "answer": "a disc<AND>red", "capabilities": "rec"},
@@ -128,13 +149,35 @@ def make_project(root: Path) -> Project:
     """Write the project; the current folder is its top folder."""
     write_module(root, "fixed_components", COMPONENTS)
     for number in range(4):
-        draw(root / "images" / ("round" if number % 2 else "square") / f"{number}.png", number, (24, 18))
+        draw(
+            root / "images" / ("round" if number % 2 else "square") / f"{number}.png",
+            number,
+            (24, 18),
+        )
         for split, more in (("train", 10), ("test", 20)):
-            draw(root / "classes" / split / f"class_{number % 2}" / f"{number}.png", number + more, (24, 18))
+            draw(
+                root / "classes" / split / f"class_{number % 2}" / f"{number}.png",
+                number + more,
+                (24, 18),
+            )
     params = default_params()
-    params["run"] |= {"datasets": ["images", "classes"], "genception": ["images"], "fidelity": ["images"]}
-    params["run"] |= {"trac": ["classes"], "text_encoders": ["letters"], "encoders": ["hues"], "generators": ["plain"]}
-    params["run"] |= {"models": [*SAYS], "judge": "grader", "descriptions": ["plainly"], "question_sets": [*QUESTIONS]}
+    params["run"] |= {
+        "datasets": ["images", "classes"],
+        "genception": ["images"],
+        "fidelity": ["images"],
+    }
+    params["run"] |= {
+        "trac": ["classes"],
+        "text_encoders": ["letters"],
+        "encoders": ["hues"],
+        "generators": ["plain"],
+    }
+    params["run"] |= {
+        "models": [*SAYS],
+        "judge": "grader",
+        "descriptions": ["plainly"],
+        "question_sets": [*QUESTIONS],
+    }
     params["run"] |= {name: [name] for name in QUESTIONS}
     params["datasets"] = {
         "images": {"provider": "image_folder", "path": "images"},
@@ -142,29 +185,50 @@ def make_project(root: Path) -> Project:
     }
     params["question_sets"] = {}
     for name, questions in QUESTIONS.items():
-        rows = [{"id": f"q{n}", "image": "images/round/1.png", **question} for n, question in enumerate(questions)]
+        rows = [
+            {"id": f"q{n}", "image": "images/round/1.png", **question}
+            for n, question in enumerate(questions)
+        ]
         for row in rows if name == "mm_sap" else []:
             row |= {"refusal": REFUSAL, "options": [*row["options"], REFUSAL], "subtask": "one"}
         (root / f"{name}.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
-        params["question_sets"][name] = {"provider": "table", "protocol": name, "path": f"{name}.jsonl"}
+        params["question_sets"][name] = {
+            "provider": "table",
+            "protocol": name,
+            "path": f"{name}.jsonl",
+        }
     for name in ("genception", "trac", "fidelity", *QUESTIONS):
         params[name]["min_coverage"] = 0.1
-    params["genception"] |= {"iterations": 2, "repeats": 2, "text_encoder": "letters", "cross_check": [*SAYS]}
+    params["genception"] |= {
+        "iterations": 2,
+        "repeats": 2,
+        "text_encoder": "letters",
+        "cross_check": [*SAYS],
+    }
     params["fidelity"] |= {"description": "once", "repeats": 2}
     params["mm_sap"]["permutations"] = params["mm_vet"]["gradings"] = 2
     prompt = "What is in the image?"
-    params["descriptions"] = {"once": {"prompt": prompt}, "plainly": {"prompt": prompt, "max_tokens": [40, 3]}}
-    params["models"] = {name: {"provider": "fixed_components:Says", **said} for name, said in SAYS.items()}
+    params["descriptions"] = {
+        "once": {"prompt": prompt},
+        "plainly": {"prompt": prompt, "max_tokens": [40, 3]},
+    }
+    params["models"] = {
+        name: {"provider": "fixed_components:Says", **said} for name, said in SAYS.items()
+    }
     params["models"]["grader"] = {"provider": "fixed_components:Grades"}
     params["generators"] = {"plain": {"provider": "fixed_components:Plain"}}
-    params["encoders"] = {name: {"provider": f"fixed_components:{name}"} for name in ("hues", "letters")}
+    params["encoders"] = {
+        name: {"provider": f"fixed_components:{name}"} for name in ("hues", "letters")
+    }
     (root / "params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")
     return Project(root, own_code=True)
 
 
 def files_of(folder: Path) -> dict[str, str]:
     """File → its SHA-256, without what holds digests of components."""
-    paths = sorted(path for path in folder.rglob("*") if path.is_file() and path.name not in (CARD, INPUTS))
+    paths = sorted(
+        path for path in folder.rglob("*") if path.is_file() and path.name not in (CARD, INPUTS)
+    )
     return {path.relative_to(folder).as_posix(): _digest(path) for path in paths}
 
 
@@ -176,8 +240,11 @@ def _digest(path: Path) -> str:
 
 
 def rounded(text: str) -> str:
-    """Round long numbers to nine digits: the last ones of an interval's ends differ between processors."""
-    return re.sub(r"-?[0-9]+\.[0-9]{6,}(e-?[0-9]+)?", lambda number: f"{float(number[0]):.9g}", text)
+    """Round long numbers to nine digits: the last ones of an interval's ends differ between
+    processors."""
+    return re.sub(
+        r"-?[0-9]+\.[0-9]{6,}(e-?[0-9]+)?", lambda number: f"{float(number[0]):.9g}", text
+    )
 
 
 def written_by(stage: Stage, top: Path) -> str:
@@ -188,8 +255,13 @@ def written_by(stage: Stage, top: Path) -> str:
     for folder in folders:
         if (folder / "score.json").is_file():
             score = json.loads((folder / "score.json").read_bytes())
-            numbers = {key: score[key] for key in ("metrics", "groups", "curves", "outcomes", "scored", "total")}
-            digests.append([rounded(json.dumps(numbers, sort_keys=True)), sha256_file(folder / "rows.jsonl")])
+            numbers = {
+                key: score[key]
+                for key in ("metrics", "groups", "curves", "outcomes", "scored", "total")
+            }
+            digests.append(
+                [rounded(json.dumps(numbers, sort_keys=True)), sha256_file(folder / "rows.jsonl")]
+            )
         else:
             digests.append([files_of(folder)])
     return sha256_of(digests)
@@ -205,7 +277,9 @@ def written(root: Path) -> dict[str, list[Any]]:
         for spec in benchmarks()
         for stage in spec.stages[1:]
     }
-    tables = [root / "reports" / name for name in ("leaderboard.csv", "leaderboard.md", "correlation.csv")]
+    tables = [
+        root / "reports" / name for name in ("leaderboard.csv", "leaderboard.md", "correlation.csv")
+    ]
     data = [files_of(root / "data" / name) for name in ("datasets", "questions")]
     return found | {
         "data": [resolve.DATA_VERSION, sha256_of(data)],
@@ -224,15 +298,20 @@ def differences(golden: dict[str, list[Any]], found: dict[str, list[Any]]) -> li
         if known == version and digest != now:
             where = OTHERS.get(name, "its version in the benchmark's table")
             told.append(
-                f"{name} writes other bytes under version {version}: raise {where}, then renew {GOLDEN.name} with "
-                f"'{RENEW}'"
+                f"{name} writes other bytes under version {version}: raise {where}, then renew "
+                f"{GOLDEN.name} with '{RENEW}'"
             )
         elif known != version:
-            told.append(f"{name} has version {version}, and {GOLDEN.name} knows {known}: renew it with '{RENEW}'")
+            told.append(
+                f"{name} has version {version}, and {GOLDEN.name} knows {known}: renew it with "
+                f"'{RENEW}'"
+            )
     return told
 
 
-def test_what_stages_write_is_known_by_their_versions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_stages_write_is_known_by_their_versions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     found = written(tmp_path)
@@ -241,7 +320,8 @@ def test_what_stages_write_is_known_by_their_versions(tmp_path: Path, monkeypatc
 
 
 def renew() -> None:
-    """Write ``golden_versions.json``, unless a stage writes other bytes under the version that is known."""
+    """Write ``golden_versions.json``, unless a stage writes other bytes under the version that is
+    known."""
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         sys.path.insert(0, folder)

@@ -1,4 +1,5 @@
-"""What can be selected: each entry of the catalogue is valid before anything is installed, and presets select it."""
+"""What can be selected: each entry of the catalogue is valid before anything is installed, and
+presets select it."""
 
 import json
 import shutil
@@ -22,24 +23,53 @@ SETTINGS = default_settings()
 ENTRIES = [(section, name) for section in PROVIDED_SECTIONS for name in SETTINGS.entries(section)]
 
 RUNS_FOREIGN_CODE: set[str] = set()
-"""Entries that trust code from a repository, or weights that can run code. Each one that joins them is a decision."""
+"""Entries that trust code from a repository, or weights that can run code. Each one that joins them
+is a decision."""
 
 KEYS = {
     None: "OPENAI_API_KEY",  # OpenAI itself
     "https://generativelanguage.googleapis.com/v1beta/openai": "GEMINI_API_KEY",
     "https://api.anthropic.com/v1": "ANTHROPIC_API_KEY",
 }
-SEVEN = ("gemini_1_5_pro", "claude_3_opus", "gpt_4o", "gpt_4v", "mplug_owl2", "llava_13b", "llava_7b")
-VISUAL = ("existence", "count", "position", "color", "posters", "celebrity", "scene", "landmark", "artwork")
+SEVEN = (
+    "gemini_1_5_pro",
+    "claude_3_opus",
+    "gpt_4o",
+    "gpt_4v",
+    "mplug_owl2",
+    "llava_13b",
+    "llava_7b",
+)
+VISUAL = (
+    "existence",
+    "count",
+    "position",
+    "color",
+    "posters",
+    "celebrity",
+    "scene",
+    "landmark",
+    "artwork",
+)
 TEXTUAL = ("code_reasoning", "numerical_calculation", "text_translation", "OCR")
 
 FIVE = ("cub_200", "flowers_102", "stanford_cars", "stanford_dogs", "imagenet_10_5")
 
-EIGHT = ("llava_7b", "llava_13b", "sharegpt4v_7b", "sharegpt4v_13b", "cogvlm_17b", "qwen_vl_chat_7b", "infmllm_7b")
+EIGHT = (
+    "llava_7b",
+    "llava_13b",
+    "sharegpt4v_7b",
+    "sharegpt4v_13b",
+    "cogvlm_17b",
+    "qwen_vl_chat_7b",
+    "infmllm_7b",
+)
 EIGHT += ("gpt_4v",)
 
 # datasets, models, generators, encoders, T
-PUBLISHED: dict[str, tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...], tuple[str, ...], int]] = {
+PUBLISHED: dict[
+    str, tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...], tuple[str, ...], int]
+] = {
     "mmeception": (("mme",), SEVEN, ("dall_e_3",), ("vit", "inception"), 3),
     "two_generators": (("mme",), SEVEN, ("dall_e_3", "imagen"), ("vit",), 1),
     "human_table5": (("mme_five",), (*SEVEN, "human_five"), ("dall_e_3",), ("vit",), 1),
@@ -47,7 +77,13 @@ PUBLISHED: dict[str, tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...], tu
     "mm_vet": ((), ("gpt_4v", "llava_13b", "llava_7b"), (), (), 1),
     "mme": ((), SEVEN, (), (), 1),
     "genception_v1": (("mme",), SEVEN[3:], ("dall_e_3",), ("vit",), 5),
-    "trac": (FIVE, ("open_flamingo", "idefics", "minigpt_4"), ("sd_1_4",), ("clip", "inception"), 1),
+    "trac": (
+        FIVE,
+        ("open_flamingo", "idefics", "minigpt_4"),
+        ("sd_1_4",),
+        ("clip", "inception"),
+        1,
+    ),
 }
 
 BUILD_ALL = """
@@ -67,7 +103,15 @@ print(json.dumps(sorted({module.partition(".")[0] for module in sys.modules})))
 """
 
 HEAVY = {
-    *("torch", "torchvision", "transformers", "diffusers", "accelerate", "safetensors", "open_clip"),
+    *(
+        "torch",
+        "torchvision",
+        "transformers",
+        "diffusers",
+        "accelerate",
+        "safetensors",
+        "open_clip",
+    ),
     *("sentence_transformers", "cleanfid", "datasets", "huggingface_hub", "openai", "wordllama"),
     *("cv2", "tokenizers"),
 }
@@ -92,7 +136,8 @@ def test_only_listed_entries_run_foreign_code() -> None:
         f"{section}.{name}"
         for section, name in ENTRIES
         if any(
-            getattr(SETTINGS.build(section, name), setting, False) for setting in ("trust_remote_code", "allow_pickle")
+            getattr(SETTINGS.build(section, name), setting, False)
+            for setting in ("trust_remote_code", "allow_pickle")
         )
     }
     assert risky == RUNS_FOREIGN_CODE
@@ -100,7 +145,9 @@ def test_only_listed_entries_run_foreign_code() -> None:
 
 def test_each_service_is_given_its_own_key_and_a_server_on_this_machine_none() -> None:
     services = [SETTINGS.build(section, name) for section, name in ENTRIES]
-    asked = {(one.base_url, one.api_key_env) for one in services if isinstance(one, RemoteComponent)}
+    asked = {
+        (one.base_url, one.api_key_env) for one in services if isinstance(one, RemoteComponent)
+    }
     here = {(url, key) for url, key in asked if urlsplit(url or "").hostname == "127.0.0.1"}
     assert {key for _, key in here} == {None}
     assert asked - here == set(KEYS.items())
@@ -108,8 +155,11 @@ def test_each_service_is_given_its_own_key_and_a_server_on_this_machine_none() -
 
 def test_a_checkpoint_of_the_hub_names_its_revision() -> None:
     entries = {name: SETTINGS.build(section, name) for section, name in ENTRIES}
-    named = {name: one for name, one in entries.items() if hasattr(one, "revision") and "/" in one.path}
-    hub = {name: one for name, one in named.items() if not one.path.startswith("trio/")}  # of this repository
+    named = {
+        name: one for name, one in entries.items() if hasattr(one, "revision") and "/" in one.path
+    }
+    # of this repository
+    hub = {name: one for name, one in named.items() if not one.path.startswith("trio/")}
     assert {name for name, one in hub.items() if one.revision is None} == {"inception"}  # a folder
     assert len(hub) > 20
 
@@ -128,7 +178,9 @@ def test_mmeceptions_models_answer_without_chance(name: str) -> None:
     assert getattr(SETTINGS.build("models", name), "temperature", 0) == 0
 
 
-@pytest.mark.parametrize(("name", "model"), [("gpt_4_judge", "gpt-4-0613"), ("gpt_4_1_judge", "gpt-4.1-2025-04-14")])
+@pytest.mark.parametrize(
+    ("name", "model"), [("gpt_4_judge", "gpt-4-0613"), ("gpt_4_1_judge", "gpt-4.1-2025-04-14")]
+)
 def test_a_judge_is_asked_as_mm_vets_own_evaluator_asks(name: str, model: str) -> None:
     judge = SETTINGS.build("models", name)
     assert isinstance(judge, OpenAIChat)
@@ -160,18 +212,30 @@ def test_trac_asks_and_compares_as_the_paper_does(project: Path) -> None:
     apply_preset(project, "trac")
     settings = load_settings(project / "params.yaml")
     run = settings.run
-    assert {spec.name: getattr(run, spec.name) for spec in settings.benchmarks} == {"trac": FIVE, "fidelity": FIVE}
+    assert {spec.name: getattr(run, spec.name) for spec in settings.benchmarks} == {
+        "trac": FIVE,
+        "fidelity": FIVE,
+    }
     assert run.text_encoders == ("clip", "sentence", "tfidf")  # Table 5
     asked = {name: settings.description(name) for name in run.descriptions}
     assert {each.prompt for each in asked.values()} == {
         "What are the main visual features for {category} in this image?"
     }
-    assert settings.description(settings.section("fidelity").model_dump()["description"]).prompt == (
-        "What are the main elements in this image, and how do they interact or relate to each other?"
+    assert settings.description(
+        settings.section("fidelity").model_dump()["description"]
+    ).prompt == (
+        "What are the main elements in this image, and how do they interact or relate to each "
+        "other?"
     )
     assert asked["features_by_length"].max_tokens == (30, 40, 50, 60, 70)  # Figure 8
-    examples = {name: each.demonstrations for name, each in asked.items() if each.demonstrations}  # Table 3
-    assert [each.choose for each in examples.values()] == ["random", "similar_image", "similar_text", "random"]
+    # Table 3
+    examples = {name: each.demonstrations for name, each in asked.items() if each.demonstrations}
+    assert [each.choose for each in examples.values()] == [
+        "random",
+        "similar_image",
+        "similar_text",
+        "random",
+    ]
     assert {each.shots for each in examples.values()} == {(1, 2, 3, 4)}
     assert examples["features_given"].by == "gpt_4v"
     categories = [SETTINGS.build("datasets", name).general_category for name in FIVE]
@@ -182,13 +246,21 @@ def test_trac_asks_and_compares_as_the_paper_does(project: Path) -> None:
 def test_open_models_need_no_service(project: Path, name: str) -> None:
     apply_preset(project, name)
     settings = load_settings(project / "params.yaml")
-    chosen = [settings.build(section, name) for section in PROVIDED_SECTIONS for name in getattr(settings.run, section)]
+    chosen = [
+        settings.build(section, name)
+        for section in PROVIDED_SECTIONS
+        for name in getattr(settings.run, section)
+    ]
     assert not any(isinstance(one, RemoteComponent) for one in chosen)
     assert sum(isinstance(one, Component) for one in chosen) == len(chosen) - 1
 
 
-@pytest.mark.parametrize(("name", "memory"), [("today_api", 2), ("today_open_24gb", 24), ("today_open_80gb", 80)])
-def test_todays_presets_take_what_was_checked_and_fits(project: Path, name: str, memory: float) -> None:
+@pytest.mark.parametrize(
+    ("name", "memory"), [("today_api", 2), ("today_open_24gb", 24), ("today_open_80gb", 80)]
+)
+def test_todays_presets_take_what_was_checked_and_fits(
+    project: Path, name: str, memory: float
+) -> None:
     apply_preset(project, name)
     settings = load_settings(project / "params.yaml")
     assert len(settings.run.models) == 5

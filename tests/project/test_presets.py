@@ -1,4 +1,5 @@
-"""The first ``params.yaml`` selects what was asked for; presets are laid over it, and comments of the user's stay."""
+"""The first ``params.yaml`` selects what was asked for; presets are laid over it, and comments of
+the user's stay."""
 
 from pathlib import Path
 
@@ -51,7 +52,9 @@ def test_any_preset_can_follow(tmp_path: Path) -> None:
         assert changed
         settings = load_settings(params)
         assert settings.model_dump() == expected.model_dump()
-        assert [spec.name for spec in settings.benchmarks] == [e for e in benchmark_names() if wanted["run"][e]]
+        assert [spec.name for spec in settings.benchmarks] == [
+            e for e in benchmark_names() if wanted["run"][e]
+        ]
         assert settings.run.models == tuple(wanted["run"]["models"])
         assert apply_preset(tmp_path, name) == []
 
@@ -80,8 +83,12 @@ def test_comments_quotes_and_other_values_of_the_user_stay(tmp_path: Path) -> No
     changed = apply_preset(tmp_path, "minimal")
     assert "genception: added" in changed
     text = (tmp_path / "params.yaml").read_text(encoding="utf-8")
-    for kept in ("# a note of mine", "run: # and here", "# two blanks behind  it", "- regions_fine # mine",
-                 '["layout"]', "# three before", "seed: 7", "'mine'", "# before the section"):  # fmt: skip
+    for kept in ("# a note of mine", "run: # and here", (
+        "# two blanks behind  it"
+    ), "- regions_fine # mine",
+                 '["layout"]', "# three before", "seed: 7", (
+                     "'mine'"
+                 ), "# before the section"):  # fmt: skip
         assert kept in text
     assert "Cao et al." in text, "the section comes with its comments"
     again = apply_preset(tmp_path, "genception_v1")
@@ -105,7 +112,9 @@ def test_comments_quotes_and_other_values_of_the_user_stay(tmp_path: Path) -> No
         (MINE + "run: {}\n", "start", 'line 16, column 1: found duplicate key "run"'),
     ],
 )
-def test_a_mistake_is_a_sentence_and_nothing_is_written(text: str, preset: str, sentence: str, tmp_path: Path) -> None:
+def test_a_mistake_is_a_sentence_and_nothing_is_written(
+    text: str, preset: str, sentence: str, tmp_path: Path
+) -> None:
     (tmp_path / "params.yaml").write_text(text, encoding="utf-8")
     with pytest.raises(ConfigError) as caught:
         apply_preset(tmp_path, preset)
@@ -116,7 +125,21 @@ def test_a_mistake_is_a_sentence_and_nothing_is_written(text: str, preset: str, 
 
 @pytest.mark.parametrize(
     "path",
-    ["photos", "a: b", "${run.seed}", "- x", "'", '"', "#", "ü/雪", "../near", "/abs/a b", "null", "2024", "{a}"],
+    [
+        "photos",
+        "a: b",
+        "${run.seed}",
+        "- x",
+        "'",
+        '"',
+        "#",
+        "ü/雪",
+        "../near",
+        "/abs/a b",
+        "null",
+        "2024",
+        "{a}",
+    ],
 )
 def test_a_folder_stands_in_the_settings_as_it_is_called(path: str, tmp_path: Path) -> None:
     name = name_of(Path(path).name)
@@ -127,7 +150,14 @@ def test_a_folder_stands_in_the_settings_as_it_is_called(path: str, tmp_path: Pa
 
 
 def test_names_of_folders_become_names_of_datasets() -> None:
-    named = {"Photos": "photos", "a-b.c": "a_b_c", "__x__": "x", "雪": "my_images", "9": "images_9", "": "my_images"}
+    named = {
+        "Photos": "photos",
+        "a-b.c": "a_b_c",
+        "__x__": "x",
+        "雪": "my_images",
+        "9": "images_9",
+        "": "my_images",
+    }
     assert {folder: name_of(folder) for folder in named} == named
     assert len(name_of("a" * 300)) == 64
 
@@ -135,9 +165,14 @@ def test_names_of_folders_become_names_of_datasets() -> None:
 def test_a_project_has_presets_of_its_own_which_say_what_they_are(tmp_path: Path) -> None:
     folder = tmp_path / "presets"
     folder.mkdir()
-    (folder / "mine.yaml").write_text("# Mine. More of it.\n# Needs: a key. X is retired: y.\nrun: {}\n")
+    (folder / "mine.yaml").write_text(
+        "# Mine. More of it.\n# Needs: a key. X is retired: y.\nrun: {}\n"
+    )
     (folder / "silent.yaml").write_text("run: {}\n")
     described = presets_in_words(tmp_path)
     assert described.keys() == {*NAMES, "mine", "silent"}
-    assert (described["mine"], described["silent"]) == ("Mine. More of it. Needs: a key. X is retired: y.", "")
+    assert (described["mine"], described["silent"]) == (
+        "Mine. More of it. Needs: a key. X is retired: y.",
+        "",
+    )
     assert [name for name in NAMES if "Needs: " not in described[name]] == []

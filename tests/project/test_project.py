@@ -1,4 +1,5 @@
-"""Where a checkout keeps what is finished: with the other checkouts of its repository, or where the user says."""
+"""Where a checkout keeps what is finished: with the other checkouts of its repository, or where the
+user says."""
 
 import subprocess
 from pathlib import Path

@@ -1,4 +1,5 @@
-"""Published protocols can be gone over: each preset is planned, without a network, over small files as published."""
+"""Published protocols can be gone over: each preset is planned, without a network, over small files
+as published."""
 
 import json
 import sys
@@ -36,19 +37,33 @@ datasets = pytest.importorskip("datasets")
 
 DRAWN = ("default", "embedded", "neural")
 """They select no paper's data, but much that is drawn."""
-PRESETS = [pytest.param(name, marks=[pytest.mark.slow] * (name in DRAWN)) for name in sorted(presets(REPOSITORY))]
+PRESETS = [
+    pytest.param(name, marks=[pytest.mark.slow] * (name in DRAWN))
+    for name in sorted(presets(REPOSITORY))
+]
 GROUPS: dict[str, list[str]] = catalogue("datasets")["mme"].model_dump()["groups"]
 PER_CATEGORY = 6
 """Images of each of MME's fourteen categories in the small copy."""
 MME = [
-    {"question_id": f"{name}/{n}", "category": name, "label": name, "question": f"Is it {said}?", "answer": said}
+    {
+        "question_id": f"{name}/{n}",
+        "category": name,
+        "label": name,
+        "question": f"Is it {said}?",
+        "answer": said,
+    }
     | {"image": {"bytes": png(PER_CATEGORY * place + n), "path": f"{n}.png"}}
     for place, name in enumerate(name for names in GROUPS.values() for name in names)
     for n in range(PER_CATEGORY)
     for said in ("Yes", "No")
 ]
 VET = [
-    {"question_id": f"v1_{n}", "question": f"What is x{n}?", "answer": "-1 <AND> -5", "capability": "ocr,math"}
+    {
+        "question_id": f"v1_{n}",
+        "question": f"What is x{n}?",
+        "answer": "-1 <AND> -5",
+        "capability": "ocr,math",
+    }
     | {"image": {"bytes": png(n // 2), "path": f"{n}.png"}}
     for n in range(3)
 ]
@@ -78,11 +93,19 @@ def published_sap(folder: Path) -> dict[str, Any]:
     options = [entry["refusal"] if "Sorry" in option else option for option in SAP["options"]]
     row = {"image": "1.png", "question": SAP["question"], "options": options, "answer": "blue"}
     for place, (subset, number) in enumerate(SAP_COUNTS.items()):
-        images, answer = folder / entry["images"][subset], entry["refusal"] if subset == "beyond" else "blue"
+        images, answer = (
+            folder / entry["images"][subset],
+            entry["refusal"] if subset == "beyond" else "blue",
+        )
         images.mkdir(parents=True)
         (images / "1.png").write_bytes(png(place))
-        (folder / entry["path"][subset]).write_text(json.dumps([row | {"answer": answer}] * number), encoding="utf-8")
-    return {name: {subset: str(folder / path) for subset, path in entry[name].items()} for name in ("path", "images")}
+        (folder / entry["path"][subset]).write_text(
+            json.dumps([row | {"answer": answer}] * number), encoding="utf-8"
+        )
+    return {
+        name: {subset: str(folder / path) for subset, path in entry[name].items()}
+        for name in ("path", "images")
+    }
 
 
 SCENES = 13
@@ -111,7 +134,9 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
             params["question_sets"][name] = catalogue("question_sets")[name].model_dump() | changes
         for name, entry in catalogue("datasets").items():
             if issubclass(provider_class("datasets", entry.model_dump()["provider"]), HubTable):
-                params["datasets"][name] = entry.model_dump() | (mme if name.startswith("mme") else labelled)
+                params["datasets"][name] = entry.model_dump() | (
+                    mme if name.startswith("mme") else labelled
+                )
         for entry in params["question_sets"].values():
             if entry["provider"].startswith("scene"):
                 entry["count"] = SCENES
@@ -119,9 +144,13 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
             for name, entry in catalogue(section).items():
                 kind = provider_class(section, entry.model_dump()["provider"])
                 if issubclass(kind, CheckpointComponent):
-                    params[section][name] = OF_SOUNDS.get(section, stand_in) if kind.media == {"sound"} else stand_in
+                    params[section][name] = (
+                        OF_SOUNDS.get(section, stand_in) if kind.media == {"sound"} else stand_in
+                    )
         params["datasets"]["my_sounds"] = catalogue("datasets")["sounds"].model_dump()
-        params["models"]["human_five"] = catalogue("models")["human_five"].model_dump() | {"path": str(root / "five")}
+        params["models"]["human_five"] = catalogue("models")["human_five"].model_dump() | {
+            "path": str(root / "five")
+        }
         unshared = json.loads(json.dumps(params))
         text = yaml.safe_dump(unshared, sort_keys=False, default_flow_style=None)
         (root / "params.yaml").write_text(text, encoding="utf-8")
@@ -129,7 +158,8 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 def build(root: Path) -> None:
-    """Build the selected data that is not built yet; nothing is resolved, as people have no sheet yet."""
+    """Build the selected data that is not built yet; nothing is resolved, as people have no sheet
+    yet."""
     made = Project(root)
     for name in made.settings.run.datasets:
         folder = root / DATASET.at({"dataset": name})
@@ -145,9 +175,16 @@ def build(root: Path) -> None:
 # Calls still to be made of one model, and of what draws or grades.
 IMAGES = PER_CATEGORY * 14
 CALLS = {
-    "genception_v1": {"models.gpt_4v": PER_CATEGORY * (10 * 5 + 4 * 3), "generators.dall_e_3": None},
+    "genception_v1": {
+        "models.gpt_4v": PER_CATEGORY * (10 * 5 + 4 * 3),
+        "generators.dall_e_3": None,
+    },
     "mmeception": {"models.gpt_4v": IMAGES * 3 + 2 * IMAGES},  # and two questions about each image
-    "two_generators": {"models.gpt_4v": IMAGES, "generators.imagen": 7 * IMAGES, "generators.dall_e_3": 7 * IMAGES},
+    "two_generators": {
+        "models.gpt_4v": IMAGES,
+        "generators.imagen": 7 * IMAGES,
+        "generators.dall_e_3": 7 * IMAGES,
+    },
     "human_table5": {"models.gpt_4v": 5 * 14, "models.human_five": 5 * 14},
     "mm_sap": {f"models.{name}": 5 * 4 for name in ("sharegpt4v_7b", "infmllm_7b", "gpt_4v")},
     "mm_vet": {"models.gpt_4v": 3, "judge gpt_4_1_judge": None},
@@ -165,7 +202,9 @@ def test_a_preset_can_be_planned(project: Path, name: str, monkeypatch: pytest.M
     apply_preset(project, name)
     build(project)
     if name == "human_table5":
-        monkeypatch.setattr(sys, "argv", ["driftledger", "people", "descriptions", "mme_five", "human_five"])
+        monkeypatch.setattr(
+            sys, "argv", ["driftledger", "people", "descriptions", "mme_five", "human_five"]
+        )
         with pytest.raises(SystemExit) as stop:
             cli.main()
         assert not stop.value.code
@@ -174,12 +213,17 @@ def test_a_preset_can_be_planned(project: Path, name: str, monkeypatch: pytest.M
     found = {component: calls.to_make for component, calls in planned.items()}
     assert sum(found.values()) > 0
     if name == "today_api":
-        assert {calls.most_cost is not None and 0.01 < calls.most_cost < 100 for calls in planned.values()} == {True}
+        assert {
+            calls.most_cost is not None and 0.01 < calls.most_cost < 100
+            for calls in planned.values()
+        } == {True}
     for component, calls in CALLS.get(name, {}).items():
         assert found[component] == (calls if calls is not None else found[component]) > 0
 
 
-def test_another_number_of_questions_than_the_paper_has_fails_in_one_sentence(project: Path, tmp_path: Path) -> None:
+def test_another_number_of_questions_than_the_paper_has_fails_in_one_sentence(
+    project: Path, tmp_path: Path
+) -> None:
     params = yaml.safe_load((project / "params.yaml").read_text(encoding="utf-8"))
     sentences = {
         "mm_sap": "400 basic (has 2), 350 know (has 1), 368 beyond (has 1)",
@@ -187,13 +231,17 @@ def test_another_number_of_questions_than_the_paper_has_fails_in_one_sentence(pr
         "mme_questions": f"2374 questions (has {len(MME)})",
     }
     for name in sentences:
-        params["question_sets"][name]["expect"] = catalogue("question_sets")[name].model_dump()["expect"]
+        params["question_sets"][name]["expect"] = catalogue("question_sets")[name].model_dump()[
+            "expect"
+        ]
     (tmp_path / "params.yaml").write_text(yaml.safe_dump(params, sort_keys=False), encoding="utf-8")
     for name, counts in sentences.items():
         provider = Project(tmp_path).settings.build("question_sets", name)
         with pytest.raises(DataError) as caught:
             build_questions(name, provider, question_rules(provider), tmp_path / name)
-        assert str(caught.value).startswith(f"question set '{name}' should have {counts}, as its expect says;")
+        assert str(caught.value).startswith(
+            f"question set '{name}' should have {counts}, as its expect says;"
+        )
         assert "\n" not in str(caught.value)
 
 
@@ -210,7 +258,9 @@ def test_a_beginning_is_given_to_no_model_that_cannot_take_it(
     (tmp_path / "params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")
     (tmp_path / "data").symlink_to(project / "data")
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(ConfigError, match=r"^models\.gpt_4o cannot be given the beginning of its reply, 'It has'; "):
+    with pytest.raises(
+        ConfigError, match=r"^models\.gpt_4o cannot be given the beginning of its reply, 'It has'; "
+    ):
         plan(Project(tmp_path))
 
 

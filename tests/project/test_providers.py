@@ -36,7 +36,9 @@ def _unloaded() -> Iterator[None]:
     registry.installed.cache_clear()
 
 
-def project(root: Path, section: str, provider: str, *, own_code: bool = True, **settings: Any) -> Project:
+def project(
+    root: Path, section: str, provider: str, *, own_code: bool = True, **settings: Any
+) -> Project:
     """A project that selects one entry, ``mine``, of a provider."""
     params = default_params()
     shapes_only(params)
@@ -59,7 +61,9 @@ def said(root: Path, section: str, provider: str, **settings: Any) -> str:
 
 def test_a_class_of_ones_own_is_named_by_its_place(tmp_path: Path) -> None:
     write_module(tmp_path, "own_models", MODEL)
-    model = project(tmp_path, "models", "own_models:MyModel", words="dim").settings.build("models", "mine")
+    model = project(tmp_path, "models", "own_models:MyModel", words="dim").settings.build(
+        "models", "mine"
+    )
     assert (model.provider, model.version) == ("own_models:MyModel", "1")
     assert ComponentCard.of("mine", model).to_dict().keys() >= {"identity"}
     assert str(tmp_path) == sys.path[-1]
@@ -67,14 +71,21 @@ def test_a_class_of_ones_own_is_named_by_its_place(tmp_path: Path) -> None:
 
 def test_a_function_is_an_encoder_by_the_name_that_it_has_in_its_module(tmp_path: Path) -> None:
     text = ENCODER + "\ndef sizes(images):\n    return [image.size for image in images]\n"
-    text += "\nBySize = driftledger.encoder(images=sizes)\nOther = driftledger.encoder(images=sizes)\n"
+    text += (
+        "\nBySize = driftledger.encoder(images=sizes)\nOther = driftledger.encoder(images=sizes)\n"
+    )
     write_module(tmp_path, "own_functions", text)
     names = ("hues", "BySize", "Other")
     found = [
-        project(tmp_path, "encoders", f"own_functions:{name}").settings.build("encoders", "mine") for name in names
+        project(tmp_path, "encoders", f"own_functions:{name}").settings.build("encoders", "mine")
+        for name in names
     ]
     assert [each.provider for each in found] == [f"own_functions:{name}" for name in names]
-    assert [each.frechet_name for each in found] == ["frechet_hues", "frechet_by_size", "frechet_other"]
+    assert [each.frechet_name for each in found] == [
+        "frechet_hues",
+        "frechet_by_size",
+        "frechet_other",
+    ]
     assert len({each.fingerprint for each in found}) == 3
     assert [(each.media, each.reads) for each in found] == [({"image"}, False)] * 3
 
@@ -93,7 +104,10 @@ def test_what_the_page_shows_can_be_copied(tmp_path: Path) -> None:
     settings = Project(tmp_path, own_code=True).settings
     image = draw(tmp_path / "0.png", 0, (50, 40))
     asked = Conversation.ask("What is it?", Medium(image, sha256_file(image)))
-    assert settings.build("models", "shouting").respond([asked])[0].text == "A DARK IMAGE, 50 PIXELS WIDE"
+    assert (
+        settings.build("models", "shouting").respond([asked])[0].text
+        == "A DARK IMAGE, 50 PIXELS WIDE"
+    )
     features = settings.build("encoders", "mine").encode_images([asked.last_medium.open()])  # type: ignore[union-attr]
     assert features.shape == (1, 8 * 8 * 3)
 
@@ -108,9 +122,19 @@ class Whole(Model):
 
 """
 LACKING = {
-    "no class": ("models", "shout = 1", "shout", "derived from driftledger.components.base.Model; derive"),
+    "no class": (
+        "models",
+        "shout = 1",
+        "shout",
+        "derived from driftledger.components.base.Model; derive",
+    ),
     "a function": ("models", "def f(): pass", "f", "or wrap a function by driftledger.model"),
-    "another kind": ("generators", "", "Whole", "is not derived from driftledger.components.base.Generator"),
+    "another kind": (
+        "generators",
+        "",
+        "Whole",
+        "is not derived from driftledger.components.base.Generator",
+    ),
     "no version": (
         "models",
         "class Bare(Model):\n    def respond(self, conversations): return []",
@@ -130,16 +154,31 @@ LACKING = {
         "Bare",
         "has the frechet_name 'fid'; give it one of frechet_",
     ),
-    "no such name": ("models", "", "Nowhere", "own_lacking.py) has no Nowhere; name one of its classes"),
+    "no such name": (
+        "models",
+        "",
+        "Nowhere",
+        "own_lacking.py) has no Nowhere; name one of its classes",
+    ),
     "an import that fails": (
         "models",
         "import not_installed_here",
         "Whole",
         "own_lacking cannot be imported: 'not_installed_here' is not in ",
     ),
-    "what is raised": ("models", "1 / 0", "Whole", "cannot be imported (ZeroDivisionError: division by zero in "),
+    "what is raised": (
+        "models",
+        "1 / 0",
+        "Whole",
+        "cannot be imported (ZeroDivisionError: division by zero in ",
+    ),
     "an exit": ("models", "raise SystemExit(3)", "Whole", "cannot be imported (SystemExit: 3 in "),
-    "no Python": ("models", "def f(:", "Whole", "cannot be imported (SyntaxError: invalid syntax ("),
+    "no Python": (
+        "models",
+        "def f(:",
+        "Whole",
+        "cannot be imported (SyntaxError: invalid syntax (",
+    ),
 }
 
 
@@ -151,9 +190,13 @@ def test_what_a_class_lacks_is_one_sentence(tmp_path: Path, case: str) -> None:
     assert expected in said(tmp_path, section, f"own_lacking:{name}")
 
 
-@pytest.mark.parametrize("provider", ["a b:c", "../evil:Evil", "a:b:c", ":", "a:", "a/b:c", "a\n:b", "ä:b", "a.:b"])
+@pytest.mark.parametrize(
+    "provider", ["a b:c", "../evil:Evil", "a:b:c", ":", "a:", "a/b:c", "a\n:b", "ä:b", "a.:b"]
+)
 def test_what_is_no_dotted_name_is_no_place(tmp_path: Path, provider: str) -> None:
-    assert "is not the place of a class; write package.module:Class" in said(tmp_path, "models", provider)
+    assert "is not the place of a class; write package.module:Class" in said(
+        tmp_path, "models", provider
+    )
 
 
 @pytest.mark.parametrize("provider", ["os:system", "subprocess:Popen"])
@@ -164,7 +207,9 @@ def test_what_is_no_component_is_not_called(tmp_path: Path, provider: str) -> No
 def test_settings_can_be_read_without_running_what_they_name(tmp_path: Path) -> None:
     write_module(tmp_path, "own_evil", f"open({str(tmp_path / 'mark')!r}, 'w')\n")
     settings = project(tmp_path, "models", "own_evil:Evil", own_code=False, whatever=1).settings
-    with pytest.raises(UntrustedCodeError, match=r"models\.mine: 'own_evil:Evil' is this checkout's own code"):
+    with pytest.raises(
+        UntrustedCodeError, match=r"models\.mine: 'own_evil:Evil' is this checkout's own code"
+    ):
         settings.build("models", "mine")
     assert settings.build("models", "regions_medium").provider == "regions"
     assert not (tmp_path / "mark").exists()
@@ -178,15 +223,21 @@ def test_a_record_names_no_code(tmp_path: Path) -> None:
     assert class_of_record("models", "own_models:MyModel", own) is type(own.build("models", "mine"))
     untrusted = "this checkout's own code, which is not run without --trust"
     assert str(class_of_record("models", "own_models:MyModel", read)).endswith(untrusted)
-    assert class_of_record("models", "own_models:MyModel", None) == "the provider 'own_models:MyModel' is unknown here"
+    assert (
+        class_of_record("models", "own_models:MyModel", None)
+        == "the provider 'own_models:MyModel' is unknown here"
+    )
     assert class_of_record("models", "os:system", own) == "the provider 'os:system' is unknown here"
     assert class_of_record("models", "os", read) == "the provider 'os' is unknown here"
 
 
-def test_a_distribution_names_its_providers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_distribution_names_its_providers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     write_module(tmp_path / "site", "own_colours", GENERATOR)
     points = dict.fromkeys(
-        ("driftledger.generators plain_colour", "driftledger.generators diffusers"), "own_colours:Plain"
+        ("driftledger.generators plain_colour", "driftledger.generators diffusers"),
+        "own_colours:Plain",
     )
     install(tmp_path / "site", "own-colours", "1.2", points)
     monkeypatch.syspath_prepend(tmp_path / "site")
@@ -201,7 +252,15 @@ def test_two_distributions_of_one_name_are_told_apart_by_people(
 ) -> None:
     for name in ("one", "two"):
         write_module(tmp_path / name, f"own_{name}", GENERATOR)
-        install(tmp_path / name, f"own-{name}", "1", {"driftledger.generators plain_colour": f"own_{name}:Plain"})
+        install(
+            tmp_path / name,
+            f"own-{name}",
+            "1",
+            {"driftledger.generators plain_colour": f"own_{name}:Plain"},
+        )
         monkeypatch.syspath_prepend(tmp_path / name)
     sentence = said(tmp_path, "generators", "plain_colour")
-    assert "'plain_colour' is own_one:Plain and own_two:Plain; uninstall one, or name it by its place" in sentence
+    assert (
+        "'plain_colour' is own_one:Plain and own_two:Plain; uninstall one, or name it by its place"
+        in sentence
+    )

@@ -1,4 +1,5 @@
-"""``params.yaml``: the repository's own loads, and every mistake in one is a line that names the place."""
+"""``params.yaml``: the repository's own loads, and every mistake in one is a line that names the
+place."""
 
 import copy
 from collections.abc import Callable
@@ -21,13 +22,15 @@ from tests.support.params import default_params, default_settings
 
 Change = Callable[[dict[str, Any]], object]
 
-# Cao et al., "GenCeption: Evaluate Vision LLMs with Unlabeled Unimodal Data", Table 1 and section 2.1.
+# Cao et al., "GenCeption: Evaluate Vision LLMs with Unlabeled Unimodal Data", Table 1 and section
+# 2.1.
 DESCRIBE = (
-    "Please write a clear, precise, detailed, and concise description of all elements in the image. Focus on "
-    "accurately depicting various aspects, including but not limited to the colors, shapes, positions, styles, texts "
-    "and the relationships between different objects and subjects in the image. Your description should be thorough "
-    "enough to guide a professional in recreating this image solely based on your textual representation. Remember, "
-    "only include descriptive texts that directly pertain to the contents of the image. You must complete the "
+    "Please write a clear, precise, detailed, and concise description of all elements in the "
+    "image. Focus on accurately depicting various aspects, including but not limited to the "
+    "colors, shapes, positions, styles, texts and the relationships between different objects and "
+    "subjects in the image. Your description should be thorough enough to guide a professional in "
+    "recreating this image solely based on your textual representation. Remember, only include "
+    "descriptive texts that directly pertain to the contents of the image. You must complete the "
     "description using less than 500 words."
 )
 GENERATE = "Generate an image that fully and precisely reflects this description: {description}"
@@ -84,7 +87,9 @@ def test_the_prompts_are_the_papers() -> None:
 def test_the_repositorys_own_settings_load_and_build() -> None:
     settings = default_settings()
     assert settings.section("genception").model_dump()["iterations"] == 5
-    assert settings.build("models", "regions_fine") == Regions(detail="fine", knowledge=True, refuses=True)
+    assert settings.build("models", "regions_fine") == Regions(
+        detail="fine", knowledge=True, refuses=True
+    )
     assert settings.build("generators", "painter") == Painter(longest_side=256)
     assert settings.build("encoders", "layout") == LayoutEncoder()
     assert settings.build("datasets", "photos").groups["textual"] == ["text"]
@@ -94,7 +99,8 @@ CASES = cases(__file__, "settings")
 
 
 def change_of(case: dict[str, Any]) -> Change:
-    """Set the settings that ``put`` names, give an entry the ``name``, and leave out what ``drop`` names."""
+    """Set the settings that ``put`` names, give an entry the ``name``, and leave out what ``drop``
+    names."""
 
     def change(params: dict[str, Any]) -> None:
         if "name" in case:
@@ -110,7 +116,9 @@ def change_of(case: dict[str, Any]) -> Change:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["what"])
-def test_a_mistake_is_one_line_with_place_and_remedy(case: dict[str, Any], load: Callable[[Change], Settings]) -> None:
+def test_a_mistake_is_one_line_with_place_and_remedy(
+    case: dict[str, Any], load: Callable[[Change], Settings]
+) -> None:
     sentence = message(load, change_of(case))
     assert case["place"] in sentence
     assert case["remedy"] in sentence
@@ -126,11 +134,16 @@ def test_a_mistake_is_one_line_with_place_and_remedy(case: dict[str, Any], load:
         (b"- run\n- genception\n", "valid dictionary"),
         (b"just words", "valid dictionary"),
         (b"", "valid dictionary"),
-        (b"run: {seed: [1, 2024-05-01]}", "holds what DVC cannot hold .Object of type date .+; put a date into"),
+        (
+            b"run: {seed: [1, 2024-05-01]}",
+            "holds what DVC cannot hold .Object of type date .+; put a date into",
+        ),
         (b"run: !!set {x, y}", "cannot hold"),
     ],
 )
-def test_a_file_that_is_no_mapping_of_yaml_is_one_line(tmp_path: Path, content: bytes, expected: str) -> None:
+def test_a_file_that_is_no_mapping_of_yaml_is_one_line(
+    tmp_path: Path, content: bytes, expected: str
+) -> None:
     path = tmp_path / "params.yaml"
     path.write_bytes(content)
     with pytest.raises(ConfigError, match=expected) as caught:
@@ -139,13 +152,17 @@ def test_a_file_that_is_no_mapping_of_yaml_is_one_line(tmp_path: Path, content: 
     assert len(str(caught.value).splitlines()) == 1
 
 
-def test_a_section_that_is_missing_is_the_one_that_ships(load: Callable[[Change], Settings]) -> None:
+def test_a_section_that_is_missing_is_the_one_that_ships(
+    load: Callable[[Change], Settings],
+) -> None:
     settings = load(lambda params: params.pop("mme"))
     shipped = yaml.safe_load(section_text("mme"))["mme"]
     assert settings.section("mme").model_dump(mode="json") == shipped
 
 
-def test_questions_alone_need_no_dataset_generator_or_encoder(load: Callable[[Change], Settings]) -> None:
+def test_questions_alone_need_no_dataset_generator_or_encoder(
+    load: Callable[[Change], Settings],
+) -> None:
     def change(params: dict[str, Any]) -> None:
         kept = {key: params["run"][key] for key in ("models", "seed", "question_sets", "mme")}
         params["run"] = kept | {"datasets": []}
@@ -184,14 +201,16 @@ models:
             EVERYTHING,
             [
                 ", line 4: run.models: 'blind' is selected twice",
-                ", line 3: run.seed: Input should be a valid integer, unable to parse string as an integer (got 'one')",
+                ", line 3: run.seed: Input should be a valid integer, unable to parse string as "
+                "an integer (got 'one')",
                 ", line 1: tracking: setting 'url' is unknown",
             ],
         ),
         (
             SELECTED,
             [
-                ", line 2: run: 'photos' is a dataset and a question set, which MLflow cannot tell apart",
+                ", line 2: run: 'photos' is a dataset and a question set, which MLflow cannot "
+                "tell apart",
                 ": datasets: 'foto' is unknown",
                 ", line 10: models.mine: detail: Field required",
                 ", line 12: models.mine: setting 'details' is unknown",
@@ -201,17 +220,23 @@ models:
     ],
     ids=["form", "content"],
 )
-def test_every_mistake_is_a_sentence_with_its_line(tmp_path: Path, text: str, expected: list[str]) -> None:
+def test_every_mistake_is_a_sentence_with_its_line(
+    tmp_path: Path, text: str, expected: list[str]
+) -> None:
     path = tmp_path / "params.yaml"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(ConfigError) as caught:
         load_settings(path)
-    assert [sentence.partition("; ")[0] for sentence in caught.value.args] == [f"{path}{each}" for each in expected]
+    assert [sentence.partition("; ")[0] for sentence in caught.value.args] == [
+        f"{path}{each}" for each in expected
+    ]
 
 
 def test_entries_that_are_not_selected_wait(load: Callable[[Change], Settings]) -> None:
     settings = load(put("datasets.mine", {"provider": "image_folder", "pth": "typo"}))
-    with pytest.raises(ConfigError, match=r"datasets\.mine: setting 'pth' is unknown; did you mean 'path'\?"):
+    with pytest.raises(
+        ConfigError, match=r"datasets\.mine: setting 'pth' is unknown; did you mean 'path'\?"
+    ):
         settings.build("datasets", "mine")
 
 
@@ -220,13 +245,18 @@ def test_an_entry_of_params_wins_over_the_catalogues(load: Callable[[Change], Se
     own = load(put("datasets.my_images", {"provider": "image_folder", "path": "elsewhere"})).build(
         "datasets", "my_images"
     )
-    assert [one.model_dump()["path"] for one in (shipped, own)] == [Path("my_images"), Path("elsewhere")]
+    assert [one.model_dump()["path"] for one in (shipped, own)] == [
+        Path("my_images"),
+        Path("elsewhere"),
+    ]
 
 
 def test_workers_are_no_part_of_what_a_component_is(load: Callable[[Change], Settings]) -> None:
     plain = load(lambda params: None)
     settings = load(put("models.blind.workers", {"replicas": 3, "resources": {"big": 1}}))
-    assert settings.build("models", "blind").fingerprint == plain.build("models", "blind").fingerprint
+    assert (
+        settings.build("models", "blind").fingerprint == plain.build("models", "blind").fingerprint
+    )
     given = settings.workers(settings.build("models", "blind"))
     assert given == WorkerSettings(replicas=3, resources={"big": 1})
     assert settings.workers(settings.build("models", "always_refuse")) == WorkerSettings()
@@ -237,13 +267,21 @@ NOT_UNDERSTOOD = {
         {},
         r"run\.generators: 'painter' only works for models of regions, and run\.models has 'gpt_4o', of",
     ),
-    "an encoder": ({"generators": ["sdxl"], "fidelity": []}, r"run\.encoders: 'layout' only .+ select vit or dinov2"),
-    "a judge": ({"genception": [], "fidelity": []}, r"run\.judge: 'rubric' only .+ select gpt_4_1_judge"),
+    "an encoder": (
+        {"generators": ["sdxl"], "fidelity": []},
+        r"run\.encoders: 'layout' only .+ select vit or dinov2",
+    ),
+    "a judge": (
+        {"genception": [], "fidelity": []},
+        r"run\.judge: 'rubric' only .+ select gpt_4_1_judge",
+    ),
 }
 
 
 @pytest.mark.parametrize("case", NOT_UNDERSTOOD)
-def test_components_that_only_understand_each_other_say_so(load: Callable[[Change], Settings], case: str) -> None:
+def test_components_that_only_understand_each_other_say_so(
+    load: Callable[[Change], Settings], case: str
+) -> None:
     selected, sentence = NOT_UNDERSTOOD[case]
 
     def change(params: dict[str, Any]) -> None:
@@ -266,17 +304,32 @@ def test_a_user_may_vouch_for_a_model(load: Callable[[Change], Settings]) -> Non
 
 def test_what_params_does_not_define_may_be_selected(load: Callable[[Change], Settings]) -> None:
     def change(params: dict[str, Any]) -> None:
-        params["run"] |= {"datasets": ["photos", "digits"], "trac": ["digits"], "descriptions": ["features"]}
-        for section in ("datasets", "models", "generators", "encoders", "question_sets", "descriptions"):
+        params["run"] |= {
+            "datasets": ["photos", "digits"],
+            "trac": ["digits"],
+            "descriptions": ["features"],
+        }
+        for section in (
+            "datasets",
+            "models",
+            "generators",
+            "encoders",
+            "question_sets",
+            "descriptions",
+        ):
             del params[section]
 
     settings = load(change)
     assert settings.build("datasets", "digits").provider == "digits"
-    assert settings.build("models", "regions_fine") == Regions(detail="fine", knowledge=True, refuses=True)
+    assert settings.build("models", "regions_fine") == Regions(
+        detail="fine", knowledge=True, refuses=True
+    )
     assert settings.description("features").lengths == (None,)
 
 
-def test_a_benchmark_that_params_does_not_mention_goes_over_nothing(load: Callable[[Change], Settings]) -> None:
+def test_a_benchmark_that_params_does_not_mention_goes_over_nothing(
+    load: Callable[[Change], Settings],
+) -> None:
     def change(params: dict[str, Any]) -> None:
         for section in ("mm_sap", "mm_vet", "mme"):
             del params[section], params["run"][section]
@@ -296,4 +349,9 @@ def test_what_takes_part_is_named_whoever_names_it(load: Callable[[Change], Sett
     assert load(put("run.fidelity", [])).named("descriptions") == ("features_by_words",)
     witnesses = load(put("genception.cross_check", ["regions_fine", "human"]))
     assert witnesses.named("models") == (*witnesses.run.models, "rubric", "human")
-    assert load(put("genception.text_encoder", None)).section("genception").model_dump()["text_encoder"] is None
+    assert (
+        load(put("genception.text_encoder", None))
+        .section("genception")
+        .model_dump()["text_encoder"]
+        is None
+    )

@@ -35,7 +35,9 @@ def texts(axes: Axes) -> list[str]:
 
 
 def words(file: bytes) -> str:
-    return " ".join("".join(each.itertext()) for each in ElementTree.fromstring(file).iter(f"{SVG}text"))
+    return " ".join(
+        "".join(each.itertext()) for each in ElementTree.fromstring(file).iter(f"{SVG}text")
+    )
 
 
 def test_bars_are_as_long_as_values_with_intervals() -> None:
@@ -47,7 +49,9 @@ def test_bars_are_as_long_as_values_with_intervals() -> None:
     ]
     drawing = figures(some)["bars_gc_at_2"]
     assert drawing.title == "GenCeption: GC@2 (0–1)"
-    assert drawing.note == "On shapes · brush · eye; whiskers are intervals of 95%; controls are grey."
+    assert (
+        drawing.note == "On shapes · brush · eye; whiskers are intervals of 95%; controls are grey."
+    )
     axes = axes_of(drawing)
     assert [bar.get_width() for bar in axes.patches] == [0.7, 0.25]  # type: ignore[attr-defined]
     assert [label.get_text() for label in axes.get_yticklabels()] == ["seer", "poet", "blind"]
@@ -69,18 +73,26 @@ def test_the_benchmarks_own_figures() -> None:
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("known knowns, %", "known unknowns, %")
     [point] = [line for line in axes.lines if line.get_label() == "seer"]
     assert (list(point.get_xdata()), list(point.get_ydata())) == ([58.0], [41.0])
-    alike = {text.get_text().strip(): line for text, line in zip(axes.texts, axes.lines, strict=False)}
+    alike = {
+        text.get_text().strip(): line for text, line in zip(axes.texts, axes.lines, strict=False)
+    }
     for label, line in alike.items():
         for x, y in zip(line.get_xdata(), line.get_ydata(), strict=True):
-            assert (3 * x + 2 * y) / 4 == pytest.approx(float(label), abs=0.01), "(right + refused) of all questions"
+            assert (3 * x + 2 * y) / 4 == pytest.approx(float(label), abs=0.01), (
+                "(right + refused) of all questions"
+            )
     vote = axes_of(figures([trac_score()])["vote"])
     assert (vote.get_xlabel(), list(vote.lines[0].get_ydata())) == ("k", [64.0, 66.0])
 
 
-@pytest.mark.parametrize("name", [HOSTILE, "$\\frac{1}{2}$", "漢字 \ud800 \ufffe", "w" * 500, "_hidden"])
+@pytest.mark.parametrize(
+    "name", [HOSTILE, "$\\frac{1}{2}$", "漢字 \ud800 \ufffe", "w" * 500, "_hidden"]
+)
 def test_any_name_is_text(name: str) -> None:
     def one(**more: Any) -> bytes:
-        plain = genception_score(groups={"category": {name: {"gc_at_2": 0.5}, "b": {"gc_at_2": 0.25}}, "group": {}})
+        plain = genception_score(
+            groups={"category": {name: {"gc_at_2": 0.5}, "b": {"gc_at_2": 0.25}}, "group": {}}
+        )
         return drawn(figures([plain])["category_gc_at_2"])
 
     file = one()

@@ -1,4 +1,5 @@
-"""Correlations: the paper's numbers from the paper's tables, and whose values count for which model."""
+"""Correlations: the paper's numbers from the paper's tables, and whose values count for which
+model."""
 
 import csv
 import io
@@ -16,7 +17,14 @@ from driftledger.data.leaderboards import OutsideValue
 from driftledger.metrics.drift import gc_at
 from driftledger.project.catalogue import CorrelationSettings
 from driftledger.project.project import Project
-from driftledger.reports.correlation import Correlation, correlated, correlation, growth, our_columns, outside_columns
+from driftledger.reports.correlation import (
+    Correlation,
+    correlated,
+    correlation,
+    growth,
+    our_columns,
+    outside_columns,
+)
 from driftledger.reports.scores import blocks_of
 from tests.conftest import shapes_only
 from tests.reports.test_tables import control
@@ -41,7 +49,11 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> Correlation:
 
 
 def test_table_3_is_reproduced_from_tables_2_and_4(found: Correlation) -> None:
-    rows = [row for row in csv.DictReader(io.StringIO(found.csv)) if row["of_a"] == row["of_b"] == "mmeception"]
+    rows = [
+        row
+        for row in csv.DictReader(io.StringIO(found.csv))
+        if row["of_a"] == row["of_b"] == "mmeception"
+    ]
     by_pair = {frozenset((row["a"], row["b"])): row for row in rows}
     for pair, printed in TABLE_3.items():
         row = by_pair[frozenset(pair)]
@@ -50,7 +62,10 @@ def test_table_3_is_reproduced_from_tables_2_and_4(found: Correlation) -> None:
 
 
 def test_people_read_what_is_missing(found: Correlation) -> None:
-    assert "correlation.models in params.yaml names them: genception_v1: none; mm_sap: none" in found.lead
+    assert (
+        "correlation.models in params.yaml names them: genception_v1: none; mm_sap: none"
+        in found.lead
+    )
     assert {table.name for table in found.tables} == {"genception_v1", "mmeception"}
 
 
@@ -71,28 +86,41 @@ def settings(models: dict[str, dict[str, str]] | None = None) -> CorrelationSett
 
 
 def test_a_name_is_ours_only_on_the_leaderboard_that_the_settings_name() -> None:
-    boards = {"here": board(("A", "MME", 1.0), ("B", "MME", 2.0)), "there": board(("A", "MME", 3.0))}
+    boards = {
+        "here": board(("A", "MME", 1.0), ("B", "MME", 2.0)),
+        "there": board(("A", "MME", 3.0)),
+    }
     here, there = outside_columns(boards, settings({"here": {"ours": "A"}}))
     assert (here.values, there.values) == ({"ours": 1.0, "here: B": 2.0}, {"there: A": 3.0})
     with pytest.raises(ConfigError, match=r"leaderboard 'hree' is unknown; did you mean 'here'"):
         list(outside_columns(boards, settings({"hree": {}})))
-    with pytest.raises(ConfigError, match=r"correlation\.models\.here\.ours: model 'a' is unknown; .*valid: A"):
+    with pytest.raises(
+        ConfigError, match=r"correlation\.models\.here\.ours: model 'a' is unknown; .*valid: A"
+    ):
         list(outside_columns(boards, settings({"here": {"ours": "a"}})))
 
 
 def test_ours_are_headlines_of_models_that_look() -> None:
     scores = [
-        question_score("mme", model=n, metrics={"score": v, "score_low": 1.0}) for n, v in (("a", 3.0), ("b", 4.0))
+        question_score("mme", model=n, metrics={"score": v, "score_low": 1.0})
+        for n, v in (("a", 3.0), ("b", 4.0))
     ]
     scores.append(control(question_score("mme", model="blind", metrics={"score": 0.0})))
     [column] = our_columns(list(blocks_of(benchmark("mme"), scores)))
-    assert (column.key, column.of, column.values) == ("mme/score", "mme on exam", {"a": 3.0, "b": 4.0})
+    assert (column.key, column.of, column.values) == (
+        "mme/score",
+        "mme on exam",
+        {"a": 3.0, "b": 4.0},
+    )
 
 
 def test_of_duplicates_only_the_first_counts() -> None:
     """c is a's component, d has b's results, e has values like theirs of its own."""
     values = {"a": 1.0, "b": 2.0, "c": 3.0, "d": 2.0, "e": 2.0}
-    scores = [question_score("mme", model=name, metrics={"score": value}) for name, value in values.items()]
+    scores = [
+        question_score("mme", model=name, metrics={"score": value})
+        for name, value in values.items()
+    ]
     scores[2] = varied(scores[2], model=scores[0].components["model"])
     worth = dict(zip("abcde", (10.0, 20.0, 30.0, 20.0, 40.0), strict=True))
 
@@ -109,14 +137,22 @@ def test_pairs_share_four_models() -> None:
         for n, v in zip("abcde", (1.0, 2.0, 4.0, 9.0, 9.0), strict=True)
     ]
     ours = list(our_columns(list(blocks_of(benchmark("mme"), scores))))
-    outside = {"b": board(*((n, "MME", v) for n, v in (("A", 10.0), ("B", 20.0), ("C", 15.0), ("D", 99.0))))}
+    outside = {
+        "b": board(
+            *((n, "MME", v) for n, v in (("A", 10.0), ("B", 20.0), ("C", 15.0), ("D", 99.0)))
+        )
+    }
     four = settings({"b": {"a": "A", "b": "B", "c": "C", "d": "D"}})
     [pair] = correlated([*ours, *outside_columns(outside, four)], 0.95)
     assert (pair.models, pair.spearman, pair.kendall) == (4, 0.8, 0.666667)
     assert (pair.pearson, pair.interval is None) == (pytest.approx(0.94329, abs=1e-6), False)
     three = settings({"b": {"a": "A", "b": "B", "c": "C"}})
     assert list(correlated([*ours, *outside_columns(outside, three)], 0.95)) == []
-    parts = {"b": board(*((model, "FID/a", value) for model, value in zip("ABC", (1.0, 2.0, 4.0), strict=True)))}
+    parts = {
+        "b": board(
+            *((model, "FID/a", value) for model, value in zip("ABC", (1.0, 2.0, 4.0), strict=True))
+        )
+    }
     assert list(outside_columns(parts, settings())) == [], "parts of a benchmark are left out"
 
 
@@ -134,7 +170,11 @@ def test_table_3_and_its_ablation_are_made_of_ones_own_models() -> None:
     for name, (similarities, other) in CHAINS.items():
         metrics = {f"similarity_at_{t}": value for t, value in enumerate(similarities, 1)}
         metrics |= {f"gc_at_{t}": gc_at(np.array([similarities]), t)[0] for t in (1, 2, 3)}
-        chains.append(genception_score(model=name, metrics=metrics, groups={"category": {}}, details={"groups": {}}))
+        chains.append(
+            genception_score(
+                model=name, metrics=metrics, groups={"category": {}}, details={"groups": {}}
+            )
+        )
         others.append(question_score("mme", model=name, metrics={"score": other}))
     blocks = [*blocks_of(benchmark("genception"), chains), *blocks_of(benchmark("mme"), others)]
     columns = list(our_columns(blocks))
@@ -146,7 +186,10 @@ def test_table_3_and_its_ablation_are_made_of_ones_own_models() -> None:
     expected = []
     for t in (1, 2, 3):
         means = [sum(similarities[:t]) / t for similarities, _ in CHAINS.values()]
-        weighted = [sum(i * s for i, s in enumerate(row[:t], 1)) / sum(range(1, t + 1)) for row, _ in CHAINS.values()]
+        weighted = [
+            sum(i * s for i, s in enumerate(row[:t], 1)) / sum(range(1, t + 1))
+            for row, _ in CHAINS.values()
+        ]
         both = (scipy.stats.pearsonr(side, theirs).statistic for side in (weighted, means))
         expected.append(["score, mme on exam", str(t), "4", *(f"{r:.2f}" for r in both)])
     assert table.rows == expected

@@ -13,7 +13,14 @@ from driftledger.reports.leaderboard import leaderboard_files, overview
 from driftledger.reports.report import metrics_of
 from driftledger.reports.scores import by_benchmark
 from tests.reports.test_tables import control, gc_only, genception
-from tests.support.ledgers import component, fidelity_score, genception_score, question_score, trac_score, varied
+from tests.support.ledgers import (
+    component,
+    fidelity_score,
+    genception_score,
+    question_score,
+    trac_score,
+    varied,
+)
 from tests.support.tables import HOSTILE, texts
 
 
@@ -28,7 +35,9 @@ def of(
     rows: list[dict[str, str]], metric: str, kind: str = "overall", name: str = "overall"
 ) -> dict[str, tuple[str, str]]:
     """Model → value and rank."""
-    some = [row for row in rows if (row["metric"], row["kind"], row["name"]) == (metric, kind, name)]
+    some = [
+        row for row in rows if (row["metric"], row["kind"], row["name"]) == (metric, kind, name)
+    ]
     return {row["model"]: (row["value"], row["rank"]) for row in some}
 
 
@@ -37,21 +46,40 @@ def heads(text: str) -> list[str]:
 
 
 def test_every_score_has_its_section_in_the_order_of_the_benchmarks() -> None:
-    _, text = written(question_score(), fidelity_score(), trac_score(), trac_score("short", "counter"), *genception())
+    _, text = written(
+        question_score(),
+        fidelity_score(),
+        trac_score(),
+        trac_score("short", "counter"),
+        *genception(),
+    )
     assert heads(text) == [
         *("## At a glance", "## genception on shapes · brush · eye", "## trac, side by side"),
         *("## trac on digits · short · reader", "## trac on digits · short · counter"),
         *("## fidelity on shapes · brush · eye", "## mm_sap on exam"),
     ]
     chains = text[text.index("## genception") : text.index("## trac")]
-    assert chains.index("**GC@2 (0–1) by") < chains.index("Scored: ") < chains.index("**GC@1 (0–1) by")
+    assert (
+        chains.index("**GC@2 (0–1) by") < chains.index("Scored: ") < chains.index("**GC@1 (0–1) by")
+    )
 
 
 def test_the_csv_has_one_row_per_value() -> None:
     some = trac_score(), fidelity_score(), question_score()
     rows, _ = written(*some)
     assert list(rows[0]) == [
-        *("dataset", "generator", "encoder", "description", "metric", "kind", "name", "model", "value", "rank"),
+        *(
+            "dataset",
+            "generator",
+            "encoder",
+            "description",
+            "metric",
+            "kind",
+            "name",
+            "model",
+            "value",
+            "rank",
+        ),
         *("letters", "apart"),
     ]
     points = sum(len(points) for each in some for points in each.curves.values())
@@ -60,8 +88,14 @@ def test_the_csv_has_one_row_per_value() -> None:
     assert of(rows, "trac/vote", "step", "2") == {"seer": ("66.0", "")}
     assert of(rows, "trac/chance") == {"seer": ("10.0", "")}, "neither direction is better"
     assert of(rows, "fidelity/coverage") == {"seer": ("0.5", "")}
-    places = {(row["dataset"], row["generator"], row["encoder"], row["description"]) for row in rows}
-    assert places == {("digits", "", "reader", "short"), ("shapes", "brush", "eye", ""), ("exam", "", "", "")}
+    places = {
+        (row["dataset"], row["generator"], row["encoder"], row["description"]) for row in rows
+    }
+    assert places == {
+        ("digits", "", "reader", "short"),
+        ("shapes", "brush", "eye", ""),
+        ("exam", "", "", ""),
+    }
 
 
 def test_ranks_are_competition_ranks_in_the_metrics_direction() -> None:
@@ -71,9 +105,13 @@ def test_ranks_are_competition_ranks_in_the_metrics_direction() -> None:
     assert ranks == {"b": "1", "a": "2", "c": "2", "d": "4"}
     rows, _ = written(*genception())
     living = of(rows, "genception/frechet_eye_at_2", "category", "living")
-    assert living == {"best": ("1.0", "1"), "worst": ("4.0", "2"), "blind": ("9.0", "")}, "a control has no rank"
+    assert living == {"best": ("1.0", "1"), "worst": ("4.0", "2"), "blind": ("9.0", "")}, (
+        "a control has no rank"
+    )
     rows, _ = written(gc_only("whole", 0.5, 0.5, 0.5), gc_only("part", 0.9, 0.9, None))
-    assert of(rows, "genception/gc_at_2") == {"whole": ("0.5", "1"), "part": ("0.9", "")}, "over fewer categories"
+    assert of(rows, "genception/gc_at_2") == {"whole": ("0.5", "1"), "part": ("0.9", "")}, (
+        "over fewer categories"
+    )
 
 
 @pytest.mark.parametrize("plain", [trac_score, genception_score, fidelity_score])
@@ -109,7 +147,9 @@ def test_what_is_absent_or_flagged_stands_below() -> None:
 
 
 def test_hostile_text_is_inert() -> None:
-    score = fidelity_score(flags=[HOSTILE], absent={HOSTILE: HOSTILE}, groups={"category": {HOSTILE: {"ssim": 1.0}}})
+    score = fidelity_score(
+        flags=[HOSTILE], absent={HOSTILE: HOSTILE}, groups={"category": {HOSTILE: {"ssim": 1.0}}}
+    )
     rows, text = written(varied(score, model=component("seer", mark=HOSTILE)))
     tokens = MarkdownIt("commonmark").enable("table").parse(text)
     assert not {token.type for token in tokens} & {"html_block", "fence", "code_block"}
@@ -145,12 +185,17 @@ def test_the_closing_table_fits_a_terminal() -> None:
     assert any("±0.050" in line for line in lines), "an even interval"
     assert ["0.00–41.14"] in [line[:1] for line in lines], "an uneven one"
     assert ["(0–100)", "(0–200)"] in lines, "what does not fit is in a second table"
-    assert lines.index(["controls:"]) < next(n for n, line in enumerate(lines) if line[:1] == ["blind"])
+    assert lines.index(["controls:"]) < next(
+        n for n, line in enumerate(lines) if line[:1] == ["blind"]
+    )
 
 
 NAMES = {
     "one score": ([{}], {"gc_at_2", "gc", "similarity"}),
-    "two datasets": ([{}, {"dataset": "scans"}], {"shapes.gc", "shapes.gc_at_2", "scans.gc", "scans.gc_at_2"}),
+    "two datasets": (
+        [{}, {"dataset": "scans"}],
+        {"shapes.gc", "shapes.gc_at_2", "scans.gc", "scans.gc_at_2"},
+    ),
     "two generators and encoders": (
         [{}, {"generator": "pen", "encoder": "mind"}],
         {"brush.eye.gc", "pen.mind.gc", "brush.eye.gc_at_2", "pen.mind.gc_at_2"},
@@ -160,9 +205,14 @@ NAMES = {
 
 
 @pytest.mark.parametrize(("keys", "names"), NAMES.values(), ids=NAMES)
-def test_dvc_shows_short_names_and_in_front_what_differs(keys: list[dict[str, str]], names: set[str]) -> None:
+def test_dvc_shows_short_names_and_in_front_what_differs(
+    keys: list[dict[str, str]], names: set[str]
+) -> None:
     values = {"gc_at_1": 0.25, "gc_at_2": 0.5}
-    curves = {name: [{"step": 1, "value": 0.25}, {"step": 2, "value": 0.5}] for name in ("gc", "similarity")}
+    curves = {
+        name: [{"step": 1, "value": 0.25}, {"step": 2, "value": 0.5}]
+        for name in ("gc", "similarity")
+    }
     scores = [genception_score(metrics=values, curves=curves, **each) for each in keys]
     shown = metrics_of([*scores, question_score(metrics={"answer_rate": 40.0})])
     assert shown["seer"]["answer_rate"] == 40.0

@@ -41,7 +41,9 @@ from tests.support.ledgers import (
 )
 from tests.support.params import default_params
 
-HOSTILE = "<script>document.title='owned'</script><img src=x onerror=\"alert(1)\">]]>\x1b[31m\u202e$x$"
+HOSTILE = (
+    "<script>document.title='owned'</script><img src=x onerror=\"alert(1)\">]]>\x1b[31m\u202e$x$"
+)
 MODELS = ("seer", "poet", "blind")
 """Each worse than the one before; the last is a control."""
 
@@ -58,48 +60,91 @@ class Selecting(Project):
 
 
 def write_checkout(root: Path) -> tuple[Project, list[Score]]:
-    """Chains of two samples, of which poet refuses to describe one; a digit; a question in two orders."""
+    """Chains of two samples, of which poet refuses to describe one; a digit; a question in two
+    orders."""
     scores = [score for place, model in enumerate(MODELS) for score in _scores(root, model, place)]
     for name, data in (("shapes", ("disc", "ring")), ("digits", ("d0", "d1"))):
         entries = []
         for sample in data:
-            write_image(root / f"data/datasets/{name}/images/{sample}.png", (200, len(sample), len(entries)))
-            entry = {"id": sample, "file": f"images/{sample}.png", "sha256": "a" * 64, "width": 40, "height": 30}
+            write_image(
+                root / f"data/datasets/{name}/images/{sample}.png", (200, len(sample), len(entries))
+            )
+            entry = {
+                "id": sample,
+                "file": f"images/{sample}.png",
+                "sha256": "a" * 64,
+                "width": 40,
+                "height": 30,
+            }
             of = {"category": "round"} if name == "shapes" else {"label": "seven", "split": "test"}
             entries.append(SampleEntry.model_validate(entry | of))
         write_jsonl(root / f"data/datasets/{name}/samples.jsonl", entries)
     write_image(root / "data/questions/exam/images/pet.png", (120, 90, 60))
-    question = {"id": "q0", "image": "images/pet.png", "image_sha256": "c" * 64, "image_id": "pet", "answer": 0}
-    question |= {"question": f"What? {HOSTILE}", "options": ["a cat", "a dog", "no idea"], "refusal": 2}
+    question = {
+        "id": "q0",
+        "image": "images/pet.png",
+        "image_sha256": "c" * 64,
+        "image_id": "pet",
+        "answer": 0,
+    }
+    question |= {
+        "question": f"What? {HOSTILE}",
+        "options": ["a cat", "a dog", "no idea"],
+        "refusal": 2,
+    }
     write_jsonl(
-        root / "data/questions/exam/questions.jsonl", [QuestionEntry.model_validate(question | {"subset": "basic"})]
+        root / "data/questions/exam/questions.jsonl",
+        [QuestionEntry.model_validate(question | {"subset": "basic"})],
     )
-    outs = {"data": "data/datasets", "collect@seer": "data/records/seer", "score@seer": "reports/scores/seer"}
+    outs = {
+        "data": "data/datasets",
+        "collect@seer": "data/records/seer",
+        "score@seer": "reports/scores/seer",
+    }
     stages = {
         name: {"cmd": "x", "outs": [{"path": path, "md5": f"{number}" * 32 + ".dir", "size": 1}]}
         for number, (name, path) in enumerate(outs.items(), 1)
     }
-    (root / "dvc.lock").write_text(yaml.safe_dump({"schema": "2.0", "stages": stages}), encoding="utf-8")
+    (root / "dvc.lock").write_text(
+        yaml.safe_dump({"schema": "2.0", "stages": stages}), encoding="utf-8"
+    )
     (root / "params.yaml").write_text(yaml.safe_dump(default_params()), encoding="utf-8")
     return Selecting(root, runs=[Combination(model, "brush", "eye") for model in MODELS]), scores
 
 
 def _scores(root: Path, model: str, place: int) -> list[Score]:
-    control: Mapping[str, Any] = {"model": component(model, provider="blind")} if model == "blind" else {}
-    values = {"gc_at_1": 0.9, "gc_at_2": 0.7, "gc_at_2_low": 0.65, "gc_at_2_high": 0.75, "similarity_at_2": 0.6}
+    control: Mapping[str, Any] = (
+        {"model": component(model, provider="blind")} if model == "blind" else {}
+    )
+    values = {
+        "gc_at_1": 0.9,
+        "gc_at_2": 0.7,
+        "gc_at_2_low": 0.65,
+        "gc_at_2_high": 0.75,
+        "similarity_at_2": 0.6,
+    }
     gc = {key: round(value - 0.25 * place, 3) for key, value in values.items()}
     groups = {"category": {HOSTILE: gc, "square": gc}, "group": {}}
     flags = [HOSTILE] if place == 0 else []
-    chains = varied(genception_score(model=model, metrics=gc, groups=groups, flags=flags), **control)
-    trac = varied(trac_score(model=model, metrics={"top1": 64.0 - place, "class_mean": 60.0 + place}), **control)
-    asked = varied(question_score(model=model, metrics={"score": 62.0 - place, "score_std": 0.85}), **control)
+    chains = varied(
+        genception_score(model=model, metrics=gc, groups=groups, flags=flags), **control
+    )
+    trac = varied(
+        trac_score(model=model, metrics={"top1": 64.0 - place, "class_mean": 60.0 + place}),
+        **control,
+    )
+    asked = varied(
+        question_score(model=model, metrics={"score": 62.0 - place, "score_std": 0.85}), **control
+    )
 
     records: list[CollectedRecord] = []
     folder = benchmark("genception").collects.at(chains.keys)
     for sample in ("disc", "ring"):
         for t in (1, 2):
             if (model, sample) == ("poet", "ring"):
-                refused = record(sample, "refused", error="I would rather not.", parent_sha256="a" * 64, seed=t)
+                refused = record(
+                    sample, "refused", error="I would rather not.", parent_sha256="a" * 64, seed=t
+                )
                 records.append(refused)
                 break
             file = f"images/{sample}/{t}.png"
@@ -108,7 +153,9 @@ def _scores(root: Path, model: str, place: int) -> list[Score]:
             write_image(root / folder / file, (30 * place, 100 * t, len(sample)))
     write_collected(root, chains, records)
     similar = {"disc": [0.9 - 0.1 * place, 0.5], "ring": [0.8, 0.2 + 0.1 * place]}
-    rows = [row(sample, {"similarity": some, "gc": some}, "round") for sample, some in similar.items()]
+    rows = [
+        row(sample, {"similarity": some, "gc": some}, "round") for sample, some in similar.items()
+    ]
     if model == "poet":
         rows[1] = row("ring", {}, "round", outcome=Outcome.REFUSED)
     write_scored(root, chains, rows)
@@ -122,7 +169,11 @@ def _scores(root: Path, model: str, place: int) -> list[Score]:
     write_scored(root, trac, [trac_row("d1", "seven", "seven")])
 
     answers = [(1, "B", [2, 0, 1]), (2, "The answer is A.", [1, 2, 0])]
-    write_collected(root, asked, [record("q0", text=text, step=step, order=order) for step, text, order in answers])
+    write_collected(
+        root,
+        asked,
+        [record("q0", text=text, step=step, order=order) for step, text, order in answers],
+    )
     write_scored(root, asked, [row("q0", {"score": [1.0, 0.0]}, cluster="pet")])
     return [chains, trac, asked]
 
@@ -170,16 +221,21 @@ class Written(NamedTuple):
     pages: dict[str, Page]
 
 
-def write(project: Project, scores: list[Score], folder: Path, *, images: bool = True) -> dict[str, Page]:
+def write(
+    project: Project, scores: list[Score], folder: Path, *, images: bool = True
+) -> dict[str, Page]:
     parts = by_benchmark(scores, rows_beside(project))
     blocks, series = [block for part in parts for block in part.blocks], series_of(scores)
     figures = {
-        block.name: {f"{block.name}-{each.name}.svg": each for each in figures_of(block, series)} for block in blocks
+        block.name: {f"{block.name}-{each.name}.svg": each for each in figures_of(block, series)}
+        for block in blocks
     }
     pages = site_files(folder, project, parts, correlation(project, blocks), figures, images=images)
     drawings = {f"figures/{name}": b"<svg/>" for section in figures.values() for name in section}
     write_folder(folder, {**pages, **drawings})
-    return {file.relative_to(folder).as_posix(): Page(file) for file in sorted(folder.rglob("*.html"))}
+    return {
+        file.relative_to(folder).as_posix(): Page(file) for file in sorted(folder.rglob("*.html"))
+    }
 
 
 @pytest.fixture(scope="module")
@@ -200,11 +256,18 @@ def test_there_are_four_kinds_of_page(site: Written) -> None:
 
 
 def test_every_link_leads_to_a_file_and_a_place(site: Written) -> None:
-    links = [(path, link) for path, page in site.pages.items() for link in page.links if not link.startswith("data:")]
+    links = [
+        (path, link)
+        for path, page in site.pages.items()
+        for link in page.links
+        if not link.startswith("data:")
+    ]
     assert len(links) > 200
     for path, link in links:
         name, _, place = link.partition("#")
-        target = (site.folder / path).parent.joinpath(name).resolve() if name else site.folder / path
+        target = (
+            (site.folder / path).parent.joinpath(name).resolve() if name else site.folder / path
+        )
         assert target.is_file(), f"{path}: {link}"
         if place:
             page = site.pages[target.relative_to(site.folder.resolve()).as_posix()]
@@ -287,9 +350,15 @@ def test_another_folder_is_not_replaced(site: Written, tmp_path: Path) -> None:
     theirs = (site.folder / "runs").rename(tmp_path / "runs")
     (theirs / "mine.txt").write_text("mine")
     (site.folder / "runs").symlink_to(theirs)
-    again = {path: page.html for path, page in write(site.project, site.scores, site.folder).items()}
-    assert again == {path: page.html for path, page in site.pages.items()}, "an own one is, by the same bytes"
+    again = {
+        path: page.html for path, page in write(site.project, site.scores, site.folder).items()
+    }
+    assert again == {path: page.html for path, page in site.pages.items()}, (
+        "an own one is, by the same bytes"
+    )
     last = {file: file.stat().st_mtime_ns for file in site.folder.rglob("*.*")}
-    differ = {file.name for file in first if file.parent.name != "runs" and first[file] != last.get(file)}
+    differ = {
+        file.name for file in first if file.parent.name != "runs" and first[file] != last.get(file)
+    }
     assert differ == {"index.html", "other.webp"}, "what has not changed is not written"
     assert (theirs / "mine.txt").exists(), "a link is removed, and what it leads to is left alone"

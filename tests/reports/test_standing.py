@@ -1,4 +1,5 @@
-"""Which models can be told apart by a number, from the rows behind scores; and which may be ranked at all."""
+"""Which models can be told apart by a number, from the rows behind scores; and which may be ranked
+at all."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -28,8 +29,14 @@ Scored = tuple[Score, list[Row]]
 def scored(model: str, values: Sequence[float], provider: str = "", **more: Any) -> Scored:
     """SSIM of so many images."""
     plain = fidelity_score(model=model, metrics={"ssim": exact_mean(values)}, coverage=1.0, **more)
-    score = varied(plain, settings=SETTINGS, model=component(model, **({"provider": provider} if provider else {})))
-    return score, [row(f"u{n}", {"ssim": [value]}, category="abc"[n % 3]) for n, value in enumerate(values)]
+    score = varied(
+        plain,
+        settings=SETTINGS,
+        model=component(model, **({"provider": provider} if provider else {})),
+    )
+    return score, [
+        row(f"u{n}", {"ssim": [value]}, category="abc"[n % 3]) for n, value in enumerate(values)
+    ]
 
 
 def block(*some: Scored) -> Block:
@@ -40,18 +47,26 @@ def block(*some: Scored) -> Block:
 
 CASES = {
     "told apart": ((LOW, HIGH), {"m0": (2, "b"), "m1": (1, "a")}, {"m1"}),
-    "one group above": ((LOW, HIGH, CLOSE), {"m0": (3, "b"), "m1": (1, "a"), "m2": (1, "a")}, {"m1", "m2"}),
+    "one group above": (
+        (LOW, HIGH, CLOSE),
+        {"m0": (3, "b"), "m1": (1, "a"), "m2": (1, "a")},
+        {"m1", "m2"},
+    ),
     "all alike": ((HIGH, CLOSE), {"m0": (1, "a"), "m1": (1, "a")}, set()),
 }
 """Values of models → rank and letters by model, and the best group."""
 
 
 @pytest.mark.parametrize(("values", "expected", "best"), CASES.values(), ids=CASES)
-def test_ranks_and_letters(values: Sequence[Sequence[float]], expected: Any, best: set[str]) -> None:
+def test_ranks_and_letters(
+    values: Sequence[Sequence[float]], expected: Any, best: set[str]
+) -> None:
     made = block(*(scored(f"m{n}", each) for n, each in enumerate(values)))
     tested = made.tested("ssim")
     assert tested is not None
-    assert {m: (tested.groups.ranks[m], tested.groups.letters[m]) for m in tested.groups.ranks} == expected
+    assert {
+        m: (tested.groups.ranks[m], tested.groups.letters[m]) for m in tested.groups.ranks
+    } == expected
     assert tested.groups.best == best
     places = made.places("ssim")
     assert {model: (place.rank, place.letters) for model, place in places.items()} == expected
@@ -64,10 +79,15 @@ def test_controls_do_not_compete_and_are_placed_beside_each_model() -> None:
     assert tested is not None
     assert tested.groups.ranks == {"high": 1, "low": 2}
     assert tested.doubtful == {"high", "low"}
-    assert misplaced(made, "ssim", "SSIM") == ["SSIM: 2 of 2 models are not shown to be better than a control."]
+    assert misplaced(made, "ssim", "SSIM") == [
+        "SSIM: 2 of 2 models are not shown to be better than a control."
+    ]
     assert [score.model for score in made.order()] == ["high", "low", "blind"]
     untested = replace(made, rows_of=lambda score: ())
-    assert {model: place.rank for model, place in untested.places("ssim").items()} == {"low": 2, "high": 1}
+    assert {model: place.rank for model, place in untested.places("ssim").items()} == {
+        "low": 2,
+        "high": 1,
+    }
 
 
 def test_letters_are_in_tables_and_figures() -> None:
@@ -75,7 +95,11 @@ def test_letters_are_in_tables_and_figures() -> None:
     rows = {score.model: rows for score, rows in some}
     first, *_ = tables_of([score for score, _ in some], lambda score: rows[score.model])
     shown = {str(row[0]): (str(row[1]), row[1].bold) for row in first.rows}  # type: ignore[union-attr]
-    assert shown == {"high": ("50.40 a", True), "low": ("40.40 b", False), "blind (control)": ("40.40", False)}
+    assert shown == {
+        "high": ("50.40 a", True),
+        "low": ("40.40 b", False),
+        "blind (control)": ("40.40", False),
+    }
     assert "SSIM: 1 of 2 models are not shown to be better than a control." in first.notes
     made = block(*some)
     bars, *_ = figures_of(made, series_of(made.scores))
@@ -93,18 +117,30 @@ def test_letters_are_in_tables_and_figures() -> None:
     ],
 )
 def test_what_failed_is_bounded(
-    values: Sequence[float | None], orders: Sequence[Sequence[float | None]], expected: tuple[float, float] | None
+    values: Sequence[float | None],
+    orders: Sequence[Sequence[float | None]],
+    expected: tuple[float, float] | None,
 ) -> None:
     """Two chains of the category a, and two of b."""
     rows = []
     for n, (value, repeats) in enumerate(zip_longest(values, orders)):
         many = [{"outcome": "ok", "values": {"gc": [1.0, each]}} for each in repeats or ()]
         known = [each for each in repeats or [value] if each is not None]
-        row = {"unit": f"u{n}", "group": "aabb"[n], "cluster": f"u{n}", "outcome": "ok", "repeats": many}
-        rows.append(Row.model_validate(row | {"values": {"gc": [1.0, known[0] if known else None]}}))
+        row = {
+            "unit": f"u{n}",
+            "group": "aabb"[n],
+            "cluster": f"u{n}",
+            "outcome": "ok",
+            "repeats": many,
+        }
+        rows.append(
+            Row.model_validate(row | {"values": {"gc": [1.0, known[0] if known else None]}})
+        )
     groups = [[row.values["gc"][1] for row in rows if row.group == name] for name in "ab"]
     means = [exact_mean(some) for group in groups if (some := [v for v in group if v is not None])]
-    score = genception_score(metrics={"gc_at_2": exact_mean(means)}, scored=3, total=4, coverage=0.75)
+    score = genception_score(
+        metrics={"gc_at_2": exact_mean(means)}, scored=3, total=4, coverage=0.75
+    )
     [made] = blocks_of(benchmark("genception"), [score], lambda score: rows)
     assert made.bounds(score, "gc_at_2") == (expected and pytest.approx(expected))
     table, *_ = tables_of([score], lambda score: rows)
@@ -114,7 +150,9 @@ def test_what_failed_is_bounded(
 
 
 def test_groups_have_their_own_rows() -> None:
-    groups = [{"groups": {"category": {"a": {"ssim": exact_mean(values[::3])}}}} for values in (LOW, HIGH)]
+    groups = [
+        {"groups": {"category": {"a": {"ssim": exact_mean(values[::3])}}}} for values in (LOW, HIGH)
+    ]
     made = block(scored("low", LOW, **groups[0]), scored("high", HIGH, **groups[1]))
     tested = made.tested("category/a/ssim")
     assert tested is not None
@@ -123,17 +161,22 @@ def test_groups_have_their_own_rows() -> None:
 
 def test_what_rows_do_not_make_up_is_not_tested() -> None:
     high, rows = scored("high", HIGH)
-    high = high.model_copy(update={"metrics": high.metrics | {"fid": 3.0, "words": 7.0, "ssim_low": 1.0}})
+    high = high.model_copy(
+        update={"metrics": high.metrics | {"fid": 3.0, "words": 7.0, "ssim_low": 1.0}}
+    )
     made = block((high, rows), scored("low", LOW))
     assert [made.tested(number) for number in ("fid", "words", "ssim_low", "nothing")] == [None] * 4
     for fewer in (rows[1:], []):
-        assert block((high, fewer), scored("low", LOW)).tested("ssim") is None, "rows give another number"
+        assert block((high, fewer), scored("low", LOW)).tested("ssim") is None, (
+            "rows give another number"
+        )
 
 
 def test_the_best_covered_model_decides_who_is_ranked() -> None:
     """94 % is near 98 %, but too far from 100 %; a control does not decide."""
     scores = [
-        genception_score(model=f"m{n}", scored=n, counted=n, total=100, coverage=n / 100) for n in (90, 94, 98, 100)
+        genception_score(model=f"m{n}", scored=n, counted=n, total=100, coverage=n / 100)
+        for n in (90, 94, 98, 100)
     ]
     [made] = blocks_of(benchmark("genception"), scores)
     assert {*made.apart} == {"m90", "m94"}
@@ -148,11 +191,20 @@ def test_a_model_below_min_coverage_has_no_rank_and_decides_for_no_one() -> None
     """All replies of m80 are counted, so that more of them are in the denominators than of m92."""
     scores = list[Score]()
     for name, some, counted in (("m80", 80, 100), ("m92", 92, 92), ("m90", 90, 90)):
-        score = genception_score(model=name, scored=some, counted=counted, total=100, coverage=some / 100)
+        score = genception_score(
+            model=name, scored=some, counted=counted, total=100, coverage=some / 100
+        )
         settings = score.inputs.settings | {"min_coverage": 0.9}
-        scores.append(score.model_copy(update={"inputs": score.inputs.model_copy(update={"settings": settings})}))
+        scores.append(
+            score.model_copy(
+                update={"inputs": score.inputs.model_copy(update={"settings": settings})}
+            )
+        )
     [made] = blocks_of(benchmark("genception"), scores)
-    reason = "coverage of m80: 80/100 (100 counted) could be scored, and genception.min_coverage asks for 90%"
+    reason = (
+        "coverage of m80: 80/100 (100 counted) could be scored, and genception.min_coverage asks "
+        "for 90%"
+    )
     assert made.apart == {"m80": reason}
     assert {*made.places("gc_at_2")} == {"m90", "m92"}
     assert made.order()[-1].model == "m80"

@@ -1,4 +1,5 @@
-"""The tables of all benchmarks, as Markdown in ``tests/cases/tables``: worked by hand from the scores beside them."""
+"""The tables of all benchmarks, as Markdown in ``tests/cases/tables``: worked by hand from the
+scores beside them."""
 
 import json
 from collections.abc import Sequence
@@ -12,7 +13,14 @@ from driftledger.benchmarks.score import Score
 from driftledger.reports import tables
 from driftledger.reports.scores import blocks_of
 from tests.conftest import REPOSITORY
-from tests.support.ledgers import component, fidelity_score, genception_score, question_score, trac_score, varied
+from tests.support.ledgers import (
+    component,
+    fidelity_score,
+    genception_score,
+    question_score,
+    trac_score,
+    varied,
+)
 from tests.support.tables import HOSTILE, assert_inert, lines_of, tables_of, texts
 
 CASES = REPOSITORY / "tests" / "cases" / "tables"
@@ -24,29 +32,44 @@ def control(score: Score) -> Score:
     return varied(score, model=component(score.model, provider="blind"))
 
 
-def chains(model: str, by_category: dict[str, dict[str, float]], groups: Any = None, **more: Any) -> Score:
+def chains(
+    model: str, by_category: dict[str, dict[str, float]], groups: Any = None, **more: Any
+) -> Score:
     """A score with the means that the scoring stage would write over these categories."""
     groups = GROUPS if groups is None else groups
     keys = sorted({key for each in by_category.values() for key in each})
 
     def means(rows: list[dict[str, float]], whole: bool) -> dict[str, float]:
         known = {key: [row[key] for row in rows if key in row] for key in keys}
-        return {key: sum(v) / len(v) for key, v in known.items() if v and (len(v) == len(rows) or not whole)}
+        return {
+            key: sum(v) / len(v)
+            for key, v in known.items()
+            if v and (len(v) == len(rows) or not whole)
+        }
 
-    by_group = {group: means([by_category[name] for name in names], True) for group, names in groups.items()}
+    by_group = {
+        group: means([by_category[name] for name in names], True) for group, names in groups.items()
+    }
     kinds = {"category": by_category, "group": by_group}
     overall = means(list(by_category.values()), False)
-    return genception_score(model=model, metrics=overall, groups=kinds, details={"groups": groups}, **more)
+    return genception_score(
+        model=model, metrics=overall, groups=kinds, details={"groups": groups}, **more
+    )
 
 
 def gc_only(model: str, *values: float | None, **more: Any) -> Score:
     names = ("living", "objects", "text")
-    rows = {name: {} if value is None else {"gc_at_2": value} for name, value in zip(names, values, strict=True)}
+    rows = {
+        name: {} if value is None else {"gc_at_2": value}
+        for name, value in zip(names, values, strict=True)
+    }
     return chains(model, rows, **more)
 
 
 def genception() -> list[Score]:
-    def rows(gc: tuple[float, ...], similarity: float, frechet: tuple[float, ...]) -> dict[str, dict[str, float]]:
+    def rows(
+        gc: tuple[float, ...], similarity: float, frechet: tuple[float, ...]
+    ) -> dict[str, dict[str, float]]:
         plain = {
             name: {"gc_at_2": value, "gc_at_1": 0.1, "similarity_at_2": similarity}
             for name, value in zip(("living", "objects", "text"), gc, strict=True)
@@ -73,7 +96,8 @@ def people() -> list[Score]:
 
 
 def case(name: str) -> list[Score]:
-    """The scores of a case in ``scores.json``, which has what is other than a plain score of the benchmark."""
+    """The scores of a case in ``scores.json``, which has what is other than a plain score of the
+    benchmark."""
     made = []
     for fields in json.loads((CASES / "scores.json").read_bytes())[name]:
         asked = fields.pop("asked", {})
@@ -82,7 +106,9 @@ def case(name: str) -> list[Score]:
     return made
 
 
-@pytest.mark.parametrize("name", ["genception", "people", "trac", "fidelity", "mm_sap", "mm_vet", "mme"])
+@pytest.mark.parametrize(
+    "name", ["genception", "people", "trac", "fidelity", "mm_sap", "mm_vet", "mme"]
+)
 def test_tables_are_those_of_the_papers(name: str) -> None:
     scores = {"genception": genception, "people": people}.get(name, lambda: case(name))()
     assert "\n".join(lines_of(scores)) == (CASES / f"{name}.md").read_text(encoding="utf-8")
@@ -100,22 +126,32 @@ FIRST_VERSION = {
     "llava_13b": ((0.366, 0.264, 0.220), (0.291, 0.174), "2.62"),
     "llava_7b": ((0.339, 0.255, 0.215), (0.252, 0.149), "4.00"),
 }
-"""Model → Table 2 of GenCeption's first version: GC@1, 3, 5 of 10 visual, GC@1, 3 of 4 textual categories, GC rank."""
+"""Model → Table 2 of GenCeption's first version: GC@1, 3, 5 of 10 visual, GC@1, 3 of 4 textual
+categories, GC rank."""
 
 
 def test_the_gc_rank_of_the_first_version_is_as_printed_there() -> None:
     members = {"visual": [f"v{n}" for n in range(10)], "textual": [f"t{n}" for n in range(4)]}
     scores = []
     for model, (visual, textual, _) in FIRST_VERSION.items():
-        at = {"visual": dict(zip((1, 3, 5), visual, strict=True)), "textual": dict(zip((1, 3), textual, strict=True))}
-        rows = {n: {f"gc_at_{t}": v for t, v in at[g].items()} for g, names in members.items() for n in names}
+        at = {
+            "visual": dict(zip((1, 3, 5), visual, strict=True)),
+            "textual": dict(zip((1, 3), textual, strict=True)),
+        }
+        rows = {
+            n: {f"gc_at_{t}": v for t, v in at[g].items()}
+            for g, names in members.items()
+            for n in names
+        }
         scores.append(chains(model, rows, members))
     some = tables_of(scores)
     ranks = {row[0]: row[-2] for row in texts(named("group_ranks", some))[1:]}
     assert ranks == {model: rank for model, (*_, rank) in FIRST_VERSION.items()}
     rows = {row[0]: row[1:] for row in texts(named("category_gc_at_5", some))}
     assert rows["visual mean"] == ["0.335", "0.243", "0.220", "0.215"]
-    assert rows["textual mean"] == rows["overall mean"] == rows["overall rank by value"] == ["–"] * 4, "never of a part"
+    assert (
+        rows["textual mean"] == rows["overall mean"] == rows["overall rank by value"] == ["–"] * 4
+    ), "never of a part"
 
 
 def test_a_model_without_a_category_has_no_overall_value_and_rank() -> None:
@@ -133,9 +169,15 @@ def test_generators_stand_side_by_side_by_category_each_ranked_by_itself() -> No
     spec = benchmark("genception")
     less = {"scored": 9, "total": 10, "coverage": 0.9}
     scores = [
-        *(gc_only(name, value, 0.5, 0.5, generator="one") for name, value in (("a", 0.9), ("b", 0.1))),
+        *(
+            gc_only(name, value, 0.5, 0.5, generator="one")
+            for name, value in (("a", 0.9), ("b", 0.1))
+        ),
         gc_only("sparse", 0.9, 0.9, 0.9, generator="one", **less),
-        *(gc_only(name, value, 0.5, 0.5, generator="two") for name, value in (("a", 0.2), ("b", 0.3))),
+        *(
+            gc_only(name, value, 0.5, 0.5, generator="two")
+            for name, value in (("a", 0.2), ("b", 0.3))
+        ),
     ]
     [table] = tables.generators_tables(spec, list(blocks_of(spec, scores)))
     head, living, *_, rank, coverage = texts(table)
@@ -151,7 +193,11 @@ TABLE = Table(
     "A title, 50 %",
     ["", "top-1", "x_1"],
     [
-        [Cell("seer_1"), Cell("27.20", bold=True, value=27.2041, letters="a", more="24.1–30.3"), Cell("–")],
+        [
+            Cell("seer_1"),
+            Cell("27.20", bold=True, value=27.2041, letters="a", more="24.1–30.3"),
+            Cell("–"),
+        ],
         ["total & more", Cell("1.00", deviation="0.50", value=1.0), Cell("3", value=3.0)],
     ],
     ["A note."],
@@ -161,14 +207,24 @@ TABLE = Table(
 def test_a_table_is_markdown() -> None:
     assert list(tables.markdown(TABLE)) == [
         *("**A title, 50 %**", "", "| | top-1 | x_1 |", "|---|---:|---:|"),
-        *("| seer_1 | **27.20** a (24.1–30.3) | – |", "| total &amp; more | 1.00 ± 0.50 | 3 |", "", "A note.", ""),
+        *(
+            "| seer_1 | **27.20** a (24.1–30.3) | – |",
+            "| total &amp; more | 1.00 ± 0.50 | 3 |",
+            "",
+            "A note.",
+            "",
+        ),
     ]
 
 
 def test_hostile_names_do_nothing() -> None:
-    score = chains("a", {HOSTILE: {"gc_at_2": 0.5}, "plain": {"gc_at_2": 0.7}}, {HOSTILE: [HOSTILE]})
+    score = chains(
+        "a", {HOSTILE: {"gc_at_2": 0.5}, "plain": {"gc_at_2": 0.7}}, {HOSTILE: [HOSTILE]}
+    )
     lines = lines_of([score])
     assert_inert(lines)
     assert any("cmd" in line for line in lines)
-    hostile = TABLE._replace(rows=[[HOSTILE, Cell(HOSTILE), Cell(HOSTILE, bold=True)]], title=HOSTILE)
+    hostile = TABLE._replace(
+        rows=[[HOSTILE, Cell(HOSTILE), Cell(HOSTILE, bold=True)]], title=HOSTILE
+    )
     assert_inert(list(tables.markdown(hostile)))

@@ -48,37 +48,63 @@ class Forger:
         """Let ``bundle.json`` have the hash of all members that there are."""
 
         def change(manifest: dict[str, Any]) -> None:
-            paths = {name.removeprefix(FILES): data for name, data in self.members.items() if name.startswith(FILES)}
+            paths = {
+                name.removeprefix(FILES): data
+                for name, data in self.members.items()
+                if name.startswith(FILES)
+            }
             manifest["files"] = {path: digests(data) for path, data in paths.items()}
-            others = {name: data for name, data in self.members.items() if not name.startswith((FILES, MANIFEST))}
+            others = {
+                name: data
+                for name, data in self.members.items()
+                if not name.startswith((FILES, MANIFEST))
+            }
             manifest["members"] = {name: digests(data)["sha256"] for name, data in others.items()}
 
         self.json(MANIFEST, change)
 
     def follow(self) -> None:
-        """Make listings, lock entries, fingerprint and published file fit to the files as they are: all that an owner
-        can write."""
+        """Make listings, lock entries, fingerprint and published file fit to the files as they are:
+        all that an owner can write."""
         self.rehash()
         named = self.manifest["files"] | self.manifest["left_out"]
         renamed = dict[str, str]()
         lineages = json.loads(self.members[EVIDENCE])["lineages"]
-        for folder in {str(each): each for lineage in lineages for each in folders_of(lineage)}.values():
-            md5, out, path = renamed.get(folder["md5"], folder["md5"]), folder["out"], folder["path"]
-            files = {row["relpath"]: row["md5"] for row in json.loads(self.members[f"{LISTINGS}{md5}"])}
+        for folder in {
+            str(each): each for lineage in lineages for each in folders_of(lineage)
+        }.values():
+            md5, out, path = (
+                renamed.get(folder["md5"], folder["md5"]),
+                folder["out"],
+                folder["path"],
+            )
+            files = {
+                row["relpath"]: row["md5"] for row in json.loads(self.members[f"{LISTINGS}{md5}"])
+            }
             start = f"{path}/".removeprefix(f"{out}/")
-            here = {name[len(out) + 1 :]: each["md5"] for name, each in named.items() if name.startswith(f"{path}/")}
-            files = {name: each for name, each in files.items() if not name.startswith(start)} | here
+            here = {
+                name[len(out) + 1 :]: each["md5"]
+                for name, each in named.items()
+                if name.startswith(f"{path}/")
+            }
+            files = {
+                name: each for name, each in files.items() if not name.startswith(start)
+            } | here
             rows = [{"md5": each, "relpath": name} for name, each in sorted(files.items())]
             data = json.dumps(rows, sort_keys=True).encode()
             now = hashlib.md5(data).hexdigest() + ".dir"
             del self.members[f"{LISTINGS}{md5}"]
             self.members[f"{LISTINGS}{now}"] = data
-            renamed |= {key: now for key, value in renamed.items() if value == md5} | {folder["md5"]: now}
+            renamed |= {key: now for key, value in renamed.items() if value == md5} | {
+                folder["md5"]: now
+            }
         for old, now in renamed.items():
             self.members[EVIDENCE] = self.members[EVIDENCE].replace(old.encode(), now.encode())
 
         def nfiles(evidence: dict[str, Any]) -> None:
-            for entry in (entry for lineage in evidence["lineages"] for entry in lineage["stages"].values()):
+            for entry in (
+                entry for lineage in evidence["lineages"] for entry in lineage["stages"].values()
+            ):
                 for each in (*entry["outs"], *entry["deps"]):
                     if (listing := f"{LISTINGS}{each['md5']}") in self.members:
                         each["nfiles"] = len(json.loads(self.members[listing]))
@@ -95,25 +121,37 @@ class Forger:
         for name in [name for name in self.members if name.startswith(LEDGER)]:
             published = json.loads(self.members.pop(name)) | {"fingerprint": found}
             for score in published["scores"]:
-                files = {end: self.members[f"{FILES}{score['path']}/{end}"] for end in ("score.json", "rows.jsonl")}
+                files = {
+                    end: self.members[f"{FILES}{score['path']}/{end}"]
+                    for end in ("score.json", "rows.jsonl")
+                }
                 inputs = sha256_of(json.loads(files["score.json"])["inputs"])
-                hashes = {end[:5].strip(".j"): digests(data)["sha256"] for end, data in files.items()}
+                hashes = {
+                    end[:5].strip(".j"): digests(data)["sha256"] for end, data in files.items()
+                }
                 score |= {"score": hashes["score"], "rows": hashes["rows"], "inputs": inputs}
             self.members[f"{LEDGER}{sha256_of(published)}.json"] = canonical(published)
         self.rehash()
 
     def fit(self, encoder: str) -> None:
-        """Let the scores of an encoder have the numbers that its features give, and all hashes fit to them."""
+        """Let the scores of an encoder have the numbers that its features give, and all hashes fit
+        to them."""
         bundle = Bundle(Archive(self._file()))
         for lineage in bundle.lineages:
-            if encoder not in [card["fingerprint"] for card in lineage["score"]["components"].values()]:
+            if encoder not in [
+                card["fingerprint"] for card in lineage["score"]["components"].values()
+            ]:
                 continue
             numbers = recompute(bundle.score_files(lineage)).numbers
             path = lineage["folder"]["path"]
-            self.json(f"{FILES}{path}/score.json", lambda score, given=numbers: fit_score(score, given))
+            self.json(
+                f"{FILES}{path}/score.json", lambda score, given=numbers: fit_score(score, given)
+            )
             rows = bundle.folder(path).rows("rows.jsonl")
             for number in range(len(rows)):
-                self.row(f"{path}/rows.jsonl", lambda row, given=numbers: fit_row(row, given), number)
+                self.row(
+                    f"{path}/rows.jsonl", lambda row, given=numbers: fit_row(row, given), number
+                )
         self.follow()
 
     def write(self, path: Path) -> Path:
@@ -154,7 +192,9 @@ def fit_row(row: dict[str, Any], numbers: Mapping[tuple[str, ...], Any]) -> None
         start = ("rows", row["unit"], *(("extra",) if kind == "extra" else ()))
         for name, value in row[kind].items():
             if isinstance(value, list):
-                row[kind][name] = [numbers.get((*start, name, str(at)), old) for at, old in enumerate(value)]
+                row[kind][name] = [
+                    numbers.get((*start, name, str(at)), old) for at, old in enumerate(value)
+                ]
             else:
                 row[kind][name] = numbers.get((*start, name), value)
 
@@ -162,5 +202,8 @@ def fit_row(row: dict[str, Any], numbers: Mapping[tuple[str, ...], Any]) -> None
 def differing(report: Report) -> list[str]:
     """Where and what of all that differs."""
     return [
-        f"{each.where}: {each.what}" for some in report.groups.values() for each in some if each.status == "differs"
+        f"{each.where}: {each.what}"
+        for some in report.groups.values()
+        for each in some
+        if each.status == "differs"
     ]

@@ -1,4 +1,5 @@
-"""A server with one answer, for statuses, headers and bodies that no other server of these tests gives."""
+"""A server with one answer, for statuses, headers and bodies that no other server of these tests
+gives."""
 
 import threading
 from collections.abc import Mapping
@@ -12,7 +13,9 @@ class OnLoopback:
 
     def __init__(self, handler: type[BaseHTTPRequestHandler]) -> None:
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True)
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, args=(0.01,), daemon=True
+        )
 
     @property
     def address(self) -> str:
@@ -27,7 +30,10 @@ class OnLoopback:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self._server.shutdown()
         self._thread.join()
@@ -35,16 +41,21 @@ class OnLoopback:
 
 
 class Canned(OnLoopback):
-    """Answers every GET and POST alike, and keeps each request's path, headers with names in lower case, and body."""
+    """Answers every GET and POST alike, and keeps each request's path, headers with names in lower
+    case, and body."""
 
-    def __init__(self, status: int, body: str | bytes, headers: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, status: int, body: str | bytes, headers: Mapping[str, str] | None = None
+    ) -> None:
         content = body.encode() if isinstance(body, str) else body
         requests = self.requests = []  # type: list[tuple[str, dict[str, str]]]
         bodies = self.bodies = []  # type: list[bytes]
 
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
-                requests.append((self.path, {name.lower(): value for name, value in self.headers.items()}))
+                requests.append(
+                    (self.path, {name.lower(): value for name, value in self.headers.items()})
+                )
                 bodies.append(self.rfile.read(int(self.headers.get("content-length", 0))))
                 self.send_response(status)
                 for name, value in {"content-length": str(len(content)), **(headers or {})}.items():

@@ -19,7 +19,14 @@ from driftledger.core.types import Sample
 from driftledger.data.records import DatasetCard, SampleEntry
 
 CARD = DatasetCard(
-    name="d", provider="image_folder", settings={}, source={}, samples=3, categories={}, groups={}, digest="x"
+    name="d",
+    provider="image_folder",
+    settings={},
+    source={},
+    samples=3,
+    categories={},
+    groups={},
+    digest="x",
 )
 
 
@@ -36,7 +43,14 @@ def chains(
     folder = samples[0].medium.path.parent
     files = [each.medium.path.relative_to(folder).as_posix() for each in samples]
     entries = [
-        SampleEntry(id=each.id, file=file, category=each.category, sha256=each.medium.sha256, width=1, height=1)
+        SampleEntry(
+            id=each.id,
+            file=file,
+            category=each.category,
+            sha256=each.medium.sha256,
+            width=1,
+            height=1,
+        )
         for each, file in zip(samples, files, strict=True)
     ]
     write_jsonl(folder / "samples.jsonl", entries)
@@ -50,8 +64,13 @@ def chains(
         **asked,
     )
     keys = {"dataset": "d", "model": "echo", "generator": "size"}
-    components: dict[str, tuple[str, Component]] = {"model": ("echo", model), "generator": ("size", generator)}
-    return Collecting(benchmark("genception"), keys, folder, components, request.model_dump(mode="json"))
+    components: dict[str, tuple[str, Component]] = {
+        "model": ("echo", model),
+        "generator": ("size", generator),
+    }
+    return Collecting(
+        benchmark("genception"), keys, folder, components, request.model_dump(mode="json")
+    )
 
 
 def collected(collecting: Collecting, store: Path) -> list[CollectedRecord]:

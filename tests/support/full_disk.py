@@ -7,7 +7,8 @@ from contextlib import contextmanager
 
 @contextmanager
 def no_file_longer_than(most: int) -> Iterator[None]:
-    """While it lasts, this process and those that it starts can write ``most`` bytes of a file, and no more."""
+    """While it lasts, this process and those that it starts can write ``most`` bytes of a file, and
+    no more."""
     before, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (most, hard))
     try:

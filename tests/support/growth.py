@@ -1,4 +1,5 @@
-"""Whether time grows as a text does and no faster: a function is its own measure, so no machine is too slow or busy."""
+"""Whether time grows as a text does and no faster: a function is its own measure, so no machine is
+too slow or busy."""
 
 import time
 from collections.abc import Callable
@@ -9,7 +10,8 @@ _UNSEEN = 0.05
 
 
 def grows_linearly(read: Callable[[str], object], text: str) -> bool:
-    """Whether a text takes less than 8 × its first quarter: 4 × is in proportion, 16 × grows with the square.
+    """Whether a text takes less than 8 × its first quarter: 4 × is in proportion, 16 × grows with
+    the square.
 
     Of several attempts the quickest count: another process may have had the processor's caches.
     """

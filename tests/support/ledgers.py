@@ -8,7 +8,13 @@ from typing import Any
 from PIL import Image
 
 from driftledger.benchmarks.base import ROLES, Stage
-from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard, CollectedRecord, RecordedResult
+from driftledger.benchmarks.records import (
+    CARD,
+    RECORDS,
+    CollectedCard,
+    CollectedRecord,
+    RecordedResult,
+)
 from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import Row, Score
 from driftledger.benchmarks.scoring import Scored, write_score
@@ -26,16 +32,23 @@ KEYS = {"dataset": "shapes", **COMBINATION._asdict()}
 
 
 def component(name: str, **changes: Any) -> ComponentCard:
-    plain = {"provider": f"{name}_provider", "version": "3", "settings": {"batch_size": 16}, "identity": {}}
-    return ComponentCard(name=name, fingerprint=hashlib.sha256(name.encode()).hexdigest(), **plain | changes)
+    plain = {
+        "provider": f"{name}_provider",
+        "version": "3",
+        "settings": {"batch_size": 16},
+        "identity": {},
+    }
+    return ComponentCard(
+        name=name, fingerprint=hashlib.sha256(name.encode()).hexdigest(), **plain | changes
+    )
 
 
 BRUSH = component("brush", settings={"batch_size": 16, "longest_side": 64})
 
 
 def score_of(plain: dict[str, Any], changes: Mapping[str, Any]) -> Score:
-    """A score with other fields. A name in its keys, ``model`` for instance, may be changed alone; a component of that
-    role is then called so too."""
+    """A score with other fields. A name in its keys, ``model`` for instance, may be changed alone;
+    a component of that role is then called so too."""
     names = {name: each for name, each in changes.items() if name in plain["keys"]}
     fields = {name: each for name, each in changes.items() if name not in names}
     cards = {role: component(names[role]) for role in plain["components"] if role in names}
@@ -46,7 +59,10 @@ def score_of(plain: dict[str, Any], changes: Mapping[str, Any]) -> Score:
 
 def marked(score: Score, **marks: str) -> Score:
     """The same score, some of whose components say something of themselves, by their roles."""
-    cards = {role: card.model_copy(update={"mark": marks.get(role)}) for role, card in score.components.items()}
+    cards = {
+        role: card.model_copy(update={"mark": marks.get(role)})
+        for role, card in score.components.items()
+    }
     return Score.model_validate(
         score.to_dict() | {"components": {role: card.to_dict() for role, card in cards.items()}}
     )
@@ -54,8 +70,19 @@ def marked(score: Score, **marks: str) -> Score:
 
 def genception_score(**changes: Any) -> Score:
     """GenCeption over two iterations: one category, whose values are the overall ones."""
-    values = {"similarity_at_1": 0.9, "similarity_at_2": 0.6, "gc_at_1": 0.9, "gc_at_2": 0.7, "frechet_eye_at_2": 4.5}
-    intervals = {"gc_at_1_low": 0.8, "gc_at_1_high": 0.95, "gc_at_2_low": 0.65, "gc_at_2_high": 0.75}
+    values = {
+        "similarity_at_1": 0.9,
+        "similarity_at_2": 0.6,
+        "gc_at_1": 0.9,
+        "gc_at_2": 0.7,
+        "frechet_eye_at_2": 4.5,
+    }
+    intervals = {
+        "gc_at_1_low": 0.8,
+        "gc_at_1_high": 0.95,
+        "gc_at_2_low": 0.65,
+        "gc_at_2_high": 0.75,
+    }
     curves: dict[str, list[float | None]] = {
         "similarity": [0.9, 0.6],
         "gc": [0.9, 0.7],
@@ -70,7 +97,9 @@ def genception_score(**changes: Any) -> Score:
         "metrics": values | intervals | {"similarity_mean": 0.75},
         "groups": {"category": {"round": values}, "group": {}},
         "curves": {
-            name: [{"step": t, "value": value} for t, value in enumerate(some, 1) if value is not None]
+            name: [
+                {"step": t, "value": value} for t, value in enumerate(some, 1) if value is not None
+            ]
             for name, some in curves.items()
         },
         "scored": 2,
@@ -94,10 +123,14 @@ def genception_score(**changes: Any) -> Score:
 
 
 def varied(score: Score, **changes: Any) -> Score:
-    """The same score with other components, by their roles, or with other inputs: ``data_digest``, ``records``,
-    ``settings``, or a key of the protocol."""
+    """The same score with other components, by their roles, or with other inputs: ``data_digest``,
+    ``records``, ``settings``, or a key of the protocol."""
     cards = {name: each for name, each in changes.items() if name in ROLES}
-    inputs = {name: each for name, each in changes.items() if name in ("data_digest", "records", "settings")}
+    inputs = {
+        name: each
+        for name, each in changes.items()
+        if name in ("data_digest", "records", "settings")
+    }
     asked = {name: each for name, each in changes.items() if name not in (*cards, *inputs)}
     protocol = score.inputs.protocol | asked
     return score.model_copy(
@@ -109,14 +142,17 @@ def varied(score: Score, **changes: Any) -> Score:
 
 
 def card_of(score: Score, stage: Stage) -> CollectedCard:
-    """The card of a collect stage behind a score, with all of the protocol and every component but encoders."""
+    """The card of a collect stage behind a score, with all of the protocol and every component but
+    encoders."""
     spec = benchmark(score.benchmark)
     return CollectedCard(
         benchmark=spec.name,
         stage=stage.name,
         keys={key: score.keys[key] for key in stage.keys},
         data_digest=score.inputs.data_digest,
-        components={role: card for role, card in score.components.items() if ROLES[role] != "encoder"},
+        components={
+            role: card for role, card in score.components.items() if ROLES[role] != "encoder"
+        },
         protocol=score.inputs.protocol,
     )
 
@@ -150,7 +186,8 @@ _SHOWN = {"max_tokens": [None], "choose": "similar_image", "shots": [1, 2]}
 
 
 def trac_score(description: str = "short", text_encoder: str = "reader", **changes: Any) -> Score:
-    """TRAC of one way to ask, read by one text encoder: better with length, worse with demonstrations."""
+    """TRAC of one way to ask, read by one text encoder: better with length, worse with
+    demonstrations."""
     shown = {"example_encoder": component("eye"), "example_model": component("narrator")}
     asked: dict[str, Any] = _SHOWN if description == "shown" else _SHORT
     top1 = {
@@ -159,10 +196,19 @@ def trac_score(description: str = "short", text_encoder: str = "reader", **chang
         for number in (0, *asked["shots"])
     }
     lengths = {length or 0: value for (length, number), value in top1.items() if number == 0}
-    shots = {number: value for (length, number), value in top1.items() if length == asked["max_tokens"][0]}
+    shots = {
+        number: value
+        for (length, number), value in top1.items()
+        if length == asked["max_tokens"][0]
+    }
     plain: dict[str, Any] = {
         "benchmark": "trac",
-        "keys": {"dataset": "digits", "model": "seer", "description": description, "text_encoder": text_encoder},
+        "keys": {
+            "dataset": "digits",
+            "model": "seer",
+            "description": description,
+            "text_encoder": text_encoder,
+        },
         "components": {
             "model": component("seer"),
             "text_encoder": component(text_encoder),
@@ -172,7 +218,12 @@ def trac_score(description: str = "short", text_encoder: str = "reader", **chang
         "groups": {
             "class": {"seven": {"top1": 50.0, "test": 1.0}, "=one": {"top1": 75.0}},
             "condition": {
-                condition_name(length, number): {"top1": value, "shots": number, "scored": 1, "total": 1}
+                condition_name(length, number): {
+                    "top1": value,
+                    "shots": number,
+                    "scored": 1,
+                    "total": 1,
+                }
                 | ({} if length is None else {"max_tokens": length})
                 for (length, number), value in top1.items()
             },
@@ -205,11 +256,15 @@ def curve(values: Mapping[int, float]) -> list[dict[str, float]]:
 
 
 def trac_row(sample: str, label: str, found: str | None) -> Row:
-    """A test sample, and the class that both ways to retrieve took it for; None where there was no description."""
+    """A test sample, and the class that both ways to retrieve took it for; None where there was no
+    description."""
     right: list[float | None] = [100.0 * (found == label)]
     if found is None:
         return row(sample, {}, outcome=Outcome.REFUSED, label=label, scored=False)
-    values, told = values_of("trac", {"top1": right, "class_mean": right}), {"top1": found, "class_mean": found}
+    values, told = (
+        values_of("trac", {"top1": right, "class_mean": right}),
+        {"top1": found, "class_mean": found},
+    )
     return row(sample, values, label=label, scored=True, nearest="d0", **told)
 
 
@@ -255,7 +310,12 @@ def fidelity_score(**changes: Any) -> Score:
 EXAM = {"question_set": "exam", "model": "seer"}
 PROTOCOLS: dict[str, dict[str, Any]] = {
     "mm_sap": {"prompt": "{question} {options}", "permutations": 2, "parser": "1", "seed": 7},
-    "mm_vet": {"prompt": "{question}", "grade_prompt": "{question} {truth} {prediction}", "gradings": 2, "parser": "1"}
+    "mm_vet": {
+        "prompt": "{question}",
+        "grade_prompt": "{question} {truth} {prediction}",
+        "gradings": 2,
+        "parser": "1",
+    }
     | {"grade_again": "\nA digit: ", "seed": 7},
     "mme": {"prompt": "{question}", "parser": "1", "seed": 7},
 }
@@ -290,9 +350,13 @@ def question_score(benchmark: str = "mm_sap", **changes: Any) -> Score:
 # Records as a collect stage writes them, without asking anybody, and rows of scores.
 
 
-def result(role: str, outcome: Outcome | str = Outcome.OK, text: str | None = None, **more: Any) -> RecordedResult:
+def result(
+    role: str, outcome: Outcome | str = Outcome.OK, text: str | None = None, **more: Any
+) -> RecordedResult:
     """What a call gave."""
-    return RecordedResult(role=role, key=more.pop("key", role), outcome=Outcome(outcome), text=text, **more)
+    return RecordedResult(
+        role=role, key=more.pop("key", role), outcome=Outcome(outcome), text=text, **more
+    )
 
 
 def record(
@@ -327,7 +391,11 @@ def iteration(
     key, drawn = f"{sample} {t} {repeat}", image is not None
     results = [result("model", Outcome.OK if drawn else outcome, text, key=key)]
     if drawn:
-        results.append(result("generator", outcome, file=image, sha256=image_sha256, key=f"{key} drawn", **more))
+        results.append(
+            result(
+                "generator", outcome, file=image, sha256=image_sha256, key=f"{key} drawn", **more
+            )
+        )
     extra = {"parent_sha256": "p", "seed": 1}
     return CollectedRecord(unit=sample, step=t, repeat=repeat, results=results, extra=extra)
 
@@ -342,4 +410,6 @@ def row(
 ) -> Row:
     """A row of a score; a unit is its own cluster if no other is given."""
     plain = {key: list(some) for key, some in values.items()}
-    return Row(unit=unit, group=group, cluster=cluster or unit, outcome=outcome, values=plain, extra=extra)
+    return Row(
+        unit=unit, group=group, cluster=cluster or unit, outcome=outcome, values=plain, extra=extra
+    )

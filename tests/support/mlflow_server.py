@@ -10,7 +10,9 @@ from tests.support.real_server import free_port, running
 
 
 @contextmanager
-def mlflow_server(folder: Path, backend: str, artifacts: str, environment: Mapping[str, str]) -> Iterator[str]:
+def mlflow_server(
+    folder: Path, backend: str, artifacts: str, environment: Mapping[str, str]
+) -> Iterator[str]:
     """The address of a server of one worker, which ends with the block.
 
     Args:
@@ -20,7 +22,18 @@ def mlflow_server(folder: Path, backend: str, artifacts: str, environment: Mappi
     """
     port = free_port()
     inherited = [word for name in os.environ if name.startswith("MLFLOW_") for word in ("-u", name)]
-    command = ["env", *inherited, sys.executable, "-m", "mlflow", "server", "--port", str(port), "--workers", "1"]
+    command = [
+        "env",
+        *inherited,
+        sys.executable,
+        "-m",
+        "mlflow",
+        "server",
+        "--port",
+        str(port),
+        "--workers",
+        "1",
+    ]
     command += ["--backend-store-uri", backend, "--artifacts-destination", artifacts]
     with running(command, f"http://127.0.0.1:{port}/health", environment, folder):
         yield f"http://127.0.0.1:{port}"

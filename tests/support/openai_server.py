@@ -54,9 +54,9 @@ class Incoming(NamedTuple):
 class OpenAIServer(OnLoopback):
     """Serves chat completions and image generations on 127.0.0.1.
 
-    ``faults`` are those of requests in the order of arrival, ``drop``, ``reset``, ``drop_midway`` or ``timeout``, and
-    empty where there is none. ``served_models`` are the versions behind every model name: each one gives
-    ``switch_after`` answers, the last one all others.
+    ``faults`` are those of requests in the order of arrival, ``drop``, ``reset``, ``drop_midway``
+    or ``timeout``, and empty where there is none. ``served_models`` are the versions behind every
+    model name: each one gives ``switch_after`` answers, the last one all others.
     """
 
     def __init__(
@@ -90,7 +90,10 @@ class OpenAIServer(OnLoopback):
         self._server.daemon_threads = True
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self._stopped.set()
         super().__exit__(kind, error, trace)
@@ -98,21 +101,34 @@ class OpenAIServer(OnLoopback):
     def _serve(self, request: BaseHTTPRequestHandler, content: bytes) -> None:
         body = json.loads(content)
         with self._lock:
-            self.requests.append(Incoming(body, hashlib.sha256(request.path.encode() + content).digest()))
-            if self._api_key not in (None, request.headers.get("authorization", "").removeprefix("Bearer ")):
+            self.requests.append(
+                Incoming(body, hashlib.sha256(request.path.encode() + content).digest())
+            )
+            if self._api_key not in (
+                None,
+                request.headers.get("authorization", "").removeprefix("Bearer "),
+            ):
                 return _send(request, 401, {"error": {"message": "Incorrect API key provided."}})
             kind = self.faults.pop(0) if self.faults else ""
             served = body["model"]
             if self._served_models:
-                served = self._served_models[min(self.answered // self._switch_after, len(self._served_models) - 1)]
+                served = self._served_models[
+                    min(self.answered // self._switch_after, len(self._served_models) - 1)
+                ]
             self.answered += not kind
         if kind == "timeout":
             self._stopped.wait(30)
         elif kind == "reset":
-            request.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            request.connection.setsockopt(
+                socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0)
+            )
         if kind in ("timeout", "reset", "drop"):
             request.close_connection = True
-            return request.connection.shutdown(socket.SHUT_RDWR) if kind == "drop" else request.connection.close()
+            return (
+                request.connection.shutdown(socket.SHUT_RDWR)
+                if kind == "drop"
+                else request.connection.close()
+            )
         if request.path.endswith("/images/generations"):
             return _send(request, 200, _image(body), cut=kind == "drop_midway")
         text, status = self._reply(body)
@@ -125,7 +141,9 @@ def _chat(text: str, served: str) -> dict[str, Any]:
         "object": "chat.completion",
         "model": served,
         "system_fingerprint": f"fp_{served}",
-        "choices": [{"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}],
+        "choices": [
+            {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
+        ],
         "usage": {"prompt_tokens": 90, "completion_tokens": len(text.split())},
     }
 
@@ -133,10 +151,15 @@ def _chat(text: str, served: str) -> dict[str, Any]:
 def _image(body: dict[str, Any]) -> dict[str, Any]:
     usage = {"input_tokens": len(body["prompt"].split()), "output_tokens": 16}
     drawn = base64.b64encode(draw(digest(body["prompt"]))).decode()
-    return {"data": [{"b64_json": drawn, "revised_prompt": f"{body['prompt'].strip()} Flat."}], "usage": usage}
+    return {
+        "data": [{"b64_json": drawn, "revised_prompt": f"{body['prompt'].strip()} Flat."}],
+        "usage": usage,
+    }
 
 
-def _send(request: BaseHTTPRequestHandler, status: int, body: dict[str, Any], *, cut: bool = False) -> None:
+def _send(
+    request: BaseHTTPRequestHandler, status: int, body: dict[str, Any], *, cut: bool = False
+) -> None:
     content = json.dumps(body).encode()
     request.send_response(status)
     request.send_header("content-type", "application/json")

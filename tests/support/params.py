@@ -1,4 +1,5 @@
-"""The settings that tests start from: a file of their own, for ``params.yaml`` at the top is the user's to change."""
+"""The settings that tests start from: a file of their own, for ``params.yaml`` at the top is the
+user's to change."""
 
 from copy import deepcopy
 from functools import cache

@@ -14,7 +14,8 @@ MEMORY = 2**27
 
 @contextmanager
 def two_nodes() -> Iterator[Any]:
-    """A head that runs nothing, and two nodes of one CPU each; all of its processes are gone in the end."""
+    """A head that runs nothing, and two nodes of one CPU each; all of its processes are gone in the
+    end."""
     import_ray(local=True)
     from ray.cluster_utils import Cluster
 
@@ -38,5 +39,6 @@ def end_node(cluster: Any) -> None:
     raylet = psutil.Process(node.all_processes["raylet"][0].process.pid)
     on_it = raylet.children(recursive=True)
     cluster.remove_node(node, allow_graceful=False)
-    for process in psutil.wait_procs(on_it, timeout=3)[1]:  # actors go by themselves, and Ray's own helpers later
+    # actors go by themselves, and Ray's own helpers later
+    for process in psutil.wait_procs(on_it, timeout=3)[1]:
         process.kill()

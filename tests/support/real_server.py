@@ -23,11 +23,17 @@ def free_port() -> int:
 
 @contextmanager
 def running(
-    command: Sequence[str | Path], health: str, environment: Mapping[str, str], folder: Path | None = None
+    command: Sequence[str | Path],
+    health: str,
+    environment: Mapping[str, str],
+    folder: Path | None = None,
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """Start a server and wait until it answers at the address ``health``; end it and its workers with the context."""
+    """Start a server and wait until it answers at the address ``health``; end it and its workers
+    with the context."""
     environment = os.environ | environment
-    process = subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.DEVNULL, start_new_session=True)
+    process = subprocess.Popen(
+        command, cwd=folder, env=environment, stdout=subprocess.DEVNULL, start_new_session=True
+    )
     try:
         deadline = time.monotonic() + PATIENCE
         while process.poll() is None and time.monotonic() < deadline:

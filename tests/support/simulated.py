@@ -1,6 +1,8 @@
-"""Components with the timing of real ones, on the virtual clock, and how busy collecting keeps them.
+"""Components with the timing of real ones, on the virtual clock, and how busy collecting keeps
+them.
 
-Answers have 20 to 1,000 tokens. A drawing takes 0.05 seconds; to encode and to store what was made, 0.1 seconds each.
+Answers have 20 to 1,000 tokens. A drawing takes 0.05 seconds; to encode and to store what was made,
+0.1 seconds each.
 """
 
 import asyncio
@@ -29,7 +31,8 @@ LEFT: dict[int, int] = {}
 """Calls in the queue → tokens that are left; as many as there are slots are being computed."""
 ENGINE: list[tuple[float, float, float]] = []
 CARD: list[tuple[float, float, float]] = []
-"""When a device began to compute and ended, and which part of it was used: an engine's slots; all, by a batch."""
+"""When a device began to compute and ended, and which part of it was used: an engine's slots; all,
+by a batch."""
 
 
 def length(conversation: Conversation) -> int:
@@ -51,15 +54,20 @@ class Queue(QueueModel):
 
     def step(self) -> dict[int, Reply]:
         ended = dict[int, Reply]()
-        for until in (time.monotonic(), time.monotonic() + 0.1):  # what has ended by now, or what ends next
+        # what has ended by now, or what ends next
+        for until in (time.monotonic(), time.monotonic() + 0.1):
             while LEFT and not ended and (start := ENGINE[-1][1]) < until:
                 active = [*islice(LEFT, SLOTS)]
                 pace = TOKEN + BUSY_SLOT * len(active)
-                tokens = min([LEFT[each] for each in active] + [max(1, int((until - start) / pace))])
+                tokens = min(
+                    [LEFT[each] for each in active] + [max(1, int((until - start) / pace))]
+                )
                 ENGINE.append((start, start + tokens * pace, len(active) / SLOTS))
                 LEFT.update({number: LEFT[number] - tokens for number in active})
                 done = [number for number in active if not LEFT[number]]
-                ended = {number: Reply(f"{len(ENGINE)}-{number}-{LEFT.pop(number)}") for number in done}
+                ended = {
+                    number: Reply(f"{len(ENGINE)}-{number}-{LEFT.pop(number)}") for number in done
+                }
         return ended
 
 
@@ -84,7 +92,10 @@ class Pen(Generator):
     def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Generated]:
         CARD.append((time.monotonic(), time.monotonic() + self.seconds * len(prompts), 1.0))
         image = Image.new("RGB", (1, 1))
-        return [Generated(image, data=f"{len(CARD)} {number}".encode()) for number in range(len(prompts))]
+        return [
+            Generated(image, data=f"{len(CARD)} {number}".encode())
+            for number in range(len(prompts))
+        ]
 
 
 class OneDevice(Workers):
@@ -103,8 +114,11 @@ class OneDevice(Workers):
         return result
 
 
-def simulate(model: Model, generator: Generator, samples: int, iterations: int, folder: Path) -> dict[str, Any]:
-    """Describe and draw chains; say how busy each device was, and when it had nothing to do: [start, seconds]."""
+def simulate(
+    model: Model, generator: Generator, samples: int, iterations: int, folder: Path
+) -> dict[str, Any]:
+    """Describe and draw chains; say how busy each device was, and when it had nothing to do:
+    [start, seconds]."""
 
     async def in_time(work: Any, *given: Any) -> Any:
         await asyncio.sleep(STORING)
@@ -114,7 +128,10 @@ def simulate(model: Model, generator: Generator, samples: int, iterations: int, 
         with CallStore(folder) as store:
             collector = Collector(store, OneDevice())
             images = [Medium(folder, f"{number:064x}") for number in range(samples)]
-            chains = [chain(model, generator, each, number, iterations) for number, each in enumerate(images)]
+            chains = [
+                chain(model, generator, each, number, iterations)
+                for number, each in enumerate(images)
+            ]
             await collector.drive(chains, Progress("chains", 0))
             return time.monotonic()
 
@@ -126,9 +143,15 @@ def simulate(model: Model, generator: Generator, samples: int, iterations: int, 
     for name, busy in [("engine", ENGINE), ("card", CARD)][not ENGINE :]:
         gaps, at = [], virtual_time.STARTED
         for start, until, _ in [*busy, (end, end, 0.0)]:
-            gaps += [[round(at - virtual_time.STARTED, 1), round(start - at, 1)]] if start - at > 0.05 else []
+            gaps += (
+                [[round(at - virtual_time.STARTED, 1), round(start - at, 1)]]
+                if start - at > 0.05
+                else []
+            )
             at = until
-        used = sum((until - start) * share for start, until, share in busy) / (end - virtual_time.STARTED)
+        used = sum((until - start) * share for start, until, share in busy) / (
+            end - virtual_time.STARTED
+        )
         report[name] = {
             "utilisation": round(used, 3),
             "gaps": len(gaps),

@@ -1,4 +1,5 @@
-"""A project of all six benchmarks that is evaluated in two seconds: tiny images, embedded components, no DVC."""
+"""A project of all six benchmarks that is evaluated in two seconds: tiny images, embedded
+components, no DVC."""
 
 from collections.abc import Callable, Collection
 from fnmatch import fnmatchcase
@@ -21,14 +22,21 @@ QUESTIONS = 13
 
 def small_params() -> Params:
     params = default_params()
-    params["run"] |= {"datasets": ["my_images", "digits"], "genception": ["my_images"], "fidelity": ["my_images"]}
+    params["run"] |= {
+        "datasets": ["my_images", "digits"],
+        "genception": ["my_images"],
+        "fidelity": ["my_images"],
+    }
     params["run"] |= {"models": ["regions_medium", "blind"], "text_encoders": ["tfidf"]}
     params["datasets"] = {
         "my_images": {"provider": "image_folder", "path": "my_images"},
         "digits": {"provider": "digits", "support_per_label": 2, "test_per_label": 1},
     }
     for name in params["run"]["question_sets"]:
-        params["question_sets"][name] = {"provider": "scenes", "protocol": name.removeprefix("scenes_")}
+        params["question_sets"][name] = {
+            "provider": "scenes",
+            "protocol": name.removeprefix("scenes_"),
+        }
         params["question_sets"][name]["count"] = QUESTIONS
     for name in benchmark_names():
         params[name]["min_coverage"] = 0.1
@@ -61,7 +69,11 @@ def update(project: Project) -> None:
 def make_small(root: Path) -> Project:
     """Write the images and ``params.yaml``; paths in it are relative to the current folder."""
     for number in range(IMAGES):
-        draw(root / "my_images" / ("round" if number % 2 else "square") / f"{number}.png", number, (24, 18))
+        draw(
+            root / "my_images" / ("round" if number % 2 else "square") / f"{number}.png",
+            number,
+            (24, 18),
+        )
     return write_params(root, small_params())
 
 
@@ -74,7 +86,9 @@ def folders(root: Path) -> dict[str, int]:
 def contents(root: Path) -> dict[str, bytes]:
     """File in a folder that a stage has made → its bytes."""
     files = [*(root / "data").rglob("*"), *(root / "reports/scores").rglob("*")]
-    return {path.relative_to(root).as_posix(): path.read_bytes() for path in files if path.is_file()}
+    return {
+        path.relative_to(root).as_posix(): path.read_bytes() for path in files if path.is_file()
+    }
 
 
 def made_by(project: Project) -> set[str]:

@@ -26,4 +26,6 @@ def stored_rows(folder: Path) -> dict[str, dict[str, Any]]:
     """Key → columns of each stored call, in the order in which they were stored."""
     with closing(sqlite3.connect(folder / DATABASE)) as db:
         db.row_factory = sqlite3.Row
-        return {row["key"].hex(): dict(row) for row in db.execute("SELECT * FROM calls ORDER BY rowid")}
+        return {
+            row["key"].hex(): dict(row) for row in db.execute("SELECT * FROM calls ORDER BY rowid")
+        }

@@ -44,6 +44,8 @@ def assert_inert(lines: Sequence[str]) -> None:
     assert not set(types) & {"html_block", "fence", "code_block", "heading_open"}
     inline = {child.type for token in tokens for child in token.children or []}
     assert inline <= {"text", "text_special", "strong_open", "strong_close"}
-    widths = [line.count(" |") for line in lines if line.startswith("|") and not line.startswith("|---")]
+    widths = [
+        line.count(" |") for line in lines if line.startswith("|") and not line.startswith("|---")
+    ]
     assert types.count("td_open") + types.count("th_open") == sum(widths)
     assert "\x1b" not in text

@@ -24,12 +24,15 @@ def printed(shown: RenderableType, width: int = 100_000) -> str:
 
 
 def fitting(shown: RenderableType) -> str:
-    """It fits terminals of all widths, with nothing in it that a terminal obeys, and nothing is left out in a narrow
-    one; as it stands in 80 columns."""
+    """It fits terminals of all widths, with nothing in it that a terminal obeys, and nothing is
+    left out in a narrow one; as it stands in 80 columns."""
     whole = "".join(printed(shown).split())
     for width in WIDTHS:
         text = printed(shown, width)
         assert max(map(cell_len, text.split("\n"))) <= width
-        assert {letter for letter in text if unicodedata.category(letter) in ("Cc", "Zl", "Zp")} <= {"\n"}
-        assert Counter(text) - Counter(" \n" * len(text)) == Counter(whole) or "─" in text  # a tree repeats its lines
+        assert {
+            letter for letter in text if unicodedata.category(letter) in ("Cc", "Zl", "Zp")
+        } <= {"\n"}
+        # a tree repeats its lines
+        assert Counter(text) - Counter(" \n" * len(text)) == Counter(whole) or "─" in text
     return printed(shown, 80)

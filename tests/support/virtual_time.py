@@ -1,4 +1,5 @@
-"""Event loops in which waiting takes no time: what a busy machine cannot delay, no test has to measure."""
+"""Event loops in which waiting takes no time: what a busy machine cannot delay, no test has to
+measure."""
 
 import asyncio
 import selectors
@@ -14,7 +15,8 @@ STARTED = 1000.0
 
 
 class _Clock(selectors.DefaultSelector):
-    """Instead of waiting for a timer, moves the time to it; a thread or a socket without one is waited for."""
+    """Instead of waiting for a timer, moves the time to it; a thread or a socket without one is
+    waited for."""
 
     now = STARTED
 
@@ -29,7 +31,8 @@ class _Clock(selectors.DefaultSelector):
 
 
 def run(main: Coroutine[Any, Any, R]) -> R:
-    """As :func:`asyncio.run`; ``time.monotonic()`` is the loop's time, which passes only while nothing can be done."""
+    """As :func:`asyncio.run`; ``time.monotonic()`` is the loop's time, which passes only while
+    nothing can be done."""
     clock = _Clock()
     with (
         mock.patch.object(time, "monotonic", clock.time),

@@ -1,7 +1,7 @@
 """The package as people get it: built into a wheel and installed into an empty environment, by uv.
 
-What ``make install-all`` has installed is in uv's cache, so that nothing is downloaded; elsewhere uv asks the package
-index, and where neither has what is needed, the test is skipped.
+What ``make install-all`` has installed is in uv's cache, so that nothing is downloaded; elsewhere
+uv asks the package index, and where neither has what is needed, the test is skipped.
 """
 
 import os
@@ -18,16 +18,25 @@ from PIL import Image
 from driftledger_demo.datasets.photos import manifest
 from tests.conftest import REPOSITORY
 
-_ENVIRONMENT = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}
+_ENVIRONMENT = {
+    name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")
+}
 """As it is before tests move caches into folders of their own: uv's cache stays where it is."""
-_UNREACHABLE = ("network was disabled", "error sending request", "Failed to fetch", "dns error", "Connect")
+_UNREACHABLE = (
+    "network was disabled",
+    "error sending request",
+    "Failed to fetch",
+    "dns error",
+    "Connect",
+)
 """What uv says where a package is neither in its cache nor to be had."""
 SOURCES = ("src", "pyproject.toml", "README.md", "LICENSE", "NOTICE")
 """What it takes to build a wheel."""
 
 
 def build(source: Path, folder: Path) -> tuple[Path, Path]:
-    """Source distribution and wheel, the wheel made from the former, as ``python -m build`` does it."""
+    """Source distribution and wheel, the wheel made from the former, as ``python -m build`` does
+    it."""
     _uv("build", "--quiet", "--python", sys.executable, "--out-dir", str(folder), str(source))
     (archive,), (wheel,) = folder.glob("*.tar.gz"), folder.glob("*.whl")
     return archive, wheel
@@ -35,7 +44,16 @@ def build(source: Path, folder: Path) -> tuple[Path, Path]:
 
 def build_wheel(source: Path, folder: Path) -> Path:
     """The wheel alone."""
-    _uv("build", "--quiet", "--wheel", "--python", sys.executable, "--out-dir", str(folder), str(source))
+    _uv(
+        "build",
+        "--quiet",
+        "--wheel",
+        "--python",
+        sys.executable,
+        "--out-dir",
+        str(folder),
+        str(source),
+    )
     (wheel,) = folder.glob("*.whl")
     return wheel
 
@@ -53,11 +71,14 @@ def install(programs: Path, wheel: Path) -> None:
 
 
 def photograph(folder: Path, count: int, size: tuple[int, int] | None = None) -> None:
-    """Put photographs of scikit-image's and scikit-learn's wheels into a new folder, as they are or smaller."""
+    """Put photographs of scikit-image's and scikit-learn's wheels into a new folder, as they are or
+    smaller."""
     folder.mkdir(parents=True)
     for photo in manifest().photos[:count]:
         library = manifest().libraries[photo.package].distribution
-        file = Path(str(metadata.distribution(library).locate_file(f"{photo.package}/{photo.file}")))
+        file = Path(
+            str(metadata.distribution(library).locate_file(f"{photo.package}/{photo.file}"))
+        )
         if size is None:
             shutil.copy(file, folder / f"{photo.id}{file.suffix}")
         else:
@@ -70,14 +91,18 @@ def copy_source(folder: Path) -> Path:
     folder.mkdir(parents=True)
     for name in SOURCES:
         if (REPOSITORY / name).is_dir():
-            shutil.copytree(REPOSITORY / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+            shutil.copytree(
+                REPOSITORY / name, folder / name, ignore=shutil.ignore_patterns("__pycache__")
+            )
         else:
             shutil.copy(REPOSITORY / name, folder / name)
     return folder
 
 
 def _uv(*arguments: str) -> None:
-    program = shutil.which("uv", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+    program = shutil.which(
+        "uv", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    )
     if program is None:
         pytest.skip("uv is not installed")
     failure = ""
@@ -93,5 +118,11 @@ def _uv(*arguments: str) -> None:
 
 def _run(command: Sequence[str]) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
-        command, capture_output=True, text=True, check=False, env=_ENVIRONMENT, cwd=REPOSITORY.anchor, timeout=600
+        command,
+        capture_output=True,
+        text=True,
+        check=False,
+        env=_ENVIRONMENT,
+        cwd=REPOSITORY.anchor,
+        timeout=600,
     )

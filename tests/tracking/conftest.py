@@ -1,4 +1,5 @@
-"""An MLflow store for each test: a real SQLite file, copied from one on which MLflow's migrations ran once."""
+"""An MLflow store for each test: a real SQLite file, copied from one on which MLflow's migrations
+ran once."""
 
 import shutil
 from collections.abc import Sequence
@@ -33,4 +34,6 @@ def store(tmp_path: Path, empty_store: Path, monkeypatch: pytest.MonkeyPatch) ->
 @pytest.fixture
 def runs(tmp_path: Path) -> Sequence[Evidence]:
     """Two runs by one generator; the first is the better one."""
-    return write_project(tmp_path, evidence(gen_score("seer", 0.7)), evidence(gen_score("blind", 0.2)))
+    return write_project(
+        tmp_path, evidence(gen_score("seer", 0.7)), evidence(gen_score("blind", 0.2))
+    )

@@ -1,4 +1,5 @@
-"""What a reader sees of an experiment, without ids and times: equal dumps mean that a reader sees no difference."""
+"""What a reader sees of an experiment, without ids and times: equal dumps mean that a reader sees
+no difference."""
 
 import hashlib
 import tempfile
@@ -11,7 +12,13 @@ from mlflow.entities import ViewType
 from driftledger.project.settings import Tracking
 from driftledger.tracking.store import opened
 
-VOLATILE = ("mlflow.user", "mlflow.artifactLocation", "mlflow.modelVersions", "mlflow.trace.", "mlflow.source")
+VOLATILE = (
+    "mlflow.user",
+    "mlflow.artifactLocation",
+    "mlflow.modelVersions",
+    "mlflow.trace.",
+    "mlflow.source",
+)
 
 
 def dump(tracking: Tracking) -> dict[str, Any]:
@@ -20,16 +27,29 @@ def dump(tracking: Tracking) -> dict[str, Any]:
         experiment = client.get_experiment_by_name(tracking.experiment)
         if experiment is None:
             return {}
-        runs = client.search_runs([experiment.experiment_id], order_by=["attributes.start_time DESC"])
-        deleted = client.search_runs([experiment.experiment_id], run_view_type=ViewType.DELETED_ONLY)
+        runs = client.search_runs(
+            [experiment.experiment_id], order_by=["attributes.start_time DESC"]
+        )
+        deleted = client.search_runs(
+            [experiment.experiment_id], run_view_type=ViewType.DELETED_ONLY
+        )
         replaced = [run for run in deleted if run.info.run_name.startswith("old")]
-        models = {each.model_id: each for each in client.search_logged_models([experiment.experiment_id])}
-        versions = sorted((v.name, int(v.version), v.tags, v.description) for v in client.search_model_versions())
+        models = {
+            each.model_id: each for each in client.search_logged_models([experiment.experiment_id])
+        }
+        versions = sorted(
+            (v.name, int(v.version), v.tags, v.description) for v in client.search_model_versions()
+        )
         return {
             "runs": [_run(client, client.get_run(run.info.run_id), models) for run in runs],
-            "old": sorted([run.info.run_name, run.data.tags["driftledger.current"]] for run in replaced),
+            "old": sorted(
+                [run.info.run_name, run.data.tags["driftledger.current"]] for run in replaced
+            ),
             "versions": [list(each) for each in versions],
-            "linked": {each.name: sorted({metric.key for metric in each.metrics or []}) for each in models.values()},
+            "linked": {
+                each.name: sorted({metric.key for metric in each.metrics or []})
+                for each in models.values()
+            },
             "experiment": _lasting(experiment.tags),
             "experiments": sorted(each.name for each in client.search_experiments()),
         }
@@ -38,20 +58,33 @@ def dump(tracking: Tracking) -> dict[str, Any]:
 def _run(client: Any, run: Any, models: Any) -> dict[str, Any]:
     run_id, data, inputs = run.info.run_id, run.data, run.inputs
     traces = client.search_traces(
-        locations=[run.info.experiment_id], filter_string=f"metadata.`mlflow.sourceRun` = '{run_id}'"
+        locations=[run.info.experiment_id],
+        filter_string=f"metadata.`mlflow.sourceRun` = '{run_id}'",
     )
     with tempfile.TemporaryDirectory() as folder:
-        top = Path(client.download_artifacts(run_id, "", folder)) if client.list_artifacts(run_id) else Path(folder)
-        files = {str(file.relative_to(top)): _digest(file) for file in sorted(top.rglob("*")) if file.is_file()}
+        top = (
+            Path(client.download_artifacts(run_id, "", folder))
+            if client.list_artifacts(run_id)
+            else Path(folder)
+        )
+        files = {
+            str(file.relative_to(top)): _digest(file)
+            for file in sorted(top.rglob("*"))
+            if file.is_file()
+        }
     return {
         "name": run.info.run_name,
         "status": run.info.status,
         "tags": _lasting(data.tags),
         "params": dict(data.params),
         "metrics": sorted(
-            [key, each.step, each.value] for key in data.metrics for each in client.get_metric_history(run_id, key)
+            [key, each.step, each.value]
+            for key in data.metrics
+            for each in client.get_metric_history(run_id, key)
         ),
-        "models": sorted(models[each.model_id].name for each in inputs.model_inputs) if inputs else [],
+        "models": sorted(models[each.model_id].name for each in inputs.model_inputs)
+        if inputs
+        else [],
         "datasets": sorted(
             [each.dataset.name, each.dataset.digest, {tag.key: tag.value for tag in each.tags}]
             for each in (inputs.dataset_inputs if inputs else [])
@@ -64,7 +97,12 @@ def _run(client: Any, run: Any, models: Any) -> dict[str, Any]:
 def _trace(trace: Any) -> dict[str, Any]:
     scores = sorted([each.name, each.value] for each in trace.info.assessments)
     spans = [[span.name, _shown(span.inputs), _shown(span.outputs)] for span in trace.data.spans]
-    return {"tags": _lasting(trace.info.tags), "state": str(trace.info.state), "scores": scores, "spans": spans}
+    return {
+        "tags": _lasting(trace.info.tags),
+        "state": str(trace.info.state),
+        "scores": scores,
+        "spans": spans,
+    }
 
 
 def _shown(value: Any) -> Any:
@@ -72,7 +110,11 @@ def _shown(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _shown(each) for key, each in value.items()}
     text = str(value)
-    return ["picture", parse_qs(urlsplit(text).query)["size"]] if text.startswith("mlflow-attachment:") else value
+    return (
+        ["picture", parse_qs(urlsplit(text).query)["size"]]
+        if text.startswith("mlflow-attachment:")
+        else value
+    )
 
 
 def _lasting(tags: dict[str, str]) -> dict[str, str]:

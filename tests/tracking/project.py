@@ -25,17 +25,25 @@ EXPERIMENT = "drift"
 
 
 def settings(folder: Path, **changes: Any) -> Tracking:
-    return Tracking(**{"uri": f"sqlite:///{folder}/mlflow.db", "experiment": EXPERIMENT, "traces": "all"} | changes)
+    return Tracking(
+        **{"uri": f"sqlite:///{folder}/mlflow.db", "experiment": EXPERIMENT, "traces": "all"}
+        | changes
+    )
 
 
 def card(name: str, version: int = 1, **changes: Any) -> ComponentCard:
     return component(name, **changes).model_copy(update={"fingerprint": sha256_of([name, version])})
 
 
-def gen_score(model: str = "seer", gc: float = 0.7, generator: ComponentCard | None = None, t: int = 2) -> Score:
+def gen_score(
+    model: str = "seer", gc: float = 0.7, generator: ComponentCard | None = None, t: int = 2
+) -> Score:
     """GenCeption, better by ``gc``, with a curve over ``t`` iterations."""
     values = {f"{name}_at_{step}": gc for step in range(1, t + 1) for name in ("gc", "similarity")}
-    curves = {name: [{"step": step, "value": gc} for step in range(1, t + 1)] for name in ("gc", "similarity")}
+    curves = {
+        name: [{"step": step, "value": gc} for step in range(1, t + 1)]
+        for name in ("gc", "similarity")
+    }
     score = genception_score(model=model, metrics=values, curves=curves)
     return varied(score, generator=generator or card("brush"), example_model=card("rival"))
 
@@ -43,10 +51,16 @@ def gen_score(model: str = "seer", gc: float = 0.7, generator: ComponentCard | N
 def lineage(of: Score) -> Lineage:
     names = "/".join(of.keys.values())
     kind = "datasets" if "dataset" in of.keys else "questions"
-    records = Folder(path=f"data/records/{of.benchmark}/{of.model}", out="data/records", md5="2" * 32 + ".dir")
+    records = Folder(
+        path=f"data/records/{of.benchmark}/{of.model}", out="data/records", md5="2" * 32 + ".dir"
+    )
     return Lineage(
         score=of,
-        folder=Folder(path=f"reports/scores/{of.benchmark}/{names}", out="reports/scores", md5="3" * 32 + ".dir"),
+        folder=Folder(
+            path=f"reports/scores/{of.benchmark}/{names}",
+            out="reports/scores",
+            md5="3" * 32 + ".dir",
+        ),
         data=Folder(path=f"data/{kind}/{of.on}", out=f"data/{kind}", md5="1" * 32 + ".dir"),
         collected={"chain": records},
         stages={},
@@ -55,7 +69,9 @@ def lineage(of: Score) -> Lineage:
 
 def evidence(*scores: Score) -> Evidence:
     keys = scores[0].keys
-    combination = Combination(keys["model"], keys.get("generator", "brush"), keys.get("encoder", "eye"))
+    combination = Combination(
+        keys["model"], keys.get("generator", "brush"), keys.get("encoder", "eye")
+    )
     return Evidence(
         name=str(combination),
         combination=combination,
@@ -66,7 +82,8 @@ def evidence(*scores: Score) -> Evidence:
 
 
 def write_project(root: Path, *runs: Evidence) -> Sequence[Evidence]:
-    """Write the data, the records and the rows behind runs of GenCeption alone, which has a picture per step."""
+    """Write the data, the records and the rows behind runs of GenCeption alone, which has a picture
+    per step."""
     entries = []
     for name in SAMPLES:
         write_picture(root / f"data/datasets/shapes/images/{name}.png")
@@ -87,7 +104,12 @@ def write_project(root: Path, *runs: Evidence) -> Sequence[Evidence]:
 
 def rows() -> list[Row]:
     return [
-        row(name, {"similarity": [value, value - 0.1], "gc": [value, value]}, "round", category="round")
+        row(
+            name,
+            {"similarity": [value, value - 0.1], "gc": [value, value]},
+            "round",
+            category="round",
+        )
         for name, value in SAMPLES.items()
     ]
 

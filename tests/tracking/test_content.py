@@ -31,11 +31,24 @@ NAMES = {
         ["ssim/shapes", "clip_score/shapes"],
     ),
     "mm_sap": (
-        question_score(metrics={"score": 80.0, "answer_rate": 40.0, "answer_accuracy": 95.0, "known_knowns": 1.0}),
+        question_score(
+            metrics={
+                "score": 80.0,
+                "answer_rate": 40.0,
+                "answer_accuracy": 95.0,
+                "known_knowns": 1.0,
+            }
+        ),
         ["self_awareness/exam", "answer_rate/exam", "answer_accuracy/exam"],
     ),
-    "mm_vet": (question_score("mm_vet", metrics={"total": 45.0, "total_std": 1.0}), ["mm_vet_total/exam"]),
-    "mme": (question_score("mme", metrics={"score": 130.0, "accuracy": 70.0}), ["mme_score/exam", "mme_accuracy/exam"]),
+    "mm_vet": (
+        question_score("mm_vet", metrics={"total": 45.0, "total_std": 1.0}),
+        ["mm_vet_total/exam"],
+    ),
+    "mme": (
+        question_score("mme", metrics={"score": 130.0, "accuracy": 70.0}),
+        ["mme_score/exam", "mme_accuracy/exam"],
+    ),
 }
 
 
@@ -51,7 +64,10 @@ def test_a_foreign_benchmark_is_tracked_by_the_keys_of_its_headlines() -> None:
 
 def test_a_second_score_on_the_same_data_says_first_what_differs() -> None:
     run = evidence(*(trac_score(text_encoder=name) for name in ("reader", "counter")))
-    assert [each.name for each in metrics_of(run)] == ["trac_accuracy/digits", "counter.trac_accuracy/digits"]
+    assert [each.name for each in metrics_of(run)] == [
+        "trac_accuracy/digits",
+        "counter.trac_accuracy/digits",
+    ]
 
 
 def test_headlines_come_first_and_curves_last_of_at_most_40_names() -> None:
@@ -59,12 +75,22 @@ def test_headlines_come_first_and_curves_last_of_at_most_40_names() -> None:
     run = evidence(*(of for of, _ in NAMES.values()), *several)
     names = list(dict.fromkeys(metric.name for metric in metrics_of(run)))
     assert names[:9] == [
-        *("gc_at_3/shapes", "trac_accuracy/digits", "ssim/shapes", "self_awareness/exam", "mm_vet_total/exam"),
+        *(
+            "gc_at_3/shapes",
+            "trac_accuracy/digits",
+            "ssim/shapes",
+            "self_awareness/exam",
+            "mm_vet_total/exam",
+        ),
         *("mme_score/exam", "clip_score/shapes", "answer_rate/exam", "answer_accuracy/exam"),
     ]
     assert len(names) == 40
     assert names[10:] == [f"reader_{n}.trac_accuracy/digits" for n in range(30)]
-    few = list(dict.fromkeys(metric.name for metric in metrics_of(evidence(*(of for of, _ in NAMES.values())))))
+    few = list(
+        dict.fromkeys(
+            metric.name for metric in metrics_of(evidence(*(of for of, _ in NAMES.values())))
+        )
+    )
     assert few[-2:] == ["gc/shapes", "similarity/shapes"]
 
 
@@ -102,11 +128,17 @@ def test_a_run_says_whether_there_was_a_commit(commit: str | None, dirty: bool, 
 
 def test_rows_of_all_scores_are_one_table(tmp_path: Path) -> None:
     run = evidence(gen_score(), question_score("mm_vet"))
-    graded = rows()[0].model_copy(update={"unit": "=q1", "values": {"total": [0.5]}, "extra": {"total": "half"}})
+    graded = rows()[0].model_copy(
+        update={"unit": "=q1", "values": {"total": [0.5]}, "extra": {"total": "half"}}
+    )
     text = rows_csv(run.lineages, {run.lineages[0].place: rows(), run.lineages[1].place: [graded]})
     first, _, last = csv.DictReader(io.StringIO(text))
     assert (first["benchmark"], first["dataset"], first["unit"]) == ("genception", "shapes", "disc")
-    assert (first["similarity 1"], first["similarity 2"], first["total"]) == ("0.900000", "0.800000", "")
+    assert (first["similarity 1"], first["similarity 2"], first["total"]) == (
+        "0.900000",
+        "0.800000",
+        "",
+    )
     assert (last["benchmark"], last["unit"], last["total"], last["total (text)"]) == (
         *("mm_vet", "'=q1"),
         *("0.500000", "half"),
@@ -145,11 +177,17 @@ def test_scores_are_on_traces_only_where_their_average_is_the_score(
 
 def view(tag: str) -> dict[str, Any]:
     content: dict[str, Any] = json.loads(tag)
-    return content | {"state": json.loads(zlib.decompress(base64.b64decode(content["state"].removeprefix("deflate;"))))}
+    return content | {
+        "state": json.loads(
+            zlib.decompress(base64.b64decode(content["state"].removeprefix("deflate;")))
+        )
+    }
 
 
 def test_the_saved_view_is_as_mlflow_keeps_one() -> None:
-    shown = view(leaderboard(["similarity/a"], {"gc/a": "GC@5 · a"}, ["gc/a", "similarity/a"], higher=True))
+    shown = view(
+        leaderboard(["similarity/a"], {"gc/a": "GC@5 · a"}, ["gc/a", "similarity/a"], higher=True)
+    )
     assert {VIEW_TAG: shown} == json.loads((REPOSITORY / "tests/cases/view.json").read_text())
     titles = {str(n): "".join(map(chr, range(33 + n % 50, 90 + n % 37))) for n in range(200)}
     tag = leaderboard([], titles, [*titles], higher=False)

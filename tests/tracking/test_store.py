@@ -1,4 +1,5 @@
-"""A store that cannot be used is one sentence without secrets, and nothing stays locked; a real server works alike."""
+"""A store that cannot be used is one sentence without secrets, and nothing stays locked; a real
+server works alike."""
 
 import re
 import signal
@@ -29,7 +30,10 @@ from tests.tracking.project import EXPERIMENT, settings
 
 WRONG = {
     "no server": ("http://127.0.0.1:9", "the connection was refused; the scores are safe"),
-    "a server with a password": ("http://reader:hush@127.0.0.1:9", "http://127.0.0.1:9 cannot be used"),
+    "a server with a password": (
+        "http://reader:hush@127.0.0.1:9",
+        "http://127.0.0.1:9 cannot be used",
+    ),
     "no database": ("postgresql://reader:hush@127.0.0.1:9/mlflow", "the connection was refused"),
     "a missing folder": ("sqlite:////nowhere/mlflow.db", "the folder /nowhere does not exist"),
     "no file": ("sqlite://", "cannot be used"),
@@ -41,7 +45,11 @@ WRONG = {
 
 @pytest.mark.parametrize(("uri", "sentence"), WRONG.values(), ids=WRONG)
 def test_a_wrong_address_is_one_sentence(
-    uri: str, sentence: str, tmp_path: Path, runs: Sequence[Evidence], monkeypatch: pytest.MonkeyPatch
+    uri: str,
+    sentence: str,
+    tmp_path: Path,
+    runs: Sequence[Evidence],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
     with pytest.raises(DriftledgerError, match=re.escape(sentence)) as error:
@@ -50,7 +58,9 @@ def test_a_wrong_address_is_one_sentence(
     assert "hush" not in str(error.value)
 
 
-def test_a_file_that_is_no_database_is_left_alone(tmp_path: Path, runs: Sequence[Evidence], store: Tracking) -> None:
+def test_a_file_that_is_no_database_is_left_alone(
+    tmp_path: Path, runs: Sequence[Evidence], store: Tracking
+) -> None:
     file = tmp_path / "store" / "mlflow.db"
     file.write_text("my notes, which are longer than sixteen bytes")
     with pytest.raises(DriftledgerError, match="it is not a SQLite database"):
@@ -68,7 +78,9 @@ def test_a_full_disk_is_a_sentence_and_the_next_push_completes(
     assert [len(run["traces"]) for run in dump(store)["runs"]] == [2, 2]
 
 
-def test_a_deleted_experiment_is_not_written_to(tmp_path: Path, runs: Sequence[Evidence], store: Tracking) -> None:
+def test_a_deleted_experiment_is_not_written_to(
+    tmp_path: Path, runs: Sequence[Evidence], store: Tracking
+) -> None:
     with opened(store, create=True) as client:
         client.delete_experiment(client.create_experiment(EXPERIMENT))
     with pytest.raises(DriftledgerError, match=f"experiment '{EXPERIMENT}' is deleted"):
@@ -80,7 +92,10 @@ def test_credentials_go_to_no_server_that_only_the_project_names(
 ) -> None:
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
     monkeypatch.setenv("MLFLOW_TRACKING_TOKEN", "hush")
-    with Canned(404, "") as server, pytest.raises(DriftledgerError, match=f"MLFLOW_TRACKING_URI={server.address}"):
+    with (
+        Canned(404, "") as server,
+        pytest.raises(DriftledgerError, match=f"MLFLOW_TRACKING_URI={server.address}"),
+    ):
         track(tmp_path, runs, settings(tmp_path, uri=server.address))
     assert server.requests == []
 
@@ -91,13 +106,20 @@ OLD = {
         {"/version": "2.22.0"},
         rf"is MLflow 2\.22\.0, and MLflow {mlflow.__version__} is installed",
     ),
-    "a server of MLflow 4": ({"/version": "4.0.0.dev0\n"}, r"is MLflow 4\.0\.0\.dev0, and MLflow 3"),
+    "a server of MLflow 4": (
+        {"/version": "4.0.0.dev0\n"},
+        r"is MLflow 4\.0\.0\.dev0, and MLflow 3",
+    ),
 }
 
 
 @pytest.mark.parametrize(("answers", "sentence"), OLD.values(), ids=OLD)
 def test_a_server_of_another_version_is_a_sentence_before_a_run_is_made(
-    answers: dict[str, str], sentence: str, tmp_path: Path, runs: Sequence[Evidence], monkeypatch: pytest.MonkeyPatch
+    answers: dict[str, str],
+    sentence: str,
+    tmp_path: Path,
+    runs: Sequence[Evidence],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     requested: list[str] = []
 
@@ -147,12 +169,16 @@ def test_a_file_that_stays_locked_is_a_sentence(
         track(tmp_path, runs, store)
 
 
-def test_pages_need_an_experiment(tmp_path: Path, runs: Sequence[Evidence], store: Tracking) -> None:
+def test_pages_need_an_experiment(
+    tmp_path: Path, runs: Sequence[Evidence], store: Tracking
+) -> None:
     with pytest.raises(DriftledgerError, match="has no experiment 'drift' yet"):
         pages(store, "http://127.0.0.1:5000")
     track(tmp_path, runs, store)
     scores, view = pages(store, "http://127.0.0.1:5000")
-    assert re.fullmatch(r"scores: http://127\.0\.0\.1:5000/#/experiments/\d+/evaluation-runs", scores)
+    assert re.fullmatch(
+        r"scores: http://127\.0\.0\.1:5000/#/experiments/\d+/evaluation-runs", scores
+    )
     assert "viewStateShareKey=" in view
     assert where_to_look(store) == "scores: 'driftledger ui' shows them in MLflow"
 
@@ -162,7 +188,8 @@ def test_a_port_in_use_is_a_sentence_or_the_next_one_is_taken(
 ) -> None:
     track(tmp_path, runs, store)
     monkeypatch.setattr(signal, "signal", lambda *_: None)
-    monkeypatch.setattr(sys, "executable", "/bin/true")  # in the place of MLflow, whose exit code is 0, too
+    # in the place of MLflow, whose exit code is 0, too
+    monkeypatch.setattr(sys, "executable", "/bin/true")
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
         with pytest.raises(ConfigError, match=rf"port {port} on 127\.0\.0\.1 is in use, .* --port"):

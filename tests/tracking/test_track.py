@@ -30,12 +30,22 @@ from driftledger.tracking.store import opened
 from driftledger.tracking.traces import Traces
 from driftledger.tracking.track import track
 from tests.tracking.dump import dump
-from tests.tracking.project import EXPERIMENT, REPOSITORY, card, evidence, gen_score, settings, write_project
+from tests.tracking.project import (
+    EXPERIMENT,
+    REPOSITORY,
+    card,
+    evidence,
+    gen_score,
+    settings,
+    write_project,
+)
 
 CREATED = f"MLflow experiment {EXPERIMENT!r}: "
 
 
-def test_runs_are_created_worst_first_and_once(tmp_path: Path, runs: Sequence[Evidence], store: Tracking) -> None:
+def test_runs_are_created_worst_first_and_once(
+    tmp_path: Path, runs: Sequence[Evidence], store: Tracking
+) -> None:
     assert track(tmp_path, runs, store) == f"{CREATED}2 runs created, 0 unchanged"
     first = dump(store)
     assert [run["name"] for run in first["runs"]] == ["seer · brush · eye", "blind · brush · eye"]
@@ -51,7 +61,9 @@ def test_runs_are_created_worst_first_and_once(tmp_path: Path, runs: Sequence[Ev
     ]
     assert first["experiments"] == [EXPERIMENT]
     note = first["experiment"]["mlflow.note.content"]
-    assert re.match(r"\[Leaderboard with charts\]\(#/experiments/\d+/runs\?\S+viewStateShareKey=\w+", note)
+    assert re.match(
+        r"\[Leaderboard with charts\]\(#/experiments/\d+/runs\?\S+viewStateShareKey=\w+", note
+    )
     metrics = ["gc/shapes", "gc_at_2/shapes", "similarity/shapes"]
     assert first["linked"] == {"seer": metrics, "blind": metrics, "brush": [], "eye": []}
     assert track(tmp_path, runs, store) == f"{CREATED}0 runs created, 2 unchanged"
@@ -126,7 +138,10 @@ def test_a_changed_generator_replaces_a_run_and_is_a_version_of_its_own(
     after = dump(store)
     assert shown(store) == [("seer · brush · eye", "true"), ("blind · brush · eye", "false")]
     assert after["old"] == [["old · seer · brush · eye", "false"]]
-    assert [version[1] for version in after["versions"] if version[0] == "generator.brush"] == [1, 2]
+    assert [version[1] for version in after["versions"] if version[0] == "generator.brush"] == [
+        1,
+        2,
+    ]
     assert after["runs"][0]["params"]["generator_version"] == card("brush", 2).fingerprint[:12]
     assert track(tmp_path, runs, store) == f"{CREATED}0 runs created, 2 unchanged"
     again = dump(store)
@@ -147,7 +162,9 @@ def test_a_run_that_a_person_restores_or_deletes_is_as_before_after_the_next_pus
     for act, made in [("restore_run", 0), ("delete_run", 1)]:
         with opened(store, create=False) as client:
             getattr(client, act)(old if act == "restore_run" else current)
-        assert track(tmp_path, changed, store) == f"{CREATED}{made} runs created, {1 - made} unchanged"
+        assert (
+            track(tmp_path, changed, store) == f"{CREATED}{made} runs created, {1 - made} unchanged"
+        )
         assert dump(store) == before
 
 
@@ -179,8 +196,22 @@ def test_an_experiment_of_dvc_leaves_the_current_runs_alone(
 
 
 WRITES = (
-    *("create_run", "create_logged_model", "create_model_version", "log_inputs", "log_batch", "log_artifacts"),
-    *("flush_trace_async_logging", "set_terminated", "update_run", "set_tag", "delete_run", "set_experiment_tag"),
+    *(
+        "create_run",
+        "create_logged_model",
+        "create_model_version",
+        "log_inputs",
+        "log_batch",
+        "log_artifacts",
+    ),
+    *(
+        "flush_trace_async_logging",
+        "set_terminated",
+        "update_run",
+        "set_tag",
+        "delete_run",
+        "set_experiment_tag",
+    ),
 )
 
 
@@ -227,7 +258,8 @@ def test_a_double_of_two_clones_is_removed_by_the_next_push(
 ) -> None:
     track(tmp_path, runs, store)
     before = dump(store)
-    with monkeypatch.context() as patched:  # as a clone that looked before the other one had finished
+    # as a clone that looked before the other one had finished
+    with monkeypatch.context() as patched:
         patched.setattr(tracking_module._Push, "_finished", lambda push: {})
         track(tmp_path, runs[:1], store)
     assert len(dump(store)["runs"]) == 3
@@ -238,7 +270,9 @@ def test_a_double_of_two_clones_is_removed_by_the_next_push(
 def left_running(store: Tracking, fingerprint: str, seconds: float) -> str:
     """Leave a run that another clone began so long ago; its id."""
     with opened(store, create=True) as client:
-        [experiment] = [each.experiment_id for each in client.search_experiments() if each.name == EXPERIMENT]
+        [experiment] = [
+            each.experiment_id for each in client.search_experiments() if each.name == EXPERIMENT
+        ]
         started = int(1000 * (time.time() - seconds))
         tags = {"driftledger.fingerprint": fingerprint}
         return str(client.create_run(experiment, start_time=started, tags=tags).info.run_id)
@@ -247,8 +281,13 @@ def left_running(store: Tracking, fingerprint: str, seconds: float) -> str:
 def stages(store: Tracking) -> dict[str, str]:
     """Run → whether it is deleted."""
     with opened(store, create=False) as client:
-        [experiment] = [each.experiment_id for each in client.search_experiments() if each.name == EXPERIMENT]
-        return {each.info.run_id: each.info.lifecycle_stage for each in client.search_runs([experiment], "", 3)}
+        [experiment] = [
+            each.experiment_id for each in client.search_experiments() if each.name == EXPERIMENT
+        ]
+        return {
+            each.info.run_id: each.info.lifecycle_stage
+            for each in client.search_runs([experiment], "", 3)
+        }
 
 
 def test_a_run_that_another_clone_is_writing_is_left_alone(
@@ -295,21 +334,31 @@ def test_traces_that_were_cut_short_are_removed_and_those_of_others_stay(
 ) -> None:
     track(tmp_path, runs, store)
     with opened(store, create=True) as client:
-        [experiment] = [each.experiment_id for each in client.search_experiments() if each.name == EXPERIMENT]
+        [experiment] = [
+            each.experiment_id for each in client.search_experiments() if each.name == EXPERIMENT
+        ]
         mlflow.start_span_no_context("own", experiment_id=experiment).end()
         mlflow.flush_trace_async_logging()
         before = {each.info.trace_id for each in client.search_traces(locations=[experiment])}
         traces = Traces(client, experiment, client.create_run(experiment).info.run_id)
-        traces.add(runs[0].lineages[0], Trace("disc", "look", {}, {}, Outcome.OK, [Step("say", "model", {}, {})]))
+        traces.add(
+            runs[0].lineages[0],
+            Trace("disc", "look", {}, {}, Outcome.OK, [Step("say", "model", {}, {})]),
+        )
         mlflow.flush_trace_async_logging()
-        [cut] = {each.info.trace_id for each in client.search_traces(locations=[experiment])} - before
-    with closing(sqlite3.connect(tmp_path / "store" / "mlflow.db")) as db:  # as MLflow leaves it after the spans
+        [cut] = {
+            each.info.trace_id for each in client.search_traces(locations=[experiment])
+        } - before
+    # as MLflow leaves it after the spans
+    with closing(sqlite3.connect(tmp_path / "store" / "mlflow.db")) as db:
         for table in ("trace_request_metadata", "trace_tags"):
             db.execute(f"DELETE FROM {table} WHERE request_id = ?", (cut,))
         db.commit()
     track(tmp_path, runs, store)
     with opened(store, create=False) as client:
-        assert {each.info.trace_id for each in client.search_traces(locations=[experiment])} == before
+        assert {
+            each.info.trace_id for each in client.search_traces(locations=[experiment])
+        } == before
 
 
 PUSH = textwrap.dedent("""
@@ -325,16 +374,23 @@ PUSH = textwrap.dedent("""
 
 
 def push_in_child(root: Path, folder: Path) -> "subprocess.Popen[str]":
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(REPOSITORY), str(REPOSITORY / "src")])}
+    environment = os.environ | {
+        "PYTHONPATH": os.pathsep.join([str(REPOSITORY), str(REPOSITORY / "src")])
+    }
     command = [sys.executable, "-c", PUSH, str(root), str(folder)]
     return subprocess.Popen(command, cwd=root, env=environment, stdout=subprocess.PIPE, text=True)
 
 
 @pytest.mark.slow
-def test_two_pushes_wait_for_each_other_and_one_that_is_killed_holds_nobody_up(tmp_path: Path, store: Tracking) -> None:
+def test_two_pushes_wait_for_each_other_and_one_that_is_killed_holds_nobody_up(
+    tmp_path: Path, store: Tracking
+) -> None:
     wanted = write_project(tmp_path, *(evidence(gen_score(f"m{n}", n / 10)) for n in range(4)))
     file = tmp_path / "store" / "mlflow.db"
-    with push_in_child(tmp_path, file.parent) as killed, push_in_child(tmp_path, file.parent) as other:
+    with (
+        push_in_child(tmp_path, file.parent) as killed,
+        push_in_child(tmp_path, file.parent) as other,
+    ):
         size = file.stat().st_size
         while file.stat().st_size == size and killed.poll() is None:  # until one of both writes
             time.sleep(0.05)
@@ -355,7 +411,13 @@ def test_two_clones_that_begin_at_once_make_each_run_once(tmp_path: Path, store:
     for clone in clones:
         clone.mkdir()
         write_project(clone, *runs)
-    with push_in_child(clones[0], tmp_path / "store") as one, push_in_child(clones[1], tmp_path / "store") as other:
+    with (
+        push_in_child(clones[0], tmp_path / "store") as one,
+        push_in_child(clones[1], tmp_path / "store") as other,
+    ):
         lines = sorted(child.communicate(timeout=600)[0].splitlines()[-1] for child in (one, other))
-    assert lines == [f"{CREATED}0 runs created, 4 unchanged", f"{CREATED}4 runs created, 0 unchanged"]
+    assert lines == [
+        f"{CREATED}0 runs created, 4 unchanged",
+        f"{CREATED}4 runs created, 0 unchanged",
+    ]
     assert [len(run["traces"]) for run in dump(store)["runs"]] == [2, 2, 2, 2]

@@ -1,9 +1,10 @@
 """Make the calls that the selection needs, and write their results as the records of each model.
 
-One process makes the calls of all benchmarks of a model, so that a checkpoint is loaded once. A folder of records is
-left alone while its inputs are the same. Before it is made again, its calls are put into the store: a clone that has
-the records and not the store pays only for what is new. A shard is one of several processes that each make a
-part of the calls, into a store of its own, for ``driftledger merge``.
+One process makes the calls of all benchmarks of a model, so that a checkpoint is loaded once. A
+folder of records is left alone while its inputs are the same. Before it is made again, its calls
+are put into the store: a clone that has the records and not the store pays only for what is new. A
+shard is one of several processes that each make a part of the calls, into a store of its own, for
+``driftledger merge``.
 """
 
 import math
@@ -39,7 +40,16 @@ from driftledger.core.errors import (
     first_few,
     unknown_name,
 )
-from driftledger.core.files import Made, files_digest, free_space, keep_only, made_from, make, read_json, write_json
+from driftledger.core.files import (
+    Made,
+    files_digest,
+    free_space,
+    keep_only,
+    made_from,
+    make,
+    read_json,
+    write_json,
+)
 from driftledger.core.grouping import grouped
 from driftledger.core.paths import STATE, checkouts
 from driftledger.core.terminal import Progress, line, table
@@ -77,7 +87,8 @@ def stops_as_exits() -> Iterator[None]:
         for number, handler in handlers.items():
             if handler != signal.SIG_IGN:
                 signal.signal(number, lambda number, _: sys.exit(128 + number))
-            elif number == signal.SIGINT:  # 'command &' of a script ignores it, and its children are to obey it
+            elif number == signal.SIGINT:
+                # 'command &' of a script ignores it, and its children are to obey it
                 signal.signal(number, lambda *_: None)
         yield
     finally:
@@ -113,7 +124,8 @@ class Task:
         return inputs_of(self.project, "collect", self.spec.collects, self.keys, (self.spec.data,))
 
     def made(self) -> Made | None:
-        """Return the mark of its folder, without a look into its files; None unless what shapes it now made it."""
+        """Return the mark of its folder, without a look into its files; None unless what shapes it
+        now made it."""
         mark = made_from(self.folder)
         with suppress(StoreError):  # the data are not built
             if mark is not None and mark.inputs == self.inputs():
@@ -146,13 +158,17 @@ def collector_of(settings: Settings, store: CallStore, *, shards: int = 1) -> Co
 def ask(collecting: Collecting, collector: Collector) -> list[CollectedRecord]:
     """Make every call that is not stored yet, and show the progress."""
     with Progress(collecting.title, total=collecting.calls) as progress:
-        return collecting.run(lambda planned: collector.run((each.steps() for each in planned), progress))
+        return collecting.run(
+            lambda planned: collector.run((each.steps() for each in planned), progress)
+        )
 
 
 def refuse_failures(failures: FailedCalls, benchmark_name: str, min_coverage: float) -> None:
-    """Refuse to go on when too much was ended by a failed call, so that there is a next run, which tries it again.
+    """Refuse to go on when too much was ended by a failed call, so that there is a next run, which
+    tries it again.
 
-    A refusal is an answer and stays; whether enough is left to score is for the scoring half to say.
+    A refusal is an answer and stays; whether enough is left to score is for the scoring half to
+    say.
 
     Raises:
         CoverageError: naming the first few and what went wrong.
@@ -160,9 +176,9 @@ def refuse_failures(failures: FailedCalls, benchmark_name: str, min_coverage: fl
     failed, total, things = failures
     if failed and 1 - len(failed) / total < min_coverage:
         raise CoverageError(
-            f"{len(failed)} of {total} {things} were ended by a failed call, and {benchmark_name}.min_coverage in "
-            f"params.yaml asks for {min_coverage:.0%} ({first_few(failed)}); run 'dvc repro' to try these again: "
-            "finished calls are stored"
+            f"{len(failed)} of {total} {things} were ended by a failed call, and "
+            f"{benchmark_name}.min_coverage in params.yaml asks for {min_coverage:.0%} "
+            f"({first_few(failed)}); run 'dvc repro' to try these again: finished calls are stored"
         )
 
 
@@ -185,7 +201,11 @@ def tasks_of(project: Project, models: Sequence[str] = ()) -> list[Task]:
             for keys in settings.keys_of(spec, spec.collects, model)
         ]
         tasks += sorted(
-            own, key=lambda task: (order.get(task.keys.get("generator", ""), len(order)), task.spec.collects.judged)
+            own,
+            key=lambda task: (
+                order.get(task.keys.get("generator", ""), len(order)),
+                task.spec.collects.judged,
+            ),
         )
     return tasks
 
@@ -193,7 +213,8 @@ def tasks_of(project: Project, models: Sequence[str] = ()) -> list[Task]:
 def collect(project: Project, models: Sequence[str] = ()) -> None:
     """Bring the records of these models up to date, or of all that are selected.
 
-    A model that fails stops none of the others; the error names all that failed, and has the class of the first.
+    A model that fails stops none of the others; the error names all that failed, and has the class
+    of the first.
 
     Raises:
         ConfigError: a model is not selected.
@@ -213,18 +234,28 @@ def collect(project: Project, models: Sequence[str] = ()) -> None:
             left.remove(task)
             for role, name in task.asks - {each for other in left for each in other.asks}:
                 component = project.components.get((f"{role}s", name))
-                if component is not None:  # else nothing was asked of it, and it may not be on this machine
+                # else nothing was asked of it, and it may not be on this machine
+                if component is not None:
                     component.release()
                     collector.release(component)
 
     def in_turn(some: Sequence[str]) -> None:
-        for model in some:  # all that is asked of it at once, so that it is loaded once and always has work
-            collector.side_by_side([partial(work, task) for task in tasks if task.keys["model"] == model])
+        # all that is asked of it at once, so that it is loaded once and always has work
+        for model in some:
+            collector.side_by_side(
+                [partial(work, task) for task in tasks if task.keys["model"] == model]
+            )
 
     with project.store() as store, collector_of(project.settings, store) as collector:
-        remote = [model for model in models if isinstance(project.settings.build("models", model), RemoteComponent)]
+        remote = [
+            model
+            for model in models
+            if isinstance(project.settings.build("models", model), RemoteComponent)
+        ]
         local = [model for model in models if model not in remote]
-        collector.side_by_side([*(partial(in_turn, [model]) for model in remote), partial(in_turn, local)])
+        collector.side_by_side(
+            [*(partial(in_turn, [model]) for model in remote), partial(in_turn, local)]
+        )
         _say_what_was_spent(project, store)
         for model in (each for each in models if each not in failed):
             top = project.root / RECORDS_OF.format(model=model)
@@ -234,7 +265,9 @@ def collect(project: Project, models: Sequence[str] = ()) -> None:
     if reasons:
         write_json(project.root / STATE / FAILED, reasons)
         models_by_reason = grouped(reasons, lambda model: reasons[model])
-        sentence = "; ".join(f"{', '.join(some)}: {reason}" for reason, some in models_by_reason.items())
+        sentence = "; ".join(
+            f"{', '.join(some)}: {reason}" for reason, some in models_by_reason.items()
+        )
         raise type(failed[next(iter(reasons))])(sentence)
 
 
@@ -251,8 +284,8 @@ def _say_what_was_spent(project: Project, store: CallStore) -> None:
 def _make(task: Task, collector: Collector, lock: Lock) -> None:
     """Make a folder of records, unless it is made.
 
-    The calls of an earlier folder are put into the store first, unless the folder was changed since it was made, since
-    it may be forged, or is of another version of driftledger.
+    The calls of an earlier folder are put into the store first, unless the folder was changed since
+    it was made, since it may be forged, or is of another version of driftledger.
 
     Args:
         lock: held while calls are planned, so that no component is made twice.
@@ -264,7 +297,10 @@ def _make(task: Task, collector: Collector, lock: Lock) -> None:
             mark = made_from(folder)  # None after 'run --force'
             if (folder / CARD).is_file() and (mark is None or mark.files == files_digest(folder)):
                 with suppress(StoreError):
-                    data, card = task.keys[task.spec.data.keys[0]], read_json(folder / CARD, CollectedCard)
+                    data, card = (
+                        task.keys[task.spec.data.keys[0]],
+                        read_json(folder / CARD, CollectedCard),
+                    )
                     versions = {role: each.fingerprint for role, each in card.components.items()}
                     collector.store.restore(
                         (
@@ -279,11 +315,19 @@ def _make(task: Task, collector: Collector, lock: Lock) -> None:
             collecting = task.collecting()
         collected = ask(collecting, collector)
         failures = task.spec.failures(collected)
-        refuse_failures(failures, task.spec.name, task.project.settings.section(task.spec.name).min_coverage)
+        refuse_failures(
+            failures, task.spec.name, task.project.settings.section(task.spec.name).min_coverage
+        )
         write_collected(folder, collecting, collected)
         if failures.failed:
-            ended = f"{len(failures.failed)} of {failures.total} {failures.things} were ended by a failed call"
-            say(f"{collecting.title}: {ended} ({first_few(failures.failed)}); 'driftledger run' tries these again")
+            ended = (
+                f"{len(failures.failed)} of {failures.total} {failures.things} were ended by a "
+                "failed call"
+            )
+            say(
+                f"{collecting.title}: {ended} ({first_few(failures.failed)}); 'driftledger run' "
+                "tries these again"
+            )
         return len(failures.failed)
 
     make(folder, task.inputs(), write)
@@ -302,9 +346,9 @@ class Preview:
 def plan(project: Project) -> Preview:
     """Count the calls that are still needed of each selected component, without making any.
 
-    In one's own checkout, names are resolved into memory, and data that are not as they are selected
-    now are built. Of a checkout of others, what ``resolve`` noted is counted, and nothing is asked. Of
-    an entry that is not on this machine and was not noted, nothing counts as stored.
+    In one's own checkout, names are resolved into memory, and data that are not as they are
+    selected now are built. Of a checkout of others, what ``resolve`` noted is counted, and nothing
+    is asked. Of an entry that is not on this machine and was not noted, nothing counts as stored.
 
     Raises:
         StoreError: this is a checkout of others, and its data are not built.
@@ -333,21 +377,29 @@ def _preview(project: Project, missing: dict[str, str]) -> Preview:
                 continue
             collecting = task.collecting()
             if task.is_made():
-                for each in (each for record in read_records(task.folder) for each in record.results):
+                for each in (
+                    each for record in read_records(task.folder) for each in record.results
+                ):
                     plan.note_stored(each.key, collecting.components[each.role][1])
                 continue
             before = plan.likely_cost
-            with suppress(NotStoredError):  # what follows calls that are still to be made is counted at most
+            # what follows calls that are still to be made is counted at most
+            with suppress(NotStoredError):
                 collecting.run(plan.run)
             if collecting.model().provider in CONTROLS:
                 of_controls += plan.likely_cost - before
-        models = {name: plan.of(project.component("models", name)) for name in settings.named("models")}
+        models = {
+            name: plan.of(project.component("models", name)) for name in settings.named("models")
+        }
         counted = {
             f"models.{name}": calls
             for name, calls in models.items()  # some are only named, as the model to compare with
             if name in run.models or (name != run.judge and (calls.stored or calls.to_make))
         }
-        counted |= {f"generators.{name}": plan.of(project.component("generators", name)) for name in run.generators}
+        counted |= {
+            f"generators.{name}": plan.of(project.component("generators", name))
+            for name in run.generators
+        }
         counted |= {f"judge {settings.judge}": models[settings.judge]} if settings.judge else {}
     preview = Preview(counted, [f"{name}: {why}" for name, why in missing.items()], [])
     if of_controls:
@@ -387,14 +439,17 @@ def _look_at_time_and_disk(preview: Preview, folder: Path) -> None:
     if size > (free := free_space(folder)):
         needs = f"what is drawn takes about {size / 1e6:,.0f} MB in {folder}"
         has = f"where {free / 1e6:,.0f} MB are free"
-        preview.missing.append(f"store: {needs}, {has}; make room, or name another folder as `store:`")
+        preview.missing.append(
+            f"store: {needs}, {has}; make room, or name another folder as `store:`"
+        )
 
 
 def require_readiness(project: Project, *, of_all: bool = True) -> dict[str, PlannedCalls]:
     """Print what to know before the first call, and return the calls to make by component.
 
     Args:
-        of_all: whether every model must be ready; otherwise the calls of one that is not say what it lacks.
+        of_all: whether every model must be ready; otherwise the calls of one that is not say what
+            it lacks.
 
     Raises:
         ConfigError: something is missing that calls need.
@@ -403,7 +458,9 @@ def require_readiness(project: Project, *, of_all: bool = True) -> dict[str, Pla
     for note in preview.notes:
         say(for_line(note))
     waiting = {each.partition(":")[0] for each in preview.missing}
-    models = {f"models.{name}" for name in project.settings.run.models if name != project.settings.judge}
+    models = {
+        f"models.{name}" for name in project.settings.run.models if name != project.settings.judge
+    }
     if of_all or not waiting < models:
         refuse(preview.missing)
     return preview.calls
@@ -425,13 +482,19 @@ def plan_table(plan: Mapping[str, Mapping[str, Any]]) -> Table:
     rows = dict(plan)
     if any(calls["most_cost"] is not None for calls in plan.values()):
         rows["all"] = {
-            key: sum(calls[key] or 0.0 for calls in plan.values()) for key in ("likely_cost", "most_cost", "spent")
+            key: sum(calls[key] or 0.0 for calls in plan.values())
+            for key in ("likely_cost", "most_cost", "spent")
         }
-    columns = {head: key for head, key in _COLUMNS.items() if any(calls[key] for calls in plan.values())}
+    columns = {
+        head: key for head, key in _COLUMNS.items() if any(calls[key] for calls in plan.values())
+    }
     planned = table("", *columns, numbers=[*columns])
     for name, calls in rows.items():
         values = [calls.get(key) for key in columns.values()]
-        cells = [f"{value:,.2f}" if isinstance(value, float) else f"{value:,}" if value else "–" for value in values]
+        cells = [
+            f"{value:,.2f}" if isinstance(value, float) else f"{value:,}" if value else "–"
+            for value in values
+        ]
         planned.add_row(line(name), *map(line, cells))
     return planned
 
@@ -439,8 +502,8 @@ def plan_table(plan: Mapping[str, Mapping[str, Any]]) -> Table:
 def collect_shard(project: Project, shard: str, into: Path, models: Sequence[str] = ()) -> str:
     """Make a shard's part of the calls that the project's store lacks, and say what to do next.
 
-    They go into a store below ``into``; no other file is written, and encoders are not asked. A stage that needs calls
-    which other shards make is left out.
+    They go into a store below ``into``; no other file is written, and encoders are not asked. A
+    stage that needs calls which other shards make is left out.
 
     Args:
         shard: ``i/n``, counted from 0.
@@ -448,12 +511,14 @@ def collect_shard(project: Project, shard: str, into: Path, models: Sequence[str
 
     Raises:
         ConfigError: it is not a shard, or a model is not selected.
-        StoreError: the data are not built yet, a component has changed since it was resolved, or the store cannot be
-            written.
+        StoreError: the data are not built yet, a component has changed since it was resolved, or
+            the store cannot be written.
     """
     part = Shard.parse(shard)
     tasks = tasks_of(project, models)
-    block = math.lcm(*(component.neighbours for task in tasks for component in task.collecting().asked))
+    block = math.lcm(
+        *(component.neighbours for task in tasks for component in task.collecting().asked)
+    )
     folder, left_out = part.store(into), 0
     with (
         project.store(writes=False) as main,
@@ -465,22 +530,32 @@ def collect_shard(project: Project, shard: str, into: Path, models: Sequence[str
             if not task.is_made():
                 try:
                     collecting = task.collecting()
-                    with Progress(f"{collecting.title} · {part}", total=collecting.calls // part.of) as progress:
-                        own = partial(part_of, shard=part, block=block, collector=collector, progress=progress)
+                    with Progress(
+                        f"{collecting.title} · {part}", total=collecting.calls // part.of
+                    ) as progress:
+                        own = partial(
+                            part_of, shard=part, block=block, collector=collector, progress=progress
+                        )
                         collecting.run(own)
                 except NotStoredError:
                     left_out += 1
-            for role, name in task.asks - {each for later in tasks[number + 1 :] for each in later.asks}:
+            for role, name in task.asks - {
+                each for later in tasks[number + 1 :] for each in later.asks
+            }:
                 collector.release(project.component(f"{role}s", name))
         new = store.count() - before
     calls = f"{new} calls were made, and are in {folder}" if new else "there was nothing to make"
     rest = f"; {left_out} stages need what other shards make" if left_out else ""
     merging = f"'driftledger merge {shlex.quote(str(into))}'"
-    return f"shard {part}: {calls}{rest}; when all shards have ended, {merging} and 'driftledger run' go on"
+    return (
+        f"shard {part}: {calls}{rest}; when all shards have ended, {merging} and 'driftledger "
+        "run' go on"
+    )
 
 
 def merge(project: Project, paths: Sequence[Path]) -> str:
-    """Bring the stores of shards, or all stores in a folder, into the call store, and say what was new.
+    """Bring the stores of shards, or all stores in a folder, into the call store, and say what was
+    new.
 
     Raises:
         StoreError: a store is missing or cannot be read; those before it are merged.
@@ -489,8 +564,8 @@ def merge(project: Project, paths: Sequence[Path]) -> str:
     for path in paths:
         if not (stores := stores_in(path)):
             raise StoreError(
-                f"{for_line(str(path))} is not a call store and holds none; name the folder that was given to "
-                "'driftledger collect' as --into"
+                f"{for_line(str(path))} is not a call store and holds none; name the folder that "
+                "was given to 'driftledger collect' as --into"
             )
         folders |= dict.fromkeys(stores)
     new = differing = 0
@@ -507,13 +582,15 @@ def merge(project: Project, paths: Sequence[Path]) -> str:
 
 
 def remove_unused(project: Project, *, yes: bool = False) -> str:
-    """Remove what no selected run of any checkout and no published run uses from the call store, and say what that is.
+    """Remove what no selected run of any checkout and no published run uses from the call store,
+    and say what that is.
 
     Args:
         yes: whether it is removed, and not only counted.
 
     Raises:
-        StoreError: the data of a checkout are not built, or another process uses the store and ``project.waits`` not.
+        StoreError: the data of a checkout are not built, or another process uses the store and
+            ``project.waits`` not.
     """
     from driftledger.ledger.published import read_published  # which imports Git
 
@@ -535,18 +612,27 @@ def remove_unused(project: Project, *, yes: bool = False) -> str:
             kept.update(each["fingerprint"] for score in scores for each in score.components)
             for task in tasks_of(checkout):
                 with suppress(StoreError):  # not made yet
-                    used.update(each.key for record in read_records(task.folder) for each in record.results)
+                    used.update(
+                        each.key for record in read_records(task.folder) for each in record.results
+                    )
                 try:
                     task.collecting().run(walk_all)
                 except StoreError as error:
                     raise StoreError(f"{root}: {error}; nothing was removed") from None
         keys, files = store.unused(used, kept)
         encoders |= {each[:16] for each in kept}
-        files += [each for each in store.folder.glob("features/*/*.npy") if each.parent.name not in encoders]
+        files += [
+            each
+            for each in store.folder.glob("features/*/*.npy")
+            if each.parent.name not in encoders
+        ]
         if not (keys or files):
             return f"every call, image and file of features in {store.folder} is used"
         size = sum(each.stat().st_size for each in files if each.stat().st_nlink == 1)
-        what = f"{len(keys):,} calls and {len(files):,} images and files of features, {size / 1e6:,.1f} MB,"
+        what = (
+            f"{len(keys):,} calls and {len(files):,} images and files of features, "
+            f"{size / 1e6:,.1f} MB,"
+        )
         if not yes:
             return f"{what} are not used; 'driftledger gc --yes' removes them"
         store.remove(keys, files)

@@ -40,20 +40,29 @@ from driftledger.reports.scores import selected_score
 if TYPE_CHECKING:
     import pandas as pd
 
-GivenImages: TypeAlias = str | Path | Mapping[str, Any] | DatasetProvider | Iterable[str | Path | Image.Image]
+GivenImages: TypeAlias = (
+    str | Path | Mapping[str, Any] | DatasetProvider | Iterable[str | Path | Image.Image]
+)
 """A folder; a dataset's name, entry or provider; or a list of files and Pillow images."""
 GivenComponent: TypeAlias = str | Path | Mapping[str, Any] | Component | type[Component]
-"""A name of the catalogue, ``provider/model``, a folder, an entry as ``params.yaml`` has it, or the thing itself."""
+"""A name of the catalogue, ``provider/model``, a folder, an entry as ``params.yaml`` has it, or the
+thing itself."""
 
 
 class FirstLook(OpenedProject):
-    """What came of a few images or questions: as a project has it, in a temporary folder that is removed with it.
+    """What came of a few images or questions: as a project has it, in a temporary folder that is
+    removed with it.
 
     It has no ``dvc.lock``, so that ``audit`` and ``compare`` need a project.
     """
 
     def __init__(self, project: Project, benchmark: str, kept: "TemporaryDirectory[str]") -> None:
-        self.path, self._project, self.benchmark, self._kept = project.root, project, benchmark, kept
+        self.path, self._project, self.benchmark, self._kept = (
+            project.root,
+            project,
+            benchmark,
+            kept,
+        )
 
     @property
     def table(self) -> "pd.DataFrame":
@@ -66,7 +75,9 @@ class FirstLook(OpenedProject):
         if sample is None:
             spec, keys = self._stored("genception")[0]
             rows = self._rows(spec, keys)
-            sample = min(rows, key=lambda row: (row.values["gc"][-1] is None, row.values["gc"][-1] or 0.0)).unit
+            sample = min(
+                rows, key=lambda row: (row.values["gc"][-1] is None, row.values["gc"][-1] or 0.0)
+            ).unit
         return super().chains(sample)
 
     def __repr__(self) -> str:
@@ -119,8 +130,8 @@ def evaluate(
 
     Args:
         models: one or several.
-        images: a folder, in which a subfolder is a category; a dataset's name, entry or provider; or a list of files
-            and Pillow images.
+        images: a folder, in which a subfolder is a category; a dataset's name, entry or provider;
+            or a list of files and Pillow images.
         generator: what draws; the default, like that of ``encoder``, only understands the embedded
             describers.
         questions: of MM-SAP, MM-Vet and MME: a question set's name, entry or provider.
@@ -131,12 +142,13 @@ def evaluate(
             one in the user's cache folder. While another process makes calls with it, this one
             waits. Code of your own is known as this process read it: restart the kernel after a
             change. A function of a notebook is asked again whenever it is made again.
-        seed: what the generator's seeds are derived from, with the folder's name (or ``images``), the sample and t.
+        seed: what the generator's seeds are derived from, with the folder's name (or ``images``),
+            the sample and t.
         settings: of the benchmark's section in ``params.yaml``, such as ``iterations``.
 
     Raises:
-        ConfigError: a name is unknown, a component is of another kind or cannot understand another, or an image is
-            missing.
+        ConfigError: a name is unknown, a component is of another kind or cannot understand another,
+            or an image is missing.
         DataError: an image cannot be read.
         CoverageError: nothing could be scored.
         ServiceError: a service refuses.
@@ -164,13 +176,23 @@ def evaluate(
     raw["store"] = str(folder.expanduser().absolute())
     try:
         if spec.data is QUESTION_SET:
-            raw["run"]["question_sets"] = raw["run"][benchmark] = [select("question_sets", questions)]
+            raw["run"]["question_sets"] = raw["run"][benchmark] = [
+                select("question_sets", questions)
+            ]
         else:
-            is_named = isinstance(images, str) and not Path(images).is_dir() and images in catalogue("datasets")
+            is_named = (
+                isinstance(images, str)
+                and not Path(images).is_dir()
+                and images in catalogue("datasets")
+            )
             source: Any = images
             if not (is_named or isinstance(images, Mapping)):
                 source = _source([] if images is None else images, project.root / "given")
-            name = name_of(Path(images).absolute().name) if isinstance(images, str | Path) else "images"
+            name = (
+                name_of(Path(images).absolute().name)
+                if isinstance(images, str | Path)
+                else "images"
+            )
             raw["run"]["datasets"] = raw["run"][benchmark] = [select("datasets", source, name)]
         project = replace(project, given=parse_settings(raw, "evaluate", Path.cwd(), own))
         with redirect_stdout(StringIO()):
@@ -178,7 +200,9 @@ def evaluate(
             data(project)
         _say_the_price(require_readiness(project).values())
         collect(project)
-        without = [error for model in project.settings.run.models for error in score(project, model)]
+        without = [
+            error for model in project.settings.run.models for error in score(project, model)
+        ]
         if len(without) == len(project.selected):
             raise without[0]
     except BaseException:
@@ -200,8 +224,11 @@ def _say_the_price(planned: Iterable[PlannedCalls]) -> None:
         say(f"driftledger: {{to_make:,.0f}} calls of services to make, {price}".format(**total))
 
 
-def _select(raw: dict[str, Any], own: dict[tuple[str, str], Any], section: str, given: Any, called: str = "") -> str:
-    """Write the entry of what Python gave, the thing itself into ``own``, and return its name, ``called`` or its own.
+def _select(
+    raw: dict[str, Any], own: dict[tuple[str, str], Any], section: str, given: Any, called: str = ""
+) -> str:
+    """Write the entry of what Python gave, the thing itself into ``own``, and return its name,
+    ``called`` or its own.
 
     Raises:
         ConfigError: it is unknown or of another kind.
@@ -216,12 +243,17 @@ def _select(raw: dict[str, Any], own: dict[tuple[str, str], Any], section: str, 
     else:
         what = given.provider if isinstance(given, Provided) else type(given).__name__
         raise ConfigError(
-            f"{what} is not a {section[:-1].replace('_', ' ')}; give a name of the catalogue, PROVIDER/MODEL, an "
-            "entry, a component or a function"
+            f"{what} is not a {section[:-1].replace('_', ' ')}; give a name of the catalogue, "
+            "PROVIDER/MODEL, an entry, a component or a function"
         )
     if entry is None:
         return called
-    words = [*filter(None, (entry.get("model"), entry.get("path"), str(entry.get("provider")).rpartition(":")[2]))]
+    words = [
+        *filter(
+            None,
+            (entry.get("model"), entry.get("path"), str(entry.get("provider")).rpartition(":")[2]),
+        )
+    ]
     called, entries = called or name_of(Path(words[0]).name), raw.setdefault(section, {})
     while called in entries:
         called += "_2"

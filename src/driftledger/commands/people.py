@@ -15,11 +15,16 @@ def descriptions(
     context: typer.Context,
     dataset: Annotated[str, typer.Argument(help="A dataset of params.yaml.")],
     model: Annotated[str, typer.Argument(help="A model of provider human.")],
-    generator: Annotated[str | None, typer.Argument(help="It drew what is described from t = 2 on.")] = None,
+    generator: Annotated[
+        str | None, typer.Argument(help="It drew what is described from t = 2 on.")
+    ] = None,
 ) -> None:
-    """Write the sheet in which people describe images, as a row in every table; what they wrote stays."""
+    """Write the sheet in which people describe images, as a row in every table; what they wrote
+    stays."""
     from driftledger.benchmarks.base import DATASET
-    from driftledger.benchmarks.genception.human import write_human_sheet  # a stage starts without it
+
+    # a stage starts without it
+    from driftledger.benchmarks.genception.human import write_human_sheet
     from driftledger.benchmarks.registry import benchmark
     from driftledger.data.build import build
 
@@ -27,11 +32,13 @@ def descriptions(
     drawing = generator or (*project.settings.run.generators, "")[0]
     keys = {"dataset": dataset, "model": model, "generator": drawing}
     folder = project.root / DATASET.at({"dataset": dataset})
-    if not folder.is_dir():  # 'dvc repro data' needs the sheet, since a person's version is what is written there
+    # 'dvc repro data' needs the sheet, since a person's version is what is written there
+    if not folder.is_dir():
         build(dataset, project.settings.build("datasets", dataset), folder)
     inputs = project.stage_inputs(benchmark("genception"), keys)
     given = replace(inputs, model=lambda name: project.settings.build("models", name))
-    with project.store(writes=False) as store:  # a person who has no sheet yet has no fingerprint to be resolved
+    # a person who has no sheet yet has no fingerprint to be resolved
+    with project.store(writes=False) as store:
         typer.echo(for_terminal(write_human_sheet(given, store)))
 
 
@@ -39,8 +46,12 @@ def descriptions(
 def ratings(
     context: typer.Context,
     dataset: Annotated[str, typer.Argument(help="A dataset of params.yaml.")],
-    samples: Annotated[int, typer.Option(min=1, help="How many; the same ones for every model.")] = 20,
-    rater: Annotated[str | None, typer.Option(help="A person's name; several can fill in one file.")] = None,
+    samples: Annotated[
+        int, typer.Option(min=1, help="How many; the same ones for every model.")
+    ] = 20,
+    rater: Annotated[
+        str | None, typer.Option(help="A person's name; several can fill in one file.")
+    ] = None,
 ) -> None:
     """Write the sheet in which descriptions are rated from 1 to 5; what people wrote stays."""
     from driftledger.benchmarks.fidelity.ratings import RUBRIC, to_rate, write_sheet
@@ -50,7 +61,9 @@ def ratings(
     project, spec = context.obj, benchmark("fidelity")
     run, section = project.settings.run, project.settings.section(spec.name)
     if section.ratings is None:
-        raise ConfigError("fidelity.ratings in params.yaml names no file; set it, e.g. to ratings.csv")
+        raise ConfigError(
+            "fidelity.ratings in params.yaml names no file; set it, e.g. to ratings.csv"
+        )
     keys = {"dataset": dataset, "generator": (*run.generators, "")[0]}
     folders = dict[str, Any]()
     for name in run.models:

@@ -1,8 +1,9 @@
-"""``driftledger run``: bring everything that ``params.yaml`` selects up to date, and show the scores.
+"""``driftledger run``: bring everything that ``params.yaml`` selects up to date, and show the
+scores.
 
-First one process makes the calls that are missing, of all models; then ``dvc repro`` runs as a child. DVC's text, and
-that of the stages, goes to a log, from which the names of stages are read. A model that could not be asked has no
-score until a later run; all others have theirs.
+First one process makes the calls that are missing, of all models; then ``dvc repro`` runs as a
+child. DVC's text, and that of the stages, goes to a log, from which the names of stages are read. A
+model that could not be asked has no score until a later run; all others have theirs.
 """
 
 import json
@@ -101,17 +102,21 @@ _WATCHED = (
     """,
     "sh",
 )
-"""Becomes the command that follows, beside a process that ends their group once nobody holds the input's other end.
+"""Becomes the command that follows, beside a process that ends their group once nobody holds the
+input's other end.
 
 It does so as Ctrl-C does, and harder after 20 seconds, or where something outlives the command.
 """
 
 
-def run(project: Project, targets: Sequence[str] = (), *, force: bool = False, plain: bool = False) -> int:
-    """Bring everything up to date, or ``targets`` of DVC, end with the scores, and return the exit code.
+def run(
+    project: Project, targets: Sequence[str] = (), *, force: bool = False, plain: bool = False
+) -> int:
+    """Bring everything up to date, or ``targets`` of DVC, end with the scores, and return the exit
+    code.
 
-    It is 1 where a model failed and others are done, or where one has no rank for lack of coverage, and 2 where all
-    failed.
+    It is 1 where a model failed and others are done, or where one has no rank for lack of coverage,
+    and 2 where all failed.
 
     Args:
         force: whether records and scores are made again; calls that are stored are not repeated.
@@ -120,10 +125,12 @@ def run(project: Project, targets: Sequence[str] = (), *, force: bool = False, p
     Raises:
         ConfigError: the settings are wrong, this is not a DVC project, or another run is under way.
     """
-    models = project.settings.run.models  # a mistake in params.yaml ends the run before anything starts
+    # a mistake in params.yaml ends the run before anything starts
+    models = project.settings.run.models
     if not (project.root / ".dvc").is_dir():
         raise ConfigError(f"{project.root} is not a DVC project; 'driftledger init' makes it one")
-    read_yaml(project.root / "dvc.yaml")  # likewise, since DVC would not say where the conflict of a merge is
+    # likewise, since DVC would not say where the conflict of a merge is
+    read_yaml(project.root / "dvc.yaml")
     log = project.root / STATE / LOG
     log.parent.mkdir(parents=True, exist_ok=True)
     began = time.monotonic()
@@ -143,9 +150,13 @@ def run(project: Project, targets: Sequence[str] = (), *, force: bool = False, p
                 options.append("--single-item")
             if force:
                 options.append("--force")
-            code, ran = _follow(project, start, ["dvc", "repro", *options, *targets, *stages], plain=plain)
+            code, ran = _follow(
+                project, start, ["dvc", "repro", *options, *targets, *stages], plain=plain
+            )
     except Timeout:
-        raise ConfigError(f"another 'driftledger run' is under way here; its log is {log}") from None
+        raise ConfigError(
+            f"another 'driftledger run' is under way here; its log is {log}"
+        ) from None
     except SystemExit as stopped:
         say("stopped; 'driftledger run' goes on from here")
         return int(stopped.code or 0)
@@ -163,12 +174,15 @@ def run(project: Project, targets: Sequence[str] = (), *, force: bool = False, p
 
 
 def _stages_of_complete_models(project: Project) -> list[str]:
-    """List the stages of the models that have their records; empty without any. Remove the scores of all others.
+    """List the stages of the models that have their records; empty without any. Remove the scores
+    of all others.
 
     Each is to run by itself: to DVC, the report depends on every model.
     """
     models = project.settings.run.models
-    complete = [model for model in models if all(task.made() for task in tasks_of(project, [model]))]
+    complete = [
+        model for model in models if all(task.made() for task in tasks_of(project, [model]))
+    ]
     if not complete:
         return []
     keep_only(project.root / SCORES, [project.root / SCORES / model for model in complete])
@@ -178,10 +192,17 @@ def _stages_of_complete_models(project: Project) -> list[str]:
 
 def _say_what_was_done(project: Project, ran: Sequence[str], seconds: float) -> None:
     work = [name for name in ran if name not in ALWAYS]
-    count = f"{len(work)} {'stage' if len(work) == 1 else 'stages'} ran" if work else "nothing had to be done"
+    count = (
+        f"{len(work)} {'stage' if len(work) == 1 else 'stages'} ran"
+        if work
+        else "nothing had to be done"
+    )
     say(f"{count}, in {timedelta(seconds=round(seconds))}; DVC's text is in {STATE}/{LOG}")
     if failed := _failed_records(project):
-        say(f"{failed} records failed and are in no score; 'driftledger run' makes failed calls again")
+        say(
+            f"{failed} records failed and are in no score; 'driftledger run' makes failed calls "
+            "again"
+        )
     if is_unreadable(project.root):
         say(f"no commit is noted: {why_unread(project.root)}")
 
@@ -222,7 +243,8 @@ def _has_remote(root: Path) -> bool:
 
 
 def _failed_records(project: Project) -> int:
-    """Count the records that a score calls failed: of a failed call, or graded by a judge that gave nothing."""
+    """Count the records that a score calls failed: of a failed call, or graded by a judge that gave
+    nothing."""
     from driftledger.reports.scores import selected_score
 
     failed: dict[Path, int] = {}
@@ -240,8 +262,9 @@ def _failed_records(project: Project) -> int:
 def _set_cut_files_aside(root: Path) -> None:
     """Rename DVC's list of locks and ``dvc.lock`` if they cannot be read and no one holds them.
 
-    DVC empties them before it writes them, so that a kill in between leaves a file that every later ``dvc repro``
-    refuses to read (treeverse/dvc#7615). Without ``dvc.lock``, all stages run again, and no call is made again.
+    DVC empties them before it writes them, so that a kill in between leaves a file that every later
+    ``dvc repro`` refuses to read (treeverse/dvc#7615). Without ``dvc.lock``, all stages run again,
+    and no call is made again.
 
     Raises:
         LedgerError: ``dvc.lock`` holds the conflict of a merge.
@@ -260,9 +283,13 @@ def _set_cut_files_aside(root: Path) -> None:
         except (ValueError, LedgerError) as error:
             if CONFLICT in str(error):  # for people
                 raise
-            with suppress(Timeout), FileLock(held / lock, timeout=5):  # DVC holds it for milliseconds
+            # DVC holds it for milliseconds
+            with suppress(Timeout), FileLock(held / lock, timeout=5):
                 aside = file.replace(file.with_name(f"{file.name}.unreadable"))
-                say(f"{file.relative_to(root)} cannot be read, as after a kill; it is now {aside.name}")
+                say(
+                    f"{file.relative_to(root)} cannot be read, as after a kill; it is now "
+                    f"{aside.name}"
+                )
 
 
 def _make_calls(project: Project, start: Start, *, pull: bool) -> int:
@@ -270,7 +297,9 @@ def _make_calls(project: Project, start: Start, *, pull: bool) -> int:
     models = project.settings.run.models
     try:
         resolve(project)
-        if pull and not all((project.root / RECORDS_OF.format(model=model)).is_dir() for model in models):
+        if pull and not all(
+            (project.root / RECORDS_OF.format(model=model)).is_dir() for model in models
+        ):
             # What others have paid for comes first. Stages that no one has pushed are left out.
             stages = ["data", *(f"collect@{model}" for model in models)]
             command = ["dvc", "pull", "--quiet", "--allow-missing", *stages]
@@ -284,12 +313,20 @@ def _make_calls(project: Project, start: Start, *, pull: bool) -> int:
     require_readiness(project, of_all=False)
     with project.store():
         pass  # one that cannot be used is no model's trouble
-    command = [sys.executable, "-P", "-m", "driftledger", "collect", *([] if project.waits else ["--no-wait"])]
+    command = [
+        sys.executable,
+        "-P",
+        "-m",
+        "driftledger",
+        "collect",
+        *([] if project.waits else ["--no-wait"]),
+    ]
     return _wait(start([*_WATCHED, *command]))
 
 
 def _fill_mlflow(project: Project) -> None:
-    """Show the selected runs in MLflow where its store is not the one that the stage ``track`` filled last."""
+    """Show the selected runs in MLflow where its store is not the one that the stage ``track``
+    filled last."""
     from driftledger.tracking.track import TRACKED, filled_note
 
     if not (project.root / TRACKED).is_file():
@@ -301,8 +338,11 @@ def _fill_mlflow(project: Project) -> None:
             track(project)
 
 
-def _follow(project: Project, start: Start, command: Sequence[str], *, plain: bool) -> tuple[int, list[str]]:
-    """Run DVC with its text in the log; return the exit code, 2 for a mistake, and the stages that ran.
+def _follow(
+    project: Project, start: Start, command: Sequence[str], *, plain: bool
+) -> tuple[int, list[str]]:
+    """Run DVC with its text in the log; return the exit code, 2 for a mistake, and the stages that
+    ran.
 
     Once a process that uses what a stage needs has ended, DVC runs again.
     """
@@ -322,7 +362,8 @@ def _follow(project: Project, start: Start, command: Sequence[str], *, plain: bo
                         ran.append(stage)
                         if not plain:
                             say(f"running {stage}")
-                elif match := _TROUBLE.match(text):  # the last one: a note may stand above a traceback
+                elif match := _TROUBLE.match(text):
+                    # the last one: a note may stand above a traceback
                     trouble, mistake = match[2], match[1] == "driftledger"
                 elif match := _DVCS_TROUBLE.match(text):
                     if match[1] not in (None, stage):  # one that could not begin
@@ -359,13 +400,19 @@ def _is_alive(pid: int) -> bool:
 
 
 def show_scores(project: Project) -> list[str]:
-    """Print the models at a glance, where to look further, and a command that audits the first number.
+    """Print the models at a glance, where to look further, and a command that audits the first
+    number.
 
     Return a sentence about each model that lacks scores or a rank.
     """
     from driftledger.reports.leaderboard import overview
     from driftledger.reports.report import SITE
-    from driftledger.reports.scores import by_benchmark, rows_beside, selected_scores, what_is_lacking
+    from driftledger.reports.scores import (
+        by_benchmark,
+        rows_beside,
+        selected_scores,
+        what_is_lacking,
+    )
     from driftledger.tracking.store import where_to_look
 
     try:
@@ -377,13 +424,18 @@ def show_scores(project: Project) -> list[str]:
     shown, further = overview(parts, every=True), list[str]()
     if shown is not None:
         show(glance(shown, parts))
-        for score, key in [each.of for row in shown.rows for each in row if isinstance(each, Cell) and each.of][:1]:
+        for score, key in [
+            each.of for row in shown.rows for each in row if isinstance(each, Cell) and each.of
+        ][:1]:
             run = next(each for each in project.combinations if each.shows(score.keys))
             alone = sum(each.model == score.model and key in each.metrics for each in scores) == 1
             number = key if alone else f"{place_of(benchmark(score.benchmark), score.keys)}/{key}"
             further = [f"next: driftledger audit {shlex.quote(f'{run.path}:{number}')}"]
     pages = f"report: {project.root / SITE / 'index.html'}"
-    print("\n".join(map(for_line, ["", where_to_look(project.settings.tracking), pages, *further])), flush=True)
+    print(
+        "\n".join(map(for_line, ["", where_to_look(project.settings.tracking), pages, *further])),
+        flush=True,
+    )
     return what_is_lacking(project, scores)
 
 
@@ -398,11 +450,17 @@ def outcome(project: Project, code: int) -> Json:
         headlines = scores[scores.headline].to_json(orient="records", double_precision=15)
         headlines = json.loads(headlines)
     failed = load_json(read_regular(project.root / STATE / FAILED))
-    return {"exit_code": code, "scores": headlines, "failed": failed, "report": str(project.root / SITE)}
+    return {
+        "exit_code": code,
+        "scores": headlines,
+        "failed": failed,
+        "report": str(project.root / SITE),
+    }
 
 
 def glance(shown: Table, parts: Sequence["Part"]) -> RenderableType:
-    """Lay the overview of the leaderboard out for a terminal: controls and unranked models below the others."""
+    """Lay the overview of the leaderboard out for a terminal: controls and unranked models below
+    the others."""
     from driftledger.reports.leaderboard import at_a_glance, by_kind
 
     kinds, tables = by_kind(shown, parts), list[RenderableType]()
@@ -420,7 +478,8 @@ def glance(shown: Table, parts: Sequence["Part"]) -> RenderableType:
     notes = [*shown.notes[1:]]
     if any(isinstance(each, Cell) and each.letters for row in shown.rows for each in row):
         notes.append(
-            "models that share a letter cannot be told apart; ± is half the interval; an uneven one is printed whole"
+            "models that share a letter cannot be told apart; ± is half the interval; an uneven "
+            "one is printed whole"
         )
     data = list(dict.fromkeys(column.block.scores[0].on for column in at_a_glance(parts)))
     where = f"on {first_few(data, 10)}; reports/leaderboard.md has all"
@@ -429,7 +488,8 @@ def glance(shown: Table, parts: Sequence["Part"]) -> RenderableType:
 
 
 def _in_terminal(each: Cell | str) -> Text:
-    """Show a name; or a number over half its interval, the interval if it is lopsided, and a coverage below 1."""
+    """Show a name; or a number over half its interval, the interval if it is lopsided, and a
+    coverage below 1."""
     if isinstance(each, str) or each.of is None:
         return line(each if isinstance(each, str) else each.text)
     from driftledger.reports.tables import interval

@@ -28,7 +28,9 @@ def data(project: Project, missing: dict[str, str] | None = None) -> None:
             folder = project.root / stage.at({stage.name: name})
             folders.append(folder)
             if name not in noted.get(section, {}):
-                raise StoreError(f"data/resolved.json does not know {section}.{name}; run 'dvc repro resolve'")
+                raise StoreError(
+                    f"data/resolved.json does not know {section}.{name}; run 'dvc repro resolve'"
+                )
 
             def write(name: str = name, folder: Path = folder, stage: Stage = stage) -> None:
                 print(f"reading {name}", flush=True)
@@ -60,7 +62,8 @@ def data(project: Project, missing: dict[str, str] | None = None) -> None:
 
 
 def score(project: Project, model: str) -> list[CoverageError]:
-    """Compute the scores of a model from its records; say and return why some have nothing to score."""
+    """Compute the scores of a model from its records; say and return why some have nothing to
+    score."""
     from driftledger.benchmarks.scoring import write_score
     from driftledger.project.resolve import inputs_of
 
@@ -70,11 +73,15 @@ def score(project: Project, model: str) -> list[CoverageError]:
         for keys in project.settings.keys_of(spec, model=model):
             folder = project.root / spec.scores.at(keys)
 
-            def write(spec: Benchmark = spec, keys: Mapping[str, str] = keys, folder: Path = folder) -> None:
+            def write(
+                spec: Benchmark = spec, keys: Mapping[str, str] = keys, folder: Path = folder
+            ) -> None:
                 write_score(folder, spec, spec.score(project.to_score(spec, keys)))
 
             try:
-                make(folder, inputs_of(project, "score", spec.scores, keys, spec.stages[:-1]), write)
+                make(
+                    folder, inputs_of(project, "score", spec.scores, keys, spec.stages[:-1]), write
+                )
             except CoverageError as error:
                 named = " · ".join(keys[key] for key in spec.scores.keys)
                 say(for_line(f"{spec.title} on {named} has no score: {error}"))
@@ -110,8 +117,12 @@ def track(project: Project) -> None:
         say(f"no commit is noted: {why_unread(project.root)}")
     refuse_if_deleted(project.root)
     # A model that could not be asked has no folder of scores: 'driftledger run' shows the others.
-    combinations = [each for each in project.combinations if (project.root / SCORES / each.model).is_dir()]
-    evidence = read_all_evidence(project.root, project.selected, combinations or project.combinations)
+    combinations = [
+        each for each in project.combinations if (project.root / SCORES / each.model).is_dir()
+    ]
+    evidence = read_all_evidence(
+        project.root, project.selected, combinations or project.combinations
+    )
     print(show_in_mlflow(project.root, evidence, project.settings.tracking), flush=True)
     written = [path for each in evidence if (path := publish(project.root, each)) is not None]
     print(f"{len(written)} new files in ledger/", flush=True)

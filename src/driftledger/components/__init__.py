@@ -1,1 +1,2 @@
-"""Models, generators, encoders and judges: frozen specifications with a fingerprint, and the real ones among them."""
+"""Models, generators, encoders and judges: frozen specifications with a fingerprint, and the real
+ones among them."""

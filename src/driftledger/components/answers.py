@@ -42,7 +42,8 @@ once more."""
 
 
 class Rule(Strict):
-    """A kind of error: how it is recognised, and what becomes of the call. ``errors.toml`` has them."""
+    """A kind of error: how it is recognised, and what becomes of the call. ``errors.toml`` has
+    them."""
 
     example: tuple[int, str]
     status: str = ".*"

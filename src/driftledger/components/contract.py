@@ -1,4 +1,5 @@
-"""What every component promises, for one test file of yours: ``assert check_component(MyModel()) == []``."""
+"""What every component promises, for one test file of yours: ``assert check_component(MyModel()) ==
+[]``."""
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -29,11 +30,12 @@ Make: TypeAlias = Callable[[Any, Sequence[Any]], Any]
 
 
 def check_component(component: Component) -> list[str]:
-    """Return what is wrong with a component, a sentence each; an empty list if it keeps its contract.
+    """Return what is wrong with a component, a sentence each; an empty list if it keeps its
+    contract.
 
-    There is one result per call, in the form of its kind; numbers say something; the same call gives the same again,
-    also alone, in another order and by a new component with the same settings. Each call of a service may cost money:
-    all checks make about 15.
+    There is one result per call, in the form of its kind; numbers say something; the same call
+    gives the same again, also alone, in another order and by a new component with the same
+    settings. Each call of a service may cost money: all checks make about 15.
     """
     twin = type(component).model_validate_json(component.model_dump_json())
     problems = []
@@ -42,7 +44,10 @@ def check_component(component: Component) -> list[str]:
     with TemporaryDirectory() as folder:
         tasks = [*_tasks(component, Path(folder))]
         if not tasks:
-            problems.append(f"{type(component).__name__} has none of encode_images, encode_sounds and encode_texts")
+            problems.append(
+                f"{type(component).__name__} has none of encode_images, encode_sounds and "
+                "encode_texts"
+            )
         for name, make, calls in tasks:
             results = make(component, calls)
             if wrong := _wrong(name, results, len(calls)):
@@ -83,11 +88,17 @@ def _tasks(component: Component, folder: Path) -> Iterator[tuple[str, Make, Sequ
             data = encoded(medium)
             file = Medium(folder / f"{number}{suffix_of(data)}", sha256_bytes(data))
             file.path.write_bytes(data)
-            conversations.append(Conversation.ask(text, file, Subject(f"probe-{number}", 1, "probes")))
+            conversations.append(
+                Conversation.ask(text, file, Subject(f"probe-{number}", 1, "probes"))
+            )
         yield "replies", lambda of, calls: of.respond(calls), conversations
     elif isinstance(component, Generator):
         prompts = [(text, 2**32 - 1 - number) for number, text in enumerate(TEXTS)]
-        yield "images", lambda of, calls: of.generate([p for p, _ in calls], [s for _, s in calls]), prompts
+        yield (
+            "images",
+            lambda of, calls: of.generate([p for p, _ in calls], [s for _, s in calls]),
+            prompts,
+        )
     elif isinstance(component, Encoder):
         if "image" in component.media:
             yield "image vectors", lambda of, calls: of.encode_images(calls), pictures
@@ -103,31 +114,48 @@ def _wrong(name: str, results: Any, count: int) -> str:
         fits = isinstance(results, np.ndarray) and results.dtype == np.float32
         if fits and results.ndim == 2 and len(results) == count:
             return ""
-        got = f"{results.dtype} {results.shape}" if isinstance(results, np.ndarray) else type(results).__name__
+        got = (
+            f"{results.dtype} {results.shape}"
+            if isinstance(results, np.ndarray)
+            else type(results).__name__
+        )
         return f"{name}: expected a float32 array, {count} × d, got {got}"
     if not isinstance(results, list | tuple) or len(results) != count:
         got = str(len(results)) if isinstance(results, list | tuple) else type(results).__name__
         return f"{name}: expected {count} for {count} calls, got {got}"
-    expected = "a Reply with a text" if name == "replies" else "a Generated with an RGB image, or with a finite sound"
+    expected = (
+        "a Reply with a text"
+        if name == "replies"
+        else "a Generated with an RGB image, or with a finite sound"
+    )
     for result in results:
         match result:
             case Reply(text=str(), outcome=Outcome()):
                 fits = name == "replies"
             case Generated(sound=Sound() as sound, outcome=Outcome()):
-                fits = name != "replies" and sound.samples.ndim == 2 and bool(np.isfinite(sound.samples).all())
+                fits = (
+                    name != "replies"
+                    and sound.samples.ndim == 2
+                    and bool(np.isfinite(sound.samples).all())
+                )
             case Generated(image=image, outcome=Outcome() as outcome):
-                fits = name != "replies" and (not outcome.goes_on or getattr(image, "mode", "") == "RGB")
+                fits = name != "replies" and (
+                    not outcome.goes_on or getattr(image, "mode", "") == "RGB"
+                )
             case _:
                 fits = False
         if not fits:
-            return f"{name}: expected {expected}, got {getattr(result, 'image', None) or result!r:.80}"
+            return (
+                f"{name}: expected {expected}, got {getattr(result, 'image', None) or result!r:.80}"
+            )
         if result.outcome is Outcome.FAILED and not result.error:
             return f"{name}: expected an error beside the outcome failed"
     return ""
 
 
 def _same(one: Any, other: Any) -> bool:
-    """Whether results are equal, but for rounding: images by 2 of 255, others as sums in another order differ."""
+    """Whether results are equal, but for rounding: images by 2 of 255, others as sums in another
+    order differ."""
     if isinstance(one, Reply):
         return (one.outcome, one.text) == (other.outcome, other.text)
     if isinstance(one, Generated):
@@ -138,4 +166,6 @@ def _same(one: Any, other: Any) -> bool:
             return one.image is other.image and one.outcome == other.outcome
         pixels, others = (np.asarray(each.image, np.int16) for each in (one, other))
         return bool(np.abs(pixels - others).max() <= 2)
-    return bool(np.linalg.norm(one - other) <= 1e-4 * max(np.linalg.norm(one), np.linalg.norm(other)))
+    return bool(
+        np.linalg.norm(one - other) <= 1e-4 * max(np.linalg.norm(one), np.linalg.norm(other))
+    )

@@ -1,4 +1,5 @@
-"""Text-to-image checkpoints in the layout of diffusers: Stable Diffusion, SDXL, SD3, FLUX and their kin."""
+"""Text-to-image checkpoints in the layout of diffusers: Stable Diffusion, SDXL, SD3, FLUX and their
+kin."""
 
 import json
 import re
@@ -40,7 +41,15 @@ OWN_ARGUMENTS = {"num_inference_steps": "steps"} | {
     name: name for name in ("guidance_scale", "height", "width", "negative_prompt")
 }
 """Arguments of a pipeline's call → the settings for them."""
-NOT_SET = {"prompt", "image", "generator", "latents", "output_type", "return_dict", "num_images_per_prompt"}
+NOT_SET = {
+    "prompt",
+    "image",
+    "generator",
+    "latents",
+    "output_type",
+    "return_dict",
+    "num_images_per_prompt",
+}
 """Arguments that no setting may change."""
 
 
@@ -77,30 +86,48 @@ class LoRA(WeightsFile):
 
 
 class PromptReader:
-    """The tokenizers of a loaded pipeline: what is read of a prompt, and prompts that cannot command them.
+    """The tokenizers of a loaded pipeline: what is read of a prompt, and prompts that cannot
+    command them.
 
-    A description is untrusted text. One that holds ``<|endoftext|>`` or ``</s>`` would be read as if it ended there,
-    since tokenizers take what looks like their control tokens for the tokens themselves.
+    A description is untrusted text. One that holds ``<|endoftext|>`` or ``</s>`` would be read as
+    if it ended there, since tokenizers take what looks like their control tokens for the tokens
+    themselves.
     """
 
     def __init__(self, pipeline: Any, limit: int | None) -> None:
-        """``limit``: the most tokens of a prompt that the pipeline keeps, where it has such a setting."""
+        """``limit``: the most tokens of a prompt that the pipeline keeps, where it has such a
+        setting."""
         base = import_extra("transformers").PreTrainedTokenizerBase
         self.limit = limit
         self.preprocess = getattr(pipeline, "_text_preprocessing", None)
         """How a pipeline rewrites prompts before it reads them (PixArt, Sana)."""
-        parts = {name: getattr(part, "tokenizer", part) for name, part in pipeline.components.items()}
+        parts = {
+            name: getattr(part, "tokenizer", part) for name, part in pipeline.components.items()
+        }
         tokenizers = {name: part for name, part in parts.items() if isinstance(part, base)}
-        encoders = {name: parts.get(name.replace("tokenizer", "text_encoder")) for name in tokenizers}
+        encoders = {
+            name: parts.get(name.replace("tokenizer", "text_encoder")) for name in tokenizers
+        }
         self.towers: list[tuple[Any, Any]] = [
-            (tokenizers[name], encoder.text_model if encoder.config.model_type == "clap" else encoder)
+            (
+                tokenizers[name],
+                encoder.text_model if encoder.config.model_type == "clap" else encoder,
+            )
             for name, encoder in encoders.items()
             if isinstance(encoder, import_extra("transformers").PreTrainedModel)
         ]
-        tokens = {token.strip() for tokenizer in tokenizers.values() for token in tokenizer.all_special_tokens}
-        # SDXL's second tokenizer pads with "!". T5's reads full-width letters as it reads plain ones.
+        tokens = {
+            token.strip()
+            for tokenizer in tokenizers.values()
+            for token in tokenizer.all_special_tokens
+        }
+        # SDXL's second tokenizer pads with "!". T5's reads full-width letters as it reads plain
+        # ones.
         spelled = [
-            "".join(re.escape(x) if not "!" <= x <= "~" else f"[{re.escape(x)}{chr(ord(x) + 0xFEE0)}]" for x in token)
+            "".join(
+                re.escape(x) if not "!" <= x <= "~" else f"[{re.escape(x)}{chr(ord(x) + 0xFEE0)}]"
+                for x in token
+            )
             for token in sorted(tokens, key=len, reverse=True)
             if token[1:]
         ]
@@ -108,7 +135,8 @@ class PromptReader:
 
     @contextmanager
     def listening(self) -> Iterator[list[list[list[int]]]]:
-        """Collect meanwhile, for each tower, the rows of tokens that its encoder is given, templates included."""
+        """Collect meanwhile, for each tower, the rows of tokens that its encoder is given,
+        templates included."""
         rows: list[list[list[int]]] = [[] for _ in self.towers]
         hooks = []
         for (_, encoder), to in zip(self.towers, rows, strict=True):
@@ -117,7 +145,8 @@ class PromptReader:
                 to.extend(given[0].reshape(-1, given[0].shape[-1]).tolist())
 
             size = encoder.get_input_embeddings().num_embeddings
-            for module in encoder.modules():  # T5 looks up in another module that has the same weights
+            # T5 looks up in another module that has the same weights
+            for module in encoder.modules():
                 if getattr(module, "num_embeddings", None) == size:
                     hooks.append(module.register_forward_pre_hook(listen))
         try:
@@ -127,9 +156,11 @@ class PromptReader:
                 hook.remove()
 
     def reading(self, prompt: str, rows: list[list[list[int]]]) -> PromptUsage | None:
-        """Tokens of the prompt itself, without those put around it, and how many of them the encoders were given.
+        """Tokens of the prompt itself, without those put around it, and how many of them the
+        encoders were given.
 
-        Of several towers, the one that was given most: in FLUX and SD3, T5, while CLIP reads the first 75.
+        Of several towers, the one that was given most: in FLUX and SD3, T5, while CLIP reads the
+            first 75.
         """
         if self.preprocess is not None:
             [prompt] = self.preprocess(prompt, clean_caption=False)
@@ -138,12 +169,15 @@ class PromptReader:
             tokens = tokenizer(prompt.strip(), add_special_tokens=False, verbose=False).input_ids
             if given:
                 read = max(_begun(tokens, row) for row in given)
-                readings.append(PromptUsage(len(tokens), read if self.limit is None else min(read, self.limit)))
+                readings.append(
+                    PromptUsage(len(tokens), read if self.limit is None else min(read, self.limit))
+                )
         return max(readings, key=lambda reading: reading.read, default=None)
 
 
 def _begun(tokens: list[int], row: list[int]) -> int:
-    """How many of the first ``tokens`` are together in a row; the first few may have merged with what precedes them.
+    """How many of the first ``tokens`` are together in a row; the first few may have merged with
+    what precedes them.
 
     >>> _begun([1, 2, 3], [9, 1, 2, 8]), _begun([1, 2, 3, 4], [7, 3, 4]), _begun([1], [2])
     (2, 4, 0)
@@ -160,7 +194,8 @@ class Ready(NamedTuple):
 
 
 class Diffusers(CheckpointComponent, Generator):
-    """Draws with the pipeline that a checkpoint names. What a setting leaves at None is the pipeline's default."""
+    """Draws with the pipeline that a checkpoint names. What a setting leaves at None is the
+    pipeline's default."""
 
     provider: ClassVar[str] = "diffusers"
     version: ClassVar[str] = "1"
@@ -177,11 +212,13 @@ class Diffusers(CheckpointComponent, Generator):
     width: int | None = Field(default=None, ge=8, le=8192, multiple_of=8)
     negative_prompt: str | None = None
     arguments: dict[str, JsonValue] = Field(default_factory=dict)
-    """More arguments of the pipeline's call, e.g. ``max_sequence_length: 512`` or ``true_cfg_scale: 4``."""
+    """More arguments of the pipeline's call, e.g. ``max_sequence_length: 512`` or ``true_cfg_scale:
+    4``."""
     quantization: Literal["8bit", "4bit"] | None = None
     """The transformer or U-Net as bitsandbytes shrinks it while it is loaded: LLM.int8, or NF4."""
     gguf: Operational[WeightsFile | None] = None
-    """A GGUF file with weights for the transformer, in place of the checkpoint's; in the identity, like ``loras``."""
+    """A GGUF file with weights for the transformer, in place of the checkpoint's; in the identity,
+    like ``loras``."""
     loras: Operational[tuple[LoRA, ...]] = ()
     """Adapters that are applied together. They need peft."""
     variant: str | None = Field(default=None, pattern=r"^\w+$")
@@ -189,11 +226,13 @@ class Diffusers(CheckpointComponent, Generator):
     scheduler: str | None = None
     """A class that diffusers lists as compatible with the checkpoint's own, which None takes."""
     safety_checker: bool = True
-    """Whether a checkpoint's safety checker is used, if it has one. What it flags is ``filtered``."""
+    """Whether a checkpoint's safety checker is used, if it has one. What it flags is ``filtered``.
+    """
     vae_tiling: bool = False
     """Decode large images in tiles, which takes less memory and blends at their borders."""
     offload: Operational[Literal["none", "model", "sequential"]] = "none"
-    """Keep weights in the host's memory, and move each model, or each layer, to the device when it is used."""
+    """Keep weights in the host's memory, and move each model, or each layer, to the device when it
+    is used."""
 
     @property
     def pixels(self) -> int:
@@ -202,31 +241,48 @@ class Diffusers(CheckpointComponent, Generator):
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         if set_twice := [name for name in self.arguments if name in OWN_ARGUMENTS]:
-            raise ValueError(f"arguments has {set_twice[0]!r}; set {OWN_ARGUMENTS[set_twice[0]]} in place of it")
+            raise ValueError(
+                f"arguments has {set_twice[0]!r}; set {OWN_ARGUMENTS[set_twice[0]]} in place of it"
+            )
         if self.gguf is not None and self.quantization is not None:
             raise ValueError("a gguf file is quantized already; remove quantization")
         return self
 
     def identity(self) -> dict[str, Any]:
         identity, (name, config) = super().identity(), self._scheduler_config
-        more: dict[str, Sequence[WeightsFile]] = {"gguf": [self.gguf] if self.gguf else [], "peft": self.loras}
-        applied = {library: [each.identity() for each in files] for library, files in more.items() if files}
-        identity["libraries"] |= library_versions(*applied, *(["bitsandbytes"] if self.quantization else []))
+        more: dict[str, Sequence[WeightsFile]] = {
+            "gguf": [self.gguf] if self.gguf else [],
+            "peft": self.loras,
+        }
+        applied = {
+            library: [each.identity() for each in files] for library, files in more.items() if files
+        }
+        identity["libraries"] |= library_versions(
+            *applied, *(["bitsandbytes"] if self.quantization else [])
+        )
         if self.scheduler is not None:
             scheduler = self._other_scheduler()
             name, config = type(scheduler).__name__, dict(scheduler.config)
-        text = json.dumps({key: value for key, value in config.items() if not key.startswith("_")}, default=list)
+        text = json.dumps(
+            {key: value for key, value in config.items() if not key.startswith("_")}, default=list
+        )
         return identity | {
             **applied,
             "encoding": ENCODING,
-            "scheduler": {"class": name, "config": json.loads(text, parse_constant=str)},  # some hold -Infinity
+            # some hold -Infinity
+            "scheduler": {"class": name, "config": json.loads(text, parse_constant=str)},
             "safety_checker": self._index.get("safety_checker", [None])[0] is not None,
         }
 
     @property
     def unrepeatable(self) -> str | None:
-        # Last bits depend on a batch's size, in float32 too: of 16 images drawn in fours, 2 differ when drawn alone.
-        return f"the company in its batches of {self.batch_size} changes pixels" if self.batch_size > 1 else None
+        # Last bits depend on a batch's size, in float32 too: of 16 images drawn in fours, 2 differ
+        # when drawn alone.
+        return (
+            f"the company in its batches of {self.batch_size} changes pixels"
+            if self.batch_size > 1
+            else None
+        )
 
     def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Generated]:
         if not prompts:
@@ -239,13 +295,17 @@ class Diffusers(CheckpointComponent, Generator):
             readings = [ready.reader.reading(text, rows) for text in texts]
         return [
             replace(result, reading=reading, revised_prompt=None if text == prompt else text)
-            for result, reading, prompt, text in zip(self.results(ready, drawn), readings, prompts, texts, strict=True)
+            for result, reading, prompt, text in zip(
+                self.results(ready, drawn), readings, prompts, texts, strict=True
+            )
         ]
 
     def results(self, ready: Ready, drawn: Any) -> list[Generated]:
         """What a pipeline's output comes to, for each prompt."""
         # DeepFloyd IF has a name of its own for it
-        flags = getattr(drawn, "nsfw_content_detected", None) or getattr(drawn, "nsfw_detected", None)
+        flags = getattr(drawn, "nsfw_content_detected", None) or getattr(
+            drawn, "nsfw_detected", None
+        )
         results = []
         for values, flagged in zip(drawn.images, flags or [False] * len(drawn.images), strict=True):
             if flagged:
@@ -255,58 +315,85 @@ class Diffusers(CheckpointComponent, Generator):
                 error = f"the image is not finite; {self.dtype} may overflow in this checkpoint"
                 results.append(Generated(outcome=Outcome.FAILED, error=error))
             else:  # H×W×3, from 0 to 1
-                results.append(Generated(Image.fromarray((values.clip(0, 1) * 255).round().astype(np.uint8))))
+                results.append(
+                    Generated(Image.fromarray((values.clip(0, 1) * 255).round().astype(np.uint8)))
+                )
         return results
 
     def _draw(self, ready: Ready, texts: list[str], seeds: Sequence[int]) -> Any:
         torch = import_extra("torch")
         arguments = dict(ready.arguments)
         if "negative_prompt" in arguments:
-            arguments["negative_prompt"] = [self.negative_prompt] * len(texts)  # one for all is refused
+            # one for all is refused
+            arguments["negative_prompt"] = [self.negative_prompt] * len(texts)
         generators = [torch.Generator("cpu").manual_seed(seed) for seed in seeds]
         before = [torch.get_rng_state(), *torch.cuda.get_rng_state_all()]
         try:
-            with torch.inference_mode(self.offload == "none"):  # weights that move meanwhile would stay in that mode
+            # weights that move meanwhile would stay in that mode
+            with torch.inference_mode(self.offload == "none"):
                 # a copy: Z-Image writes its template into the list
-                drawn = ready.pipeline(prompt=[*texts], generator=generators, output_type="np", **arguments)
+                drawn = ready.pipeline(
+                    prompt=[*texts], generator=generators, output_type="np", **arguments
+                )
         except ValueError as error:  # how pipelines refuse sizes and schedulers
-            raise ConfigError(f"{self.title} cannot draw: {' '.join(str(error).split()):.400}") from error
+            raise ConfigError(
+                f"{self.title} cannot draw: {' '.join(str(error).split()):.400}"
+            ) from error
         unguided = getattr(ready.pipeline, "do_classifier_free_guidance", None) is False
         if (
             self.negative_prompt is not None
             and unguided
             and "true_cfg_scale" not in signature(ready.pipeline.__call__).parameters
         ):
-            raise ConfigError(f"{self.title}: without guidance, negative_prompt has no effect; remove it")
-        if not all(map(torch.equal, before, [torch.get_rng_state(), *torch.cuda.get_rng_state_all()])):
+            raise ConfigError(
+                f"{self.title}: without guidance, negative_prompt has no effect; remove it"
+            )
+        if not all(
+            map(torch.equal, before, [torch.get_rng_state(), *torch.cuda.get_rng_state_all()])
+        ):
             name = type(ready.pipeline.scheduler).__name__
-            raise ConfigError(f"{self.title}: {name} draws noise that no seed reaches; set another scheduler")
+            raise ConfigError(
+                f"{self.title}: {name} draws noise that no seed reaches; set another scheduler"
+            )
         return drawn
 
     def load(self, source: Source) -> Ready:
         if self.offload != "none" and self.torch_device == "cpu":
-            raise ConfigError(f"{self.title}: offload is for a device beside the CPU; remove it, or set device")
+            raise ConfigError(
+                f"{self.title}: offload is for a device beside the CPU; remove it, or set device"
+            )
         diffusers = import_extra("diffusers")
         arguments = self.weight_arguments | {"variant": self.variant}
         revision = arguments.pop("revision")
         without = {name: None for name, part in self._index.items() if part[0] is None}
         folder = source.folder or Path(
-            diffusers.DiffusionPipeline.download(source.repository, revision=revision, **arguments, **without)
+            diffusers.DiffusionPipeline.download(
+                source.repository, revision=revision, **arguments, **without
+            )
         )
-        parts = {name: self._whole(folder, name, *where) for name, where in self._index.items() if where[0]}
+        parts = {
+            name: self._whole(folder, name, *where)
+            for name, where in self._index.items()
+            if where[0]
+        }
         given = {name: part for name, part in parts.items() if part is not None} | without
         try:
-            pipeline = diffusers.AutoPipelineForText2Image.from_pretrained(folder, **arguments, **given)
+            pipeline = diffusers.AutoPipelineForText2Image.from_pretrained(
+                folder, **arguments, **given
+            )
         except ValueError as error:
             if "can't find a pipeline" not in str(error):
                 raise
             pipeline = diffusers.DiffusionPipeline.from_pretrained(folder, **arguments, **given)
         if pipeline._load_connected_pipes:  # found by a name in its README, at no commit
-            raise ConfigError(f"{self.title} needs a second checkpoint, which nothing pins; use another")
+            raise ConfigError(
+                f"{self.title} needs a second checkpoint, which nothing pins; use another"
+            )
         call_arguments = self._arguments(pipeline)
         if self.scheduler is not None:
             pipeline.scheduler = self._other_scheduler()
-        if getattr(pipeline, "watermark", None) is not None:  # SDXL's, if a library for it happens to be installed
+        # SDXL's, if a library for it happens to be installed
+        if getattr(pipeline, "watermark", None) is not None:
             pipeline.watermark = None
         if self.vae_tiling:
             if not hasattr(getattr(pipeline, "vae", None), "enable_tiling"):
@@ -314,9 +401,15 @@ class Diffusers(CheckpointComponent, Generator):
             pipeline.vae.enable_tiling()
         for number, lora in enumerate(self.loras):
             file = lora.local()
-            pipeline.load_lora_weights(file.parent, weight_name=file.name, adapter_name=f"lora_{number}")
-            if f"lora_{number}" not in chain(*pipeline.get_list_adapters().values()):  # diffusers only warns
-                raise ConfigError(f"{lora.file!r:.200} has no LoRA weights for a {type(pipeline).__name__}; remove it")
+            pipeline.load_lora_weights(
+                file.parent, weight_name=file.name, adapter_name=f"lora_{number}"
+            )
+            # diffusers only warns
+            if f"lora_{number}" not in chain(*pipeline.get_list_adapters().values()):
+                raise ConfigError(
+                    f"{lora.file!r:.200} has no LoRA weights for a {type(pipeline).__name__}; "
+                    "remove it"
+                )
         if self.loras:
             names = [f"lora_{number}" for number in range(len(self.loras))]
             pipeline.set_adapters(names, adapter_weights=[lora.scale for lora in self.loras])
@@ -334,14 +427,21 @@ class Diffusers(CheckpointComponent, Generator):
         diffusers, transformers = import_extra("diffusers"), import_extra("transformers")
         homes = {"diffusers": diffusers, "transformers": transformers}
         home = homes.get(library) or getattr(diffusers.pipelines, library, None)
-        class_name = "GPT2LMHeadModel" if class_name == "GPT2Model" else class_name  # AudioLDM 2's has to generate
+        # AudioLDM 2's has to generate
+        class_name = "GPT2LMHeadModel" if class_name == "GPT2Model" else class_name
         kind: Any = getattr(home, class_name, None)
-        if not isclass(kind) or not issubclass(kind, (diffusers.ModelMixin, transformers.PreTrainedModel)):
+        if not isclass(kind) or not issubclass(
+            kind, (diffusers.ModelMixin, transformers.PreTrainedModel)
+        ):
             return None  # without weights, or for the pipeline to refuse
         place = folder / name if (folder / name).is_dir() else folder
         if (place / ADAPTER).is_file():
             raise adapter_refused(f"{name} of {self.title}")
-        arguments = {key: value for key, value in self.weight_arguments.items() if key in ("dtype", "use_safetensors")}
+        arguments = {
+            key: value
+            for key, value in self.weight_arguments.items()
+            if key in ("dtype", "use_safetensors")
+        }
         if self.variant is not None and any(place.glob(f"*.{self.variant}*")):
             arguments["variant"] = self.variant
         if issubclass(kind, transformers.PreTrainedModel):
@@ -350,10 +450,15 @@ class Diffusers(CheckpointComponent, Generator):
         if name in ("transformer", "unet") and self.gguf is not None:
             quantized = diffusers.GGUFQuantizationConfig(compute_dtype=self.torch_dtype)
             return loader.from_single_file(
-                str(self.gguf.local()), config=str(place), quantization_config=quantized, dtype=self.torch_dtype
+                str(self.gguf.local()),
+                config=str(place),
+                quantization_config=quantized,
+                dtype=self.torch_dtype,
             )
         if name in ("transformer", "unet") and self.quantization is not None:
-            arguments["quantization_config"] = bitsandbytes(diffusers, self.quantization, self.torch_dtype)
+            arguments["quantization_config"] = bitsandbytes(
+                diffusers, self.quantization, self.torch_dtype
+            )
         part, report = loader.from_pretrained(place, output_loading_info=True, **arguments)
         try:
             refuse_random(report)
@@ -374,31 +479,40 @@ class Diffusers(CheckpointComponent, Generator):
         for name in given:
             if name in fixed or (name in self.arguments and name not in taken):
                 raise ConfigError(
-                    unknown_name(f"{self.title}: argument", name, set(taken) - fixed - set(OWN_ARGUMENTS))
+                    unknown_name(
+                        f"{self.title}: argument", name, set(taken) - fixed - set(OWN_ARGUMENTS)
+                    )
                 )
             if name not in taken or self._is_ignored(name, given, pipeline):
                 setting = OWN_ARGUMENTS.get(name, name)
-                raise ConfigError(f"{self.title}: {setting} has no effect on a {type(pipeline).__name__}; remove it")
+                raise ConfigError(
+                    f"{self.title}: {setting} has no effect on a {type(pipeline).__name__}; "
+                    "remove it"
+                )
         # Its cleaning of prompts depends on whether ftfy and bs4 are installed.
         return ({"clean_caption": False} if "clean_caption" in taken else {}) | given
 
     def _is_ignored(self, name: str, given: Mapping[str, Any], pipeline: Any) -> bool:
-        """Whether the pipeline takes an argument and, with this checkpoint or these others, does not look at it."""
+        """Whether the pipeline takes an argument and, with this checkpoint or these others, does
+        not look at it."""
         taken = signature(pipeline.__call__).parameters
-        if name == "negative_prompt" and "true_cfg_scale" in taken:  # FLUX by default does not look at it
+        # FLUX by default does not look at it
+        if name == "negative_prompt" and "true_cfg_scale" in taken:
             return bool(given.get("true_cfg_scale", taken["true_cfg_scale"].default) <= 1)
         if name == "true_cfg_scale":
             return "negative_prompt" not in given
         if name == "guidance_scale":  # learnt by some transformers; distilled ones have none
             config = getattr(getattr(pipeline, "transformer", None), "config", {})
-            guided = hasattr(type(pipeline), "do_classifier_free_guidance") or config.get("guidance_embeds", True)
+            guided = hasattr(type(pipeline), "do_classifier_free_guidance") or config.get(
+                "guidance_embeds", True
+            )
             return not guided or bool(pipeline.config.get("is_distilled"))
         return False
 
     @cached_property
     def _index(self) -> dict[str, list[Any]]:
-        """The name of each part → its library and its class; None twice where the checkpoint has no such part, or where
-        it is a safety checker that is not wanted."""
+        """The name of each part → its library and its class; None twice where the checkpoint has no
+        such part, or where it is a safety checker that is not wanted."""
         index = self._json("model_index.json")
         unwanted = "" if self.safety_checker else "safety_checker"
         return {
@@ -409,10 +523,13 @@ class Diffusers(CheckpointComponent, Generator):
 
     @cached_property
     def _scheduler_config(self) -> tuple[str, dict[str, Any]]:
-        """The class of the checkpoint's own, and what it is built from, read without loading anything."""
+        """The class of the checkpoint's own, and what it is built from, read without loading
+        anything."""
         name = self._index.get("scheduler", [None, None])[1]
         if name is None:
-            raise ConfigError(f"{self.title} names no scheduler in model_index.json; use another checkpoint")
+            raise ConfigError(
+                f"{self.title} names no scheduler in model_index.json; use another checkpoint"
+            )
         return name, self._json("scheduler/scheduler_config.json")
 
     def _other_scheduler(self) -> Any:
@@ -421,9 +538,13 @@ class Diffusers(CheckpointComponent, Generator):
         name, config = self._scheduler_config
         with quietly(*self.loud):
             compatible = getattr(diffusers, name).from_config(config).compatibles
-            fitting = {one.__name__: one for one in compatible if issubclass(one, diffusers.SchedulerMixin)}
+            fitting = {
+                one.__name__: one for one in compatible if issubclass(one, diffusers.SchedulerMixin)
+            }
             if self.scheduler not in fitting:
-                raise ConfigError(unknown_name(f"{self.title}: scheduler", str(self.scheduler), fitting))
+                raise ConfigError(
+                    unknown_name(f"{self.title}: scheduler", str(self.scheduler), fitting)
+                )
             return fitting[self.scheduler].from_config(config)
 
     def _json(self, name: str) -> dict[str, Any]:

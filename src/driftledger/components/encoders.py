@@ -1,7 +1,8 @@
-"""Encoders with published weights: checkpoints are taken whole or not at all, and features are finite.
+"""Encoders with published weights: checkpoints are taken whole or not at all, and features are
+finite.
 
-Texts are plain text: a special token spelled out in one is read as the characters it is spelled with. What is past a
-text tower's limit is not read; ``read_texts`` counts it.
+Texts are plain text: a special token spelled out in one is read as the characters it is spelled
+with. What is past a text tower's limit is not read; ``read_texts`` counts it.
 """
 
 import re
@@ -39,7 +40,8 @@ class Tower(NamedTuple):
     process: Any
     tokenizer: Any = None
     limit: int = 0
-    """The most tokens of a text, with those that begin and end it, where transformers' CLIP reads it."""
+    """The most tokens of a text, with those that begin and end it, where transformers' CLIP reads
+    it."""
 
 
 class TorchEncoder(CheckpointComponent, Encoder):
@@ -57,25 +59,30 @@ class TorchEncoder(CheckpointComponent, Encoder):
             yield
 
     def refuse_pickle(self, name: str, safe: str) -> None:
-        """Raise a :class:`ConfigError` about a file that could run code, unless pickles are allowed."""
+        """Raise a :class:`ConfigError` about a file that could run code, unless pickles are
+        allowed."""
         if not self.allow_pickle:
             raise ConfigError(
-                f"{self.title} would be loaded from {name!r:.100}, which can run code; save it as {safe}, or set "
-                "allow_pickle if you trust it"
+                f"{self.title} would be loaded from {name!r:.100}, which can run code; save it as "
+                f"{safe}, or set allow_pickle if you trust it"
             )
 
 
 def as_features(vectors: Any) -> Float32:
-    """Return a tensor of vectors as an n×d matrix on the host; a vector that is all zero is a ValueError."""
+    """Return a tensor of vectors as an n×d matrix on the host; a vector that is all zero is a
+    ValueError."""
     features: Float32 = vectors.float().cpu().numpy()
     rows = ~features.any(axis=1)
     if rows.any():
-        raise ValueError(f"the encoder's features of input {rows.argmax()} of {len(features)} are all zero")
+        raise ValueError(
+            f"the encoder's features of input {rows.argmax()} of {len(features)} are all zero"
+        )
     return features
 
 
 def well_formed(texts: Sequence[str]) -> list[str]:
-    """The texts as UTF-8 can hold them, which is all that tokenizers take: a lone surrogate becomes a question mark."""
+    """The texts as UTF-8 can hold them, which is all that tokenizers take: a lone surrogate becomes
+    a question mark."""
     return [text.encode("utf-8", "replace").decode() for text in texts]
 
 
@@ -92,7 +99,9 @@ class TransformersEncoder(TorchEncoder, ImageCheckpoint):
         config = transformers.AutoConfig.from_pretrained(source.location, **self.hub_arguments)
         if config.model_type not in self.model_types:
             valid = " or ".join(self.model_types)
-            raise ValueError(f"it holds a {config.model_type!r} model, and {self.provider} reads {valid}")
+            raise ValueError(
+                f"it holds a {config.model_type!r} model, and {self.provider} reads {valid}"
+            )
         model, report = transformers.AutoModel.from_pretrained(
             source.location, **REPORTING, **self.weight_arguments, **self.model_arguments
         )
@@ -105,14 +114,19 @@ class TransformersEncoder(TorchEncoder, ImageCheckpoint):
         return processor.from_pretrained(location, backend=self.backend, **self.hub_arguments)
 
     def look(self, model: Any, prepared: Mapping[str, Any]) -> Any:
-        """The n×d features of what the image processor makes of n images: the class token after the last layer norm."""
+        """The n×d features of what the image processor makes of n images: the class token after the
+        last layer norm."""
         return model(**prepared).last_hidden_state[:, 0]
 
     def encode_images(self, images: Sequence[Image.Image]) -> Float32:
         tower = self.loaded
         with self.forward_pass(images):
-            prepared = tower.process([image.convert("RGB") for image in images], return_tensors="pt")
-            return as_features(self.look(tower.model, prepared.to(self.torch_device, self.torch_dtype)))
+            prepared = tower.process(
+                [image.convert("RGB") for image in images], return_tensors="pt"
+            )
+            return as_features(
+                self.look(tower.model, prepared.to(self.torch_device, self.torch_dtype))
+            )
 
 
 class ViT(TransformersEncoder):
@@ -127,7 +141,8 @@ class ViT(TransformersEncoder):
 
 
 class DINOv2(TransformersEncoder):
-    """DINOv2 of transformers, with registers or without; what it sees owes nothing to captions or labels."""
+    """DINOv2 of transformers, with registers or without; what it sees owes nothing to captions or
+    labels."""
 
     provider: ClassVar[str] = "dinov2"
     model_types: ClassVar[tuple[str, ...]] = ("dinov2", "dinov2_with_registers")
@@ -141,7 +156,8 @@ class DINOv3(TransformersEncoder):
 
 
 class Timm(TransformersEncoder):
-    """An image encoder of timm, loaded by transformers, e.g. Perception Encoder: its pooled features, before a head."""
+    """An image encoder of timm, loaded by transformers, e.g. Perception Encoder: its pooled
+    features, before a head."""
 
     provider: ClassVar[str] = "timm"
     libraries: ClassVar[tuple[str, ...]] = (*TransformersEncoder.libraries, "timm", "torchvision")
@@ -158,7 +174,8 @@ class CLIP(TransformersEncoder):
     libraries: ClassVar[tuple[str, ...]] = (*TransformersEncoder.libraries, "tokenizers")
     model_types: ClassVar[tuple[str, ...]] = ("clip",)
     at_end_token: ClassVar[bool] = True
-    """Whether the model takes a text's features at its end token, and else at the last of a fixed number of tokens."""
+    """Whether the model takes a text's features at its end token, and else at the last of a fixed
+    number of tokens."""
 
     def load(self, source: Source) -> Tower:
         tower = super().load(source)
@@ -169,12 +186,20 @@ class CLIP(TransformersEncoder):
             **self.hub_arguments,
         )
         # Where the model finds no end token, all texts would be the same.
-        ids, end = tokenizer("a").input_ids, getattr(tower.model.config.text_config, "eos_token_id", None)
-        if end == 2 and self.provider == "clip":  # in old configurations: transformers then takes the highest token
+        ids, end = (
+            tokenizer("a").input_ids,
+            getattr(tower.model.config.text_config, "eos_token_id", None),
+        )
+        # in old configurations: transformers then takes the highest token
+        if end == 2 and self.provider == "clip":
             end = max(ids)
         if self.at_end_token and (ids[-1] != end or end in ids[:-1]):
-            raise ValueError(f"its tokenizer does not end a text with the model's end token ({end})")
-        limit = min(tokenizer.model_max_length, tower.model.config.text_config.max_position_embeddings)
+            raise ValueError(
+                f"its tokenizer does not end a text with the model's end token ({end})"
+            )
+        limit = min(
+            tokenizer.model_max_length, tower.model.config.text_config.max_position_embeddings
+        )
         return tower._replace(tokenizer=tokenizer, limit=int(limit))
 
     def look(self, model: Any, prepared: Mapping[str, Any]) -> Any:
@@ -196,7 +221,8 @@ class CLIP(TransformersEncoder):
         tokenizer = self.loaded.tokenizer
         most = self.loaded.limit - tokenizer.num_special_tokens_to_add()
         counts = [
-            len(tokenizer(text, add_special_tokens=False, verbose=False).input_ids) for text in well_formed(texts)
+            len(tokenizer(text, add_special_tokens=False, verbose=False).input_ids)
+            for text in well_formed(texts)
         ]
         return [PromptUsage(count, min(count, most)) for count in counts]
 
@@ -209,7 +235,8 @@ class MetaCLIP(CLIP):
 
 
 class SigLIP(CLIP):
-    """SigLIP and SigLIP 2 of transformers, NaFlex too: the pooled features of both towers, not normalised."""
+    """SigLIP and SigLIP 2 of transformers, NaFlex too: the pooled features of both towers, not
+    normalised."""
 
     provider: ClassVar[str] = "siglip"
     model_types: ClassVar[tuple[str, ...]] = ("siglip", "siglip2")
@@ -221,7 +248,8 @@ _SAFE = ("open_clip_model.safetensors", "open_clip_pytorch_model.safetensors")
 
 
 class OpenCLIP(TorchEncoder):
-    """A CLIP of open_clip: the projected features of both towers, not normalised, with its own preprocessing.
+    """A CLIP of open_clip: the projected features of both towers, not normalised, with its own
+    preprocessing.
 
     ``path`` is a folder with ``open_clip_config.json``, or a repository of the hub with one.
     """
@@ -260,7 +288,9 @@ class OpenCLIP(TorchEncoder):
         with self.forward_pass(images):
             pixels = torch.stack([tower.process(image.convert("RGB")) for image in images])
             return as_features(
-                tower.model.encode_image(pixels.to(self.torch_device, self.torch_dtype), normalize=False)
+                tower.model.encode_image(
+                    pixels.to(self.torch_device, self.torch_dtype), normalize=False
+                )
             )
 
     def encode_texts(self, texts: Sequence[str]) -> Float32:
@@ -276,34 +306,48 @@ class OpenCLIP(TorchEncoder):
             around = 2
             counts = [len(tokenizer.encode(text)) for text in self._plain(texts)]
         else:
-            around = 3 if tokenizer.tokenizer_mode == "clips" else int(inner.num_special_tokens_to_add())
+            around = (
+                3 if tokenizer.tokenizer_mode == "clips" else int(inner.num_special_tokens_to_add())
+            )
             clean = [tokenizer.clean_fn(text) for text in well_formed(texts)]
-            counts = [len(inner(text, add_special_tokens=False, verbose=False).input_ids) for text in clean]
-        return [PromptUsage(count, min(count, tokenizer.context_length - around)) for count in counts]
+            counts = [
+                len(inner(text, add_special_tokens=False, verbose=False).input_ids)
+                for text in clean
+            ]
+        return [
+            PromptUsage(count, min(count, tokenizer.context_length - around)) for count in counts
+        ]
 
     def _plain(self, texts: Sequence[str]) -> list[str]:
-        """Texts in which open_clip's own tokenizer finds no special token, also after it has undone HTML in them."""
+        """Texts in which open_clip's own tokenizer finds no special token, also after it has undone
+        HTML in them."""
         tokenizer = self.loaded.tokenizer
         if hasattr(tokenizer, "tokenizer"):
             return well_formed(texts)
-        special = re.compile("|".join(re.escape(tokenizer.decoder[token]) for token in tokenizer.all_special_ids))
+        special = re.compile(
+            "|".join(re.escape(tokenizer.decoder[token]) for token in tokenizer.all_special_ids)
+        )
         spaced = [disarmed(tokenizer.clean_fn(each), special) for each in well_formed(texts)]
-        return [re.sub(r"\S{1000}", r"\g<0> ", text) for text in spaced]  # its time grows with a word's square
+        # its time grows with a word's square
+        return [re.sub(r"\S{1000}", r"\g<0> ", text) for text in spaced]
 
 
 INCEPTION_FILE = "inception-2015-12-05.pt"
 """The name that clean-fid looks for in its folder."""
-INCEPTION_ADDRESS = f"https://nvlabs-fi-cdn.nvidia.com/stylegan2-ada-pytorch/pretrained/metrics/{INCEPTION_FILE}"
+INCEPTION_ADDRESS = (
+    f"https://nvlabs-fi-cdn.nvidia.com/stylegan2-ada-pytorch/pretrained/metrics/{INCEPTION_FILE}"
+)
 INCEPTION_SHA256 = "f58cb9b6ec323ed63459aa4fb441fe750cfe39fafad6da5cb504a16f19e958f4"
 """Of the published file, as k-diffusion checks it (``k_diffusion/evaluation.py``)."""
 
 
 class Inception(TorchEncoder):
-    """The network behind the FID that papers report: Inception-v3 of 2015 and clean-fid's resizing, 2048 features.
+    """The network behind the FID that papers report: Inception-v3 of 2015 and clean-fid's resizing,
+    2048 features.
 
-    ``path`` is a folder that holds the file of :data:`INCEPTION_ADDRESS`, best alone. It is TorchScript, and of that
-    kind only the published bytes are loaded as they are: any other file needs ``allow_pickle``, and what comes of it is
-    not a FID that can be compared with others'.
+    ``path`` is a folder that holds the file of :data:`INCEPTION_ADDRESS`, best alone. It is
+    TorchScript, and of that kind only the published bytes are loaded as they are: any other file
+    needs ``allow_pickle``, and what comes of it is not a FID that can be compared with others'.
     """
 
     provider: ClassVar[str] = "inception"
@@ -315,7 +359,11 @@ class Inception(TorchEncoder):
 
     def weights(self) -> dict[str, Any]:
         folder = self.source.folder
-        return super().weights() if folder is None else {"sha256": remembered_sha256(self._file(folder))}
+        return (
+            super().weights()
+            if folder is None
+            else {"sha256": remembered_sha256(self._file(folder))}
+        )
 
     def load(self, source: Source) -> Tower:
         torchscript = import_extra("cleanfid.inception_torchscript")
@@ -323,32 +371,44 @@ class Inception(TorchEncoder):
         file = self._file(source.local([INCEPTION_FILE]))
         if not self.allow_pickle and remembered_sha256(file) != INCEPTION_SHA256:
             raise ConfigError(
-                f"{INCEPTION_FILE} in {self.title} is not the published file, and can run code; download it from "
-                f"{INCEPTION_ADDRESS}, or set allow_pickle if you trust it"
+                f"{INCEPTION_FILE} in {self.title} is not the published file, and can run code; "
+                f"download it from {INCEPTION_ADDRESS}, or set allow_pickle if you trust it"
             )
-        with warnings.catch_warnings(action="ignore", category=FutureWarning):  # torch: this format is deprecated
+        # torch: this format is deprecated
+        with warnings.catch_warnings(action="ignore", category=FutureWarning):
             network = torchscript.InceptionV3W(str(file.parent), download=False)
         return Tower(network.to(self.torch_device).eval(), resizing.build_resizer("clean"))
 
     def encode_images(self, images: Sequence[Image.Image]) -> Float32:
         torch, tower = import_extra("torch"), self.loaded
         with self.forward_pass(images):
-            resized = np.stack([tower.process(np.asarray(image.convert("RGB"))) for image in images])
+            resized = np.stack(
+                [tower.process(np.asarray(image.convert("RGB"))) for image in images]
+            )
             pixels = torch.from_numpy(resized).permute(0, 3, 1, 2)
             return as_features(tower.model(pixels.to(self.torch_device)))
 
     def _file(self, folder: Path) -> Path:
         file = folder / INCEPTION_FILE
         if not file.is_file():
-            raise ConfigError(f"{self.title} holds no {INCEPTION_FILE}; download it there from {INCEPTION_ADDRESS}")
+            raise ConfigError(
+                f"{self.title} holds no {INCEPTION_FILE}; download it there from "
+                f"{INCEPTION_ADDRESS}"
+            )
         return file
 
 
 class Sentence(TorchEncoder):
-    """A model of sentence-transformers: texts only; prompted, pooled and normalised as the model says."""
+    """A model of sentence-transformers: texts only; prompted, pooled and normalised as the model
+    says."""
 
     provider: ClassVar[str] = "sentence"
-    libraries: ClassVar[tuple[str, ...]] = ("torch", "transformers", "tokenizers", "sentence-transformers")
+    libraries: ClassVar[tuple[str, ...]] = (
+        "torch",
+        "transformers",
+        "tokenizers",
+        "sentence-transformers",
+    )
     extra: ClassVar[str] = "sentence"
 
     def load(self, source: Source) -> Any:
@@ -358,8 +418,11 @@ class Sentence(TorchEncoder):
         del arguments["revision"]  # of the hub; what is loaded is a folder
         patterns = ["*.json", "*.txt", "*.model", "*.safetensors", *(["*.py"] if code else [])]
         folder = source.local([*patterns, *(["*pytorch_model.bin"] if self.allow_pickle else [])])
-        if not (folder / "modules.json").is_file():  # it would pool by mean what says nothing of pooling
-            raise ConfigError(f"{self.title} holds no modules.json; give a checkpoint of sentence-transformers")
+        # it would pool by mean what says nothing of pooling
+        if not (folder / "modules.json").is_file():
+            raise ConfigError(
+                f"{self.title} holds no modules.json; give a checkpoint of sentence-transformers"
+            )
         for file in sorted(folder.rglob("pytorch_model.bin")):
             if not any(file.parent.glob("model*.safetensors")):
                 self.refuse_pickle(file.relative_to(folder).as_posix(), "model.safetensors")
@@ -373,8 +436,11 @@ class Sentence(TorchEncoder):
         )
         network = model.transformers_model
         if network is None or not hasattr(model.tokenizer, "split_special_tokens"):
-            raise ValueError("its first module is not a transformer with a tokenizer of transformers")
-        # transformers says which weights were missing, and sentence-transformers does not pass it on.
+            raise ValueError(
+                "its first module is not a transformer with a tokenizer of transformers"
+            )
+        # transformers says which weights were missing, and sentence-transformers does not pass it
+        # on.
         first = load_json(read_regular(folder / "modules.json"))[0]["path"]
         _, report = type(network).from_pretrained(
             folder / first, config=network.config, device_map="meta", **REPORTING, **arguments
@@ -384,7 +450,11 @@ class Sentence(TorchEncoder):
 
     def encode_texts(self, texts: Sequence[str]) -> Float32:
         with self.forward_pass(texts):
-            settings = {"batch_size": max(1, len(texts)), "show_progress_bar": False, "convert_to_tensor": True}
+            settings = {
+                "batch_size": max(1, len(texts)),
+                "show_progress_bar": False,
+                "convert_to_tensor": True,
+            }
             return as_features(self.loaded.encode(well_formed(texts), **settings))
 
     def read_texts(self, texts: Sequence[str]) -> list[PromptUsage]:
@@ -393,7 +463,9 @@ class Sentence(TorchEncoder):
 
         def length(text: str, cut: bool) -> int:
             """Of the input that the model is given, with its special tokens and its prompt."""
-            given = model.preprocess([text], prompt=prompt, processing_kwargs={"text": {"truncation": cut}})
+            given = model.preprocess(
+                [text], prompt=prompt, processing_kwargs={"text": {"truncation": cut}}
+            )
             return len(given["input_ids"][0])
 
         with quietly(*self.loud):

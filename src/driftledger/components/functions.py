@@ -1,8 +1,9 @@
 """Components made of plain functions, without writing a class.
 
-Each is a class as if it had been written: in a module it can be named in ``params.yaml`` by its place, as in
-``provider: my_module:shout``, and its code is that module with what it imports. Keyword-only arguments of the function
-are its settings there. What is made in a notebook or inside of another function has no place, and its code no
+Each is a class as if it had been written: in a module it can be named in ``params.yaml`` by its
+place, as in ``provider: my_module:shout``, and its code is that module with what it imports.
+Keyword-only arguments of the function are its settings there. What is made in a notebook or inside
+of another function has no place, and its code no
 file: it differs from everything else, also from itself made again, and cannot be in a ledger.
 """
 
@@ -44,7 +45,9 @@ class _OfFunction(Component, ABC):
 
     def call(self, *given: Any) -> Any:
         """What the function makes of something, with its settings."""
-        return self.function(*given, **{setting: getattr(self, setting) for setting in self.settings})
+        return self.function(
+            *given, **{setting: getattr(self, setting) for setting in self.settings}
+        )
 
     @cached_property
     def code_digest(self) -> str | None:
@@ -58,9 +61,9 @@ class _OfFunction(Component, ABC):
 def model(fn: Callable[..., str | Reply], *, version: str = "1") -> type[Model]:
     """A model of a function that takes a prompt and a list of images, and gives text.
 
-    The images are RGB, of Pillow's; sounds are a :class:`~driftledger.core.media.Sound`. In-context examples stand
-    before what is asked, in the prompt and among the images, as one text with blank lines between. A function may give
-    a :class:`~driftledger.core.types.Reply` instead of text.
+    The images are RGB, of Pillow's; sounds are a :class:`~driftledger.core.media.Sound`. In-context
+    examples stand before what is asked, in the prompt and among the images, as one text with blank
+    lines between. A function may give a :class:`~driftledger.core.types.Reply` instead of text.
 
     >>> @model
     ... def shout(prompt, images, *, end: str = "!"):
@@ -81,7 +84,9 @@ def model(fn: Callable[..., str | Reply], *, version: str = "1") -> type[Model]:
             prompt = "\n\n".join(part for part in parts if isinstance(part, str))
             answer = self.call(prompt, [part.open() for part in parts if isinstance(part, Medium)])
             if not isinstance(answer, str | Reply):
-                raise TypeError(f"{self.provider} gave {type(answer).__name__} where it is to give text")
+                raise TypeError(
+                    f"{self.provider} gave {type(answer).__name__} where it is to give text"
+                )
             replies.append(Reply(answer) if isinstance(answer, str) else answer)
         return replies
 
@@ -89,8 +94,11 @@ def model(fn: Callable[..., str | Reply], *, version: str = "1") -> type[Model]:
     return cls
 
 
-def generator(fn: Callable[..., Image.Image | Sound | Generated], *, version: str = "1") -> type[Generator]:
-    """A generator of a function that takes a prompt and a seed, and gives an image of Pillow's, or a sound.
+def generator(
+    fn: Callable[..., Image.Image | Sound | Generated], *, version: str = "1"
+) -> type[Generator]:
+    """A generator of a function that takes a prompt and a seed, and gives an image of Pillow's, or
+    a sound.
 
     >>> plain = generator(lambda prompt, seed: Image.new("RGB", (32, 32), (seed % 256, 0, 0)))
     >>> plain().generate(["A red square."], [200])[0].image.getpixel((0, 0))
@@ -100,15 +108,21 @@ def generator(fn: Callable[..., Image.Image | Sound | Generated], *, version: st
         version: as in :func:`model`.
     """
 
-    def generate(self: _OfFunction, prompts: Sequence[str], seeds: Sequence[int]) -> list[Generated]:
+    def generate(
+        self: _OfFunction, prompts: Sequence[str], seeds: Sequence[int]
+    ) -> list[Generated]:
         drawn = []
         for prompt, seed in zip(prompts, seeds, strict=True):
             result = self.call(prompt, seed)
             if isinstance(result, Sound):
                 result = Generated(sound=result)
             if not isinstance(result, Image.Image | Generated):
-                raise TypeError(f"{self.provider} gave {type(result).__name__}; return an image of Pillow's")
-            drawn.append(Generated(result.convert("RGB")) if isinstance(result, Image.Image) else result)
+                raise TypeError(
+                    f"{self.provider} gave {type(result).__name__}; return an image of Pillow's"
+                )
+            drawn.append(
+                Generated(result.convert("RGB")) if isinstance(result, Image.Image) else result
+            )
         return drawn
 
     cls: type[Generator] = _class_of(Generator, fn, version=version, generate=generate)
@@ -137,14 +151,23 @@ def encoder(
     Raises:
         ConfigError: not exactly one function is given.
     """
-    given = [(tower, fn) for tower, fn in (("images", images), ("sounds", sounds), ("texts", texts)) if fn is not None]
+    given = [
+        (tower, fn)
+        for tower, fn in (("images", images), ("sounds", sounds), ("texts", texts))
+        if fn is not None
+    ]
     if len(given) != 1:
-        raise ConfigError(f"an encoder is made of one function, not of {len(given)}; derive a class from Encoder")
+        raise ConfigError(
+            f"an encoder is made of one function, not of {len(given)}; derive a class from Encoder"
+        )
 
     def encode(self: _OfFunction, samples: Sequence[Any]) -> Float32:
         features = np.asarray(self.call([*samples]), dtype=np.float32)
         if features.ndim != 2 or len(features) != len(samples):
-            raise TypeError(f"{self.provider} gave features of shape {features.shape} for {len(samples)} samples")
+            raise TypeError(
+                f"{self.provider} gave features of shape {features.shape} for {len(samples)} "
+                "samples"
+            )
         return features
 
     [(tower, fn)] = given
@@ -155,17 +178,25 @@ def encoder(
 def _class_of(base: Any, fn: Callable[..., Any], **members: Any) -> Any:
     """A class that works by the function, with a field for each of its keyword-only arguments."""
     arguments = signature(fn).parameters.values()
-    settings = {each.name: each.default for each in arguments if each.kind is Parameter.KEYWORD_ONLY}
+    settings = {
+        each.name: each.default for each in arguments if each.kind is Parameter.KEYWORD_ONLY
+    }
     fields = {*base.model_fields, *dir(base), *dir(_OfFunction), *_OfFunction.__annotations__}
     if taken := sorted(fields & settings.keys()):
-        raise ConfigError(f"{fn.__qualname__}: a setting cannot be called {taken[0]!r}; rename the argument")
+        raise ConfigError(
+            f"{fn.__qualname__}: a setting cannot be called {taken[0]!r}; rename the argument"
+        )
     hints = get_type_hints(fn, include_extras=True)
     space = {
         "__module__": fn.__module__,
         "__qualname__": fn.__qualname__[:LONGEST],
         "__doc__": fn.__doc__,
         "__annotations__": {setting: hints.get(setting, Any) for setting in settings},
-        **{setting: default for setting, default in settings.items() if default is not Parameter.empty},
+        **{
+            setting: default
+            for setting, default in settings.items()
+            if default is not Parameter.empty
+        },
         **members,
     }
     cls = type(base)(fn.__name__, (_OfFunction, base), space)

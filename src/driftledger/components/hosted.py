@@ -1,4 +1,5 @@
-"""Services with interfaces of their own, by libraries that know them: LiteLLM for models, Hugging Face for images."""
+"""Services with interfaces of their own, by libraries that know them: LiteLLM for models, Hugging
+Face for images."""
 
 import binascii
 import json
@@ -23,15 +24,16 @@ from driftledger.core.types import Generated, Usage
 class LiteLLM(OpenAIChat):
     """Claude, Gemini, Bedrock, Vertex, Azure and others by LiteLLM, which translates each request.
 
-    ``model`` begins with the service: ``anthropic/claude-…``, ``bedrock/…``. What a service does not take is an error,
-    and nothing is left out without a word.
+    ``model`` begins with the service: ``anthropic/claude-…``, ``bedrock/…``. What a service does
+    not take is an error, and nothing is left out without a word.
     """
 
     provider: ClassVar[str] = "litellm"
     library: ClassVar[str] = "litellm"
 
     api_key_env: Operational[str | None] = None
-    """``null``: the variables that LiteLLM's documentation names for the service, such as ANTHROPIC_API_KEY."""
+    """``null``: the variables that LiteLLM's documentation names for the service, such as
+    ANTHROPIC_API_KEY."""
     max_tokens_parameter: Literal["max_tokens", "max_completion_tokens"] | None = "max_tokens"
 
     @property
@@ -43,13 +45,18 @@ class LiteLLM(OpenAIChat):
         if missing or self.api_key_env or self.base_url:
             return missing, notes
         if names := self._litellm().validate_environment(self.model)["missing_keys"]:
-            sentence = f"{self.title}: LiteLLM finds none of its environment variables {', '.join(names)}"
+            sentence = (
+                f"{self.title}: LiteLLM finds none of its environment variables {', '.join(names)}"
+            )
             # of other variables, clouds know several ways around
-            (missing if any(name.endswith("_API_KEY") for name in names) else notes).append(sentence)
+            (missing if any(name.endswith("_API_KEY") for name in names) else notes).append(
+                sentence
+            )
         return missing, notes
 
     def _litellm(self) -> Any:
-        os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # else it asks GitHub for prices when imported
+        # else it asks GitHub for prices when imported
+        os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
         return import_extra("litellm")
 
     @asynccontextmanager
@@ -60,24 +67,33 @@ class LiteLLM(OpenAIChat):
         yield partial(self._ask, litellm)
 
     async def post(self, client: Any, body: dict[str, Any]) -> str:
-        once = {"timeout": self.limits.timeout, "num_retries": 0, "max_retries": 0, "drop_params": False}
+        once = {
+            "timeout": self.limits.timeout,
+            "num_retries": 0,
+            "max_retries": 0,
+            "drop_params": False,
+        }
         answer = await client.acompletion(**body, api_key=self._key, api_base=self.base_url, **once)
-        return json.dumps(answer.model_dump(), default=str)  # its own JSON can hold no half of a surrogate pair
+        # its own JSON can hold no half of a surrogate pair
+        return json.dumps(answer.model_dump(), default=str)
 
 
 class HuggingFaceImages(OpenAIComponent, RemoteGenerator):
-    """Generators of fal, Replicate, Together and others by ``huggingface_hub``, with one token of Hugging Face."""
+    """Generators of fal, Replicate, Together and others by ``huggingface_hub``, with one token of
+    Hugging Face."""
 
     provider: ClassVar[str] = "huggingface_images"
     library: ClassVar[str] = "huggingface_hub"
     lines: ClassVar[dict[str, str]] = {"model": "correct `model:`", "seed": "set `seeded: false`"}
 
     service: str = Field(min_length=1)
-    """As ``huggingface_hub`` calls it: ``fal-ai``, ``replicate``, ``together``, ``hf-inference``."""
+    """As ``huggingface_hub`` calls it: ``fal-ai``, ``replicate``, ``together``, ``hf-inference``.
+    """
     base_url: None = None
     api_key_env: Operational[str | None] = "HF_TOKEN"
     seeded: bool = True
-    """Whether the seed is sent. Size, steps and the like go into ``extra``: ``{width: 1024, height: 1024}``."""
+    """Whether the seed is sent. Size, steps and the like go into ``extra``: ``{width: 1024, height:
+    1024}``."""
 
     @property
     def host(self) -> str:
@@ -107,7 +123,13 @@ class HuggingFaceImages(OpenAIComponent, RemoteGenerator):
             raise ServiceError(f"{self.title}: {self.say(str(error))}") from None
         except (httpx2.HTTPError, TimeoutError) as error:
             return self.ended(0, f"{type(error).__name__}: {error}")
-        except (LookupError, TypeError, JSONDecodeError, binascii.Error, UnidentifiedImageError) as error:
+        except (
+            LookupError,
+            TypeError,
+            JSONDecodeError,
+            binascii.Error,
+            UnidentifiedImageError,
+        ) as error:
             raise self.useless(f"an answer that cannot be read: {error!r}") from None
         except ValueError as error:  # it knows no such service, or the service no such model
             advice = "correct `service:` or `model:` in params.yaml"
@@ -115,5 +137,6 @@ class HuggingFaceImages(OpenAIComponent, RemoteGenerator):
         return await self.read(image, prompt, seed)
 
     async def read(self, answer: Any, prompt: str, seed: int) -> Generated:
-        # The client opens what it got without decoding it: the file behind the image still holds the service's bytes.
+        # The client opens what it got without decoding it: the file behind the image still holds
+        # the service's bytes.
         return await self.shown(answer.fp.getvalue(), Usage(images=1))

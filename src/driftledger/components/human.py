@@ -1,8 +1,9 @@
-"""People as a row in every table, as in the GenCeption paper's Table 5: they get the models' prompt and a sheet.
+"""People as a row in every table, as in the GenCeption paper's Table 5: they get the models' prompt
+and a sheet.
 
-People answer in weeks where models answer in seconds, so no run waits for them: what is not written yet is a
-failed call, which the next run tries again. What a person wrote is worth more than anything a program could write: a
-sheet is only ever added to, and in one step.
+People answer in weeks where models answer in seconds, so no run waits for them: what is not written
+yet is a failed call, which the next run tries again. What a person wrote is worth more than
+anything a program could write: a sheet is only ever added to, and in one step.
 """
 
 import hashlib
@@ -21,7 +22,14 @@ from driftledger.core.errors import ConfigError, DataError
 from driftledger.core.files import write_bytes
 from driftledger.core.images import png_bytes
 from driftledger.core.paths import leads_out
-from driftledger.core.sheets import SheetTable, cleaned, column_names, is_cut, read_table, table_text
+from driftledger.core.sheets import (
+    SheetTable,
+    cleaned,
+    column_names,
+    is_cut,
+    read_table,
+    table_text,
+)
 from driftledger.core.types import Conversation, Medium, Outcome, Reply, Subject
 
 SHEET = "sheet.csv"
@@ -36,48 +44,65 @@ def name_of(subject: Subject, image: Medium) -> str:
 
 
 def read_sheet(path: Path) -> tuple[SheetTable, list[dict[str, str]]]:
-    """Read a sheet as spreadsheets save it, and each row's cells by column; see :mod:`driftledger.core.sheets`.
+    """Read a sheet as spreadsheets save it, and each row's cells by column; see
+    :mod:`driftledger.core.sheets`.
 
     Raises:
-        ConfigError: it is missing, is not a CSV file with the :data:`COLUMNS`, or a row cannot be understood.
+        ConfigError: it is missing, is not a CSV file with the :data:`COLUMNS`, or a row cannot be
+            understood.
     """
     table = read_table(path, COLUMNS, "human", "driftledger people descriptions DATASET MODEL")
     entries = [*table.entries()]
     for number, cells in entries:
         if not re.fullmatch(r"images/.+-[0-9a-f]{12}\.png", cells["image"]):
-            raise ConfigError(f"human: {path}, line {number}: image is {cells['image']!r:.100}; leave it as it was")
+            raise ConfigError(
+                f"human: {path}, line {number}: image is {cells['image']!r:.100}; leave it as it "
+                "was"
+            )
         if is_cut(cells["text"]):
-            raise ConfigError(f"human: {path}, line {number}: a spreadsheet has cut the text; write its end, or less")
+            raise ConfigError(
+                f"human: {path}, line {number}: a spreadsheet has cut the text; write its end, or "
+                "less"
+            )
     return table, [cells for _, cells in entries]
 
 
-Annotator = Annotated[str, AfterValidator(lambda text: cleaned(text).strip()), Field(min_length=1, max_length=100)]
+Annotator = Annotated[
+    str, AfterValidator(lambda text: cleaned(text).strip()), Field(min_length=1, max_length=100)
+]
 
 
 class Human(Model):
     """Answers with what people wrote into a sheet about an image.
 
-    At t ≥ 2 the image differs from generator to generator, and when an earlier description was edited: a row answers
-    for the image that it names. What a person wrote is never cut: it ignores a conversation's ``max_tokens``.
+    At t ≥ 2 the image differs from generator to generator, and when an earlier description was
+    edited: a row answers for the image that it names. What a person wrote is never cut: it ignores
+    a conversation's ``max_tokens``.
     """
 
     provider: ClassVar[str] = "human"
     version: ClassVar[str] = "1"
-    code_is_identity: ClassVar[bool] = False  # what people wrote is the answer; the code looks it up
+    # what people wrote is the answer; the code looks it up
+    code_is_identity: ClassVar[bool] = False
     reads_files: ClassVar[bool] = True
 
     path: Operational[Path]
-    """The folder that ``driftledger people descriptions`` writes; what its sheet says is in the identity."""
+    """The folder that ``driftledger people descriptions`` writes; what its sheet says is in the
+    identity."""
     annotator: Annotator | None = None
-    """The person who wrote the rows to use. Without one there must be one row per image, by anyone."""
+    """The person who wrote the rows to use. Without one there must be one row per image, by anyone.
+    """
     annotators: Operational[tuple[Annotator, ...]] = ()
-    """Whom a new sheet asks: in turn within each category, so that no one gets two images of one before all have one.
-    Who wrote a text is in its row, and so in the identity."""
+    """Whom a new sheet asks: in turn within each category, so that no one gets two images of one
+    before all have one. Who wrote a text is in its row, and so in the identity."""
 
     @model_validator(mode="after")
     def _one_or_several(self) -> Self:
         if self.annotator is not None and self.annotators:
-            raise ValueError("annotator takes one person's rows, and annotators divides images among several; set one")
+            raise ValueError(
+                "annotator takes one person's rows, and annotators divides images among several; "
+                "set one"
+            )
         if len(set(self.annotators)) < len(self.annotators):
             raise ValueError(f"annotators lists a person twice: {', '.join(self.annotators)}")
         return self
@@ -92,20 +117,31 @@ class Human(Model):
         try:
             folder = self.path.expanduser()
             if folder.is_file():
-                raise ConfigError(f"human: {folder} is a file; name its folder, which holds {SHEET} and the images")
+                raise ConfigError(
+                    f"human: {folder} is a file; name its folder, which holds {SHEET} and the "
+                    "images"
+                )
             if leads_out(folder / SHEET, folder):  # the folder comes back from other people
-                raise ConfigError(f"human: {folder / SHEET} is a link out of its folder; put the sheet itself there")
+                raise ConfigError(
+                    f"human: {folder / SHEET} is a link out of its folder; put the sheet itself "
+                    "there"
+                )
             return folder / SHEET
         except (OSError, RuntimeError) as error:
-            raise ConfigError(f"human: {str(self.path)!r:.200} cannot be reached ({error}); correct path") from None
+            raise ConfigError(
+                f"human: {str(self.path)!r:.200} cannot be reached ({error}); correct path"
+            ) from None
 
     def identity(self) -> dict[str, Any]:
-        """What the chosen rows say: neither their order, nor the file's form, nor rows without a text.
+        """What the chosen rows say: neither their order, nor the file's form, nor rows without a
+        text.
 
         Raises:
             ConfigError: the sheet is missing or damaged, or does not say which text is meant.
         """
-        rows = sorted((each["image"], each["text"], each["annotator"]) for each in self._written.values())
+        rows = sorted(
+            (each["image"], each["text"], each["annotator"]) for each in self._written.values()
+        )
         return {"texts": len(rows), "sha256": sha256_of(rows)}
 
     def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
@@ -113,27 +149,35 @@ class Human(Model):
         for conversation in conversations:
             subject, image = conversation.subject, conversation.last_medium
             if subject is None or image is None:
-                raise ValueError("a conversation without a sample's image cannot be looked up in a sheet")
+                raise ValueError(
+                    "a conversation without a sample's image cannot be looked up in a sheet"
+                )
             name, by = name_of(subject, image), f" by {self.annotator!r}" if self.annotator else ""
             error = f"nothing is written about {name!r:.200}{by} in {self.sheet.name}"
             error += "; fill it in (driftledger people descriptions)"
             cells = self._written.get(name)
-            replies.append(Reply(cells["text"]) if cells else Reply("", Outcome.FAILED, error=error))
+            replies.append(
+                Reply(cells["text"]) if cells else Reply("", Outcome.FAILED, error=error)
+            )
         return replies
 
     @cached_property
     def _written(self) -> dict[str, dict[str, str]]:
-        """Image → the chosen row with a text. Read once, so that the answers are those of the fingerprint."""
+        """Image → the chosen row with a text. Read once, so that the answers are those of the
+        fingerprint."""
         chosen: dict[str, dict[str, str]] = {}
         for cells in read_sheet(self.sheet)[1]:
             if not cells["text"] or self.annotator not in (None, cells["annotator"]):
                 continue
             other = chosen.setdefault(cells["image"], cells)
             if any(other[column] != cells[column] for column in ("text", "annotator")):
-                names = [repr(each["annotator"][:100]) if each["annotator"] else "no name" for each in (other, cells)]
+                names = [
+                    repr(each["annotator"][:100]) if each["annotator"] else "no name"
+                    for each in (other, cells)
+                ]
                 raise ConfigError(
-                    f"human: {self.sheet} has several texts about {cells['image']!r:.200}, by {' and '.join(names)}; "
-                    "set annotator to choose one, or keep one row"
+                    f"human: {self.sheet} has several texts about {cells['image']!r:.200}, by "
+                    f"{' and '.join(names)}; set annotator to choose one, or keep one row"
                 )
         return chosen
 
@@ -147,19 +191,22 @@ class Pending(NamedTuple):
     """Who is asked, if not anyone."""
 
 
-def write_sheet(folder: Path, pending: Sequence[Pending], annotator: str | None, prompt: str) -> tuple[int, int]:
+def write_sheet(
+    folder: Path, pending: Sequence[Pending], annotator: str | None, prompt: str
+) -> tuple[int, int]:
     """Write the folder that people work in, or add to the one that is there.
 
-    ``sheet.csv`` gets a row for each pending image that has none yet, by ``annotator`` if one is named, otherwise by
-    the person asked for that image, or by anyone; what it holds stays, columns of its own included.
-    Beside it are the images and a page with instructions that shows those that still wait. A second call with the same
-    arguments changes nothing.
+    ``sheet.csv`` gets a row for each pending image that has none yet, by ``annotator`` if one is
+    named, otherwise by the person asked for that image, or by anyone; what it holds stays, columns
+    of its own included. Beside it are the images and a page with instructions that shows those that
+    still wait. A second call with the same arguments changes nothing.
 
     Args:
         prompt: what the models are asked, word for word.
 
     Returns:
-        How many images wait for a description, and how many rows have one, both for the annotator asked about.
+        How many images wait for a description, and how many rows have one, both for the annotator
+        asked about.
 
     Raises:
         ConfigError: the sheet that is there cannot be read; it stays as it is.
@@ -170,7 +217,11 @@ def write_sheet(folder: Path, pending: Sequence[Pending], annotator: str | None,
             raise DataError(f"{folder / written} is a link out of its folder; remove it")
     path = folder / SHEET
     sheet, rows = read_sheet(path) if path.exists() else (SheetTable(list(COLUMNS), [], []), [])
-    mine = {(cells["image"], bool(cells["text"])) for cells in rows if annotator in (None, cells["annotator"])}
+    mine = {
+        (cells["image"], bool(cells["text"]))
+        for cells in rows
+        if annotator in (None, cells["annotator"])
+    }
     waiting, missing = {}, []
     for name, each in {name_of(each.subject, each.image): each for each in pending}.items():
         if (name, True) in mine:
@@ -178,7 +229,10 @@ def write_sheet(folder: Path, pending: Sequence[Pending], annotator: str | None,
         waiting[name] = each.subject
         if not (folder / name).is_file():
             is_png = each.image.path.suffix == ".png"
-            write_bytes(folder / name, each.image.path.read_bytes() if is_png else png_bytes(each.image.open()))
+            write_bytes(
+                folder / name,
+                each.image.path.read_bytes() if is_png else png_bytes(each.image.open()),
+            )
         if (name, False) not in mine:
             by = each.annotator or annotator or ""
             about = {"sample": each.subject.sample, "t": str(each.subject.t)}
@@ -188,7 +242,9 @@ def write_sheet(folder: Path, pending: Sequence[Pending], annotator: str | None,
     if missing or not path.exists():
         new = [[cells.get(column, "") for column in column_names(sheet.head)] for cells in missing]
         _write(path, table_text(sheet.head, sheet.rows + new))
-    return len(waiting), sum(1 for cells in rows if cells["text"] and annotator in (None, cells["annotator"]))
+    return len(waiting), sum(
+        1 for cells in rows if cells["text"] and annotator in (None, cells["annotator"])
+    )
 
 
 def _write(path: Path, text: str) -> None:

@@ -1,7 +1,8 @@
-"""Chat models and image generators behind OpenAI's protocol: OpenAI itself, and the services that imitate it.
+"""Chat models and image generators behind OpenAI's protocol: OpenAI itself, and the services that
+imitate it.
 
-A client makes single attempts and takes nothing from the environment but the key, proxies and certificates: where
-calls go and what is asked stands in params.yaml.
+A client makes single attempts and takes nothing from the environment but the key, proxies and
+certificates: where calls go and what is asked stands in params.yaml.
 """
 
 import asyncio
@@ -82,7 +83,8 @@ _SHOWN = 2000
 _DRAWN = {"low": 272, "medium": 1056, "high": 4160}
 """Tokens of an image with 1024 pixels a side by quality, for estimates: as of gpt-image-1."""
 _SHORTEST_SECRET = 16
-"""A shorter key is a placeholder such as EMPTY or lm-studio, and such a word may stand in an answer."""
+"""A shorter key is a placeholder such as EMPTY or lm-studio, and such a word may stand in an
+answer."""
 _MASKED_KEY = re.compile(r"[\w-]*\*{2,}[\w*-]*")
 """What services show of a wrong key: its first and last characters."""
 
@@ -116,15 +118,19 @@ async def _bound(largest: int, response: "httpx2.Response") -> None:
 
 
 class OpenAIComponent(RemoteComponent):
-    """A component behind OpenAI's protocol: OpenAI, vLLM, llama.cpp, Ollama, or a compatible endpoint of others."""
+    """A component behind OpenAI's protocol: OpenAI, vLLM, llama.cpp, Ollama, or a compatible
+    endpoint of others."""
 
     version: ClassVar[str] = "1"
     library: ClassVar[str] = "openai"
     """The optional library that it calls through."""
-    reserved: ClassVar[frozenset[str]] = frozenset({"n", "stream", "messages", "prompt", "input", "inputs"})
+    reserved: ClassVar[frozenset[str]] = frozenset(
+        {"n", "stream", "messages", "prompt", "input", "inputs"}
+    )
     """Fields of a request that no setting may change."""
     lines: ClassVar[dict[str, str]]
-    """Field of a request that has a setting → what to do in params.yaml where a service refuses it."""
+    """Field of a request that has a setting → what to do in params.yaml where a service refuses it.
+    """
     path: ClassVar[str]
     needed: ClassVar[str]
     """The list in an answer that holds what was asked for."""
@@ -132,37 +138,48 @@ class OpenAIComponent(RemoteComponent):
     """Bytes of an answer."""
 
     model: str = Field(min_length=1)
-    """The pinned name, e.g. ``gpt-4o-2024-08-06``; an alias such as ``gpt-4o`` names another model some day."""
+    """The pinned name, e.g. ``gpt-4o-2024-08-06``; an alias such as ``gpt-4o`` names another model
+    some day."""
     base_url: Operational[str | None] = None
-    """Up to and with ``/v1``; ``null`` is OpenAI's own, whatever OPENAI_BASE_URL says. It decides who answers, so it
-    is in the identity as it stands: at another port there may be another server. For several servers of one model name
-    a router in front of them, LiteLLM's or vLLM's."""
+    """Up to and with ``/v1``; ``null`` is OpenAI's own, whatever OPENAI_BASE_URL says. It decides
+    who answers, so it is in the identity as it stands: at another port there may be another server.
+    For several servers of one model name a router in front of them, LiteLLM's or vLLM's."""
     service_name: Operational[str | None] = Field(default=None, min_length=1, max_length=100)
-    """What stands in the identity in the place of addresses that change from job to job. Whoever serves another model,
-    or another version of the server, has to choose another name."""
+    """What stands in the identity in the place of addresses that change from job to job. Whoever
+    serves another model, or another version of the server, has to choose another name."""
     api_key_env: Operational[str | None] = "OPENAI_API_KEY"
-    """The environment variable that holds the key; ``null`` for a server that needs none. Has to be given together
-    with ``base_url``, so that no service is sent another one's key."""
+    """The environment variable that holds the key; ``null`` for a server that needs none. Has to be
+    given together with ``base_url``, so that no service is sent another one's key."""
     extra: dict[str, JsonValue] = Field(default_factory=dict)
     """Further fields of each request, e.g. ``reasoning_effort`` or ``top_p``."""
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
-        # Not with the field itself: its error would show the value, which may be a key in the wrong place.
+        # Not with the field itself: its error would show the value, which may be a key in the wrong
+        # place.
         if self.api_key_env is not None and not re.fullmatch(r"[A-Z_][A-Z0-9_]*", self.api_key_env):
-            raise ValueError("api_key_env is the name of an environment variable, in capitals, and not the key itself")
+            raise ValueError(
+                "api_key_env is the name of an environment variable, in capitals, and not the key "
+                "itself"
+            )
         if self.base_url is None and self.service_name:
             raise ValueError("service_name is of your own server; set base_url")
         if self.base_url is not None:
-            if not _ADDRESS.fullmatch(self.base_url):  # its error does not show the address, which may hold a password
+            # its error does not show the address, which may hold a password
+            if not _ADDRESS.fullmatch(self.base_url):
                 raise ValueError(
-                    "base_url must be an address that begins with http:// or https:// and names a host, without user, "
-                    "query or fragment; api_key_env names the key's variable"
+                    "base_url must be an address that begins with http:// or https:// and names a "
+                    "host, without user, query or fragment; api_key_env names the key's variable"
                 )
             if "api_key_env" not in self.model_fields_set:
-                raise ValueError("beside base_url, api_key_env must name the variable with its key, or be null")
+                raise ValueError(
+                    "beside base_url, api_key_env must name the variable with its key, or be null"
+                )
         for name in sorted(self.extra.keys() & (self.reserved | self.lines.keys())):
-            raise ValueError(f"extra must not hold {name!r}: it has a setting of its own, or only one possible value")
+            raise ValueError(
+                f"extra must not hold {name!r}: it has a setting of its own, or only one possible "
+                "value"
+            )
         canonical_json(self.extra)
         return self
 
@@ -203,7 +220,8 @@ class OpenAIComponent(RemoteComponent):
         """
 
     def readiness(self) -> tuple[list[str], list[str]]:
-        """Look for the library, the key, the server, and the model in the list that the service gives, if it does.
+        """Look for the library, the key, the server, and the model in the list that the service
+        gives, if it does.
 
         A class with a connection of its own is not asked for its list.
         """
@@ -221,7 +239,9 @@ class OpenAIComponent(RemoteComponent):
         server = self._server
         names: list[str] = []
         try:
-            with httpx2.stream("GET", f"{self._address}/models", headers=headers, timeout=_PATIENCE) as answer:
+            with httpx2.stream(
+                "GET", f"{self._address}/models", headers=headers, timeout=_PATIENCE
+            ) as answer:
                 data = b"".join(islice(answer.iter_bytes(2**16), 2**8))
             if answer.status_code == 401:
                 trouble, _, advice = self._judged(401, data.decode(errors="replace"))
@@ -234,10 +254,16 @@ class OpenAIComponent(RemoteComponent):
         except (httpx2.HTTPError, ValueError):
             pass
         if not names:
-            notes.append(f"{server} lists no models; whether it has this one shows at the first call{self._missing_v1}")
+            notes.append(
+                f"{server} lists no models; whether it has this one shows at the first "
+                f"call{self._missing_v1}"
+            )
         elif not {self.model, f"{self.model}:latest", f"models/{self.model}"} & {*names}:
             nearest = ", ".join(get_close_matches(self.model, names, n=3, cutoff=0))
-            what = for_line(f"{server}: the service lists {len(names)} models, and not this one; nearest: {nearest}")
+            what = for_line(
+                f"{server}: the service lists {len(names)} models, and not this one; nearest: "
+                f"{nearest}"
+            )
             stem = self.model.partition(":")[0]  # of a variant, such as name:free
             is_variant = any(name.startswith(stem) for name in names)
             is_partial = is_variant or _PARTIAL.search(f"{self.host} {data!r}")
@@ -262,7 +288,8 @@ class OpenAIComponent(RemoteComponent):
         openai = import_extra("openai")
         self.look_at_proxy()
         client = openai.AsyncOpenAI(
-            api_key=self._key or "none",  # given nothing, it would take OPENAI_API_KEY and send that
+            # given nothing, it would take OPENAI_API_KEY and send that
+            api_key=self._key or "none",
             base_url=self._address,
             max_retries=0,
             timeout=self.limits.timeout,
@@ -272,7 +299,8 @@ class OpenAIComponent(RemoteComponent):
                 event_hooks={"response": [partial(_bound, self.largest)]},
             ),
         )
-        # It has read OPENAI_ORG_ID, OPENAI_PROJECT_ID and OPENAI_CUSTOM_HEADERS, and has no argument against that.
+        # It has read OPENAI_ORG_ID, OPENAI_PROJECT_ID and OPENAI_CUSTOM_HEADERS, and has no
+        # argument against that.
         client.organization = client.project = None
         client._custom_headers = {}
         async with client:
@@ -304,7 +332,9 @@ class OpenAIComponent(RemoteComponent):
             response = getattr(error, "response", None)
             message = error.message.removeprefix(f"Error code: {status}")
             text = getattr(response, "text", "") or message  # LiteLLM's have only a message
-            headers = getattr(error, "litellm_response_headers", None) or getattr(response, "headers", {})
+            headers = getattr(error, "litellm_response_headers", None) or getattr(
+                response, "headers", {}
+            )
             return self.ended(status, text, headers=headers)
         if self._key and len(self._key) >= _SHORTEST_SECRET:
             text = text.replace(self._key, "***")
@@ -326,8 +356,9 @@ class OpenAIComponent(RemoteComponent):
         key = os.environ.get(self.api_key_env, "").strip()
         if not re.fullmatch(r"[!-~]+", key):
             raise ConfigError(
-                f"{self.title}: the environment variable {self.api_key_env} is not set, or holds no key; put the "
-                f"key for {self.host} there, or set api_key_env to null for a server that needs none"
+                f"{self.title}: the environment variable {self.api_key_env} is not set, or holds "
+                f"no key; put the key for {self.host} there, or set api_key_env to null for a "
+                "server that needs none"
             )
         return key
 
@@ -350,7 +381,9 @@ class OpenAIComponent(RemoteComponent):
         advice = "" if may_pass else f"check {self._entry}"
         return TransientError(self.say(text), billed=True, advice=advice, once_more=not may_pass)
 
-    def ended(self, status: int, text: str, headers: Mapping[str, str] = MappingProxyType({})) -> Any:
+    def ended(
+        self, status: int, text: str, headers: Mapping[str, str] = MappingProxyType({})
+    ) -> Any:
         """Return what a call becomes that ends with an error, or raise it.
 
         Args:
@@ -419,7 +452,8 @@ class OpenAIComponent(RemoteComponent):
 
 
 def tokens_of(text: str) -> int:
-    """About how many tokens ``text`` has, rather too many: a token has three bytes in Chinese, four in English."""
+    """About how many tokens ``text`` has, rather too many: a token has three bytes in Chinese, four
+    in English."""
     return -(-len(text.encode()) // 3)
 
 
@@ -455,15 +489,25 @@ def _as_sent(payload: Payload, image: Medium) -> str:
 def _is_thought(part: Any) -> bool:
     """Whether a part of an answer is reasoning."""
     kind = str(part.get("type")) if isinstance(part, dict) else ""
-    return kind.startswith(("think", "thought", "reason", "redacted")) or (bool(kind) and part.get("thought") is True)
+    return kind.startswith(("think", "thought", "reason", "redacted")) or (
+        bool(kind) and part.get("thought") is True
+    )
 
 
 def _joined(value: Any) -> str:
-    """The text of an answer, of a list of parts, or of a part, which may hold a list of further ones."""
+    """The text of an answer, of a list of parts, or of a part, which may hold a list of further
+    ones."""
     if isinstance(value, list):
         return "".join(map(_joined, value))
     if isinstance(value, dict):
-        return _joined(next(filter(None, map(value.get, ("text", "thinking", "reasoning", "summary", "content"))), ""))
+        return _joined(
+            next(
+                filter(
+                    None, map(value.get, ("text", "thinking", "reasoning", "summary", "content"))
+                ),
+                "",
+            )
+        )
     return value if isinstance(value, str) else ""
 
 
@@ -477,8 +521,12 @@ class OpenAIChat(OpenAIComponent, RemoteModel):
     lines: ClassVar[dict[str, str]] = {
         "temperature": "set `temperature: null`",
         "seed": "set `seed: null`",
-        "max_tokens": "set another `max_tokens:`, or `max_tokens_parameter: max_completion_tokens`,",
-        "max_completion_tokens": "set another `max_tokens:`, or `max_tokens_parameter: max_tokens`,",
+        "max_tokens": (
+            "set another `max_tokens:`, or `max_tokens_parameter: max_completion_tokens`,"
+        ),
+        "max_completion_tokens": (
+            "set another `max_tokens:`, or `max_tokens_parameter: max_tokens`,"
+        ),
         "model": "correct `model:`",
         **dict.fromkeys(("n", "use_beam_search"), "set `beams: null`"),
         **dict.fromkeys(("add_generation_prompt", "continue_final_message"), "set `prefill: null`"),
@@ -487,27 +535,34 @@ class OpenAIChat(OpenAIComponent, RemoteModel):
     temperature: float | None = Field(default=0.0, ge=0.0, le=2.0)
     """``null`` is not sent, for models that refuse any."""
     max_tokens: int | None = Field(default=1024, ge=1)
-    """Most tokens of an answer; with models that think first, of their thoughts too. Where a conversation allows fewer,
-    it is that many. ``null`` is not sent, and estimates assume 16,384."""
+    """Most tokens of an answer; with models that think first, of their thoughts too. Where a
+    conversation allows fewer, it is that many. ``null`` is not sent, and estimates assume 16,384.
+    """
     max_tokens_parameter: Literal["max_tokens", "max_completion_tokens"] | None = None
-    """What a request calls it. ``null``: ``max_completion_tokens`` at OpenAI, since newer models refuse the older name,
-    and elsewhere ``max_tokens``, since Ollama and others ignore the newer one without a word."""
+    """What a request calls it. ``null``: ``max_completion_tokens`` at OpenAI, since newer models
+    refuse the older name, and elsewhere ``max_tokens``, since Ollama and others ignore the newer
+    one without a word."""
     seed: int | None = None
     """Sent where given; no service promises equal answers for it."""
     beams: int | None = Field(default=None, ge=2, le=64, exclude_if=lambda beams: beams is None)
-    """How many candidates beam search follows, as vLLM is asked for it; the first of what it returns is the best one.
-    ``length_penalty`` goes into ``extra``."""
+    """How many candidates beam search follows, as vLLM is asked for it; the first of what it
+    returns is the best one. ``length_penalty`` goes into ``extra``."""
     prefill: Operational[Literal["vllm"] | None] = None
-    """How the server takes the beginning of a reply; without it, none can be given. It shapes no other call."""
+    """How the server takes the beginning of a reply; without it, none can be given. It shapes no
+    other call."""
     image_detail: Literal["auto", "low", "high"] | None = None
     image: Payload | None = Field(default=None, exclude_if=lambda image: image is None)
-    """How images are sent: ``{format: jpeg, quality: 92, longest_side: 1024}``. ``null``: as they are, without loss."""
+    """How images are sent: ``{format: jpeg, quality: 92, longest_side: 1024}``. ``null``: as they
+    are, without loss."""
 
     def expected(self, conversation: Conversation) -> Usage:
-        """As for every model; with beams, all of them have tokens, since a service may bill each that it returns."""
+        """As for every model; with beams, all of them have tokens, since a service may bill each
+        that it returns."""
         parts = [part for turn in conversation.turns for part in turn.parts]
         tokens = sum(_SHOWN if isinstance(part, Medium) else tokens_of(part) for part in parts)
-        return Usage(tokens, (conversation.most_tokens(self.max_tokens) or MOST_TOKENS) * (self.beams or 1))
+        return Usage(
+            tokens, (conversation.most_tokens(self.max_tokens) or MOST_TOKENS) * (self.beams or 1)
+        )
 
     @property
     def longest(self) -> int | None:
@@ -527,17 +582,29 @@ class OpenAIChat(OpenAIComponent, RemoteModel):
                     content.append({"type": "text", "text": part})
                 elif turn.role == "user" and part.kind == "sound":
                     _, _, data = data_url(part.path).partition(",")
-                    content.append({"type": "input_audio", "input_audio": {"data": data, "format": "wav"}})
+                    content.append(
+                        {"type": "input_audio", "input_audio": {"data": data, "format": "wav"}}
+                    )
                 elif turn.role == "user":
                     url = data_url(part.path) if self.image is None else _as_sent(self.image, part)
                     content.append({"type": "image_url", "image_url": {"url": url} | detail})
                 else:
-                    raise ValueError(f"only the user can show images in this protocol, and here the {turn.role} does")
+                    raise ValueError(
+                        "only the user can show images in this protocol, and here the "
+                        f"{turn.role} does"
+                    )
             whole = content if turn.role == "user" else "\n".join(each["text"] for each in content)
             messages.append({"role": turn.role, "content": whole})
-        limit = self.max_tokens_parameter or ("max_completion_tokens" if self.base_url is None else "max_tokens")
+        limit = self.max_tokens_parameter or (
+            "max_completion_tokens" if self.base_url is None else "max_tokens"
+        )
         most = conversation.most_tokens(self.max_tokens)
-        settings: dict[str, Any] = {"temperature": self.temperature, "seed": self.seed, limit: most, "n": self.beams}
+        settings: dict[str, Any] = {
+            "temperature": self.temperature,
+            "seed": self.seed,
+            limit: most,
+            "n": self.beams,
+        }
         sent = {name: value for name, value in settings.items() if value is not None}
         if self.beams is not None:
             sent["use_beam_search"] = True
@@ -550,7 +617,9 @@ class OpenAIChat(OpenAIComponent, RemoteModel):
         message = field(choice, dict, "message") or {}
         error = None
         reason = (field(choice, str, "finish_reason") or "").lower().replace("-", "_")
-        outcome = next((each for each, words in FINISH_REASONS.items() if re.fullmatch(words, reason)), None)
+        outcome = next(
+            (each for each, words in FINISH_REASONS.items() if re.fullmatch(words, reason)), None
+        )
         content = message.get("content")
         if not isinstance(content, str | list | dict | None) or not (
             message or outcome in (Outcome.FILTERED, Outcome.REFUSED)
@@ -574,7 +643,9 @@ class OpenAIChat(OpenAIComponent, RemoteModel):
         if outcome is Outcome.TRUNCATED and not text.strip():
             error = f"max_tokens = {most or 'null'} were used up before the answer began"
         if outcome is None:
-            raise self.useless(f"half an answer (finish_reason: {reason})", may_pass=MAY_PASS.search(reason))
+            raise self.useless(
+                f"half an answer (finish_reason: {reason})", may_pass=MAY_PASS.search(reason)
+            )
         if conversation.prefix and outcome.goes_on:
             text = conversation.whole(text.strip()) if text.strip() else ""
         return Reply(
@@ -591,9 +662,9 @@ class OpenAIChat(OpenAIComponent, RemoteModel):
 class OpenAIImages(OpenAIComponent, RemoteGenerator):
     """An image generator.
 
-    Equal prompts do not give equal images: no seed is sent, since the reference API has none, unless
-    ``seed_parameter`` names one. What is not an image, or too large, counts as a hiccup: it is drawn again, and has
-    failed when attempts are used up.
+    Equal prompts do not give equal images: no seed is sent, since the reference API has none,
+    unless ``seed_parameter`` names one. What is not an image, or too large, counts as a hiccup: it
+    is drawn again, and has failed when attempts are used up.
     """
 
     provider: ClassVar[str] = "openai_images"
@@ -607,8 +678,9 @@ class OpenAIImages(OpenAIComponent, RemoteGenerator):
     }
 
     image_size: str | None = Field(default="1024x1024", pattern=r"^(auto|[1-9]\d*x[1-9]\d*)$")
-    """Width and height in pixels; sent as ``size``. ``null`` is not sent. Quality and the like go into ``extra``, and
-    ``response_format: b64_json`` for a service that else answers with an address; no address is followed."""
+    """Width and height in pixels; sent as ``size``. ``null`` is not sent. Quality and the like go
+    into ``extra``, and ``response_format: b64_json`` for a service that else answers with an
+    address; no address is followed."""
     seed_parameter: str | None = Field(default=None, pattern=r"^[a-z][a-z0-9_]*$")
     """What a compatible server calls the seed."""
 
@@ -616,7 +688,9 @@ class OpenAIImages(OpenAIComponent, RemoteGenerator):
     def _seed_has_a_name_of_its_own(self) -> Self:
         others = self.reserved | self.lines.keys() | self.extra.keys()
         if self.seed_parameter in others - {"seed"}:
-            raise ValueError(f"seed_parameter: {self.seed_parameter!r} is another field of the request")
+            raise ValueError(
+                f"seed_parameter: {self.seed_parameter!r} is another field of the request"
+            )
         return self
 
     @property
@@ -646,7 +720,9 @@ class OpenAIImages(OpenAIComponent, RemoteGenerator):
         served = field(answer, str, "model")
         if flag := flag_of(answer):
             error = self.say(flag)
-            return Generated(outcome=Outcome.FILTERED, error=error, served_model=served, usage=usage)
+            return Generated(
+                outcome=Outcome.FILTERED, error=error, served_model=served, usage=usage
+            )
         url = (field(drawn, str, "url") or "").strip()
         encoded = field(drawn, str, "b64_json")
         if not encoded and url[:5].lower() == "data:":

@@ -1,8 +1,9 @@
-"""A model that was asked elsewhere: its answers come from a file, and are graded here like any other's.
+"""A model that was asked elsewhere: its answers come from a file, and are graded here like any
+other's.
 
-The same answers under another's grading and under ours settle which number is right. A row with nothing in it is an
-empty answer. What was not predicted is a failed call with its reason; a row that may be about another question, image
-or order of options is never taken.
+The same answers under another's grading and under ours settle which number is right. A row with
+nothing in it is an empty answer. What was not predicted is a failed call with its reason; a row
+that may be about another question, image or order of options is never taken.
 """
 
 import re
@@ -34,7 +35,8 @@ PRESETS: dict[FormatName, tuple[str, tuple[str, ...]]] = {
     "lm_eval": _LOGGED,
     "mmvet": ("id", ("answer",)),
 }
-"""Tool → the column of the id, and those that may hold the answer, in the order in which they are tried."""
+"""Tool → the column of the id, and those that may hold the answer, in the order in which they are
+tried."""
 
 _FAILED_THERE = "Failed to obtain answer"
 """How VLMEvalKit begins the prediction of a call that failed."""
@@ -57,27 +59,30 @@ class PredictionRow(NamedTuple):
 class Predictions(Model):
     """Answers with what a file holds about a question or a sample, found by its id.
 
-    The file is a table that :func:`~driftledger.data.tables.read_table` reads: MM-Vet's JSON object of id → answer too.
+    The file is a table that :func:`~driftledger.data.tables.read_table` reads: MM-Vet's JSON object
+    of id → answer too.
     """
 
     provider: ClassVar[str] = "predictions"
     media: ClassVar[frozenset[Kind]] = ANY_MEDIUM
     version: ClassVar[str] = "3"
-    code_is_identity: ClassVar[bool] = False  # what was predicted is the answer; the code looks it up
+    # what was predicted is the answer; the code looks it up
+    code_is_identity: ClassVar[bool] = False
     reads_files: ClassVar[bool] = True
 
     path: Operational[Path]
     """The file; its content is the identity."""
     format: FormatName | None = None
-    """The tool that wrote it, which sets ``id`` and ``answer``; without it, they are the columns ``id`` and
-    ``answer``."""
+    """The tool that wrote it, which sets ``id`` and ``answer``; without it, they are the columns
+    ``id`` and ``answer``."""
     id: str | None = Field(default=None, min_length=1, max_length=200)
-    """The column of the question's or the sample's id, ``doc.question_id`` for one inside of another; or a rule over
-    columns, ``v1_{index}``, ``{doc_id:04}``."""
+    """The column of the question's or the sample's id, ``doc.question_id`` for one inside of
+    another; or a rule over columns, ``v1_{index}``, ``{doc_id:04}``."""
     answer: str | None = Field(default=None, min_length=1, max_length=200)
     """The column of the prediction, where it is not the format's own."""
     same_question: bool = True
-    """Whether a row that holds its question answers only where its words are part of what is asked here."""
+    """Whether a row that holds its question answers only where its words are part of what is asked
+    here."""
 
     def identity(self) -> dict[str, Any]:
         """The SHA-256 of the file, in which format, and how many predictions.
@@ -93,8 +98,8 @@ class Predictions(Model):
         digest, rows = self._content
         kind = self.format or self.path.suffix.lower().removeprefix(".")
         return (
-            f"made elsewhere: {len(rows)} predictions read from a file ({kind}, sha256 {digest[:12]}); with which "
-            "prompt, limits and order of options is not known here"
+            f"made elsewhere: {len(rows)} predictions read from a file ({kind}, sha256 "
+            f"{digest[:12]}); with which prompt, limits and order of options is not known here"
         )
 
     def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
@@ -110,60 +115,93 @@ class Predictions(Model):
         """The text of a prediction; a LookupError says why it is missing."""
         subject = conversation.subject
         if subject is None:
-            raise LookupError("predictions are found by the id of a question or a sample, and this call has none")
+            raise LookupError(
+                "predictions are found by the id of a question or a sample, and this call has none"
+            )
         about = f"{subject.sample!r:.200}"
         if any(turn.role == "assistant" for turn in conversation.turns):
             raise LookupError(
-                f"{about} is asked after examples, and the predictions were made without, as far as is known"
+                f"{about} is asked after examples, and the predictions were made without, as far "
+                "as is known"
             )
         if subject.t > 1 and not conversation.options:
-            raise LookupError(f"at t={subject.t}, {about} is an image that was drawn here; ask for t=1 alone")
+            raise LookupError(
+                f"at t={subject.t}, {about} is an image that was drawn here; ask for t=1 alone"
+            )
         row = self._content[1].get(subject.sample)
         if row is None or row.trouble:
-            first = f"its first id is {next(iter(self._content[1]))!r:.100}, and `id` says where ids are"
-            raise LookupError(row.trouble if row else f"{about} has no prediction in {self.path.name!r:.200}; {first}")
+            first = (
+                f"its first id is {next(iter(self._content[1]))!r:.100}, and `id` says where ids "
+                "are"
+            )
+            raise LookupError(
+                row.trouble
+                if row
+                else f"{about} has no prediction in {self.path.name!r:.200}; {first}"
+            )
         text = " ".join(part for part in conversation.turns[-1].parts if isinstance(part, str))
         if self.same_question and not _is_same_question(row.question, text, conversation.options):
             raise LookupError(
-                f"{row.place} answers another question than {about}: {row.question!r:.200}; set same_question: false "
-                "if it is the same in other words"
+                f"{row.place} answers another question than {about}: {row.question!r:.200}; set "
+                "same_question: false if it is the same in other words"
             )
-        answer = carried_over(row.text, row.options, conversation.options) if conversation.options else row.text
+        answer = (
+            carried_over(row.text, row.options, conversation.options)
+            if conversation.options
+            else row.text
+        )
         if answer is None:
-            raise LookupError(f"the prediction of {row.place} names an option by its place in another order")
+            raise LookupError(
+                f"the prediction of {row.place} names an option by its place in another order"
+            )
         return answer
 
     @cached_property
     def _content(self) -> tuple[str, dict[str, PredictionRow]]:
-        """The file's SHA-256, and its rows by their ids. Read once: the answers are those of the fingerprint."""
+        """The file's SHA-256, and its rows by their ids. Read once: the answers are those of the
+        fingerprint."""
         file = reached(self.path, "file", "path to the file", "predictions: ")
         try:
             digest, table = sha256_file(file), read_table(file)
         except (DataError, OSError) as error:
             raise ConfigError(f"predictions: {error}") from None
         if not table.rows:
-            raise ConfigError(f"predictions: {table.name} holds no prediction; set path to a file that does")
+            raise ConfigError(
+                f"predictions: {table.name} holds no prediction; set path to a file that does"
+            )
         rule, answers = PRESETS[self.format] if self.format else ("id", ("answer",))
         rule, answers = self.id or rule, (self.answer,) if self.answer else answers
         rows: dict[str, PredictionRow] = {}
         for place, cells in table.rows:
-            where, names = f"predictions: {place}", ", ".join(repr(name)[:50] for name in [*cells][:20])
-            column = next((each for each in answers if _cell(cells, each, _MISSING) is not _MISSING), None)
+            where, names = (
+                f"predictions: {place}",
+                ", ".join(repr(name)[:50] for name in [*cells][:20]),
+            )
+            column = next(
+                (each for each in answers if _cell(cells, each, _MISSING) is not _MISSING), None
+            )
             if column is None:
-                raise ConfigError(f"{where} has no {answers[0]!r:.100}; set answer to what holds it: {names}")
+                raise ConfigError(
+                    f"{where} has no {answers[0]!r:.100}; set answer to what holds it: {names}"
+                )
             name = id_of(cells, rule)
             if name is None:
-                raise ConfigError(f"{where} has no id by {rule!r:.100}; set id to what holds it: {names}")
+                raise ConfigError(
+                    f"{where} has no id by {rule!r:.100}; set id to what holds it: {names}"
+                )
             text, trouble = _text(_cell(cells, column), place)
             question = _question_of(cells, without=(column, rule))
-            options = [str(each) for each in takewhile(_is_filled, map(cells.get, string.ascii_uppercase))]
+            options = [
+                str(each) for each in takewhile(_is_filled, map(cells.get, string.ascii_uppercase))
+            ]
             row = PredictionRow(place, text, trouble, question, options)
-            if name not in rows or (text and not rows[name].text):  # what failed may have been asked again
+            # what failed may have been asked again
+            if name not in rows or (text and not rows[name].text):
                 rows[name] = row
             elif text and row[1:] != rows[name][1:]:
                 raise ConfigError(
-                    f"{where} and {rows[name].place} have different predictions about {name!r:.100}; keep one, or set "
-                    "id to what tells them apart"
+                    f"{where} and {rows[name].place} have different predictions about "
+                    f"{name!r:.100}; keep one, or set id to what tells them apart"
                 )
         return digest, rows
 
@@ -226,29 +264,43 @@ def id_of(cells: Any, rule: str) -> str | None:
         value = _cell(cells, name)
         if isinstance(value, float) and value.is_integer():
             value = int(value)  # what a spreadsheet makes of whole numbers
-        text = str(value).strip() if isinstance(value, str | int) and not isinstance(value, bool) else ""
+        text = (
+            str(value).strip()
+            if isinstance(value, str | int) and not isinstance(value, bool)
+            else ""
+        )
         if not text:
             raise LookupError(name)
         return text.zfill(int(width or 0))
 
     column = re.compile(r"\{([^{}]+?)(?::0([1-9][0-9]?))?\}")
     try:
-        return column.sub(lambda match: part(*match.groups()), rule) if column.search(rule) else part(rule)
+        return (
+            column.sub(lambda match: part(*match.groups()), rule)
+            if column.search(rule)
+            else part(rule)
+        )
     except LookupError:
         return None
 
 
 def _text(value: Any, place: str) -> tuple[str, str]:
     """A cell's text, or why it holds none."""
-    if isinstance(value, list):  # responses in lists of any depth, as lm-evaluation-harness and lmms-eval log them
+    # responses in lists of any depth, as lm-evaluation-harness and lmms-eval log them
+    if isinstance(value, list):
         while any(isinstance(each, list) for each in value):
             value = [one for each in value for one in (each if isinstance(each, list) else [each])]
         texts = {"" if each is None else str(each) for each in value}
         if len(texts) != 1:
-            return "", f"{place} holds {len(texts) or 'no'} {'different ' if texts else ''}responses to one question"
+            return (
+                "",
+                f"{place} holds {len(texts) or 'no'} {'different ' if texts else ''}responses to "
+                "one question",
+            )
         [value] = texts
     if isinstance(value, int | float) and not isinstance(value, bool) and value == value:
-        value = str(value).removesuffix(".0")  # an answer that is a number, as JSON and sheets keep it
+        # an answer that is a number, as JSON and sheets keep it
+        value = str(value).removesuffix(".0")
     if not _is_filled(value) or (isinstance(value, str) and not value.strip()):
         return "", ""
     if not isinstance(value, str):
@@ -256,7 +308,11 @@ def _text(value: Any, place: str) -> tuple[str, str]:
     if value.lstrip().startswith(_FAILED_THERE):
         return "", f"the call of {place} failed there: {value.strip()!r:.200}"
     if is_cut(value):
-        return "", f"the prediction of {place} was cut by Excel, which keeps {LONGEST_CELL:,} characters in a cell"
+        return (
+            "",
+            f"the prediction of {place} was cut by Excel, which keeps {LONGEST_CELL:,} characters "
+            "in a cell",
+        )
     return value, ""
 
 
@@ -273,7 +329,8 @@ _LETTER = re.compile(
     r"(?P<letter>[A-Z])(?![\w'’])[\s).:,\]-]*(?P<rest>.*?)[.\s*]*",
     re.IGNORECASE | re.DOTALL,
 )
-"""One letter, perhaps with words such as "The answer is" before it, and what may be its option's text after it."""
+"""One letter, perhaps with words such as "The answer is" before it, and what may be its option's
+text after it."""
 _ORDER = re.compile(
     r"\b(?:first|second|third|fourth|fifth|sixth|last|former|latter|above|below|options?|choices?)\b|\A\W*[0-9]+\W*\Z",
     re.IGNORECASE,
@@ -311,7 +368,9 @@ def carried_over(text: str, theirs: Sequence[str], shown: Sequence[str]) -> str 
         return text[:at] + string.ascii_uppercase[now.index(then[place])] + text[at + 1 :]
     normal = unicodedata.normalize("NFKC", text)
     letters = set(string.ascii_uppercase[: len(shown)])
-    names_a_place = _ORDER.search(normal) or letters & {letter.upper() for letter in _ALONE.findall(normal)}
+    names_a_place = _ORDER.search(normal) or letters & {
+        letter.upper() for letter in _ALONE.findall(normal)
+    }
     return None if names_a_place else text
 
 

@@ -1,4 +1,5 @@
-"""Components behind a service: what their calls may cost, how fast they follow one another, and when one is retried."""
+"""Components behind a service: what their calls may cost, how fast they follow one another, and
+when one is retried."""
 
 import asyncio
 import math
@@ -50,7 +51,8 @@ class Limits(Strict):
     """Seconds that one call may take, with all its attempts and the waits between them."""
     attempts: int = Field(default=8, ge=1, le=100)
     max_calls: int | None = Field(default=None, ge=0)
-    """Attempts that may be made with this version of the component, over all runs of this call store."""
+    """Attempts that may be made with this version of the component, over all runs of this call
+    store."""
     max_cost: float | None = Field(default=None, ge=0)
     """What they may cost together, in the currency of ``prices``."""
 
@@ -82,7 +84,8 @@ class AttemptError(Exception):
 
     message: str
     advice: str = field(default="", kw_only=True)
-    """What to change where every call fails like this; empty for what has to do with one call or one moment."""
+    """What to change where every call fails like this; empty for what has to do with one call or
+    one moment."""
     billed: bool = field(default=False, kw_only=True)
     """Whether the service may have done the work."""
 
@@ -135,19 +138,21 @@ class Answered(Generic[R]):
 
 @dataclass
 class Meter:
-    """A budget that goes on from the ``calls`` and the ``cost`` of earlier runs; used in one event loop."""
+    """A budget that goes on from the ``calls`` and the ``cost`` of earlier runs; used in one event
+    loop."""
 
     limits: Limits
     title: str
     calls: int = 0
     cost: float = 0.0
     note: Callable[[int, float, bool], Awaitable[None]] | None = None
-    """Takes further calls and their cost, and whether to store both at once: where there is a limit, an attempt is
-    stored at its dearest before it is made, so that a kill forgets none."""
+    """Takes further calls and their cost, and whether to store both at once: where there is a
+    limit, an attempt is stored at its dearest before it is made, so that a kill forgets none."""
     _reserved: float = 0.0
 
     async def admit(self, most: float) -> None:
-        """Count an attempt that costs ``most`` at its dearest, beside those under way at their dearest.
+        """Count an attempt that costs ``most`` at its dearest, beside those under way at their
+        dearest.
 
         Raises:
             BudgetError: it does not fit.
@@ -157,10 +162,16 @@ class Meter:
         if limits.max_calls is not None and self.calls >= limits.max_calls:
             why = f"limits.max_calls = {limits.max_calls} is used up"
         elif limits.max_cost is not None and spent + most > limits.max_cost:
-            why = f"{spent:.4f} is spent or under way, and the next call may cost {most:.4f}: more than limits.max_cost"
+            why = (
+                f"{spent:.4f} is spent or under way, and the next call may cost {most:.4f}: more "
+                "than limits.max_cost"
+            )
             why += f" = {limits.max_cost}"
         if why:
-            raise BudgetError(f"{self.title}: {why}; finished calls are stored: raise it in params.yaml and run again")
+            raise BudgetError(
+                f"{self.title}: {why}; finished calls are stored: raise it in params.yaml and run "
+                "again"
+            )
         self.calls += 1
         self._reserved += most
         if self.note is not None:
@@ -176,7 +187,8 @@ class Meter:
 
 
 class Slots(asyncio.Semaphore):
-    """One for each call on its way: half as many when a service is busy, one more after as many answers as slots."""
+    """One for each call on its way: half as many when a service is busy, one more after as many
+    answers as slots."""
 
     def __init__(self, most: int) -> None:
         super().__init__(most)
@@ -205,9 +217,12 @@ class Slots(asyncio.Semaphore):
 
 
 class ServiceClient:
-    """The calls to one service in one run: paced, timed, retried and paid for; used inside one event loop."""
+    """The calls to one service in one run: paced, timed, retried and paid for; used inside one
+    event loop."""
 
-    def __init__(self, limits: Limits, prices: Prices | None, budget: Meter, *, answered: bool = False) -> None:
+    def __init__(
+        self, limits: Limits, prices: Prices | None, budget: Meter, *, answered: bool = False
+    ) -> None:
         """
         Args:
             answered: whether the component has answered before, so that its settings are taken.
@@ -219,7 +234,8 @@ class ServiceClient:
         """Cost of an answer, so far: thoughts may take more tokens than the answer is allowed."""
         self._under_way = set[object]()
         self._first = set[object]()
-        """Attempts that were under way when there were a few equal refusals: one may still be answered."""
+        """Attempts that were under way when there were a few equal refusals: one may still be
+        answered."""
         self._prices = prices or Prices()
         self._budget = budget
         self.slots = Slots(limits.concurrency)
@@ -238,35 +254,42 @@ class ServiceClient:
         self._is_refused.set()
 
     async def call(self, attempt: Callable[[], Awaitable[R]], expected: Usage) -> Answered[R]:
-        """Make one call, inside one of :attr:`slots`, with as many attempts as it takes and the limits allow.
+        """Make one call, inside one of :attr:`slots`, with as many attempts as it takes and the
+        limits allow.
 
-        Before a :class:`TransientError` is tried again, it waits as long as the service asks for, and no other call
-        starts a request meanwhile. Otherwise the first retry follows at once, and the others after exponentially longer
-        times with jitter, up to a minute. The client's own retries are off, since a budget admits each attempt. A reply
-        with nothing in it is asked for once more.
+        Before a :class:`TransientError` is tried again, it waits as long as the service asks for,
+        and no other call starts a request meanwhile. Otherwise the first retry follows at once, and
+        the others after exponentially longer times with jitter, up to a minute. The client's own
+        retries are off, since a budget admits each attempt. A reply with nothing in it is asked for
+        once more.
 
         Raises:
             BudgetError: an attempt does not fit into the budget.
-            ServiceError: as ``attempt`` raises it, no call has got past what this one met, or the service asks to wait
-                longer than a call may take at all.
+            ServiceError: as ``attempt`` raises it, no call has got past what this one met, or the
+                service asks to wait longer than a call may take at all.
         """
         answered: Answered[R] = Answered()
 
         def is_worth_another(state: RetryCallState) -> bool:
-            """Whether to try again, as far as it is about how this attempt ended and the one before."""
+            """Whether to try again, as far as it is about how this attempt ended and the one
+            before."""
             result, before = cast(Future, state.outcome), answered.error
             if (error := result.exception()) is not None:
                 answered.error = str(error)
-                return isinstance(error, TransientError) and not (error.once_more and answered.error == before)
+                return isinstance(error, TransientError) and not (
+                    error.once_more and answered.error == before
+                )
             is_first, reply = answered.answer is None, result.result()
-            answered.answer, answered.error = reply, None  # it is paid for, and stays where asking once more fails
+            # it is paid for, and stays where asking once more fails
+            answered.answer, answered.error = reply, None
             is_whole = not isinstance(reply, Reply) or reply.outcome is not Outcome.OK
             is_empty = not is_whole and not reply.text.strip() and not reply.reasoning
             return is_empty and is_first and answered.attempts < self._limits.attempts
 
         retrying = AsyncRetrying(
             retry=is_worth_another,
-            stop=stop_after_attempt(self._limits.attempts) | stop_before_delay(self._limits.deadline),
+            stop=stop_after_attempt(self._limits.attempts)
+            | stop_before_delay(self._limits.deadline),
             wait=self._pause,
             sleep=self._sleep,
             retry_error_callback=lambda state: cast(Future, state.outcome).result(),
@@ -314,20 +337,24 @@ class ServiceClient:
             return 0.0 if state.attempt_number == 1 else _BACKOFF(state)
         if wait > self._limits.deadline:
             reason = ServiceError(
-                f"{self._budget.title}: {error}; the service asks to wait {wait:.6g} s, and limits.deadline is "
-                f"{self._limits.deadline:g} s: finished calls are stored, run again after {moment(wait)}"
+                f"{self._budget.title}: {error}; the service asks to wait {wait:.6g} s, and "
+                f"limits.deadline is {self._limits.deadline:g} s: finished calls are stored, run "
+                f"again after {moment(wait)}"
             )
             self.refuse(reason)
             raise reason
         self._held_until = max(self._held_until, time.monotonic() + wait)
-        return wait * random.uniform(1.0, 1.1)  # calls that wait for the same moment come back a little apart
+        # calls that wait for the same moment come back a little apart
+        return wait * random.uniform(1.0, 1.1)
 
     async def _sleep(self, seconds: float) -> None:
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._is_refused.wait()
 
-    async def _attempt(self, attempt: Callable[[], Awaitable[R]], expected: Usage, answered: Answered[R]) -> R:
+    async def _attempt(
+        self, attempt: Callable[[], Awaitable[R]], expected: Usage, answered: Answered[R]
+    ) -> R:
         most = max(self._prices.cost(expected), self._dearest)
         if self._refused is not None:
             raise self._refused
@@ -337,9 +364,13 @@ class ServiceClient:
         this = object()
         try:
             async with self._turn:
-                while (seconds := max(self._next, self._held_until) - time.monotonic()) > 0 and self._refused is None:
+                while (
+                    seconds := max(self._next, self._held_until) - time.monotonic()
+                ) > 0 and self._refused is None:
                     await self._sleep(seconds)
-                self._next = max(self._next, time.monotonic()) + 60 / (self._limits.requests_per_minute or math.inf)
+                self._next = max(self._next, time.monotonic()) + 60 / (
+                    self._limits.requests_per_minute or math.inf
+                )
             if self._refused is not None:
                 raise self._refused
             cost = most  # of an attempt that is dropped, the service may go on with the work
@@ -350,7 +381,9 @@ class ServiceClient:
                 async with asyncio.timeout(self._limits.timeout):
                     answer = await attempt()
             except TimeoutError:
-                raise TransientError(f"no answer within {self._limits.timeout:g} s", billed=True) from None
+                raise TransientError(
+                    f"no answer within {self._limits.timeout:g} s", billed=True
+                ) from None
             finally:
                 self._under_way.discard(this)
                 answered.seconds = time.monotonic() - began
@@ -358,7 +391,9 @@ class ServiceClient:
             self.slots.answered()
             used = answer.usage or expected
             tokens_in = expected.input_tokens if used.input_tokens is None else used.input_tokens
-            tokens_out = expected.output_tokens if used.output_tokens is None else used.output_tokens
+            tokens_out = (
+                expected.output_tokens if used.output_tokens is None else used.output_tokens
+            )
             used = replace(used, input_tokens=tokens_in, output_tokens=tokens_out)
             cost = self._prices.cost(used)
             self._dearest = max(self._dearest, cost)
@@ -380,7 +415,8 @@ class ServiceClient:
 
 
 class RemoteComponent(Component):
-    """A model or a generator behind a service: the same interface, with one call as an awaitable underneath."""
+    """A model or a generator behind a service: the same interface, with one call as an awaitable
+    underneath."""
 
     code_is_identity: ClassVar[bool] = False
     answer: ClassVar[type[Reply] | type[Generated]]
@@ -400,15 +436,19 @@ class RemoteComponent(Component):
         return NEVER_TWICE
 
     def readiness(self) -> tuple[list[str], list[str]]:
-        return [], [] if self.prices else [f"{self.title}: no price is known; set prices in its entry for an estimate"]
+        return [], [] if self.prices else [
+            f"{self.title}: no price is known; set prices in its entry for an estimate"
+        ]
 
     @abstractmethod
     def connect(self) -> AbstractAsyncContextManager[Callable[..., Awaitable[Any]]]:
-        """A client, open for as long as the context lasts; what it yields makes one attempt at one call.
+        """A client, open for as long as the context lasts; what it yields makes one attempt at one
+        call.
 
-        That function takes a conversation, or a prompt and a seed. It raises :class:`TransientError` for what may pass,
-        :class:`RefusedError` for what will not, :class:`ServiceError` for what would meet every call, and answers with
-        an outcome for everything else. It does not retry and does not sleep.
+        That function takes a conversation, or a prompt and a seed. It raises
+        :class:`TransientError` for what may pass, :class:`RefusedError` for what will not,
+        :class:`ServiceError` for what would meet every call, and answers with an outcome for
+        everything else. It does not retry and does not sleep.
         """
 
     @abstractmethod

@@ -58,14 +58,28 @@ class HearingChat(Chat):
     needs: ClassVar[str] = "feature_extractor"
 
     def opened(self, prompts: Sequence[Prompt]) -> dict[str, Any]:
-        """Sounds at the checkpoint's rate, in one channel; it would hear the beginning of a longer one alone."""
+        """Sounds at the checkpoint's rate, in one channel; it would hear the beginning of a longer
+        one alone."""
         extractor = self.processor.feature_extractor
-        sounds = [medium.open().mono(extractor.sampling_rate) for prompt in prompts for medium in prompt.images]
-        most = getattr(extractor, "n_samples", None)  # Whisper's; Gemma 3n's is the default of an argument
-        most = most or getattr(signature(type(extractor).__call__).parameters.get("max_length"), "default", None)
+        sounds = [
+            medium.open().mono(extractor.sampling_rate)
+            for prompt in prompts
+            for medium in prompt.images
+        ]
+        # Whisper's; Gemma 3n's is the default of an argument
+        most = getattr(extractor, "n_samples", None)
+        most = most or getattr(
+            signature(type(extractor).__call__).parameters.get("max_length"), "default", None
+        )
         if most and any(len(sound) > most for sound in sounds):
-            raise ValueError(f"a sound is longer than the {most / extractor.sampling_rate:g} s that it hears")
-        return {"audio": sounds, "audio_kwargs": {"sampling_rate": extractor.sampling_rate}} if sounds else {}
+            raise ValueError(
+                f"a sound is longer than the {most / extractor.sampling_rate:g} s that it hears"
+            )
+        return (
+            {"audio": sounds, "audio_kwargs": {"sampling_rate": extractor.sampling_rate}}
+            if sounds
+            else {}
+        )
 
 
 class TransformersSounds(HearingCheckpoint, Transformers):
@@ -78,8 +92,8 @@ class TransformersSounds(HearingCheckpoint, Transformers):
 
 
 class SoundGenerator(CheckpointComponent, Generator):
-    """Makes music or speech by a checkpoint of transformers: MusicGen, Bark, VITS. One sound at a time, so that the
-    seed alone decides what is drawn."""
+    """Makes music or speech by a checkpoint of transformers: MusicGen, Bark, VITS. One sound at a
+    time, so that the seed alone decides what is drawn."""
 
     provider: ClassVar[str] = "transformers_sounds"
     version: ClassVar[str] = "1"
@@ -98,7 +112,9 @@ class SoundGenerator(CheckpointComponent, Generator):
             source.location, **REPORTING, **self.weight_arguments
         )
         refuse_random(report)
-        processor = transformers.AutoProcessor.from_pretrained(source.location, **self.hub_arguments)
+        processor = transformers.AutoProcessor.from_pretrained(
+            source.location, **self.hub_arguments
+        )
         if hasattr(processor, "tokenizer"):  # VITS has a tokenizer alone, of characters
             processor.tokenizer.split_special_tokens = True
         return model.to(self.torch_device).eval(), processor
@@ -116,28 +132,38 @@ class SoundGenerator(CheckpointComponent, Generator):
             for text, seed in zip(well_formed(prompts), seeds, strict=True):
                 inputs = processor(text=[text], return_tensors="pt").to(self.torch_device)
                 if not inputs.input_ids.numel():
-                    results.append(Generated(outcome=Outcome.FAILED, error="it can say none of the characters"))
+                    results.append(
+                        Generated(outcome=Outcome.FAILED, error="it can say none of the characters")
+                    )
                     continue
                 tokens = int(inputs.attention_mask.sum())
                 most = bark.semantic_config["max_input_semantic_length"] if bark else tokens
                 reading = PromptUsage(tokens, min(tokens, most)) if bark else None
                 with torch.random.fork_rng():
                     torch.manual_seed(seed)
-                    wave = model.generate(**inputs, **arguments) if model.can_generate() else model(**inputs).waveform
-                results.append(replace(sound_of(wave[0].float().cpu().numpy(), rate), reading=reading))
+                    wave = (
+                        model.generate(**inputs, **arguments)
+                        if model.can_generate()
+                        else model(**inputs).waveform
+                    )
+                results.append(
+                    replace(sound_of(wave[0].float().cpu().numpy(), rate), reading=reading)
+                )
         return results
 
 
 def sound_of(samples: Any, rate: int) -> Generated:
     """What n samples of one channel, or c×n, become; samples that are not numbers are a failure."""
     if not np.isfinite(samples).all() or not samples.size:
-        return Generated(outcome=Outcome.FAILED, error="the sound is empty or not finite; the dtype may overflow")
+        return Generated(
+            outcome=Outcome.FAILED, error="the sound is empty or not finite; the dtype may overflow"
+        )
     return Generated(sound=Sound(np.atleast_2d(samples).T.astype(np.float32), int(rate)))
 
 
 class DiffusersSounds(Diffusers):
-    """Makes sounds by a pipeline of diffusers: AudioLDM 2, Stable Audio. Lengths are among ``arguments``:
-    ``audio_end_in_s: 10`` or ``audio_length_in_s: 10``."""
+    """Makes sounds by a pipeline of diffusers: AudioLDM 2, Stable Audio. Lengths are among
+    ``arguments``: ``audio_end_in_s: 10`` or ``audio_length_in_s: 10``."""
 
     provider: ClassVar[str] = "diffusers_sounds"
     media: ClassVar[frozenset[Kind]] = SOUNDS
@@ -155,19 +181,28 @@ class DiffusersSounds(Diffusers):
 
     def results(self, ready: Ready, drawn: Any) -> list[Generated]:
         parts = ready.pipeline.components
-        rate = getattr(parts["vocoder"].config if "vocoder" in parts else parts["vae"].config, "sampling_rate", 0)
+        rate = getattr(
+            parts["vocoder"].config if "vocoder" in parts else parts["vae"].config,
+            "sampling_rate",
+            0,
+        )
         return [sound_of(np.asarray(values), rate) for values in drawn.audios]
 
 
 class OpenAISpeech(OpenAIComponent, RemoteGenerator):
-    """Speech by a service's ``/audio/speech``, as WAV. No seed is sent: equal prompts do not give equal sounds."""
+    """Speech by a service's ``/audio/speech``, as WAV. No seed is sent: equal prompts do not give
+    equal sounds."""
 
     provider: ClassVar[str] = "openai_speech"
     media: ClassVar[frozenset[Kind]] = SOUNDS
     path: ClassVar[str] = "/audio/speech"
     needed: ClassVar[str] = "data"
     largest: ClassVar[int] = 2**27
-    reserved: ClassVar[frozenset[str]] = OpenAIComponent.reserved | {"input", "voice", "response_format"}
+    reserved: ClassVar[frozenset[str]] = OpenAIComponent.reserved | {
+        "input",
+        "voice",
+        "response_format",
+    }
     lines: ClassVar[dict[str, str]] = {"model": "correct `model:`", "voice": "set another `voice:`"}
 
     voice: str = "alloy"
@@ -186,7 +221,9 @@ class OpenAISpeech(OpenAIComponent, RemoteGenerator):
     async def read(self, answer: Any, prompt: str, seed: int) -> Generated:
         data = base64.b64decode(answer["data"][0]["wav"])
         try:
-            sound, _ = await asyncio.to_thread(decode_sound, data, "its sound", max_seconds=MOST_SECONDS)
+            sound, _ = await asyncio.to_thread(
+                decode_sound, data, "its sound", max_seconds=MOST_SECONDS
+            )
         except DataError as error:
             raise self.useless(f"an answer with no sound that can be used: {error}") from None
         return Generated(sound=sound)
@@ -202,7 +239,8 @@ class HearingEncoder(HearingCheckpoint, TransformersEncoder):
 class CLAP(HearingEncoder, CLIP):
     """A CLAP of transformers: the projected features of both towers, of length one.
 
-    Of a sound that is longer than the checkpoint hears at once, the mean over as many parts as it has.
+    Of a sound that is longer than the checkpoint hears at once, the mean over as many parts as it
+    has.
     """
 
     provider: ClassVar[str] = "clap"
@@ -214,14 +252,22 @@ class CLAP(HearingEncoder, CLIP):
         heard = [sound.mono(extractor.sampling_rate) for sound in sounds]
         parts = [np.array_split(each, -(-len(each) // extractor.nb_max_samples)) for each in heard]
         with self.forward_pass(sounds):
-            inputs = extractor([*chain(*parts)], sampling_rate=extractor.sampling_rate, return_tensors="pt")
-            inputs["is_longer"] = torch.zeros_like(inputs["is_longer"])  # else it marks one at random
-            features = tower.model.get_audio_features(**inputs.to(self.torch_device, self.torch_dtype)).pooler_output
-            return as_features(torch.stack([some.mean(dim=0) for some in features.split([*map(len, parts)])]))
+            inputs = extractor(
+                [*chain(*parts)], sampling_rate=extractor.sampling_rate, return_tensors="pt"
+            )
+            # else it marks one at random
+            inputs["is_longer"] = torch.zeros_like(inputs["is_longer"])
+            features = tower.model.get_audio_features(
+                **inputs.to(self.torch_device, self.torch_dtype)
+            ).pooler_output
+            return as_features(
+                torch.stack([some.mean(dim=0) for some in features.split([*map(len, parts)])])
+            )
 
 
 class Wav2Vec2(HearingEncoder):
-    """wav2vec 2 or HuBERT of transformers: the mean of the last hidden states over time, a sound at a time."""
+    """wav2vec 2 or HuBERT of transformers: the mean of the last hidden states over time, a sound at
+    a time."""
 
     provider: ClassVar[str] = "wav2vec2"
     model_types: ClassVar[tuple[str, ...]] = ("wav2vec2", "hubert")
@@ -232,6 +278,8 @@ class Wav2Vec2(HearingEncoder):
         with self.forward_pass(sounds):
             for sound in sounds:
                 inputs = tower.process(sound.mono(rate), sampling_rate=rate, return_tensors="pt")
-                hidden = tower.model(inputs.input_values.to(self.torch_device, self.torch_dtype)).last_hidden_state
+                hidden = tower.model(
+                    inputs.input_values.to(self.torch_device, self.torch_dtype)
+                ).last_hidden_state
                 features.append(hidden[0].mean(dim=0))
             return as_features(torch.stack(features))

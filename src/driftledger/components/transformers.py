@@ -1,7 +1,7 @@
 """Vision-language checkpoints as transformers loads them, each in its own chat format.
 
-Only the format writes control tokens. Texts are hostile: a description may hold ``<image>`` or ``<|im_end|>``, and a
-tokenizer does not know who wrote them.
+Only the format writes control tokens. Texts are hostile: a description may hold ``<image>`` or
+``<|im_end|>``, and a tokenizer does not know who wrote them.
 """
 
 import re
@@ -48,8 +48,8 @@ MODEL_CLASSES = {
     "AutoModelForCausalLM": "MODEL_FOR_CAUSAL_LM_MAPPING_NAMES",
     "AutoModel": "",
 }
-"""Classes that load models which look and speak → transformers' mapping of the types that each knows. A repository with
-code of its own may have its model under any of them."""
+"""Classes that load models which look and speak → transformers' mapping of the types that each
+knows. A repository with code of its own may have its model under any of them."""
 
 
 class UnfitError(Exception):
@@ -65,7 +65,8 @@ class Prompt(NamedTuple):
 
 @dataclass(frozen=True)
 class Chat:
-    """A checkpoint's processor and chat template. Of a template with several variants, the default one is taken.
+    """A checkpoint's processor and chat template. Of a template with several variants, the default
+    one is taken.
 
     Raises:
         ConfigError: the template or a variable in it is missing, or an image setting is refused.
@@ -80,43 +81,62 @@ class Chat:
     own: str | None = None
     """A template to take in place of the checkpoint's."""
     padding: str = "left"
-    """On which side shorter prompts are filled up: where new text goes on, or what an encoder reads ends."""
+    """On which side shorter prompts are filled up: where new text goes on, or what an encoder reads
+    ends."""
     needs: ClassVar[str] = "image_processor"
     """The part of a processor that takes what is not text."""
 
     def __post_init__(self) -> None:
         if self.image_settings:  # so that the setting is blamed, and not the checkpoint
-            refusals = (TypeError, ValueError, import_extra("huggingface_hub.errors").StrictDataclassError)
+            refusals = (
+                TypeError,
+                ValueError,
+                import_extra("huggingface_hub.errors").StrictDataclassError,
+            )
             try:
-                self.processor.image_processor(Image.new("RGB", (64, 64)), return_tensors="pt", **self.image_settings)
+                self.processor.image_processor(
+                    Image.new("RGB", (64, 64)), return_tensors="pt", **self.image_settings
+                )
             except refusals as error:
-                raise ConfigError(f"{self.title} cannot use image_processor: {for_line(str(error)):.300}") from None
+                raise ConfigError(
+                    f"{self.title} cannot use image_processor: {for_line(str(error)):.300}"
+                ) from None
         for variable in self.variables:
             if not re.search(rf"\b{re.escape(variable)}\b", self.template):
                 raise ConfigError(
-                    f"{self.title}: its chat template has no variable {variable!r:.100}; correct template_variables"
+                    f"{self.title}: its chat template has no variable {variable!r:.100}; correct "
+                    "template_variables"
                 )
 
     @cached_property
     def template(self) -> str:
-        """In Jinja. One that asks for the date gets :attr:`today`: the real one would change prompts every day."""
-        template = self.own or self.processor.chat_template or self.processor.tokenizer.chat_template
+        """In Jinja. One that asks for the date gets :attr:`today`: the real one would change
+        prompts every day."""
+        template = (
+            self.own or self.processor.chat_template or self.processor.tokenizer.chat_template
+        )
         if isinstance(template, dict):
             template = template.get("default")
         if not template:
             raise ConfigError(
-                f"{self.title} has no chat template: take a checkpoint tuned to chat, or set chat_template to a file"
+                f"{self.title} has no chat template: take a checkpoint tuned to chat, or set "
+                "chat_template to a file"
             )
         if "strftime_now" not in template:
             return str(template)
         codes = "".join(
-            f".replace('%{code}', '{self.today.strftime('%' + code)}')" for code in "aAbBdeFHIjmMpSTuUwWyYZ"
+            f".replace('%{code}', '{self.today.strftime('%' + code)}')"
+            for code in "aAbBdeFHIjmMpSTuUwWyYZ"
         )
-        return f"{{%- macro strftime_now(format) -%}}{{{{ format{codes} }}}}{{%- endmacro %}}{template}"
+        return (
+            f"{{%- macro strftime_now(format) -%}}{{{{ format{codes} }}}}{{%- endmacro "
+            f"%}}{template}"
+        )
 
     @cached_property
     def control_tokens(self) -> re.Pattern[str]:
-        """What must not come from a text: special tokens, place-holders, and words of the format with their own entry.
+        """What must not come from a text: special tokens, place-holders, and words of the format
+        with their own entry.
 
         Blanks and plain words with an entry of their own are text.
         """
@@ -126,21 +146,35 @@ class Chat:
             for token in tokenizer.added_tokens_decoder.values()
             if token.special or (token.content in self.template and not token.content.isalnum())
         ]
-        named = [str(value) for name, value in vars(self.processor).items() if name.endswith("_token") and value]
-        tokens = {token for token in (*added, *named, *tokenizer.all_special_tokens) if token.strip()}
+        named = [
+            str(value)
+            for name, value in vars(self.processor).items()
+            if name.endswith("_token") and value
+        ]
+        tokens = {
+            token for token in (*added, *named, *tokenizer.all_special_tokens) if token.strip()
+        }
         longest_first = sorted(tokens, key=lambda token: (-len(token), token))
         return re.compile("|".join(map(re.escape, longest_first)) or "(?!)")
 
     def prompt(self, conversation: Conversation) -> Prompt:
-        """What the template makes of a conversation, with a space inside what its texts share with the format.
+        """What the template makes of a conversation, with a space inside what its texts share with
+        the format.
 
         Raises:
             ConfigError: the template cannot show turns of these roles and parts.
-            UnfitError: it leaves a text out, or something in a text would be read as part of the format.
+            UnfitError: it leaves a text out, or something in a text would be read as part of the
+                format.
         """
         control = self.control_tokens
         turns = [
-            Turn(turn.role, tuple(disarmed(part, control) if isinstance(part, str) else part for part in turn.parts))
+            Turn(
+                turn.role,
+                tuple(
+                    disarmed(part, control) if isinstance(part, str) else part
+                    for part in turn.parts
+                ),
+            )
             for turn in conversation.turns
         ]
         texts = ["".join(part for part in turn.parts if isinstance(part, str)) for turn in turns]
@@ -148,23 +182,32 @@ class Chat:
             raise UnfitError("its text would be read as control tokens of the chat format")
         rendered, as_string = self._rendered(turns)
         places = [
-            (at, n) for at, turn in enumerate(turns) for n, part in enumerate(turn.parts) if isinstance(part, Medium)
+            (at, n)
+            for at, turn in enumerate(turns)
+            for n, part in enumerate(turn.parts)
+            if isinstance(part, Medium)
         ]
         for number, (at, place) in enumerate(places if len(places) > 1 else (), 1):
             role, parts = turns[at].role, turns[at].parts
             fewer = [*turns[:at], Turn(role, parts[:place] + parts[place + 1 :]), *turns[at + 1 :]]
             with suppress(*_template_errors()):  # one that cannot do without the image shows it
-                if self._render(fewer, as_string) == rendered:  # an image would take the place of another
+                # an image would take the place of another
+                if self._render(fewer, as_string) == rendered:
                     raise ConfigError(
-                        f"{self.title}: its chat template leaves out image {number} of {len(places)}; show it one "
-                        "image, without examples"
+                        f"{self.title}: its chat template leaves out image {number} of "
+                        f"{len(places)}; show it one image, without examples"
                     )
-        return Prompt(rendered, tuple(part for turn in turns for part in turn.parts if isinstance(part, Medium)))
+        return Prompt(
+            rendered,
+            tuple(part for turn in turns for part in turn.parts if isinstance(part, Medium)),
+        )
 
     def tokens(self, prompt: Prompt) -> list[int]:
         """A prompt as numbers, with one place-holder for each image."""
         special = not self._begins(prompt)
-        tokens: list[int] = self.processor.tokenizer(prompt.text, add_special_tokens=special, verbose=False).input_ids
+        tokens: list[int] = self.processor.tokenizer(
+            prompt.text, add_special_tokens=special, verbose=False
+        ).input_ids
         return tokens
 
     def encode(self, prompts: Sequence[Prompt]) -> Any:
@@ -173,47 +216,72 @@ class Chat:
         Raises:
             ValueError: the processor refuses a prompt.
         """
-        text: dict[str, Any] = {"padding": True, "padding_side": self.padding, "truncation": False, "verbose": False}
+        text: dict[str, Any] = {
+            "padding": True,
+            "padding_side": self.padding,
+            "truncation": False,
+            "verbose": False,
+        }
         if self._begins(prompts[0]):
             text["add_special_tokens"] = False
         return self.processor(
-            text=[prompt.text for prompt in prompts], return_tensors="pt", text_kwargs=text, **self.opened(prompts)
+            text=[prompt.text for prompt in prompts],
+            return_tensors="pt",
+            text_kwargs=text,
+            **self.opened(prompts),
         )
 
     def opened(self, prompts: Sequence[Prompt]) -> dict[str, Any]:
         """The processor's arguments for what the prompts show."""
         images = [[image.open() for image in prompt.images] for prompt in prompts]
-        return {"images": images if any(images) else None, "images_kwargs": dict(self.image_settings)}
+        return {
+            "images": images if any(images) else None,
+            "images_kwargs": dict(self.image_settings),
+        }
 
     def _begins(self, prompt: Prompt) -> bool:
-        """Whether the template has written the token that begins a text, as ``apply_chat_template`` asks itself."""
+        """Whether the template has written the token that begins a text, as ``apply_chat_template``
+        asks itself."""
         begin = self.processor.tokenizer.bos_token
         return bool(begin) and prompt.text.startswith(begin)
 
     def _rendered(self, turns: Sequence[Turn]) -> tuple[str, bool]:
-        """What the template writes, and whether turns without images, and not the user's, had to be strings for it."""
-        texts, refusals = [part.strip() for turn in turns for part in turn.parts if isinstance(part, str)], []
+        """What the template writes, and whether turns without images, and not the user's, had to be
+        strings for it."""
+        texts, refusals = (
+            [part.strip() for turn in turns for part in turn.parts if isinstance(part, str)],
+            [],
+        )
         for as_string in (False, True):
             try:
                 rendered = self._render(turns, as_string)
             except _template_errors() as error:
                 refusals.append(for_line(str(error)))
                 continue
-            if all(text in rendered for text in texts) and "'type': 'text'" not in rendered:  # a list, written out
+            # a list, written out
+            if all(text in rendered for text in texts) and "'type': 'text'" not in rendered:
                 return rendered, as_string
         if len(refusals) < 2:
             raise UnfitError("the chat template leaves out a part of its text")
         roles = ", ".join(turn.role for turn in turns)
-        raise ConfigError(f"{self.title}: its chat template cannot show these turns ({roles}): {refusals[0]:.200}")
+        raise ConfigError(
+            f"{self.title}: its chat template cannot show these turns ({roles}): {refusals[0]:.200}"
+        )
 
     def _render(self, turns: Sequence[Turn], as_string: bool) -> str:
         messages: list[dict[str, Any]] = []
         for turn in turns:
             content: Any = [
-                {"type": "text", "text": part} if isinstance(part, str) else {"type": _TYPES[part.kind]}
+                {"type": "text", "text": part}
+                if isinstance(part, str)
+                else {"type": _TYPES[part.kind]}
                 for part in turn.parts
             ]
-            if as_string and turn.role != "user" and all(isinstance(part, str) for part in turn.parts):
+            if (
+                as_string
+                and turn.role != "user"
+                and all(isinstance(part, str) for part in turn.parts)
+            ):
                 content = "".join(map(str, turn.parts))
             messages.append({"role": turn.role, "content": content})
         begun = turns[-1].role == "assistant"
@@ -229,7 +297,8 @@ class Chat:
 
 
 def model_class(config: Any, trusted: bool) -> Any:
-    """The first of :data:`MODEL_CLASSES` that knows a checkpoint, by its own code if ``trusted`` or by transformers'.
+    """The first of :data:`MODEL_CLASSES` that knows a checkpoint, by its own code if ``trusted`` or
+    by transformers'.
 
     Raises:
         ValueError: none does.
@@ -239,11 +308,15 @@ def model_class(config: Any, trusted: bool) -> Any:
     for name, mapping in MODEL_CLASSES.items():
         if name in own or config.model_type in getattr(mappings, mapping, ()):
             return getattr(import_extra("transformers"), name)
-    raise ValueError(f"transformers has no model that looks and speaks for its model_type {config.model_type!r:.100}")
+    raise ValueError(
+        "transformers has no model that looks and speaks for its model_type "
+        f"{config.model_type!r:.100}"
+    )
 
 
 def reply_of(conversation: Conversation, text: str, usage: Usage, *, ended: bool) -> Reply:
-    """What a checkpoint's text becomes, whichever engine made it: ``truncated`` unless it has ``ended``.
+    """What a checkpoint's text becomes, whichever engine made it: ``truncated`` unless it has
+    ``ended``.
 
     An empty one stays empty, also where it goes on from a beginning.
     """
@@ -252,10 +325,19 @@ def reply_of(conversation: Conversation, text: str, usage: Usage, *, ended: bool
 
 
 def _template_errors() -> tuple[type[Exception], ...]:
-    """What rendering a template raises that cannot take its input: beside Jinja's own, those of its expressions."""
+    """What rendering a template raises that cannot take its input: beside Jinja's own, those of its
+    expressions."""
     from jinja2 import TemplateError
 
-    return (TemplateError, TypeError, ValueError, AttributeError, LookupError, ArithmeticError, RecursionError)
+    return (
+        TemplateError,
+        TypeError,
+        ValueError,
+        AttributeError,
+        LookupError,
+        ArithmeticError,
+        RecursionError,
+    )
 
 
 class ChatCheckpoint(CheckpointComponent, Model):
@@ -264,19 +346,23 @@ class ChatCheckpoint(CheckpointComponent, Model):
     chat_class: ClassVar[type[Chat]] = Chat
 
     max_new_tokens: int = Field(default=1024, ge=1, le=131072)
-    """An answer that reaches it without an end is ``truncated``. Where a conversation allows fewer, it is that many."""
+    """An answer that reaches it without an end is ``truncated``. Where a conversation allows fewer,
+    it is that many."""
     image_processor: dict[str, JsonValue] = Field(default_factory=dict)
-    """Settings of the checkpoint's image processor to change, e.g. ``do_image_splitting: false`` for SmolVLM or
-    ``size: {shortest_edge: 3136, longest_edge: 1003520}`` (pixels) for Qwen-VL."""
+    """Settings of the checkpoint's image processor to change, e.g. ``do_image_splitting: false``
+    for SmolVLM or ``size: {shortest_edge: 3136, longest_edge: 1003520}`` (pixels) for Qwen-VL."""
     template_variables: dict[str, JsonValue] = Field(default_factory=dict)
     """Variables of the checkpoint's chat template to set, e.g. ``enable_thinking: false``."""
     chat_template: Operational[str | None] = None
-    """A file with a Jinja template to take in place of the checkpoint's; its SHA-256 is in the identity."""
+    """A file with a Jinja template to take in place of the checkpoint's; its SHA-256 is in the
+    identity."""
     today: date = date(2025, 1, 1)
     """What a chat template that writes the date is given."""
 
     def identity(self) -> dict[str, Any]:
-        return super().identity() | ({} if self._template is None else {"chat_template": sha256_of(self._template)})
+        return super().identity() | (
+            {} if self._template is None else {"chat_template": sha256_of(self._template)}
+        )
 
     @cached_property
     def _template(self) -> str | None:
@@ -286,7 +372,8 @@ class ChatCheckpoint(CheckpointComponent, Model):
             return read_regular(Path(self.chat_template).expanduser()).decode()
         except (OSError, ValueError) as error:
             raise ConfigError(
-                f"chat_template {self.chat_template!r:.200} cannot be read: {for_line(str(error)):.200}"
+                f"chat_template {self.chat_template!r:.200} cannot be read: "
+                f"{for_line(str(error)):.200}"
             ) from None
 
     @property
@@ -301,7 +388,12 @@ class ChatCheckpoint(CheckpointComponent, Model):
         if not hasattr(processor, self.chat_class.needs) or not hasattr(processor, "tokenizer"):
             raise ValueError(f"its processor has no {self.chat_class.needs} or no tokenizer")
         return self.chat_class(
-            self.title, processor, image_settings, self.template_variables, self.today, self._template
+            self.title,
+            processor,
+            image_settings,
+            self.template_variables,
+            self.today,
+            self._template,
         )
 
 
@@ -317,8 +409,8 @@ class _Ready(NamedTuple):
 class Transformers(ImageCheckpoint, ChatCheckpoint):
     """Answers with the most likely text: greedily, or by beam search.
 
-    It does not sample: a conversation carries no seed, and equal calls must have equal replies. Of a checkpoint's own
-    generation settings only the tokens that end an answer are used.
+    It does not sample: a conversation carries no seed, and equal calls must have equal replies. Of
+    a checkpoint's own generation settings only the tokens that end an answer are used.
     """
 
     provider: ClassVar[str] = "transformers"
@@ -326,29 +418,37 @@ class Transformers(ImageCheckpoint, ChatCheckpoint):
     libraries: ClassVar[tuple[str, ...]] = ("torch", "transformers", "tokenizers")
 
     by_length: bool = Field(default=False, exclude_if=lambda by_length: not by_length)
-    """Whether prompts of like length form batches, taken from the neighbours of eight batches. That is less padding;
-    like ``batch_size``, it changes last bits in reduced precision."""
+    """Whether prompts of like length form batches, taken from the neighbours of eight batches. That
+    is less padding; like ``batch_size``, it changes last bits in reduced precision."""
     beams: int = Field(default=1, ge=1, le=64)
     """How many candidates beam search follows; 1 is greedy."""
     length_penalty: float = Field(default=1.0, ge=-10, le=10)
     """For beams: the exponent of the length that a candidate's log-likelihood is divided by."""
-    device_map: Operational[Literal["auto", "balanced", "balanced_low_0", "sequential"] | None] = None
-    """How accelerate spreads the layers over several devices; None puts all on :attr:`device`. Not in the fingerprint:
-    it says where a layer lies, and the kind of device is in the identity."""
+    device_map: Operational[Literal["auto", "balanced", "balanced_low_0", "sequential"] | None] = (
+        None
+    )
+    """How accelerate spreads the layers over several devices; None puts all on :attr:`device`. Not
+    in the fingerprint: it says where a layer lies, and the kind of device is in the identity."""
     quantization: Literal["8bit", "4bit"] | None = None
-    """Weights as bitsandbytes shrinks them while they are loaded: LLM.int8, which computes in float16, or NF4."""
+    """Weights as bitsandbytes shrinks them while they are loaded: LLM.int8, which computes in
+    float16, or NF4."""
     attention: Literal["sdpa", "eager", "flash_attention_2", "flash_attention_3"] = "sdpa"
-    """PyTorch's fused kernels; matrix products one by one, for checkpoints that support nothing else; or flash
-    attention, which needs a GPU and reduced precision."""
+    """PyTorch's fused kernels; matrix products one by one, for checkpoints that support nothing
+    else; or flash attention, which needs a GPU and reduced precision."""
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         if self.length_penalty != 1 and self.beams == 1:
             raise ValueError("length_penalty works on beams; set beams above 1, or remove it")
         if self.device_map is not None and self.device != "auto":
-            raise ValueError("device_map chooses the devices itself; remove it, or leave device at auto")
+            raise ValueError(
+                "device_map chooses the devices itself; remove it, or leave device at auto"
+            )
         if self.attention.startswith("flash") and self.dtype == "float32":
-            raise ValueError("flash attention has no float32; set dtype to bfloat16 or float16, or attention to sdpa")
+            raise ValueError(
+                "flash attention has no float32; set dtype to bfloat16 or float16, or attention "
+                "to sdpa"
+            )
         return self
 
     @property
@@ -357,7 +457,10 @@ class Transformers(ImageCheckpoint, ChatCheckpoint):
 
     def identity(self) -> dict[str, Any]:
         identity = super().identity()
-        more = [*(["bitsandbytes"] if self.quantization else []), *filter(None, [FLASH.get(self.attention)])]
+        more = [
+            *(["bitsandbytes"] if self.quantization else []),
+            *filter(None, [FLASH.get(self.attention)]),
+        ]
         identity["libraries"] |= library_versions(*more)
         return identity
 
@@ -366,7 +469,8 @@ class Transformers(ImageCheckpoint, ChatCheckpoint):
         location, arguments = source.location, self.hub_arguments
         processor = self.load_processor(location)
         config = transformers.AutoConfig.from_pretrained(location, **arguments)
-        config = getattr(config, "thinker_config", config)  # of Qwen's Omni models, without the part that speaks
+        # of Qwen's Omni models, without the part that speaks
+        config = getattr(config, "thinker_config", config)
         padding = "right" if config.is_encoder_decoder else "left"
         chat = replace(self.chat(processor, self.image_processor), padding=padding)
         processor.tokenizer.padding_side = padding
@@ -387,7 +491,9 @@ class Transformers(ImageCheckpoint, ChatCheckpoint):
                 **self.weight_arguments,
             )
         except (ValueError, ImportError) as error:
-            if self.attention == "eager" or not re.search("attention|attn", str(error), re.IGNORECASE):
+            if self.attention == "eager" or not re.search(
+                "attention|attn", str(error), re.IGNORECASE
+            ):
                 raise
             raise ConfigError(
                 f"{self.title} does not run with attention: {self.attention}; set attention: eager "
@@ -400,8 +506,11 @@ class Transformers(ImageCheckpoint, ChatCheckpoint):
         named = processor.tokenizer.eos_token_id if named is None else named
         ends = frozenset([] if named is None else named if isinstance(named, list) else [named])
         if not all(type(end) is int and abs(end) < 2**63 for end in ends):
-            raise ValueError(f"eos_token_id is not a token or a list of tokens ({named!r:.100}); fetch it again")
-        begins = model.generation_config.decoder_start_token_id  # of models that decode apart from what they are given
+            raise ValueError(
+                f"eos_token_id is not a token or a list of tokens ({named!r:.100}); fetch it again"
+            )
+        # of models that decode apart from what they are given
+        begins = model.generation_config.decoder_start_token_id
         if begins is None:
             begins = getattr(model.config.get_text_config(), "decoder_start_token_id", None)
         # What a call leaves open is taken from here.
@@ -409,18 +518,25 @@ class Transformers(ImageCheckpoint, ChatCheckpoint):
         context = getattr(model.config.get_text_config(), "max_position_embeddings", None)
         if context is not None and self.max_new_tokens >= context:
             where = f"in its context of {context} tokens"
-            raise ValueError(f"max_new_tokens = {self.max_new_tokens} leaves no room for a prompt {where}; set fewer")
+            raise ValueError(
+                f"max_new_tokens = {self.max_new_tokens} leaves no room for a prompt {where}; set "
+                "fewer"
+            )
         return _Ready(model, chat, ends, context)
 
     def load_processor(self, location: str) -> Any:
         """What prepares texts and images for the model."""
         transformers, arguments = import_extra("transformers"), self.hub_arguments
         import_extra("torchvision")  # for processors with a video part, whatever handles the images
-        processor = transformers.AutoProcessor.from_pretrained(location, backend="torchvision", **arguments)
-        if self.backend != "torchvision":  # AutoProcessor would ask the video part for the same backend
+        processor = transformers.AutoProcessor.from_pretrained(
+            location, backend="torchvision", **arguments
+        )
+        # AutoProcessor would ask the video part for the same backend
+        if self.backend != "torchvision":
             load = transformers.AutoImageProcessor.from_pretrained
             processor.image_processor = load(location, backend=self.backend, **arguments)
-        backend = getattr(getattr(processor, "image_processor", None), "backend", self.backend)  # others may not say
+        # others may not say
+        backend = getattr(getattr(processor, "image_processor", None), "backend", self.backend)
         if backend != self.backend:
             raise ValueError(f"it handles images with {backend} only; set image_backend: {backend}")
         return processor
@@ -428,11 +544,13 @@ class Transformers(ImageCheckpoint, ChatCheckpoint):
     def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
         """Answer the last turn of each conversation, in order; those with one limit together.
 
-        One that the checkpoint cannot take has failed, with the reason as its error; it is left out of the batch.
-        Conversations without images are a batch of their own: beside images, Llama 3.2 Vision answers them otherwise.
+        One that the checkpoint cannot take has failed, with the reason as its error; it is left out
+        of the batch. Conversations without images are a batch of their own: beside images, Llama
+        3.2 Vision answers them otherwise.
 
         Raises:
-            ConfigError: the checkpoint cannot be loaded, or its chat template cannot show such turns.
+            ConfigError: the checkpoint cannot be loaded, or its chat template cannot show such
+                turns.
             OutOfMemoryError: the batch does not fit.
         """
         ready, replies, prompts = self.loaded, dict[int, Reply](), dict[int, Prompt]()
@@ -443,18 +561,28 @@ class Transformers(ImageCheckpoint, ChatCheckpoint):
                 replies[index] = Reply(outcome=Outcome.FAILED, error=str(error))
 
         def batch(index: int) -> tuple[int, bool]:
-            return conversations[index].most_tokens(self.max_new_tokens), bool(prompts[index].images)
+            return conversations[index].most_tokens(self.max_new_tokens), bool(
+                prompts[index].images
+            )
 
         with memory_guard(self.path):
             for (most, _), indices in grouped(prompts, batch).items():
-                inputs, unfit = self._encoded(ready, {index: prompts[index] for index in indices}, most)
-                replies |= {index: Reply(outcome=Outcome.FAILED, error=why) for index, why in unfit.items()}
+                inputs, unfit = self._encoded(
+                    ready, {index: prompts[index] for index in indices}, most
+                )
+                replies |= {
+                    index: Reply(outcome=Outcome.FAILED, error=why) for index, why in unfit.items()
+                }
                 if fit := [index for index in indices if index not in unfit]:
-                    answers = self._answers(ready, [conversations[index] for index in fit], inputs, most)
+                    answers = self._answers(
+                        ready, [conversations[index] for index in fit], inputs, most
+                    )
                     replies |= dict(zip(fit, answers, strict=True))
         return [replies[index] for index in range(len(conversations))]
 
-    def _encoded(self, ready: _Ready, prompts: Mapping[int, Prompt], most: int) -> tuple[Any, dict[int, str]]:
+    def _encoded(
+        self, ready: _Ready, prompts: Mapping[int, Prompt], most: int
+    ) -> tuple[Any, dict[int, str]]:
         """Tensors of the prompts that the model can take, and what is wrong with the others."""
         try:
             inputs = ready.chat.encode([*prompts.values()])
@@ -471,20 +599,28 @@ class Transformers(ImageCheckpoint, ChatCheckpoint):
             lengths = dict(zip(prompts, inputs["attention_mask"].sum(dim=1).tolist(), strict=True))
             limit = "max_new_tokens" if most == self.max_new_tokens else "max_tokens"
             unfit = {
-                index: f"{length} tokens and up to {most} to answer ({limit}) do not fit into the model's context of "
-                f"{ready.context}"
+                index: (
+                    f"{length} tokens and up to {most} to answer ({limit}) do not fit into the "
+                    f"model's context of {ready.context}"
+                )
                 for index, length in lengths.items()
                 if ready.context is not None and length + most > ready.context
             }
         fit = {index: prompt for index, prompt in prompts.items() if index not in unfit}
-        return (self._encoded(ready, fit, most)[0] if unfit and fit else inputs if fit else None), unfit
+        return (
+            self._encoded(ready, fit, most)[0] if unfit and fit else inputs if fit else None
+        ), unfit
 
-    def _answers(self, ready: _Ready, conversations: Sequence[Conversation], inputs: Any, most: int) -> list[Reply]:
+    def _answers(
+        self, ready: _Ready, conversations: Sequence[Conversation], inputs: Any, most: int
+    ) -> list[Reply]:
         torch, tokenizer = import_extra("torch"), ready.chat.processor.tokenizer
-        broken: list[Any] = []  # for each step, the conversations with scores of the next token that are not numbers
+        # for each step, the conversations with scores of the next token that are not numbers
+        broken: list[Any] = []
 
         def watch(_: Any, scores: Any) -> Any:
-            broken.append(scores.amax(dim=-1).isnan())  # the largest of numbers with NaN among them is NaN
+            # the largest of numbers with NaN among them is NaN
+            broken.append(scores.amax(dim=-1).isnan())
             return scores
 
         settings = import_extra("transformers").GenerationConfig(
@@ -498,18 +634,35 @@ class Transformers(ImageCheckpoint, ChatCheckpoint):
         )
         inputs = inputs.to(self.torch_device, self.torch_dtype)
         with torch.inference_mode():
-            generated = ready.model.generate(**inputs, generation_config=settings, logits_processor=[watch])
-        steps = torch.stack(broken).view(len(broken), len(conversations), -1).any(dim=-1).T.tolist() if broken else []
+            generated = ready.model.generate(
+                **inputs, generation_config=settings, logits_processor=[watch]
+            )
+        steps = (
+            torch.stack(broken).view(len(broken), len(conversations), -1).any(dim=-1).T.tolist()
+            if broken
+            else []
+        )
         given = inputs["attention_mask"].sum(dim=1).tolist()
-        start = 1 if ready.model.config.is_encoder_decoder else inputs["input_ids"].shape[1]  # of what is new
+        # of what is new
+        start = 1 if ready.model.config.is_encoder_decoder else inputs["input_ids"].shape[1]
         replies = []
         for number, tokens in enumerate(generated[:, start:].tolist()):
-            length = next((place for place, token in enumerate(tokens, 1) if token in ready.ends), len(tokens))
-            tokens, usage = tokens[:length], Usage(given[number], length)  # what follows the first end is padding
+            length = next(
+                (place for place, token in enumerate(tokens, 1) if token in ready.ends), len(tokens)
+            )
+            # what follows the first end is padding
+            tokens, usage = tokens[:length], Usage(given[number], length)
             if steps and any(steps[number][:length]):
-                why = f"the model's scores are no numbers: {self.dtype} overflowed, or weights are broken"
-                replies.append(Reply(outcome=Outcome.FAILED, error=f"{why}; set another dtype", usage=usage))
+                why = (
+                    f"the model's scores are no numbers: {self.dtype} overflowed, or weights are "
+                    "broken"
+                )
+                replies.append(
+                    Reply(outcome=Outcome.FAILED, error=f"{why}; set another dtype", usage=usage)
+                )
                 continue
             text = decoded(tokenizer, tokens, inputs["input_ids"][number].tolist())
-            replies.append(reply_of(conversations[number], text, usage, ended=tokens[-1] in ready.ends))
+            replies.append(
+                reply_of(conversations[number], text, usage, ended=tokens[-1] in ready.ends)
+            )
         return replies

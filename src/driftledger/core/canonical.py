@@ -1,4 +1,5 @@
-"""One way to write JSON and to hash it, so that equal things have equal bytes everywhere; and seeds made of it."""
+"""One way to write JSON and to hash it, so that equal things have equal bytes everywhere; and seeds
+made of it."""
 
 import errno
 import hashlib
@@ -19,7 +20,9 @@ def canonical_json(value: Any) -> str:
         ValueError: ``value`` holds a NaN or an infinity.
         TypeError: ``value`` holds something JSON cannot express.
     """
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return json.dumps(
+        value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
+    )
 
 
 def pretty_json(value: Any) -> str:
@@ -66,5 +69,6 @@ def md5_file(path: Path) -> str:
 
 
 def derive_seed(run_seed: int, dataset: str, sample: str, t: int, repeat: int = 0) -> int:
-    """Return the seed of one call, in 0 … 2³²−1; batching, concurrency and resuming cannot change it."""
+    """Return the seed of one call, in 0 … 2³²−1; batching, concurrency and resuming cannot change
+    it."""
     return int(sha256_of([run_seed, dataset, sample, t, repeat])[:8], 16)

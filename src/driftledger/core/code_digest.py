@@ -1,11 +1,12 @@
 """The version of a user's code for a component or a dataset: a digest of its module.
 
-It is over the module and over what that imports of the same author, inside functions too: the modules of its top-level
-package or, where it is not installed, those beside it. Code that comes with driftledger has versions instead, and is
-left out, as is everything else that is installed. Nothing is imported for it.
+It is over the module and over what that imports of the same author, inside functions too: the
+modules of its top-level package or, where it is not installed, those beside it. Code that comes
+with driftledger has versions instead, and is left out, as is everything else that is installed.
+Nothing is imported for it.
 
-Comments, docstrings and ``__version__`` do not count. A data file counts by its bytes if a module names it, by its path
-relative to the module's folder, in a string.
+Comments, docstrings and ``__version__`` do not count. A data file counts by its bytes if a module
+names it, by its path relative to the module's folder, in a string.
 """
 
 import ast
@@ -28,12 +29,15 @@ def is_ours(module: str) -> bool:
 
 
 def code_digest(*targets: str) -> str:
-    """Hex SHA-256 of the code of ``package.module`` or ``package.module:Name``, of several together.
+    """Hex SHA-256 of the code of ``package.module`` or ``package.module:Name``, of several
+    together.
 
     Raises:
         ConfigError: the code of a target is in no file, or a file cannot be read as Python.
     """
-    return sha256_of(dict(part for target in targets for part in _digests(target.partition(":")[0])))
+    return sha256_of(
+        dict(part for target in targets for part in _digests(target.partition(":")[0]))
+    )
 
 
 @cache
@@ -51,7 +55,10 @@ def _digests(module: str) -> tuple[tuple[str, str], ...]:
         if home is None or (not is_of_package and (home.name in _INSTALLED or is_ours(name))):
             return None
         path = home.joinpath(*name.split("."))
-        return next((file for file in (path / "__init__.py", path.with_suffix(".py")) if file.is_file()), None)
+        return next(
+            (file for file in (path / "__init__.py", path.with_suffix(".py")) if file.is_file()),
+            None,
+        )
 
     if home is None or own_file(module) is None:
         raise ConfigError(
@@ -59,7 +66,11 @@ def _digests(module: str) -> tuple[tuple[str, str], ...]:
             "put it into a module that can be imported"
         )
     digests = {}
-    waiting = {name: file for name in accumulate(module.split("."), "{}.{}".format) if (file := own_file(name))}
+    waiting = {
+        name: file
+        for name in accumulate(module.split("."), "{}.{}".format)
+        if (file := own_file(name))
+    }
     while waiting:
         name, file = waiting.popitem()
         try:
@@ -68,7 +79,9 @@ def _digests(module: str) -> tuple[tuple[str, str], ...]:
             raise ConfigError(f"{file} cannot be read as Python ({error}); correct it") from None
         digests[name] = sha256_bytes(_written(tree).encode())
         nodes = [*ast.walk(tree)]
-        for imported in _imports(nodes, name if file.name == "__init__.py" else name.rpartition(".")[0]):
+        for imported in _imports(
+            nodes, name if file.name == "__init__.py" else name.rpartition(".")[0]
+        ):
             if imported not in digests and (beside := own_file(imported)):
                 waiting[imported] = beside
         for data in _data_files(nodes, file):
@@ -87,16 +100,23 @@ def _home(module: str) -> Path | None:
 
 
 def _written(value: object) -> str:
-    """A syntax tree as text that Python 3.11 to 3.13 write alike, without what cannot change what a module does."""
+    """A syntax tree as text that Python 3.11 to 3.13 write alike, without what cannot change what a
+    module does."""
     if isinstance(value, list):
         return "".join(f"{_written(each)}," for each in value if _counts(each))
     if not isinstance(value, ast.AST):
         return ascii(value)
-    fields = {name: getattr(value, name, None) for name in value._fields if name not in ("ctx", "kind")}
+    fields = {
+        name: getattr(value, name, None) for name in value._fields if name not in ("ctx", "kind")
+    }
     if isinstance(value, ast.JoinedStr):  # 3.12 writes empty parts that 3.11 does not
         fields["values"] = [each for each in value.values if getattr(each, "value", None) != ""]
     # Later versions have more fields, which are empty where 3.11 can read the code.
-    parts = (f"{name}={_written(field)};" for name, field in fields.items() if field is not None and field != [])
+    parts = (
+        f"{name}={_written(field)};"
+        for name, field in fields.items()
+        if field is not None and field != []
+    )
     return f"{type(value).__name__}({''.join(parts)})"
 
 
@@ -109,7 +129,8 @@ def _counts(node: object) -> bool:
 
 
 def _imports(nodes: Iterable[ast.AST], package: str) -> Iterator[str]:
-    """Yield the dotted names that may be modules, and the packages around each, which importing it runs too."""
+    """Yield the dotted names that may be modules, and the packages around each, which importing it
+    runs too."""
     for node in nodes:
         names = []
         if isinstance(node, ast.Import):
@@ -125,7 +146,11 @@ def _imports(nodes: Iterable[ast.AST], package: str) -> Iterator[str]:
 def _data_files(nodes: Iterable[ast.AST], module: Path) -> Iterator[Path]:
     beside = {each.name for each in module.parent.iterdir()}
     for node in nodes:
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and 0 < len(node.value) < 200:
+        if (
+            isinstance(node, ast.Constant)
+            and isinstance(node.value, str)
+            and 0 < len(node.value) < 200
+        ):
             parts = node.value.split("/")
             if parts[0] in beside and not {"", ".", ".."} & set(parts) and "\0" not in node.value:
                 file = module.parent.joinpath(*parts)

@@ -27,6 +27,9 @@ def wait_until_free(db: sqlite3.Connection, file: Path, *, writes: bool) -> None
     except sqlite3.OperationalError as error:
         if not is_locked(error):
             raise
-        say(f"{file} is locked by another program that has it open; waiting for it, {WAIT} s at most")
+        say(
+            f"{file} is locked by another program that has it open; waiting for it, {WAIT} s at "
+            "most"
+        )
     db.execute(f"PRAGMA busy_timeout = {1000 * WAIT:.0f}")
     db.executescript(probe)

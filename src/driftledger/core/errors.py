@@ -1,18 +1,21 @@
-"""Every error of ours is a :class:`DriftledgerError`; anything else is a bug and keeps its traceback."""
+"""Every error of ours is a :class:`DriftledgerError`; anything else is a bug and keeps its
+traceback."""
 
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
 
 class DriftledgerError(Exception):
-    """A mistake the user can correct. Its text is one sentence: what was wrong, where, what to do; or one for each."""
+    """A mistake the user can correct. Its text is one sentence: what was wrong, where, what to do;
+    or one for each."""
 
     def __str__(self) -> str:
         return "; ".join(map(str, self.args))
 
 
 class ConfigError(DriftledgerError):
-    """``params.yaml``, the command line or the environment: a setting is missing, unknown or out of bounds."""
+    """``params.yaml``, the command line or the environment: a setting is missing, unknown or out of
+    bounds."""
 
 
 class MissingExtraError(ConfigError):
@@ -20,7 +23,8 @@ class MissingExtraError(ConfigError):
 
 
 class MissingSourceError(ConfigError):
-    """A folder, file or repository that a setting names is not on this machine, and may be on another."""
+    """A folder, file or repository that a setting names is not on this machine, and may be on
+    another."""
 
 
 class UntrustedCodeError(ConfigError):
@@ -40,7 +44,8 @@ class StoreError(DriftledgerError):
 
 
 class ServiceError(DriftledgerError):
-    """A remote service refuses for a reason that all calls share: the key, the model's name, the quota."""
+    """A remote service refuses for a reason that all calls share: the key, the model's name, the
+    quota."""
 
 
 class BudgetError(ServiceError):
@@ -60,15 +65,22 @@ class LedgerError(DriftledgerError):
 
 
 def unknown_name(what: str, name: str, valid: Iterable[str]) -> str:
-    """Say that ``name`` is not a valid ``what``, which name is nearest and which are valid; of many, the nearest."""
+    """Say that ``name`` is not a valid ``what``, which name is nearest and which are valid; of
+    many, the nearest."""
     names = sorted(valid)
     nearest = get_close_matches(name, names, n=1)
     hint = f"did you mean {nearest[0]!r}? " if nearest else ""
-    more = f" and {len(names) - 8} more, which 'driftledger models' lists" if len(names) > 30 else ""
+    more = (
+        f" and {len(names) - 8} more, which 'driftledger models' lists" if len(names) > 30 else ""
+    )
     names = get_close_matches(name, names, n=8, cutoff=0) if more else names
-    return f"{what} {name!r} is unknown; {hint}valid: {', '.join(names) if names else '(none)'}{more}"
+    return (
+        f"{what} {name!r} is unknown; {hint}valid: {', '.join(names) if names else '(none)'}{more}"
+    )
 
 
 def first_few(things: Sequence[str], most: int = 5) -> str:
     """Join the first few, and say how many more there are: ``a; b; and 3 more``."""
-    return "; ".join([*things[:most], *([f"and {len(things) - most} more"] if len(things) > most else [])])
+    return "; ".join(
+        [*things[:most], *([f"and {len(things) - most} more"] if len(things) > most else [])]
+    )

@@ -1,4 +1,5 @@
-"""Files: records as JSON and JSON lines, read strictly and written whole or not at all; YAML; folders made once.
+"""Files: records as JSON and JSON lines, read strictly and written whole or not at all; YAML;
+folders made once.
 
 What others made is bounded here, since a file of a few kilobytes must not take gigabytes.
 """
@@ -20,7 +21,14 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.events import AliasEvent, CollectionEndEvent, CollectionStartEvent, ScalarEvent
 
-from driftledger.core.canonical import Json, canonical_json, open_regular, pretty_json, sha256_file, sha256_of
+from driftledger.core.canonical import (
+    Json,
+    canonical_json,
+    open_regular,
+    pretty_json,
+    sha256_file,
+    sha256_of,
+)
 from driftledger.core.errors import StoreError
 from driftledger.core.paths import leads_out
 from driftledger.core.strict import explain
@@ -33,16 +41,18 @@ LARGEST_TEXT = 2**28
 LARGEST_JSON = 2**24
 """Bytes of one JSON value: a line of records, a score. The longest are answers, of some 100 kB."""
 LARGEST_YAML = 2**22
-"""Bytes of settings or of a lock. DVC itself takes half a minute a stage over a lock of this size."""
+"""Bytes of settings or of a lock. DVC itself takes half a minute a stage over a lock of this size.
+"""
 DEEPEST = 64
 """Levels of YAML or JSON. Ours has eight; parsers give up, or crash, at some thousand."""
 MOST_VALUES = 2**20
-"""Values in one YAML file or JSON value. In YAML, each counts for every 64 characters once more, and an alias as all
-that stands before it."""
+"""Values in one YAML file or JSON value. In YAML, each counts for every 64 characters once more,
+and an alias as all that stands before it."""
 MANY_VALUES = 2**24
 """Of a file of :data:`LARGEST_TEXT`: DVC's list of four million files has as many."""
 LONGEST_NUMBER = 100
-"""Characters of a number: Python computes with any number of digits, and fails to write more than 4,300."""
+"""Characters of a number: Python computes with any number of digits, and fails to write more than
+4,300."""
 CONFLICT = "begins a conflict of a merge"
 
 INPUTS = "inputs.json"
@@ -50,9 +60,12 @@ INPUTS = "inputs.json"
 
 
 class Record(BaseModel):
-    """One line or one file of the ledger. ``schema`` is its format's number, checked when it is read."""
+    """One line or one file of the ledger. ``schema`` is its format's number, checked when it is
+    read."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, ser_json_inf_nan="constants")
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", populate_by_name=True, ser_json_inf_nan="constants"
+    )
 
     SCHEMA: ClassVar[int] = 2
     schema_: int = Field(default=2, alias="schema", ge=2, le=2)
@@ -86,16 +99,19 @@ def write_bytes(path: Path, data: bytes, *, durable: bool = False) -> None:
     """Write a file in one step: a reader sees the old bytes or the new ones.
 
     Args:
-        durable: others may write the same bytes at the same time, and a power cut leaves all of them or no file.
+        durable: others may write the same bytes at the same time, and a power cut leaves all of
+            them or no file.
     """
     try:
-        with _replacing(path, shared=durable) as partial, partial.open("xb") as file:  # which follows no link
+        # which follows no link
+        with _replacing(path, shared=durable) as partial, partial.open("xb") as file:
             file.write(data)
             if durable:
                 file.flush()
                 os.fsync(file.fileno())
     except OSError as error:
-        error.filename = error.filename or str(path)  # where there is no room, Python does not say for which file
+        # where there is no room, Python does not say for which file
+        error.filename = error.filename or str(path)
         raise
 
 
@@ -124,7 +140,8 @@ def unlink_folders(top: Path) -> None:
 
 
 def link_file(source: Path, target: Path) -> None:
-    """Give a file a second name, in one step: a read-only hard link, or a copy where there can be none."""
+    """Give a file a second name, in one step: a read-only hard link, or a copy where there can be
+    none."""
     with _replacing(target, shared=True) as partial:
         try:
             if source.is_symlink():  # to what is not ours
@@ -152,8 +169,11 @@ def new_folder(target: Path) -> Iterator[Path]:
 
 @contextmanager
 def _replacing(target: Path, *, shared: bool = False) -> Iterator[Path]:
-    """Give the name under which a file or folder is made; ``shared`` if others may make it at the same time."""
-    partial = target.with_name(f"{target.name}{f'.{os.getpid()}.{get_ident()}' if shared else ''}.partial")
+    """Give the name under which a file or folder is made; ``shared`` if others may make it at the
+    same time."""
+    partial = target.with_name(
+        f"{target.name}{f'.{os.getpid()}.{get_ident()}' if shared else ''}.partial"
+    )
     target.parent.mkdir(parents=True, exist_ok=True)
     _remove(partial)
     try:
@@ -181,11 +201,16 @@ def read_json(path: Path, kind: type[R]) -> R:
 
 
 def read_jsonl(path: Path, kind: type[R], name: str | None = None) -> list[R]:
-    """Read a file that :func:`write_jsonl` wrote; errors as in :func:`read_json`, and by its ``name`` if it has one."""
-    lines = read_bytes(path).removesuffix(b"\n").split(b"\n")  # not splitlines: a text may hold other line breaks
+    """Read a file that :func:`write_jsonl` wrote; errors as in :func:`read_json`, and by its
+    ``name`` if it has one."""
+    # not splitlines: a text may hold other line breaks
+    lines = read_bytes(path).removesuffix(b"\n").split(b"\n")
     if lines == [b""]:
         return []
-    return [parse_json(line, kind, f"{name or path}, line {number}") for number, line in enumerate(lines, 1)]
+    return [
+        parse_json(line, kind, f"{name or path}, line {number}")
+        for number, line in enumerate(lines, 1)
+    ]
 
 
 def read_bytes(path: Path) -> bytes:
@@ -197,10 +222,14 @@ def read_bytes(path: Path) -> bytes:
     try:
         return read_regular(path)
     except FileNotFoundError:
-        raise StoreError(f"{path} is missing; run 'dvc pull' to fetch it, or 'dvc repro' to make it") from None
+        raise StoreError(
+            f"{path} is missing; run 'dvc pull' to fetch it, or 'dvc repro' to make it"
+        ) from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise StoreError(f"{path} cannot be read ({reason}); run 'dvc repro' to make it again") from None
+        raise StoreError(
+            f"{path} cannot be read ({reason}); run 'dvc repro' to make it again"
+        ) from None
 
 
 def read_regular(path: Path, most: int = LARGEST_FILE, *, within: Path | None = None) -> bytes:
@@ -246,15 +275,16 @@ def load_json(
 
     Args:
         most: bytes that are read.
-        values: commas and brackets that are read, those in texts among them; without a bound, an empty object takes 30
-            times its bytes.
+        values: commas and brackets that are read, those in texts among them; without a bound, an
+            empty object takes 30 times its bytes.
         finite: whether NaN and infinities are refused: pandas writes them.
         strict: whether they and other slips are refused. Otherwise the last of equal keys counts,
             half of a surrogate pair becomes U+FFFD, and texts may hold control characters.
 
     Raises:
-        ValueError: it is larger than that or nested deeper than :data:`DEEPEST`, it is not JSON in UTF-8, or it holds a
-            key twice, half of a surrogate pair or a number that is not finite or has too many digits.
+        ValueError: it is larger than that or nested deeper than :data:`DEEPEST`, it is not JSON in
+            UTF-8, or it holds a key twice, half of a surrogate pair or a number that is not finite
+            or has too many digits.
     """
     if len(data) > most:
         raise ValueError(f"it has {len(data):,} bytes, and up to {most:,} are read")
@@ -274,7 +304,9 @@ def load_json(
         levels += 1
         if levels > DEEPEST:
             raise ValueError("it is nested too deep")
-        level = [child for each in level for child in (each.values() if isinstance(each, dict) else each)]
+        level = [
+            child for each in level for child in (each.values() if isinstance(each, dict) else each)
+        ]
     if b"\\u" in data:
         text = json.dumps(value, ensure_ascii=False)
         if _HALF_A_PAIR.search(text):
@@ -295,7 +327,9 @@ def _each_once(pairs: list[tuple[str, Any]]) -> Json:
 
 def _whole(text: str) -> int:
     if len(text) > LONGEST_NUMBER:
-        raise ValueError(f"{text:.20}… has {len(text):,} digits, and up to {LONGEST_NUMBER} are read")
+        raise ValueError(
+            f"{text:.20}… has {len(text):,} digits, and up to {LONGEST_NUMBER} are read"
+        )
     return int(text)
 
 
@@ -309,24 +343,31 @@ def _finite(text: str) -> float:
 _HALF_A_PAIR = re.compile("[\ud800-\udfff]")
 _LENIENT = json.JSONDecoder(strict=False, parse_int=_whole)
 _ANY_NUMBER = json.JSONDecoder(object_pairs_hook=_each_once, parse_int=_whole)
-_FINITE = json.JSONDecoder(object_pairs_hook=_each_once, parse_int=_whole, parse_float=_finite, parse_constant=_finite)
+_FINITE = json.JSONDecoder(
+    object_pairs_hook=_each_once, parse_int=_whole, parse_float=_finite, parse_constant=_finite
+)
 
 _NUMBER = re.compile(r"[-+.]?\d[\w.:+-]*")
 _REMEDIES = {
     "found unexpected ':'": "put what holds a colon, such as an address, into quotes",
-    "cannot start any token": "indent with blanks, not tabs, and put what begins with @, % or ` into quotes",
-    "mapping values are not allowed": "put a text with a colon into quotes, and a key into a line of its own",
+    "cannot start any token": (
+        "indent with blanks, not tabs, and put what begins with @, % or ` into quotes"
+    ),
+    "mapping values are not allowed": (
+        "put a text with a colon into quotes, and a key into a line of its own"
+    ),
     "did not find expected": "close what is opened, and indent what belongs together alike",
 }
 """What a parser's problem holds → what to do."""
 
 
 def load_yaml(text: str | bytes) -> Any:
-    """Read YAML safely, by the parser that DVC reads it with: 1.2, in which ``yes`` is a text and ``010`` is 10.
+    """Read YAML safely, by the parser that DVC reads it with: 1.2, in which ``yes`` is a text and
+    ``010`` is 10.
 
     Raises:
-        ValueError: it is not YAML, has a key twice, or more bytes, levels or values than the bounds above; the sentence
-            begins with line and column where there are some.
+        ValueError: it is not YAML, has a key twice, or more bytes, levels or values than the bounds
+            above; the sentence begins with line and column where there are some.
     """
     parser = YAML(typ="safe")
     if len(text) > LARGEST_YAML:
@@ -348,24 +389,36 @@ def load_yaml(text: str | bytes) -> Any:
             elif isinstance(event, AliasEvent):
                 repeated += values
                 if any(anchors):
-                    problem = "an alias stands inside of what an anchor names; write out what it repeats"
+                    problem = (
+                        "an alias stands inside of what an anchor names; write out what it repeats"
+                    )
             elif isinstance(event, ScalarEvent):
                 values += 1 + len(event.value) // 64
                 is_number = not event.style and _NUMBER.fullmatch(event.value)
-                if len(event.value) > LONGEST_NUMBER and (is_number or (event.tag or "").endswith((":int", ":float"))):
-                    problem = f"{event.value:.20}… has {len(event.value):,} digits, and up to {LONGEST_NUMBER} are read"
+                if len(event.value) > LONGEST_NUMBER and (
+                    is_number or (event.tag or "").endswith((":int", ":float"))
+                ):
+                    problem = (
+                        f"{event.value:.20}… has {len(event.value):,} digits, and up to "
+                        f"{LONGEST_NUMBER} are read"
+                    )
             elif isinstance(event, CollectionStartEvent):
                 anchors.append(event.anchor)
                 values += 1
             if len(anchors) > DEEPEST:
                 problem = f"it is nested deeper than {DEEPEST} levels"
             if values + repeated > MOST_VALUES:
-                problem = f"it holds more than {MOST_VALUES:,} values, those that aliases repeat among them"
+                problem = (
+                    f"it holds more than {MOST_VALUES:,} values, those that aliases repeat among "
+                    "them"
+                )
             if problem:
                 raise MarkedYAMLError(problem=problem, problem_mark=event.start_mark)
         return parser.load(text)
     except (AttributeError, IndexError, KeyError, TypeError):  # of constructors
-        raise ValueError("it holds a value that is not of the kind that its tag, such as !!int, names") from None
+        raise ValueError(
+            "it holds a value that is not of the kind that its tag, such as !!int, names"
+        ) from None
     except YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         problem = getattr(error, "problem", None) or str(error)
@@ -376,7 +429,8 @@ def load_yaml(text: str | bytes) -> Any:
 
 
 class Made(Record):
-    """``inputs.json`` of a folder: one stage writes many, and makes again only those with changed inputs."""
+    """``inputs.json`` of a folder: one stage writes many, and makes again only those with changed
+    inputs."""
 
     inputs: str
     """SHA-256 of everything that shaped the folder."""
@@ -387,7 +441,8 @@ class Made(Record):
 
 
 def files_digest(folder: Path) -> str:
-    """Hex SHA-256 of the names and contents of all files below ``folder``, without its ``inputs.json``."""
+    """Hex SHA-256 of the names and contents of all files below ``folder``, without its
+    ``inputs.json``."""
     paths = sorted(path for path in folder.rglob("*") if path.is_file() and path != folder / INPUTS)
     return sha256_of({path.relative_to(folder).as_posix(): sha256_file(path) for path in paths})
 
@@ -401,7 +456,8 @@ def made_from(folder: Path) -> Made | None:
 
 
 def make(folder: Path, inputs: str, write: Callable[[], int | None]) -> None:
-    """Call ``write`` to make ``folder``, unless it was made from these inputs and its files are unchanged.
+    """Call ``write`` to make ``folder``, unless it was made from these inputs and its files are
+    unchanged.
 
     Args:
         write: returns how much was ended by a failed call; such a folder is made again each time.

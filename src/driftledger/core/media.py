@@ -1,4 +1,5 @@
-"""Images and sounds as files. Every WAV of ours is written here, so that equal samples are equal files."""
+"""Images and sounds as files. Every WAV of ours is written here, so that equal samples are equal
+files."""
 
 import base64
 import io
@@ -42,7 +43,9 @@ class Sound:
         from scipy.signal import resample_poly
 
         common = gcd(rate, self.rate)
-        samples = resample_poly(self.samples.astype(np.float64), rate // common, self.rate // common, axis=0)
+        samples = resample_poly(
+            self.samples.astype(np.float64), rate // common, self.rate // common, axis=0
+        )
         return Sound(samples.astype(np.float32), rate)
 
     def mono(self, rate: int) -> NDArray[np.float32]:
@@ -127,8 +130,11 @@ def encoded(medium: Image.Image | Sound) -> bytes:
 
 
 def wav_bytes(sound: Sound) -> bytes:
-    """Encode as a WAV of 16 bits, rounded to the nearest of its levels; what is outside of −1 to 1 is clipped."""
-    levels = np.rint(sound.samples.astype(np.float64) * 2**15).clip(-(2**15), 2**15 - 1).astype("<i2")
+    """Encode as a WAV of 16 bits, rounded to the nearest of its levels; what is outside of −1 to 1
+    is clipped."""
+    levels = (
+        np.rint(sound.samples.astype(np.float64) * 2**15).clip(-(2**15), 2**15 - 1).astype("<i2")
+    )
     buffer = io.BytesIO()
     with wave.open(buffer, "wb") as file:
         file.setparams((levels.shape[1], 2, sound.rate, 0, "NONE", ""))
@@ -149,18 +155,27 @@ def read_wav(data: bytes) -> Sound:
     except (wave.Error, EOFError) as error:
         raise ValueError(f"it is not a WAV of whole numbers ({error or 'it is cut'})") from None
     if raw.size != count * channels * width or not rate:
-        raise ValueError(f"its header says {count:,} samples at {rate:,} Hz, and {raw.size:,} bytes follow")
+        raise ValueError(
+            f"its header says {count:,} samples at {rate:,} Hz, and {raw.size:,} bytes follow"
+        )
     levels = np.zeros((count * channels, 4), np.uint8)
-    levels[:, 4 - width :] = raw.reshape(-1, width) ^ (0x80 if width == 1 else 0)  # 8 bits have no sign
-    return Sound((levels.view("<i4").astype(np.float64) / 2**31).astype(np.float32).reshape(-1, channels), rate)
+    # 8 bits have no sign
+    levels[:, 4 - width :] = raw.reshape(-1, width) ^ (0x80 if width == 1 else 0)
+    return Sound(
+        (levels.view("<i4").astype(np.float64) / 2**31).astype(np.float32).reshape(-1, channels),
+        rate,
+    )
 
 
 def log_mel(sound: Sound, bands: int = 64) -> NDArray[np.float64]:
-    """The power in triangular bands of the mel scale up to 8 kHz, t×bands in decibels from −80 to the loudest, 0."""
+    """The power in triangular bands of the mel scale up to 8 kHz, t×bands in decibels from −80 to
+    the loudest, 0."""
     samples = sound.mono(sound.rate).astype(np.float64)
     size = 1 << (sound.rate // 25).bit_length()
     samples = np.pad(samples, (0, max(0, size - len(samples))))
-    starts = np.linspace(0, len(samples) - size, min(512, 1 + 4 * (len(samples) - size) // size)).astype(int)
+    starts = np.linspace(
+        0, len(samples) - size, min(512, 1 + 4 * (len(samples) - size) // size)
+    ).astype(int)
     frames = samples[starts[:, None] + np.arange(size)] * np.hanning(size)
     highest = min(sound.rate / 2, 8000)
     edges = 700 * (10 ** (np.linspace(0, 2595 * np.log10(1 + highest / 700), bands + 2) / 2595) - 1)
@@ -168,7 +183,9 @@ def log_mel(sound: Sound, bands: int = 64) -> NDArray[np.float64]:
     rising = (frequencies - edges[:-2, None]) / np.diff(edges[:-1])[:, None]
     falling = (edges[2:, None] - frequencies) / np.diff(edges[1:])[:, None]
     power = np.abs(np.fft.rfft(frames)) ** 2 @ np.maximum(0, np.minimum(rising, falling)).T
-    levels: NDArray[np.float64] = np.maximum(10 * np.log10(np.maximum(power, 1e-10) / max(power.max(), 1e-10)), -80)
+    levels: NDArray[np.float64] = np.maximum(
+        10 * np.log10(np.maximum(power, 1e-10) / max(power.max(), 1e-10)), -80
+    )
     return levels
 
 

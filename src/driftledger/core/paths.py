@@ -1,4 +1,5 @@
-"""The name of a run, links that lead out of a folder, and the main checkout, which keeps what all checkouts share."""
+"""The name of a run, links that lead out of a folder, and the main checkout, which keeps what all
+checkouts share."""
 
 import os
 from collections.abc import Mapping
@@ -19,7 +20,8 @@ Keys: TypeAlias = Mapping[str, str]
 
 
 class Combination(NamedTuple):
-    """What one MLflow run shows; a generator or encoder that none of its scores uses is an empty name."""
+    """What one MLflow run shows; a generator or encoder that none of its scores uses is an empty
+    name."""
 
     model: str
     generator: str
@@ -34,33 +36,40 @@ class Combination(NamedTuple):
         return "/".join(filter(None, self))
 
     def shows(self, keys: Keys) -> bool:
-        """Whether its run shows a score: a model, generator or encoder among the score's keys is the combination's."""
+        """Whether its run shows a score: a model, generator or encoder among the score's keys is
+        the combination's."""
         return all(keys.get(role, name) == name for role, name in self._asdict().items())
 
 
 def leads_out(path: Path, folder: Path) -> bool:
     """Whether links lead from ``path``, somewhere below ``folder``, to a place outside of it.
 
-    An object in a cache of DVC (``cache.type symlink``), which is named by its MD5, counts as inside.
+    An object in a cache of DVC (``cache.type symlink``), which is named by its MD5, counts as
+    inside.
     """
     real = Path(os.path.realpath(path))
     if real.is_relative_to(os.path.realpath(folder)):
         return False
     parts = real.parts[-4:]
-    return parts[:2] != ("files", "md5") or not real.is_file() or md5_file(real) != "".join(parts[2:])
+    return (
+        parts[:2] != ("files", "md5") or not real.is_file() or md5_file(real) != "".join(parts[2:])
+    )
 
 
 def main_checkout(root: Path) -> Path:
-    """Return the folder of the main checkout that ``root`` belongs to; of a bare repository, that repository.
+    """Return the folder of the main checkout that ``root`` belongs to; of a bare repository, that
+    repository.
 
-    ``git worktree add`` makes further checkouts, and ``dvc exp run --temp`` runs in copies below ``.dvc/tmp``; each
-    would begin with an empty store and pay for every call again. Files alone are read, without starting Git.
+    ``git worktree add`` makes further checkouts, and ``dvc exp run --temp`` runs in copies below
+    ``.dvc/tmp``; each would begin with an empty store and pay for every call again. Files alone are
+    read, without starting Git.
     """
     here = root.resolve()
     copies = next((each for each in here.parents if each.parts[-3:] == _COPIES), None)
     if copies and (top := top_of(here)) and (main := top_of(copies.parents[2])):
         here = main / here.relative_to(top)
-    if (top := top_of(here)) and (top / ".git").is_file():  # a further checkout's names its place in the repository
+    # a further checkout's names its place in the repository
+    if (top := top_of(here)) and (top / ".git").is_file():
         with open_regular(top / ".git") as file:
             named = os.fsdecode(file.read(_LONGEST_PATH))
         entry = top / named.removeprefix("gitdir: ").strip("\r\n")
@@ -84,7 +93,8 @@ def checkouts(root: Path) -> list[Path]:
 
 
 def project_above(folder: Path) -> Path:
-    """Return the nearest folder with ``params.yaml``, up to the top of the repository; else the folder itself.
+    """Return the nearest folder with ``params.yaml``, up to the top of the repository; else the
+    folder itself.
 
     Like Git, pass by what belongs to somebody else: settings name code that is run.
     """

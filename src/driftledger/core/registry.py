@@ -1,8 +1,10 @@
-"""Provider name → class, imported only when it is used; and the optional libraries that classes need.
+"""Provider name → class, imported only when it is used; and the optional libraries that classes
+need.
 
-A new provider is one file and one line here; nothing else names it. Installed distributions name theirs by entry
-points. A project names its own by their places, ``package.module:Class``, in ``params.yaml``: importing one runs
-their code, so only what people set is imported by its place, never what a record, a card or a lock says.
+A new provider is one file and one line here; nothing else names it. Installed distributions name
+theirs by entry points. A project names its own by their places, ``package.module:Class``, in
+``params.yaml``: importing one runs their code, so only what people set is imported by its place,
+never what a record, a card or a lock says.
 """
 
 import re
@@ -15,7 +17,13 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any, ClassVar
 
-from driftledger.core.errors import ConfigError, DriftledgerError, MissingExtraError, UntrustedCodeError, unknown_name
+from driftledger.core.errors import (
+    ConfigError,
+    DriftledgerError,
+    MissingExtraError,
+    UntrustedCodeError,
+    unknown_name,
+)
 from driftledger.core.strict import Strict
 from driftledger.core.text import for_line
 
@@ -95,7 +103,8 @@ class Provided(Strict):
 
     @classmethod
     def is_named(cls, name: str) -> None:
-        """Learn the name that it has in its module: a class knows its own; one made of functions learns it here."""
+        """Learn the name that it has in its module: a class knows its own; one made of functions
+        learns it here."""
 
 
 def place_of(kind: type) -> str:
@@ -111,8 +120,8 @@ def import_place(place: str, folder: Path | None = None) -> Any:
     """Import what a place names.
 
     Args:
-        place: of installed code, or of a module in ``folder``, which comes last on Python's path: it can replace
-            nothing that is installed.
+        place: of installed code, or of a module in ``folder``, which comes last on Python's path:
+            it can replace nothing that is installed.
 
     Raises:
         ConfigError: it is not a place, cannot be imported, or the module has nothing of that name.
@@ -121,7 +130,8 @@ def import_place(place: str, folder: Path | None = None) -> Any:
     words = f"{module}.{name}".split(".")
     if len(place) > LONGEST or not (place.isascii() and all(map(str.isidentifier, words))):
         raise ConfigError(
-            f"{place!r:.80} is not the place of a class; write package.module:Class, in letters, digits, _"
+            f"{place!r:.80} is not the place of a class; write package.module:Class, in letters, "
+            "digits, _"
         )
     if folder is not None and str(folder) not in sys.path:
         sys.path.append(str(folder))
@@ -132,11 +142,14 @@ def import_place(place: str, folder: Path | None = None) -> Any:
     except ModuleNotFoundError as error:
         where = f"in {folder} or " if folder is not None else ""
         raise ConfigError(
-            f"{module} cannot be imported: {error.name!r} is not {where}installed; install it, or correct the name"
+            f"{module} cannot be imported: {error.name!r} is not {where}installed; install it, or "
+            "correct the name"
         ) from None
     except (Exception, SystemExit) as error:
         last = traceback.extract_tb(error.__traceback__)[-1]
-        raised = for_line(f"{type(error).__name__}: {error!s:.200} in {last.filename}, line {last.lineno}")
+        raised = for_line(
+            f"{type(error).__name__}: {error!s:.200} in {last.filename}, line {last.lineno}"
+        )
         raise ConfigError(f"{module} cannot be imported ({raised}); correct it") from None
     try:
         named = attrgetter(name)(named)
@@ -150,12 +163,14 @@ def import_place(place: str, folder: Path | None = None) -> Any:
 
 @cache
 def installed() -> Any:  # a type of Python 3.11 that 3.12 has no more
-    """What installed distributions name, read once: it opens a file of each; what is installed later is not seen."""
+    """What installed distributions name, read once: it opens a file of each; what is installed
+    later is not seen."""
     return metadata.entry_points()
 
 
 def providers(section: str) -> Mapping[str, str]:
-    """Every provider of a section by its name, with the place of its class; ours win over those of distributions."""
+    """Every provider of a section by its name, with the place of its class; ours win over those of
+    distributions."""
     points = installed().select(group=f"driftledger.{section}")
     return {point.name: point.value for point in points} | OURS[section]
 
@@ -164,8 +179,8 @@ def provider_class(section: str, provider: str, own: Path | None = None) -> type
     """Import the class behind ``provider`` of a section.
 
     Args:
-        own: the top folder of a project that may run its own code; without it, a place is imported only where an
-            installed distribution names it.
+        own: the top folder of a project that may run its own code; without it, a place is imported
+            only where an installed distribution names it.
 
     Raises:
         ConfigError: the provider is unknown, named by two distributions, or cannot be imported.
@@ -174,12 +189,19 @@ def provider_class(section: str, provider: str, own: Path | None = None) -> type
     places = providers(section)
     is_place = ":" in provider
     if is_place and own is None and provider not in places.values():
-        raise UntrustedCodeError(f"{provider!r:.80} is this checkout's own code, which is not run without --trust")
+        raise UntrustedCodeError(
+            f"{provider!r:.80} is this checkout's own code, which is not run without --trust"
+        )
     if not is_place and provider not in places:
         raise ConfigError(unknown_name(f"{section} provider", provider, places))
-    several = {point.value for point in installed().select(group=f"driftledger.{section}", name=provider)}
+    several = {
+        point.value for point in installed().select(group=f"driftledger.{section}", name=provider)
+    }
     if len(several) > 1 and provider not in OURS[section]:
-        raise ConfigError(f"{provider!r} is {' and '.join(sorted(several))}; uninstall one, or name it by its place")
+        raise ConfigError(
+            f"{provider!r} is {' and '.join(sorted(several))}; uninstall one, or name it by its "
+            "place"
+        )
     named: type[Provided] = import_place(places.get(provider, provider), own if is_place else None)
     return named
 
@@ -203,10 +225,12 @@ def not_installed(library: str, extra: str | None = None) -> MissingExtraError:
     """Return the error about an optional library, with the packages that pip finds by their names.
 
     Args:
-        extra: of this package, which says what goes with the library; without it, the one of :data:`EXTRAS`.
+        extra: of this package, which says what goes with the library; without it, the one of
+            :data:`EXTRAS`.
     """
     named = (extra or EXTRAS.get(library, "")).replace("_", "-")
     requirements = [re.findall(r"[\w.-]+", each) for each in metadata.requires("driftledger") or ()]
-    packages = [words[0] for words in requirements if words[-2:] == ["extra", named]]  # torch==2; extra == 'torch'
+    # torch==2; extra == 'torch'
+    packages = [words[0] for words in requirements if words[-2:] == ["extra", named]]
     what = " ".join(packages or [library])
     return MissingExtraError(f"the library {library!r} is not installed; run: pip install {what}")

@@ -1,7 +1,8 @@
 """CSV files that people fill in: they survive spreadsheets.
 
-Spreadsheets save with other separators, line ends and byte order marks, take ``=`` for a formula, ``0012`` for a
-number and ``3-4`` for a date; all of this is read back, or prevented by a leading ``'``.
+Spreadsheets save with other separators, line ends and byte order marks, take ``=`` for a formula,
+``0012`` for a number and ``3-4`` for a date; all of this is read back, or prevented by a leading
+``'``.
 """
 
 import csv
@@ -16,7 +17,8 @@ from driftledger.core.files import LARGEST_TEXT, read_regular
 from driftledger.core.text import csv_text
 
 LONGEST_CELL = 32_767
-"""Characters that a cell of Excel keeps; the rest is lost without a word, also in a CSV file that it saves."""
+"""Characters that a cell of Excel keeps; the rest is lost without a word, also in a CSV file that
+it saves."""
 
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f\ufeff\ud800-\udfff]")
 _MISREAD = re.compile(
@@ -24,8 +26,9 @@ _MISREAD = re.compile(
     r"(?:[=+\-@\t\r]|(?:(?=[^0-9]*+[0-9])[0-9.-]*+[A-Za-z]{0,9}+[0-9.-]*+|true|false)\Z)",
     re.IGNORECASE,
 )
-"""What a spreadsheet takes for a formula, or for a number, a date or a truth value that it would save in another form;
-and the same after our ``'``. A whole number such as ``12`` comes back as it is."""
+"""What a spreadsheet takes for a formula, or for a number, a date or a truth value that it would
+save in another form; and the same after our ``'``. A whole number such as ``12`` comes back as it
+is."""
 
 
 class SheetTable(NamedTuple):
@@ -44,12 +47,14 @@ class SheetTable(NamedTuple):
 
 
 def is_cut(text: str) -> bool:
-    """Whether a spreadsheet has cut the text: Excel counts UTF-16 code units, libraries count characters."""
+    """Whether a spreadsheet has cut the text: Excel counts UTF-16 code units, libraries count
+    characters."""
     return LONGEST_CELL in (len(text), len(text.encode("utf-16-le", "surrogatepass")) // 2)
 
 
 def cleaned(text: str) -> str:
-    """Text as a cell may hold it: line ends are ``\\n``, and without control characters and lone surrogates.
+    """Text as a cell may hold it: line ends are ``\\n``, and without control characters and lone
+    surrogates.
 
     Direction marks stay: Hebrew and Arabic need them.
     """
@@ -57,7 +62,8 @@ def cleaned(text: str) -> str:
 
 
 def to_cell(text: str) -> str:
-    """Put ``'`` before text that a spreadsheet would not take for text; :func:`from_cell` undoes exactly this."""
+    """Put ``'`` before text that a spreadsheet would not take for text; :func:`from_cell` undoes
+    exactly this."""
     return f"'{text}" if _MISREAD.match(text) else text
 
 
@@ -71,7 +77,8 @@ def column_names(head: Sequence[str]) -> list[str]:
 
 
 def csv_rows(data: bytes) -> Iterator[tuple[int, list[str]]]:
-    """Yield the line in which each row of a CSV file begins, and its cells, with ``,`` ``;`` or tab between them.
+    """Yield the line in which each row of a CSV file begins, and its cells, with ``,`` ``;`` or tab
+    between them.
 
     Raises:
         ValueError: it is not UTF-8, with or without a mark, or has quotes that do not close.
@@ -89,7 +96,9 @@ def csv_rows(data: bytes) -> Iterator[tuple[int, list[str]]]:
             yield line, cells
             line = rows.line_num + 1
     except csv.Error as error:
-        raise ValueError(f"from line {line} on: {error}; put texts that hold quotes into double quotes") from None
+        raise ValueError(
+            f"from line {line} on: {error}; put texts that hold quotes into double quotes"
+        ) from None
 
 
 def read_table(path: Path, required: Sequence[str], about: str, writes: str) -> SheetTable:
@@ -102,7 +111,8 @@ def read_table(path: Path, required: Sequence[str], about: str, writes: str) -> 
 
     Raises:
         MissingSourceError: it is missing.
-        ConfigError: it is not a CSV file with these columns, or a row is longer than the first line.
+        ConfigError: it is not a CSV file with these columns, or a row is longer than the first
+            line.
     """
     where = f"{about}: {path}"
     table = SheetTable([], [], [])
@@ -118,17 +128,26 @@ def read_table(path: Path, required: Sequence[str], about: str, writes: str) -> 
                     "put a text that holds what separates cells into double quotes"
                 )
             elif any(cell.strip() for cell in cells):
-                table.rows.append(cells[:width] + [""] * (width - len(cells)))  # Excel leaves out empty last cells
+                # Excel leaves out empty last cells
+                table.rows.append(cells[:width] + [""] * (width - len(cells)))
                 table.lines.append(line)
     except (FileNotFoundError, NotADirectoryError):
         raise MissingSourceError(f"{where} is missing; write it with: {writes}") from None
     except (OSError, ValueError) as error:
-        raise ConfigError(f"{where} cannot be read as CSV in UTF-8 ({error}); correct it or the path") from None
+        raise ConfigError(
+            f"{where} cannot be read as CSV in UTF-8 ({error}); correct it or the path"
+        ) from None
     columns = column_names(table.head)
     for column in required:
         if columns.count(column) != 1:
-            trouble = f"names {column!r} {columns.count(column)} times" if column in columns else f"lacks {column!r}"
-            raise ConfigError(f"{where}: the first line {trouble}; it must name {', '.join(required)} once each")
+            trouble = (
+                f"names {column!r} {columns.count(column)} times"
+                if column in columns
+                else f"lacks {column!r}"
+            )
+            raise ConfigError(
+                f"{where}: the first line {trouble}; it must name {', '.join(required)} once each"
+            )
     return table
 
 

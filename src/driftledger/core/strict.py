@@ -1,13 +1,21 @@
-"""What pydantic checks for us: settings without room for a misspelt key; names, ids and relative paths.
+"""What pydantic checks for us: settings without room for a misspelt key; names, ids and relative
+paths.
 
-Every field that may be joined to a folder has one of the types below, so that nothing a file says leads out of it.
-Prose, which is only shown, is :data:`Words`.
+Every field that may be joined to a folder has one of the types below, so that nothing a file says
+leads out of it. Prose, which is only shown, is :data:`Words`.
 """
 
 import re
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, StringConstraints, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    StringConstraints,
+    ValidationError,
+    model_validator,
+)
 
 from driftledger.core.errors import first_few, unknown_name
 from driftledger.core.text import for_line
@@ -15,7 +23,8 @@ from driftledger.core.text import for_line
 ID_RULE = "use up to 100 of A-Z a-z 0-9 _ - . and no leading dot"
 _ID = r"^[A-Za-z0-9_-][A-Za-z0-9_.-]{0,99}$"
 _UNFIT = re.compile(r"[\x00-\x1f\x7f-\x9f\\\u2028\u2029\ud800-\udfff]|\A[A-Za-z]:")
-"""Control characters, other systems' separators, line separators, halves of characters; and a drive."""
+"""Control characters, other systems' separators, line separators, halves of characters; and a
+drive."""
 
 
 class _Unknown(str):
@@ -30,7 +39,8 @@ class Strict(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _known_keys(cls, data: Any) -> Any:
-        """Put the sentence about an unknown key in the place of its value, which pydantic then forbids."""
+        """Put the sentence about an unknown key in the place of its value, which pydantic then
+        forbids."""
         if isinstance(data, dict):
             for key in data.keys() - cls.model_fields.keys():
                 data = data | {key: _Unknown(unknown_name("setting", str(key), cls.model_fields))}
@@ -41,7 +51,11 @@ def mistakes(error: ValidationError) -> list[str]:
     """List everything that is wrong as ``a.b: what``."""
     sentences = []
     for each in error.errors(include_url=False):
-        place, message, given = each["loc"], each["msg"].removeprefix("Value error, "), each["input"]
+        place, message, given = (
+            each["loc"],
+            each["msg"].removeprefix("Value error, "),
+            each["input"],
+        )
         if isinstance(given, _Unknown):
             place, message = place[:-1], given
         elif isinstance(given, str | int | float):
@@ -80,7 +94,8 @@ def _checked_path(text: str) -> str:
 
 
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
-"""A catalogue entry, a benchmark or a stage: a folder, an MLflow metric and, joined by ``-``, a stage of DVC."""
+"""A catalogue entry, a benchmark or a stage: a folder, an MLflow metric and, joined by ``-``, a
+stage of DVC."""
 Id = Annotated[str, StringConstraints(pattern=_ID)]
 """A sample or a question."""
 RelativePath = Annotated[str, AfterValidator(_checked_path)]

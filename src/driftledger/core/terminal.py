@@ -1,7 +1,7 @@
 """Where commands print: one console, the looks that tables and sentences share, and a progress bar.
 
-Never wider than the terminal; plain and never wrapped in pipes and files. Text from files, models and users goes
-through :func:`line`, which lets no markup and no control character through.
+Never wider than the terminal; plain and never wrapped in pipes and files. Text from files, models
+and users goes through :func:`line`, which lets no markup and no control character through.
 """
 
 import math
@@ -26,8 +26,8 @@ _WIDEST = 10_000
 
 
 def show(shown: RenderableType) -> None:
-    """Print it in ``COLUMNS`` or the terminal's width, without blanks at the ends of lines; a plain text, such as JSON,
-    unchanged. In a pipe or a file, nothing wraps."""
+    """Print it in ``COLUMNS`` or the terminal's width, without blanks at the ends of lines; a plain
+    text, such as JSON, unchanged. In a pipe or a file, nothing wraps."""
     width = shutil.get_terminal_size((_WIDEST, 24)).columns
     out = Console(width=width, highlight=False, markup=False, emoji=False)
     with out.capture() as drawn:
@@ -35,29 +35,37 @@ def show(shown: RenderableType) -> None:
             out.out(shown, highlight=False)
         else:
             out.print(shown)
-    out.file.write("".join(f"{each.rstrip(' ')}\n" for each in drawn.get().removesuffix("\n").split("\n")))
+    out.file.write(
+        "".join(f"{each.rstrip(' ')}\n" for each in drawn.get().removesuffix("\n").split("\n"))
+    )
     out.file.flush()  # raises here if the pipe is closed by now
 
 
 def line(text: str, style: str = "") -> Text:
-    """One line, in which no markup and no control character does anything, and half a character becomes its code."""
+    """One line, in which no markup and no control character does anything, and half a character
+    becomes its code."""
     return Text(for_line(text).encode(errors="backslashreplace").decode(), style)
 
 
 def lines(texts: Iterable[str]) -> Group:
     """Several lines, each indented as it begins, where it wraps too."""
-    return Group(*(Padding(line(text), (0, 0, 0, len(text) - len(text.lstrip(" ")))) for text in texts))
+    return Group(
+        *(Padding(line(text), (0, 0, 0, len(text) - len(text.lstrip(" ")))) for text in texts)
+    )
 
 
 def table(*columns: str, numbers: Sequence[str] = ()) -> Table:
-    """A table without borders; what is too wide folds, the widest column first, so that nothing is cut.
+    """A table without borders; what is too wide folds, the widest column first, so that nothing is
+    cut.
 
     Args:
         numbers: the columns that are right-justified.
     """
     grid = Table(box=None, pad_edge=False, header_style=HEAD)
     for column in columns:
-        grid.add_column(line(column), justify="right" if column in numbers else "left", overflow="fold")
+        grid.add_column(
+            line(column), justify="right" if column in numbers else "left", overflow="fold"
+        )
     return grid
 
 
@@ -78,7 +86,8 @@ def _write_line(text: str) -> None:
 
 
 class Progress(tqdm):  # type: ignore[type-arg]  # tqdm is generic in its stubs only
-    """tqdm over the calls that are made at most, and how many each component has made; for no calls nothing.
+    """tqdm over the calls that are made at most, and how many each component has made; for no calls
+    nothing.
 
     In a file or a log it prints a whole line for each tenth.
     """

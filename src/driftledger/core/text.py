@@ -1,7 +1,7 @@
 """Text of others made inert for each place where it is shown; and values put into a few words.
 
-Text from models, files and users is escaped once, where it is written: :func:`for_line` for a terminal or an error,
-:func:`for_html`, :func:`for_cell` (Markdown), :func:`for_csv`.
+Text from models, files and users is escaped once, where it is written: :func:`for_line` for a
+terminal or an error, :func:`for_html`, :func:`for_cell` (Markdown), :func:`for_csv`.
 """
 
 import html
@@ -18,8 +18,11 @@ _CONTROL = re.compile(
     r"\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e007f]"
 )
 """What is obeyed or not seen; the joiners U+200C and U+200D are part of words and pictures."""
-_MARKDOWN = re.compile(r"(?<=[^\W\d_])[.:](?= |$)|(?<=[^\W_])[_-](?=[^\W_])|(?<= )\+(?= )|([\\`*_{}\[\]()#+!|~:.-])")
-"""What is written as it is behind a word or between words; and, as a group, what needs a backslash."""
+_MARKDOWN = re.compile(
+    r"(?<=[^\W\d_])[.:](?= |$)|(?<=[^\W_])[_-](?=[^\W_])|(?<= )\+(?= )|([\\`*_{}\[\]()#+!|~:.-])"
+)
+"""What is written as it is behind a word or between words; and, as a group, what needs a backslash.
+"""
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "＝", "＋", "－", "＠")
 _INERT = re.compile(
     r"(?!.*@[\w-]*\.[0-9])-?(?:[^\W_]|(?<=[^\W_])[_'+-](?=[^\W_])|(?<=[0-9])\.(?=[0-9])|(?<=\S)[.:](?= |$)"
@@ -32,8 +35,8 @@ MOST_SHOWN = 120
 
 
 def for_terminal(text: str) -> str:
-    """Write out control characters, escape sequences, direction marks and what is invisible, e.g. ``\\x1b``; tabs and
-    newlines stay."""
+    """Write out control characters, escape sequences, direction marks and what is invisible, e.g.
+    ``\\x1b``; tabs and newlines stay."""
     return _CONTROL.sub(lambda match: f"\\x{ord(match[0]):02x}", text)
 
 
@@ -55,7 +58,11 @@ def for_cell(text: str) -> str:
     """
     line = for_line(text)
     escaped = html.escape(line, quote=False)
-    return line if _INERT.fullmatch(line) else _MARKDOWN.sub(lambda at: f"\\{at[1]}" if at[1] else at[0], escaped)
+    return (
+        line
+        if _INERT.fullmatch(line)
+        else _MARKDOWN.sub(lambda at: f"\\{at[1]}" if at[1] else at[0], escaped)
+    )
 
 
 def for_html(text: str) -> str:
@@ -76,7 +83,8 @@ def for_csv(text: str) -> str:
 def csv_text(head: Sequence[str], rows: Iterable[Iterable[object]]) -> str:
     """A CSV file's text; untrusted cells go through :func:`for_csv` first, since numbers must not.
 
-    A cell with a semicolon or a tab is quoted too: where these separate cells, a formula could follow one.
+    A cell with a semicolon or a tab is quoted too: where these separate cells, a formula could
+        follow one.
     """
 
     def quoted(cell: object) -> str:
@@ -89,7 +97,8 @@ def csv_text(head: Sequence[str], rows: Iterable[Iterable[object]]) -> str:
 def shortened(text: str, most: int = 300) -> str:
     """A library's message on one line of at most ``most`` characters, without its middle.
 
-    Its beginning says what went wrong and its end what to do; in between are paths, which may be long.
+    Its beginning says what went wrong and its end what to do; in between are paths, which may be
+    long.
 
     >>> shortened("cannot open /a/very/long/path/to/nowhere.json: it is a folder", 40)
     'cannot open /a/very…json: it is a folder'
@@ -123,7 +132,8 @@ class Change(NamedTuple):
 
 
 def changes(old: Any, new: Any, key: str = "") -> Iterator[Change]:
-    """Yield every value that differs, in the order of the keys; mappings are entered, all else is compared whole.
+    """Yield every value that differs, in the order of the keys; mappings are entered, all else is
+    compared whole.
 
     >>> [str(change) for change in changes({"T": 5, "seeds": {"run": 1}}, {"T": 3, "seeds": {"run": 1}, "new": "x"})]
     ['T: 5 → 3', 'new: nothing → "x"']
@@ -151,9 +161,13 @@ def shown_apart(one: Any, two: Any) -> tuple[str, str]:
     >>> shown_apart("red " * 100 + "disc", "red " * 100 + "ring")
     ('"…d red red red red red red red disc"', '"…d red red red red red red red ring"')
     """
-    texts = ["nothing" if value is None else for_line(canonical_json(value)) for value in (one, two)]
+    texts = [
+        "nothing" if value is None else for_line(canonical_json(value)) for value in (one, two)
+    ]
     same = same_start(*texts)
     if max(map(len, texts)) > MOST_SHOWN and same > 30:
         texts = [f'"…{text[same - 30 :]}' for text in texts]
-    first, second = (t if len(t) <= MOST_SHOWN else f"{t[:MOST_SHOWN]}… ({len(t)} characters)" for t in texts)
+    first, second = (
+        t if len(t) <= MOST_SHOWN else f"{t[:MOST_SHOWN]}… ({len(t)} characters)" for t in texts
+    )
     return first, second

@@ -1,8 +1,8 @@
 """What a model thinks aloud before it answers, apart from the answer.
 
-Reasoning is neither a description nor an answer: :func:`separated` takes it out of every reply before anything reads
-it. Some chat templates put the opening mark into the prompt, so that a reply holds only the closing one, and reasoning
-that met the length limit never ends.
+Reasoning is neither a description nor an answer: :func:`separated` takes it out of every reply
+before anything reads it. Some chat templates put the opening mark into the prompt, so that a reply
+holds only the closing one, and reasoning that met the length limit never ends.
 """
 
 import re
@@ -17,7 +17,8 @@ _BEGINS = re.compile(
     # Qwen, GLM, MiniMax; Kimi; Magistral; Solar, Cohere
     rf"<{_WORDS}>|◁think▷|\[think\]|<\|(think|thinking|begin_of_thought|start_thinking)\|>"
     r"|<\|channel\|>\s*(analysis|commentary|thought)[^<]{0,80}(<\|message\|>)?"  # gpt-oss
-    r"|<\|channel>(?!\s*final)(\s*(thought|thinking|analysis)\b)?|<unused94>(\s*thought\b)?"  # Gemma 4; MedGemma
+    # Gemma 4; MedGemma
+    r"|<\|channel>(?!\s*final)(\s*(thought|thinking|analysis)\b)?|<unused94>(\s*thought\b)?"
     r"|\A\s*here are my reasoning steps:",  # Apriel
     re.IGNORECASE,
 )
@@ -41,7 +42,8 @@ def without_thinking(text: str, *, ended: bool = False) -> tuple[str, str, bool]
     """Return what stands outside of reasoning, the reasoning, and whether all of it ended.
 
     Args:
-        ended: whether the reply ended by itself. Then a mark that nothing closes, behind other words, is one of them.
+        ended: whether the reply ended by itself. Then a mark that nothing closes, behind other
+            words, is one of them.
 
     >>> without_thinking("<think>A seems right</think>C"), without_thinking("A seems right</think>C")
     (('C', 'A seems right', True), ('C', 'A seems right', True))
@@ -55,7 +57,11 @@ def without_thinking(text: str, *, ended: bool = False) -> tuple[str, str, bool]
     position = 0
     opened = 0
     thinking = False
-    marks = [(*mark.span(), begins) for begins, marks in ((0, _ENDS), (1, _BEGINS)) for mark in marks.finditer(text)]
+    marks = [
+        (*mark.span(), begins)
+        for begins, marks in ((0, _ENDS), (1, _BEGINS))
+        for mark in marks.finditer(text)
+    ]
     if not marks:
         return text, "", True
     for start, end, begins in sorted(marks):
@@ -74,21 +80,25 @@ def without_thinking(text: str, *, ended: bool = False) -> tuple[str, str, bool]
         position = len(text)
         thinking = False
     (inside if thinking else outside).append(text[position:])
-    answer, thoughts = ("\n".join(part.strip() for part in parts if part.strip()) for parts in (outside, inside))
+    answer, thoughts = (
+        "\n".join(part.strip() for part in parts if part.strip()) for parts in (outside, inside)
+    )
     return _AROUND_THE_ANSWER.sub("", answer).strip(), thoughts, not thinking
 
 
 def separated(reply: Result, conversation: Conversation) -> Result:
     """Return ``reply`` with its reasoning beside its text, and with the outcome that it then has.
 
-    A reply that was cut inside its reasoning is ``truncated``, and one that holds nothing else is ``empty``; neither
-    has a text. A text without marks stays as it is, to the byte.
+    A reply that was cut inside its reasoning is ``truncated``, and one that holds nothing else is
+    ``empty``; neither has a text. A text without marks stays as it is, to the byte.
     """
     prefix = conversation.prefix
     text = reply.text or ""
     outcome = reply.outcome
     error = reply.error
-    answer, thoughts, finished = without_thinking(text.removeprefix(prefix), ended=outcome is Outcome.OK)
+    answer, thoughts, finished = without_thinking(
+        text.removeprefix(prefix), ended=outcome is Outcome.OK
+    )
     if thoughts or answer != text.removeprefix(prefix):
         text = conversation.whole(answer) if answer and finished else ""
     reasoning = "\n".join(part for part in (reply.reasoning, thoughts) if part) or None
@@ -104,12 +114,15 @@ def separated(reply: Result, conversation: Conversation) -> Result:
     return replace(reply, text=text, outcome=outcome, error=error, reasoning=reasoning)
 
 
-def decoded(tokenizer: Any, tokens: Sequence[int], prompt: Sequence[int], plain: str | None = None) -> str:
+def decoded(
+    tokenizer: Any, tokens: Sequence[int], prompt: Sequence[int], plain: str | None = None
+) -> str:
     """Decode a checkpoint's reply; of its special tokens, only the marks of reasoning stay.
 
     Args:
         tokenizer: a tokenizer of transformers.
-        prompt: the tokens that the reply goes on from. A mark that they end with is put before the reply.
+        prompt: the tokens that the reply goes on from. A mark that they end with is put before the
+            reply.
         plain: the reply without special tokens, where an engine has decoded it already.
     """
     special = {
@@ -119,10 +132,16 @@ def decoded(tokenizer: Any, tokens: Sequence[int], prompt: Sequence[int], plain:
     }
 
     def with_marks(part: Sequence[int]) -> str:
-        return str(tokenizer.decode([token for token in part if special.get(token, True)], skip_special_tokens=False))
+        return str(
+            tokenizer.decode(
+                [token for token in part if special.get(token, True)], skip_special_tokens=False
+            )
+        )
 
     if any(special.get(token) for token in tokens):
         plain = with_marks(tokens)
     end = with_marks([*prompt][-16:]).rstrip()
     begun = next((mark[0] for mark in _BEGINS.finditer(end) if mark.end() == len(end)), "")
-    return begun + (str(tokenizer.decode(tokens, skip_special_tokens=True)) if plain is None else plain)
+    return begun + (
+        str(tokenizer.decode(tokens, skip_special_tokens=True)) if plain is None else plain
+    )

@@ -18,7 +18,8 @@ Float64: TypeAlias = NDArray[np.float64]
 Limit = TypeVar("Limit", int, int | None)
 
 Split = Literal["support", "test"]
-"""Which half of a labelled dataset: the support set is retrieved from, the test set is what is asked about."""
+"""Which half of a labelled dataset: the support set is retrieved from, the test set is what is
+asked about."""
 
 
 class Outcome(StrEnum):
@@ -58,7 +59,8 @@ class Turn:
 
 
 class Subject(NamedTuple):
-    """What a call is about: a sample at iteration ``t``. For messages and look-ups; not part of the call's key."""
+    """What a call is about: a sample at iteration ``t``. For messages and look-ups; not part of the
+    call's key."""
 
     sample: str
     t: int
@@ -67,16 +69,19 @@ class Subject(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """What a model is given. The last turn is the user's, or the assistant's where the reply goes on from it."""
+    """What a model is given. The last turn is the user's, or the assistant's where the reply goes
+    on from it."""
 
     turns: tuple[Turn, ...]
     subject: Subject | None = field(default=None, compare=False)
-    """For models that look their answers up, in a sheet or a file of predictions. It is not asked: a model must not
-    know it."""
+    """For models that look their answers up, in a sheet or a file of predictions. It is not asked:
+    a model must not know it."""
     max_tokens: int | None = None
-    """The most tokens of a reply, in the model's own count; a model's own limit, where lower, holds too."""
+    """The most tokens of a reply, in the model's own count; a model's own limit, where lower, holds
+    too."""
     options: tuple[str, ...] = field(default=(), compare=False)
-    """The options of a question in the order shown, for models that look answers up; others read them in the text."""
+    """The options of a question in the order shown, for models that look answers up; others read
+    them in the text."""
 
     @classmethod
     def ask(
@@ -88,14 +93,18 @@ class Conversation:
         options: Sequence[str] = (),
         prefix: str | None = None,
     ) -> "Conversation":
-        """One user turn with ``medium`` and ``text``, and the beginning of the reply where there is one."""
+        """One user turn with ``medium`` and ``text``, and the beginning of the reply where there is
+        one."""
         begun = (Turn("assistant", (prefix,)),) if prefix else ()
         return cls((Turn("user", (medium, text)), *begun), subject, max_tokens, tuple(options))
 
     @property
     def prefix(self) -> str:
-        """The beginning of the reply, which the model goes on from; empty where it begins by itself."""
-        return "".join(str(part) for turn in self.turns[-1:] if turn.role == "assistant" for part in turn.parts)
+        """The beginning of the reply, which the model goes on from; empty where it begins by
+        itself."""
+        return "".join(
+            str(part) for turn in self.turns[-1:] if turn.role == "assistant" for part in turn.parts
+        )
 
     def whole(self, text: str) -> str:
         """What a model said that went on from :attr:`prefix`, with it.
@@ -113,7 +122,10 @@ class Conversation:
     def with_media(self, change: Callable[[Medium], Medium]) -> "Conversation":
         """The same conversation with other files of its images and sounds."""
         turns = (
-            replace(turn, parts=tuple(part if isinstance(part, str) else change(part) for part in turn.parts))
+            replace(
+                turn,
+                parts=tuple(part if isinstance(part, str) else change(part) for part in turn.parts),
+            )
             for turn in self.turns
         )
         return replace(self, turns=tuple(turns))
@@ -156,7 +168,8 @@ class PromptUsage:
 class Result:
     """The result of a call: a text of a model, an image or a sound of a generator.
 
-    A component returns it, the store keeps it, and a record holds it. What is excluded stands in no row of either.
+    A component returns it, the store keeps it, and a record holds it. What is excluded stands in no
+    row of either.
     """
 
     __pydantic_config__: ClassVar = ConfigDict(extra="forbid")
@@ -173,7 +186,8 @@ class Result:
     reading: PromptUsage | None = None
     """How much of the prompt the generator's text encoder read, where that is known."""
     note: str | None = None
-    """What was unusual about how the call was made, e.g. in a smaller batch than the fingerprint says."""
+    """What was unusual about how the call was made, e.g. in a smaller batch than the fingerprint
+    says."""
     usage: Annotated[InstanceOf[Usage] | None, Field(exclude=True)] = None
     data: Annotated[InstanceOf[bytes] | None, Field(exclude=True)] = None
     """The PNG, JPEG, WebP or WAV that becomes ``medium``."""
@@ -195,7 +209,8 @@ class Reply(Result):
 
 @dataclass(frozen=True)
 class Generated(Result):
-    """A generator's result: an image, a sound, or neither exactly where ``outcome`` leaves nothing to go on with.
+    """A generator's result: an image, a sound, or neither exactly where ``outcome`` leaves nothing
+    to go on with.
 
     ``data`` is what a service gave, where it holds ``image`` as it is.
     """

@@ -1,9 +1,11 @@
-"""A provider's samples or questions → a folder of checked entries and their PNGs or WAVs, whole or not at all.
+"""A provider's samples or questions → a folder of checked entries and their PNGs or WAVs, whole or
+not at all.
 
-Nothing after this point checks the data again. Ids are safe file names and unique on every disk, each image is an
-upright RGB PNG and each sound a WAV, known by its hash, every group's categories exist, and every class of a test set
-has support. Every question can be scored as its benchmark says: one that breaks the rules of its paper would still give
-a number, so one such question refuses the set.
+Nothing after this point checks the data again. Ids are safe file names and unique on every disk,
+each image is an upright RGB PNG and each sound a WAV, known by its hash, every group's categories
+exist, and every class of a test set has support. Every question can be scored as its benchmark
+says: one that breaks the rules of its paper would still give a number, so one such question refuses
+the set.
 """
 
 from collections import Counter
@@ -45,7 +47,8 @@ def build(name: str, dataset: DatasetProvider, target: Path) -> DatasetCard:
 
     Raises:
         ConfigError: the source is not where the settings say.
-        DataError: a file, an id, a group or a split cannot be used, or the dataset is empty; nothing is written.
+        DataError: a file, an id, a group or a split cannot be used, or the dataset is empty;
+            nothing is written.
     """
     ids = dict[str, str]()
     entries = []
@@ -99,14 +102,21 @@ def build(name: str, dataset: DatasetProvider, target: Path) -> DatasetCard:
     return card
 
 
-def _dataset_card(name: str, dataset: DatasetProvider, entries: Sequence[SampleEntry]) -> DatasetCard:
+def _dataset_card(
+    name: str, dataset: DatasetProvider, entries: Sequence[SampleEntry]
+) -> DatasetCard:
     where = f"dataset {name!r}"
     categories = _counts(entry.category for entry in entries)
     _check_groups(where, dataset.groups, categories, dataset.first)
-    for category, count in Counter(each for members in dataset.groups.values() for each in members).items():
+    for category, count in Counter(
+        each for members in dataset.groups.values() for each in members
+    ).items():
         if count > 1:
-            raise DataError(f"{where}: category {category!r} is listed in groups {count} times; list it once")
-    support = {entry.sha256: entry.id for entry in reversed(entries) if entry.split == "support"}  # the first wins
+            raise DataError(
+                f"{where}: category {category!r} is listed in groups {count} times; list it once"
+            )
+    # the first wins
+    support = {entry.sha256: entry.id for entry in reversed(entries) if entry.split == "support"}
     tested = [entry for entry in entries if entry.split == "test"]
     return DatasetCard(
         name=name,
@@ -128,28 +138,43 @@ def _label_counts(where: str, entries: Sequence[SampleEntry]) -> Labels:
     """Label → split → how many samples; empty where no sample has a split.
 
     Raises:
-        DataError: a sample lacks its split or label, a set is empty, or a class has test samples and no support: it
-            is retrieved from the support set alone, and could never be right.
+        DataError: a sample lacks its split or label, a set is empty, or a class has test samples
+            and no support: it is retrieved from the support set alone, and could never be right.
     """
     counts: Labels = {}
     if not any(entry.split for entry in entries):
         return counts
     for entry in entries:
         if entry.split is None:
-            raise DataError(f"{where}: {entry.id} has no split, and other samples have one; give all a split, or none")
+            raise DataError(
+                f"{where}: {entry.id} has no split, and other samples have one; give all a split, "
+                "or none"
+            )
         if not (entry.label or "").strip():
-            raise DataError(f"{where}: {entry.id} is in the {entry.split} set without a label; add one, or remove it")
+            raise DataError(
+                f"{where}: {entry.id} is in the {entry.split} set without a label; add one, or "
+                "remove it"
+            )
         counts.setdefault(str(entry.label), {"support": 0, "test": 0})[entry.split] += 1
     splits: tuple[Split, Split] = ("support", "test")
     for split in splits:
         if not any(count[split] for count in counts.values()):
             raise DataError(f"{where} has no {split} set; add samples to it")
-    if alone := [f"{label!r:.80}" for label, count in sorted(counts.items()) if count["test"] and not count["support"]]:
-        raise DataError(f"{where}: class without support: {first_few(alone)}; add images of it to the support set")
+    if alone := [
+        f"{label!r:.80}"
+        for label, count in sorted(counts.items())
+        if count["test"] and not count["support"]
+    ]:
+        raise DataError(
+            f"{where}: class without support: {first_few(alone)}; add images of it to the support "
+            "set"
+        )
     return dict(sorted(counts.items()))
 
 
-def build_questions(name: str, provider: QuestionProvider, rules: QuestionRules, target: Path) -> QuestionSetCard:
+def build_questions(
+    name: str, provider: QuestionProvider, rules: QuestionRules, target: Path
+) -> QuestionSetCard:
     """Write the question set called ``name`` to the folder ``target``, and return its card.
 
     Its questions must keep ``rules``.
@@ -158,7 +183,8 @@ def build_questions(name: str, provider: QuestionProvider, rules: QuestionRules,
 
     Raises:
         ConfigError: the source is not where the settings say, or has other columns.
-        DataError: a question or an image cannot be used, or there are not as many as expected; nothing is written.
+        DataError: a question or an image cannot be used, or there are not as many as expected;
+            nothing is written.
     """
     with new_folder(target) as folder:
         (folder / "images").mkdir()
@@ -168,8 +194,13 @@ def build_questions(name: str, provider: QuestionProvider, rules: QuestionRules,
         ids = dict[str, str]()
         by_image: dict[str, list[SourceQuestion]] = {}
         for question in provider.kept_questions(rules):
-            by_image.setdefault(question.image_id, []).append(replace(question, read=bytes))  # without the image
-            problem = None if question.question.strip() else "has an empty question (write one, or remove it)"
+            # without the image
+            by_image.setdefault(question.image_id, []).append(replace(question, read=bytes))
+            problem = (
+                None
+                if question.question.strip()
+                else "has an empty question (write one, or remove it)"
+            )
             if problem := problem or rules.problem(question):
                 problems.append(f"{question.name} {problem}")
             elif problem := _id_problem(question.id, question.name, ids):
@@ -183,7 +214,9 @@ def build_questions(name: str, provider: QuestionProvider, rules: QuestionRules,
                 answer, refusal = rules.stored(question)
                 entries.append(QuestionEntry(**copied, answer=answer, refusal=refusal, **stored))
         if not by_image:
-            raise DataError(f"question set {name!r} has no questions; check where its settings point")
+            raise DataError(
+                f"question set {name!r} has no questions; check where its settings point"
+            )
         if problems := problems or list(rules.problems_of_images(by_image.values())):
             raise DataError(f"question set {name!r}: {first_few(problems)}")
         write_jsonl(folder / QUESTIONS, entries)
@@ -192,7 +225,17 @@ def build_questions(name: str, provider: QuestionProvider, rules: QuestionRules,
     return card
 
 
-_COPIED = ("id", "image_id", "question", "options", "subset", "subtask", "capabilities", "category", "source")
+_COPIED = (
+    "id",
+    "image_id",
+    "question",
+    "options",
+    "subset",
+    "subtask",
+    "capabilities",
+    "category",
+    "source",
+)
 """Fields of a question that are stored as their source has them."""
 
 
@@ -219,16 +262,24 @@ class _Images:
             if sha256 not in self.files:
                 self.files[sha256] = f"images/{len(self.files)}.png"
                 (self.folder / self.files[sha256]).write_bytes(png)
-            self.stored[source] = {"image": self.files[sha256], "image_sha256": sha256, "notes": notes}
+            self.stored[source] = {
+                "image": self.files[sha256],
+                "image_sha256": sha256,
+                "notes": notes,
+            }
         stored = self.stored[source]
-        first, sha256 = self.by_id.setdefault(question.image_id, (question.name, stored["image_sha256"]))
+        first, sha256 = self.by_id.setdefault(
+            question.image_id, (question.name, stored["image_sha256"])
+        )
         if sha256 != stored["image_sha256"]:
             shared = f"the image_id {question.image_id!r:.80} of {first}"
             raise DataError(f"{question.name} has {shared}, and another image (correct one)")
         return stored
 
 
-def _question_set_card(name: str, provider: QuestionProvider, entries: Sequence[QuestionEntry]) -> QuestionSetCard:
+def _question_set_card(
+    name: str, provider: QuestionProvider, entries: Sequence[QuestionEntry]
+) -> QuestionSetCard:
     where = f"question set {name!r}"
     subsets = _counts(entry.subset for entry in entries)
     categories = _counts(entry.category for entry in entries)
@@ -238,12 +289,20 @@ def _question_set_card(name: str, provider: QuestionProvider, entries: Sequence[
     expected = {} if provider.first else getattr(provider, "expect", {})
     _check_groups(where, groups, categories, provider.first)
     counted = {"questions": len(entries), "images": images, **subsets, **categories}
-    others = [f"{n} {key} (has {counted.get(key, 0)})" for key, n in expected.items() if counted.get(key, 0) != n]
+    others = [
+        f"{n} {key} (has {counted.get(key, 0)})"
+        for key, n in expected.items()
+        if counted.get(key, 0) != n
+    ]
     if others:
         raise DataError(
-            f"{where} should have {', '.join(others)}, as its expect says; get the whole set, or correct expect"
+            f"{where} should have {', '.join(others)}, as its expect says; get the whole set, or "
+            "correct expect"
         )
-    subtasks = {subset: _counts(entry.subtask for entry in entries if entry.subset == subset) for subset in subsets}
+    subtasks = {
+        subset: _counts(entry.subtask for entry in entries if entry.subset == subset)
+        for subset in subsets
+    }
     return QuestionSetCard(
         name=name,
         provider=provider.provider,
@@ -272,7 +331,8 @@ def _blank(entries: Sequence[SampleEntry] | Sequence[QuestionEntry]) -> list[str
 
 
 def _id_problem(id_: str, name: str, names: dict[str, str]) -> str | None:
-    """Say why the item ``name`` cannot have this id, or note it in ``names``: folded id → name of its item."""
+    """Say why the item ``name`` cannot have this id, or note it in ``names``: folded id → name of
+    its item."""
     if not is_id(id_):
         return f"{name} has the id {id_!r:.200}, which is not a safe file name ({ID_RULE})"
     folded = id_.casefold()  # some disks keep one file for both

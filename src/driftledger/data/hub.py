@@ -1,7 +1,7 @@
 """Folders here and repositories of the Hugging Face hub by name; and datasets in the hub's formats.
 
-The library ``datasets`` loads these. Images stay undecoded, so that :mod:`driftledger.data.datasets.decode` reads them
-like all others.
+The library ``datasets`` loads these. Images stay undecoded, so that
+:mod:`driftledger.data.datasets.decode` reads them like all others.
 """
 
 import re
@@ -21,14 +21,22 @@ from driftledger.core.paths import leads_out
 from driftledger.core.registry import import_extra
 from driftledger.core.text import for_line, shortened
 from driftledger.core.types import Split
-from driftledger.data.datasets.base import DatasetProvider, Provider, SourceItem, digest_files, printable, read_file
+from driftledger.data.datasets.base import (
+    DatasetProvider,
+    Provider,
+    SourceItem,
+    digest_files,
+    printable,
+    read_file,
+)
 from driftledger.data.tables import TableRow, as_text
 
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 
 
 class Source(NamedTuple):
-    """Where a checkpoint or a dataset is: ``folder`` here, or ``repository`` at ``commit`` on the Hugging Face hub."""
+    """Where a checkpoint or a dataset is: ``folder`` here, or ``repository`` at ``commit`` on the
+    Hugging Face hub."""
 
     folder: Path | None
     repository: str | None
@@ -40,7 +48,8 @@ class Source(NamedTuple):
         return str(self.folder or self.repository)
 
     def has(self, name: str) -> bool:
-        """Whether a file of that name is at the top; of the hub, offline, whether its local cache has it."""
+        """Whether a file of that name is at the top; of the hub, offline, whether its local cache
+        has it."""
         if self.folder is not None:
             return (self.folder / name).is_file()
         hub = import_extra("huggingface_hub")
@@ -52,7 +61,8 @@ class Source(NamedTuple):
         return True
 
     def local(self, patterns: Sequence[str]) -> Path:
-        """The folder; from the hub, the files that match ``patterns`` are fetched into the hub's cache.
+        """The folder; from the hub, the files that match ``patterns`` are fetched into the hub's
+        cache.
 
         For libraries that take no commit: what they load is then what the identity names.
         """
@@ -60,15 +70,24 @@ class Source(NamedTuple):
             return self.folder
         hub = import_extra("huggingface_hub")
         try:
-            return Path(hub.snapshot_download(self.repository, revision=self.commit, allow_patterns=[*patterns]))
+            return Path(
+                hub.snapshot_download(
+                    self.repository, revision=self.commit, allow_patterns=[*patterns]
+                )
+            )
         except hub.errors.HTTPError as error:
-            raise ConfigError(f"{self.repository!r:.200} cannot be fetched: {for_line(str(error)):.300}") from None
+            raise ConfigError(
+                f"{self.repository!r:.200} cannot be fetched: {for_line(str(error)):.300}"
+            ) from None
 
 
-def find_source(path: str, revision: str | None, kind: Literal["model", "dataset"] = "model") -> Source:
+def find_source(
+    path: str, revision: str | None, kind: Literal["model", "dataset"] = "model"
+) -> Source:
     """The folder ``path``, or the hub repository of that name at the commit behind ``revision``.
 
-    A commit is taken at its word; a branch or tag is asked of the hub, and without a network of the hub's local cache.
+    A commit is taken at its word; a branch or tag is asked of the hub, and without a network of the
+    hub's local cache.
 
     Raises:
         MissingSourceError: neither a folder nor a repository that can be reached.
@@ -78,23 +97,35 @@ def find_source(path: str, revision: str | None, kind: Literal["model", "dataset
         folder = Path(path).expanduser().absolute()
         is_folder = folder.is_dir()
     except (OSError, RuntimeError, ValueError) as error:
-        raise ConfigError(f"{path!r:.200} cannot be reached ({for_line(str(error)):.200}); correct path") from None
+        raise ConfigError(
+            f"{path!r:.200} cannot be reached ({for_line(str(error)):.200}); correct path"
+        ) from None
     if is_folder:
         if revision is not None:
-            raise ConfigError(f"{path!r} is a folder here, which has no revision; remove revision or the folder")
+            raise ConfigError(
+                f"{path!r} is a folder here, which has no revision; remove revision or the folder"
+            )
         return Source(folder, None, None)
     if revision is None:
-        sentence = f"{path!r:.200} is not a folder here; correct path, or set revision if it is on the hub"
+        sentence = (
+            f"{path!r:.200} is not a folder here; correct path, or set revision if it is on the hub"
+        )
         raise ConfigError(sentence) if folder.exists() else MissingSourceError(sentence)
     if _COMMIT.fullmatch(revision):
         return Source(None, path, revision)
     hub = import_extra("huggingface_hub")
     errors = import_extra("huggingface_hub.errors")
     try:
-        return Source(None, path, str(hub.HfApi().repo_info(path, revision=revision, repo_type=kind).sha))
+        return Source(
+            None, path, str(hub.HfApi().repo_info(path, revision=revision, repo_type=kind).sha)
+        )
     except (errors.HTTPError, errors.OfflineModeIsEnabled, OSError, ValueError) as error:
         with suppress(OSError, ValueError):
-            cached = Path(hub.snapshot_download(path, revision=revision, repo_type=kind, local_files_only=True)).name
+            cached = Path(
+                hub.snapshot_download(
+                    path, revision=revision, repo_type=kind, local_files_only=True
+                )
+            ).name
             if _COMMIT.fullmatch(cached):
                 return Source(None, path, cached)
         raise MissingSourceError(
@@ -104,14 +135,16 @@ def find_source(path: str, revision: str | None, kind: Literal["model", "dataset
 
 
 class HubTable(Provider, ABC):
-    """A split of a dataset. A branch or tag given as ``revision`` is resolved to its commit, which is recorded."""
+    """A split of a dataset. A branch or tag given as ``revision`` is resolved to its commit, which
+    is recorded."""
 
     medium: ClassVar[Kind] = "image"
 
     path: str = Field(min_length=1)
     """A local folder, or an id on the hub."""
     revision: str | None = None
-    """For the hub only, and needed there: a commit, which also works offline once loaded, or a branch or tag."""
+    """For the hub only, and needed there: a commit, which also works offline once loaded, or a
+    branch or tag."""
     name: str | None = None
     """Which configuration, where the dataset has several."""
     split: str = "test"
@@ -124,16 +157,28 @@ class HubTable(Provider, ABC):
         folder = self._source.folder
         if folder is None:
             return sha256_of([self.path, self._source.commit])
-        files = sorted((path.relative_to(folder), path) for path in folder.rglob("*") if path.is_file())
-        shown = [(name, path) for name, path in files if not any(part.startswith(".") for part in name.parts)]
+        files = sorted(
+            (path.relative_to(folder), path) for path in folder.rglob("*") if path.is_file()
+        )
+        shown = [
+            (name, path)
+            for name, path in files
+            if not any(part.startswith(".") for part in name.parts)
+        ]
         for name, path in shown:
             if not self._may_read(path):
-                raise DataError(f"{name} in {self.path!r:.200} is a link out of that folder; remove it")
+                raise DataError(
+                    f"{name} in {self.path!r:.200} is a link out of that folder; remove it"
+                )
         return digest_files((printable(name.as_posix()), path) for name, path in shown)
 
     def source(self) -> dict[str, str]:
         folder, repository, commit = self._source
-        where = {"folder": printable(folder.name)} if folder else {"dataset": str(repository), "revision": str(commit)}
+        where = (
+            {"folder": printable(folder.name)}
+            if folder
+            else {"dataset": str(repository), "revision": str(commit)}
+        )
         return {"kind": self.provider} | where
 
     def load(self, *splits: str) -> list[Any]:
@@ -146,27 +191,43 @@ class HubTable(Provider, ABC):
         try:
             if folder is None:
                 builder = datasets.load_dataset_builder(self.path, self.name, revision=commit)
-                if builder.hash != commit:  # without a network the library offers any revision that it has
-                    raise DataError(f"{self.path} at {commit} is not stored here; load it once with a network")
+                # without a network the library offers any revision that it has
+                if builder.hash != commit:
+                    raise DataError(
+                        f"{self.path} at {commit} is not stored here; load it once with a network"
+                    )
                 builder.download_and_prepare()
             else:
                 builder = datasets.load_dataset_builder(str(folder.resolve()), self.name)
-                # Prepare again: the library recognises what it has stored by the files' times, not by their content.
+                # Prepare again: the library recognises what it has stored by the files' times, not
+                # by their content.
                 builder.download_and_prepare(download_mode="reuse_cache_if_exists")
             for split in splits:
                 loaded.append(builder.as_dataset(split=split))
-        except (datasets.exceptions.DatasetsError, http_error, OSError, ValueError, RuntimeError) as error:
+        except (
+            datasets.exceptions.DatasetsError,
+            http_error,
+            OSError,
+            ValueError,
+            RuntimeError,
+        ) as error:
             is_wrapped = isinstance(error, datasets.exceptions.DatasetGenerationError)
-            reason = shortened(str(error.__cause__ or error if is_wrapped else error)) or type(error).__name__
+            reason = (
+                shortened(str(error.__cause__ or error if is_wrapped else error))
+                or type(error).__name__
+            )
             what = f"{self.path}, split {split!r}, cannot be loaded ({reason})"
             raise DataError(f"{what}; correct its settings or the network") from None
         return loaded
 
-    def rows(self, table: Any, split: str, files: str, columns: Iterable[str], setting: str) -> Iterator[TableRow]:
+    def rows(
+        self, table: Any, split: str, files: str, columns: Iterable[str], setting: str
+    ) -> Iterator[TableRow]:
         """Read the rows of a split with these columns, class labels by name.
 
         Args:
-            files: the column of images or sounds, which ``setting`` names. A file is read when its row asks for it.
+            files: the column of images or sounds, which ``setting`` names. A file is read when its
+                row asks for it.
         """
         names = [column for column in dict.fromkeys(columns) if column != files]
         for column in (files, *names):
@@ -179,44 +240,72 @@ class HubTable(Provider, ABC):
         is_file = isinstance(feature, dict) and "bytes" in feature  # as pandas writes {bytes, path}
         if not isinstance(feature, kind) and not is_bytes and not is_file:
             what = _in_words(feature, datasets)
-            sentence = f"column {files!r} holds {what}, and no {self.medium}s; correct it, or set {setting}"
+            sentence = (
+                f"column {files!r} holds {what}, and no {self.medium}s; correct it, or set "
+                f"{setting}"
+            )
             raise ConfigError(f"{self.path}: {sentence}")
         media = table.select_columns([files]).cast_column(files, kind(decode=False))
-        paths = [path for chunk in media.data.column(files).chunks for path in chunk.field("path").to_pylist()]
+        paths = [
+            path
+            for chunk in media.data.column(files).chunks
+            for path in chunk.field("path").to_pylist()
+        ]
         texts = table.select_columns(names)
-        labels = {column: texts.features[column].names for column in names if hasattr(texts.features[column], "names")}
+        labels = {
+            column: texts.features[column].names
+            for column in names
+            if hasattr(texts.features[column], "names")
+        }
         folder = self._source.folder and self._source.folder.resolve()
         for number, path in enumerate(paths):
             cells = texts[number] if names else {}
             file = None
             if path:
                 is_below = folder and Path(path).is_relative_to(folder)
-                file = printable(Path(path).relative_to(folder).as_posix() if folder and is_below else Path(path).name)
+                file = printable(
+                    Path(path).relative_to(folder).as_posix()
+                    if folder and is_below
+                    else Path(path).name
+                )
             place = f"row {number} of {split}" + (f" ({file})" if file else "")
             for column, of_class in labels.items():
                 value = cells[column]
                 if value is not None and value >= len(of_class):
-                    what = f"has class {value} in {column!r}, which has only {len(of_class)}; correct the dataset"
+                    what = (
+                        f"has class {value} in {column!r}, which has only {len(of_class)}; "
+                        "correct the dataset"
+                    )
                     raise DataError(f"{place} {what}")
                 cells[column] = of_class[value] if value is not None and value >= 0 else value
-            yield TableRow(number, place, cells, file, partial(self._bytes, media, number, files, place))
+            yield TableRow(
+                number, place, cells, file, partial(self._bytes, media, number, files, place)
+            )
 
     def _bytes(self, media: Any, number: int, files: str, place: str) -> bytes:
-        """Return the bytes in a row, or those of the file that it names; refuse a file elsewhere on this disk."""
+        """Return the bytes in a row, or those of the file that it names; refuse a file elsewhere on
+        this disk."""
         cell = media[number][files] or {}
         data = cell.get("bytes")
         path = cell.get("path")
         if data is not None or not path:
             return data or b""
         if not self._may_read(Path(path)):
-            raise DataError(f"{place} names a file outside the dataset, {path!r:.200}; remove the row")
+            raise DataError(
+                f"{place} names a file outside the dataset, {path!r:.200}; remove the row"
+            )
         return read_file(Path(path), place)
 
     def _may_read(self, file: Path) -> bool:
-        """Whether ``file`` is in the dataset's folder or in the library's; a table could name any file on this disk."""
+        """Whether ``file`` is in the dataset's folder or in the library's; a table could name any
+        file on this disk."""
         downloads = import_extra("datasets").config.DOWNLOADED_DATASETS_PATH
         hub = import_extra("huggingface_hub.constants").HF_HUB_CACHE
-        folders = [Path(downloads), Path(hub), *([self._source.folder] if self._source.folder else [])]
+        folders = [
+            Path(downloads),
+            Path(hub),
+            *([self._source.folder] if self._source.folder else []),
+        ]
         return any(not leads_out(file, folder) for folder in folders)
 
 
@@ -232,19 +321,22 @@ def _in_words(feature: Any, datasets: Any) -> str:
 
 
 class HuggingFace(HubTable, DatasetProvider):
-    """One split of a dataset, or one as the test set and one as its support set; ids are the numbers of rows."""
+    """One split of a dataset, or one as the test set and one as its support set; ids are the
+    numbers of rows."""
 
     provider: ClassVar[str] = "huggingface"
     files_in: ClassVar[str] = "image_column"
     """The setting that names the column of files."""
 
     support_split: str | None = Field(default=None, min_length=1)
-    """The split that is the support set, where ``split`` is the test set; it needs a ``label_column``."""
+    """The split that is the support set, where ``split`` is the test set; it needs a
+    ``label_column``."""
     image_column: str = "image"
     category_column: str | None = None
     label_column: str | None = None
     unique_column: str | None = None
-    """Only the first of the rows with one value here is taken, e.g. of two questions about each image."""
+    """Only the first of the rows with one value here is taken, e.g. of two questions about each
+    image."""
 
     def items(self) -> Iterator[SourceItem]:
         sets: dict[str, Split | None] = {self.split: None}
@@ -259,13 +351,17 @@ class HuggingFace(HubTable, DatasetProvider):
         files = getattr(self, self.files_in)
 
         def text(row: TableRow, column: str | None) -> str | None:
-            return None if column is None else as_text(row.cells[column], f"{row.place} in {column}")
+            return (
+                None if column is None else as_text(row.cells[column], f"{row.place} in {column}")
+            )
 
         for loaded, (name, split) in zip(self.load(*sets), sets.items(), strict=True):
             digits = len(str(max(len(loaded) - 1, 0)))
             seen = set()
             for row in self.rows(loaded, name, files, columns, self.files_in):
-                value = canonical_json(row.cells[self.unique_column] if self.unique_column else row.number)
+                value = canonical_json(
+                    row.cells[self.unique_column] if self.unique_column else row.number
+                )
                 if value in seen:
                     continue
                 seen.add(value)

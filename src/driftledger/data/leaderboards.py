@@ -1,7 +1,8 @@
 """Published results of models: CSV files, each value with its source and its date.
 
-Some come with the package; a project may have its own in ``data/leaderboards``, which replace those of the same name.
-A file is a leaderboard. A benchmark's name may end in ``/`` and a part of it, as in ``GC@3/Existence``.
+Some come with the package; a project may have its own in ``data/leaderboards``, which replace those
+of the same name. A file is a leaderboard. A benchmark's name may end in ``/`` and a part of it, as
+in ``GC@3/Existence``.
 """
 
 from collections.abc import Iterable
@@ -31,8 +32,12 @@ class OutsideValue(NamedTuple):
 
 
 def leaderboard_files(root: Path) -> list[Path]:
-    """The leaderboards of a project by name: the package's, and its own, which replace those of the same name."""
-    folders = Path(str(files("driftledger"))) / "catalogue" / "leaderboards", root / "data" / "leaderboards"
+    """The leaderboards of a project by name: the package's, and its own, which replace those of the
+    same name."""
+    folders = (
+        Path(str(files("driftledger"))) / "catalogue" / "leaderboards",
+        root / "data" / "leaderboards",
+    )
     paths = {path.name: path for folder in folders for path in folder.glob("*.csv")}
     return [paths[name] for name in sorted(paths)]
 
@@ -41,8 +46,8 @@ def read_leaderboards(paths: Iterable[Path]) -> dict[str, list[OutsideValue]]:
     """Read leaderboards: the name of a file without ``.csv``, and its rows.
 
     Raises:
-        DataError: a file is not CSV, a row lacks a value or has a wrong one, or a model has two values of one
-            benchmark. Names the file and the line.
+        DataError: a file is not CSV, a row lacks a value or has a wrong one, or a model has two
+            values of one benchmark. Names the file and the line.
     """
     adapter = TypeAdapter(OutsideValue)
     boards = {}
@@ -52,10 +57,15 @@ def read_leaderboards(paths: Iterable[Path]) -> dict[str, list[OutsideValue]]:
             where = f"{path.parent}: {place}"
             given = {name.casefold(): cell.strip() for name, cell in cells.items()}
             try:
-                value = adapter.validate_python({name: given.get(name) for name in OutsideValue._fields})
+                value = adapter.validate_python(
+                    {name: given.get(name) for name in OutsideValue._fields}
+                )
             except ValidationError as error:
                 raise DataError(f"{explain(error, where)}; correct it") from None
             if values.setdefault((value.model, value.benchmark), value) is not value:
-                raise DataError(f"{where}: {value.model!r} has another value of {value.benchmark!r} above; keep one")
+                raise DataError(
+                    f"{where}: {value.model!r} has another value of {value.benchmark!r} above; "
+                    "keep one"
+                )
         boards[path.stem] = [*values.values()]
     return boards

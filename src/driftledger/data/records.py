@@ -1,4 +1,5 @@
-"""What a dataset and a question set are on disk: ``samples.jsonl`` or ``questions.jsonl``, a card, images or sounds."""
+"""What a dataset and a question set are on disk: ``samples.jsonl`` or ``questions.jsonl``, a card,
+images or sounds."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -81,7 +82,9 @@ def blank_notes(blank: Sequence[str], total: int, things: str) -> list[str]:
 
 def dataset_digest(entries: Sequence[SampleEntry]) -> str:
     """The digest of a dataset of these samples, in order: what a score can depend on."""
-    return sha256_of([[entry.id, entry.category, entry.label, entry.split, entry.sha256] for entry in entries])
+    return sha256_of(
+        [[entry.id, entry.category, entry.label, entry.split, entry.sha256] for entry in entries]
+    )
 
 
 def read_samples(folder: Path) -> list[Sample]:
@@ -91,7 +94,13 @@ def read_samples(folder: Path) -> list[Sample]:
         StoreError: ``samples.jsonl`` is missing or damaged.
     """
     return [
-        Sample(entry.id, Medium(folder / entry.file, entry.sha256), entry.category, entry.label, entry.split)
+        Sample(
+            entry.id,
+            Medium(folder / entry.file, entry.sha256),
+            entry.category,
+            entry.label,
+            entry.split,
+        )
         for entry in read_jsonl(folder / SAMPLES, SampleEntry)
     ]
 
@@ -108,7 +117,8 @@ class QuestionEntry(Record):
     question: Words
     options: list[str] = Field(default_factory=list)
     answer: Annotated[int, Field(ge=0)] | str | None = None
-    """The index of the right option, where one is; or what is right as text: a ground truth, ``yes`` or ``no``."""
+    """The index of the right option, where one is; or what is right as text: a ground truth,
+    ``yes`` or ``no``."""
     refusal: int | None = Field(default=None, ge=0)
     """The index of the option that refuses."""
     subset: str | None = None
@@ -148,7 +158,8 @@ class QuestionSetCard(Record):
 def questions_digest(entries: Sequence[QuestionEntry]) -> str:
     """The digest of a question set of these questions, in order.
 
-    It is over what a score can depend on: everything but where they came from and how they are stored.
+    It is over what a score can depend on: everything but where they came from and how they are
+        stored.
     """
     left_out = {"schema_", "image", "source", "notes"}
     return sha256_of([entry.model_dump(mode="json", exclude=left_out) for entry in entries])

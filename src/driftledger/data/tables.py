@@ -46,15 +46,24 @@ class TableRow(NamedTuple):
 def read_table(file: Path) -> Table:
     """Read a table of UTF-8, or an Excel sheet; its suffix says which kind it is.
 
-    JSON holds a list of objects, or an object of objects or of single values: its keys become the column ``id``, and
-    single values the column ``answer``. CSV begins with the names of its columns, separated by comma, semicolon or tab.
+    JSON holds a list of objects, or an object of objects or of single values: its keys become the
+    column ``id``, and single values the column ``answer``. CSV begins with the names of its
+    columns, separated by comma, semicolon or tab.
 
     Raises:
-        ConfigError, DataError: the suffix is not one of a table; the file is not what its suffix says.
+        ConfigError, DataError: the suffix is not one of a table; the file is not what its suffix
+            says.
     """
     name = printable(file.name)
     kind = file.suffix.lower()
-    readers = {".json": _json, ".jsonl": _jsonl, ".ndjson": _jsonl, ".csv": _csv, ".tsv": _csv, ".xlsx": _excel}
+    readers = {
+        ".json": _json,
+        ".jsonl": _jsonl,
+        ".ndjson": _jsonl,
+        ".csv": _csv,
+        ".tsv": _csv,
+        ".xlsx": _excel,
+    }
     if kind not in readers:
         raise ConfigError(f"{name!r:.200} is not one of {', '.join(readers)}; convert it")
     try:
@@ -65,7 +74,9 @@ def read_table(file: Path) -> Table:
     except OSError as error:
         raise unreadable(name, error) from None
     except ValueError as error:
-        reason = "it is not UTF-8" if isinstance(error, UnicodeDecodeError) else shortened(str(error))
+        reason = (
+            "it is not UTF-8" if isinstance(error, UnicodeDecodeError) else shortened(str(error))
+        )
         raise DataError(f"{name} cannot be read as {kind[1:]} ({reason}); correct it") from None
     if wrong := next((place for place, cells in rows if not isinstance(cells, dict)), None):
         raise DataError(f"{wrong} is not a JSON object; write one per row")
@@ -76,7 +87,10 @@ def _json(data: bytes) -> Iterator[Placed]:
     value = load_json(data.removeprefix(BOM_UTF8), LARGEST_TEXT, values=MANY_VALUES, finite=False)
     if isinstance(value, dict):
         for key, row in value.items():
-            yield f"item {key!r:.80}", {"id": key} | (row if isinstance(row, dict) else {"answer": row})
+            yield (
+                f"item {key!r:.80}",
+                {"id": key} | (row if isinstance(row, dict) else {"answer": row}),
+            )
     elif isinstance(value, list):
         yield from ((f"item {index}", row) for index, row in enumerate(value))
     else:
@@ -139,7 +153,8 @@ _DIGITS = re.compile(r"0+(?:\.(?P<decimals>0+))?")
 
 
 def _sheet_value(cell: Any) -> Any:
-    """Return a cell's value as the sheet shows it; an :class:`_Unwritten` where that cannot be told."""
+    """Return a cell's value as the sheet shows it; an :class:`_Unwritten` where that cannot be
+    told."""
     value = cell.value
     if cell.data_type == "e":  # such as #N/A
         return None
@@ -186,11 +201,18 @@ def as_text(value: Any, where: str) -> str | None:
     Raises:
         DataError: it holds another thing, such as a date of a spreadsheet, or was cut by one.
     """
-    if value is None or (isinstance(value, float) and value != value):  # as pandas writes a missing cell
+    # as pandas writes a missing cell
+    if value is None or (isinstance(value, float) and value != value):
         return None
     if what := not_text(value):
-        raise DataError(f"{where} holds {what} where a text belongs; write it as text, or correct the column map")
+        raise DataError(
+            f"{where} holds {what} where a text belongs; write it as text, or correct the column "
+            "map"
+        )
     text = str(value)
     if is_cut(text):
-        raise DataError(f"{where} was cut by a spreadsheet at {LONGEST_CELL:,} characters; name a file that none wrote")
+        raise DataError(
+            f"{where} was cut by a spreadsheet at {LONGEST_CELL:,} characters; name a file that "
+            "none wrote"
+        )
     return text

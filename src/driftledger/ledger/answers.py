@@ -1,4 +1,5 @@
-"""Answers of an audit: short for people, as YAML and JSON with everything. All text from files is inert in them."""
+"""Answers of an audit: short for people, as YAML and JSON with everything. All text from files is
+inert in them."""
 
 import json
 import shlex
@@ -31,10 +32,16 @@ _CHECKED = {
     "git": "score.json and dvc.lock are of one commit; nothing behind them",
 }
 _PROOF = {
-    "dvc.lock": "from Git and DVC: which bytes each stage read and wrote, by MD5, and with which settings; who has the "
-    "cache or the remote can fetch these bytes and hash them with 'driftledger verify'",
-    "git": "from Git history: the score file and the dvc.lock that were committed together; the bytes that they name "
-    "can be fetched and hashed as long as the DVC cache or remote keeps them",
+    "dvc.lock": (
+        "from Git and DVC: which bytes each stage read and wrote, by MD5, and with which "
+        "settings; who has the cache or the remote can fetch these bytes and hash them with "
+        "'driftledger verify'"
+    ),
+    "git": (
+        "from Git history: the score file and the dvc.lock that were committed together; the "
+        "bytes that they name can be fetched and hashed as long as the DVC cache or remote keeps "
+        "them"
+    ),
 }
 
 
@@ -48,7 +55,10 @@ def data_of(target: RunTarget | ImageTarget) -> Json:
         image = {"image": {"sha256": target.sha256}, "converted": target.converted}
         return image | {"places": target.places, "unknown": target.unknown}
     data = target.evidence.model_dump(mode="json", by_alias=True)
-    rest = {"run": {key: data[key] for key in ("name", "combination", "fingerprint")}, "code": data["code"]}
+    rest = {
+        "run": {key: data[key] for key in ("name", "combination", "fingerprint")},
+        "code": data["code"],
+    }
     if target.number is not None:
         number = target.number
         lineage = target.number.lineage
@@ -56,7 +66,11 @@ def data_of(target: RunTarget | ImageTarget) -> Json:
         score = lineage.score
         computed = None
         if metric is not None:
-            how = {"how": metric.formula, "function": metric.function, "published": metric.published}
+            how = {
+                "how": metric.formula,
+                "function": metric.function,
+                "published": metric.published,
+            }
             computed = how | {"from": sorted(metric.needs)}
         data = {
             "metric": number.name,
@@ -65,7 +79,10 @@ def data_of(target: RunTarget | ImageTarget) -> Json:
             "computed": computed,
             "settings": score.inputs.settings,
             "protocol": score.inputs.protocol,
-            "components": {role: score.components[role].to_dict() for role in lineage.spec.roles_of(score, number.key)},
+            "components": {
+                role: score.components[role].to_dict()
+                for role in lineage.spec.roles_of(score, number.key)
+            },
             "served": score.served,
             "scored": score.how_many,
             "flags": lineage.spec.flags_of(score, number.key),
@@ -105,7 +122,11 @@ def as_answer(target: RunTarget | ImageTarget, unread: str = "", git: Git | None
 def headline_of(lineage: Lineage) -> Number:
     """The first headline of a score, or else its coverage."""
     key, value = lineage.spec.headline(lineage.score)
-    return Number("coverage", lineage.score.coverage, lineage) if value is None else Number(key, value, lineage)
+    return (
+        Number("coverage", lineage.score.coverage, lineage)
+        if value is None
+        else Number(key, value, lineage)
+    )
 
 
 def _titled(number: Number) -> str:
@@ -136,12 +157,19 @@ def _of_run(target: RunTarget, number: Number | None, unread: str, git: Git | No
         score = lineage.score
         for role in lineage.spec.roles_of(score, key):
             if number is not None or role in _OF_RUNS:
-                by_role.setdefault(ROLES[role] if number is None else role, {})[_version(lineage, role)] = None
+                by_role.setdefault(ROLES[role] if number is None else role, {})[
+                    _version(lineage, role)
+                ] = None
         flags |= dict.fromkeys(lineage.spec.flags_of(score, key))
         data[f"{score.on}@{score.inputs.data_digest[:SHORT]}"] = None
-    roles = [(role.replace("_", " "), ", ".join(by_role[role])) for role in ROLES if role in by_role]
+    roles = [
+        (role.replace("_", " "), ", ".join(by_role[role])) for role in ROLES if role in by_role
+    ]
     code = evidence.code.named(git)
-    end = [("code", code if evidence.code.commit else f"{code}: {unread}"), ("checked", _CHECKED[target.source])]
+    end = [
+        ("code", code if evidence.code.commit else f"{code}: {unread}"),
+        ("checked", _CHECKED[target.source]),
+    ]
     if flags:
         end.append(("to know", "; ".join(flags)))
     selected = target.source == "dvc.lock"
@@ -164,10 +192,15 @@ def _of_image(target: ImageTarget) -> Answer:
     card = place["card"]
     name = entry.get("unit") or entry.get("id")
     on = card.get("keys", {}).get("dataset") or place["folder"].split("/")[2]
-    head = {"sample": f"sample {name} of dataset {on}", "question": f"image of question {name} of {on}"}
+    head = {
+        "sample": f"sample {name} of dataset {on}",
+        "question": f"image of question {name} of {on}",
+    }
     drawn = f"made of sample {name} of dataset {on} at t = {entry.get('step')}"
     texts = [result["text"] for result in entry.get("results", []) if result.get("text")]
-    used = [f"{score['path']} ({score['headline']} = {score['value']!r})" for score in place["scores"]]
+    used = [
+        f"{score['path']} ({score['headline']} = {score['value']!r})" for score in place["scores"]
+    ]
     more = {
         "file": f"{place['folder']}/{place['file']}",
         "described as": texts[0] if texts else None,
@@ -179,18 +212,24 @@ def _of_image(target: ImageTarget) -> Answer:
     more["digest"] = (card.get("digest") or card.get("data_digest") or "")[:SHORT]
     more["used by"] = first_few(used, 1)
     more["also"] = first_few([f"{other['folder']}/{other['file']}" for other in others], 1)
-    return head.get(place["role"], drawn), [(key, shortened(str(text), _WIDE)) for key, text in more.items() if text]
+    return head.get(place["role"], drawn), [
+        (key, shortened(str(text), _WIDE)) for key, text in more.items() if text
+    ]
 
 
 def offers_table(text: str, offers: Sequence[Offer], git: Git | None) -> Group:
-    """Two lines for each number that could be meant: what it is and who made it, and the command to type."""
+    """Two lines for each number that could be meant: what it is and who made it, and the command to
+    type."""
     shown = []
     for offer in offers[:_OFFERED]:
         lineage = offer.number.lineage
         role = "generator" if "generator" in lineage.score.components else "model"
         state = "selected now" if offer.selected else "published earlier"
         made = f"{role} {_version(lineage, role)}; {state}, {offer.evidence.code.named(git)}"
-        shown += [f"{_titled(offer.number)}; {made}", f"  driftledger audit {shlex.quote(offer.target)}"]
+        shown += [
+            f"{_titled(offer.number)}; {made}",
+            f"  driftledger audit {shlex.quote(offer.target)}",
+        ]
     if offers[_OFFERED:]:
         shown.append(f"and {len(offers) - _OFFERED} more")
     return Group(line(f"{text:.40} could mean:", HEAD), lines(shown))
@@ -205,11 +244,16 @@ def touched_table(rows: Sequence[Json]) -> Group:
         value = row["value"]
         metric = spec.metric(key)
         since = str(row["first_date"] or "–")[:10]
-        versions = {part["part"]: f"{part['name']}@{part['fingerprint'][:SHORT]}" for part in row["versions"]}
+        versions = {
+            part["part"]: f"{part['name']}@{part['fingerprint'][:SHORT]}"
+            for part in row["versions"]
+        }
         model = versions.pop("model")
         made_with = ", ".join(sorted({*versions.values()}))
         if made_with not in groups:
-            groups[made_with] = table("score", "model", "metric", "value", "stood", "run", numbers=["value"])
+            groups[made_with] = table(
+                "score", "model", "metric", "value", "stood", "run", numbers=["value"]
+            )
         groups[made_with].add_row(
             line(place_of(spec, row["keys"])),
             line(model),

@@ -1,7 +1,8 @@
 """What is behind a score, where an image is used, and which scores a version touched.
 
-Answers come from ``dvc.lock``, the score files, Git's history and the folders of DVC, of anybody's checkout: no program
-is run, no link is followed out of it, and no remote is asked that only the checkout names.
+Answers come from ``dvc.lock``, the score files, Git's history and the folders of DVC, of anybody's
+checkout: no program is run, no link is followed out of it, and no remote is asked that only the
+checkout names.
 """
 
 import json
@@ -37,7 +38,8 @@ _LISTS: dict[str, tuple[str, type[Record], str, type[Record]]] = {
     "questions.jsonl": ("question", QuestionEntry, "question_set.json", QuestionSetCard),
     "records.jsonl": ("drawn", CollectedRecord, "components.json", CollectedCard),
 }
-"""A file that lists images → what these are; the type of its lines; the card beside it, and its type."""
+"""A file that lists images → what these are; the type of its lines; the card beside it, and its
+type."""
 _VALUE = re.compile(r"(-?[0-9]*[.,]?[0-9]+) ?%?")
 _RUN_OF_MLFLOW = re.compile("[0-9a-f]{32}")
 _MOST_PIXELS = 100_000_000
@@ -71,7 +73,9 @@ class Number(NamedTuple):
         """Its interval, where it has one."""
         group, _, key = self.key.rpartition("/")
         kind, _, name = group.partition("/")
-        return interval_of(self.lineage.score.groups[kind][name] if group else self.lineage.score.metrics, key)
+        return interval_of(
+            self.lineage.score.groups[kind][name] if group else self.lineage.score.metrics, key
+        )
 
 
 class Offer(NamedTuple):
@@ -87,16 +91,24 @@ class Offer(NamedTuple):
         """The argument of ``driftledger audit`` that asks for it."""
         key = self.number.key
         scores = [each.score for each in self.evidence.lineages]
-        name = key if sum(key in dict(score.numbers()) for score in scores) == 1 else self.number.name
+        name = (
+            key if sum(key in dict(score.numbers()) for score in scores) == 1 else self.number.name
+        )
         run = self.evidence.combination.path if self.selected else self.evidence.fingerprint[:12]
         return f"{run}:{name}"
 
     @property
     def unlikely(self) -> tuple[bool, bool, bool, bool]:
-        """Sort the likeliest first: a slide seldom shows an interval's end, no headline, or the number of a group."""
+        """Sort the likeliest first: a slide seldom shows an interval's end, no headline, or the
+        number of a group."""
         key = self.number.key
         metric = self.number.metric
-        return not self.selected, base_key(key) != key, metric is None or not metric.headline, "/" in key
+        return (
+            not self.selected,
+            base_key(key) != key,
+            metric is None or not metric.headline,
+            "/" in key,
+        )
 
 
 class RunTarget(NamedTuple):
@@ -114,7 +126,8 @@ class ImageTarget(NamedTuple):
 
     sha256: str
     places: list[Json]
-    """Ready for JSON: ``role``, ``folder``, ``file``, its line of the list, ``card``, ``parent`` and ``scores``."""
+    """Ready for JSON: ``role``, ``folder``, ``file``, its line of the list, ``card``, ``parent``
+    and ``scores``."""
     unknown: list[str]
     """Folders that could not be searched, and why."""
     converted: bool = False
@@ -160,8 +173,9 @@ class Sources:
         return read_all_evidence(self.root, self.selected, combinations, self.contents.here)
 
     def find(self, text: str) -> RunTarget | None:
-        """A run by its name, ``model/generator/encoder``, the id of its run in MLflow, or eight or more digits of its
-        fingerprint; one that is not here but published, from the newest commit that has its scores.
+        """A run by its name, ``model/generator/encoder``, the id of its run in MLflow, or eight or
+        more digits of its fingerprint; one that is not here but published, from the newest commit
+        that has its scores.
 
         Raises:
             LedgerError: its scores are incomplete, or several runs begin so.
@@ -176,7 +190,9 @@ class Sources:
         known: list[Evidence | Published] = [*self.current, *read_published(self.root)]
         matches = [run for run in known if run.fingerprint.startswith(text)]
         if len({run.fingerprint for run in matches}) > 1:
-            raise LedgerError(f"several runs have a fingerprint that begins with {text}; give more of it")
+            raise LedgerError(
+                f"several runs have a fingerprint that begins with {text}; give more of it"
+            )
         for run in matches:
             if isinstance(run, Evidence):
                 return RunTarget(run)
@@ -200,7 +216,8 @@ class Sources:
 
     @cached_property
     def _states(self) -> list[tuple[Git, str, Mapping[str, str]]]:
-        """Each state of the scores in Git's history: the newest commit that has it, and path → id of each file."""
+        """Each state of the scores in Git's history: the newest commit that has it, and path → id
+        of each file."""
         newest: dict[str | None, str] = {}
         git = self.git
         if git is None:
@@ -212,15 +229,26 @@ class Sources:
     def _from_git(self, run: Published) -> Evidence | None:
         """The evidence of a published run in the newest commit that has all of its scores."""
         selected = [(benchmark(score.benchmark), score.keys) for score in run.scores]
-        wanted = {f"{score.path.removeprefix(f'{SCORES}/')}/{SCORE}": score.score for score in run.scores}
+        wanted = {
+            f"{score.path.removeprefix(f'{SCORES}/')}/{SCORE}": score.score for score in run.scores
+        }
         for git, commit, files in self._states:
-            if all(sha256_bytes(git.read(files.get(path)) or b"") == digest for path, digest in wanted.items()):
-                return read_all_evidence(self.root, selected, [run.combination], CommitTree(git, commit))[0]
+            if all(
+                sha256_bytes(git.read(files.get(path)) or b"") == digest
+                for path, digest in wanted.items()
+            ):
+                return read_all_evidence(
+                    self.root, selected, [run.combination], CommitTree(git, commit)
+                )[0]
         return None
 
     def nearest(self, text: str) -> str:
-        """Name the selected runs, of many the nearest, for the end of a sentence that knows no run of that name."""
-        return f"; nearest: {_nearest(text, [each.path for each in self.combinations])}{self.incomplete}"
+        """Name the selected runs, of many the nearest, for the end of a sentence that knows no run
+        of that name."""
+        return (
+            "; nearest: "
+            f"{_nearest(text, [each.path for each in self.combinations])}{self.incomplete}"
+        )
 
 
 def _nearest(text: str, names: Iterable[str]) -> str:
@@ -236,11 +264,14 @@ def find_run(sources: Sources, text: str) -> Evidence:
     """
     if target := sources.find(text):
         return target.evidence
-    raise LedgerError(f"no run {text!r:.300} is selected in params.yaml or published{sources.nearest(text)}")
+    raise LedgerError(
+        f"no run {text!r:.300} is selected in params.yaml or published{sources.nearest(text)}"
+    )
 
 
 def resolve_target(sources: Sources, text: str) -> RunTarget | ImageTarget:
-    """Find what a text names: a run, a score file, ``RUN:METRIC``, ``SCORE FILE:METRIC``, an image or its SHA-256.
+    """Find what a text names: a run, a score file, ``RUN:METRIC``, ``SCORE FILE:METRIC``, an image
+    or its SHA-256.
 
     Raises:
         LedgerError: nothing is called so; the nearest names are listed.
@@ -250,15 +281,29 @@ def resolve_target(sources: Sources, text: str) -> RunTarget | ImageTarget:
     if target := sources.find(text) or _find_score_file(sources, text):
         return target
     if metric and (owner := sources.find(left) or _find_score_file(sources, left)):
-        return owner._replace(number=find_number([owner.lineage] if owner.lineage else owner.evidence.lineages, metric))
+        return owner._replace(
+            number=find_number(
+                [owner.lineage] if owner.lineage else owner.evidence.lineages, metric
+            )
+        )
     if re.fullmatch("[0-9a-f]{64}", text) or _file(sources, text):
         image = find_image(sources, text)
         if image.places:
             return image
-        unseen = f"; {len(image.unknown)} folders could not be searched: {image.unknown[0]}" if image.unknown else ""
+        unseen = (
+            f"; {len(image.unknown)} folders could not be searched: {image.unknown[0]}"
+            if image.unknown
+            else ""
+        )
         raise LedgerError(f"{text}: no score file, and no image of a run has its bytes{unseen}")
-    hint = "; 'driftledger track' notes the ids of MLflow's runs" if _RUN_OF_MLFLOW.fullmatch(text) else ""
-    raise LedgerError(f"no run, score file, image or metric is called {text!r:.300}{hint}{sources.nearest(text)}")
+    hint = (
+        "; 'driftledger track' notes the ids of MLflow's runs"
+        if _RUN_OF_MLFLOW.fullmatch(text)
+        else ""
+    )
+    raise LedgerError(
+        f"no run, score file, image or metric is called {text!r:.300}{hint}{sources.nearest(text)}"
+    )
 
 
 def _file(sources: Sources, text: str) -> Path | None:
@@ -277,7 +322,8 @@ def _find_score_file(sources: Sources, text: str) -> RunTarget | None:
 
 
 def find_number(lineages: Sequence[Lineage], name: str) -> Number:
-    """The number of that name: ``gc_at_5``, ``gc_at_5/photos`` as in MLflow, or ``genception/photos/gc_at_5``.
+    """The number of that name: ``gc_at_5``, ``gc_at_5/photos`` as in MLflow, or
+    ``genception/photos/gc_at_5``.
 
     Raises:
         LedgerError: no score file has it, or several have.
@@ -299,7 +345,8 @@ def find_number(lineages: Sequence[Lineage], name: str) -> Number:
 
 
 def find_image(sources: Sources, text: str) -> ImageTarget:
-    """Where the image of a SHA-256, or in a file, is used: as it is, or as the PNG that a dataset makes of it."""
+    """Where the image of a SHA-256, or in a file, is used: as it is, or as the PNG that a dataset
+    makes of it."""
     file = _file(sources, text)
     digest = text if file is None else sha256_file(file)
     image = ImageTarget(digest, *_places(sources, digest))
@@ -368,10 +415,12 @@ def _uses(sources: Sources, digest: str, folder: Folder, file: Path, name: str) 
 
 
 def meant(sources: Sources, text: str) -> list[Offer]:
-    """The numbers that a text could mean, the likeliest first: those of selected runs before all others.
+    """The numbers that a text could mean, the likeliest first: those of selected runs before all
+    others.
 
-    The text is a value, or the name of a metric or a benchmark. A value is meant as it is written: ``0.72`` means all
-    that round to it, also percentages of values from 0 to 1, and those of published runs that only Git has.
+    The text is a value, or the name of a metric or a benchmark. A value is meant as it is written:
+    ``0.72`` means all that round to it, also percentages of values from 0 to 1, and those of
+    published runs that only Git has.
 
     Raises:
         LedgerError: no number has this value; the nearest are named.
@@ -409,7 +458,9 @@ def _of_value(offers: Sequence[Offer], written: str) -> list[Offer]:
     fitting = [offer for offer in offers if distance(offer.number.value) < half]
     if not fitting:
         likeliest = {offer.number.value: offer.target for offer in reversed(offers)}
-        nearest = [f"{value:.6g} ({likeliest[value]})" for value in sorted(likeliest, key=distance)[:3]]
+        nearest = [
+            f"{value:.6g} ({likeliest[value]})" for value in sorted(likeliest, key=distance)[:3]
+        ]
         raise LedgerError(f"no number here is {written}; nearest: {', '.join(nearest) or 'none'}")
     return fitting
 
@@ -433,11 +484,13 @@ class Part(NamedTuple):
 
 
 def touched(sources: Sources, parts: Mapping[str, str | None]) -> list[Json]:
-    """Every score, here and in Git's history, that was made with all these parts, the oldest first; ready for JSON.
+    """Every score, here and in Git's history, that was made with all these parts, the oldest first;
+    ready for JSON.
 
     Args:
-        parts: ``model``, ``generator``, ``encoder``, ``judge`` or ``dataset`` → ``NAME``, ``NAME@VERSION`` or
-            ``@VERSION``: the start of a fingerprint or digest, of a commit of weights, or of what a service says it is.
+        parts: ``model``, ``generator``, ``encoder``, ``judge`` or ``dataset`` → ``NAME``,
+            ``NAME@VERSION`` or ``@VERSION``: the start of a fingerprint or digest, of a commit of
+            weights, or of what a service says it is.
 
     Raises:
         ConfigError: no part is named.
@@ -449,7 +502,9 @@ def touched(sources: Sources, parts: Mapping[str, str | None]) -> list[Json]:
             name, _, version = text.strip().partition("@")
             wanted.append(Part(kind, name, version))
     if not wanted or not all(part.name or part.version for part in wanted):
-        raise ConfigError("nothing is asked; name a run, or give --generator, --model or --dataset NAME[@VERSION]")
+        raise ConfigError(
+            "nothing is asked; name a run, or give --generator, --model or --dataset NAME[@VERSION]"
+        )
     rows = {(row["path"], row["md5"]): (score, row) for score, row in _history(sources, wanted)}
     for run in sources.current:
         for lineage in run.lineages:
@@ -463,7 +518,10 @@ def touched(sources: Sources, parts: Mapping[str, str | None]) -> list[Json]:
         kind, name, version = wanted[0]
         names = set()
         for _, lineage in sources.lineages:
-            names |= {f"{known}@{json.loads(versions)[0][:16]}" for known, versions in _made_with(lineage.score, kind)}
+            names |= {
+                f"{known}@{json.loads(versions)[0][:16]}"
+                for known, versions in _made_with(lineage.score, kind)
+            }
         text = f"{kind} {name}{'@' if version else ''}{version}"
         there = _nearest(name, sorted(names))
         raise LedgerError(f"no score was made with {text}; there are: {there}{sources.incomplete}")
@@ -471,7 +529,8 @@ def touched(sources: Sources, parts: Mapping[str, str | None]) -> list[Json]:
 
 
 def _history(sources: Sources, parts: Sequence[Part]) -> Iterator[tuple[Score, Json]]:
-    """Every score file in Git's history that names all parts, with the first and the last commit that have it."""
+    """Every score file in Git's history that names all parts, with the first and the last commit
+    that have it."""
     git = sources.git
     if git is None:
         return
@@ -506,7 +565,11 @@ def _row(path: str, md5: str, score: Score, first: Commit | None, last: Commit |
         "value": value,
         "digest": score.inputs.data_digest,
         "versions": [
-            {"role": ROLES.get(part, part), "part": part, **card.model_dump(mode="json", include=shown)}
+            {
+                "role": ROLES.get(part, part),
+                "part": part,
+                **card.model_dump(mode="json", include=shown),
+            }
             for part, card in score.components.items()
         ],
         "served": {role: sorted(some) for role, some in score.served.items()},
@@ -525,7 +588,12 @@ def _made_with(score: Score, kind: str) -> list[tuple[str, str]]:
     if kind == "dataset":
         return [(score.on, canonical_json([score.inputs.data_digest]))]
     return [
-        (card.name, canonical_json([card.fingerprint, card.identity, card.settings, [*score.served.get(role, ())]]))
+        (
+            card.name,
+            canonical_json(
+                [card.fingerprint, card.identity, card.settings, [*score.served.get(role, ())]]
+            ),
+        )
         for role, card in score.components.items()
         if ROLES.get(role) == kind
     ]

@@ -1,4 +1,5 @@
-"""One file with everything behind a run, which :mod:`driftledger_check` checks without this package.
+"""One file with everything behind a run, which :mod:`driftledger_check` checks without this
+package.
 
 The same run gives the same bytes, from whichever clone and however often.
 """
@@ -29,14 +30,20 @@ from driftledger_check.archive import BundleError
 
 @dataclass
 class KeptFeatures(FeatureStore):
-    """The feature store of a checkout, which remembers what encoders gave. An encoder that was fitted to a corpus asks
-    no store, and who checks computes its features again."""
+    """The feature store of a checkout, which remembers what encoders gave. An encoder that was
+    fitted to a corpus asks no store, and who checks computes its features again."""
 
-    rows: dict[str, dict[str, NDArray[np.float32]]] = field(default_factory=lambda: defaultdict(dict))
+    rows: dict[str, dict[str, NDArray[np.float32]]] = field(
+        default_factory=lambda: defaultdict(dict)
+    )
     """Encoder → SHA-256 of each image or text → its features."""
 
     def get(
-        self, encoder: str, seen: Modality, batch: Sequence[str], make: Callable[[], NDArray[Number]]
+        self,
+        encoder: str,
+        seen: Modality,
+        batch: Sequence[str],
+        make: Callable[[], NDArray[Number]],
     ) -> NDArray[Number]:
         features = super().get(encoder, seen, batch, make)
         if seen != "readings":
@@ -46,7 +53,8 @@ class KeptFeatures(FeatureStore):
         return features
 
     def members(self) -> dict[str, bytes]:
-        """The members of a bundle that hold the features of each encoder; none of one with several widths."""
+        """The members of a bundle that hold the features of each encoder; none of one with several
+        widths."""
         members = {}
         for encoder, of_encoder in self.rows.items():
             rows = sorted(of_encoder.items())
@@ -59,41 +67,64 @@ class KeptFeatures(FeatureStore):
         return members
 
 
-def write_bundle(project: Project, evidence: Evidence, out: Path, *, images: bool = True) -> list[str]:
-    """Write everything behind a run into one file, which appears whole or not at all; say what is in it.
+def write_bundle(
+    project: Project, evidence: Evidence, out: Path, *, images: bool = True
+) -> list[str]:
+    """Write everything behind a run into one file, which appears whole or not at all; say what is
+    in it.
 
     Args:
         images: whether images are in it, or only their hashes.
 
     Raises:
-        LedgerError: something behind the run is missing or does not hold, the run was not published, or the file at
-            ``out`` is not a bundle.
+        LedgerError: something behind the run is missing or does not hold, the run was not
+            published, or the file at ``out`` is not a bundle.
     """
     if not out.parent.is_dir():
         raise LedgerError(f"the folder {out.parent} for {out.name} does not exist; make it first")
     if out.exists() and not (out.is_file() and is_bundle(out)):
         raise LedgerError(f"{out} is not a bundle; move it away, or name another file with -o")
     contents = Contents(project.root, trust=project.own_code)
-    folders = list(dict.fromkeys(each for lineage in evidence.lineages for each in lineage.folders.values()))
+    folders = list(
+        dict.fromkeys(each for lineage in evidence.lineages for each in lineage.folders.values())
+    )
     if absent := [each.path for each in folders if not contents.has(each)]:
         raise LedgerError(f"{first_few(absent)} is not here; run 'dvc pull' first")
-    features = KeptFeatures(project.state / "features" if project.own_code else None)  # those of others may be forged
+    # those of others may be forged
+    features = KeptFeatures(project.state / "features" if project.own_code else None)
     recomputed = recompute(project, evidence.lineages, contents, features=features)
     if recomputed.findings:
         first = recomputed.findings[0]
-        raise LedgerError(f"nothing is bundled: {first.where}: {first.what}; run 'driftledger verify' to see all of it")
-    published = next((each for each in read_published(project.root) if each.fingerprint == evidence.fingerprint), None)
+        raise LedgerError(
+            f"nothing is bundled: {first.where}: {first.what}; run 'driftledger verify' to see "
+            "all of it"
+        )
+    published = next(
+        (each for each in read_published(project.root) if each.fingerprint == evidence.fingerprint),
+        None,
+    )
     if published is None:
         raise LedgerError(f"{evidence.name} is not published; run 'driftledger track' first")
-    run = {"name": evidence.name, "combination": [*evidence.combination], "fingerprint": evidence.fingerprint}
-    lineages = [each.model_dump(mode="json", by_alias=True, exclude={"score"}) for each in evidence.lineages]
+    run = {
+        "name": evidence.name,
+        "combination": [*evidence.combination],
+        "fingerprint": evidence.fingerprint,
+    }
+    lineages = [
+        each.model_dump(mode="json", by_alias=True, exclude={"score"}) for each in evidence.lineages
+    ]
     code = evidence.code.model_dump(mode="json")
     small = {
         bundle.EVIDENCE: canonical_json(run | {"lineages": lineages, "code": code}).encode(),
-        f"{bundle.LEDGER}{sha256_of(published.to_dict())}.json": canonical_json(published.to_dict()).encode(),
+        f"{bundle.LEDGER}{sha256_of(published.to_dict())}.json": canonical_json(
+            published.to_dict()
+        ).encode(),
         **features.members(),
     }
-    small |= {bundle.LISTINGS + each.md5: listing_bytes(contents.output(each.out, each.md5)) for each in folders}
+    small |= {
+        bundle.LISTINGS + each.md5: listing_bytes(contents.output(each.out, each.md5))
+        for each in folders
+    }
     held = Json()
     left_out = Json()
     members = dict[str, Callable[[], bytes]]()

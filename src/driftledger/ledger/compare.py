@@ -1,8 +1,9 @@
-"""Two runs side by side: what differs between them, whether they may be ranked, and which is better on common samples.
+"""Two runs side by side: what differs between them, whether they may be ranked, and which is better
+on common samples.
 
-A difference of two numbers is easily made and easily misread. Here it comes with a paired interval, with Holm's
-correction over all metrics that are ranked, with the smallest difference that this data can show, and without a ranking
-where something moves the numbers that is not what is compared.
+A difference of two numbers is easily made and easily misread. Here it comes with a paired interval,
+with Holm's correction over all metrics that are ranked, with the smallest difference that this data
+can show, and without a ranking where something moves the numbers that is not what is compared.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -37,20 +38,23 @@ from driftledger.metrics.paired import (
 Units = Mapping[str, tuple[float, str, str]]
 """Unit → its value, the category that it is averaged in, and the cluster that it is drawn with."""
 MOST_APART = Fraction(1, 20)
-"""How far the shares that are in the denominators may lie apart. What is left out is seldom what is easy: who leaves
-out what is hard has the better score."""
+"""How far the shares that are in the denominators may lie apart. What is left out is seldom what is
+easy: who leaves out what is hard has the better score."""
 NOT_RANKED = "not ranked: "
 _COMPARED = ("model", "generator")
 _ABSENT = (None, None)
-_OTHER_DATA = {"dataset": "other samples are harder or easier", "question_set": "other questions are harder or easier"}
+_OTHER_DATA = {
+    "dataset": "other samples are harder or easier",
+    "question_set": "other questions are harder or easier",
+}
 
 
 @dataclass(frozen=True)
 class Difference:
     """One thing in which A and B differ, and what that does to the comparison.
 
-    ``compared`` is what the comparison is about, ``unfair`` moves the numbers by itself (``why``), of all metrics or of
-    those that it ``concerns``; ``noted`` is good to know.
+    ``compared`` is what the comparison is about, ``unfair`` moves the numbers by itself (``why``),
+    of all metrics or of those that it ``concerns``; ``noted`` is good to know.
     """
 
     what: str
@@ -63,7 +67,11 @@ class Difference:
     @property
     def reason(self) -> str:
         """One sentence, without its full stop."""
-        return f"{self.what} differs ({self.a} and {self.b}): {self.why}" if self.a else f"{self.what}: {self.why}"
+        return (
+            f"{self.what} differs ({self.a} and {self.b}): {self.why}"
+            if self.a
+            else f"{self.what}: {self.why}"
+        )
 
     def bars(self, metric: str) -> bool:
         """Return True if A and B must not be ranked by this metric."""
@@ -72,11 +80,12 @@ class Difference:
 
 @dataclass
 class MetricComparison:
-    """One metric of two scores: the values of both score files, and B's less A's over the units that both have.
+    """One metric of two scores: the values of both score files, and B's less A's over the units
+    that both have.
 
-    The p-value is two-sided, ``p_holm`` the same after Holm's correction over all metrics that the comparison ranks;
-    ``detectable`` is the smallest difference that as many units, as noisy as these, show with a power of 80 %. None is
-    what could not be computed.
+    The p-value is two-sided, ``p_holm`` the same after Holm's correction over all metrics that the
+    comparison ranks; ``detectable`` is the smallest difference that as many units, as noisy as
+    these, show with a power of 80 %. None is what could not be computed.
     """
 
     metric: str
@@ -106,8 +115,8 @@ class MetricComparison:
 class ScorePair:
     """Two scores of one benchmark on the same data, in the files ``a`` and ``b``.
 
-    ``place`` tells them from other scores of the benchmark on that data, ``changed`` are settings that differ in
-    components of the same name, ``reasons`` why some metrics must not be ranked.
+    ``place`` tells them from other scores of the benchmark on that data, ``changed`` are settings
+    that differ in components of the same name, ``reasons`` why some metrics must not be ranked.
     """
 
     benchmark: str
@@ -129,7 +138,8 @@ class ScorePair:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two runs side by side: what it is about, what to know, the scores that both have, and what only one has."""
+    """Two runs side by side: what it is about, what to know, the scores that both have, and what
+    only one has."""
 
     a: str
     b: str
@@ -168,10 +178,20 @@ def compare(a: Evidence, b: Evidence, contents: Contents, *, anyway: bool = Fals
     if not pairs:
         has_a = first_few(only_a) or "no score"
         has_b = first_few(only_b) or "no score"
-        raise LedgerError(f"{a.name} and {b.name} have no data in common: the first has {has_a}, the second {has_b}")
+        raise LedgerError(
+            f"{a.name} and {b.name} have no data in common: the first has {has_a}, the second "
+            f"{has_b}"
+        )
     compared = [_pair(one, two, contents, anyway) for one, two in pairs]
-    tested = [metric for pair in compared for metric in pair.metrics if metric.ranked and metric.p_value is not None]
-    for metric, corrected in zip(tested, holm([metric.p_value or 0.0 for metric in tested]), strict=True):
+    tested = [
+        metric
+        for pair in compared
+        for metric in pair.metrics
+        if metric.ranked and metric.p_value is not None
+    ]
+    for metric, corrected in zip(
+        tested, holm([metric.p_value or 0.0 for metric in tested]), strict=True
+    ):
         metric.p_holm = corrected
     barred = [pair for pair in compared if not pair.comparable]
     sides, about = _sides(a, b)
@@ -207,7 +227,8 @@ def _named(place: str) -> str:
 
 
 def _pairs(a: Evidence, b: Evidence) -> tuple[list[tuple[Lineage, Lineage]], list[str], list[str]]:
-    """Pair scores at the same place, then those of the same benchmark and data; and name what only one side has."""
+    """Pair scores at the same place, then those of the same benchmark and data; and name what only
+    one side has."""
 
     def data_of(lineage: Lineage) -> str:
         return f"{lineage.score.benchmark} on {lineage.score.on}"
@@ -226,7 +247,8 @@ def _pairs(a: Evidence, b: Evidence) -> tuple[list[tuple[Lineage, Lineage]], lis
 
 
 def _sides(a: Evidence, b: Evidence) -> tuple[tuple[str, str], list[str]]:
-    """Return what people call both sides, by what differs, and a line about each component that does."""
+    """Return what people call both sides, by what differs, and a line about each component that
+    does."""
     about = []
     names = []
     versions = []
@@ -235,16 +257,20 @@ def _sides(a: Evidence, b: Evidence) -> tuple[tuple[str, str], list[str]]:
         if one.fingerprint != two.fingerprint and role in (*Combination._fields, "text_encoder"):
             both = f"{one.name} {one.fingerprint[:12]} and {two.name} {two.fingerprint[:12]}"
             about.append(f"{role.replace('_', ' ')}: {both}")
-            versions.append((f"{one.name}@{one.fingerprint[:8]}", f"{two.name}@{two.fingerprint[:8]}"))
+            versions.append(
+                (f"{one.name}@{one.fingerprint[:8]}", f"{two.name}@{two.fingerprint[:8]}")
+            )
             if one.name != two.name and role != "text_encoder":
                 names.append((one.name, two.name))
-    left, right = (" · ".join(side) for side in zip(*(names or versions or [("A", "B")]), strict=True))
+    left, right = (
+        " · ".join(side) for side in zip(*(names or versions or [("A", "B")]), strict=True)
+    )
     return (left, right) if left != right else ("A", "B"), about
 
 
 def coverage_difference(a: Score, b: Score) -> Difference | None:
-    """Return the difference in how much is in the denominators, or that b or a is below ``min_coverage``; None where
-    both are equal. All tables go by it as well."""
+    """Return the difference in how much is in the denominators, or that b or a is below
+    ``min_coverage``; None where both are equal. All tables go by it as well."""
     for each in (b, a):
         if each.unranked is not None:
             return Difference(f"coverage of {each.model}", "", "", "unfair", each.unranked)
@@ -270,7 +296,9 @@ def _differing(a: Lineage, b: Lineage, metrics: Collection[str]) -> Iterator[Dif
 
     def concerned(rule: Rule) -> tuple[str, ...] | None:
         """Return the metrics that a rule is about; None if it is about all."""
-        keys = tuple(key for key in metrics if (metric := spec.metric(key)) and rule.is_about(metric))
+        keys = tuple(
+            key for key in metrics if (metric := spec.metric(key)) and rule.is_about(metric)
+        )
         return None if len(keys) == len(metrics) else keys
 
     left = _facts(a)
@@ -293,12 +321,18 @@ def _differing(a: Lineage, b: Lineage, metrics: Collection[str]) -> Iterator[Dif
             concerns=concerned(rule) if rule else None,
         )
     if differing.issuperset(_COMPARED):
-        both = Rule("model and generator", "both differ, and a difference could come from either", Input.DRAWN)
+        both = Rule(
+            "model and generator",
+            "both differ, and a difference could come from either",
+            Input.DRAWN,
+        )
         yield Difference(both.fact, "", "", "unfair", both.why, concerned(both))
     if (coverage := coverage_difference(a.score, b.score)) is not None:
         yield coverage
     if a.score.coverage != b.score.coverage and (coverage is None or coverage.what != "coverage"):
-        read = [f"{score.scored}/{score.total}, {score.coverage:.1%}" for score in (a.score, b.score)]
+        read = [
+            f"{score.scored}/{score.total}, {score.coverage:.1%}" for score in (a.score, b.score)
+        ]
         yield Difference("coverage", read[0], read[1], "noted")
 
 
@@ -311,12 +345,17 @@ def _facts(lineage: Lineage) -> Facts:
     score = lineage.score
     spec = lineage.spec
     facts: Facts = {
-        role: (card.fingerprint, f"{card.name} {card.fingerprint[:12]}") for role, card in score.components.items()
+        role: (card.fingerprint, f"{card.name} {card.fingerprint[:12]}")
+        for role, card in score.components.items()
     }
     for role, versions in score.served.items():
         facts[f"served_{role}"] = ([*versions], ", ".join(versions))
     facts[spec.data.name] = (score.inputs.data_digest, score.inputs.data_digest[:12])
-    return facts | {name: (value, None) for name, value in spec.facts(score).items()} | {"N": (score.total, None)}
+    return (
+        facts
+        | {name: (value, None) for name, value in spec.facts(score).items()}
+        | {"N": (score.total, None)}
+    )
 
 
 def _pair(a: Lineage, b: Lineage, contents: Contents, anyway: bool) -> ScorePair:
@@ -329,7 +368,8 @@ def _pair(a: Lineage, b: Lineage, contents: Contents, anyway: bool) -> ScorePair
             path = contents.within(lineage.folder, ROWS)
             if path is None:
                 raise LedgerError(
-                    f"{lineage.rows_path} of that version (md5 {lineage.folder.md5}) is not here; {FETCH}"
+                    f"{lineage.rows_path} of that version (md5 {lineage.folder.md5}) is not here; "
+                    f"{FETCH}"
                 )
             rows.append(read_jsonl(path, Row, lineage.rows_path))
     except (LedgerError, StoreError) as error:
@@ -366,16 +406,23 @@ def _pair(a: Lineage, b: Lineage, contents: Contents, anyway: bool) -> ScorePair
         changed=changed,
         metrics=metrics,
         comparable=not any(each.bars(key) for each in differing for key in keys),
-        reasons=[f"{each.reason} [{', '.join(each.concerns)}]" if each.concerns else each.reason for each in unfair],
+        reasons=[
+            f"{each.reason} [{', '.join(each.concerns)}]" if each.concerns else each.reason
+            for each in unfair
+        ],
     )
 
 
 def _compared_keys(spec: Benchmark, a: Score, b: Score) -> list[str]:
-    """The metrics to rank by that rows can pair and either has, in the order of the table; of a family over t the last
-    that both have."""
+    """The metrics to rank by that rows can pair and either has, in the order of the table; of a
+    family over t the last that both have."""
     keys = []
     for metric in spec.metrics:
-        if (metric.headline or metric.compared) and metric.row and metric.higher_is_better is not None:
+        if (
+            (metric.headline or metric.compared)
+            and metric.row
+            and metric.higher_is_better is not None
+        ):
             ours = spec.keys_of(metric, a)
             theirs = spec.keys_of(metric, b)
             both = [key for key in ours if key in theirs]
@@ -385,11 +432,15 @@ def _compared_keys(spec: Benchmark, a: Score, b: Score) -> list[str]:
 
 def units_of(metric: Metric, rows: Sequence[Row], key: str) -> Units:
     """Return what the rows of a score are worth in a number; the mean over orders or gradings."""
-    values = [(row, [value for value in metric.values_in(row, key) if value is not None]) for row in rows]
+    values = [
+        (row, [value for value in metric.values_in(row, key) if value is not None]) for row in rows
+    ]
     return {row.unit: (exact_mean(some), row.group, row.cluster) for row, some in values if some}
 
 
-def paired_units(metric: Metric, a: Units, b: Units, confidence: float) -> tuple[int, Paired | None]:
+def paired_units(
+    metric: Metric, a: Units, b: Units, confidence: float
+) -> tuple[int, Paired | None]:
     """Return how many units both have, and B's less A's over these; None without any.
 
     Those of another category in one of them, or of a ratio another cluster, do not count.
@@ -427,17 +478,28 @@ def _measure(
     compared.verdict = NOT_RANKED + paired.reason
     if paired.interval is not None:
         low, high = paired.interval
-        compared.low, compared.high = (round_significant(scale * end, DIGITS) for end in paired.interval)
+        compared.low, compared.high = (
+            round_significant(scale * end, DIGITS) for end in paired.interval
+        )
         compared.standard_error = scale * paired.standard_error
-        detectable = minimum_detectable_difference(paired.standard_error, paired.df, confidence=confidence)
+        detectable = minimum_detectable_difference(
+            paired.standard_error, paired.df, confidence=confidence
+        )
         compared.detectable = scale * detectable
         compared.df = paired.df
         compared.p_value = paired.p_value
         compared.verdict = (
-            "B is higher" if low > 0 else "A is higher" if high < 0 else "no difference that these samples show"
+            "B is higher"
+            if low > 0
+            else "A is higher"
+            if high < 0
+            else "no difference that these samples show"
         )
     if paired.free < (least := fewest(confidence)):
-        few = f"{paired.free} samples can vary, and fewer than {least} show nothing with {confidence:.0%}"
+        few = (
+            f"{paired.free} samples can vary, and fewer than {least} show nothing with "
+            f"{confidence:.0%}"
+        )
         compared.verdict = NOT_RANKED + few
 
 
@@ -447,7 +509,10 @@ def as_table(comparison: Comparison) -> Group:
     about = "; ".join(comparison.about) or "the same components in both"
     head = [f"A, {a}: {comparison.a}", f"B, {b}: {comparison.b}", f"compared: {about}"]
     head += [f"to know: {each}" for each in comparison.noted]
-    foot = [f"shows at {POWER:.0%}: the difference that as many samples, as noisy as these, find so often"]
+    foot = [
+        f"shows at {POWER:.0%}: the difference that as many samples, as noisy as these, find so "
+        "often"
+    ]
     only = (("A", comparison.only_a), ("B", comparison.only_b))
     foot += [f"only {side} has: {'; '.join(each)}" for side, each in only if each]
     foot.append(_FAIR if comparison.comparable else _ANYWAY if comparison.anyway else _UNFAIR)
@@ -461,14 +526,21 @@ _ANYWAY = "ranked against what speaks against it; see 'unfair'"
 
 
 def _block(pair: ScorePair, comparison: Comparison) -> Iterator[RenderableType]:
-    """``regions is better than blind by 0.61 [0.58, 0.63] in GC@5``, a table of the ranked metrics, and remarks."""
+    """``regions is better than blind by 0.61 [0.58, 0.63] in GC@5``, a table of the ranked metrics,
+    and remarks."""
     a, b = sides = comparison.sides
     better_by = f"better by [{comparison.confidence:.0%} interval]"
     shows = f"shows at {POWER:.0%}"
     shown = table("", a, b, better_by, shows, "N", numbers=[a, b, shows, "N"])
     sentence = ""
-    beneath = [f"differs: {each.what}, {each.a} and {each.b}" for each in pair.differing if each.weight == "noted"]
-    beneath += [f"unfair: {each}" for each in pair.reasons] + [f"changed: {each}" for each in pair.changed]
+    beneath = [
+        f"differs: {each.what}, {each.a} and {each.b}"
+        for each in pair.differing
+        if each.weight == "noted"
+    ]
+    beneath += [f"unfair: {each}" for each in pair.reasons] + [
+        f"changed: {each}" for each in pair.changed
+    ]
     for each in pair.metrics:
         metric = benchmark(pair.benchmark).metric(each.metric)
         assert metric is not None  # chosen from its benchmark's table
@@ -478,7 +550,9 @@ def _block(pair: ScorePair, comparison: Comparison) -> Iterator[RenderableType]:
         values = ["–" if value is None else figure(value, metric.digits) for value in numbers]
         if each.ranked:
             who = "neither" if better is None else sides[better]
-            shown.add_row(*map(line, [title, *values[:2], f"{who} {by}", values[2], str(each.common)]))
+            shown.add_row(
+                *map(line, [title, *values[:2], f"{who} {by}", values[2], str(each.common)])
+            )
             says = f"no difference in {title} that these samples show"
             if better is not None:
                 says = f"{sides[better]} is better than {sides[1 - better]} by {by} in {title}"
@@ -486,10 +560,20 @@ def _block(pair: ScorePair, comparison: Comparison) -> Iterator[RenderableType]:
         else:
             beneath.append(f"{title}, {values[0]} and {values[1]}: {each.verdict}")
         if each.only_a or each.only_b:
-            over = "" if each.a_common is None else f"; over the common ones {values[3]} and {values[4]}"
-            beneath.append(f"{title}: {each.only_a} have a value for {a} alone, {each.only_b} for {b} alone{over}")
+            over = (
+                ""
+                if each.a_common is None
+                else f"; over the common ones {values[3]} and {values[4]}"
+            )
+            beneath.append(
+                f"{title}: {each.only_a} have a value for {a} alone, {each.only_b} for {b} "
+                f"alone{over}"
+            )
         if each.ranked and better is not None and (each.p_holm or 0.0) > 1 - comparison.confidence:
-            beneath.append(f"{title}: not shown after Holm's correction over all metrics (p = {each.p_holm:.2g})")
+            beneath.append(
+                f"{title}: not shown after Holm's correction over all metrics (p = "
+                f"{each.p_holm:.2g})"
+            )
     yield line(f"{pair.name}{sentence}", HEAD)
     if sentence:
         yield shown
@@ -497,7 +581,8 @@ def _block(pair: ScorePair, comparison: Comparison) -> Iterator[RenderableType]:
 
 
 def _better(metric: Metric, each: MetricComparison) -> tuple[int | None, str]:
-    """Which side is better, None where neither is, and by how much; where neither is, how far the first is ahead."""
+    """Which side is better, None where neither is, and by how much; where neither is, how far the
+    first is ahead."""
     difference = each.difference or 0.0
     low = each.low or 0.0
     high = each.high or 0.0

@@ -1,12 +1,13 @@
-"""What checking the ledger finds: what does not hold, what cannot be checked here, and how much was checked."""
+"""What checking the ledger finds: what does not hold, what cannot be checked here, and how much was
+checked."""
 
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 Kind = Literal["bytes", "numbers", "missing"]
-"""A file or lock entry is not the one that was recorded; a score is not what its records give; evidence that should be
-there is not."""
+"""A file or lock entry is not the one that was recorded; a score is not what its records give;
+evidence that should be there is not."""
 
 
 class Finding(NamedTuple):
@@ -49,4 +50,8 @@ class VerifyResult:
             self.skipped.append(skipped)
 
     def __add__(self, other: "VerifyResult") -> "VerifyResult":
-        return VerifyResult(self.findings + other.findings, self.skipped + other.skipped, self.checked + other.checked)
+        return VerifyResult(
+            self.findings + other.findings,
+            self.skipped + other.skipped,
+            self.checked + other.checked,
+        )

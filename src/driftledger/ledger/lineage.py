@@ -59,7 +59,8 @@ class Lineage(Strict):
 
     @property
     def place(self) -> str:
-        """Its name among all scores of a run: ``<benchmark>/<on>``, and what further keys its stage has."""
+        """Its name among all scores of a run: ``<benchmark>/<on>``, and what further keys its stage
+        has."""
         return place_of(self.spec, self.score.keys)
 
     @property
@@ -75,7 +76,11 @@ class Lineage(Strict):
     @property
     def folders(self) -> dict[str, Folder]:
         """Stage → the folder that it wrote, from the data to the score."""
-        return {self.spec.data.name: self.data, **self.collected, self.spec.scores.name: self.folder}
+        return {
+            self.spec.data.name: self.data,
+            **self.collected,
+            self.spec.scores.name: self.folder,
+        }
 
     def places(self, root: Path) -> dict[str, Path]:
         """Stage → its folder in the checkout ``root``."""
@@ -87,8 +92,8 @@ class CodeVersion(Strict):
 
     commit: str | None
     dirty: bool
-    """Whether a tracked file differed from the commit, not a page (``.md``, ``.rst``) nor written by the pipeline;
-    or Git could not be read."""
+    """Whether a tracked file differed from the commit, not a page (``.md``, ``.rst``) nor written
+    by the pipeline; or Git could not be read."""
 
     def named(self, git: Git | None) -> str:
         """``commit 1a2b3c4d5e6f of 2026-11-26, with uncommitted changes``, as far as Git tells."""
@@ -140,16 +145,22 @@ class Evidence(Strict):
     name: str
     combination: Combination
     fingerprint: str
-    """The hash of what went into the scores, so that code that gives the same and further runs leave it as it is."""
+    """The hash of what went into the scores, so that code that gives the same and further runs
+    leave it as it is."""
     lineages: list[Lineage]
-    """Benchmark by benchmark, in the order of the selection: of several scores of one benchmark on the same data, short
-    names mean the first. Scores without a generator or an encoder belong to every run of their model."""
+    """Benchmark by benchmark, in the order of the selection: of several scores of one benchmark on
+    the same data, short names mean the first. Scores without a generator or an encoder belong to
+    every run of their model."""
     code: CodeVersion
 
     @property
     def components(self) -> dict[str, ComponentCard]:
         """Role → the first component that played it; a role that no score of the run has is absent."""
-        return {role: card for each in reversed(self.lineages) for role, card in each.score.components.items()}
+        return {
+            role: card
+            for each in reversed(self.lineages)
+            for role, card in each.score.components.items()
+        }
 
 
 def place_of(spec: Benchmark, keys: Keys) -> str:
@@ -182,7 +193,9 @@ def read_all_evidence(
     published = published_code(root)
     now = code_version(root)
     # A score without a generator belongs to several runs.
-    shown = [(spec, keys) for spec, keys in selected if any(each.shows(keys) for each in combinations)]
+    shown = [
+        (spec, keys) for spec, keys in selected if any(each.shows(keys) for each in combinations)
+    ]
     folders = [_folder(lock, spec.scores, keys) for spec, keys in shown]
     for out, locked in dict.fromkeys((folder.out, folder.md5) for folder in folders):
         listing = tree.listing(out)
@@ -191,21 +204,26 @@ def read_all_evidence(
             raise LedgerError(f"{out} is missing; run 'dvc repro', or 'git checkout {out}'")
         if md5 != locked:
             raise LedgerError(
-                f"{out} is not what {LOCK} has (md5 {md5}, not {locked}); 'git status {out}' shows what changed, "
-                "'dvc repro' computes it again"
+                f"{out} is not what {LOCK} has (md5 {md5}, not {locked}); 'git status {out}' "
+                "shows what changed, 'dvc repro' computes it again"
             )
     every = []
     runs = list[Evidence]()
     for (spec, keys), folder in zip(shown, folders, strict=True):
         scored = lock[spec.scores.lock(keys)].params.get(RESOLVED, {}).get(f"score.{keys['model']}")
-        is_scored = isinstance(scored, dict) and folder.path.removeprefix(f"{folder.out}/") in scored
-        if not is_scored or tree.read(f"{folder.path}/{SCORE}") is not None:  # else its records held nothing to score
+        is_scored = (
+            isinstance(scored, dict) and folder.path.removeprefix(f"{folder.out}/") in scored
+        )
+        # else its records held nothing to score
+        if not is_scored or tree.read(f"{folder.path}/{SCORE}") is not None:
             every.append((keys, read_lineage(tree, lock, spec, keys)))
     for combination in combinations:
         lineages = [each for keys, each in every if combination.shows(keys)]
         if not lineages:
             continue
-        fingerprint = fingerprint_of({each.folder.path: each.score for each in lineages}, combination)
+        fingerprint = fingerprint_of(
+            {each.folder.path: each.score for each in lineages}, combination
+        )
         runs.append(
             Evidence(
                 name=str(combination),
@@ -219,7 +237,8 @@ def read_all_evidence(
 
 
 def fingerprint_of(scores: Mapping[str, Score], combination: Combination) -> str:
-    """The hash of a combination and of what went into its scores: data, records, protocol, settings, components.
+    """The hash of a combination and of what went into its scores: data, records, protocol,
+    settings, components.
 
     Args:
         scores: by their folders.
@@ -232,7 +251,9 @@ def fingerprint_of(scores: Mapping[str, Score], combination: Combination) -> str
                     "benchmark": score.benchmark,
                     "keys": score.keys,
                     "inputs": score.inputs.to_dict(),
-                    "components": {role: card.fingerprint for role, card in score.components.items()},
+                    "components": {
+                        role: card.fingerprint for role, card in score.components.items()
+                    },
                 }
                 for path, score in scores.items()
             },
@@ -278,12 +299,15 @@ def code_version(root: Path) -> CodeVersion:
         return CodeVersion(commit=None, dirty=is_unreadable(root))
     changes = git.changes()
     written = tuple(git.prefix + path for path in _WRITTEN)
-    dirty = changes is None or not all(each.startswith(written) or each.endswith((".md", ".rst")) for each in changes)
+    dirty = changes is None or not all(
+        each.startswith(written) or each.endswith((".md", ".rst")) for each in changes
+    )
     return CodeVersion(commit=git.heads()[0], dirty=dirty)
 
 
 def published_code(root: Path) -> dict[str, CodeVersion]:
-    """Fingerprint → the code in the file of each published run; of several files of one run, clean code.
+    """Fingerprint → the code in the file of each published run; of several files of one run, clean
+    code.
 
     Files that are not as they were written are left out: verifying reports them.
     """
@@ -296,7 +320,9 @@ def published_files(root: Path) -> dict[str, Published | str]:
     """Path of each file → its run, or what is wrong with it, as a phrase after its name."""
     folder = root / PUBLISHED
     files = dict[str, Published | str]()
-    for path in sorted(folder.glob("*.json")) if folder.is_dir() and not folder.is_symlink() else []:
+    for path in (
+        sorted(folder.glob("*.json")) if folder.is_dir() and not folder.is_symlink() else []
+    ):
         name = f"{PUBLISHED}/{path.name}"
         try:
             if path.is_symlink():

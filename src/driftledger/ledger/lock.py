@@ -36,7 +36,8 @@ class LockEntry(BaseModel):
     outs: list[LockedFile] = []
 
     def out(self, path: str) -> LockedFile | None:
-        """The output at ``path``, relative to the top folder; None where the stage wrote no such output."""
+        """The output at ``path``, relative to the top folder; None where the stage wrote no such
+        output."""
         return next((out for out in self.outs if out.path == path), None)
 
 
@@ -86,6 +87,6 @@ def parse_lock(data: bytes, where: str = LOCK) -> Lock:
     except ValueError as error:
         why = str(error)
     raise LedgerError(
-        f"{where} is not a dvc.lock: {why}; restore it with 'git checkout HEAD {LOCK}', or delete it and run "
-        "'dvc repro'"
+        f"{where} is not a dvc.lock: {why}; restore it with 'git checkout HEAD {LOCK}', or delete "
+        "it and run 'dvc repro'"
     )

@@ -1,8 +1,9 @@
 """``ledger/<sha256>.json``: one immutable file per published run, named by its content.
 
-MLflow can be thrown away, and ``dvc.lock`` has the newest runs only. These files are what stays of every published run.
-Git is their chain: a file is added and never changed, so that two branches merge without a conflict, and a file that a
-commit had and that is gone is found in Git's history. Who must also show who published, and when, signs a Git tag.
+MLflow can be thrown away, and ``dvc.lock`` has the newest runs only. These files are what stays of
+every published run. Git is their chain: a file is added and never changed, so that two branches
+merge without a conflict, and a file that a commit had and that is gone is found in Git's history.
+Who must also show who published, and when, signs a Git tag.
 """
 
 import re
@@ -14,7 +15,13 @@ from driftledger.core.errors import LedgerError, StoreError
 from driftledger.core.files import Record, parse_json, write_json
 from driftledger.core.paths import STATE
 from driftledger.ledger.findings import Finding, VerifyResult
-from driftledger.ledger.lineage import PUBLISHED, Evidence, Published, PublishedScore, published_files
+from driftledger.ledger.lineage import (
+    PUBLISHED,
+    Evidence,
+    Published,
+    PublishedScore,
+    published_files,
+)
 from driftledger.ledger.objects.files import Workspace
 from driftledger.ledger.objects.git import Git, why_unread
 
@@ -24,7 +31,8 @@ _NAME = re.compile(r"[0-9a-f]{64}\.json")
 
 
 def publish(root: Path, evidence: Evidence) -> Path | None:
-    """Write the file of a run; write nothing and return None where a file has its fingerprint already."""
+    """Write the file of a run; write nothing and return None where a file has its fingerprint
+    already."""
     if any(each.fingerprint == evidence.fingerprint for each in read_published(root)):
         return None
     published = _published(root, evidence)
@@ -47,7 +55,8 @@ def read_published(root: Path) -> list[Published]:
 
 
 def check_published(root: Path, evidence: Sequence[Evidence] = ()) -> VerifyResult:
-    """Check that every published file has the content of its name, and that none that Git's history has is gone.
+    """Check that every published file has the content of its name, and that none that Git's history
+    has is gone.
 
     Args:
         evidence: runs that must be published, with the files that they have now.
@@ -66,29 +75,38 @@ def check_published(root: Path, evidence: Sequence[Evidence] = ()) -> VerifyResu
     for here in evidence:
         result.findings += _differences(root, here, runs)
     if git is None:
-        result.skip(PUBLISHED, f"deleted files cannot be looked for in Git's history: {why_unread(root)}")
+        result.skip(
+            PUBLISHED, f"deleted files cannot be looked for in Git's history: {why_unread(root)}"
+        )
         return result
     for name, commit in git.ever_in(PUBLISHED).items():
         file = f"{PUBLISHED}/{name}"
         if _NAME.fullmatch(name) and file not in files:
-            what = f"commit {commit[:12]} has it, and it is gone; 'git checkout {commit[:12]} -- {file}' restores it"
+            what = (
+                f"commit {commit[:12]} has it, and it is gone; 'git checkout {commit[:12]} -- "
+                f"{file}' restores it"
+            )
             result.find(file, what, "missing")
     if git.is_shallow:
-        why = "this clone has the newest commits only; 'git fetch --unshallow' gets those that may have more files"
+        why = (
+            "this clone has the newest commits only; 'git fetch --unshallow' gets those that may "
+            "have more files"
+        )
         result.skip(PUBLISHED, why)
     return result
 
 
 def refuse_if_deleted(root: Path) -> None:
-    """Raise LedgerError if the last commit has files of published runs that are gone: new ones would hide that."""
+    """Raise LedgerError if the last commit has files of published runs that are gone: new ones
+    would hide that."""
     git = Git.around(root)
     tree = git.id_at(git.heads()[0], PUBLISHED) if git else None
     names = git.files(tree) if git and tree else ()
     gone = sorted(name for name in names if not (root / PUBLISHED / name).is_file())
     if gone:
         raise LedgerError(
-            f"the last commit has {len(gone)} published runs that are not here, {PUBLISHED}/{gone[0]} first; "
-            f"'git checkout HEAD -- {PUBLISHED}' restores them"
+            f"the last commit has {len(gone)} published runs that are not here, "
+            f"{PUBLISHED}/{gone[0]} first; 'git checkout HEAD -- {PUBLISHED}' restores them"
         )
 
 
@@ -118,7 +136,12 @@ def _published(root: Path, evidence: Evidence) -> Published:
     for lineage in sorted(evidence.lineages, key=lambda lineage: lineage.folder.path):
         score = lineage.score
         components = [
-            {"role": role, "name": card.name, "version": card.version, "fingerprint": card.fingerprint}
+            {
+                "role": role,
+                "name": card.name,
+                "version": card.version,
+                "fingerprint": card.fingerprint,
+            }
             for role, card in score.components.items()
         ]
         published = PublishedScore(
@@ -143,7 +166,9 @@ def _differences(root: Path, run: Evidence, runs: Mapping[str, Published]) -> It
     """What the published files say otherwise of a run that is here."""
     files = {name: file for name, file in runs.items() if file.fingerprint == run.fingerprint}
     if not files:
-        what = f"it has no file of {run.name}, fingerprint {run.fingerprint}; run 'driftledger track'"
+        what = (
+            f"it has no file of {run.name}, fingerprint {run.fingerprint}; run 'driftledger track'"
+        )
         yield Finding("missing", PUBLISHED, what)
         return
     try:

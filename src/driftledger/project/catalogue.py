@@ -1,7 +1,7 @@
 """The entries that come with the package, and the classes behind entries.
 
-A user's class may lack what tests demand of ours. Whatever it lacks is one sentence when the settings are read, before
-any stage runs.
+A user's class may lack what tests demand of ours. Whatever it lacks is one sentence when the
+settings are read, before any stage runs.
 """
 
 import re
@@ -21,7 +21,13 @@ from driftledger.collect.settings import WorkerSettings
 from driftledger.components.base import Component, Encoder, Generator, Model
 from driftledger.core.errors import ConfigError, unknown_name
 from driftledger.core.files import load_json, load_yaml, read_regular
-from driftledger.core.registry import LONGEST, PROVIDED_SECTIONS, Provided, provider_class, providers
+from driftledger.core.registry import (
+    LONGEST,
+    PROVIDED_SECTIONS,
+    Provided,
+    provider_class,
+    providers,
+)
 from driftledger.core.strict import Name, Strict
 from driftledger.core.text import for_line
 from driftledger.data.datasets.base import DatasetProvider
@@ -92,17 +98,24 @@ def catalogue(section: str) -> Mapping[str, CatalogueEntry | Description]:
 class CorrelationSettings(Strict):
     """How our metrics are set against leaderboards of others: the section ``correlation``."""
 
-    models: dict[str, dict[Name, Annotated[str, StringConstraints(min_length=1, strip_whitespace=True)]]]
-    """Leaderboard, a file of leaderboards without ``.csv`` → our catalogue name → the name there."""
+    models: dict[
+        str, dict[Name, Annotated[str, StringConstraints(min_length=1, strip_whitespace=True)]]
+    ]
+    """Leaderboard, a file of leaderboards without ``.csv`` → our catalogue name → the name there.
+    """
     confidence: float = Field(gt=0.5, lt=1.0)
     """Of intervals."""
 
 
-def selectable(section: str, given: str, base_url: str | None = None, key: str | None = None) -> tuple[str, Any]:
-    """Return the name of what a user selects, and the entry to write; None for an entry of the catalogue.
+def selectable(
+    section: str, given: str, base_url: str | None = None, key: str | None = None
+) -> tuple[str, Any]:
+    """Return the name of what a user selects, and the entry to write; None for an entry of the
+    catalogue.
 
     Args:
-        given: a name of the catalogue, ``provider/model``, a folder with a checkpoint, or ``package.module:Class``.
+        given: a name of the catalogue, ``provider/model``, a folder with a checkpoint, or
+            ``package.module:Class``.
         base_url: where the service is, if it is not the provider's own.
         key: the environment variable with its key; None for a server that needs none.
 
@@ -137,7 +150,8 @@ def selectable(section: str, given: str, base_url: str | None = None, key: str |
     else:
         unknown = unknown_name(section[:-1], given[:200], catalogue(section))
         raise ConfigError(
-            f"{unknown}; or a folder, or PROVIDER/MODEL with one of the providers {', '.join(sorted(valid))}"
+            f"{unknown}; or a folder, or PROVIDER/MODEL with one of the providers "
+            f"{', '.join(sorted(valid))}"
         )
     return name_of(Path(rest or given.rpartition(":")[2]).name), entry
 
@@ -184,12 +198,19 @@ def checked_class(section: str, provider: str, own: Path | None = None) -> type[
     base = BASES[section]
     lacks = ""
     if not (isinstance(cls, type) and issubclass(cls, base)):
-        wrap = "" if section in ("datasets", "question_sets") else f", or wrap a function by driftledger.{section[:-1]}"
+        wrap = (
+            ""
+            if section in ("datasets", "question_sets")
+            else f", or wrap a function by driftledger.{section[:-1]}"
+        )
         lacks = f"is not derived from {base.__module__}.{base.__name__}; derive it from that{wrap}"
     elif missing := sorted(getattr(cls, "__abstractmethods__", ())):
         lacks = f"does not implement {', '.join(missing)}; write what {base.__name__} asks for"
     elif issubclass(cls, Component) and not isinstance(getattr(cls, "version", None), str):
-        lacks = 'has no version; add version: ClassVar[str] = "1" to the class, and change it when its outputs change'
+        lacks = (
+            'has no version; add version: ClassVar[str] = "1" to the class, and change it when '
+            "its outputs change"
+        )
     elif issubclass(cls, Encoder) and cls.media and provider != "inception":
         name = str(getattr(cls, "frechet_name", None))
         if not re.fullmatch(r"frechet_[a-z0-9_]+", name):
@@ -199,11 +220,14 @@ def checked_class(section: str, provider: str, own: Path | None = None) -> type[
     return cls
 
 
-def class_of_record(section: str, provider: str, settings: "Settings | None") -> type[Provided] | str:
-    """Return the class behind a provider that a record names; or why it is missing, as the end of a sentence.
+def class_of_record(
+    section: str, provider: str, settings: "Settings | None"
+) -> type[Provided] | str:
+    """Return the class behind a provider that a record names; or why it is missing, as the end of a
+    sentence.
 
-    A record names no code to import: only the registry, and what ``params.yaml`` of a trusted project names, is looked
-    through.
+    A record names no code to import: only the registry, and what ``params.yaml`` of a trusted
+    project names, is looked through.
     """
     places = providers(section)
     entries = getattr(settings, section, {}).values()

@@ -1,6 +1,8 @@
-"""``params.yaml`` written by us: the first one, and published protocols laid over it. Comments of the user's stay.
+"""``params.yaml`` written by us: the first one, and published protocols laid over it. Comments of
+the user's stay.
 
-Presets come with the package; a project may have its own in ``presets/``, which win over those of the same name.
+Presets come with the package; a project may have its own in ``presets/``, which win over those of
+the same name.
 """
 
 import io
@@ -34,7 +36,11 @@ NOTHING: Chosen = {}
 
 def presets(root: Path) -> dict[str, Path]:
     """Every preset that a project can select, by name."""
-    return {path.stem: path for folder in (OWN, root) for path in sorted((folder / "presets").glob("*.yaml"))}
+    return {
+        path.stem: path
+        for folder in (OWN, root)
+        for path in sorted((folder / "presets").glob("*.yaml"))
+    }
 
 
 def presets_in_words(root: Path) -> dict[str, str]:
@@ -61,7 +67,8 @@ def read_preset(root: Path, name: str) -> Json:
 
 
 def with_preset(root: Path, name: str) -> tuple[str, Settings]:
-    """Return the text of ``params.yaml`` with the preset laid over it, and its settings; nothing is written.
+    """Return the text of ``params.yaml`` with the preset laid over it, and its settings; nothing is
+    written.
 
     Raises:
         ConfigError: the preset is unknown, or the settings would not be valid.
@@ -70,23 +77,32 @@ def with_preset(root: Path, name: str) -> tuple[str, Settings]:
     params = root / PARAMS
     if not isinstance(content := read_yaml(params), dict):
         raise ConfigError(f"{params} holds no sections; 'driftledger init' writes it")
-    for path in presets(root).values():  # what another preset has set, and this one does not, is set back
+    # what another preset has set, and this one does not, is set back
+    for path in presets(root).values():
         for section, values in read_yaml(path).items():
-            for key in values.keys() - preset.get(section, {}).keys() if section in benchmark_names() else ():
+            for key in (
+                values.keys() - preset.get(section, {}).keys()
+                if section in benchmark_names()
+                else ()
+            ):
                 if (content.get(section) or {}).get(key) == values[key]:
                     preset.setdefault(section, {})[key] = shipped_section(section)[key]
     return _laid_over(root, params.read_text(encoding="utf-8"), preset, f"the preset {name}")
 
 
 def apply_preset(root: Path, name: str) -> list[str]:
-    """Lay the preset over ``params.yaml`` and say what it changed, one line each; errors as in :func:`with_preset`."""
+    """Lay the preset over ``params.yaml`` and say what it changed, one line each; errors as in
+    :func:`with_preset`."""
     before = read_yaml(root / PARAMS)
     (text, _) = with_preset(root, name)
     after = load_yaml(text)
     differing = [*changes(before, after)]
     if differing:
         write_text(root / PARAMS, text)
-    return [f"{each.key}: added" if each.key in after.keys() - before else str(each) for each in differing]
+    return [
+        f"{each.key}: added" if each.key in after.keys() - before else str(each)
+        for each in differing
+    ]
 
 
 def first_params(root: Path, preset: str, data: Mapping[str, Any], chosen: Chosen = NOTHING) -> str:
@@ -98,12 +114,16 @@ def first_params(root: Path, preset: str, data: Mapping[str, Any], chosen: Chose
         chosen: what is selected in place of the preset's components.
 
     Raises:
-        ConfigError: the preset is unknown, or selects something that is missing or cannot understand the rest.
+        ConfigError: the preset is unknown, or selects something that is missing or cannot
+            understand the rest.
     """
     laid = read_preset(root, preset)
     run = laid["run"]
     if "datasets" in data:
-        ours = ["datasets", *(name for name in benchmark_names() if benchmark(name).data is DATASET)]
+        ours = [
+            "datasets",
+            *(name for name in benchmark_names() if benchmark(name).data is DATASET),
+        ]
         run |= {name: [*data["datasets"]] for name in ours if run.get(name)}
     elif data:
         kept = run["models"]
@@ -128,25 +148,32 @@ def with_entry(root: Path, section: str, name: str, entry: Json | None, *, only:
     content = read_yaml(root / PARAMS)
     text = (root / PARAMS).read_text(encoding="utf-8")
     if entry is not None and (content.get(section) or {}).get(name, entry) != entry:
-        raise ConfigError(f"{PARAMS} has another entry {section}.{name}; rename that, or change it there")
+        raise ConfigError(
+            f"{PARAMS} has another entry {section}.{name}; rename that, or change it there"
+        )
     others = [] if only else [each for each in content["run"][section] if each != name]
-    return _laid_over(root, text, {"run": {section: [*others, name]}}, name, {section: {name: entry}})[0]
+    return _laid_over(
+        root, text, {"run": {section: [*others, name]}}, name, {section: {name: entry}}
+    )[0]
 
 
 def _laid_over(
     root: Path, text: str, preset: Mapping[str, Any], what: str, entries: Chosen = NOTHING
 ) -> tuple[str, Settings]:
-    """Set what a preset sets, and add entries in block style, in which an address needs no quotes; comments stay.
+    """Set what a preset sets, and add entries in block style, in which an address needs no quotes;
+    comments stay.
 
-    Sections of benchmarks that nothing is selected for are left out, as are optional settings that the preset
-    sets to null. Errors call the change ``what``.
+    Sections of benchmarks that nothing is selected for are left out, as are optional settings that
+    the preset sets to null. Errors call the change ``what``.
     """
     yaml = YAML()
     written = io.StringIO()
     yaml.preserve_quotes = True
     yaml.width = 4096
     yaml.indent(mapping=2, sequence=4, offset=2)
-    yaml.representer.add_representer(type(None), lambda own, _: own.represent_scalar("tag:yaml.org,2002:null", "null"))
+    yaml.representer.add_representer(
+        type(None), lambda own, _: own.represent_scalar("tag:yaml.org,2002:null", "null")
+    )
     content = yaml.load(text)
     if not isinstance(run := content.get("run"), dict):
         raise ConfigError(f"{PARAMS} has no section 'run'; add it")

@@ -1,4 +1,5 @@
-"""A checkout: its settings, its folders, its components as DVC has seen them, and what benchmarks get of it."""
+"""A checkout: its settings, its folders, its components as DVC has seen them, and what benchmarks
+get of it."""
 
 import os
 from dataclasses import dataclass, field
@@ -31,17 +32,20 @@ class Project:
 
     root: Path
     asks: bool = True
-    """Whether components are called. Where calls are only counted, one that is not on this machine will do."""
+    """Whether components are called. Where calls are only counted, one that is not on this machine
+    will do."""
     waits: bool = True
     """Whether to wait while another process uses the call store."""
     own_code: bool = False
-    """Whether ``params.yaml`` may name classes of the checkout's own: importing them runs code that a stranger may have
-    written, which commands that only read do not allow."""
+    """Whether ``params.yaml`` may name classes of the checkout's own: importing them runs code that
+    a stranger may have written, which commands that only read do not allow."""
     given: Settings | None = None
     """What Python gave in the place of ``params.yaml``."""
     resolved: Json | None = None
     """What ``resolve`` would write now, where it has not been run; None: what it wrote holds."""
-    components: dict[tuple[str, str], Component] = field(default_factory=dict, init=False, compare=False, repr=False)
+    components: dict[tuple[str, str], Component] = field(
+        default_factory=dict, init=False, compare=False, repr=False
+    )
     """Section and name → each component that something has needed so far."""
 
     @cached_property
@@ -65,8 +69,8 @@ class Project:
     def component(self, section: str, name: str) -> Any:
         """Return the model, generator or encoder of that name, as ``resolve`` noted it.
 
-        Each is made once, so that a checkpoint is loaded once: also where two entries say the same, as of a unified
-        model that describes and draws.
+        Each is made once, so that a checkpoint is loaded once: also where two entries say the same,
+        as of a unified model that describes and draws.
 
         Raises:
             StoreError: it has changed since.
@@ -76,11 +80,15 @@ class Project:
             component: Component = self.settings.build(section, name)
             noted = self.noted().get(section, {}).get(name)
             try:
-                if noted not in (None, component.fingerprint):  # a weight file or a branch has moved
-                    raise StoreError(f"{section}.{name} has changed since it was resolved; run 'dvc repro' again")
+                # a weight file or a branch has moved
+                if noted not in (None, component.fingerprint):
+                    raise StoreError(
+                        f"{section}.{name} has changed since it was resolved; run 'dvc repro' again"
+                    )
             except ConfigError as error:
                 if isinstance(noted, str) and not self.asks:  # counting calls does not need it
-                    component.__dict__.update(fingerprint=noted, spec={})  # where cached properties are kept
+                    # where cached properties are kept
+                    component.__dict__.update(fingerprint=noted, spec={})
                 else:
                     raise type(error)(f"{section}.{name} is needed: {error}") from None
             same = (each for each in self.components.values() if each == component)
@@ -104,19 +112,27 @@ class Project:
     def to_score(self, spec: Benchmark, keys: Keys) -> ToScore:
         """Return what a score is computed from; errors as of :meth:`component`."""
         section = self.settings.section(spec.name)
-        named = {role: keys.get(role) or getattr(section, role, None) for role in ("encoder", "text_encoder")}
+        named = {
+            role: keys.get(role) or getattr(section, role, None)
+            for role in ("encoder", "text_encoder")
+        }
         return ToScore(
             keys=keys,
             folders=self._folders(spec, keys),
             section=section,
             seed=self.settings.run.seed,
-            encoders={role: self.component("encoders", name) for role, name in named.items() if name is not None},
+            encoders={
+                role: self.component("encoders", name)
+                for role, name in named.items()
+                if name is not None
+            },
             beside=self.files_beside(spec),
             features=FeatureStore(self.state / "features"),
         )
 
     def files_beside(self, spec: Benchmark) -> dict[str, Path]:
-        """Return the files that settings of a benchmark name and that go into its scores, by setting.
+        """Return the files that settings of a benchmark name and that go into its scores, by
+        setting.
 
         Raises:
             MissingSourceError: one is missing.
@@ -135,12 +151,16 @@ class Project:
 
     def _folders(self, spec: Benchmark, keys: Keys) -> dict[str, Path]:
         stages = spec.stages[:-1]
-        return {stage.name: self.root / stage.at(keys) for stage in stages if {*stage.keys} <= keys.keys()}
+        return {
+            stage.name: self.root / stage.at(keys)
+            for stage in stages
+            if {*stage.keys} <= keys.keys()
+        }
 
     @cached_property
     def state(self) -> Path:
-        """Where finished calls and features are kept, by every checkout of the repository: what the user names, or
-        ``store`` in ``params.yaml``, from the main checkout on.
+        """Where finished calls and features are kept, by every checkout of the repository: what the
+        user names, or ``store`` in ``params.yaml``, from the main checkout on.
 
         Raises:
             ConfigError: it is a checkout of others, and names a folder outside of it.
@@ -149,11 +169,14 @@ class Project:
         named = None if self.given else os.environ.get(STORE)
         folder = top / Path(named or self.settings.store or STATE).expanduser()
         if not (self.own_code or named or folder.resolve().is_relative_to(top.resolve())):
-            raise ConfigError(f"this checkout keeps its calls in {folder}, outside of it; --trust allows that")
+            raise ConfigError(
+                f"this checkout keeps its calls in {folder}, outside of it; --trust allows that"
+            )
         return folder
 
     def noted(self) -> Json:
-        """Read ``data/resolved.json``; empty if it is missing, damaged or not a file of the checkout."""
+        """Read ``data/resolved.json``; empty if it is missing, damaged or not a file of the
+        checkout."""
         if self.resolved is not None:
             return self.resolved
         try:

@@ -1,7 +1,8 @@
-"""The current version of each selected name, and what each folder of a stage depends on: ``data/resolved.json``.
+"""The current version of each selected name, and what each folder of a stage depends on:
+``data/resolved.json``.
 
-DVC compares the parts of that file that a stage names as its parameters. So a changed image, a replaced weight file or
-a new version of a component runs what depends on it, and nothing else.
+DVC compares the parts of that file that a stage names as its parameters. So a changed image, a
+replaced weight file or a new version of a component runs what depends on it, and nothing else.
 """
 
 from collections.abc import Sequence
@@ -12,7 +13,12 @@ from driftledger.benchmarks.settings import EntryOf
 from driftledger.components.base import Component
 from driftledger.core.canonical import Json, sha256_file, sha256_of
 from driftledger.core.code_digest import code_digest, is_ours
-from driftledger.core.errors import DriftledgerError, MissingExtraError, MissingSourceError, StoreError
+from driftledger.core.errors import (
+    DriftledgerError,
+    MissingExtraError,
+    MissingSourceError,
+    StoreError,
+)
 from driftledger.core.files import files_digest, keep_only, made_from, write_json
 from driftledger.core.paths import Keys
 from driftledger.core.registry import PROVIDED_SECTIONS
@@ -27,7 +33,8 @@ NOTHING = "none"
 
 DATA_VERSION = 7
 REPORT_VERSION = 14
-"""To be raised when what these stages write changes; those of benchmarks have theirs in their tables."""
+"""To be raised when what these stages write changes; those of benchmarks have theirs in their
+tables."""
 
 
 def resolve(project: Project) -> None:
@@ -40,12 +47,13 @@ def resolve(project: Project) -> None:
 def resolved(project: Project, missing: dict[str, str] | None = None) -> Json:
     """Return the current version of every selected name, and what each stage depends on.
 
-    What is not on this machine, such as a colleague's weights, is kept as it was noted before, if its entry is written
-    as it was then: whatever needs no new call still runs. Standard error lists it.
+    What is not on this machine, such as a colleague's weights, is kept as it was noted before, if
+    its entry is written as it was then: whatever needs no new call still runs. Standard error lists
+    it.
 
     Args:
-        missing: takes what else is not on this machine, such as ``models.mine``, and why; the result is then for
-            counting calls only. Without it, the first such thing is an error.
+        missing: takes what else is not on this machine, such as ``models.mine``, and why; the
+            result is then for counting calls only. Without it, the first such thing is an error.
     """
     settings = project.settings
     noted = _versions(project, missing)
@@ -59,7 +67,9 @@ def resolved(project: Project, missing: dict[str, str] | None = None) -> Json:
         description = settings.description(name)
         examples = NOTHING
         if shown := description.demonstrations:
-            examples = sha256_of([noted["encoders"].get(shown.encoder), noted["models"].get(shown.by)])
+            examples = sha256_of(
+                [noted["encoders"].get(shown.encoder), noted["models"].get(shown.by)]
+            )
         words = description.model_dump(mode="json", exclude_defaults=True)
         noted["descriptions"][name] = {**words, "examples_by": examples}
     noted["judge"] = noted["models"][settings.judge] if settings.judge else NOTHING
@@ -69,18 +79,24 @@ def resolved(project: Project, missing: dict[str, str] | None = None) -> Json:
         for spec in settings.benchmarks
         if spec.scores.beside
     }
-    for kind in ("collect", "score"):  # model → folder below its stage's output → what shapes it beside earlier folders
+    # model → folder below its stage's output → what shapes it beside earlier folders
+    for kind in ("collect", "score"):
         noted[kind] = {model: {} for model in settings.run.models}
         for spec in settings.benchmarks:
             stage = spec.collects if kind == "collect" else spec.scores
             for model in settings.run.models:
                 for keys in settings.keys_of(spec, stage, model):
-                    noted[kind][model][folder_in(stage, keys)] = _shaped_by(settings, noted, spec, stage, keys)
+                    noted[kind][model][folder_in(stage, keys)] = _shaped_by(
+                        settings, noted, spec, stage, keys
+                    )
     cross_check: Json = {}
     if settings.run.names("genception", "dataset"):
         genception: Any = settings.section("genception")
         encoder = genception.text_encoder
-        cross_check = {"models": [*genception.cross_check], "text_encoder": encoder and noted["encoders"][encoder]}
+        cross_check = {
+            "models": [*genception.cross_check],
+            "text_encoder": encoder and noted["encoders"][encoder],
+        }
     noted["report"] = {
         "version": REPORT_VERSION,
         "cross_check": cross_check,
@@ -91,12 +107,15 @@ def resolved(project: Project, missing: dict[str, str] | None = None) -> Json:
 
 
 def _versions(project: Project, missing: dict[str, str] | None) -> Json:
-    """Return the digest of each component, and what each entry of data is made from, by section and name."""
+    """Return the digest of each component, and what each entry of data is made from, by section and
+    name."""
     settings = project.settings
     before = project.noted().get("entries", {})
     noted: Json = {section: {} for section in PROVIDED_SECTIONS}
     noted["entries"] = {}  # how each was written, and its digest; no stage depends on it
-    for section, name in [(each, name) for each in PROVIDED_SECTIONS for name in settings.named(each)]:
+    for section, name in [
+        (each, name) for each in PROVIDED_SECTIONS for name in settings.named(each)
+    ]:
         entry = settings.build(section, name)
         key = f"{section}.{name}"
         given = [entry.provider, entry.model_dump(mode="json", exclude_defaults=True)]
@@ -121,7 +140,8 @@ def _versions(project: Project, missing: dict[str, str] | None) -> Json:
         if isinstance(entry, Provider):
             noted[section][name] = {"provider": entry.provider, **given[1], "source": digest}
             module = type(entry).__module__
-            if (section, name) not in settings.given and not is_ours(module):  # what Python gave is never made again
+            # what Python gave is never made again
+            if (section, name) not in settings.given and not is_ours(module):
                 noted[section][name]["code"] = code_digest(module)
     return noted
 
@@ -131,8 +151,11 @@ def folder_in(stage: Stage, keys: Keys) -> str:
     return stage.at(keys).removeprefix(f"{stage.out(keys)}/")
 
 
-def inputs_of(project: Project, kind: str, stage: Stage, keys: Keys, before: Sequence[Stage]) -> str:
-    """Return the digest of what shapes a folder: what ``resolve`` noted, and the folders that it is made from.
+def inputs_of(
+    project: Project, kind: str, stage: Stage, keys: Keys, before: Sequence[Stage]
+) -> str:
+    """Return the digest of what shapes a folder: what ``resolve`` noted, and the folders that it is
+    made from.
 
     Raises:
         StoreError: one of these is missing.
@@ -140,12 +163,16 @@ def inputs_of(project: Project, kind: str, stage: Stage, keys: Keys, before: Seq
     name = folder_in(stage, keys)
     noted = project.noted().get(kind, {}).get(keys["model"], {}).get(name)
     if noted is None:
-        raise StoreError(f"data/resolved.json does not know {keys['model']}/{name}; run 'dvc repro resolve'")
+        raise StoreError(
+            f"data/resolved.json does not know {keys['model']}/{name}; run 'dvc repro resolve'"
+        )
     digests = []
     for earlier in before:
         folder = project.root / earlier.at(keys)
         if not folder.is_dir():
-            raise StoreError(f"{earlier.at(keys)} is missing; run 'dvc repro {earlier.lock(keys)}' or 'dvc pull'")
+            raise StoreError(
+                f"{earlier.at(keys)} is missing; run 'dvc repro {earlier.lock(keys)}' or 'dvc pull'"
+            )
         mark = made_from(folder)
         digests.append(files_digest(folder) if mark is None else mark.files)
     return sha256_of([noted, digests])

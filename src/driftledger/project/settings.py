@@ -60,7 +60,8 @@ Given = Mapping[tuple[str, str], Any]
 
 
 class Run(Strict):
-    """Which entries are evaluated, in every combination; with a list per benchmark of what it goes over."""
+    """Which entries are evaluated, in every combination; with a list per benchmark of what it goes
+    over."""
 
     datasets: AnySelection = ()
     """All that are built; each benchmark goes over its own of these, or of the question sets."""
@@ -78,8 +79,8 @@ class Run(Strict):
     seed: int = Field(ge=0, lt=2**32)
 
     def names(self, benchmark_name: str, key: str) -> tuple[str, ...]:
-        """Return what a benchmark goes over, by a key of its stages: ``dataset`` or ``question_set`` is its own list,
-        ``model``, ``generator``, … what is selected for all."""
+        """Return what a benchmark goes over, by a key of its stages: ``dataset`` or
+        ``question_set`` is its own list, ``model``, ``generator``, … what is selected for all."""
         own = key in benchmark(benchmark_name).data.keys
         names: tuple[str, ...] = getattr(self, benchmark_name if own else f"{key}s")
         return names
@@ -90,20 +91,23 @@ class Tracking(Strict):
 
     uri: str = Field(min_length=1)
     artifacts: str | None = Field(default=None, min_length=1)
-    """Where the files of a new experiment go, where ``uri`` is a database that all clones address themselves: a server
-    knows, and a SQLite file has them beside it. ``MLFLOW_DEFAULT_ARTIFACT_ROOT`` overrides it."""
+    """Where the files of a new experiment go, where ``uri`` is a database that all clones address
+    themselves: a server knows, and a SQLite file has them beside it.
+    ``MLFLOW_DEFAULT_ARTIFACT_ROOT`` overrides it."""
     experiment: str = Field(min_length=1, max_length=200)
     traces: Literal["all", "none"] | Annotated[int, Field(ge=1)]
     """Of each score, how many units a run shows step by step."""
 
 
 class Settings(Strict):
-    """All of ``params.yaml``. A name that none of its sections of entries defines is looked up in the catalogue."""
+    """All of ``params.yaml``. A name that none of its sections of entries defines is looked up in
+    the catalogue."""
 
     run: Run
     tracking: Tracking
     store: str | None = Field(default=None, min_length=1)
-    """The folder for finished calls, where it is not ``.driftledger``; ``DRIFTLEDGER_STORE`` overrides it."""
+    """The folder for finished calls, where it is not ``.driftledger``; ``DRIFTLEDGER_STORE``
+    overrides it."""
     collect: CollectSettings = CollectSettings()
     correlation: CorrelationSettings = Field(
         default_factory=lambda: CorrelationSettings.model_validate(shipped("correlation"))
@@ -120,8 +124,8 @@ class Settings(Strict):
 
     @property
     def own_code(self) -> Path | None:
-        """The top folder of the project, where classes of its own may be imported; None where they may not, and
-        entries that name some are not checked."""
+        """The top folder of the project, where classes of its own may be imported; None where they
+        may not, and entries that name some are not checked."""
         return self._own_code
 
     @property
@@ -144,10 +148,14 @@ class Settings(Strict):
         if not any(spec.collects.judged for spec in self.benchmarks):
             return None
         if self.run.judge is None:
-            raise ConfigError(f"{PARAMS}: run.judge names no model; name the one that grades open answers")
+            raise ConfigError(
+                f"{PARAMS}: run.judge names no model; name the one that grades open answers"
+            )
         return self.run.judge
 
-    def keys_of(self, spec: Benchmark, stage: Stage | None = None, model: str | None = None) -> list[Keys]:
+    def keys_of(
+        self, spec: Benchmark, stage: Stage | None = None, model: str | None = None
+    ) -> list[Keys]:
         """Return the keys of every folder that a stage writes, in the order of ``run:``.
 
         Args:
@@ -155,7 +163,9 @@ class Settings(Strict):
             model: only its folders.
         """
         keys = (stage or spec.scores).keys
-        names = [[model] if model and key == "model" else self.run.names(spec.name, key) for key in keys]
+        names = [
+            [model] if model and key == "model" else self.run.names(spec.name, key) for key in keys
+        ]
         return [dict(zip(keys, each, strict=True)) for each in product(*names)]
 
     def section(self, benchmark_name: str) -> Section:
@@ -178,7 +188,8 @@ class Settings(Strict):
         return entries[name]
 
     def named(self, section: str) -> tuple[str, ...]:
-        """The entries of a section that take part in what is selected, however they are named, each once."""
+        """The entries of a section that take part in what is selected, however they are named, each
+        once."""
         names = [*getattr(self.run, section)]
         if section == "encoders":
             names += self.run.text_encoders
@@ -192,7 +203,8 @@ class Settings(Strict):
         return tuple(dict.fromkeys(names))
 
     def references(self) -> Iterator[tuple[str, EntryOf, str]]:
-        """Yield where a benchmark's section names entries of a catalogue: the setting, its mark, the name."""
+        """Yield where a benchmark's section names entries of a catalogue: the setting, its mark,
+        the name."""
         for spec in self.benchmarks:
             for key, mark, names in self.section(spec.name).marks(EntryOf):
                 yield from ((f"{spec.name}.{key}", mark, name) for name in names)
@@ -203,15 +215,22 @@ class Settings(Strict):
         return description
 
     def workers(self, component: Component) -> WorkerSettings | None:
-        """Return the workers of the first entry that gives this component, or else the default ones.
+        """Return the workers of the first entry that gives this component, or else the default
+        ones.
 
-        None for a model that reads its answers from files of this checkout, which other machines lack.
+        None for a model that reads its answers from files of this checkout, which other machines
+        lack.
         """
         if component.reads_files:
             return None
         section = f"{component.kind}s"
-        given = {name: entry.workers for name, entry in self.entries(section).items() if entry.workers}
-        return next((given[name] for name in given if self.build(section, name) == component), WorkerSettings())
+        given = {
+            name: entry.workers for name, entry in self.entries(section).items() if entry.workers
+        }
+        return next(
+            (given[name] for name in given if self.build(section, name) == component),
+            WorkerSettings(),
+        )
 
     def build(self, section: str, name: str) -> Any:
         """Make what an entry of a section says: a dataset's provider, a model, …
@@ -225,7 +244,9 @@ class Settings(Strict):
         if (section, name) in self._given:
             return self._given[section, name]
         try:
-            return checked_class(section, entry.provider, self.own_code).model_validate(entry.model_extra)
+            return checked_class(section, entry.provider, self.own_code).model_validate(
+                entry.model_extra
+            )
         except ValidationError as error:
             raise ConfigError(*(f"{where}: {each}" for each in mistakes(error))) from None
         except ConfigError as error:
@@ -240,10 +261,13 @@ def _shipped_section(name: str) -> Section:
 
 @cache
 def _settings_class(names: tuple[str, ...]) -> type[Settings]:
-    """Return :class:`Settings` with what these benchmarks add: a list of each in ``run``, and its section."""
+    """Return :class:`Settings` with what these benchmarks add: a list of each in ``run``, and its
+    section."""
     for name in names:
         if any(hasattr(each, name) or name in each.model_fields for each in (Settings, Run)):
-            raise ConfigError(f"a benchmark cannot be called {name!r}, which has a meaning in {PARAMS}; rename it")
+            raise ConfigError(
+                f"a benchmark cannot be called {name!r}, which has a meaning in {PARAMS}; rename it"
+            )
     lists: dict[str, Any] = dict.fromkeys(names, (AnySelection, ()))
     run = create_model("Run", __base__=Run, **lists)
     sections: dict[str, Any] = {name: (benchmark(name).settings | None, None) for name in names}
@@ -278,7 +302,9 @@ def read_yaml(path: Path, *, within: Path | None = None) -> Any:
     try:
         data = read_regular(path, LARGEST_YAML, within=within)
     except FileNotFoundError:
-        raise ConfigError(f"{path} is missing; run this in a project, or 'driftledger init' first") from None
+        raise ConfigError(
+            f"{path} is missing; run this in a project, or 'driftledger init' first"
+        ) from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise ConfigError(f"{path} cannot be read: {reason}") from None
@@ -286,7 +312,9 @@ def read_yaml(path: Path, *, within: Path | None = None) -> Any:
         content = load_yaml(data.decode())
         json.dumps(content)
     except TypeError as error:
-        raise ConfigError(f"{path} holds what DVC cannot hold ({error}); put a date into quotes") from None
+        raise ConfigError(
+            f"{path} holds what DVC cannot hold ({error}); put a date into quotes"
+        ) from None
     except ValueError as error:
         raise ConfigError(f"{path} is not YAML: {error}") from None
     return content
@@ -299,11 +327,13 @@ def parse_settings(
     given: Given | None = None,
     text: Callable[[], bytes] = bytes,
 ) -> Settings:
-    """Check the content of ``params.yaml``, the selected entries' own settings included; errors name it ``where``.
+    """Check the content of ``params.yaml``, the selected entries' own settings included; errors
+    name it ``where``.
 
     Args:
         given: what stands in the place of entries.
-        own_code: the folder with modules that may be imported; None leaves entries that name some unchecked.
+        own_code: the folder with modules that may be imported; None leaves entries that name some
+            unchecked.
         text: reads the file, in which errors have a line.
 
     Raises:
@@ -320,12 +350,15 @@ def parse_settings(
         sentences = [*error.args]
     if sentences:
         content = YAML().load(text())
-        raise ConfigError(*(_placed(where, content, each.removeprefix(f"{PARAMS}: ")) for each in sentences))
+        raise ConfigError(
+            *(_placed(where, content, each.removeprefix(f"{PARAMS}: ")) for each in sentences)
+        )
     return settings
 
 
 def _placed(where: str, content: Any, sentence: str) -> str:
-    """Put the file in front, and the line of the setting that a sentence begins with: ``x, line 3: run.seed: …``."""
+    """Put the file in front, and the line of the setting that a sentence begins with: ``x, line 3:
+    run.seed: …``."""
     line = ""
     with suppress(AttributeError, KeyError, TypeError):  # it goes on with another word
         for word in re.findall(r"[\w/-]+", sentence.replace("setting '", "")):
@@ -368,12 +401,17 @@ def _selection(settings: Settings) -> Iterator[str]:
                 yield f"{where}: {name!r} has demonstrations or several lengths; name one that asks once per image"
 
 
-_ANY_MODEL = {"generators": "gpt_image_2 or sdxl", "encoders": "vit or dinov2", "models": "gpt_4_1_judge"}
+_ANY_MODEL = {
+    "generators": "gpt_image_2 or sdxl",
+    "encoders": "vit or dinov2",
+    "models": "gpt_4_1_judge",
+}
 """Section → entries of the catalogue that work for every model."""
 
 
 def _components(settings: Settings) -> Iterator[str]:
-    """Say which components can't do their work: they are unknown, lack a tower, or only understand certain others."""
+    """Say which components can't do their work: they are unknown, lack a tower, or only understand
+    certain others."""
     run = settings.run
     wrong = list[str]()
     built = cache(partial(_built, settings, wrong))
@@ -381,8 +419,12 @@ def _components(settings: Settings) -> Iterator[str]:
         for name in settings.named(section):
             built(section, name)
     yield from wrong
-    towers = [("image", name, "run.encoders", "name it in run.text_encoders") for name in run.encoders]
-    towers += [("text", name, "run.text_encoders", "name it in run.encoders") for name in run.text_encoders]
+    towers = [
+        ("image", name, "run.encoders", "name it in run.text_encoders") for name in run.encoders
+    ]
+    towers += [
+        ("text", name, "run.text_encoders", "name it in run.encoders") for name in run.text_encoders
+    ]
     for where, mark, name in settings.references():
         if mark.must == "read":
             towers.append(("text", name, where, "name another, or set null"))
@@ -390,7 +432,14 @@ def _components(settings: Settings) -> Iterator[str]:
         shown = settings.description(name).demonstrations
         if shown and shown.encoder:
             kind = "image" if shown.choose == "similar_image" else "text"
-            towers.append((kind, shown.encoder, f"descriptions.{name}", f"{shown.choose} needs one; name another"))
+            towers.append(
+                (
+                    kind,
+                    shown.encoder,
+                    f"descriptions.{name}",
+                    f"{shown.choose} needs one; name another",
+                )
+            )
     for kind, name, where, remedy in towers:
         encoder: Encoder | None = built("encoders", name)
         if encoder is not None and not (encoder.media if kind == "image" else encoder.reads):
@@ -403,9 +452,12 @@ def _components(settings: Settings) -> Iterator[str]:
             for on in () if given else selected:
                 if getattr(built("datasets", on), "medium", "") == need.medium:
                     yield (
-                        f"{own}.{key} is missing, and run.{own} goes over {on!r}, a dataset of {need.medium}s; set it"
+                        f"{own}.{key} is missing, and run.{own} goes over {on!r}, a dataset of "
+                        f"{need.medium}s; set it"
                     )
-        for key in dict.fromkeys(key for stage in spec.stages[1:] for key in stage.keys if f"{key}s" in _ANY_MODEL):
+        for key in dict.fromkeys(
+            key for stage in spec.stages[1:] for key in stage.keys if f"{key}s" in _ANY_MODEL
+        ):
             for name in run.names(own, key):
                 if key != "model":
                     used[f"{key}s", f"run.{key}s", name] = None
@@ -415,8 +467,9 @@ def _components(settings: Settings) -> Iterator[str]:
                     if medium not in component.media and component.provider not in CONTROLS:
                         does = "makes" if key == "generator" else "takes"
                         yield (
-                            f"run.{key}s: {name!r} {does} {'images' if medium == 'sound' else 'sounds'}, and "
-                            f"run.{own} goes over {on!r}, a dataset of {medium}s; select {key}s for {medium}s, "
+                            f"run.{key}s: {name!r} {does} "
+                            f"{'images' if medium == 'sound' else 'sounds'}, and run.{own} goes "
+                            f"over {on!r}, a dataset of {medium}s; select {key}s for {medium}s, "
                             f"or take {on!r} out"
                         )
     if judge := settings.judge:
@@ -427,16 +480,21 @@ def _components(settings: Settings) -> Iterator[str]:
         if speaker is None or reader is None or reader.understands is None:
             continue
         spoken = {each.provider for each in type(speaker).__mro__ if issubclass(each, Model)}
-        if spoken.isdisjoint(reader.understands | CONTROLS) and reader.provider not in speaker.understood_by:
+        if (
+            spoken.isdisjoint(reader.understands | CONTROLS)
+            and reader.provider not in speaker.understood_by
+        ):
             yield (
-                f"{place}: {name!r} only works for models of {', '.join(sorted(reader.understands))}, and "
-                f"run.models has {model!r}, of {speaker.provider}; select {_ANY_MODEL[section]}, or another entry "
-                f"for every model; or set understood_by: [{reader.provider}] in models.{model} if it does"
+                f"{place}: {name!r} only works for models of "
+                f"{', '.join(sorted(reader.understands))}, and run.models has {model!r}, of "
+                f"{speaker.provider}; select {_ANY_MODEL[section]}, or another entry for every "
+                f"model; or set understood_by: [{reader.provider}] in models.{model} if it does"
             )
 
 
 def _built(settings: Settings, wrong: list[str], section: str, name: str) -> Any:
-    """Make what an entry says; None where it is ``wrong``, or the project's own code, which may not be run."""
+    """Make what an entry says; None where it is ``wrong``, or the project's own code, which may not
+    be run."""
     try:
         return settings.build(section, name)
     except UntrustedCodeError:

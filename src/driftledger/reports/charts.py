@@ -1,7 +1,8 @@
-"""Figures as SVG: bars, lines, points and shaded numbers, with the same bytes on every machine with these versions.
+"""Figures as SVG: bars, lines, points and shaded numbers, with the same bytes on every machine with
+these versions.
 
-Text stays text, laid out in a font that comes with matplotlib and is as wide as Verdana. matplotlib is imported where a
-figure is drawn.
+Text stays text, laid out in a font that comes with matplotlib and is as wide as Verdana. matplotlib
+is imported where a figure is drawn.
 """
 
 import io
@@ -25,7 +26,8 @@ COLOURS = (
     *("#0072b2", "#c24e00", "#007d5b", "#b3478c", "#8c6d00", "#6a51c4"),
     *("#00757f", "#d0342c", "#4f7300", "#9b3fb0", "#2b6cb0", "#8a5a2b"),
 )
-"""In the order of Okabe and Ito's, which people who see few colours tell apart; dark enough for text on white."""
+"""In the order of Okabe and Ito's, which people who see few colours tell apart; dark enough for
+text on white."""
 GREY, INK, MUTED, GRID = "#6e7781", "#1f2328", "#57606a", "#d8dee4"
 """Controls are GREY."""
 _MARKERS = "os^Dv"
@@ -92,7 +94,9 @@ def colour_of(models: Sequence[str], controls: Collection[str] = ()) -> SeriesOf
         dash = _DASHES[place // len(COLOURS) % len(_DASHES)]
         series[name] = Series(colour, _MARKERS[place % len(_MARKERS)], dash, colour)
     for place, name in enumerate(name for name in models if name in controls):
-        series[name] = Series(GREY, _MARKERS[place % len(_MARKERS)], _DASHES[1 + place % 2], "white")
+        series[name] = Series(
+            GREY, _MARKERS[place % len(_MARKERS)], _DASHES[1 + place % 2], "white"
+        )
     return series
 
 
@@ -103,12 +107,20 @@ def series_of(scores: Sequence[Score]) -> SeriesOf:
 
 
 def figures_of(block: Block, series: SeriesOf) -> Iterator[Drawing]:
-    """All figures of a block: bars of headlines, lines over steps, shades by group, those of the benchmark alone."""
+    """All figures of a block: bars of headlines, lines over steps, shades by group, those of the
+    benchmark alone."""
     spec = block.spec
     scores = block.scores
     first = [key for score in scores for key in spec.headlines(score)][:1]
-    drawn = [key for metric in spec.metrics if metric.key in spec.layout.bars for key in spec.keys_of(metric, *scores)]
-    yield from (_bars(block, series, metric, key) for key in drawn or first if (metric := spec.metric(key)))
+    drawn = [
+        key
+        for metric in spec.metrics
+        if metric.key in spec.layout.bars
+        for key in spec.keys_of(metric, *scores)
+    ]
+    yield from (
+        _bars(block, series, metric, key) for key in drawn or first if (metric := spec.metric(key))
+    )
     curves = [curve for score in scores for curve, points in score.curves.items() if points]
     for curve in dict.fromkeys(map(base_key, curves)):
         metric = spec.metric(f"{curve}_at_1")
@@ -118,7 +130,9 @@ def figures_of(block: Block, series: SeriesOf) -> Iterator[Drawing]:
             title = metric.title.format(**{**(metric.match(f"{curve}_at_1") or {}), "t": "t"})
             yield _lines(block, series, curve, title + direction(metric), "iteration t")
     for kind, family in spec.layout.group_bars.items():
-        yield from _groups(block, kind, next(metric for metric in spec.metrics if metric.key == family))
+        yield from _groups(
+            block, kind, next(metric for metric in spec.metrics if metric.key == family)
+        )
     for plain in spec.figures(block.order()):
         if any({plain.x, plain.y} <= score.metrics.keys() for score in scores):
             yield _scatter(block, series, plain)
@@ -152,7 +166,9 @@ def _bars(block: Block, series: SeriesOf, metric: Metric, key: str) -> Drawing:
         for row, (model, cell) in enumerate(cells.items()):
             if cell.value is not None:
                 look = series[model]
-                axis.barh(row, cell.value, 0.55, color=look.fill, edgecolor=look.colour, linewidth=1.2)
+                axis.barh(
+                    row, cell.value, 0.55, color=look.fill, edgecolor=look.colour, linewidth=1.2
+                )
             if pair := intervals[model]:
                 axis.plot(pair, [row, row], color=INK, linewidth=1.2, marker="|", markersize=5)
             axis.text(1.0, row, cell.text, transform=axis.get_yaxis_transform(), **style)
@@ -243,13 +259,18 @@ def _scatter(block: Block, series: SeriesOf, plain: Scatter) -> Drawing:
 def _groups(block: Block, kind: str, metric: Metric) -> Iterator[Drawing]:
     """A row per group and a column per model; nothing for fewer than two groups."""
     scores = block.order()
-    groups = {name: values for score in scores for name, values in score.groups.get(kind, {}).items()}
+    groups = {
+        name: values for score in scores for name, values in score.groups.get(kind, {}).items()
+    }
     keys = {key for values in groups.values() for key in values}
     keys = {key for key in keys if base_key(key) == key and block.spec.metric(key) is metric}
     last = max(keys, key=lambda key: (len(key), key), default="")
     names = [name for name, values in groups.items() if last in values]
     if len(names) > 1:
-        values = [[block.spec.value_of(score, f"{kind}/{name}/{last}") for score in scores] for name in names]
+        values = [
+            [block.spec.value_of(score, f"{kind}/{name}/{last}") for score in scores]
+            for name in names
+        ]
         most = max(abs(value) for row in values for value in row if value is not None) or 1.0
         title = f"{block.spec.title}: {title_of(metric, last)} by {kind}"
         models = [score.model for score in scores]
@@ -284,7 +305,9 @@ def matrix(
         shades = LinearSegmentedColormap.from_list("shades", ["#b02a1e", "#ffffff", "#005a8c"])
         if values:
             cells = [[math.nan if value is None else value for value in row] for row in values]
-            axis.pcolormesh(cells, cmap=shades, vmin=-most, vmax=most, edgecolors="white", linewidth=1)
+            axis.pcolormesh(
+                cells, cmap=shades, vmin=-most, vmax=most, edgecolors="white", linewidth=1
+            )
         style: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 7.5}
         for y, row in enumerate(values):
             for x, value in enumerate(row):
@@ -297,7 +320,9 @@ def matrix(
         turned: dict[str, Any] = {"rotation": 40, "ha": "left"} if steep else {}
         axis.set_xticks([place + 0.5 for place in range(len(columns))], columns, **turned)
         axis.set_yticks([place + 0.5 for place in range(len(rows))], rows)
-        axis.tick_params(length=0, labelcolor=INK, top=True, labeltop=True, bottom=False, labelbottom=False)
+        axis.tick_params(
+            length=0, labelcolor=INK, top=True, labeltop=True, bottom=False, labelbottom=False
+        )
         axis.spines[:].set_visible(False)
 
     across = 0.3 + 0.077 * wide + 0.42 * len(columns) + 0.06 * high * steep  # by letters' widths
@@ -307,7 +332,9 @@ def matrix(
 
 def short(text: str, most: int = _NAME) -> str:
     """One line of at most so many characters, valid in XML."""
-    line = "".join("?" if 0xD800 <= ord(c) < 0xE000 or ord(c) & 0xFFFE == 0xFFFE else c for c in for_line(text))
+    line = "".join(
+        "?" if 0xD800 <= ord(c) < 0xE000 or ord(c) & 0xFFFE == 0xFFFE else c for c in for_line(text)
+    )
     return line if len(line) <= most else f"{line[: most - 1].rstrip()}…"
 
 
@@ -322,7 +349,8 @@ def drawn(drawing: Drawing) -> bytes:
     note = textwrap.wrap(short(drawing.note, 1000), int(wide * 14.5))
     whole = high + 0.24 * len(title) + 0.17 * len(note) + 0.12
     y = 0.1
-    logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)  # Verdana is named for readers of the file
+    # Verdana is named for readers of the file
+    logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)
     with matplotlib.rc_context(_STYLE), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # readers' fonts have letters that DejaVu lacks
         figure = Figure((wide, whole), layout=ConstrainedLayoutEngine(rect=(0, 0, 1, high / whole)))
@@ -332,8 +360,18 @@ def drawn(drawing: Drawing) -> bytes:
             (note, 0.17, 8.5, "normal", MUTED),
         ):
             for line in lines:
-                figure.text(0.1 / wide, 1 - y / whole, line, fontsize=size, weight=weight, color=colour, va="top")
+                figure.text(
+                    0.1 / wide,
+                    1 - y / whole,
+                    line,
+                    fontsize=size,
+                    weight=weight,
+                    color=colour,
+                    va="top",
+                )
                 y += height
         file = io.BytesIO()
-        figure.savefig(file, format="svg", metadata={"Date": None, "Title": short(drawing.title, 300)})
+        figure.savefig(
+            file, format="svg", metadata={"Date": None, "Title": short(drawing.title, 300)}
+        )
     return file.getvalue()

@@ -1,8 +1,9 @@
-"""Correlation: do our headlines order models alike, and as the benchmarks of published leaderboards do?
+"""Correlation: do our headlines order models alike, and as the benchmarks of published leaderboards
+do?
 
-Pearson's r, Spearman's ρ and Kendall's τ over the models that two columns share. Controls and duplicates are left out:
-several that never look at an image have the same values, as one model under two names has, and would make any two
-metrics agree.
+Pearson's r, Spearman's ρ and Kendall's τ over the models that two columns share. Controls and
+duplicates are left out: several that never look at an image have the same values, as one model
+under two names has, and would make any two metrics agree.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -66,7 +67,8 @@ def correlation(project: Project, blocks: Sequence[Block]) -> Correlation:
     """Correlate our headlines with each other and with all leaderboards.
 
     Raises:
-        ConfigError: ``correlation`` in ``params.yaml`` names a leaderboard or model that does not exist.
+        ConfigError: ``correlation`` in ``params.yaml`` names a leaderboard or model that does not
+            exist.
         DataError: a row of a leaderboard is wrong.
     """
     settings = project.settings.correlation
@@ -82,24 +84,29 @@ def correlation(project: Project, blocks: Sequence[Block]) -> Correlation:
         ours = ", ".join(model for model in project.settings.run.models if model in models)
         matched.append(f"{board}: {ours or 'none'}")
     lead = (
-        f"Do two numbers order models alike? {FEWEST} models in common are the fewest; controls are left out, and all "
-        "but the first of models that are one component or have the same results. Intervals of Pearson's r, of "
-        f"{settings.confidence:.0%} by Fisher's transformation, take models to be drawn independently, "
-        "which versions of one model are not; over few models they are wide, and one that holds 0 says little. Where "
-        "lower is better in one column alone, models that agree give a negative r. "
-        f"Our models on other leaderboards, as correlation.models in params.yaml names them: {'; '.join(matched)}."
+        f"Do two numbers order models alike? {FEWEST} models in common are the fewest; controls "
+        "are left out, and all but the first of models that are one component or have the same "
+        f"results. Intervals of Pearson's r, of {settings.confidence:.0%} by Fisher's "
+        "transformation, take models to be drawn independently, which versions of one model are "
+        "not; over few models they are wide, and one that holds 0 says little. Where lower is "
+        "better in one column alone, models that agree give a negative r. Our models on other "
+        f"leaderboards, as correlation.models in params.yaml names them: {'; '.join(matched)}."
     )
     chains = {block.title: block for block in blocks if block.spec.layout.means_of_groups}
     others = [column for column in columns if column.of not in chains]
     growths = [table for block in chains.values() for table in growth(block, others)]
     head = ["of_a", "a", "of_b", "b", "models", "pearson", "low", "high", "spearman", "kendall"]
-    return Correlation(lead, [*_tables(boards, pairs), *growths], _picture(columns, pairs), csv_text(head, rows))
+    return Correlation(
+        lead, [*_tables(boards, pairs), *growths], _picture(columns, pairs), csv_text(head, rows)
+    )
 
 
 def our_columns(blocks: Sequence[Block]) -> Iterator[Column]:
-    """Yield every headline, by the values that the leaderboard ranks by, without controls and duplicates.
+    """Yield every headline, by the values that the leaderboard ranks by, without controls and
+    duplicates.
 
-    Of GC@t those at t = 1 and T, as in Table 3 of the GenCeption paper; of other families over t that at T.
+    Of GC@t those at t = 1 and T, as in Table 3 of the GenCeption paper; of other families over t
+    that at T.
     """
     for block in blocks:
         looking = _looking(block)
@@ -107,14 +114,17 @@ def our_columns(blocks: Sequence[Block]) -> Iterator[Column]:
             keys = block.spec.keys_of(metric, *block.scores) if metric.headline else []
             first = keys[: metric is block.spec.metrics[0]]
             for key in dict.fromkeys([*first, *keys[-1:]]):
-                values = {model: value for model, value in block.values(key).items() if model in looking}
+                values = {
+                    model: value for model, value in block.values(key).items() if model in looking
+                }
                 if values:
                     title = f"{metric.named(key)}, {block.title}"
                     yield Column(block.title, f"{block.spec.name}/{key}", title, values)
 
 
 def _looking(block: Block) -> list[str]:
-    """Return the ranked models, but of those that are one component or have the same results only the first."""
+    """Return the ranked models, but of those that are one component or have the same results only
+    the first."""
     looking = []
     seen = set[str]()
     for score in block.scores:
@@ -127,7 +137,8 @@ def _looking(block: Block) -> list[str]:
 
 
 def growth(block: Block, others: Sequence[Column]) -> Iterator[Table]:
-    """Set GC@t and the sum of s(1) … s(t) against other numbers, as the GenCeption paper's ablation does."""
+    """Set GC@t and the sum of s(1) … s(t) against other numbers, as the GenCeption paper's ablation
+    does."""
     keys = (block.spec.keys_of(metric, *block.scores) for metric in block.spec.metrics[:2])
     sums = dict.fromkeys(_looking(block), 0.0)
     rows = []
@@ -144,18 +155,25 @@ def growth(block: Block, others: Sequence[Column]) -> Iterator[Table]:
         rows.sort(key=lambda row: row[0])
         head = ["Pearson's r with", "T", "models", "GC@T", "mean of s(1) … s(T)"]
         title = f"How far weighting by t matters, {block.title}"
-        yield Table(title, head, rows, across=True, name=f"growth-{block.name}", detail=len(rows) > MOST)
+        yield Table(
+            title, head, rows, across=True, name=f"growth-{block.name}", detail=len(rows) > MOST
+        )
 
 
-def outside_columns(boards: Mapping[str, Sequence[OutsideValue]], settings: CorrelationSettings) -> Iterator[Column]:
+def outside_columns(
+    boards: Mapping[str, Sequence[OutsideValue]], settings: CorrelationSettings
+) -> Iterator[Column]:
     """Every benchmark of every leaderboard, without its parts.
 
     Raises:
-        ConfigError: ``correlation.models`` names a leaderboard that does not exist, or a model that it does not have.
+        ConfigError: ``correlation.models`` names a leaderboard that does not exist, or a model that
+            it does not have.
     """
     for board, models in settings.models.items():
         if board not in boards:
-            raise ConfigError(unknown_name("params.yaml: correlation.models: leaderboard", board, boards))
+            raise ConfigError(
+                unknown_name("params.yaml: correlation.models: leaderboard", board, boards)
+            )
         valid = {each.model for each in boards[board]}
         for own, outside in models.items():
             if outside not in valid:
@@ -163,9 +181,13 @@ def outside_columns(boards: Mapping[str, Sequence[OutsideValue]], settings: Corr
                 raise ConfigError(unknown_name(where, outside, valid))
     for board, rows in boards.items():
         ours = {outside: own for own, outside in settings.models.get(board, {}).items()}
-        for benchmark in dict.fromkeys(each.benchmark for each in rows if "/" not in each.benchmark):
+        for benchmark in dict.fromkeys(
+            each.benchmark for each in rows if "/" not in each.benchmark
+        ):
             values = [each for each in rows if each.benchmark == benchmark]
-            by_model = {ours.get(each.model, f"{board}: {each.model}"): each.value for each in values}
+            by_model = {
+                ours.get(each.model, f"{board}: {each.model}"): each.value for each in values
+            }
             yield Column(board, benchmark, benchmark, by_model, ours=False)
 
 
@@ -200,7 +222,10 @@ def _picture(columns: Sequence[Column], pairs: Sequence[Pair]) -> Drawing:
     values = [[pearsons.get(frozenset((id(a), id(b)))) for b in shown] for a in shown]
     note = "No two columns share four models."
     if shown:
-        note = "Over the models that two columns share; grey where these are fewer than four, or all alike."
+        note = (
+            "Over the models that two columns share; grey where these are fewer than four, or all "
+            "alike."
+        )
     title = "Pearson's r between headlines"
     return matrix("pearson", title, names, numbers, values, note, most=1.0, digits=2)
 
@@ -211,14 +236,20 @@ def _tables(boards: Iterable[str], pairs: Sequence[Pair]) -> Iterator[Table]:
         ("Our headlines and other benchmarks", "out", [p for p in pairs if p.a.ours != p.b.ours]),
         ("Our headlines among each other", "ours", [p for p in pairs if p.a.ours and p.b.ours]),
         *(
-            (f"{of}: its benchmarks among each other", of, [p for p in pairs if p.a.of == p.b.of == of])
+            (
+                f"{of}: its benchmarks among each other",
+                of,
+                [p for p in pairs if p.a.of == p.b.of == of],
+            )
             for of in boards
         ),
     ):
         rows = []
         for a, b, n, r, ends, *ranks in some:
             between = f"{ends.low:.2f} to {ends.high:.2f}" if ends else NOTHING
-            rows.append([a.title, b.title, str(n), f"{r:.2f}", between, *(f"{rank:.2f}" for rank in ranks)])
+            rows.append(
+                [a.title, b.title, str(n), f"{r:.2f}", between, *(f"{rank:.2f}" for rank in ranks)]
+            )
         head = ["", "", "models", "Pearson's r", "interval", "Spearman's ρ", "Kendall's τ"]
         if rows:
             yield Table(title, head, rows, across=True, name=name, detail=len(rows) > MOST)

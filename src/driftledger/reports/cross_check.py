@@ -1,8 +1,9 @@
 """Cross-check: how far other models' descriptions support a model's description of the same images.
 
-It compares models, so it is computed here, from the first descriptions of GenCeption's chains, and is not part of a
-score. Source: Sun et al., "CrossCheckGPT: Universal Hallucination Ranking for Multimodal Foundation Models", with the
-cosine between sentences in place of BERTScore; see :mod:`driftledger.metrics.consistency`.
+It compares models, so it is computed here, from the first descriptions of GenCeption's chains, and
+is not part of a score. Source: Sun et al., "CrossCheckGPT: Universal Hallucination Ranking for
+Multimodal Foundation Models", with the cosine between sentences in place of BERTScore; see
+:mod:`driftledger.metrics.consistency`.
 """
 
 import math
@@ -40,7 +41,8 @@ Descriptions = Mapping[int, Mapping[str, str]]
 
 
 def sentences(text: str) -> list[str]:
-    """Split a description into sentences; each line of a list is one, and a bare number is left out.
+    """Split a description into sentences; each line of a list is one, and a bare number is left
+    out.
 
     >>> sentences("A red car, 2.5 m long. Two boats!\\n1. A mast")
     ['A red car, 2.5 m long.', 'Two boats!', 'A mast']
@@ -49,14 +51,17 @@ def sentences(text: str) -> list[str]:
 
 
 def cross_checks(project: Project, scores: Sequence[Score]) -> list[Json]:
-    """Return a row per model, dataset and generator of GenCeption, with means per category and group of categories.
+    """Return a row per model, dataset and generator of GenCeption, with means per category and
+    group of categories.
 
     Errors as in :meth:`Project.encoder`.
 
     Raises:
         StoreError: the records of a model are missing.
     """
-    chains = {(s.on, s.model, s.keys["generator"]): s for s in scores if s.benchmark == "genception"}
+    chains = {
+        (s.on, s.model, s.keys["generator"]): s for s in scores if s.benchmark == "genception"
+    }
     if not chains:
         return []
     spec = benchmark("genception")
@@ -77,7 +82,8 @@ def cross_checks(project: Project, scores: Sequence[Score]) -> list[Json]:
         others = {
             name: first[on, name, generator].get(0, {})
             for name in checkers
-            if chains[on, name, generator].components["model"].fingerprint != score.components["model"].fingerprint
+            if chains[on, name, generator].components["model"].fingerprint
+            != score.components["model"].fingerprint
         }
         row = {"dataset": on, "model": model, "generator": generator, "checked_by": [*others]}
         rows.append(row | _support(project, score, first[on, model, generator], others, encoder))
@@ -85,7 +91,11 @@ def cross_checks(project: Project, scores: Sequence[Score]) -> list[Json]:
 
 
 def _support(
-    project: Project, score: Score, own: Descriptions, others: Mapping[str, Mapping[str, str]], encoder: Encoder
+    project: Project,
+    score: Score,
+    own: Descriptions,
+    others: Mapping[str, Mapping[str, str]],
+    encoder: Encoder,
 ) -> Json:
     """How far the others support one model's descriptions; empty where no sample could be checked."""
     if not own:
@@ -101,13 +111,22 @@ def _support(
         passages = [passage for passage in passages if passage]
         if not claims or not passages:
             return math.nan
-        features = encode_texts(reader, [*claims, *(each for passage in passages for each in passage)], kept)
-        of_claims, *of_others = np.split(features, np.cumsum([len(claims), *map(len, passages)])[:-1])
+        features = encode_texts(
+            reader, [*claims, *(each for passage in passages for each in passage)], kept
+        )
+        of_claims, *of_others = np.split(
+            features, np.cumsum([len(claims), *map(len, passages)])[:-1]
+        )
         return exact_mean(support(of_claims, of_others).tolist())
 
     values = mean_over_repeats(
         [
-            np.array([supported(some[each.id], each.id) if each.id in some else math.nan for each in samples])
+            np.array(
+                [
+                    supported(some[each.id], each.id) if each.id in some else math.nan
+                    for each in samples
+                ]
+            )
             for some in own.values()
         ]
     )
@@ -129,10 +148,15 @@ def cross_check_sections(rows: Sequence[Json]) -> Iterator[Section]:
     checked = [row for row in rows if KEY in row]
     for place, some in grouped(checked, lambda row: (row["dataset"], row["generator"])).items():
         table = Table(
-            f"Cross-check on {' · '.join(place)}: support by other models' descriptions, −1 to 1; higher is better",
+            f"Cross-check on {' · '.join(place)}: support by other models' descriptions, −1 to 1; "
+            "higher is better",
             ["", "cross-check", "checked by"],
             [
-                [row["model"], cell(row[KEY], digits=3, more=interval_text(row, KEY, 3)), ", ".join(row["checked_by"])]
+                [
+                    row["model"],
+                    cell(row[KEY], digits=3, more=interval_text(row, KEY, 3)),
+                    ", ".join(row["checked_by"]),
+                ]
                 for row in sorted(some, key=lambda row: -row[KEY])
             ],
             name="cross_check",

@@ -1,4 +1,5 @@
-"""The stage ``report``: everything in ``reports/`` that is put together from several scores; and its check."""
+"""The stage ``report``: everything in ``reports/`` that is put together from several scores; and
+its check."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -9,7 +10,14 @@ from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import Score, base_key
 from driftledger.core.canonical import md5_bytes, pretty_json
 from driftledger.core.errors import ConfigError, DriftledgerError
-from driftledger.core.files import Files, load_json, load_yaml, read_bytes, unlink_folders, write_folder
+from driftledger.core.files import (
+    Files,
+    load_json,
+    load_yaml,
+    read_bytes,
+    unlink_folders,
+    write_folder,
+)
 from driftledger.core.grouping import grouped
 from driftledger.core.text import for_cell, same_start, shortened
 from driftledger.ledger.findings import VerifyResult
@@ -23,7 +31,13 @@ from driftledger.reports.charts import drawn, figures_of, series_of
 from driftledger.reports.correlation import Correlation, correlation
 from driftledger.reports.cross_check import cross_check_sections, cross_checks
 from driftledger.reports.leaderboard import leaderboard_files
-from driftledger.reports.scores import Part, by_benchmark, rows_beside, selected_scores, what_is_lacking
+from driftledger.reports.scores import (
+    Part,
+    by_benchmark,
+    rows_beside,
+    selected_scores,
+    what_is_lacking,
+)
 from driftledger.reports.site.build import STYLE, Figures, site_files
 from driftledger.reports.tables import markdown
 
@@ -34,7 +48,8 @@ _EVALUATED = re.compile(rb'<p class="soft evaluated">[^<]*</p>')
 
 
 def write_report(project: Project, pages: Path | None = None, *, images: bool = True) -> str | None:
-    """Write what the scores give, and of that what has changed; return sentences, a line each, about what it lacks.
+    """Write what the scores give, and of that what has changed; return sentences, a line each,
+    about what it lacks.
 
     Args:
         pages: a folder, into which the site alone is written.
@@ -45,8 +60,14 @@ def write_report(project: Project, pages: Path | None = None, *, images: bool = 
         DriftledgerError: as in :func:`report_files`.
     """
     site = pages or project.root / SITE
-    if site.exists() and not (site / STYLE).is_file() and (not site.is_dir() or any(site.iterdir())):
-        raise ConfigError(f"{site} is not a report of driftledger, and would be replaced; name a new folder")
+    if (
+        site.exists()
+        and not (site / STYLE).is_file()
+        and (not site.is_dir() or any(site.iterdir()))
+    ):
+        raise ConfigError(
+            f"{site} is not a report of driftledger, and would be replaced; name a new folder"
+        )
     unlink_folders(site)  # before pictures that are there are counted
     if pages is not None:
         parts, correlated, figures = _shown(project)
@@ -75,7 +96,8 @@ def _shown(project: Project) -> tuple[list[Part], Correlation, Figures]:
 
 
 def _drawn(figures: Figures, *, again: bool = False) -> Files:
-    """Return the files of all figures below the folder of a report or a site; again, only their names."""
+    """Return the files of all figures below the folder of a report or a site; again, only their
+    names."""
     files = {}
     for section in figures.values():
         for name, drawing in section.items():
@@ -84,18 +106,25 @@ def _drawn(figures: Figures, *, again: bool = False) -> Files:
 
 
 def report_files(
-    project: Project, site: Path, *, images: bool = True, again: bool = False, only: str | None = None
+    project: Project,
+    site: Path,
+    *,
+    images: bool = True,
+    again: bool = False,
+    only: str | None = None,
 ) -> tuple[Files, str | None]:
     """Make the files of ``reports``, and a sentence about what they lack.
 
     Errors as in :func:`~driftledger.reports.scores.selected_scores`,
-    :func:`~driftledger.reports.correlation.correlation` and :func:`~driftledger.reports.site.build.site_files`.
+    :func:`~driftledger.reports.correlation.correlation` and
+    :func:`~driftledger.reports.site.build.site_files`.
 
     Args:
         site: where thumbnails may be already.
         images: whether the site may show images of datasets.
-        again: to be compared with what was written: figures are not drawn, since they depend on the installed
-            libraries, and the cross-check, which depends on an encoder, is taken from ``reports``.
+        again: to be compared with what was written: figures are not drawn, since they depend on the
+            installed libraries, and the cross-check, which depends on an encoder, is taken from
+            ``reports``.
         only: of the site's pages, that of this model.
     """
     parts, correlated, figures = _shown(project)
@@ -119,7 +148,12 @@ def report_files(
     drawings = _drawn(figures, again=again)
     plots = load_yaml((OWN / "templates" / "dvc.yaml").read_text(encoding="utf-8"))["plots"]
     # without a file that dvc.yaml names, DVC fails; one without rows is not drawn
-    drawn_by_dvc = [path[len("reports/") :] for plot in plots for path in plot if path.startswith("reports/plots/")]
+    drawn_by_dvc = [
+        path[len("reports/") :]
+        for plot in plots
+        for path in plot
+        if path.startswith("reports/plots/")
+    ]
     files: Files = {
         "cross_check.json": pretty_json(checks).encode(),
         **leaderboard_files(parts, list(cross_check_sections(checks))),
@@ -135,8 +169,8 @@ def report_files(
         return files, None
     more = f" and {len(absent) - 1} more folders" if len(absent) > 1 else ""
     return files, (
-        f"{next(iter(absent))}{more} are not in this checkout, so the report lacks what it reads there: units with "
-        "their pictures, and the cross-check; 'dvc pull' fetches them"
+        f"{next(iter(absent))}{more} are not in this checkout, so the report lacks what it reads "
+        "there: units with their pictures, and the cross-check; 'dvc pull' fetches them"
     )
 
 
@@ -163,7 +197,10 @@ def check_report(project: Project, contents: Contents, model: str | None = None)
     noted = entry.params.get(RESOLVED, {}).get("report")
     version = noted.get("version") if isinstance(noted, dict) else None
     if version != REPORT_VERSION:
-        result.skip("reports", f"version {version!s:.20} of the report wrote it, and {REPORT_VERSION} is installed")
+        result.skip(
+            "reports",
+            f"version {version!s:.20} of the report wrote it, and {REPORT_VERSION} is installed",
+        )
         return result
     try:
         again, missing = report_files(project, project.root / SITE, again=True, only=model)
@@ -182,19 +219,27 @@ def check_report(project: Project, contents: Contents, model: str | None = None)
         for name in sorted({*some} | stored):
             data = contents.here.read(f"reports/{name}")
             if data is None or name not in again:
-                what = "the scores give no such file" if data is not None else "it is missing; run 'dvc repro'"
+                what = (
+                    "the scores give no such file"
+                    if data is not None
+                    else "it is missing; run 'dvc repro'"
+                )
                 result.find(f"reports/{name}", what, "numbers")
             elif (new := again[name]) is not None and not name.endswith(".webp"):
                 one = _EVALUATED.sub(b"", data)
                 other = _EVALUATED.sub(b"", new)
                 if one != other:
-                    what = _first_difference(one.decode(errors="replace"), other.decode(errors="replace"))
+                    what = _first_difference(
+                        one.decode(errors="replace"), other.decode(errors="replace")
+                    )
                     result.find(f"reports/{name}", what, "numbers")
     return result
 
 
 def _first_difference(stored: str, again: str) -> str:
-    for number, lines in enumerate(zip_longest(stored.split("\n"), again.split("\n"), fillvalue=""), 1):
+    for number, lines in enumerate(
+        zip_longest(stored.split("\n"), again.split("\n"), fillvalue=""), 1
+    ):
         if lines[0] != lines[1]:
             start = max(same_start(*lines) - 20, 0)
             one, other = (f"{line[start:]!r:.60}" for line in lines)
@@ -203,14 +248,19 @@ def _first_difference(stored: str, again: str) -> str:
 
 
 def plots_of(scores: Sequence[Score]) -> Iterator[tuple[str, bytes]]:
-    """Yield ``plots/<benchmark>/<curve>.json``, a row per score and step, and ``scores.json`` beside it, a row per
-    score, which ``dvc plots`` draws by the templates that ``dvc.yaml`` names; each with its bytes.
+    """Yield ``plots/<benchmark>/<curve>.json``, a row per score and step, and ``scores.json``
+    beside it, a row per score, which ``dvc plots`` draws by the templates that ``dvc.yaml`` names;
+    each with its bytes.
 
-    All rows of a file have the same keys, since DVC draws none of them otherwise; a model without a value has null.
+    All rows of a file have the same keys, since DVC draws none of them otherwise; a model without a
+    value has null.
     """
     for name, own in grouped(scores, lambda score: score.benchmark).items():
         keys = [key for key in benchmark(name).scores.keys if key != "model"]
-        named = [({"of": " · ".join(score.keys[key] for key in keys), "model": score.model}, score) for score in own]
+        named = [
+            ({"of": " · ".join(score.keys[key] for key in keys), "model": score.model}, score)
+            for score in own
+        ]
         for curve in dict.fromkeys(base_key(curve) for score in own for curve in score.curves):
             rows = [
                 {**row, "step": point.step, "value": point.value}
@@ -218,17 +268,21 @@ def plots_of(scores: Sequence[Score]) -> Iterator[tuple[str, bytes]]:
                 for point in score.curves.get(curve, ())
             ]
             yield f"plots/{name}/{curve.replace('/', '_')}.json", pretty_json(rows).encode()
-        metrics = dict.fromkeys(key for score in own for key in score.metrics if base_key(key) == key)
-        table = [{**row, **{key: score.metrics.get(key) for key in metrics}} for row, score in named]
+        metrics = dict.fromkeys(
+            key for score in own for key in score.metrics if base_key(key) == key
+        )
+        table = [
+            {**row, **{key: score.metrics.get(key) for key in metrics}} for row, score in named
+        ]
         yield f"plots/{name}/scores.json", pretty_json(table).encode()
 
 
 def metrics_of(scores: Sequence[Score]) -> dict[str, dict[str, float]]:
     """Return what ``dvc metrics`` and ``dvc exp show`` show: model → name → value.
 
-    Of a curve it is the last value, so that ``gc`` stays comparable where T differs. Where several scores of a
-    benchmark have a number, its name begins with the data and components in which these differ: ``gc_at_2`` on one
-    dataset, ``photos.gc_at_2`` on one of two.
+    Of a curve it is the last value, so that ``gc`` stays comparable where T differs. Where several
+    scores of a benchmark have a number, its name begins with the data and components in which these
+    differ: ``gc_at_2`` on one dataset, ``photos.gc_at_2`` on one of two.
     """
     shown: dict[str, dict[str, float]] = {score.model: {} for score in scores}
     for name, own in grouped(scores, lambda score: score.benchmark).items():

@@ -1,7 +1,7 @@
 """The tables of all benchmarks, as Markdown.
 
-Which numbers a table shows is in each benchmark's specification. Cells hold plain text, which may come from models and
-files; it is escaped where it is written.
+Which numbers a table shows is in each benchmark's specification. Cells hold plain text, which may
+come from models and files; it is escaped where it is written.
 """
 
 import math
@@ -55,7 +55,9 @@ def bounds(block: Block, score: Score, number: str | None) -> str:
     """The bounds of a number, as :meth:`Block.bounds` has them; empty without any."""
     metric = block.metric(number or "")
     ends = block.bounds(score, number or "")
-    return f"{ends.low:.{metric.digits}f} to {ends.high:.{metric.digits}f}" if metric and ends else ""
+    return (
+        f"{ends.low:.{metric.digits}f} to {ends.high:.{metric.digits}f}" if metric and ends else ""
+    )
 
 
 def cells_of(block: Block, number: str) -> dict[str, Cell]:
@@ -69,10 +71,14 @@ def cells_of(block: Block, number: str) -> dict[str, Cell]:
     for score in block.scores:
         values = score.groups.get(kind, {}).get(name, {}) if group else score.metrics
         value = block.spec.value_of(score, number)
-        deviation = f"{values[key + STD]:.{digits}f}" if value is not None and key + STD in values else ""
+        deviation = (
+            f"{values[key + STD]:.{digits}f}" if value is not None and key + STD in values else ""
+        )
         more = "" if deviation else interval(values, key, digits)
         place = places.get(score.model, NOWHERE)
-        cells[score.model] = cell(value, place, digits, more, Origin(score, number))._replace(deviation=deviation)
+        cells[score.model] = cell(value, place, digits, more, Origin(score, number))._replace(
+            deviation=deviation
+        )
     return cells
 
 
@@ -91,14 +97,18 @@ def ranks_in(block: Block, number: str, *, by_value: bool = True) -> dict[str, C
 
 
 def misplaced(block: Block, number: str, title: str) -> list[str]:
-    """Say which share of the models a control is above, or may be as far as tests show; nothing without controls."""
+    """Say which share of the models a control is above, or may be as far as tests show; nothing
+    without controls."""
     metric = block.metric(number)
     tested = block.tested(number)
     models = block.ranked(number)
     if metric is None or metric.higher_is_better is None:
         return []
     if tested is not None:
-        doubtful = f"{len(tested.doubtful)} of {len(models)} models are not shown to be better than a control"
+        doubtful = (
+            f"{len(tested.doubtful)} of {len(models)} models are not shown to be better than a "
+            "control"
+        )
         return [f"{title}: {doubtful}."] if tested.doubtful else []
     sign = 1 if metric.higher_is_better else -1
     values = {model: sign * round(value, DECIMALS) for model, value in block.values(number).items()}
@@ -129,10 +139,16 @@ def _model_tables(block: Block) -> Iterator[Table]:
     named = {number.rpartition("/")[2] for columns in shown.values() for number in columns.values()}
     first = spec.shown_key(spec.metrics[0], scores)
     covered = {s.model: coverage_cell(s)._replace(more=bounds(block, s, first)) for s in scores}
-    worth = "all that is missing were worth 0, and if it were worth as much as the best of the rest."
+    worth = (
+        "all that is missing were worth 0, and if it were worth as much as the best of the rest."
+    )
     filled = f"In brackets behind a coverage: {spec.metrics[0].named(first or '')} if {worth}"
     for place, (title, columns) in enumerate(shown.items(), 1):
-        further = {key: key for key in families if place == 1 and key not in {*named, *spec.layout.left_out}}
+        further = {
+            key: key
+            for key in families
+            if place == 1 and key not in {*named, *spec.layout.left_out}
+        }
         each_t = place > 1 and all("{t}" in number for number in columns.values())
         if each_t and len(spec.keys_of(spec.metrics[0], *scores)) < 2:
             continue
@@ -140,7 +156,10 @@ def _model_tables(block: Block) -> Iterator[Table]:
         cells = []
         notes = []
         for name, number in {**columns, **further}.items():
-            members = [spec.keys_of(families[number], s) if number in families else [number] for s in scores]
+            members = [
+                spec.keys_of(families[number], s) if number in families else [number]
+                for s in scores
+            ]
             if "{t}" in number and not each_t:
                 members = [keys[-1:] for keys in members]
             for key in dict.fromkeys(key for keys in members for key in keys):
@@ -152,7 +171,9 @@ def _model_tables(block: Block) -> Iterator[Table]:
         if first is not None:
             head.append(BY_VALUE if block.tested(first) is None else BY_TEST)
             cells.append(ranks_in(block, first, by_value=False))
-        rows = [[name_cell(s), *(column[s.model] for column in cells), covered[s.model]] for s in scores]
+        rows = [
+            [name_cell(s), *(column[s.model] for column in cells), covered[s.model]] for s in scores
+        ]
         name = f"models_{place}" if len(shown) > 1 else "models"
         if place == 1 and any(each.more for each in covered.values()):
             notes.append(filled)
@@ -163,23 +184,42 @@ def _group_tables(block: Block) -> Iterator[Table]:
     """A table per kind of groups and metric."""
     spec = block.spec
     for kind, published in spec.layout.groups.items():
-        in_groups = {key for score in block.scores for of in score.groups.get(kind, {}).values() for key in of}
+        in_groups = {
+            key
+            for score in block.scores
+            for of in score.groups.get(kind, {}).values()
+            for key in of
+        }
         for metric in spec.metrics:
-            keys = sorted(key for key in in_groups if spec.metric(key) is metric and base_key(key) == key)
+            keys = sorted(
+                key for key in in_groups if spec.metric(key) is metric and base_key(key) == key
+            )
             keys.sort(key=lambda key: -int((metric.match(key) or {}).get("t", 0)))
             for key in keys[:1] if "{t}" in metric.key and metric is not spec.metrics[0] else keys:
                 title = f"{title_of(metric, key)} by {kind}{published}"
                 detail = not (spec.layout.means_of_groups and metric.headline and key == keys[0])
                 published = ""
-                letters = {model: f" ({place.letters})" for model, place in block.places(key).items() if place.letters}
-                columns = [(block, s, f"{name_cell(s)}{letters.get(s.model, '')}") for s in block.order()]
-                note = f"Letters beside names are by {metric.named(key)} as a whole; models that share one cannot be "
+                letters = {
+                    model: f" ({place.letters})"
+                    for model, place in block.places(key).items()
+                    if place.letters
+                }
+                columns = [
+                    (block, s, f"{name_cell(s)}{letters.get(s.model, '')}") for s in block.order()
+                ]
+                note = (
+                    f"Letters beside names are by {metric.named(key)} as a whole; models that "
+                    "share one cannot be "
+                )
                 table = _group_table(columns, kind, key)
-                yield table._replace(title=title, notes=[f"{note}told apart."] if letters else [], detail=detail)
+                yield table._replace(
+                    title=title, notes=[f"{note}told apart."] if letters else [], detail=detail
+                )
 
 
 def _group_table(columns: Sequence[tuple[Block, Score, str]], kind: str, key: str) -> Table:
-    """A row per group, a column per model; as in GenCeption's Table 2 also means of groups and their ranks.
+    """A row per group, a column per model; as in GenCeption's Table 2 also means of groups and
+    their ranks.
 
     Args:
         columns: each with its head.
@@ -187,12 +227,20 @@ def _group_table(columns: Sequence[tuple[Block, Score, str]], kind: str, key: st
     spec = columns[0][0].spec
     scores = [score for _, score, _ in columns]
     blocks = {id(block): block for block, *_ in columns}
-    nested: dict[str, list[str]] = scores[0].details["groups"] if spec.layout.means_of_groups else {}
+    nested: dict[str, list[str]] = (
+        scores[0].details["groups"] if spec.layout.means_of_groups else {}
+    )
     names = dict.fromkeys(name for score in scores for name in score.groups.get(kind, {}))
     others = [name for name in names if not any(name in members for members in nested.values())]
     rows: list[Cells] = []
 
-    def add(title: str, number: str, of: Callable[..., dict[str, Cell]] = cells_of, *, bold: bool = False) -> None:
+    def add(
+        title: str,
+        number: str,
+        of: Callable[..., dict[str, Cell]] = cells_of,
+        *,
+        bold: bool = False,
+    ) -> None:
         numbers = {place: of(each, number) for place, each in blocks.items()}
         cells = [numbers[id(block)][score.model]._replace(more="") for block, score, _ in columns]
         rows.append([Cell(title, bold=bold), *cells])
@@ -210,16 +258,30 @@ def _group_table(columns: Sequence[tuple[Block, Score, str]], kind: str, key: st
     if nested:
         add_mean("overall", key)
     rows.append([COVERAGE.title, *map(coverage_cell, scores)])
-    return Table("", ["", *(head for *_, head in columns)], rows, across=True, name=f"{kind}_{key}", detail=True)
+    return Table(
+        "",
+        ["", *(head for *_, head in columns)],
+        rows,
+        across=True,
+        name=f"{kind}_{key}",
+        detail=True,
+    )
 
 
 def generators_tables(spec: Benchmark, blocks: Sequence[Block]) -> Iterator[Table]:
-    """Groups of the first metric under several generators, each ranked by itself, as in GenCeption's Table 4."""
+    """Groups of the first metric under several generators, each ranked by itself, as in
+    GenCeption's Table 4."""
     if not spec.layout.means_of_groups:
         return
     alike = [key for key in spec.scores.keys if key not in ("model", "generator")]
-    for on, some in grouped(blocks, lambda block: tuple(block.scores[0].keys[key] for key in alike)).items():
-        columns = [(block, s, f"{name_cell(s)} · {s.keys['generator']}") for block in some for s in block.order()]
+    for on, some in grouped(
+        blocks, lambda block: tuple(block.scores[0].keys[key] for key in alike)
+    ).items():
+        columns = [
+            (block, s, f"{name_cell(s)} · {s.keys['generator']}")
+            for block in some
+            for s in block.order()
+        ]
         models = list(dict.fromkeys(score.model for _, score, _ in columns))
         columns.sort(key=lambda column: models.index(column[1].model))
         if len({score.keys["generator"] for _, score, _ in columns}) > 1:
@@ -227,13 +289,18 @@ def generators_tables(spec: Benchmark, blocks: Sequence[Block]) -> Iterator[Tabl
             kind = next(iter(spec.layout.groups))
             where = f"by {kind} under several generators on {' · '.join(on)}"
             title = f"{spec.metrics[0].named(key)} {where}, each ranked by itself, as in Table 4"
-            notes = [f"{model} on {each.on} has no rank: {why}." for each in some for model, why in each.apart.items()]
+            notes = [
+                f"{model} on {each.on} has no rank: {why}."
+                for each in some
+                for model, why in each.apart.items()
+            ]
             table = _group_table(columns, kind, key)
             yield table._replace(title=title, notes=notes, name="-".join(("generators", *on)))
 
 
 def _rank_over_groups(block: Block) -> Iterator[Table]:
-    """Make the GC rank of the first version: of each group the mean of its ranks over t, by its share of categories."""
+    """Make the GC rank of the first version: of each group the mean of its ranks over t, by its
+    share of categories."""
     spec = block.spec
     scores = block.order()
     kind = spec.layout.means_of_groups
@@ -255,18 +322,37 @@ def _rank_over_groups(block: Block) -> Iterator[Table]:
     for score in scores:
         values = [means[score.model] for means in columns]
         values.append(math.fsum(share * mean for share, mean in zip(shares, values, strict=True)))
-        cells = [cell(None if math.isnan(value) else value, of=Origin(score, "")) for value in values]
+        cells = [
+            cell(None if math.isnan(value) else value, of=Origin(score, "")) for value in values
+        ]
         rows.append([name_cell(score), *cells, coverage_cell(score)])
     sums = " + ".join(f"{len(members)}/{total} · {group}" for group, members in groups.items())
-    head = ["", *(f"{group}, mean {BY_VALUE}" for group in groups), "GC rank (lower is better)", COVERAGE.title]
+    head = [
+        "",
+        *(f"{group}, mean {BY_VALUE}" for group in groups),
+        "GC rank (lower is better)",
+        COVERAGE.title,
+    ]
     notes = [f"GC rank: {sums}. Of each group, the ranks by value of GC@1 … GC@T are averaged."]
-    yield Table("The GC rank of the paper's first version", head, rows, notes, name="group_ranks", detail=True)
+    yield Table(
+        "The GC rank of the paper's first version",
+        head,
+        rows,
+        notes,
+        name="group_ranks",
+        detail=True,
+    )
 
 
 def markdown(table: Table) -> Iterator[str]:
     """Write a title, the table and its notes as lines, with an empty one behind each."""
     head = " | ".join(map(for_cell, table.head))
-    yield from (f"**{for_cell(table.title)}**", "", f"| {head.lstrip()} |", f"|---|{'---:|' * (len(table.head) - 1)}")
+    yield from (
+        f"**{for_cell(table.title)}**",
+        "",
+        f"| {head.lstrip()} |",
+        f"|---|{'---:|' * (len(table.head) - 1)}",
+    )
     yield from (f"| {' | '.join(map(_written, row))} |" for row in table.rows)
     yield ""
     for note in table.notes:

@@ -35,8 +35,8 @@ class Logged(NamedTuple):
     """A value as MLflow has it, and the score that it is of."""
 
     name: str
-    """``gc_at_5/photos``. A further score of a benchmark on the same data has in front what tells it from the first,
-    since MLflow cuts names off at the end: ``words.trac_accuracy/digits``."""
+    """``gc_at_5/photos``. A further score of a benchmark on the same data has in front what tells
+    it from the first, since MLflow cuts names off at the end: ``words.trac_accuracy/digits``."""
     tracked: Tracked
     lineage: Lineage
 
@@ -59,7 +59,8 @@ class Logged(NamedTuple):
 
 def clip(text: str, limit: int) -> str:
     """``text`` in at most ``limit`` characters that every store takes."""
-    text = text.encode("utf-8", "backslashreplace").decode().replace("\0", r"\x00")  # PostgreSQL takes no NUL
+    # PostgreSQL takes no NUL
+    text = text.encode("utf-8", "backslashreplace").decode().replace("\0", r"\x00")
     return text if len(text) <= limit else f"{text[: limit - 1]}…"
 
 
@@ -87,8 +88,8 @@ def digest_of(lineage: Lineage) -> str:
 
 
 def cards_of(evidence: Evidence) -> dict[str, list[ComponentCard]]:
-    """Role → the components that play it in the run's scores; without those that chose examples, or that others are
-    compared with."""
+    """Role → the components that play it in the run's scores; without those that chose examples, or
+    that others are compared with."""
     cards: dict[str, dict[str, ComponentCard]] = {role: {} for role in _ROLES}
     for lineage in evidence.lineages:
         for role, card in lineage.score.components.items():
@@ -98,7 +99,8 @@ def cards_of(evidence: Evidence) -> dict[str, list[ComponentCard]]:
 
 
 def _logged_in(evidence: Evidence) -> Iterator[Logged]:
-    """Yield what the benchmarks' tables track, without values at a t before the last: the curve has them."""
+    """Yield what the benchmarks' tables track, without values at a t before the last: the curve has
+    them."""
     firsts: dict[tuple[str, str], Keys] = {}
     for lineage in evidence.lineages:
         keys = lineage.score.keys
@@ -107,18 +109,22 @@ def _logged_in(evidence: Evidence) -> Iterator[Logged]:
         for tracked in lineage.spec.tracked(lineage.score):
             if tracked.is_earlier:
                 continue
-            yield Logged(f"{'.'.join([*further, tracked.name])}/{lineage.score.on}", tracked, lineage)
+            yield Logged(
+                f"{'.'.join([*further, tracked.name])}/{lineage.score.on}", tracked, lineage
+            )
 
 
 def metrics_of(evidence: Evidence) -> list[Logged]:
-    """Return what is tracked, under at most :data:`MOST_METRICS` names; the artifacts hold everything.
+    """Return what is tracked, under at most :data:`MOST_METRICS` names; the artifacts hold
+    everything.
 
-    MLflow has columns in this order, and few fit a screen: the headline of each benchmark, its other values, those of
-    further scores on the same data, curves.
+    MLflow has columns in this order, and few fit a screen: the headline of each benchmark, its
+    other values, those of further scores on the same data, curves.
     """
     headlines = headlines_of(evidence)
     ordered = sorted(
-        _logged_in(evidence), key=lambda each: (each.tracked.step > 0, "." in each.name, each not in headlines)
+        _logged_in(evidence),
+        key=lambda each: (each.tracked.step > 0, "." in each.name, each not in headlines),
     )
     names = list(dict.fromkeys(each.name for each in ordered))[:MOST_METRICS]
     return [each for each in ordered if each.name in names]
@@ -131,11 +137,17 @@ def headlines_of(evidence: Evidence) -> list[Logged]:
 
 
 def params_of(evidence: Evidence) -> dict[str, str]:
-    """Names, versions, digests and settings, the first :data:`MOST_PARAMS` of them; long texts are in an artifact."""
+    """Names, versions, digests and settings, the first :data:`MOST_PARAMS` of them; long texts are
+    in an artifact."""
     cards = cards_of(evidence)
     params = {role: ", ".join(card.name for card in some) for role, some in cards.items()}
-    params |= {f"{role}_version": ", ".join(card.fingerprint[:_SHORT] for card in some) for role, some in cards.items()}
-    params |= {f"data.{lineage.score.on}": digest_of(lineage)[:_SHORT] for lineage in evidence.lineages}
+    params |= {
+        f"{role}_version": ", ".join(card.fingerprint[:_SHORT] for card in some)
+        for role, some in cards.items()
+    }
+    params |= {
+        f"data.{lineage.score.on}": digest_of(lineage)[:_SHORT] for lineage in evidence.lineages
+    }
     if evidence.lineages:
         params["seed"] = str(evidence.lineages[0].score.inputs.settings["seed"])
     for role, some in cards.items():
@@ -161,9 +173,14 @@ def tags_of(evidence: Evidence) -> dict[str, str]:
     if code.commit:
         tags |= {"mlflow.source.git.commit": code.commit}
     tags |= {
-        f"{role}.fingerprint": ", ".join(card.fingerprint for card in some) for role, some in cards_of(evidence).items()
+        f"{role}.fingerprint": ", ".join(card.fingerprint for card in some)
+        for role, some in cards_of(evidence).items()
     }
-    flags = [f"{each.place}: {for_line(flag)}" for each in evidence.lineages for flag in each.spec.flags_of(each.score)]
+    flags = [
+        f"{each.place}: {for_line(flag)}"
+        for each in evidence.lineages
+        for flag in each.spec.flags_of(each.score)
+    ]
     if flags:
         tags |= {"driftledger.flags": "; ".join(flags)}
     return {key: clip(value, _MAX_TAG) for key, value in tags.items()}
@@ -177,7 +194,9 @@ def artifacts_of(evidence: Evidence, rows: Mapping[str, Sequence[Row]]) -> dict[
     """
     scores = {each.place: each.score for each in evidence.lineages}
     return {
-        "scores.json": _json({place: score.model_dump(mode="json") for place, score in scores.items()}),
+        "scores.json": _json(
+            {place: score.model_dump(mode="json") for place, score in scores.items()}
+        ),
         "rows.csv": rows_csv(evidence.lineages, rows).encode(),
     }
 
@@ -188,16 +207,29 @@ def rows_csv(lineages: Sequence[Lineage], rows: Mapping[str, Sequence[Row]]) -> 
     for lineage in lineages:
         widths = dict[str, int]()
         for row in rows[lineage.place]:
-            widths |= {key: max(len(values), widths.get(key, 0)) for key, values in row.values.items()}
+            widths |= {
+                key: max(len(values), widths.get(key, 0)) for key, values in row.values.items()
+            }
         for row in rows[lineage.place]:
-            cells = {"benchmark": lineage.score.benchmark, "dataset": lineage.score.on, "score": lineage.place}
-            cells |= {"unit": for_csv(row.unit), "group": for_csv(row.group), "outcome": row.outcome.value}
+            cells = {
+                "benchmark": lineage.score.benchmark,
+                "dataset": lineage.score.on,
+                "score": lineage.place,
+            }
+            cells |= {
+                "unit": for_csv(row.unit),
+                "group": for_csv(row.group),
+                "outcome": row.outcome.value,
+            }
             for key, values in row.values.items():
                 for number, value in enumerate(values, 1):
-                    name = f"{key} {number}" if widths[key] > 1 or key in cells else key  # as MME's 'score'
+                    # as MME's 'score'
+                    name = f"{key} {number}" if widths[key] > 1 or key in cells else key
                     cells[name] = "" if value is None else f"{value:.6f}"
             for key, value in row.extra.items():
-                text = value if isinstance(value, str) else "" if value is None else json.dumps(value)
+                text = (
+                    value if isinstance(value, str) else "" if value is None else json.dumps(value)
+                )
                 cells[f"{key} (text)" if key in widths else key] = for_csv(text)
             table.append(cells)
     head = list(dict.fromkeys(key for cells in table for key in cells))
@@ -205,7 +237,9 @@ def rows_csv(lineages: Sequence[Lineage], rows: Mapping[str, Sequence[Row]]) -> 
 
 
 def _json(value: object) -> bytes:
-    return (json.dumps(value, indent=1, sort_keys=True, ensure_ascii=False) + "\n").encode("utf-8", "backslashreplace")
+    return (json.dumps(value, indent=1, sort_keys=True, ensure_ascii=False) + "\n").encode(
+        "utf-8", "backslashreplace"
+    )
 
 
 def _note(evidence: Evidence) -> str:
@@ -213,21 +247,43 @@ def _note(evidence: Evidence) -> str:
     lines = ["| score | value | scored |", "|---|---|---|"]
     for each in headlines_of(evidence):
         score = each.lineage.score
-        lines.append(f"| {in_table(each.title)} | {each.tracked.value:.4g} | {score.scored} of {score.total} |")
+        lines.append(
+            f"| {in_table(each.title)} | {each.tracked.value:.4g} | {score.scored} of "
+            f"{score.total} |"
+        )
     lines += ["", "| | version | made with |", "|---|---|---|"]
     for role, cards in cards_of(evidence).items():
         for card in cards:
-            identity = ", ".join(f"{key} {value}" for key, value in flat("", card.identity).items()) or card.provider
-            version = f"[{card.name}@{card.fingerprint[:_SHORT]}](#/models/{ROLES[role]}.{card.name})"
-            lines.append(f"| {role.replace('_', ' ')} | {version} | {in_table(clip(identity, 300))} |")
+            identity = (
+                ", ".join(f"{key} {value}" for key, value in flat("", card.identity).items())
+                or card.provider
+            )
+            version = (
+                f"[{card.name}@{card.fingerprint[:_SHORT]}](#/models/{ROLES[role]}.{card.name})"
+            )
+            lines.append(
+                f"| {role.replace('_', ' ')} | {version} | {in_table(clip(identity, 300))} |"
+            )
     lines += [
         f"| data | {on} | `{digest}` |"
         for on, digest in {each.score.on: digest_of(each) for each in evidence.lineages}.items()
     ]
     commit = evidence.code.commit
     dirty = evidence.code.dirty
-    state = ("with uncommitted changes" if dirty else "as committed") if commit else dirty and "Git could not be read"
+    state = (
+        ("with uncommitted changes" if dirty else "as committed")
+        if commit
+        else dirty and "Git could not be read"
+    )
     lines += [f"| code | `{(commit or 'no commit')[:_SHORT]}` | {state or ''} |", ""]
-    flags = dict.fromkeys(flag for each in evidence.lineages for flag in each.spec.flags_of(each.score))
+    flags = dict.fromkeys(
+        flag for each in evidence.lineages for flag in each.spec.flags_of(each.score)
+    )
     lines += [f"- {in_table(flag)}" for flag in flags]
-    return "\n".join([*lines, "", f"Where a number comes from: `driftledger audit {evidence.fingerprint[:_SHORT]}`"])
+    return "\n".join(
+        [
+            *lines,
+            "",
+            f"Where a number comes from: `driftledger audit {evidence.fingerprint[:_SHORT]}`",
+        ]
+    )

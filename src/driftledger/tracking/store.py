@@ -1,4 +1,5 @@
-"""The way into an MLflow store, quick to give up, with one sentence without secrets when it fails; and its pages."""
+"""The way into an MLflow store, quick to give up, with one sentence without secrets when it fails;
+and its pages."""
 
 import gc
 import logging
@@ -45,7 +46,8 @@ ENVIRONMENT = {
 
 _CREDENTIALS = ("MLFLOW_TRACKING_TOKEN", "MLFLOW_TRACKING_USERNAME", "MLFLOW_TRACKING_PASSWORD")
 _BUG = "INVALID_PARAMETER_VALUE"
-"""MLflow's code for an argument that it does not take: a mistake of ours, which keeps its traceback."""
+"""MLflow's code for an argument that it does not take: a mistake of ours, which keeps its
+traceback."""
 
 _REASONS = {
     "Connection refused": "the connection was refused",
@@ -54,7 +56,9 @@ _REASONS = {
     "readonly database": "it is read-only",
     "database is locked": "another program that has it open keeps it locked",
     "disk is full": "the disk is full",
-    "out-of-date database schema": "its tables are of another version of MLflow ('mlflow db upgrade' changes them)",
+    "out-of-date database schema": (
+        "its tables are of another version of MLflow ('mlflow db upgrade' changes them)"
+    ),
 }
 """What is in a message of MLflow's → what it means."""
 
@@ -62,10 +66,16 @@ _SQLITE = re.compile(r"(sqlite(?:\+\w+)?:///)([^?]*)(\?.*)?")
 
 
 def tracking_uri(tracking: "Tracking") -> str:
-    """The address of the store; a relative SQLite file lies in the main checkout, for all worktrees of a repository."""
+    """The address of the store; a relative SQLite file lies in the main checkout, for all worktrees
+    of a repository."""
     uri = os.environ.get(VARIABLE) or tracking.uri
     here, match = Path.cwd(), _SQLITE.fullmatch(uri)
-    if match is None or not match[2] or match[2].startswith((":", "/")) or (main := main_checkout(here)) == here:
+    if (
+        match is None
+        or not match[2]
+        or match[2].startswith((":", "/"))
+        or (main := main_checkout(here)) == here
+    ):
         return uri
     return f"{match[1]}{main / match[2]}{match[3] or ''}"
 
@@ -94,8 +104,8 @@ def opened(tracking: "Tracking", *, create: bool) -> Iterator["MlflowClient"]:
         create: whether a missing SQLite file is made.
 
     Raises:
-        LedgerError: the store cannot be used: it is missing, dead, locked, full or read-only; or a server that only
-            ``params.yaml`` names would get the user's credentials.
+        LedgerError: the store cannot be used: it is missing, dead, locked, full or read-only; or a
+            server that only ``params.yaml`` names would get the user's credentials.
     """
     uri = tracking_uri(tracking)
     for variable, value in ENVIRONMENT.items():
@@ -105,17 +115,24 @@ def opened(tracking: "Tracking", *, create: bool) -> Iterator["MlflowClient"]:
     from mlflow.exceptions import MlflowException
     from requests import RequestException
 
-    gc.freeze()  # what an import leaves stays; looking through it again and again took a seventh of a push
-    for name in ("alembic", "mlflow", "urllib3.connectionpool"):  # which log pages of what becomes one sentence here
+    # what an import leaves stays; looking through it again and again took a seventh of a push
+    gc.freeze()
+    # which log pages of what becomes one sentence here
+    for name in ("alembic", "mlflow", "urllib3.connectionpool"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
-    before, named = mlflow.get_tracking_uri() if mlflow.is_tracking_uri_set() else None, os.environ.get(VARIABLE)  # type: ignore[no-untyped-call]
+    before, named = (
+        mlflow.get_tracking_uri() if mlflow.is_tracking_uri_set() else None,
+        os.environ.get(VARIABLE),
+    )  # type: ignore[no-untyped-call]
     try:
         if is_server(uri):
             _refuse_other_version(uri)
         yield _client(uri)
     except (MlflowException, RequestException, OSError) as error:
         if "must be in the 'active' state" in str(error):
-            raise LedgerError("another clone is writing the same runs; run 'driftledger track' again") from None
+            raise LedgerError(
+                "another clone is writing the same runs; run 'driftledger track' again"
+            ) from None
         if getattr(error, "error_code", None) == _BUG:
             raise
         raise _unusable(uri, error) from None
@@ -140,13 +157,15 @@ def _refuse_other_version(uri: str) -> None:
     major = theirs.split(".")[0]
     if answer.ok and major.isdigit() and major != ours.split(".")[0]:
         raise LedgerError(
-            f"the server {without_credentials(uri)} is MLflow {shortened(theirs)}, and MLflow {ours} is installed "
-            f"here: their major versions must be equal; use another server, or set {VARIABLE} to a file"
+            f"the server {without_credentials(uri)} is MLflow {shortened(theirs)}, and MLflow "
+            f"{ours} is installed here: their major versions must be equal; use another server, "
+            f"or set {VARIABLE} to a file"
         )
 
 
 def _client(uri: str) -> "MlflowClient":
-    """A client of a store that has answered; a new SQLite file appears whole, so that a kill leaves no half schema."""
+    """A client of a store that has answered; a new SQLite file appears whole, so that a kill leaves
+    no half schema."""
     import mlflow
 
     file = sqlite_file(uri)
@@ -164,7 +183,8 @@ def _client(uri: str) -> "MlflowClient":
         mlflow.set_tracking_uri(uri)
         client = mlflow.MlflowClient(tracking_uri=uri, registry_uri=uri)
         client.search_experiments(max_results=1)
-    except Exception as error:  # SQLAlchemy, Alembic, database drivers and plugins fail in ways of their own
+    except Exception as error:
+        # SQLAlchemy, Alembic, database drivers and plugins fail in ways of their own
         raise _unusable(uri, error) from None
     return client
 
@@ -183,20 +203,29 @@ def artifact_location(tracking: "Tracking") -> str | None:
         return (file.resolve().parent / "mlartifacts").as_uri()
     if place is None:
         raise ConfigError(
-            f"{without_credentials(uri)} is a database, which holds no files: set tracking.artifacts in params.yaml "
-            "(or MLFLOW_DEFAULT_ARTIFACT_ROOT) to a folder or bucket that all who track reach"
+            f"{without_credentials(uri)} is a database, which holds no files: set "
+            "tracking.artifacts in params.yaml (or MLFLOW_DEFAULT_ARTIFACT_ROOT) to a folder or "
+            "bucket that all who track reach"
         )
     return place
 
 
 def _unusable(uri: str, error: BaseException | str) -> LedgerError:
-    """One sentence: which store cannot be used, why, without the credentials in its address, and what to do."""
+    """One sentence: which store cannot be used, why, without the credentials in its address, and
+    what to do."""
     reason = without_credentials(str(error))
     in_address = re.split(r"[:/@]", match[1]) if (match := re.search(r"//(\S*)@", uri)) else []
     for secret in filter(None, (*in_address, *map(os.environ.get, _CREDENTIALS))):
         reason = reason.replace(secret, "***")
-    reason = next((words for sign, words in _REASONS.items() if sign in reason), shortened(reason).strip(" .;"))
-    fix = f"start the server or set {VARIABLE}" if is_server(uri) else f"repair it, move it away or set {VARIABLE}"
+    reason = next(
+        (words for sign, words in _REASONS.items() if sign in reason),
+        shortened(reason).strip(" .;"),
+    )
+    fix = (
+        f"start the server or set {VARIABLE}"
+        if is_server(uri)
+        else f"repair it, move it away or set {VARIABLE}"
+    )
     return LedgerError(
         f"the MLflow store {without_credentials(uri)} cannot be used: {reason}; "
         f"the scores are safe in reports/scores and in DVC: {fix}, then run 'driftledger track'"
@@ -214,18 +243,24 @@ def all_pages(search: Any, *arguments: Any, **options: Any) -> list[Any]:
 
 
 def _check(uri: str, create: bool) -> None:
-    """Refuse what MLflow would retry for minutes or fill with tables, and a server that must not get credentials.
+    """Refuse what MLflow would retry for minutes or fill with tables, and a server that must not
+    get credentials.
 
     Raises:
-        LedgerError: the file cannot be used, nothing listens at the address of a database, or only the project, which a
-            stranger may have made, names the server.
+        LedgerError: the file cannot be used, nothing listens at the address of a database, or only
+            the project, which a stranger may have made, names the server.
     """
     kept = Path.home() / ".mlflow" / "credentials"
-    if is_server(uri) and uri != os.environ.get(VARIABLE) and (any(map(os.environ.get, _CREDENTIALS)) or kept.exists()):
+    if (
+        is_server(uri)
+        and uri != os.environ.get(VARIABLE)
+        and (any(map(os.environ.get, _CREDENTIALS)) or kept.exists())
+    ):
         address = without_credentials(uri)
         raise LedgerError(
-            f"params.yaml names the MLflow server {address}, which would get your MLflow credentials; if they are for "
-            f"it, set {VARIABLE}={address}, else unset them ({', '.join(_CREDENTIALS)}; ~/.mlflow/credentials)"
+            f"params.yaml names the MLflow server {address}, which would get your MLflow "
+            f"credentials; if they are for it, set {VARIABLE}={address}, else unset them "
+            f"({', '.join(_CREDENTIALS)}; ~/.mlflow/credentials)"
         )
     file, reason = sqlite_file(uri), None
     try:
@@ -243,25 +278,36 @@ def _check(uri: str, create: bool) -> None:
     elif not file.parent.is_dir():
         reason = f"the folder {file.parent} does not exist"
     elif not file.exists() and not create:
-        raise LedgerError(f"the MLflow store {file} does not exist yet; run 'driftledger track' to fill it")
-    elif not os.access(file if file.exists() else file.parent, os.R_OK | (os.W_OK if create else 0)):
+        raise LedgerError(
+            f"the MLflow store {file} does not exist yet; run 'driftledger track' to fill it"
+        )
+    elif not os.access(
+        file if file.exists() else file.parent, os.R_OK | (os.W_OK if create else 0)
+    ):
         reason = "it is read-only, or may not be read"
-    elif file.exists() and (not file.is_file() or file.open("rb").read(16) not in (b"", b"SQLite format 3\0")):
+    elif file.exists() and (
+        not file.is_file() or file.open("rb").read(16) not in (b"", b"SQLite format 3\0")
+    ):
         reason = "it is not a SQLite database"
     if reason:
         raise _unusable(uri, reason)
 
 
 def where_to_look(tracking: "Tracking") -> str:
-    """Say where the scores are in MLflow, for the end of a run; MLflow is neither imported nor asked."""
+    """Say where the scores are in MLflow, for the end of a run; MLflow is neither imported nor
+    asked."""
     uri = tracking_uri(tracking)
     if is_server(uri):
-        return f"scores: {without_credentials(uri)}, experiment {tracking.experiment!r}, Evaluation runs"
+        return (
+            f"scores: {without_credentials(uri)}, experiment {tracking.experiment!r}, Evaluation "
+            "runs"
+        )
     return "scores: 'driftledger ui' shows them in MLflow"
 
 
 def pages(tracking: "Tracking", server: str) -> list[str]:
-    """The addresses of the evaluation runs and of the leaderboard's charts, at a server of the project's store.
+    """The addresses of the evaluation runs and of the leaderboard's charts, at a server of the
+    project's store.
 
     Raises:
         LedgerError: MLflow cannot be asked, or has no such experiment.
@@ -269,12 +315,18 @@ def pages(tracking: "Tracking", server: str) -> list[str]:
     with opened(tracking, create=False) as client:
         experiment = client.get_experiment_by_name(tracking.experiment)
     if experiment is None:
-        raise LedgerError(f"MLflow has no experiment {tracking.experiment!r} yet; run 'driftledger track' to make it")
-    return [f"{what}: {server}/{page.format(experiment.experiment_id)}" for what, page in PAGES.items()]
+        raise LedgerError(
+            f"MLflow has no experiment {tracking.experiment!r} yet; run 'driftledger track' to "
+            "make it"
+        )
+    return [
+        f"{what}: {server}/{page.format(experiment.experiment_id)}" for what, page in PAGES.items()
+    ]
 
 
 def serve(tracking: "Tracking", port: int | None) -> Iterator[str]:
-    """Say where the scores are, then serve MLflow's pages of the project's store on this machine until a signal.
+    """Say where the scores are, then serve MLflow's pages of the project's store on this machine
+    until a signal.
 
     Args:
         port: without one, the first from :data:`PORT` on that no other program uses.
@@ -291,13 +343,28 @@ def serve(tracking: "Tracking", port: int | None) -> Iterator[str]:
         with suppress(OSError), socket.create_server((HOST, free)):
             break
     else:
-        raise ConfigError(f"port {free} on {HOST} is in use, or not yours to use; name another one with --port")
+        raise ConfigError(
+            f"port {free} on {HOST} is in use, or not yours to use; name another one with --port"
+        )
     yield from (*pages(tracking, f"http://{HOST}:{free}"), "Ctrl-C ends MLflow, which starts now")
-    command = [sys.executable, "-m", "mlflow", "ui", "--host", HOST, "--port", str(free), "--workers", "1"]
+    command = [
+        sys.executable,
+        "-m",
+        "mlflow",
+        "ui",
+        "--host",
+        HOST,
+        "--port",
+        str(free),
+        "--workers",
+        "1",
+    ]
     command += ["--uvicorn-opts", "--log-level warning"]
     sys.stdout.flush()
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    process = subprocess.Popen(command, env=os.environ | ENVIRONMENT | {"MLFLOW_BACKEND_STORE_URI": uri})
+    process = subprocess.Popen(
+        command, env=os.environ | ENVIRONMENT | {"MLFLOW_BACKEND_STORE_URI": uri}
+    )
     try:
         process.wait()
     except KeyboardInterrupt:

@@ -69,7 +69,8 @@ class Traces:
         self._client, self._experiment_id, self._run_id = client, experiment_id, run_id
         self._written: dict[str, Trace] = {}
         self._attachments: dict[tuple[Path, str], tuple[Attachment, str]] = {}
-        """File and media type → its attachment, and the trace that it is attached to: the first one that shows it."""
+        """File and media type → its attachment, and the trace that it is attached to: the first one
+        that shows it."""
         self._now = time.time_ns()
 
     def __len__(self) -> int:
@@ -93,17 +94,36 @@ class Traces:
         root.set_inputs(self._plain(trace.inputs, trace_id))
         for column, group in groupby(trace.steps, key=lambda step: (step.again, step.column)):
             steps = list(group)
-            name, inputs = " ".join(filter(None, column)) or steps[0].name, self._plain(steps[0].inputs, trace_id)
+            name, inputs = (
+                " ".join(filter(None, column)) or steps[0].name,
+                self._plain(steps[0].inputs, trace_id),
+            )
             span = mlflow.start_span_no_context(
-                name, _KINDS[steps[0].role], root, inputs, {_RUN: self._run_id}, start_time_ns=moment
+                name,
+                _KINDS[steps[0].role],
+                root,
+                inputs,
+                {_RUN: self._run_id},
+                start_time_ns=moment,
             )
             gave: dict[str, Any] = {}
             for step in steps:
-                for key, value in (*step.outputs.items(), *([("error", step.error)] if step.error else [])):
-                    gave[f"{step.name}: {key}" if key in gave else key] = self._plain(value, trace_id)
-            worst = next((step.outcome for step in steps if _status(step.outcome) != "OK"), Outcome.OK)
+                for key, value in (
+                    *step.outputs.items(),
+                    *([("error", step.error)] if step.error else []),
+                ):
+                    gave[f"{step.name}: {key}" if key in gave else key] = self._plain(
+                        value, trace_id
+                    )
+            worst = next(
+                (step.outcome for step in steps if _status(step.outcome) != "OK"), Outcome.OK
+            )
             span.end(outputs=gave, status=_status(worst), end_time_ns=moment)
-        root.end(outputs=self._plain(trace.outputs, trace_id), status=_status(trace.outcome), end_time_ns=moment)
+        root.end(
+            outputs=self._plain(trace.outputs, trace_id),
+            status=_status(trace.outcome),
+            end_time_ns=moment,
+        )
         self._written[trace_id] = trace
 
     def complete(self) -> None:
@@ -115,8 +135,13 @@ class Traces:
         import mlflow
         from mlflow.entities import AssessmentSource
 
-        if set(trace_ids(self._client, self._experiment_id, OF_RUN.format(self._run_id))) != self._written.keys():
-            raise LedgerError("MLflow did not take all traces of a run; run 'driftledger track' again")
+        if (
+            set(trace_ids(self._client, self._experiment_id, OF_RUN.format(self._run_id)))
+            != self._written.keys()
+        ):
+            raise LedgerError(
+                "MLflow did not take all traces of a run; run 'driftledger track' again"
+            )
         source = AssessmentSource("CODE", "driftledger")
         for trace_id, trace in self._written.items():
             for title, value in trace.values.items():
@@ -128,7 +153,10 @@ class Traces:
             picture = self._attached(shown.file, MEDIA[".webp"], trace_id)
             if kind_of(shown.file) == "image":
                 return picture
-            return {"spectrogram": picture, "sound": self._attached(shown.file, MEDIA[".wav"], trace_id)}
+            return {
+                "spectrogram": picture,
+                "sound": self._attached(shown.file, MEDIA[".wav"], trace_id),
+            }
         if isinstance(shown, Mapping):
             return {key: self._plain(value, trace_id) for key, value in shown.items()}
         if isinstance(shown, Sequence) and not isinstance(shown, str):
@@ -157,7 +185,11 @@ def delete_traces(client: "MlflowClient", experiment_id: str, of: str) -> None:
 
 def trace_ids(client: "MlflowClient", experiment_id: str, of: str) -> list[str]:
     traces = all_pages(
-        client.search_traces, locations=[experiment_id], filter_string=of, max_results=500, include_spans=False
+        client.search_traces,
+        locations=[experiment_id],
+        filter_string=of,
+        max_results=500,
+        include_spans=False,
     )
     return [trace.info.trace_id for trace in traces]
 

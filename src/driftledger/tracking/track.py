@@ -1,7 +1,9 @@
-"""``driftledger track``: let MLflow show the selected runs; MLflow is a view that can be deleted and made again.
+"""``driftledger track``: let MLflow show the selected runs; MLflow is a view that can be deleted
+and made again.
 
-A run is created, filled and set FINISHED last. A run that is not FINISHED was cut short, unless another clone may be
-writing it now: it is deleted and made again, so nothing is ever completed or repaired.
+A run is created, filled and set FINISHED last. A run that is not FINISHED was cut short, unless
+another clone may be writing it now: it is deleted and made again, so nothing is ever completed or
+repaired.
 """
 
 import json
@@ -63,11 +65,14 @@ if TYPE_CHECKING:
 WRITER = "driftledger.writer"
 """Tag of a run while it is written: the clone that writes it."""
 UNDER_WAY = 600
-"""Seconds after its start for which a run of another clone counts as being written; the largest took a minute."""
+"""Seconds after its start for which a run of another clone counts as being written; the largest
+took a minute."""
 OLD = "old · "
-"""Begins the name of a run that another one of that name replaces. It is in MLflow's deleted state, out of sight."""
+"""Begins the name of a run that another one of that name replaces. It is in MLflow's deleted state,
+out of sight."""
 EXPERIMENT = "DVC_EXP_NAME"
-"""Where ``dvc exp run`` names its experiment, which may be thrown away: its runs are shown, but are not current."""
+"""Where ``dvc exp run`` names its experiment, which may be thrown away: its runs are shown, but are
+not current."""
 TRACKED = "reports/tracked.json"
 """Name → fingerprint of the selected runs, as the stage ``track`` writes it."""
 
@@ -76,8 +81,8 @@ _METRICS_PER_CALL = 900
 """MLflow takes 1,000 metrics, params and tags together."""
 
 _TRACES_AT_ONCE = 200
-"""MLflow queues traces, and drops what comes while its queue of 1,000 is full. Each time that it writes what is queued
-it waits two seconds, so several runs are finished together."""
+"""MLflow queues traces, and drops what comes while its queue of 1,000 is full. Each time that it
+writes what is queued it waits two seconds, so several runs are finished together."""
 
 _NOTE = """\
 [Leaderboard with charts]({1}) · [all scores]({0}): a run for each combination of model, generator and encoder.
@@ -94,7 +99,8 @@ It is made from what DVC's lock holds: delete it, and `driftledger track` makes 
 
 
 def track(root: Path, evidence: Sequence[Evidence], tracking: "Tracking") -> str:
-    """Let the current runs of the experiment be exactly those of ``evidence``; say how many were created.
+    """Let the current runs of the experiment be exactly those of ``evidence``; say how many were
+    created.
 
     Raises:
         LedgerError: the MLflow store cannot be used; the next call does what is left to do.
@@ -109,9 +115,11 @@ def track(root: Path, evidence: Sequence[Evidence], tracking: "Tracking") -> str
 
 
 def filled_note(root: Path, tracking: "Tracking") -> tuple[Path, str]:
-    """Return the file that notes which store was filled last, and what it says if that is the one to use now.
+    """Return the file that notes which store was filled last, and what it says if that is the one
+    to use now.
 
-    A file that is made again under its name has another number, and the runs of an experiment of DVC are not current.
+    A file that is made again under its name has another number, and the runs of an experiment of
+    DVC are not current.
     """
     uri = tracking_uri(tracking)
     file = sqlite_file(uri)
@@ -124,11 +132,14 @@ def filled_note(root: Path, tracking: "Tracking") -> tuple[Path, str]:
 class _Push:
     """One update of an experiment."""
 
-    def __init__(self, client: "MlflowClient", root: Path, evidence: Sequence[Evidence], tracking: "Tracking") -> None:
+    def __init__(
+        self, client: "MlflowClient", root: Path, evidence: Sequence[Evidence], tracking: "Tracking"
+    ) -> None:
         self._client, self._root, self._tracking = client, root, tracking
         self._models = list(dict.fromkeys(each.combination.model for each in evidence))
         self._evidence = sorted(evidence, key=_worth)
-        self._rows_of = cache(lambda path: read_jsonl(root / path, Row))  # one without a generator is in several runs
+        # one without a generator is in several runs
+        self._rows_of = cache(lambda path: read_jsonl(root / path, Row))
         self._writer = sha256_of([platform.node(), str(main_checkout(root))])[:16]
         experiment = self._experiment()
         self._experiment_id, self._experiment_tags = experiment.experiment_id, experiment.tags
@@ -140,27 +151,38 @@ class _Push:
         """Id of a run that is written but for its status → its traces."""
 
     def push(self) -> str:
-        """Delete what was cut short, make what is missing, and mark all runs, but not in an experiment of DVC.
+        """Delete what was cut short, make what is missing, and mark all runs, but not in an
+        experiment of DVC.
 
         Raises:
             LedgerError: another clone is writing some of the runs; all else is done.
         """
         finished = self._finished()
-        missing = [each for each in self._evidence if each.fingerprint not in finished.keys() | self._elsewhere]
+        missing = [
+            each
+            for each in self._evidence
+            if each.fingerprint not in finished.keys() | self._elsewhere
+        ]
         for each in missing:
             finished[each.fingerprint] = self._write(each)
             if sum(map(len, self._unfinished.values())) >= _TRACES_AT_ONCE:
                 self._finish()
         self._finish()
         self._mark(finished)
-        note_runs_of_mlflow(self._root, {run.info.run_id: fingerprint for fingerprint, run in finished.items()})
+        note_runs_of_mlflow(
+            self._root, {run.info.run_id: fingerprint for fingerprint, run in finished.items()}
+        )
         if EXPERIMENT not in os.environ:
             self._describe()
-        others = [each.name for each in self._evidence if each.fingerprint in self._elsewhere - finished.keys()]
+        others = [
+            each.name
+            for each in self._evidence
+            if each.fingerprint in self._elsewhere - finished.keys()
+        ]
         if others:
             raise LedgerError(
-                f"another clone is writing the same runs ({first_few(others)}); run 'driftledger track' again when it "
-                f"has ended, or in {UNDER_WAY // 60} minutes if it was killed"
+                f"another clone is writing the same runs ({first_few(others)}); run 'driftledger "
+                f"track' again when it has ended, or in {UNDER_WAY // 60} minutes if it was killed"
             )
         counts = f"{len(missing)} runs created, {len(self._evidence) - len(missing)} unchanged"
         return f"MLflow experiment {self._tracking.experiment!r}: {counts}"
@@ -170,11 +192,14 @@ class _Push:
         experiment = self._client.get_experiment_by_name(name)
         if experiment is not None and experiment.lifecycle_stage != "active":
             raise LedgerError(
-                f"the MLflow experiment {name!r} is deleted; restore it, or set another tracking.experiment"
+                f"the MLflow experiment {name!r} is deleted; restore it, or set another "
+                "tracking.experiment"
             )
         place = artifact_location(self._tracking)
         if experiment is not None and place and _is_moved(experiment.artifact_location, place):
-            self._client.rename_experiment(experiment.experiment_id, f"{name} (before {place} was its place)")
+            self._client.rename_experiment(
+                experiment.experiment_id, f"{name} (before {place} was its place)"
+            )
             experiment = None
         if experiment is None:
             created = self._client.create_experiment(name, place)
@@ -182,7 +207,8 @@ class _Push:
         return experiment
 
     def _finished(self) -> "dict[str, Run]":
-        """Return fingerprint → finished run, also of those that were replaced, and delete what was cut short.
+        """Return fingerprint → finished run, also of those that were replaced, and delete what was
+        cut short.
 
         Doubles are deleted, too: two clones made them that saw no run of each other.
         """
@@ -192,7 +218,9 @@ class _Push:
         finished: dict[str, Run] = {}
         order = ["attributes.start_time ASC", "attributes.run_id ASC"]
         ours = f"tags.`{FINGERPRINT}` LIKE '%'"
-        found = all_pages(self._client.search_runs, [self._experiment_id], ours, ViewType.ALL, order_by=order)
+        found = all_pages(
+            self._client.search_runs, [self._experiment_id], ours, ViewType.ALL, order_by=order
+        )
         for run in found:
             fingerprint = run.data.tags[FINGERPRINT]
             if run.info.lifecycle_stage == "deleted" and not run.info.run_name.startswith(OLD):
@@ -208,7 +236,8 @@ class _Push:
         return finished
 
     def _is_under_way(self, run: "Run") -> bool:
-        """Whether another clone may be writing a run; this one writes no other run, since it holds a lock."""
+        """Whether another clone may be writing a run; this one writes no other run, since it holds
+        a lock."""
         is_ours = run.data.tags.get(WRITER) == self._writer
         age = abs(time.time() - run.info.start_time / 1000)
         return run.info.status == "RUNNING" and not is_ours and age < UNDER_WAY
@@ -224,7 +253,9 @@ class _Push:
         run_id = run.info.run_id
         cards = [(ROLES[role], card) for role, some in cards_of(evidence).items() for card in some]
         models = dict.fromkeys(self._model_id(kind, card) for kind, card in cards)
-        client.log_inputs(run_id, _datasets(evidence, self._root), [LoggedModelInput(each) for each in models])
+        client.log_inputs(
+            run_id, _datasets(evidence, self._root), [LoggedModelInput(each) for each in models]
+        )
         model_id = self._model_id("model", evidence.components["model"])
         metrics = _metrics(evidence, run.info.start_time, model_id)
         params = [Param(key, value) for key, value in params_of(evidence).items()]
@@ -240,7 +271,10 @@ class _Push:
                 file.write_bytes(content)
             client.log_artifacts(run_id, folder)
         queued = Traces(client, self._experiment_id, run_id)
-        records = {str(sorted(file.path for file in each.collected.values())): each for each in evidence.lineages[::-1]}
+        records = {
+            str(sorted(file.path for file in each.collected.values())): each
+            for each in evidence.lineages[::-1]
+        }
         for lineage in list(records.values())[::-1]:  # several scores may be of the same records
             for trace in traces_of(lineage, self._root, rows[lineage.place], self._tracking.traces):
                 queued.add(lineage, trace)
@@ -250,10 +284,11 @@ class _Push:
         return run
 
     def _model_id(self, kind: Kind, card: ComponentCard) -> str:
-        """The logged model behind the registered version with the component's fingerprint, made where it is missing.
+        """The logged model behind the registered version with the component's fingerprint, made
+        where it is missing.
 
-        The source of a version is a logged model of MLflow, the only one that any server accepts and that needs no
-        files.
+        The source of a version is a logged model of MLflow, the only one that any server accepts
+        and that needs no files.
         """
         from mlflow.entities import LoggedModelStatus
         from mlflow.exceptions import MlflowException
@@ -268,13 +303,20 @@ class _Push:
             return self._model_ids.setdefault(key, source.removeprefix(_SOURCE))
         params = {"provider": card.provider, "version": card.version} | flat("", card.settings)
         tags = {FINGERPRINT: card.fingerprint} | flat("identity", card.identity)
-        begun = client.search_logged_models([self._experiment_id], filter_string=f"name = '{card.name}' AND {same}")
-        model = next((each for each in begun if each.model_type == kind), None)  # of a push that was cut short
+        begun = client.search_logged_models(
+            [self._experiment_id], filter_string=f"name = '{card.name}' AND {same}"
+        )
+        # of a push that was cut short
+        model = next((each for each in begun if each.model_type == kind), None)
         if model is None:
-            model = client.create_logged_model(self._experiment_id, card.name, None, tags, params, kind)
+            model = client.create_logged_model(
+                self._experiment_id, card.name, None, tags, params, kind
+            )
         client.finalize_logged_model(model.model_id, LoggedModelStatus.READY)
         try:
-            client.create_registered_model(name, description=f"The {kind} `{card.name}`, a version per fingerprint.")
+            client.create_registered_model(
+                name, description=f"The {kind} `{card.name}`, a version per fingerprint."
+            )
         except MlflowException as error:
             if error.error_code != "RESOURCE_ALREADY_EXISTS":
                 raise
@@ -282,12 +324,18 @@ class _Push:
             name,
             f"{_SOURCE}{model.model_id}",
             tags=tags,
-            description=f"Which scores it made: `driftledger audit --{kind} {card.name}@{card.fingerprint[:12]}`",
+            description=(
+                f"Which scores it made: `driftledger audit --{kind} "
+                f"{card.name}@{card.fingerprint[:12]}`"
+            ),
             model_id=model.model_id,
             await_creation_for=0,
         )
-        registered = [{"name": name, "version": int(version.version)}]  # leads from a run's page to the version
-        client.set_logged_model_tags(model.model_id, {"mlflow.modelVersions": json.dumps(registered)})
+        # leads from a run's page to the version
+        registered = [{"name": name, "version": int(version.version)}]
+        client.set_logged_model_tags(
+            model.model_id, {"mlflow.modelVersions": json.dumps(registered)}
+        )
         return self._model_ids.setdefault(key, str(model.model_id))
 
     def _finish(self) -> None:
@@ -303,13 +351,16 @@ class _Push:
         self._unfinished = {}
 
     def _mark(self, finished: "dict[str, Run]") -> None:
-        """Let the tags and names of all runs say which are current, and delete those that these replace.
+        """Let the tags and names of all runs say which are current, and delete those that these
+        replace.
 
         A deleted run that is selected again is restored. An experiment of DVC changes no other run.
         """
         current = {each.fingerprint: each for each in self._evidence}
         names = {each.name for each in self._evidence}
-        controls = {each.combination.model for each in self._evidence if each.components["model"].is_control}
+        controls = {
+            each.combination.model for each in self._evidence if each.components["model"].is_control
+        }
         colours = colour_of(self._models, controls)
         for fingerprint, run in finished.items():
             run_id, name = run.info.run_id, str(run.info.run_name)
@@ -339,33 +390,44 @@ class _Push:
     def _describe(self) -> None:
         """Let the experiment's page have a note and the saved view."""
         tags = {NOTE: _NOTE.format(*(page.format(self._experiment_id) for page in PAGES.values()))}
-        headlines = {each.name: each for evidence in self._evidence for each in headlines_of(evidence)}
+        headlines = {
+            each.name: each for evidence in self._evidence for each in headlines_of(evidence)
+        }
         if headlines:
             metrics = [metric for evidence in self._evidence for metric in metrics_of(evidence)]
             curves = dict.fromkeys(metric.name for metric in metrics if metric.tracked.step)
             first = sorted(curves, key=lambda name: not name.startswith("similarity/"))
             titles = {name: each.title for name, each in headlines.items()}
             columns = list(dict.fromkeys(metric.name for metric in metrics))
-            tags[VIEW_TAG] = leaderboard(first, titles, columns, next(iter(headlines.values())).is_higher)
+            tags[VIEW_TAG] = leaderboard(
+                first, titles, columns, next(iter(headlines.values())).is_higher
+            )
         for key, value in tags.items():
             if self._experiment_tags.get(key) != value:
                 self._client.set_experiment_tag(self._experiment_id, key, value)
 
 
 def _is_moved(before: str, now: str) -> bool:
-    """Whether an experiment keeps its files where the checkout was before it was moved or copied: MLflow would write
-    there. Its runs are made again beside it."""
-    return before != now and before.startswith("file:") and before.endswith("/mlartifacts") and now.startswith("file:")
+    """Whether an experiment keeps its files where the checkout was before it was moved or copied:
+    MLflow would write there. Its runs are made again beside it."""
+    return (
+        before != now
+        and before.startswith("file:")
+        and before.endswith("/mlartifacts")
+        and now.startswith("file:")
+    )
 
 
 def _title(evidence: Evidence) -> str:
-    """Return the name of a run that is made or brought back: MLflow cuts names, so the experiment stands first."""
+    """Return the name of a run that is made or brought back: MLflow cuts names, so the experiment
+    stands first."""
     name = evidence.name
     return f"exp {os.environ[EXPERIMENT]} · {name}" if EXPERIMENT in os.environ else name
 
 
 def _worth(evidence: Evidence) -> float:
-    """Return what sorts the worst first, and what has no rank before it: MLflow lists the newest runs first."""
+    """Return what sorts the worst first, and what has no rank before it: MLflow lists the newest
+    runs first."""
     headlines = headlines_of(evidence)
     if not headlines or headlines[0].lineage.score.unranked is not None:
         return -math.inf
@@ -373,7 +435,8 @@ def _worth(evidence: Evidence) -> float:
 
 
 def _datasets(evidence: Evidence, root: Path) -> list[Any]:
-    """Return an input per dataset, by the digest of its content; its tags have DVC's digest of the output it lies in.
+    """Return an input per dataset, by the digest of its content; its tags have DVC's digest of the
+    output it lies in.
 
     Its profile counts all samples or questions, where the data is in this checkout.
     """
@@ -385,16 +448,25 @@ def _datasets(evidence: Evidence, root: Path) -> list[Any]:
         files = [root / each.data.path / name for name in (SAMPLES, QUESTIONS)]
         counts = [file.read_bytes().count(b"\n") for file in files if file.is_file()]
         source = json.dumps({"uri": each.data.path})
-        tags = {"mlflow.data.context": "evaluation", "dvc.out": each.data.out, "dvc.md5": each.data.md5}
+        tags = {
+            "mlflow.data.context": "evaluation",
+            "dvc.out": each.data.out,
+            "dvc.md5": each.data.md5,
+        }
         dataset = Dataset(
-            on, digest_of(each), "local", source, profile=json.dumps({"samples": sum(counts)}) if counts else None
+            on,
+            digest_of(each),
+            "local",
+            source,
+            profile=json.dumps({"samples": sum(counts)}) if counts else None,
         )
         inputs.append(DatasetInput(dataset, [InputTag(key, value) for key, value in tags.items()]))
     return inputs
 
 
 def _metrics(evidence: Evidence, timestamp: int, model_id: str) -> list[Any]:
-    """All are linked to the model under evaluation, a curve by its last value: MLflow shows one link beside each."""
+    """All are linked to the model under evaluation, a curve by its last value: MLflow shows one
+    link beside each."""
     from mlflow.entities import Metric
 
     metrics = metrics_of(evidence)

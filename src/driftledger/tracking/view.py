@@ -16,17 +16,32 @@ PAGES = {
         f"#/experiments/{{}}/runs?workflowType=machine_learning&viewStateShareKey={VIEW_KEY}&compareRunsMode=CHART"
     ),
 }
-"""What to look at in an experiment: where it is at a server, with a place for the experiment's id."""
+"""What to look at in an experiment: where it is at a server, with a place for the experiment's id.
+"""
 _MAX_TAG = 5000
 _LINE = {
-    **{"lineSmoothness": 0, "xAxisKey": "step", "yAxisKey": "metric", "scaleType": "linear", "range": {}},
-    **{"xAxisScaleType": "linear", "selectedXAxisMetricKey": "", "yAxisExpressions": [], "ignoreOutliers": False},
+    **{
+        "lineSmoothness": 0,
+        "xAxisKey": "step",
+        "yAxisKey": "metric",
+        "scaleType": "linear",
+        "range": {},
+    },
+    **{
+        "xAxisScaleType": "linear",
+        "selectedXAxisMetricKey": "",
+        "yAxisExpressions": [],
+        "ignoreOutliers": False,
+    },
     **{"useGlobalXaxisKey": True, "useGlobalLineSmoothing": True},
 }
 
 
-def leaderboard(curves: Sequence[str], headlines: Mapping[str, str], columns: Sequence[str], higher: bool) -> str:
-    """The tag's value: runs sorted by the first column, the curves as line charts, then a bar chart per headline.
+def leaderboard(
+    curves: Sequence[str], headlines: Mapping[str, str], columns: Sequence[str], higher: bool
+) -> str:
+    """The tag's value: runs sorted by the first column, the curves as line charts, then a bar chart
+    per headline.
 
     Args:
         curves: metrics with a value per iteration.
@@ -63,16 +78,30 @@ def leaderboard(curves: Sequence[str], headlines: Mapping[str, str], columns: Se
             for key, title, kind in charts
         ],
         "compareRunSections": [
-            {"uuid": section, "name": "at a glance", "display": True, "isReordered": False, "columns": 2}
+            {
+                "uuid": section,
+                "name": "at a glance",
+                "display": True,
+                "isReordered": False,
+                "columns": 2,
+            }
         ],
         "isAccordionReordered": True,
         "hideEmptyCharts": True,
         "useGroupedValuesInCharts": True,
-        "globalLineChartConfig": {"xAxisKey": "step", "lineSmoothness": 0, "selectedXAxisMetricKey": ""},
+        "globalLineChartConfig": {
+            "xAxisKey": "step",
+            "lineSmoothness": 0,
+            "selectedXAxisMetricKey": "",
+        },
     }
     while True:
-        packed = base64.b64encode(zlib.compress(json.dumps(state, sort_keys=True).encode(), 9)).decode()
-        tag = json.dumps({"name": "Leaderboard", "createdAt": 0, "updatedAt": 0, "state": f"deflate;{packed}"})
+        packed = base64.b64encode(
+            zlib.compress(json.dumps(state, sort_keys=True).encode(), 9)
+        ).decode()
+        tag = json.dumps(
+            {"name": "Leaderboard", "createdAt": 0, "updatedAt": 0, "state": f"deflate;{packed}"}
+        )
         if len(tag) <= _MAX_TAG or not state["compareRunCharts"]:
             return tag
         state["compareRunCharts"].pop()

@@ -141,7 +141,9 @@ _YES_NO = "please answer yes or no"
 _REQUEST = re.compile(r"(?:Write|Explain|Describe)\b.*\b(?:sentences?|announcement)\b")
 _OVERVIEW = re.compile(r"What are the main (?:visual features|elements)\b")
 """How the TRAC paper asks for a description: in a question, to which the answer is one."""
-_NOT_SHOWN = re.compile(r"(?i)th(?:e|is) (?:image|picture|photo) does(?: not|n't) (?:show|tell|say)\b.*")
+_NOT_SHOWN = re.compile(
+    r"(?i)th(?:e|is) (?:image|picture|photo) does(?: not|n't) (?:show|tell|say)\b.*"
+)
 """A refusal as an option; in free text it may stand beside an answer."""
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"

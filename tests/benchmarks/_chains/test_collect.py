@@ -10,14 +10,30 @@ import pytest
 from driftledger.benchmarks._chains.spec import chain
 from driftledger.benchmarks.collecting import write_collected
 from driftledger.benchmarks.genception.spec import GenCeption
-from driftledger.benchmarks.records import CARD, CollectedCard, CollectedRecord, RecordedResult, read_records, reasoned
+from driftledger.benchmarks.records import (
+    CARD,
+    CollectedCard,
+    CollectedRecord,
+    RecordedResult,
+    read_records,
+    reasoned,
+)
 from driftledger.benchmarks.scoring import noted
 from driftledger.collect.store import CallStore
 from driftledger.commands.collect import refuse_failures
 from driftledger.core.canonical import derive_seed, sha256_file
 from driftledger.core.errors import CoverageError
 from driftledger.core.files import read_json
-from driftledger.core.types import Conversation, Generated, Medium, Outcome, PromptUsage, Reply, Result, Sample
+from driftledger.core.types import (
+    Conversation,
+    Generated,
+    Medium,
+    Outcome,
+    PromptUsage,
+    Reply,
+    Result,
+    Sample,
+)
 from tests.conftest import draw
 from tests.support.chains import CARD as CHAIN_CARD
 from tests.support.chains import chains, collected
@@ -26,11 +42,17 @@ from tests.support.fakes import SEEN, EchoModel, SizeGenerator
 
 @pytest.fixture
 def samples(tmp_path: Path) -> list[Sample]:
-    paths = [draw(tmp_path / f"{number}.png", number, (20 + 10 * number, 30)) for number in range(3)]
-    return [Sample(f"s{number}", Medium(path, sha256_file(path))) for number, path in enumerate(paths)]
+    paths = [
+        draw(tmp_path / f"{number}.png", number, (20 + 10 * number, 30)) for number in range(3)
+    ]
+    return [
+        Sample(f"s{number}", Medium(path, sha256_file(path))) for number, path in enumerate(paths)
+    ]
 
 
-def run(samples: list[Sample], folder: Path, model: EchoModel, generator: SizeGenerator) -> list[CollectedRecord]:
+def run(
+    samples: list[Sample], folder: Path, model: EchoModel, generator: SizeGenerator
+) -> list[CollectedRecord]:
     collecting = chains(samples, model, generator)
     write_collected(folder / "chain", collecting, collected(collecting, folder / "store"))
     return read_records(folder / "chain")
@@ -38,7 +60,9 @@ def run(samples: list[Sample], folder: Path, model: EchoModel, generator: SizeGe
 
 def test_each_iteration_starts_from_the_image_before(samples: list[Sample], tmp_path: Path) -> None:
     records = run(samples, tmp_path, EchoModel(), SizeGenerator())
-    assert [(record.unit, record.step) for record in records] == [(f"s{n}", t) for n in range(3) for t in (1, 2, 3)]
+    assert [(record.unit, record.step) for record in records] == [
+        (f"s{n}", t) for n in range(3) for t in (1, 2, 3)
+    ]
     assert [(record.text or "")[:5] for record in records[:3]] == ["20x30", "21x30", "22x30"]
     assert records[0].extra["parent_sha256"] == samples[0].medium.sha256
     for before, after in pairwise(records[:3]):
@@ -64,19 +88,29 @@ def test_the_card_says_what_the_records_stand_on(samples: list[Sample], tmp_path
         "model": ("echo", EchoModel().fingerprint),
         "generator": ("size", SizeGenerator().fingerprint),
     }
-    asked = {"describe_prompt": "Describe.", "generate_prompt": "Draw: {description}", "max_tokens": None}
+    asked = {
+        "describe_prompt": "Describe.",
+        "generate_prompt": "Draw: {description}",
+        "max_tokens": None,
+    }
     assert card.protocol == asked | {"iterations": 3, "seed": 7}
 
 
 def test_chains_of_a_group_stop_where_it_says(samples: list[Sample], tmp_path: Path) -> None:
-    mixed = [replace(sample, category="ocr" if sample.id == "s1" else "scene") for sample in samples]
+    mixed = [
+        replace(sample, category="ocr" if sample.id == "s1" else "scene") for sample in samples
+    ]
     card = CHAIN_CARD.model_copy(update={"groups": {"textual": ["ocr"], "visual": ["scene"]}})
-    shorter = chains(mixed, EchoModel(), SizeGenerator(), card=card, iterations_by_group={"textual": 1})
+    shorter = chains(
+        mixed, EchoModel(), SizeGenerator(), card=card, iterations_by_group={"textual": 1}
+    )
     assert shorter.calls == 2 * (3 + 1 + 3)
     write_collected(tmp_path / "chain", shorter, collected(shorter, tmp_path / "store"))
     records = read_records(tmp_path / "chain")
     assert Counter(record.unit for record in records) == {"s0": 3, "s1": 1, "s2": 3}
-    assert read_json(tmp_path / "chain" / CARD, CollectedCard).protocol["iterations_by_group"] == {"textual": 1}
+    assert read_json(tmp_path / "chain" / CARD, CollectedCard).protocol["iterations_by_group"] == {
+        "textual": 1
+    }
 
 
 def test_what_a_model_thinks_is_not_drawn(samples: list[Sample], tmp_path: Path) -> None:
@@ -90,13 +124,17 @@ def test_what_a_model_thinks_is_not_drawn(samples: list[Sample], tmp_path: Path)
     thinks = run(samples, tmp_path / "thinks", Thinks(), SizeGenerator())
     drawn = [(each.text, each.drawing and each.drawing.sha256) for each in plain]
     assert [(each.text, each.drawing and each.drawing.sha256) for each in thinks[:6]] == drawn[:6]
-    assert [each.results[0].reasoning for each in thinks] == ["Is it blue?"] * 3 + [None] * 3 + [plain[6].text]
+    assert [each.results[0].reasoning for each in thinks] == ["Is it blue?"] * 3 + [None] * 3 + [
+        plain[6].text
+    ]
     assert (thinks[6].outcome, thinks[6].text, len(thinks[6].results)) == ("truncated", "", 1)
     assert reasoned(plain) == []
     assert reasoned(thinks) == ["4 of 7 replies held reasoning, which is left out of the answers"]
 
 
-def test_what_a_service_draws_is_kept_in_its_own_bytes(samples: list[Sample], tmp_path: Path) -> None:
+def test_what_a_service_draws_is_kept_in_its_own_bytes(
+    samples: list[Sample], tmp_path: Path
+) -> None:
     class Drawer(SizeGenerator):
         def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Generated]:
             given = []
@@ -141,14 +179,23 @@ def test_what_leaves_no_description_ends_its_chain_and_no_other_and_stays(
     assert SEEN == []
 
 
-def test_a_filtered_image_ends_its_chain_with_the_description_kept(samples: list[Sample], tmp_path: Path) -> None:
+def test_a_filtered_image_ends_its_chain_with_the_description_kept(
+    samples: list[Sample], tmp_path: Path
+) -> None:
     records = run(samples, tmp_path, EchoModel(), SizeGenerator(filters="40x30"))
     [end] = [record for record in records if record.outcome is not Outcome.OK]
-    assert (end.unit, end.step, end.outcome, end.error) == ("s2", 1, Outcome.FILTERED, "content policy")
+    assert (end.unit, end.step, end.outcome, end.error) == (
+        "s2",
+        1,
+        Outcome.FILTERED,
+        "content policy",
+    )
     assert (end.text or "").startswith("40x30")
 
 
-def test_failed_calls_are_told_with_their_reasons_and_tried_again(samples: list[Sample], tmp_path: Path) -> None:
+def test_failed_calls_are_told_with_their_reasons_and_tried_again(
+    samples: list[Sample], tmp_path: Path
+) -> None:
     collecting = chains(samples, EchoModel(fails=31), SizeGenerator(), 2)
     for calls in (["20x30", "30x30", "40x30", "21x30", "31x30", "41x30"], ["31x30"]):
         SEEN.clear()
@@ -167,22 +214,35 @@ def test_what_the_calls_said_is_in_the_record(samples: list[Sample], tmp_path: P
         steps.send(drawn)
     [record] = stop.value.value
     assert [each.system_fingerprint for each in record.results] == ["fp_a", "fp_b"]
-    assert (record.results[1].reading, noted([record])) == (PromptUsage(90, 75), ["halved (1 calls)"])
+    assert (record.results[1].reading, noted([record])) == (
+        PromptUsage(90, 75),
+        ["halved (1 calls)"],
+    )
 
 
 def test_few_failed_calls_are_kept_as_outcomes() -> None:
     def record(unit: str, outcome: Outcome) -> CollectedRecord:
-        return CollectedRecord(unit=unit, step=1, results=[RecordedResult(role="model", key="k", outcome=outcome)])
+        return CollectedRecord(
+            unit=unit, step=1, results=[RecordedResult(role="model", key="k", outcome=outcome)]
+        )
 
-    one_in_ten = [record("s", Outcome.FAILED), *(record(f"s{n}", Outcome.REFUSED) for n in range(9))]
+    one_in_ten = [
+        record("s", Outcome.FAILED),
+        *(record(f"s{n}", Outcome.REFUSED) for n in range(9)),
+    ]
     found = GenCeption().failures(one_in_ten)
     refuse_failures(found, "genception", 0.9)
-    with pytest.raises(CoverageError, match=r"1 of 10 chains were ended by a failed call, and genception.min_coverage"):
+    with pytest.raises(
+        CoverageError,
+        match=r"1 of 10 chains were ended by a failed call, and genception.min_coverage",
+    ):
         refuse_failures(found, "genception", 0.95)
 
 
 def test_a_description_cannot_reach_into_the_prompt(samples: list[Sample], tmp_path: Path) -> None:
-    steps = chain(chains(samples, EchoModel(), SizeGenerator(), 1, "{description} {0} {x}"), samples[0])
+    steps = chain(
+        chains(samples, EchoModel(), SizeGenerator(), 1, "{description} {0} {x}"), samples[0]
+    )
     next(steps)
     draw_call = steps.send(Result(text="{description.__class__}"))
     assert draw_call.prompt == "{description.__class__} {0} {x}"  # type: ignore[union-attr]

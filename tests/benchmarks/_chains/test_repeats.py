@@ -1,4 +1,5 @@
-"""Several chains of each sample: what differs between them, what is asked once for all, and where each is kept."""
+"""Several chains of each sample: what differs between them, what is asked once for all, and where
+each is kept."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -12,7 +13,13 @@ from PIL import Image
 from driftledger.benchmarks._chains.records import asked_again
 from driftledger.benchmarks.collecting import Collecting, Replay, write_collected
 from driftledger.benchmarks.genception.spec import GenCeption
-from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard, CollectedRecord, read_records
+from driftledger.benchmarks.records import (
+    CARD,
+    RECORDS,
+    CollectedCard,
+    CollectedRecord,
+    read_records,
+)
 from driftledger.collect.store import CallStore
 from driftledger.components.base import Component, Model
 from driftledger.core.canonical import derive_seed, sha256_file
@@ -47,19 +54,28 @@ class LotsModel(Model):
 @pytest.fixture
 def samples(tmp_path: Path) -> list[Sample]:
     (tmp_path / "d").mkdir()
-    paths = [draw(tmp_path / "d" / f"s{number}.png", number, (20 + 10 * number, 30)) for number in range(3)]
+    paths = [
+        draw(tmp_path / "d" / f"s{number}.png", number, (20 + 10 * number, 30))
+        for number in range(3)
+    ]
     images = [Medium(path, sha256_file(path)) for path in paths]
     return [Sample(image.path.stem, image) for image in images]
 
 
 def run(samples: list[Sample], folder: Path, repeats: int, model: Model | None = None) -> Path:
     collecting = chains(samples, model or EchoModel(), SizeGenerator(), repeats=repeats)
-    write_collected(folder / f"chain_{repeats}", collecting, collected(collecting, folder / "store"))
+    write_collected(
+        folder / f"chain_{repeats}", collecting, collected(collecting, folder / "store")
+    )
     return folder / f"chain_{repeats}"
 
 
 def files(folder: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
 
 
 def test_the_first_repeat_is_what_there_is_of_one(samples: list[Sample], tmp_path: Path) -> None:
@@ -103,10 +119,14 @@ def test_more_repeats_ask_only_what_is_new(samples: list[Sample], tmp_path: Path
     assert SEEN == []
 
 
-def test_a_model_that_draws_lots_is_asked_anew_for_each_repeat(samples: list[Sample], tmp_path: Path) -> None:
+def test_a_model_that_draws_lots_is_asked_anew_for_each_repeat(
+    samples: list[Sample], tmp_path: Path
+) -> None:
     SIZES.clear()
     records = read_records(run(samples, tmp_path, 3, LotsModel()))
-    first = {record.repeat: record.text for record in records if (record.unit, record.step) == ("s0", 1)}
+    first = {
+        record.repeat: record.text for record in records if (record.unit, record.step) == ("s0", 1)
+    }
     assert len(set(first.values())) == 3
     assert len(SIZES) == 27
 
@@ -117,7 +137,9 @@ def test_which_models_draw_lots_is_told_by_their_settings() -> None:
     assert asked_again(LotsModel(seed=3).model_dump(), 1) is None
     assert asked_again(LotsModel(temperature=0.0).model_dump(), 1) is None
     assert asked_again(EchoModel().model_dump(), 1) is None
-    assert asked_again({"temperature": None, "seed": None}, 1) == 1, "the service's own, which is seldom 0"
+    assert asked_again({"temperature": None, "seed": None}, 1) == 1, (
+        "the service's own, which is seldom 0"
+    )
 
 
 def followed(folder: Path, *components: Component) -> tuple[list[CollectedRecord], Replay]:
@@ -127,7 +149,9 @@ def followed(folder: Path, *components: Component) -> tuple[list[CollectedRecord
     return Collecting.recorded(GenCeption(), card, folder.parent / "d", known).run(replay), replay
 
 
-def test_records_follow_from_their_results_and_every_call_is_stored(samples: list[Sample], tmp_path: Path) -> None:
+def test_records_follow_from_their_results_and_every_call_is_stored(
+    samples: list[Sample], tmp_path: Path
+) -> None:
     model = LotsModel()
     folder = run(samples, tmp_path, 2, model)
     again, replay = followed(folder)

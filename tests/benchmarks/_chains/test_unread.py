@@ -1,7 +1,8 @@
-"""What a chain is worth that ends early, worked by hand, by who ended it: the model, its service, or the generator.
+"""What a chain is worth that ends early, worked by hand, by who ended it: the model, its service,
+or the generator.
 
-The original has the features (100, 0), and a description says which features its drawing has. No two images have the
-same width, so that each is asked about by a call of its own.
+The original has the features (100, 0), and a description says which features its drawing has. No
+two images have the same width, so that each is asked about by a call of its own.
 """
 
 import math
@@ -28,11 +29,13 @@ from tests.support.records import without
 
 T = 3
 PLAIN = Reply("80 60 aaaabbb")
-"""Drawn with a cosine of 80 / 100 = 0.8; as a text it is (4, 3), of which the cosine with (100, 0) is 0.8, too."""
+"""Drawn with a cosine of 80 / 100 = 0.8; as a text it is (4, 3), of which the cosine with (100, 0)
+is 0.8, too."""
 
 
 class Draws(Generator):
-    """Draws the two numbers that a prompt begins with, or 60 and 80; a prompt may say what becomes of it instead."""
+    """Draws the two numbers that a prompt begins with, or 60 and 80; a prompt may say what becomes
+    of it instead."""
 
     provider: ClassVar[str] = "draws"
     version: ClassVar[str] = "1"
@@ -82,12 +85,23 @@ def scored(
         several.append(Sample(path.stem, Medium(path, sha256_file(path))))
     iterations = T if name == "genception" else 1
     spec = benchmark(name)
-    collecting = replace(chains(several, telling(replies), Draws(), iterations, "{description}"), spec=spec)
+    collecting = replace(
+        chains(several, telling(replies), Draws(), iterations, "{description}"), spec=spec
+    )
     write_collected(folder / "c", collecting, collected(collecting, folder / "store"))
     if lost is not None:
         without(folder / "c", lost)
-    fields: dict[str, Any] = {"confidence": 0.95, "min_coverage": 0.0, "unread": "worst", "ssim_side": 64}
-    fields |= {"iterations": iterations, "iterations_by_group": None, "text_encoder": "letters"} | settings
+    fields: dict[str, Any] = {
+        "confidence": 0.95,
+        "min_coverage": 0.0,
+        "unread": "worst",
+        "ssim_side": 64,
+    }
+    fields |= {
+        "iterations": iterations,
+        "iterations_by_group": None,
+        "text_encoder": "letters",
+    } | settings
     encoders = {"encoder": LetterEncoder(wide=2)}
     if name == "genception":
         encoders["text_encoder"] = LetterEncoder(wide=2)
@@ -100,7 +114,10 @@ def scored(
 
 @pytest.mark.parametrize("name", ["genception", "fidelity"])
 def test_a_chain_without_records_is_named(name: str, tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match=r"records\.jsonl lacks the record of s1, step 1, repeat 0; run 'dvc repro'"):
+    with pytest.raises(
+        StoreError,
+        match=r"records\.jsonl lacks the record of s1, step 1, repeat 0; run 'dvc repro'",
+    ):
         scored(tmp_path, name, {}, lost="s1")
 
 
@@ -123,9 +140,14 @@ class Case:
 
 WORST = {"clip_s_i": 0.0, "ssim": 0.0, "clip_s": 0.0}
 ENDED: dict[str, Any] = {"similarity": [0.8, 0, 0], "text": [None, 0, 0], "fidelity": WORST}
-LEFT_OUT: dict[str, Any] = {"similarity": [0.8, None, None], "text": [None, None, None], "is_worst": False}
-# What a model says when it declines is drawn as (60, 80), and has an a and a b: (1, 1). Of grey values a and b of one
-# colour each SSIM is (2ab + C1) / (a² + b² + C1) with C1 = 6.5025: 30 of the original, 59 plain and 65 of (60, 80).
+LEFT_OUT: dict[str, Any] = {
+    "similarity": [0.8, None, None],
+    "text": [None, None, None],
+    "is_worst": False,
+}
+# What a model says when it declines is drawn as (60, 80), and has an a and a b: (1, 1). Of grey
+# values a and b of one colour each SSIM is (2ab + C1) / (a² + b² + C1) with C1 = 6.5025: 30 of the
+# original, 59 plain and 65 of (60, 80).
 PLAIN_WORTH = {"clip_s_i": 80.0, "ssim": 100 * 3546.5025 / 4387.5025, "clip_s": 80.0}
 IN_WORDS = {"clip_s_i": 60.0, "ssim": 100 * 3906.5025 / 5131.5025, "clip_s": 100 * math.sqrt(0.5)}
 CASES = {
@@ -135,14 +157,23 @@ CASES = {
     ),
     "empty at the end": Case(Reply(""), Outcome.EMPTY, [0.8, 0.8, 0], [None, 1, 0], WORST, t=3),
     "refused by the service": Case(Reply("I cannot.", Outcome.REFUSED), Outcome.REFUSED, **ENDED),
-    "filtered by the service": Case(Reply("80 60 aaaab", Outcome.FILTERED), Outcome.FILTERED, **ENDED),
-    "cut inside its thoughts": Case(Reply("<think>80 60", Outcome.TRUNCATED), Outcome.TRUNCATED, **ENDED),
-    "the call failed": Case(Reply("", Outcome.FAILED, error="no answer"), Outcome.FAILED, **LEFT_OUT, fidelity={}),
+    "filtered by the service": Case(
+        Reply("80 60 aaaab", Outcome.FILTERED), Outcome.FILTERED, **ENDED
+    ),
+    "cut inside its thoughts": Case(
+        Reply("<think>80 60", Outcome.TRUNCATED), Outcome.TRUNCATED, **ENDED
+    ),
+    "the call failed": Case(
+        Reply("", Outcome.FAILED, error="no answer"), Outcome.FAILED, **LEFT_OUT, fidelity={}
+    ),
     "filtered by the generator": Case(
         Reply("filtered aaaabbb"), Outcome.FILTERED, **LEFT_OUT, fidelity={"clip_s": 80.0}
     ),
     "the generator failed": Case(  # "failed" has an a: (5, 3)
-        Reply("failed aaaabbb"), Outcome.FAILED, **LEFT_OUT, fidelity={"clip_s": 500 / math.sqrt(34)}
+        Reply("failed aaaabbb"),
+        Outcome.FAILED,
+        **LEFT_OUT,
+        fidelity={"clip_s": 500 / math.sqrt(34)},
     ),
     "a refusal in words": Case(
         Reply("Sorry, I cannot describe it."),
@@ -199,8 +230,13 @@ def test_genception(tmp_path: Path, case: Case, unread: str) -> None:
     assert (score.scored, score.counted, score.total) == counts(case, unread, reaches)
     assert score.coverage == score.scored / 2
     drawn = case.t - 1 if not reaches else T
-    assert {t for t in range(1, T + 1) if f"whole_frechet_table_at_{t}" in score.metrics} == {*range(1, drawn + 1)}
-    flag = f"for 1 of 2 chains the model gave no description (1 {case.outcome}): similarities count as 0 from there on"
+    assert {t for t in range(1, T + 1) if f"whole_frechet_table_at_{t}" in score.metrics} == {
+        *range(1, drawn + 1)
+    }
+    flag = (
+        f"for 1 of 2 chains the model gave no description (1 {case.outcome}): similarities count "
+        "as 0 from there on"
+    )
     assert (flag in score.flags) is (case.is_worst and unread == "worst")
 
 
@@ -221,26 +257,38 @@ def test_fidelity(tmp_path: Path, case: Case, unread: str) -> None:
     reaches = not case.is_worst and "ssim" in expected
     assert (score.scored, score.counted, score.total) == counts(case, unread, reaches)
     assert ("frechet_table" in score.metrics) is reaches
-    flag = f"for 1 of 2 images the model gave no description (1 {case.outcome}): similarities count as 0 from there on"
+    flag = (
+        f"for 1 of 2 images the model gave no description (1 {case.outcome}): similarities count "
+        "as 0 from there on"
+    )
     assert (flag in score.flags) is (case.is_worst and unread == "worst")
 
 
 @pytest.mark.parametrize("name", ["genception", "fidelity"])
 def test_who_describes_nothing_is_worth_0(tmp_path: Path, name: str) -> None:
     score, _ = scored(tmp_path, name, {(f"s{number}", 1): Reply("") for number in range(2)})
-    worth = ["gc_at_3", "similarity_mean", "text_similarity_mean"] if name == "genception" else [*WORST]
+    worth = (
+        ["gc_at_3", "similarity_mean", "text_similarity_mean"] if name == "genception" else [*WORST]
+    )
     assert {key: score.metrics[key] for key in worth} == dict.fromkeys(worth, 0)
     assert (score.scored, score.counted, score.total) == (0, 2, 2)
 
 
-@pytest.mark.parametrize(("name", "done"), [("genception", "chains reached t=3"), ("fidelity", "images were redrawn")])
-def test_two_refusals_of_13_images_take_the_rank_and_not_the_score(tmp_path: Path, name: str, done: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "done"), [("genception", "chains reached t=3"), ("fidelity", "images were redrawn")]
+)
+def test_two_refusals_of_13_images_take_the_rank_and_not_the_score(
+    tmp_path: Path, name: str, done: str
+) -> None:
     refusal = Reply("I cannot help with people.", Outcome.REFUSED)
     replies = {("s3", 1): refusal, ("s8", 1): refusal}
     score, rows = scored(tmp_path, name, replies, samples=13, min_coverage=0.9)
     few = f"only 11 of 13 {done} (s3, step 1: refused; s8, step 1: refused)"
     assert score.flags[0] == f"{few}, and {name}.min_coverage asks for 90%: no rank"
-    assert score.unranked == f"11/13 (13 counted) could be scored, and {name}.min_coverage asks for 90%"
+    assert (
+        score.unranked
+        == f"11/13 (13 counted) could be scored, and {name}.min_coverage asks for 90%"
+    )
     key, plain = ("gc_at_3", 0.8) if name == "genception" else ("clip_s", 80)
     assert score.metrics[key] == pytest.approx(11 * plain / 13)
     assert len(rows) == 13

@@ -1,4 +1,5 @@
-"""A question benchmark from hand-written questions to its score, through all of its stages and their files."""
+"""A question benchmark from hand-written questions to its score, through all of its stages and
+their files."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,7 +10,13 @@ from typing import Any, ClassVar, Never, cast
 
 from driftledger.benchmarks.base import Stage
 from driftledger.benchmarks.collecting import Collecting, Replay, StageInputs, write_collected
-from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard, CollectedRecord, read_records
+from driftledger.benchmarks.records import (
+    CARD,
+    RECORDS,
+    CollectedCard,
+    CollectedRecord,
+    read_records,
+)
 from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.scoring import Scored, ToScore, write_score
 from driftledger.benchmarks.settings import Section
@@ -49,7 +56,8 @@ SECTIONS: dict[str, dict[str, Any]] = {
 
 
 class Says(Model):
-    """Answers every conversation with ``text``, or with the letter of whatever line of it holds an option."""
+    """Answers every conversation with ``text``, or with the letter of whatever line of it holds an
+    option."""
 
     provider: ClassVar[str] = "says"
     version: ClassVar[str] = "1"
@@ -61,17 +69,25 @@ class Says(Model):
     served_model: str | None = None
 
     def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
-        return [Reply(self._said(each), self.outcome, served_model=self.served_model) for each in conversations]
+        return [
+            Reply(self._said(each), self.outcome, served_model=self.served_model)
+            for each in conversations
+        ]
 
     def _said(self, conversation: Conversation) -> str:
         first, *lines = str(conversation.turns[-1].parts[-1]).splitlines()
         option = self.chosen[int(first.split()[-1].strip("?"))] if self.chosen else self.option
-        return next(line for line in lines if line.endswith(f". {option}"))[:1] if option else self.text
+        return (
+            next(line for line in lines if line.endswith(f". {option}"))[:1]
+            if option
+            else self.text
+        )
 
 
 class Grades(Model):
-    """A judge that gives every prediction that holds a word of the truth a 1, and shifts all by ``shift`` tenths; to
-    prompts that hold ``unsure`` it gives no grade, or one when it is asked again."""
+    """A judge that gives every prediction that holds a word of the truth a 1, and shifts all by
+    ``shift`` tenths; to prompts that hold ``unsure`` it gives no grade, or one when it is asked
+    again."""
 
     provider: ClassVar[str] = "grades"
     version: ClassVar[str] = "1"
@@ -159,8 +175,8 @@ class Exam:
         write_jsonl(self.answers / RECORDS, [*records, *beforehand])
 
     def read_as(self, readings: Iterable[tuple[Outcome, object]]) -> "Exam":
-        """Rewrite the records so that this is read in each, in their order: an outcome, and what is read where it is
-        OK."""
+        """Rewrite the records so that this is read in each, in their order: an outcome, and what is
+        read where it is OK."""
         self.rewrite(self._said(*pair) for pair in zip(self.records(), readings, strict=True))
         return self
 
@@ -176,7 +192,10 @@ class Exam:
             ended = {"outcome": Outcome.OK, "text": said}
         elif outcome in (Outcome.UNPARSED, Outcome.REFUSED):
             refused = "I'm sorry, but I cannot determine that."
-            ended = {"outcome": Outcome.OK, "text": refused if outcome is Outcome.REFUSED else "Perhaps."}
+            ended = {
+                "outcome": Outcome.OK,
+                "text": refused if outcome is Outcome.REFUSED else "Perhaps.",
+            }
         else:
             ended = {"outcome": outcome, "text": None}
         return record.model_copy(update={"results": [*record.results[:-1], replace(last, **ended)]})
@@ -243,19 +262,40 @@ def exam(
     judge: Model | None = None,
     **settings: object,
 ) -> Exam:
-    """Write a question set; the number of a question is in its text, and ``picture`` the number of its image."""
+    """Write a question set; the number of a question is in its text, and ``picture`` the number of
+    its image."""
     entries = []
     folder = root / "data" / "questions" / KEYS["question_set"]
     for number, given in enumerate(questions):
         fields = dict(given)
         picture = fields.pop("picture", number)
         name = f"images/{picture}.png"
-        image = folder / name if (folder / name).exists() else draw(folder / name, int(str(picture)))
-        plain = {"id": f"q{number}", "image": name, "image_sha256": sha256_file(image), "image_id": name}
-        entries.append(QuestionEntry.model_validate(plain | {"question": f"What is {number}?"} | fields))
+        image = (
+            folder / name if (folder / name).exists() else draw(folder / name, int(str(picture)))
+        )
+        plain = {
+            "id": f"q{number}",
+            "image": name,
+            "image_sha256": sha256_file(image),
+            "image_id": name,
+        }
+        entries.append(
+            QuestionEntry.model_validate(plain | {"question": f"What is {number}?"} | fields)
+        )
     write_jsonl(folder / "questions.jsonl", entries)
-    card = {"schema": 2, "name": "exam", "provider": "table", "protocol": benchmark_name, "settings": {}, "source": {}}
-    card |= {"digest": "d" * 64, "questions": len(entries), "images": len({entry.image for entry in entries})}
+    card = {
+        "schema": 2,
+        "name": "exam",
+        "provider": "table",
+        "protocol": benchmark_name,
+        "settings": {},
+        "source": {},
+    }
+    card |= {
+        "digest": "d" * 64,
+        "questions": len(entries),
+        "images": len({entry.image for entry in entries}),
+    }
     write_json(folder / "question_set.json", card)
     section = benchmark(benchmark_name).settings.model_validate(SECTIONS[benchmark_name] | settings)
     return Exam(root, benchmark_name, model, judge, section)
@@ -271,12 +311,22 @@ def sap(*answers: str | None, subsets: Sequence[str] = ()) -> list[dict[str, obj
     ]
 
 
-SAP = sap("red", "blue", "green", "yellow", None, None, subsets=["basic"] * 2 + ["know"] * 2 + ["beyond"] * 2)
+SAP = sap(
+    "red",
+    "blue",
+    "green",
+    "yellow",
+    None,
+    None,
+    subsets=["basic"] * 2 + ["know"] * 2 + ["beyond"] * 2,
+)
 """Two questions of each subset."""
 VET: list[dict[str, object]] = [
     {"answer": "red <AND> blue", "capabilities": ["rec"]},
     {"answer": "7 <OR> seven", "capabilities": ["ocr", "math"]},
 ]
 MME: list[dict[str, object]] = [
-    {"picture": picture, "answer": answer, "category": "count"} for picture in range(3) for answer in ("yes", "no")
+    {"picture": picture, "answer": answer, "category": "count"}
+    for picture in range(3)
+    for answer in ("yes", "no")
 ]

@@ -22,9 +22,15 @@ from tests.support.ledgers import record, result
 
 EXAMS = {
     "mm_sap": partial(
-        exam, benchmark_name="mm_sap", questions=SAP, model=Says(text="A", served_model="2"), permutations=2
+        exam,
+        benchmark_name="mm_sap",
+        questions=SAP,
+        model=Says(text="A", served_model="2"),
+        permutations=2,
     ),
-    "mm_vet": partial(exam, benchmark_name="mm_vet", questions=VET, model=Says(text="red"), judge=Grades()),
+    "mm_vet": partial(
+        exam, benchmark_name="mm_vet", questions=VET, model=Says(text="red"), judge=Grades()
+    ),
     "mme": partial(exam, benchmark_name="mme", questions=MME, model=Says(text="Yes.")),
 }
 
@@ -37,7 +43,13 @@ def each(request: pytest.FixtureRequest, tmp_path: Path) -> Exam:
 
 def test_every_model_is_shown_the_same_orders_and_they_differ() -> None:
     orders = [permutation(1, "q", variant, 5) for variant in range(5)]
-    assert orders == [[2, 0, 4, 3, 1], [2, 3, 0, 1, 4], [2, 3, 1, 4, 0], [1, 0, 3, 4, 2], [2, 3, 1, 0, 4]]
+    assert orders == [
+        [2, 0, 4, 3, 1],
+        [2, 3, 0, 1, 4],
+        [2, 3, 1, 4, 0],
+        [1, 0, 3, 4, 2],
+        [2, 3, 1, 0, 4],
+    ]
 
 
 def test_options_are_one_line_each_whatever_they_hold() -> None:
@@ -49,7 +61,11 @@ def test_options_are_one_line_each_whatever_they_hold() -> None:
     ("outcome", "text", "readable"),
     [
         *((Outcome.OK, "A", True), (Outcome.OK, "", True), (Outcome.TRUNCATED, "A", True)),
-        *((Outcome.REFUSED, "I refuse, but A.", True), (Outcome.REFUSED, "", False), (Outcome.REFUSED, None, False)),
+        *(
+            (Outcome.REFUSED, "I refuse, but A.", True),
+            (Outcome.REFUSED, "", False),
+            (Outcome.REFUSED, None, False),
+        ),
         *((Outcome.FILTERED, "A", False), (Outcome.FAILED, "A", False)),
     ],
 )
@@ -64,11 +80,15 @@ def test_failed_calls_are_named_with_their_reason() -> None:
 
 def test_a_set_that_is_not_built_is_one_sentence(each: Exam) -> None:
     (each.root / "data" / "questions" / "exam").rename(each.root / "elsewhere")
-    with pytest.raises(StoreError, match="question set exam is not built yet; run 'dvc repro data'"):
+    with pytest.raises(
+        StoreError, match="question set exam is not built yet; run 'dvc repro data'"
+    ):
         each.collecting()
 
 
-def test_a_score_names_what_it_is_made_of_and_every_number_is_in_the_table_of_metrics(each: Exam) -> None:
+def test_a_score_names_what_it_is_made_of_and_every_number_is_in_the_table_of_metrics(
+    each: Exam,
+) -> None:
     score, spec = each.collect().score().score, benchmark(each.benchmark)
     records = each.records()
     assert len({record.place for record in records}) == len(records)
@@ -80,7 +100,9 @@ def test_a_score_names_what_it_is_made_of_and_every_number_is_in_the_table_of_me
         {"judge": "umpire"} if each.judge else {}
     )
     assert score.served == ({"model": {"2": len(records)}} if each.benchmark == "mm_sap" else {})
-    assert [name for name, _ in score.numbers() if spec.metric(name.rpartition("/")[2]) is None] == []
+    assert [
+        name for name, _ in score.numbers() if spec.metric(name.rpartition("/")[2]) is None
+    ] == []
 
 
 def test_a_plan_counts_each_call_once_before_and_after(each: Exam) -> None:
@@ -126,15 +148,26 @@ def test_an_answer_that_was_changed_does_not_fit_the_calls_that_came_of_it(tmp_p
 
 
 def test_an_answer_that_was_cut_is_read_only_if_it_is_finished(tmp_path: Path) -> None:
-    cut = exam(tmp_path / "mme", "mme", MME, Says(text="Yes, at first", outcome=Outcome.TRUNCATED), min_coverage=0.0)
+    cut = exam(
+        tmp_path / "mme",
+        "mme",
+        MME,
+        Says(text="Yes, at first", outcome=Outcome.TRUNCATED),
+        min_coverage=0.0,
+    )
     assert cut.collect().score().score.outcomes == {"unparsed": 6}
     final = Says(text="The answer is B. The", outcome=Outcome.TRUNCATED)
-    assert exam(tmp_path / "sap", "mm_sap", SAP, final).collect().score().score.outcomes == {"ok": 30}
+    assert exam(tmp_path / "sap", "mm_sap", SAP, final).collect().score().score.outcomes == {
+        "ok": 30
+    }
 
 
 def test_a_protocol_that_no_settings_may_have_is_not_followed(tmp_path: Path) -> None:
     judged = EXAMS["mm_vet"](tmp_path).collect()
     card = read_json(judged.answers / CARD, CollectedCard)
-    write_json(judged.answers / CARD, card.model_copy(update={"protocol": card.protocol | {"gradings": 10**9}}))
+    write_json(
+        judged.answers / CARD,
+        card.model_copy(update={"protocol": card.protocol | {"gradings": 10**9}}),
+    )
     with pytest.raises(ValueError, match="less than or equal to 100"):
         judged.follow()

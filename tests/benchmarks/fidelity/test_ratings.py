@@ -1,4 +1,5 @@
-"""A sheet of ratings goes to people and back: no rating is lost, none counts for a text that it was not given to."""
+"""A sheet of ratings goes to people and back: no rating is lost, none counts for a text that it was
+not given to."""
 
 import csv
 import io
@@ -59,12 +60,21 @@ def test_ratings_are_read_as_spreadsheets_save_them(sheet: Path):
 WRONG = {
     "no column": ("dataset,sample,model,rater,rating\n", "the first line lacks 'description'"),
     "a column twice": (HEAD.replace("\n", ",Rating\n"), "names 'rating' 2 times"),
-    "six": (HEAD + "d,s,m,text,ann,6\n", "line 2: the rating is '6'; it must be a whole number from 1 (completely"),
+    "six": (
+        HEAD + "d,s,m,text,ann,6\n",
+        "line 2: the rating is '6'; it must be a whole number from 1 (completely",
+    ),
     "none": (HEAD + "d,s,m,text,ann,0\n", "the rating is '0'"),
     "a half": (HEAD + "d,s,m,text,ann,\nd,t,m,text,ann,4.5\n", "line 3: the rating is '4.5'"),
-    "a word": (HEAD + 'd,s,m,"two\nlines",ann,\nd,t,m,text,ann,good\n', "line 4: the rating is 'good'"),
+    "a word": (
+        HEAD + 'd,s,m,"two\nlines",ann,\nd,t,m,text,ann,good\n',
+        "line 4: the rating is 'good'",
+    ),
     "other digits": (HEAD + "d,s,m,text,ann,４\n", "the rating is '４'"),
-    "nobody's": (HEAD + "d,s,m,text,,3\n", "line 2: there is a rating, and 'rater' is empty; fill it in"),
+    "nobody's": (
+        HEAD + "d,s,m,text,,3\n",
+        "line 2: there is a rating, and 'rater' is empty; fill it in",
+    ),
     "of nothing": (HEAD + "d,,m,text,ann,3\n", "line 2: there is a rating, and 'sample' is empty"),
     "twice": (
         HEAD + "d,s,m,text,ann,3\nd,s,m,text,bob,3\nd,s,m, text ,ann,3\n",
@@ -91,7 +101,9 @@ def test_means_over_raters():
         given_to("bob", 3, "b", "Another.")._replace(model="regions"),
     ]
     texts = {"b": "Another.", "a": "A bird.", "c": "Nobody rated it.", "d": None}
-    assert mean_ratings(ratings, "birds", "blind", texts) == Rated({"b": 1.0, "a": 13 / 3}, 4, 3, 0, [1, 0, 0, 2, 1])
+    assert mean_ratings(ratings, "birds", "blind", texts) == Rated(
+        {"b": 1.0, "a": 13 / 3}, 4, 3, 0, [1, 0, 0, 2, 1]
+    )
     assert mean_ratings([], "birds", "blind", texts) == Rated({}, 0, 0, 0, [])
 
 
@@ -109,7 +121,11 @@ def test_what_is_rated_stays_and_what_is_missing_is_added(sheet: Path):
     ]
     rate(sheet, 3, 4, "", 5)
     assert write_sheet(sheet, [], "bob") == (0, 0)
-    assert [(each.rater, each.rating) for each in read_ratings(sheet)] == [("ann", 3), ("ann", 4), ("bob", 5)]
+    assert [(each.rater, each.rating) for each in read_ratings(sheet)] == [
+        ("ann", 3),
+        ("ann", 4),
+        ("bob", 5),
+    ]
 
 
 def test_another_text_needs_another_rating(sheet: Path):
@@ -148,4 +164,6 @@ def test_the_same_samples_of_every_model_are_chosen(tmp_path: Path) -> None:
     first, second = ([row.sample for row in rows if row.model == model] for model in ("one", "two"))
     assert sorted(first) == sorted(second)
     assert 1 <= len(first) <= 2
-    assert len(to_rate("birds", {"one": tmp_path / "one"}, 1, 9)) == 3, "what was not described is not rated"
+    assert len(to_rate("birds", {"one": tmp_path / "one"}, 1, 9)) == 3, (
+        "what was not described is not rated"
+    )

@@ -1,4 +1,5 @@
-"""Fidelity's scores of redrawings whose every cosine is known, because the fake encoder reads vectors from pixels."""
+"""Fidelity's scores of redrawings whose every cosine is known, because the fake encoder reads
+vectors from pixels."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -34,7 +35,9 @@ DRAWN = {"a": (100, 0, 0), "b": (100, 100, 0), "c": (0, 100, 0), "d": None}
 
 
 def write_case(
-    folder: Path, drawn: Mapping[str, tuple[int, int, int] | None] = DRAWN, reds: Sequence[int] = (100, 101, 102, 103)
+    folder: Path,
+    drawn: Mapping[str, tuple[int, int, int] | None] = DRAWN,
+    reds: Sequence[int] = (100, 101, 102, 103),
 ) -> None:
     """Write originals of these reds, in one direction of colour, and their redrawings."""
     support = Item("s", "x", "support", (1, 0, 0))
@@ -51,11 +54,24 @@ def write_case(
             filtered = [*records[-1].results, result("generator", Outcome.FILTERED)]
             records[-1] = records[-1].model_copy(update={"results": filtered})
     write_jsonl(folder / "r" / RECORDS, records)
-    components = {"model": ComponentCard.of("m", ColourModel()), "generator": ComponentCard.of("g", SizeGenerator())}
-    asked = ChainRequest(iterations=1, describe_prompt="p", max_tokens=None, generate_prompt="{description}", seed=1)
+    components = {
+        "model": ComponentCard.of("m", ColourModel()),
+        "generator": ComponentCard.of("g", SizeGenerator()),
+    }
+    asked = ChainRequest(
+        iterations=1, describe_prompt="p", max_tokens=None, generate_prompt="{description}", seed=1
+    )
     keys = {"dataset": "d", "model": "m", "generator": "g"}
-    about = {"benchmark": "fidelity", "stage": "redraw", "keys": keys, "data_digest": "dd", "components": components}
-    write_json(folder / "r" / CARD, CollectedCard.model_validate(about | {"protocol": asked.model_dump()}))
+    about = {
+        "benchmark": "fidelity",
+        "stage": "redraw",
+        "keys": keys,
+        "data_digest": "dd",
+        "components": components,
+    }
+    write_json(
+        folder / "r" / CARD, CollectedCard.model_validate(about | {"protocol": asked.model_dump()})
+    )
 
 
 def scored(
@@ -117,14 +133,19 @@ def test_an_encoder_of_both_gives_clip_s_even_of_what_could_not_be_drawn(tmp_pat
     assert "image_similarity" not in found.metrics
     assert "clip_s" not in found.absent
     assert (found.metrics["samples"], found.metrics["words"]) == (3, 2.0)
-    assert [flag.partition(":")[0] for flag in found.flags] == ["the Fréchet distance is over 3 images"]
+    assert [flag.partition(":")[0] for flag in found.flags] == [
+        "the Fréchet distance is over 3 images"
+    ]
 
 
 def test_what_a_service_refuses_is_no_description(tmp_path: Path) -> None:
     write_case(tmp_path)
     found, _ = scored(tmp_path, LetterEncoder(wide=2))
     *described, _ = read_jsonl(tmp_path / "r" / RECORDS, CollectedRecord)
-    write_jsonl(tmp_path / "r" / RECORDS, [*described, iteration("d", 1, "I cannot help.", outcome=Outcome.REFUSED)])
+    write_jsonl(
+        tmp_path / "r" / RECORDS,
+        [*described, iteration("d", 1, "I cannot help.", outcome=Outcome.REFUSED)],
+    )
     without, rows = scored(tmp_path, LetterEncoder(wide=2))
     assert (rows["d"].values, rows["d"].outcome) == ({}, Outcome.REFUSED)
     assert without.metrics["clip_s"] != found.metrics["clip_s"]
@@ -138,7 +159,9 @@ def test_ssim_is_scikit_images_on_luma_at_the_stated_size(tmp_path: Path) -> Non
         np.full((64, 64), Image.new("RGB", (1, 1), rgb).convert("L").getpixel((0, 0)), np.uint8)
         for rgb in ((102, 0, 0), (0, 100, 0))
     ]
-    plain = structural_similarity(*luma, gaussian_weights=True, sigma=1.5, use_sample_covariance=False, data_range=255)
+    plain = structural_similarity(
+        *luma, gaussian_weights=True, sigma=1.5, use_sample_covariance=False, data_range=255
+    )
     assert values(rows, "ssim")["c"] == pytest.approx(100 * plain)
     assert found.inputs.settings["ssim_side"] == 64
 
@@ -146,14 +169,25 @@ def test_ssim_is_scikit_images_on_luma_at_the_stated_size(tmp_path: Path) -> Non
 def test_equal_images_are_one_cluster(tmp_path: Path) -> None:
     """Similarities 100, 70.7 and 0 of three images, of two (the last two are one), and of one."""
     ends = []
-    for name, reds in (("three", (100, 101, 102, 103)), ("two", (100, 101, 101, 103)), ("one", (100, 100, 100, 100))):
+    for name, reds in (
+        ("three", (100, 101, 102, 103)),
+        ("two", (100, 101, 101, 103)),
+        ("one", (100, 100, 100, 100)),
+    ):
         write_case(tmp_path / name, reds=reds)
         found, rows = scored(tmp_path / name, TableEncoder())
         ends.append(found.interval("image_similarity"))
         assert found.metrics["image_similarity"] == pytest.approx(100 * (1 + math.sqrt(0.5)) / 3)
-        assert [row.cluster for row in rows.values()] == {"three": [*"abcd"], "two": [*"abbd"], "one": [*"aaaa"]}[name]
+        assert [row.cluster for row in rows.values()] == {
+            "three": [*"abcd"],
+            "two": [*"abbd"],
+            "one": [*"aaaa"],
+        }[name]
     assert ends[2] is None
-    assert "3 of 4 images repeat an earlier one; equal images count as one for intervals" in found.flags
+    assert (
+        "3 of 4 images repeat an earlier one; equal images count as one for intervals"
+        in found.flags
+    )
     assert ends[0] is not None
     assert ends[1] is not None
     assert ends[0] != ends[1]
@@ -172,7 +206,12 @@ def test_ratings_of_these_descriptions_count(tmp_path: Path) -> None:
     found, rows = scored(tmp_path, TableEncoder(), ratings)
     assert values(rows, "human") == {"a": 4.5, "b": 3.0, "c": 1.5, "d": None}
     assert found.metrics["human"] == 3.0
-    assert found.details["ratings"] == {"used": 6, "raters": 2, "stale": 1, "counts": [1, 1, 2, 1, 1]}
+    assert found.details["ratings"] == {
+        "used": 6,
+        "raters": 2,
+        "stale": 1,
+        "counts": [1, 1, 2, 1, 1],
+    }
     assert "1 human ratings are of other descriptions than these and do not count" in found.flags
 
 
@@ -217,17 +256,30 @@ def test_a_redrawing_is_a_chain_of_one_iteration_with_the_filled_prompt(tmp_path
         description=lambda name: way,
     )
     asked = Fidelity().request(given, card)
-    assert (asked.iterations, asked.describe_prompt, asked.max_tokens) == (1, "Tell me of the bird.", 40)
-    assert (asked.generate_prompt, asked.seed, asked.prefix, asked.repeats) == ("{description}", 3, "It has", 2)
+    assert (asked.iterations, asked.describe_prompt, asked.max_tokens) == (
+        1,
+        "Tell me of the bird.",
+        40,
+    )
+    assert (asked.generate_prompt, asked.seed, asked.prefix, asked.repeats) == (
+        "{description}",
+        3,
+        "It has",
+        2,
+    )
 
 
 def test_of_repeats_a_sample_is_worth_its_mean(tmp_path: Path) -> None:
     write_case(tmp_path)
     records = read_jsonl(tmp_path / "r" / RECORDS, CollectedRecord)
-    again = [iteration(each.unit, 1, each.text, "images/c/1.png", each.outcome, 1) for each in records]
+    again = [
+        iteration(each.unit, 1, each.text, "images/c/1.png", each.outcome, 1) for each in records
+    ]
     write_jsonl(tmp_path / "r" / RECORDS, [*records, *again])
     card = read_json(tmp_path / "r" / CARD, CollectedCard)
-    write_json(tmp_path / "r" / CARD, card.model_copy(update={"protocol": card.protocol | {"repeats": 2}}))
+    write_json(
+        tmp_path / "r" / CARD, card.model_copy(update={"protocol": card.protocol | {"repeats": 2}})
+    )
     found, rows = scored(tmp_path, TableEncoder())
     assert values(rows, "image_similarity") == {
         "a": 50.0,
@@ -245,9 +297,17 @@ def test_of_repeats_a_sample_is_worth_its_mean(tmp_path: Path) -> None:
 def test_categories_have_the_means_of_their_own_samples(tmp_path: Path) -> None:
     write_case(tmp_path)
     text = (tmp_path / "d" / "samples.jsonl").read_text(encoding="utf-8")
-    lines = [line.replace('"category":null', f'"category":"{"xy"[n % 2]}"') for n, line in enumerate(text.splitlines())]
+    lines = [
+        line.replace('"category":null', f'"category":"{"xy"[n % 2]}"')
+        for n, line in enumerate(text.splitlines())
+    ]
     (tmp_path / "d" / "samples.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
     found, rows = scored(tmp_path, TableEncoder())  # s is of x, then a of y, b of x, c of y, d of x
-    assert {name: row.extra["category"] for name, row in rows.items()} == {"a": "y", "b": "x", "c": "y", "d": "x"}
+    assert {name: row.extra["category"] for name, row in rows.items()} == {
+        "a": "y",
+        "b": "x",
+        "c": "y",
+        "d": "x",
+    }
     seen = {name: of["image_similarity"] for name, of in found.groups["category"].items()}
     assert seen == {"x": pytest.approx(100 * math.sqrt(0.5)), "y": 50.0}

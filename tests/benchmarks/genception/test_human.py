@@ -26,7 +26,11 @@ from tests.support.params import default_params
 
 def given(folder: Path, model: Model | None = None, **settings: object) -> StageInputs:
     """What a project gives whose model are people who write into ``folder/human``."""
-    section = default_params()["genception"] | {"iterations": 2, "generate_prompt": "draw {description}", **settings}
+    section = default_params()["genception"] | {
+        "iterations": 2,
+        "generate_prompt": "draw {description}",
+        **settings,
+    }
     return StageInputs(
         keys={"dataset": "d", "model": "anna", "generator": "size"},
         section=GenCeptionSettings.model_validate(section),
@@ -54,11 +58,14 @@ def sheet(folder: Path, inputs: StageInputs | None = None) -> str:
 def rows(folder: Path) -> list[dict[str, str]]:
     text = (folder / "human" / "sheet.csv").read_text(encoding="utf-8-sig")
     found = csv.DictReader(io.StringIO(text, newline=""))
-    return [{name: cell.removeprefix("'") for name, cell in row.items()} for row in found]  # as a spreadsheet shows it
+    # as a spreadsheet shows it
+    return [{name: cell.removeprefix("'") for name, cell in row.items()} for row in found]
 
 
 def fill_in(folder: Path, texts: dict[tuple[str, str], str]) -> None:
-    filled = [row | {"text": texts.get((row["sample"], row["t"]), row["text"])} for row in rows(folder)]
+    filled = [
+        row | {"text": texts.get((row["sample"], row["t"]), row["text"])} for row in rows(folder)
+    ]
     out = io.StringIO()
     writer = csv.DictWriter(out, list(filled[0]))
     writer.writeheader()
@@ -89,16 +96,25 @@ def test_people_describe_what_was_drawn_from_what_they_wrote(folder: Path) -> No
     assert "3 images to describe, 3 described" in sheet(folder)
     fill_in(folder, {(str(number), "2"): f"{21 + 10 * number}x30" for number in range(3)})
     records = collect(folder)
-    assert [(each.unit, each.step, each.text) for each in records[:2]] == [("0", 1, "20x30"), ("0", 2, "21x30")]
+    assert [(each.unit, each.step, each.text) for each in records[:2]] == [
+        ("0", 1, "20x30"),
+        ("0", 2, "21x30"),
+    ]
     assert len(records) == 6
 
 
 def test_each_category_is_shared_among_the_annotators(folder: Path) -> None:
     for number in range(8):
-        draw(folder / "many" / ("cats", "dogs")[number % 2] / f"{number}.png", number, (20 + number, 30))
+        draw(
+            folder / "many" / ("cats", "dogs")[number % 2] / f"{number}.png",
+            number,
+            (20 + number, 30),
+        )
     build("d", ImageFolder(path=folder / "many"), folder / "d")
     people = ["Ada", "Ben", "Cleo", "Dan"]
     sheet(folder, given(folder, Human(path=folder / "human", annotators=people)))
     asked = {row["sample"]: row["annotator"] for row in rows(folder)}
     for category in ("cats", "dogs"):
-        assert sorted(name for sample, name in asked.items() if sample.startswith(category)) == people
+        assert (
+            sorted(name for sample, name in asked.items() if sample.startswith(category)) == people
+        )

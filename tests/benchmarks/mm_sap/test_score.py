@@ -30,13 +30,17 @@ def test_every_measure_is_the_share_that_the_paper_defines(tmp_path: Path) -> No
     ✓ ✓ ✗   ✓ –    – ✗ ✗
     ======  =====  ====  ======
 
-    Accepted are 2 + 2 + 1 of 8; answered 3 + 1 + 2 of 8, of which 2 + 1 + 0 are right; right in basic and know are 3 of
-    5; refused in know and beyond 2 of 5.
+    Accepted are 2 + 2 + 1 of 8; answered 3 + 1 + 2 of 8, of which 2 + 1 + 0 are right; right in
+    basic and know are 3 of 5; refused in know and beyond 2 of 5.
     """
     right = ["red", "blue", "green", "red", "blue", None, None, None]
     chosen = ("red", "blue", "yellow", "red", REFUSES, REFUSES, "red", "green")
     subsets = ["basic"] * 3 + ["know"] * 2 + ["beyond"] * 3
-    score, rows = exam(tmp_path, "mm_sap", sap(*right, subsets=subsets), Says(chosen=chosen)).collect().score()
+    score, rows = (
+        exam(tmp_path, "mm_sap", sap(*right, subsets=subsets), Says(chosen=chosen))
+        .collect()
+        .score()
+    )
     expected = {
         "score": 100 * 5 / 8,
         "answer_rate": 100 * 6 / 8,
@@ -53,16 +57,27 @@ def test_every_measure_is_the_share_that_the_paper_defines(tmp_path: Path) -> No
     accuracies = {name: shares[name].get("answer_accuracy") for name in shares}
     assert accuracies == {"basic": pytest.approx(200 / 3), "know": 100, "beyond": None}
     assert score.groups["subtask"]["beyond: colour"] == shares["beyond"]
-    assert [shares[name]["score"] for name in ("basic", "know", "beyond")] == pytest.approx([200 / 3, 100, 100 / 3])
+    assert [shares[name]["score"] for name in ("basic", "know", "beyond")] == pytest.approx(
+        [200 / 3, 100, 100 / 3]
+    )
     assert [row.values["score"][0] for row in rows] == [1, 1, 0, 1, 1, 1, 0, 0]
-    assert rows[0].extra == {"subset": "basic", "subtask": "colour", "outcomes": ["ok"] * 5, "read": [0] * 5}
+    assert rows[0].extra == {
+        "subset": "basic",
+        "subtask": "colour",
+        "outcomes": ["ok"] * 5,
+        "read": [0] * 5,
+    }
 
 
 def test_who_always_says_a_gets_what_the_permutations_put_there(tmp_path: Path) -> None:
     exam = taken(tmp_path, Says(text="A"))
     score = exam.score().score
     questions = {question.id: question for question in read_questions(exam.folder("question_set"))}
-    accepted = {"basic": lambda q: {q.answer}, "know": lambda q: {q.answer, q.refusal}, "beyond": lambda q: {q.refusal}}
+    accepted = {
+        "basic": lambda q: {q.answer},
+        "know": lambda q: {q.answer, q.refusal},
+        "beyond": lambda q: {q.refusal},
+    }
     right = 0
     for record in exam.records():
         question = questions[record.unit]
@@ -80,7 +95,9 @@ def test_who_always_refuses_knows_its_unknowns_and_nothing_else(tmp_path: Path) 
 
 
 @pytest.mark.parametrize(("unread", "score"), [("worst", 500 / 6), ("left_out", 100)])
-def test_an_empty_answer_is_stored_and_is_one_that_is_not_right(tmp_path: Path, unread: str, score: float) -> None:
+def test_an_empty_answer_is_stored_and_is_one_that_is_not_right(
+    tmp_path: Path, unread: str, score: float
+) -> None:
     """Equation 2 is over all six questions, also where a model says nothing to one of them."""
     silent = Says(chosen=("red", "blue", "green", "yellow", REFUSES, ""), text=" \n")
     exam = taken(tmp_path, silent, unread=unread)
@@ -98,13 +115,21 @@ def test_the_right_option_is_followed_through_every_permutation(tmp_path: Path) 
 
 @pytest.mark.parametrize(
     ("unread", "counts", "expected"),
-    [("worst", True, 400 / 6), ("worst", False, 0), ("left_out", True, 400 / 6), ("left_out", False, None)],
+    [
+        ("worst", True, 400 / 6),
+        ("worst", False, 0),
+        ("left_out", True, 400 / 6),
+        ("left_out", False, None),
+    ],
 )
 def test_free_refusals_count_only_where_params_say_so(
     tmp_path: Path, unread: str, counts: bool, expected: float | None
 ) -> None:
     declining = taken(
-        tmp_path, Says(text="I'm sorry, but I cannot determine that."), count_free_refusals=counts, unread=unread
+        tmp_path,
+        Says(text="I'm sorry, but I cannot determine that."),
+        count_free_refusals=counts,
+        unread=unread,
     )
     if expected is None:
         with pytest.raises(CoverageError, match=r"set mm_sap\.count_free_refusals"):
@@ -126,12 +151,18 @@ def test_answers_in_which_nothing_can_be_read_are_named(tmp_path: Path) -> None:
         failing.score()
 
 
-def test_a_row_has_no_value_where_nothing_was_read_and_the_outcome_of_what_was(tmp_path: Path) -> None:
+def test_a_row_has_no_value_where_nothing_was_read_and_the_outcome_of_what_was(
+    tmp_path: Path,
+) -> None:
     exam = taken(tmp_path, Says(text="A"), unread="left_out")
     unread, filtered = (Outcome.UNPARSED, None), [(Outcome.FILTERED, None)] * 5
     exam.read_as([unread, *[(Outcome.OK, 0)] * 4, *filtered, *[(Outcome.OK, 0)] * 20])
     one, other, *_ = exam.score().rows
-    assert (one.outcome, one.values["score"][0], one.extra["outcomes"][0]) == (Outcome.OK, None, "unparsed")
+    assert (one.outcome, one.values["score"][0], one.extra["outcomes"][0]) == (
+        Outcome.OK,
+        None,
+        "unparsed",
+    )
     assert (other.outcome, other.values["score"]) == (Outcome.FILTERED, [None] * 5)
 
 
@@ -143,10 +174,13 @@ def test_an_answer_in_another_order_than_the_seed_gives_is_found(tmp_path: Path)
     other = {"order": records[3].extra["order"][::-1]}
     exam.rewrite([*records[:3], records[3].model_copy(update={"extra": other}), *records[4:]])
     again, _ = exam.follow()
-    assert [one.place for one, other in zip(again, exam.records(), strict=True) if one != other] == ["q0, step 4"]
+    assert [
+        one.place for one, other in zip(again, exam.records(), strict=True) if one != other
+    ] == ["q0, step 4"]
 
 
-# The paper's Tables 1 and 2, from counts of right choices and refusals, through answers, score and table.
+# The paper's Tables 1 and 2, from counts of right choices and refusals, through answers, score and
+# table.
 
 
 PUBLISHED = json.loads((REPOSITORY / "tests" / "cases" / "mm_sap_tables.json").read_bytes())
@@ -169,7 +203,9 @@ HEADS = {
 def asked(tmp_path_factory: pytest.TempPathFactory) -> Exam:
     """The paper's 1,118 questions in five orders, to which everything is answered with A."""
     subsets = [name for name, number in QUESTIONS.items() for _ in range(number)]
-    questions = sap(*(None if name == "beyond" else OPTIONS[RIGHT] for name in subsets), subsets=subsets)
+    questions = sap(
+        *(None if name == "beyond" else OPTIONS[RIGHT] for name in subsets), subsets=subsets
+    )
     shown = [question | {"picture": number % 50} for number, question in enumerate(questions)]
     return exam(tmp_path_factory.mktemp("paper"), "mm_sap", shown, Says(text="A")).collect()
 

@@ -9,7 +9,13 @@ import numpy as np
 import pytest
 
 from driftledger.benchmarks._questions.spec import ReadAnswer
-from driftledger.benchmarks.mm_vet.spec import CALIBRATION, MMVet, graded, graded_prompt, judge_flags
+from driftledger.benchmarks.mm_vet.spec import (
+    CALIBRATION,
+    MMVet,
+    graded,
+    graded_prompt,
+    judge_flags,
+)
 from driftledger.benchmarks.records import CollectedRecord
 from driftledger.collect.call import NotStoredError
 from driftledger.collect.plan import Plan
@@ -44,14 +50,18 @@ def said(record: CollectedRecord) -> list[str | None]:
 
 
 # --- The prompt ---
-# Source: cells 2 and 5 of mm-vet_evaluator.ipynb, github.com/yuweihao/MM-Vet at acde843: 2,290 bytes that end in a line
-# break, a line break, and `' | '.join([question, answer, model_pred, ""])`, where the answer has "<AND>" and "<OR>"
-# replaced by " <AND> " and " <OR> "; the second asking adds one more line.
+# Source: cells 2 and 5 of mm-vet_evaluator.ipynb, github.com/yuweihao/MM-Vet at acde843: 2,290
+# bytes that end in a line break, a line break, and `' | '.join([question, answer, model_pred,
+# ""])`, where the answer has "<AND>" and "<OR>" replaced by " <AND> " and " <OR> "; the second
+# asking adds one more line.
 
 
 def test_the_prompt_is_the_published_one_to_the_byte() -> None:
     prompt, row = SETTINGS["grade_prompt"][:2290], SETTINGS["grade_prompt"][2290:]
-    assert sha256_bytes(prompt.encode()) == "d1b3e0a5b4e72c888b77164489d705bba4dd149934fff564dfba6443d81afe3f"
+    assert (
+        sha256_bytes(prompt.encode())
+        == "d1b3e0a5b4e72c888b77164489d705bba4dd149934fff564dfba6443d81afe3f"
+    )
     assert row == "\n{question} | {truth} | {prediction} | "
     assert SETTINGS["grade_again"] == "\nPredict the correctness of the answer (digit): "
 
@@ -72,15 +82,23 @@ def test_a_row_is_the_published_one_to_the_byte(question: str, truth: str, predi
     for word in ("AND", "OR"):
         spaced = f" <{word}> ".join(spaced.split(f"<{word}>"))
     row = "\n" + " | ".join([question, spaced, prediction, ""])
-    assert graded_prompt(SETTINGS["grade_prompt"], question, truth, prediction) == SETTINGS["grade_prompt"][:2290] + row
+    assert (
+        graded_prompt(SETTINGS["grade_prompt"], question, truth, prediction)
+        == SETTINGS["grade_prompt"][:2290] + row
+    )
 
 
 # --- Asking ---
 
 
-def test_what_brings_no_grade_is_asked_once_more_with_the_published_words_behind_it(tmp_path: Path) -> None:
+def test_what_brings_no_grade_is_asked_once_more_with_the_published_words_behind_it(
+    tmp_path: Path,
+) -> None:
     exam = taken(tmp_path, Grades(unsure="What is 0?", served_model="umpire-2")).collect()
-    assert [(each.record.unit, each.outcome, each.how, each.read, said(each.record)) for each in read(exam)] == [
+    assert [
+        (each.record.unit, each.outcome, each.how, each.read, said(each.record))
+        for each in read(exam)
+    ] == [
         *[("q0", "ok", "grade, asked again", 0.5, ["Hm.", "0.5"])] * 2,
         *[("q1", "ok", "grade", 1.0, ["1.0"])] * 2,
     ]
@@ -97,8 +115,16 @@ def test_what_brings_no_grade_is_asked_once_more_with_the_published_words_behind
     ("judge", "outcome", "replies"),
     [
         (Grades(unsure="What is 0?", decides=False), Outcome.UNPARSED, ["Hm.", "Hm."]),
-        (Grades(unsure="What is 0?", decides=False, outcome=Outcome.REFUSED), Outcome.FAILED, ["Hm.", "Hm."]),
-        (Grades(unsure="What is 0?", hums="1.0", outcome=Outcome.REFUSED), Outcome.OK, ["1.0", "0.5"]),
+        (
+            Grades(unsure="What is 0?", decides=False, outcome=Outcome.REFUSED),
+            Outcome.FAILED,
+            ["Hm.", "Hm."],
+        ),
+        (
+            Grades(unsure="What is 0?", hums="1.0", outcome=Outcome.REFUSED),
+            Outcome.OK,
+            ["1.0", "0.5"],
+        ),
         (Grades(unsure="What is 0?", hums="0.7", outcome=Outcome.TRUNCATED), Outcome.OK, ["0.7"]),
         (Grades(unsure="What is 0?", hums="", outcome=Outcome.FAILED), Outcome.FAILED, [""]),
     ],
@@ -154,11 +180,14 @@ def test_the_grade_is_the_first_that_the_replies_hold(
     replies: list[tuple[str, str | None]], made: tuple[str, float | None, str]
 ) -> None:
     judge = [result("judge", outcome, text) for outcome, text in replies]
-    answer = CollectedRecord(unit="q", step=1, repeat=1, results=[result("model", text="seven"), *judge])
+    answer = CollectedRecord(
+        unit="q", step=1, repeat=1, results=[result("model", text="seven"), *judge]
+    )
     assert graded(answer, strict=False) == (made[0], made[1], made[2])
 
 
-SAID = [  # answer, what a judge says of it, the grade by our reader, and by that of MM-Vet's evaluator
+# answer, what a judge says of it, the grade by our reader, and by that of MM-Vet's evaluator
+SAID = [
     ("zero", "0.5", 0.5, 0.5),
     ("one", "8/10", 0.8, None),
     ("two", "50%", 0.5, None),
@@ -208,7 +237,9 @@ def test_a_strict_reader_takes_what_the_published_evaluator_takes(
 ) -> None:
     judge = Quotes(known={answer: reply for answer, reply, _, _ in SAID})
     questions = [{"answer": "x", "capabilities": ["rec"]} for _ in SAID]
-    asked = exam(tmp_path, "mm_vet", questions, Numbers(), judge, grades=grades, gradings=1, min_coverage=0.1).collect()
+    asked = exam(
+        tmp_path, "mm_vet", questions, Numbers(), judge, grades=grades, gradings=1, min_coverage=0.1
+    ).collect()
     made = asked.score()
     assert made.score.metrics["total"] == pytest.approx(total)
     assert (made.score.scored, made.score.counted, made.score.total) == (read, 8, 8)
@@ -231,12 +262,18 @@ def test_grades_are_means_per_capability_with_a_judge_that_holds_still(tmp_path:
         **{"rec": 50, "ocr": 100, "math": 100}
     }
     assert score.groups["combination"]["ocr+math"] == {"grade": 100, "grade_std": 0}
-    assert [(item["known"], item["forged"], item["given"]) for item in score.details["calibration"]] == [
-        (known.grade, known.forged, [known.grade] * 2) for known in CALIBRATION
-    ]
-    assert score.absent == {f"{name}: grade": "no question needs it" for name in ("know", "gen", "spat")}
+    assert [
+        (item["known"], item["forged"], item["given"]) for item in score.details["calibration"]
+    ] == [(known.grade, known.forged, [known.grade] * 2) for known in CALIBRATION]
+    assert score.absent == {
+        f"{name}: grade": "no question needs it" for name in ("know", "gen", "spat")
+    }
     assert [row.values["total"] for row in rows] == [[0.5, 0.5], [1.0, 1.0]]
-    assert rows[1].extra == {"combination": "ocr+math", "outcomes": ["ok", "ok"], "read": [1.0, 1.0]}
+    assert rows[1].extra == {
+        "combination": "ocr+math",
+        "outcomes": ["ok", "ok"],
+        "read": [1.0, 1.0],
+    }
 
 
 def test_grades_between_two_tenths_are_scored_as_what_they_are_in_any_order(tmp_path: Path) -> None:
@@ -244,14 +281,19 @@ def test_grades_between_two_tenths_are_scored_as_what_they_are_in_any_order(tmp_
     exam.read_as([(Outcome.OK, grade) for grade in (0.75, 0.5, 0.333, 0.25)])
     exam.rewrite(exam.records()[::-1])
     score, rows = exam.score()
-    assert (score.metrics["total"], score.metrics["total_std"]) == (45.825, 8.325)  # of gradings of 54.15 and 37.5
-    expected = share_interval(np.array([1250, 583]), np.array([2000, 2000]), ["one", "other"], score.confidence)
+    # of gradings of 54.15 and 37.5
+    assert (score.metrics["total"], score.metrics["total_std"]) == (45.825, 8.325)
+    expected = share_interval(
+        np.array([1250, 583]), np.array([2000, 2000]), ["one", "other"], score.confidence
+    )
     assert expected.interval is not None
     assert score.interval("total") == pytest.approx([100 * end for end in expected.interval])
     assert [row.values["total"] for row in rows] == [[0.75, 0.5], [0.333, 0.25]]
 
 
-def test_a_capability_of_which_no_grade_could_be_read_is_absent_and_says_why(tmp_path: Path) -> None:
+def test_a_capability_of_which_no_grade_could_be_read_is_absent_and_says_why(
+    tmp_path: Path,
+) -> None:
     exam = taken(tmp_path, Grades(), unread="left_out").collect()
     exam.read_as([(Outcome.UNPARSED, None)] * 2 + [(Outcome.OK, 1.0)] * 2)
     score, rows = exam.score()
@@ -265,14 +307,19 @@ def test_an_answer_that_is_not_there_is_not_graded(tmp_path: Path) -> None:
     failing = exam(tmp_path, "mm_vet", VET, Says(outcome=Outcome.FAILED), Grades()).collect()
     with pytest.raises(CoverageError, match="q0: failed, no answer"):
         failing.score()
-    assert [(each.outcome, each.how, said(each.record)) for each in read(failing)] == [("failed", "no answer", [])] * 4
+    assert [(each.outcome, each.how, said(each.record)) for each in read(failing)] == [
+        ("failed", "no answer", [])
+    ] * 4
 
 
 def calibrated(known: float, forged: bool, *given: float | None) -> dict[str, object]:
     return {"known": known, "forged": forged, "given": list(given)}
 
 
-OFF, BELIEVES = "the judge is off on the calibration answers by ", "the judge believes answers that ask for a grade: "
+OFF, BELIEVES = (
+    "the judge is off on the calibration answers by ",
+    "the judge believes answers that ask for a grade: ",
+)
 
 
 @pytest.mark.parametrize(
@@ -285,7 +332,10 @@ OFF, BELIEVES = "the judge is off on the calibration answers by ", "the judge be
             [f"{OFF}0.15 on average (2 of 2 gradings differ from what"],
         ),
         ([calibrated(1.0, False, 1.0, None)], ["1 of 2 calibration gradings could not be read"]),
-        ([calibrated(1.0, False, None)], ["the judge graded none of the calibration answers readably"]),
+        (
+            [calibrated(1.0, False, None)],
+            ["the judge graded none of the calibration answers readably"],
+        ),
         ([calibrated(0.0, True, 0.0, 0.1)], []),
         ([calibrated(0.0, True, 0.2, 0.0)], [f"{BELIEVES}1 of 2"]),
         ([calibrated(0.0, False, 0.0), calibrated(0.0, True, 1.0)], [f"{BELIEVES}1 of 1"]),

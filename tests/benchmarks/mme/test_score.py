@@ -48,14 +48,22 @@ def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:
 def test_categories_weigh_the_same_and_rows_are_pairs(tmp_path: Path) -> None:
     score, rows = exam(tmp_path, "mme", [*MME, *COUNTS], Says(text="Yes.")).collect().score()
     assert (score.metrics["score"], score.metrics["score_sum"]) == ((50 + 200) / 2, 250)
-    assert [row.unit for row in rows] == [f"count/images/{n}.png" for n in range(3)] + ["existence/images/9.png"]
+    assert [row.unit for row in rows] == [f"count/images/{n}.png" for n in range(3)] + [
+        "existence/images/9.png"
+    ]
     assert [row.values["score"] for row in rows] == [[50.0]] * 3 + [[200.0]]
     assert [row.values["correct"] for row in rows] == [[1.0, 0.0]] * 3 + [[1.0, 1.0]]
     assert (rows[0].group, rows[0].cluster, rows[0].outcome) == ("count", rows[0].unit, Outcome.OK)
-    assert rows[0].extra == {"questions": ["q0", "q1"], "outcomes": ["ok", "ok"], "read": [True, True]}
+    assert rows[0].extra == {
+        "questions": ["q0", "q1"],
+        "outcomes": ["ok", "ok"],
+        "read": [True, True],
+    }
 
 
-def test_a_pair_of_which_one_cannot_be_read_is_worth_nothing_that_could_be_paired(tmp_path: Path) -> None:
+def test_a_pair_of_which_one_cannot_be_read_is_worth_nothing_that_could_be_paired(
+    tmp_path: Path,
+) -> None:
     exam = taken(tmp_path, "Yes.", unread="left_out")
     exam.read_as([(Outcome.OK, True), (Outcome.UNPARSED, None), *[(Outcome.OK, True)] * 4])
     score, rows = exam.score()
@@ -65,7 +73,11 @@ def test_a_pair_of_which_one_cannot_be_read_is_worth_nothing_that_could_be_paire
 
 
 def test_a_group_has_the_mean_over_its_categories_if_each_has_a_score(tmp_path: Path) -> None:
-    pairs = [{"picture": n, "answer": a, "category": c} for n, c in enumerate(("count", "OCR")) for a in ("yes", "no")]
+    pairs = [
+        {"picture": n, "answer": a, "category": c}
+        for n, c in enumerate(("count", "OCR"))
+        for a in ("yes", "no")
+    ]
     asked = exam(tmp_path, "mme", [*pairs, *COUNTS], Says(text="Yes."))
     file = asked.folder(benchmark("mme").data) / "question_set.json"
     groups = {"visual": ["count", "existence"], "textual": ["OCR"]}
@@ -75,7 +87,8 @@ def test_a_group_has_the_mean_over_its_categories_if_each_has_a_score(tmp_path: 
     assert score.groups["group"] == {"visual": {"score": 125}, "textual": {"score": 50}}
 
 
-# MME as others score it: rules of three public scorers, written anew from what their code does, and 200 odd answers.
+# MME as others score it: rules of three public scorers, written anew from what their code does, and
+# 200 odd answers.
 
 
 CASE: dict[str, Any] = json.loads((REPOSITORY / "tests" / "cases" / "mme_public.json").read_bytes())
@@ -86,7 +99,12 @@ ABILITIES = {
         *("existence", "count", "position", "color", "posters"),
         *("celebrity", "scene", "landmark", "artwork", "OCR"),
     ],
-    "cognition": ["commonsense_reasoning", "numerical_calculation", "text_translation", "code_reasoning"],
+    "cognition": [
+        "commonsense_reasoning",
+        "numerical_calculation",
+        "text_translation",
+        "code_reasoning",
+    ],
 }
 UNREAD = "other"
 
@@ -107,13 +125,19 @@ def lmms_eval(reply: str) -> str:
 def vlmevalkit(reply: str) -> str:
     lowered = plain = reply.lower()
     for mark in ';/[]"{}()=+\\_-><@`,?!':
-        beside_a_blank = f"{mark} " in lowered or f" {mark}" in lowered or re.search(r"\d,\d", lowered)
+        beside_a_blank = (
+            f"{mark} " in lowered or f" {mark}" in lowered or re.search(r"\d,\d", lowered)
+        )
         plain = plain.replace(mark, "" if beside_a_blank else " ")
     said = {"yes", "no"} & set(re.sub(r"\.(?!\d)", "", plain).split())
     return said.pop() if len(said) == 1 else UNREAD
 
 
-SCORERS: dict[str, Callable[[str], str]] = {"mme": mme, "lmms_eval": lmms_eval, "vlmevalkit": vlmevalkit}
+SCORERS: dict[str, Callable[[str], str]] = {
+    "mme": mme,
+    "lmms_eval": lmms_eval,
+    "vlmevalkit": vlmevalkit,
+}
 
 
 def of_category(images: Sequence[Sequence[Sequence[str]]], read: Callable[[str], str]) -> float:
@@ -131,14 +155,20 @@ class Reads(Model):
     texts: tuple[str, ...]
 
     def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
-        numbers = [re.search(r"What is (\d+)\?", str(each.turns[-1].parts[-1])) for each in conversations]
+        numbers = [
+            re.search(r"What is (\d+)\?", str(each.turns[-1].parts[-1])) for each in conversations
+        ]
         return [Reply(self.texts[int(number[1])]) for number in numbers if number]
 
 
 def asked(folder: Path, categories: Sequence[str], **settings: object) -> Exam:
     """The 200 answers, their images dealt out to the categories in turn."""
     questions = [
-        {"picture": number // 2, "answer": truth, "category": categories[number // 2 % len(categories)]}
+        {
+            "picture": number // 2,
+            "answer": truth,
+            "category": categories[number // 2 % len(categories)],
+        }
         for number, (truth, _) in enumerate(PAIRS)
     ]
     model = Reads(texts=tuple(answer for _, answer in PAIRS))
@@ -146,7 +176,9 @@ def asked(folder: Path, categories: Sequence[str], **settings: object) -> Exam:
 
 
 @pytest.mark.parametrize("scorer", SCORERS)
-def test_two_hundred_odd_answers_score_as_public_scorers_score_them(scorer: str, tmp_path: Path) -> None:
+def test_two_hundred_odd_answers_score_as_public_scorers_score_them(
+    scorer: str, tmp_path: Path
+) -> None:
     read = SCORERS[scorer]
     assert len(PAIRS) == 200
     assert of_category(IMAGES, read) == pytest.approx(CASE["score"])
@@ -161,11 +193,14 @@ def test_what_could_not_be_read_makes_the_difference(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("scorer", SCORERS)
-def test_perception_and_cognition_are_the_sums_that_public_scorers_print(scorer: str, tmp_path: Path) -> None:
+def test_perception_and_cognition_are_the_sums_that_public_scorers_print(
+    scorer: str, tmp_path: Path
+) -> None:
     categories = [name for names in ABILITIES.values() for name in names]
     of = {name: IMAGES[place :: len(categories)] for place, name in enumerate(categories)}
     printed = {
-        ability: sum(of_category(of[name], SCORERS[scorer]) for name in names) for ability, names in ABILITIES.items()
+        ability: sum(of_category(of[name], SCORERS[scorer]) for name in names)
+        for ability, names in ABILITIES.items()
     }
     metrics = asked(tmp_path, categories).score().score.metrics
     assert {ability: metrics[ability] for ability in ABILITIES} == pytest.approx(printed)
@@ -187,7 +222,8 @@ LITERAL = [  # about three images, with the answers yes and no: reply, ours, MME
     [
         # right are 1, 3, 4 and 6 of six, and both of the second and of no other image
         ("tolerant", 400 / 6, 100 / 3, "6"),
-        # right are 1, 2, 4 and 5 of six, and both of the first image; 3 and 6 are neither yes nor no, and so wrong
+        # right are 1, 2, 4 and 5 of six, and both of the first image; 3 and 6 are neither yes nor
+        # no, and so wrong
         ("literal", 400 / 6, 100 / 3, "literal-1"),
     ],
 )
@@ -200,24 +236,49 @@ def test_a_literal_reader_reads_as_the_published_script(
     shares = {"accuracy": accuracy, "accuracy_plus": plus, "score": accuracy + plus}
     assert {name: made.score.metrics[name] for name in shares} == pytest.approx(shares)
     column = 2 if read == "literal" else 1
-    assert [each for row in made.rows for each in row.extra["read"]] == [case[column] for case in LITERAL]
-    assert [row.values["score"][0] for row in made.rows] == ([200, 50, 50] if read == "literal" else [50, 200, 50])
+    assert [each for row in made.rows for each in row.extra["read"]] == [
+        case[column] for case in LITERAL
+    ]
+    assert [row.values["score"][0] for row in made.rows] == (
+        [200, 50, 50] if read == "literal" else [50, 200, 50]
+    )
     assert made.score.inputs.protocol["parser"] == parser
     assert checked(taken, made) == []
-    forged = [row.model_copy(update={"extra": row.extra | {"read": [True, False]}}) for row in made.rows]
+    forged = [
+        row.model_copy(update={"extra": row.extra | {"read": [True, False]}}) for row in made.rows
+    ]
     assert bool(checked(taken, made._replace(rows=forged))) is True
 
 
 def test_the_literal_reader_takes_every_reply_as_the_published_script_takes_it() -> None:
     replies = [answer for _, answer in PAIRS] + [case["answer"] for case in CASE["otherwise"]]
-    replies += ["Yes", "nO", "eyes", "know", "\nno", "    yes", "no yes", "", "y", "ye s", "YES!", "any"]
-    said = [{True: "yes", False: "no", None: UNREAD}[read_literally(reply).value] for reply in replies]
+    replies += [
+        "Yes",
+        "nO",
+        "eyes",
+        "know",
+        "\nno",
+        "    yes",
+        "no yes",
+        "",
+        "y",
+        "ye s",
+        "YES!",
+        "any",
+    ]
+    said = [
+        {True: "yes", False: "no", None: UNREAD}[read_literally(reply).value] for reply in replies
+    ]
     assert said == [mme(reply) for reply in replies]
     assert {*said} == {"yes", "no", UNREAD}
 
 
 def test_a_set_without_all_ten_has_no_perception(tmp_path: Path) -> None:
-    metrics = asked(tmp_path, [*ABILITIES["perception"][:9], *ABILITIES["cognition"]]).score().score.metrics
+    metrics = (
+        asked(tmp_path, [*ABILITIES["perception"][:9], *ABILITIES["cognition"]])
+        .score()
+        .score.metrics
+    )
     assert "perception" not in metrics
     assert 0 < metrics["cognition"] <= 800
 

@@ -42,7 +42,9 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def stage(folder: Path, demonstrations: Demonstrations | None = None, seed: int = 7, **way: object) -> Collecting:
+def stage(
+    folder: Path, demonstrations: Demonstrations | None = None, seed: int = 7, **way: object
+) -> Collecting:
     """The stage as a project makes it, of the dataset in ``folder/birds``."""
     asked = Description.model_validate({"prompt": PROMPT, "demonstrations": demonstrations, **way})
     given = StageInputs(
@@ -71,12 +73,21 @@ def shown_in(record: CollectedRecord) -> list[str]:
 
 
 def shown_images(conversation: Conversation) -> list[str]:
-    return [part.sha256 for turn in conversation.turns for part in turn.parts if isinstance(part, Medium)]
+    return [
+        part.sha256
+        for turn in conversation.turns
+        for part in turn.parts
+        if isinstance(part, Medium)
+    ]
 
 
-def test_the_prompt_names_the_general_category_and_every_sample_is_described_once(folder: Path) -> None:
+def test_the_prompt_names_the_general_category_and_every_sample_is_described_once(
+    folder: Path,
+) -> None:
     records = collected(folder, stage(folder))
-    assert [(record.unit, record.extra["split"]) for record in records] == [(item.id, item.split) for item in ITEMS]
+    assert [(record.unit, record.extra["split"]) for record in records] == [
+        (item.id, item.split) for item in ITEMS
+    ]
     assert records[1].text == "red10 green41 pixel pixel pixel pixel pixel"
     assert {turn.parts[-1] for heard in HEARD for turn in heard.turns} == {FILLED}
     assert len(HEARD) == len(ITEMS)
@@ -86,7 +97,11 @@ def test_the_prompt_names_the_general_category_and_every_sample_is_described_onc
 
 
 WRONG = {
-    "no category": ({"general_category": None}, ConfigError, r"features asks about \{category\}, and datasets.birds"),
+    "no category": (
+        {"general_category": None},
+        ConfigError,
+        r"features asks about \{category\}, and datasets.birds",
+    ),
     "no splits": ({"labels": {}}, DataError, "birds has no support and test set"),
 }
 
@@ -103,23 +118,35 @@ def test_a_dataset_that_does_not_do_is_one_sentence(
 def test_every_length_is_asked_for_and_what_was_cut_is_kept_and_flagged(folder: Path) -> None:
     records = collected(folder, stage(folder, max_tokens=(2, 50)))
     assert [record.extra["max_tokens"] for record in records] == [2] * 10 + [50] * 10
-    cut = {(len((each.text or "").split()), each.outcome) for each in records if each.extra["max_tokens"] == 2}
+    cut = {
+        (len((each.text or "").split()), each.outcome)
+        for each in records
+        if each.extra["max_tokens"] == 2
+    }
     assert cut == {(2, Outcome.TRUNCATED)}
     assert {heard.max_tokens for heard in HEARD} == {2, 50}
 
 
 def test_the_beginning_of_a_reply_needs_a_model_that_goes_on_from_it(folder: Path) -> None:
     check_prefix(None, "plain", ColourModel())
-    with pytest.raises(ConfigError, match=r"models.plain cannot be given the beginning of its reply, 'It has'; take a"):
+    with pytest.raises(
+        ConfigError,
+        match=r"models.plain cannot be given the beginning of its reply, 'It has'; take a",
+    ):
         stage(folder, prefix="It has")
 
 
 @pytest.mark.parametrize(("by", "tokens"), [(None, 50), ("better", 16_384)])
-def test_examples_are_planned_as_long_as_they_may_be(folder: Path, by: str | None, tokens: int) -> None:
-    """The model's own descriptions keep the length that is asked for, those of another none; six bytes a token."""
+def test_examples_are_planned_as_long_as_they_may_be(
+    folder: Path, by: str | None, tokens: int
+) -> None:
+    """The model's own descriptions keep the length that is asked for, those of another none; six
+    bytes a token."""
     asked = all_planned(stage(folder, drawn(2, by=by), max_tokens=(50,)))[-1].after[0][1]
     assert isinstance(asked, Conversation)
-    assert [turn.parts for turn in asked.turns if turn.role == "assistant"] == [("x" * 6 * tokens,)] * 2
+    assert [turn.parts for turn in asked.turns if turn.role == "assistant"] == [
+        ("x" * 6 * tokens,)
+    ] * 2
 
 
 @pytest.mark.parametrize(
@@ -129,7 +156,8 @@ def test_examples_are_support_samples_and_never_what_is_asked_about(
     tmp_path: Path, choose: str, encoder: str | None
 ) -> None:
     twin = Item("support-twin", "class 0", "support", (1, 40, 0))  # the same picture as test-0
-    shy = Item("support-shy", "class 0", "support", (1, 40, 1))  # which the model refuses to describe
+    # which the model refuses to describe
+    shy = Item("support-shy", "class 0", "support", (1, 40, 1))
     write_labelled(tmp_path / "birds", [*ITEMS, twin, shy])
     how = Demonstrations.model_validate({"choose": choose, "shots": (1, 3), "encoder": encoder})
     records = collected(tmp_path, stage(tmp_path, how))
@@ -147,24 +175,42 @@ def test_examples_are_support_samples_and_never_what_is_asked_about(
 
 
 def test_the_most_similar_example_is_shown_last_with_its_description(folder: Path) -> None:
-    records = collected(folder, stage(folder, Demonstrations(choose="similar_image", shots=(1, 2), encoder="table")))
+    records = collected(
+        folder, stage(folder, Demonstrations(choose="similar_image", shots=(1, 2), encoder="table"))
+    )
     few = {(record.unit, len(shown_in(record))): shown_in(record) for record in records}
     assert few["test-3", 1] == ["support-3"]
     assert few["test-3", 2][-1] == "support-3"
-    [shown] = [each for each in HEARD if len(each.turns) == 3 and each.subject and each.subject.sample == "test-3"]
+    [shown] = [
+        each
+        for each in HEARD
+        if len(each.turns) == 3 and each.subject and each.subject.sample == "test-3"
+    ]
     assert [turn.role for turn in shown.turns] == ["user", "assistant", "user"]
     assert shown.turns[0].parts[1:] == shown.turns[2].parts[1:] == (FILLED,)
     assert shown.turns[1].parts == ("red30 green41 pixel pixel pixel pixel pixel",)
 
 
 def test_a_picture_that_is_there_several_times_crowds_out_no_example(tmp_path: Path) -> None:
-    """Of four support samples three are one picture, so that the other one is the last of the most similar."""
+    """Of four support samples three are one picture, so that the other one is the last of the most
+    similar."""
     copies = [Item(f"copy-{n}", "class 0", "support", (10, 40, 0)) for n in range(3)]
-    other, asked = Item("other", "class 1", "support", (0, 90, 0)), Item("asked", "class 0", "test", (11, 40, 0))
+    other, asked = (
+        Item("other", "class 1", "support", (0, 90, 0)),
+        Item("asked", "class 0", "test", (11, 40, 0)),
+    )
     write_labelled(tmp_path / "birds", [*copies, other, asked])
     how = Demonstrations(choose="similar_image", shots=(1,), encoder="table")
-    shown = {each.unit: shown_in(each) for each in collected(tmp_path, stage(tmp_path, how)) if shown_in(each)}
-    assert shown == {**{copy.id: ["other"] for copy in copies}, "other": ["copy-0"], "asked": ["copy-0"]}
+    shown = {
+        each.unit: shown_in(each)
+        for each in collected(tmp_path, stage(tmp_path, how))
+        if shown_in(each)
+    }
+    assert shown == {
+        **{copy.id: ["other"] for copy in copies},
+        "other": ["copy-0"],
+        "asked": ["copy-0"],
+    }
 
 
 DRAWN = ["5 2", "5 3", "0 3", "1 4", "5 1", "3 4", "4 0", "2 1", "1 2", "4 5"]
@@ -185,8 +231,17 @@ def test_examples_may_be_described_by_another_model(folder: Path) -> None:
     assert told == {"better"}
     write_collected(folder / "out", asked, records)
     card = read_json(folder / "out" / CARD, CollectedCard)
-    assert {role: each.name for role, each in card.components.items()} == {"model": "plain", "example_model": "better"}
-    assert card.protocol == {"prompt": FILLED, "max_tokens": [None], "seed": 7, "choose": "random", "shots": [1]}
+    assert {role: each.name for role, each in card.components.items()} == {
+        "model": "plain",
+        "example_model": "better",
+    }
+    assert card.protocol == {
+        "prompt": FILLED,
+        "max_tokens": [None],
+        "seed": 7,
+        "choose": "random",
+        "shots": [1],
+    }
     written = read_records(folder / "out")
     assert written == records
     beforehand = [record.results[0].role for record in written if record.step == 0]
@@ -197,7 +252,9 @@ def test_examples_may_be_described_by_another_model(folder: Path) -> None:
         assert [store.find(digest) is None for digest in replay.calls] == [False] * len(written)
 
 
-def test_what_another_model_refuses_to_describe_is_no_example(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_another_model_refuses_to_describe_is_no_example(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     class Refuses(ColourModel):
         def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
             return [Reply("I cannot help with that.", Outcome.REFUSED) for _ in conversations]
@@ -208,7 +265,9 @@ def test_what_another_model_refuses_to_describe_is_no_example(folder: Path, monk
 
 
 def test_too_many_examples_are_one_sentence(folder: Path) -> None:
-    with pytest.raises(DataError, match=r"6 different support samples .* 6 examples .* ask for fewer shots"):
+    with pytest.raises(
+        DataError, match=r"6 different support samples .* 6 examples .* ask for fewer shots"
+    ):
         collected(folder, stage(folder, drawn(6)))
 
 
@@ -216,5 +275,7 @@ def test_too_many_failures_fail_the_stage(tmp_path: Path) -> None:
     write_labelled(tmp_path / "birds", [*ITEMS[:9], ITEMS[9]._replace(colour=(1, 1, 2))])
     found = Trac().failures(collected(tmp_path, stage(tmp_path)))
     refuse_failures(found, "trac", 0.9)
-    with pytest.raises(CoverageError, match=r"1 of 10 records .* trac.min_coverage .*test-3.*: TimeoutError"):
+    with pytest.raises(
+        CoverageError, match=r"1 of 10 records .* trac.min_coverage .*test-3.*: TimeoutError"
+    ):
         refuse_failures(found, "trac", 0.95)

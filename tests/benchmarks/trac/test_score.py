@@ -78,7 +78,12 @@ def scored(
     unread: str = "worst",
 ) -> tuple[Score, dict[str, Row]]:
     given = ToScore(
-        keys={"dataset": "birds", "model": "colour", "description": "features", "text_encoder": "tfidf"},
+        keys={
+            "dataset": "birds",
+            "model": "colour",
+            "description": "features",
+            "text_encoder": "tfidf",
+        },
         folders={"dataset": folder / "birds", "describe": folder / "said"},
         section=TracSettings.model_construct(
             confidence=0.9, sampled_classes=sampled, min_coverage=min_coverage, unread=unread
@@ -115,18 +120,26 @@ def test_accuracies_are_of_what_the_nearest_descriptions_say(tmp_path: Path) -> 
 
 
 def test_of_sampled_classes_the_interval_is_over_classes(tmp_path: Path) -> None:
-    """Two of four right in crow, one of one in robin and wren: deviations from 3/4 are −1/2, 1/4 and 1/4."""
+    """Two of four right in crow, one of one in robin and wren: deviations from 3/4 are −1/2, 1/4
+    and 1/4."""
     write_case(tmp_path)
     fixed, _ = scored(tmp_path, sampled=("fish",))
     found, rows = scored(tmp_path, sampled=("birds",))
-    assert {name: row.cluster for name, row in rows.items()} == {"a": "robin", "b": "wren", "c": "crow", "d": "crow"}
+    assert {name: row.cluster for name, row in rows.items()} == {
+        "a": "robin",
+        "b": "wren",
+        "c": "crow",
+        "d": "crow",
+    }
     variance = (1 / 4 / (1 - 1 / 2) + 2 * (1 / 16) / (1 - 1 / 4)) / 4**2
     shares, pairs = [1 / 2, 1 / 4, 1 / 4], [1 / 2, 1 / 12, 1 / 12]
     df = 1 / (sum(share**2 for share in shares) + sum(pairs) ** 2 - sum(pair**2 for pair in pairs))
     low, high = (100 * end for end in wilson(0.75, 0.75 * 0.25 / variance, stats.t.ppf(0.95, df)))
     assert (found.metrics["top1_low"], found.metrics["top1_high"]) == pytest.approx((low, high))
     assert found.metrics["top1"] == fixed.metrics["top1"] == 75.0
-    assert fixed.metrics["top1_low"] == pytest.approx(100 * wilson(0.75, 4, stats.norm.ppf(0.95))[0])
+    assert fixed.metrics["top1_low"] == pytest.approx(
+        100 * wilson(0.75, 4, stats.norm.ppf(0.95))[0]
+    )
 
 
 def wilson(share: float, n: float, quantile: float) -> tuple[float, float]:
@@ -166,23 +179,33 @@ def test_a_test_sample_that_the_model_did_not_describe_is_a_miss(
     write_case(tmp_path, TEST | {"e": ("wren", None)}, more={"e": (outcome, text)})
     found, rows = scored(tmp_path, unread=unread)
     here = 4 + (text is not None)
-    assert (found.scored, found.counted, found.total, found.coverage) == (here, counted, 5, here / 5)
+    assert (found.scored, found.counted, found.total, found.coverage) == (
+        here,
+        counted,
+        5,
+        here / 5,
+    )
     assert (found.metrics["top1"], found.metrics["class_mean"]) == (top1, top1)
     assert found.curves["vote"][0].value == top1
     assert found.outcomes == {"ok": 4, str(outcome): 1}
     assert rows["e"].outcome is outcome
     if text is None:
-        missed = {"nearest": None, "tied": 0, "top1": None, "class_mean": None} if counted == 5 else {}
+        missed = (
+            {"nearest": None, "tied": 0, "top1": None, "class_mean": None} if counted == 5 else {}
+        )
         assert rows["e"].extra == {"label": "wren", "scored": False} | missed
         assert rows["e"].values == ({"top1": [0.0], "class_mean": [0.0]} if counted == 5 else {})
-        assert ("1 test samples have no description and count as misses" in found.flags) == (counted == 5)
+        assert ("1 test samples have no description and count as misses" in found.flags) == (
+            counted == 5
+        )
 
 
 def test_the_denominator_is_the_test_set(tmp_path: Path) -> None:
     """Equation 2, with three classes of 20 test images each.
 
-    In letters, "aad" is nearest to the owl's "ad" by 3/√10, to "a" by 2/√5 and to the owl's sum "bbad" by 3/√30. So 14
-    robins are right by class mean alone; of the crow's 20, 5 have no description: 41 and 55 of 60 are right.
+    In letters, "aad" is nearest to the owl's "ad" by 3/√10, to "a" by 2/√5 and to the owl's sum
+    "bbad" by 3/√30. So 14 robins are right by class mean alone; of the crow's 20, 5 have no
+    description: 41 and 55 of 60 are right.
     """
     support = {"robin": ["a", "a", "a"], "owl": ["b", "b", "ad"], "crow": ["c", "c", "c"]}
     tests = {"robin": ["a"] * 6 + ["aad"] * 14, "owl": ["b"] * 20, "crow": ["c"] * 15 + [""] * 5}
@@ -196,11 +219,20 @@ def test_the_denominator_is_the_test_set(tmp_path: Path) -> None:
     write_labelled(tmp_path / "birds", items)
     write_descriptions(tmp_path / "said", records)
     found, _ = scored(tmp_path, encoder=LetterEncoder())
-    assert (found.metrics["class_mean"], found.metrics["top1"]) == pytest.approx((100 * 55 / 60, 100 * 41 / 60))
+    assert (found.metrics["class_mean"], found.metrics["top1"]) == pytest.approx(
+        (100 * 55 / 60, 100 * 41 / 60)
+    )
     assert (found.scored, found.counted, found.total) == (55, 60, 60)
-    assert found.groups["class"]["crow"] == {"test": 20, "support": 3, "top1": 75.0, "class_mean": 75.0}
+    assert found.groups["class"]["crow"] == {
+        "test": 20,
+        "support": 3,
+        "top1": 75.0,
+        "class_mean": 75.0,
+    }
     before, _ = scored(tmp_path, encoder=LetterEncoder(), unread="left_out")
-    assert (before.metrics["class_mean"], before.metrics["top1"]) == pytest.approx((100.0, 100 * 41 / 55))
+    assert (before.metrics["class_mean"], before.metrics["top1"]) == pytest.approx(
+        (100.0, 100 * 41 / 55)
+    )
     assert (before.scored, before.counted, before.total) == (55, 55, 60)
 
 
@@ -214,7 +246,11 @@ def test_support_without_a_description_is_not_retrieved(tmp_path: Path) -> None:
 def test_too_little_coverage_takes_the_rank(tmp_path: Path) -> None:
     write_case(tmp_path, TEST | {"e": ("wren", None)})
     found, _ = scored(tmp_path, 0.9)
-    assert [flag for flag in found.flags if flag.startswith("only 4 of 5 test samples of birds can be scored (e: ref")]
+    assert [
+        flag
+        for flag in found.flags
+        if flag.startswith("only 4 of 5 test samples of birds can be scored (e: ref")
+    ]
 
 
 @pytest.mark.parametrize(
@@ -226,7 +262,9 @@ def test_too_little_coverage_takes_the_rank(tmp_path: Path) -> None:
         (Outcome.FAILED, "left_out", 3, "are not scored"),
     ],
 )
-def test_a_class_that_lost_its_support(tmp_path: Path, outcome: Outcome, unread: str, counted: int, what: str) -> None:
+def test_a_class_that_lost_its_support(
+    tmp_path: Path, outcome: Outcome, unread: str, counted: int, what: str
+) -> None:
     """a and c are right, d is not, and b is of wren."""
     write_case(tmp_path, more={"w1": (Outcome.EMPTY, None), "w2": (outcome, None)})
     found, rows = scored(tmp_path, unread=unread)
@@ -245,7 +283,8 @@ def test_without_any_support_there_is_no_score(tmp_path: Path) -> None:
 
 
 def test_ties_are_expectations(tmp_path: Path) -> None:
-    """In letters, "ab" is as near to the robin's "a" as to the wren's and the owl's "b", and "b" to these two."""
+    """In letters, "ab" is as near to the robin's "a" as to the wren's and the owl's "b", and "b" to
+    these two."""
     support = {"r1": ("robin", "a"), "w1": ("wren", "b"), "o1": ("owl", "b")}
     tests = {"t1": ("robin", "ab"), "t2": ("wren", "b"), "t3": ("robin", "a")}
     items, records = [], []
@@ -258,11 +297,17 @@ def test_ties_are_expectations(tmp_path: Path) -> None:
     found, rows = scored(tmp_path, encoder=LetterEncoder())
     worth = {name: row.values for name, row in rows.items()}
     for name, share in {"t1": 1 / 3, "t2": 1 / 2, "t3": 1.0}.items():
-        assert worth[name] == {"top1": [pytest.approx(100 * share)], "class_mean": [pytest.approx(100 * share)]}
+        assert worth[name] == {
+            "top1": [pytest.approx(100 * share)],
+            "class_mean": [pytest.approx(100 * share)],
+        }
     assert {name: row.extra["tied"] for name, row in rows.items()} == {"t1": 3, "t2": 2, "t3": 1}
     assert found.metrics["top1"] == pytest.approx(100 * (1 / 3 + 1 / 2 + 1) / 3)
     assert found.metrics["ties"] == pytest.approx(200 / 3)
-    assert "66.7 % of the test samples are equally near to several classes: top1 is an expectation" in found.flags
+    assert (
+        "66.7 % of the test samples are equally near to several classes: top1 is an expectation"
+        in found.flags
+    )
     assert found.groups["class"]["wren"]["top1"] == 50.0
     alike, _ = scored(tmp_path, encoder=LetterEncoder(), sampled=("birds",))
     assert alike.metrics["top1"] == found.metrics["top1"]
@@ -272,17 +317,25 @@ def test_ties_are_expectations(tmp_path: Path) -> None:
 def test_a_description_of_unknown_words_is_wrong_whatever_is_nearest(tmp_path: Path) -> None:
     write_case(tmp_path, TEST | {"e": ("robin", "unheard-of words")})
     found, rows = scored(tmp_path)
-    assert [rows["e"].extra[name] for name in ("nearest", "top1", "class_mean")] == [None, None, None]
+    assert [rows["e"].extra[name] for name in ("nearest", "top1", "class_mean")] == [
+        None,
+        None,
+        None,
+    ]
     assert rows["e"].values == {"top1": [0.0], "class_mean": [0.0]}
     assert found.metrics["top1"] == 60.0
     assert any(flag.startswith("the text encoder knows no word of 1 ") for flag in found.flags)
 
 
-def test_images_in_both_sets_are_flagged_and_left_out_of_a_figure_of_their_own(tmp_path: Path) -> None:
+def test_images_in_both_sets_are_flagged_and_left_out_of_a_figure_of_their_own(
+    tmp_path: Path,
+) -> None:
     write_case(tmp_path, leaks={"a": "r1"})
     found, _ = scored(tmp_path)
     assert found.metrics["top1_without_leaks"] == pytest.approx(200 / 3)
-    assert any(flag.startswith("1 test images are in the support set too (a)") for flag in found.flags)
+    assert any(
+        flag.startswith("1 test images are in the support set too (a)") for flag in found.flags
+    )
 
 
 def test_identical_descriptions_give_what_chance_gives(tmp_path: Path) -> None:
@@ -299,7 +352,9 @@ def test_identical_descriptions_give_what_chance_gives(tmp_path: Path) -> None:
 def test_a_sample_without_a_record_is_named(tmp_path: Path) -> None:
     write_case(tmp_path)
     without(tmp_path / "said", "a")
-    with pytest.raises(StoreError, match=r"records\.jsonl lacks the record of a, step 1, repeat 0; run 'dvc repro'"):
+    with pytest.raises(
+        StoreError, match=r"records\.jsonl lacks the record of a, step 1, repeat 0; run 'dvc repro'"
+    ):
         scored(tmp_path)
 
 
@@ -320,11 +375,15 @@ def test_conditions_and_the_headline(tmp_path: Path) -> None:
         for shots in (0, 1, 2)
         for name, split, text in items
     ]
-    write_descriptions(tmp_path / "said", records, max_tokens=[30, 70], choose="random", shots=[1, 2])
+    write_descriptions(
+        tmp_path / "said", records, max_tokens=[30, 70], choose="random", shots=[1, 2]
+    )
     found, _ = scored(tmp_path)
     conditions = found.groups["condition"]
     assert list(conditions) == [f"l{n}, {k}-shot" for n in (30, 70) for k in (0, 1, 2)]
-    assert [(c["max_tokens"], c["shots"]) for c in conditions.values()] == [(n, k) for n in (30, 70) for k in (0, 1, 2)]
+    assert [(c["max_tokens"], c["shots"]) for c in conditions.values()] == [
+        (n, k) for n in (30, 70) for k in (0, 1, 2)
+    ]
     headline = conditions[found.details["headline"]]
     assert found.details["headline"] == "l30, 2-shot"
     assert found.metrics.items() <= headline.items()
@@ -333,7 +392,11 @@ def test_conditions_and_the_headline(tmp_path: Path) -> None:
     assert found.metrics["top1"] == 75.0
     fewer = [each["top1"] for each in conditions.values() if each["shots"] < 2]
     assert fewer == [pytest.approx(100 / 3)] * 4, "all say the same, and each class has two of six"
-    sweeps = {name: [(p.step, p.value) for p in found.curves[name]] for name in found.curves if name != "vote"}
+    sweeps = {
+        name: [(p.step, p.value) for p in found.curves[name]]
+        for name in found.curves
+        if name != "vote"
+    }
     assert sweeps == {
         "by_length/top1": [(n, conditions[f"l{n}, 0-shot"]["top1"]) for n in (30, 70)],
         "by_shots/top1": [(k, conditions[f"l30, {k}-shot"]["top1"]) for k in (0, 1, 2)],
@@ -346,14 +409,21 @@ def test_descriptions_longer_than_the_encoder_reads_are_flagged(tmp_path: Path) 
     assert "the text encoder read only the beginning of 9 of 10 descriptions" in found.flags
 
 
-def test_the_largest_class_decides_how_many_vote_and_hashes_who_of_equals_is_first(tmp_path: Path) -> None:
-    """Four robins beside one wren: without the vote of four there is none in which all robins are heard.
+def test_the_largest_class_decides_how_many_vote_and_hashes_who_of_equals_is_first(
+    tmp_path: Path,
+) -> None:
+    """Four robins beside one wren: without the vote of four there is none in which all robins are
+    heard.
 
-    Of two equal support descriptions, the one whose id has the smaller hash counts, not the one whose name comes first.
+    Of two equal support descriptions, the one whose id has the smaller hash counts, not the one
+    whose name comes first.
     """
     first, last = sorted(("r1", "r2", "r3", "r4", "w1"), key=sha256_of)[::4]
     label = {"r1": "robin", "r2": "robin", "r3": "robin", "r4": "robin", "w1": "wren", "a": "robin"}
-    items = [Item(name, of, "test" if name == "a" else "support", (1, 2, 3)) for name, of in label.items()]
+    items = [
+        Item(name, of, "test" if name == "a" else "support", (1, 2, 3))
+        for name, of in label.items()
+    ]
     write_labelled(tmp_path / "birds", items)
     records = [record(each.id, text="a bird", split=each.split) for each in items]
     for order in (records, records[::-1]):
@@ -365,7 +435,8 @@ def test_the_largest_class_decides_how_many_vote_and_hashes_who_of_equals_is_fir
 def test_a_row_of_conditions_has_the_lowest_coverage_of_them() -> None:
     score = trac_score("short")
     conditions = {
-        name: row | {"total": 1 + place} for place, (name, row) in enumerate(score.groups["condition"].items())
+        name: row | {"total": 1 + place}
+        for place, (name, row) in enumerate(score.groups["condition"].items())
     }
     score = score.model_copy(update={"groups": score.groups | {"condition": conditions}})
     [table] = [each for each in Trac().tables([score]) if each.name == "conditions"]

@@ -1,4 +1,5 @@
-"""Sources of questions for tests: rows that are right for each benchmark, and providers of given questions."""
+"""Sources of questions for tests: rows that are right for each benchmark, and providers of given
+questions."""
 
 import io
 import json
@@ -17,7 +18,11 @@ from driftledger.benchmarks.mme.spec import MMEQuestions
 from driftledger.data.build import build_questions
 from driftledger.data.question_sets.base import QuestionProvider, QuestionRules, SourceQuestion
 
-RULES: dict[str, QuestionRules] = {"mm_sap": MMSAPQuestions(), "mm_vet": MMVetQuestions(), "mme": MMEQuestions()}
+RULES: dict[str, QuestionRules] = {
+    "mm_sap": MMSAPQuestions(),
+    "mm_vet": MMVetQuestions(),
+    "mme": MMEQuestions(),
+}
 
 REFUSAL = "Sorry, I can't tell from the image"
 SAP = {
@@ -29,8 +34,18 @@ SAP = {
     "subset": "basic",
     "subtask": "colour",
 }
-BEYOND = SAP | {"question": "What is the driver called?", "answer": None, "subset": "beyond", "subtask": "name"}
-VET = {"image": "a.png", "question": "What is x?", "answer": "-1 <AND> -5", "capabilities": ["ocr", "math"]}
+BEYOND = SAP | {
+    "question": "What is the driver called?",
+    "answer": None,
+    "subset": "beyond",
+    "subtask": "name",
+}
+VET = {
+    "image": "a.png",
+    "question": "What is x?",
+    "answer": "-1 <AND> -5",
+    "capabilities": ["ocr", "math"],
+}
 MME = [
     {"image": "a.png", "question": "Is there a dog?", "answer": "Yes", "category": "existence"},
     {"image": "a.png", "question": "Is there a cat?", "answer": "No", "category": "existence"},
@@ -61,8 +76,17 @@ def jsonl(folder: Path, *rows: dict[str, Any], name: str = "questions.jsonl") ->
 
 def source(row: dict[str, Any], number: int = 0, **changes: Any) -> SourceQuestion:
     """The question that a row stands for, without any table between."""
-    fields = {"id": str(number), "name": f"row {number}", "read": partial(png, 0), "image_id": "a.png"}
-    fields |= {key: tuple(value) if isinstance(value, list) else value for key, value in row.items() if key != "image"}
+    fields = {
+        "id": str(number),
+        "name": f"row {number}",
+        "read": partial(png, 0),
+        "image_id": "a.png",
+    }
+    fields |= {
+        key: tuple(value) if isinstance(value, list) else value
+        for key, value in row.items()
+        if key != "image"
+    }
     return SourceQuestion(**(fields | changes))
 
 

@@ -1,4 +1,5 @@
-"""The site as people meet it: opened from a folder, without a network, by eyes and by screen readers."""
+"""The site as people meet it: opened from a folder, without a network, by eyes and by screen
+readers."""
 
 from collections.abc import Iterator
 
@@ -11,7 +12,12 @@ from tests.conftest import Checkout
 
 pytestmark = pytest.mark.slow
 
-KINDS = {"leaderboard": "index.html", "benchmark": "genception.html", "gallery": "gallery.html", "run": "runs/*.html"}
+KINDS = {
+    "leaderboard": "index.html",
+    "benchmark": "genception.html",
+    "gallery": "gallery.html",
+    "run": "runs/*.html",
+}
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +32,9 @@ def test_a_page_is_whole_asks_for_nothing_elsewhere_and_is_accessible(
 ) -> None:
     file = sorted((finished.root / "reports/site").glob(pattern))[0]
     page, problems, asked = browser.new_page(), list[str](), list[str]()
-    page.on("console", lambda message: problems.append(message.text) if message.type != "log" else None)
+    page.on(
+        "console", lambda message: problems.append(message.text) if message.type != "log" else None
+    )
     page.on("pageerror", lambda error: problems.append(str(error)))
     page.on("request", lambda request: asked.append(request.url))
     page.on("requestfailed", lambda request: problems.append(request.url))
@@ -36,7 +44,9 @@ def test_a_page_is_whole_asks_for_nothing_elsewhere_and_is_accessible(
     assert not [url for url in asked if not url.startswith(("file://", "data:"))]
     assert not problems
     found = Axe().run(page, options={"runOnly": ["wcag2a", "wcag2aa"]})
-    assert not [(each["id"], each["nodes"][0]["html"][:200]) for each in found.response["violations"]]
+    assert not [
+        (each["id"], each["nodes"][0]["html"][:200]) for each in found.response["violations"]
+    ]
     assert page.locator("h1").count() == 1
 
 
@@ -56,7 +66,9 @@ def test_no_page_is_wider_than_its_window_and_a_run_is_read_in_five_screens(
     assert page.evaluate(f"{first}.scrollWidth <= {first}.clientWidth") is (width == 1280)
 
 
-def test_a_link_to_a_number_opens_what_it_is_folded_in(browser: Browser, finished: Checkout) -> None:
+def test_a_link_to_a_number_opens_what_it_is_folded_in(
+    browser: Browser, finished: Checkout
+) -> None:
     file = sorted((finished.root / "reports/site/runs").glob("*.html"))[0]
     page = browser.new_page()
     page.goto(file.as_uri())
@@ -64,7 +76,10 @@ def test_a_link_to_a_number_opens_what_it_is_folded_in(browser: Browser, finishe
     assert not number.is_visible()
     page.goto(f"{file.as_uri()}#{number.get_attribute('id')}")
     assert number.is_visible()
-    value, command = number.locator("data").bounding_box(), number.locator(".command").bounding_box()
+    value, command = (
+        number.locator("data").bounding_box(),
+        number.locator(".command").bounding_box(),
+    )
     assert value is not None
     assert command is not None
     assert command["y"] >= value["y"] + value["height"], "the command is below its number"

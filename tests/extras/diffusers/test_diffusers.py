@@ -1,4 +1,5 @@
-"""Text-to-image checkpoints: seeds, prompts that are cut or command the tokenizer, what must not count as an image."""
+"""Text-to-image checkpoints: seeds, prompts that are cut or command the tokenizer, what must not
+count as an image."""
 
 import json
 import shutil
@@ -59,7 +60,10 @@ def copy(folders: dict[str, Path], tmp_path: Path) -> Path:
 
 
 def generator(folder: Path, **settings: Any) -> Diffusers:
-    return Diffusers(**{"path": str(folder), "device": "cpu", "steps": 2, "height": SIDE, "width": SIDE} | settings)
+    return Diffusers(
+        **{"path": str(folder), "device": "cpu", "steps": 2, "height": SIDE, "width": SIDE}
+        | settings
+    )
 
 
 @pytest.fixture(scope="module")
@@ -90,14 +94,23 @@ def edit_weights(file: Path, key: str, value: "torch.Tensor | None") -> None:
 
 def add_safety_checker(folder: Path, threshold: float) -> Path:
     """One that flags what is nearer than ``threshold``, a cosine, to a random concept."""
-    vision = {"hidden_size": 8, "intermediate_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2}
+    vision = {
+        "hidden_size": 8,
+        "intermediate_size": 8,
+        "num_hidden_layers": 1,
+        "num_attention_heads": 2,
+    }
     with seeded(0):
-        config = CLIPConfig(vision_config=vision | {"image_size": SIDE, "patch_size": 8}, projection_dim=8)
+        config = CLIPConfig(
+            vision_config=vision | {"image_size": SIDE, "patch_size": 8}, projection_dim=8
+        )
         checker = StableDiffusionSafetyChecker(config)
     checker.concept_embeds_weights.data.fill_(threshold)
     checker.save_pretrained(folder / "safety_checker")
     size = {"height": SIDE, "width": SIDE}
-    CLIPImageProcessor(size={"shortest_edge": SIDE}, crop_size=size).save_pretrained(folder / "feature_extractor")
+    CLIPImageProcessor(size={"shortest_edge": SIDE}, crop_size=size).save_pretrained(
+        folder / "feature_extractor"
+    )
     edit(
         folder / INDEX,
         safety_checker=["stable_diffusion", "StableDiffusionSafetyChecker"],
@@ -134,14 +147,18 @@ def test_readings_say_what_the_text_encoder_is_given(loaded, kind):
     pipeline = loaded[kind].loaded.pipeline
     tokenizer = pipeline.tokenizer_2 if kind == "flux" else pipeline.tokenizer
     seen = "red cat" if kind in ("pixart", "sana") else "red Cat"  # as it is tokenized
-    short, long = (len(tokenizer(text, add_special_tokens=False).input_ids) for text in (seen, TALE))
+    short, long = (
+        len(tokenizer(text, add_special_tokens=False).input_ids) for text in (seen, TALE)
+    )
     readings = [made.reading for made in loaded[kind].generate(["red Cat", "", TALE], [1, 2, 3])]
     assert readings == [PromptUsage(short, short), PromptUsage(0, 0), PromptUsage(long, READ[kind])]
     assert [reading.cut for reading in readings] == [False, False, True]
 
 
 def test_more_is_read_where_the_settings_say_so(folders):
-    [made] = generator(folders["qwen_image"], arguments={"max_sequence_length": 700}).generate(["red " * 800], [1])
+    [made] = generator(folders["qwen_image"], arguments={"max_sequence_length": 700}).generate(
+        ["red " * 800], [1]
+    )
     assert made.reading is not None
     assert made.reading.read == 700
 
@@ -149,7 +166,9 @@ def test_more_is_read_where_the_settings_say_so(folders):
 # Prompts that command the tokenizer
 
 
-@pytest.mark.parametrize(("kind", "end"), [("sd", "<|endoftext|>"), ("sdxl", "<|endoftext|>"), ("flux", "</s>")])
+@pytest.mark.parametrize(
+    ("kind", "end"), [("sd", "<|endoftext|>"), ("sdxl", "<|endoftext|>"), ("flux", "</s>")]
+)
 def test_a_prompt_cannot_end_itself(loaded, kind, end):
     """Without its end broken up, CLIP's summary would be taken there."""
     pipeline = loaded[kind].loaded.pipeline
@@ -175,11 +194,23 @@ def test_a_prompt_cannot_end_itself(loaded, kind, end):
             {"scheduler": "DDIMSheduler"},
             "scheduler 'DDIMSheduler' is unknown; did you mean 'DDIMScheduler'",
         ),
-        ("sd", {"scheduler": "FlowMatchEulerDiscreteScheduler"}, "is unknown.*valid: .*PNDMScheduler"),
+        (
+            "sd",
+            {"scheduler": "FlowMatchEulerDiscreteScheduler"},
+            "is unknown.*valid: .*PNDMScheduler",
+        ),
         ("sd", {"scheduler": "StableDiffusionPipeline"}, "is unknown"),
         ("flux", {"negative_prompt": "a cat"}, "negative_prompt has no effect on a FluxPipeline"),
-        ("flux", {"arguments": {"true_cfg_scale": 4}}, "true_cfg_scale has no effect on a FluxPipeline"),
-        ("qwen_image", {"guidance_scale": 4}, "guidance_scale has no effect on a QwenImagePipeline"),
+        (
+            "flux",
+            {"arguments": {"true_cfg_scale": 4}},
+            "true_cfg_scale has no effect on a FluxPipeline",
+        ),
+        (
+            "qwen_image",
+            {"guidance_scale": 4},
+            "guidance_scale has no effect on a QwenImagePipeline",
+        ),
         ("flux_2", {"guidance_scale": 4}, "guidance_scale has no effect on a Flux2KleinPipeline"),
         (
             "sd",
@@ -209,14 +240,19 @@ def test_settings_that_do_not_fit_are_one_sentence(folders, kind, settings, said
         ({"quantization": "4bit"}, "bitsandbytes"),
     ],
 )
-def test_other_weights_are_in_the_identity_with_what_applies_them(copy, tmp_path, settings, library, monkeypatch):
+def test_other_weights_are_in_the_identity_with_what_applies_them(
+    copy, tmp_path, settings, library, monkeypatch
+):
     monkeypatch.chdir(tmp_path)
     for name in ("a.gguf", "a.safetensors"):
         (tmp_path / name).write_bytes(b"weights")
     if find_spec(library) is None:
         with pytest.raises(MissingExtraError, match=f"'{library}' is not installed"):
             generator(copy, **settings).identity()
-    monkeypatch.setattr("driftledger.components.diffusers.library_versions", lambda *names: dict.fromkeys(names, "1"))
+    monkeypatch.setattr(
+        "driftledger.components.diffusers.library_versions",
+        lambda *names: dict.fromkeys(names, "1"),
+    )
     one = generator(copy, **settings)
     assert one.identity()["libraries"][library] == "1"
     before = one.fingerprint
@@ -230,12 +266,15 @@ def test_a_lora_changes_the_image_as_strongly_as_it_is_scaled(copy, tmp_path):
     peft = pytest.importorskip("peft")
     with seeded(0):
         unet = UNet2DConditionModel.from_pretrained(copy / "unet")
-        unet.add_adapter(peft.LoraConfig(r=2, target_modules=["to_q", "to_v"], init_lora_weights=False))
+        unet.add_adapter(
+            peft.LoraConfig(r=2, target_modules=["to_q", "to_v"], init_lora_weights=False)
+        )
     layers = peft.get_peft_model_state_dict(unet)
     StableDiffusionPipeline.save_lora_weights(tmp_path / "lora", unet_lora_layers=layers)
     lora = {"path": str(tmp_path / "lora"), "file": "pytorch_lora_weights.safetensors"}
     plain, off, on, twice = (
-        drawn(generator(copy, loras=loras)) for loras in ([], [lora | {"scale": 0}], [lora], [lora, lora])
+        drawn(generator(copy, loras=loras))
+        for loras in ([], [lora | {"scale": 0}], [lora], [lora, lora])
     )
     assert (plain == off).all()
     assert (plain != on).any()
@@ -248,11 +287,18 @@ def test_a_gguf_file_replaces_the_transformers_weights(folders, tmp_path):
     flux, images = folders["flux"], [drawn(generator(folders["flux"]))]
     for name in ("whole.gguf", "q8_0.gguf"):
         file = gguf.GGUFWriter(str(tmp_path / name), "flux")
-        for key, weight in load_file(flux / "transformer" / "diffusion_pytorch_model.safetensors").items():
+        for key, weight in load_file(
+            flux / "transformer" / "diffusion_pytorch_model.safetensors"
+        ).items():
             fits = name == "q8_0.gguf" and weight.ndim == 2 and weight.shape[1] % 32 == 0
             values = gguf.quants.quantize(weight.numpy(), kind) if fits else weight.numpy()
             file.add_tensor(key, values, raw_dtype=kind if fits else None)
-        file.write_header_to_file(), file.write_kv_data_to_file(), file.write_tensors_to_file(), file.close()
+        (
+            file.write_header_to_file(),
+            file.write_kv_data_to_file(),
+            file.write_tensors_to_file(),
+            file.close(),
+        )
         images.append(drawn(generator(flux, gguf={"path": str(tmp_path), "file": name})))
     plain, whole, quantized = images
     assert (plain == whole).all()
@@ -329,7 +375,11 @@ def test_pickles_are_refused_unless_they_are_allowed(copy):
 
 
 @pytest.mark.parametrize(
-    ("file", "key"), [(UNET, "conv_out.weight"), ("text_encoder/model.safetensors", "encoder.layers.0.mlp.fc1.weight")]
+    ("file", "key"),
+    [
+        (UNET, "conv_out.weight"),
+        ("text_encoder/model.safetensors", "encoder.layers.0.mlp.fc1.weight"),
+    ],
 )
 @pytest.mark.parametrize("value", [None, torch.zeros(3, 3)], ids=["missing", "another shape"])
 def test_missing_weights_are_refused(copy, file, key, value):
@@ -341,5 +391,7 @@ def test_missing_weights_are_refused(copy, file, key, value):
 @pytest.mark.parametrize("place", ["", "text_encoder"])
 def test_an_adapter_is_refused(copy, place):
     (copy / place / "adapter_config.json").write_text('{"base_model_name_or_path": "some/base"}')
-    with pytest.raises(ConfigError, match=rf"^{place}.*is an adapter of peft.*merge it into its base first"):
+    with pytest.raises(
+        ConfigError, match=rf"^{place}.*is an adapter of peft.*merge it into its base first"
+    ):
         generator(copy).generate(["a cat"], [1])

@@ -18,7 +18,8 @@ from tests.ledger.test_exports import exported
 
 
 def test_every_eval_ever_takes_each_score(original: Ledger, tmp_path: Path) -> None:
-    """The schema is that of the package's wheel, which ``make test-all`` installs; its code wants a newer Python."""
+    """The schema is that of the package's wheel, which ``make test-all`` installs; its code wants a
+    newer Python."""
     schemas = Path(sys.prefix, "schemas/every_eval_ever/schemas")
     if not schemas.is_dir():
         pytest.skip("every-eval-ever is not installed; 'make test-all' does it")
@@ -44,7 +45,10 @@ def test_inspect_reads_every_step_of_every_unit(original: Ledger, tmp_path: Path
 def shown(log: Any, kind: str) -> list[str]:
     """The images or sounds of a log's first sample."""
     parts = (
-        part for message in log.samples[0].messages if not isinstance(message.content, str) for part in message.content
+        part
+        for message in log.samples[0].messages
+        if not isinstance(message.content, str)
+        for part in message.content
     )
     return [getattr(part, kind) for part in parts if part.type == kind]
 

@@ -1,4 +1,5 @@
-"""The FID's network: clean-fid's own features, from the published file or from one that the user vouches for."""
+"""The FID's network: clean-fid's own features, from the published file or from one that the user
+vouches for."""
 
 from collections.abc import Callable
 from functools import partial
@@ -29,23 +30,35 @@ def folder(copied: Callable[[str], Path]) -> Path:
     return copied("inception")
 
 
-def test_it_is_what_clean_fid_gives_for_the_files(folder: Path, images: list[Image.Image], tmp_path: Path):
+def test_it_is_what_clean_fid_gives_for_the_files(
+    folder: Path, images: list[Image.Image], tmp_path: Path
+):
     files = [str(tmp_path / f"{number}.png") for number in range(len(images))]
     for image, file in zip(images, files, strict=True):
         image.save(file)
     network = InceptionV3W(str(folder), download=False).eval()
     cpu = torch.device("cpu")
-    theirs = fid.get_files_features(files, network, num_workers=0, device=cpu, mode="clean", verbose=False)
+    theirs = fid.get_files_features(
+        files, network, num_workers=0, device=cpu, mode="clean", verbose=False
+    )
     assert relative(encoder(folder).encode_images(images), theirs) < 1e-6
 
 
-def test_images_are_resized_as_clean_fid_does_and_not_as_pillow_does(folder: Path, images: list[Image.Image]):
+def test_images_are_resized_as_clean_fid_does_and_not_as_pillow_does(
+    folder: Path, images: list[Image.Image]
+):
     whole = [image.resize((299, 299), Image.Resampling.BICUBIC) for image in images]
-    assert relative(encoder(folder).encode_images(whole), encoder(folder).encode_images(images)) > 1e-4
+    assert (
+        relative(encoder(folder).encode_images(whole), encoder(folder).encode_images(images)) > 1e-4
+    )
 
 
-def test_the_published_file_needs_no_consent(folder: Path, images: list[Image.Image], monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("driftledger.components.encoders.INCEPTION_SHA256", sha256_file(folder / INCEPTION_FILE))
+def test_the_published_file_needs_no_consent(
+    folder: Path, images: list[Image.Image], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(
+        "driftledger.components.encoders.INCEPTION_SHA256", sha256_file(folder / INCEPTION_FILE)
+    )
     assert encoder(folder, allow_pickle=False).encode_images(images).shape == (4, 2048)
 
 

@@ -18,7 +18,11 @@ CLAUDE = {
     "content": [THOUGHT, {"type": "text", "text": "A boat."}], "stop_reason": "end_turn",
     "usage": {"input_tokens": 9, "output_tokens": 3},
 }  # fmt: skip
-CHOICE = {"index": 0, "message": {"role": "assistant", "content": "A boat."}, "finish_reason": "stop"}
+CHOICE = {
+    "index": 0,
+    "message": {"role": "assistant", "content": "A boat."},
+    "finish_reason": "stop",
+}
 GPT = {
     "id": "c", "object": "chat.completion", "created": 1, "model": "gpt-1", "choices": [CHOICE],
     "usage": {"prompt_tokens": 9, "completion_tokens": 3, "total_tokens": 12},
@@ -28,10 +32,18 @@ GPT = {
 def ask(model: str, status: int, answer: dict[str, Any]) -> tuple[Reply, int]:
     """The reply, and how many requests the server got."""
     with Canned(status, json.dumps(answer), {"content-type": "application/json"}) as server:
-        url = server.base_url.removesuffix("/v1") if model.startswith("anthropic/") else server.base_url
-        client = LiteLLM(model=model, base_url=url, api_key_env="SOME_KEY", limits=Limits(attempts=2, timeout=5))
+        url = (
+            server.base_url.removesuffix("/v1")
+            if model.startswith("anthropic/")
+            else server.base_url
+        )
+        client = LiteLLM(
+            model=model, base_url=url, api_key_env="SOME_KEY", limits=Limits(attempts=2, timeout=5)
+        )
         [reply] = client.respond([HELLO])
-        assert {headers.get("x-api-key", headers.get("authorization")) for _, headers in server.requests} <= {
+        assert {
+            headers.get("x-api-key", headers.get("authorization")) for _, headers in server.requests
+        } <= {
             "sk-some",
             "Bearer sk-some",
         }
@@ -47,15 +59,41 @@ def key(monkeypatch: pytest.MonkeyPatch) -> None:
     ("model", "answer", "outcome", "text", "requests"),
     [
         ("anthropic/claude-1", CLAUDE, Outcome.OK, "A boat.", 1),
-        ("anthropic/claude-1", CLAUDE | {"stop_reason": "max_tokens"}, Outcome.TRUNCATED, "A boat.", 1),
-        ("anthropic/claude-1", CLAUDE | {"stop_reason": "refusal", "content": []}, Outcome.FILTERED, "", 1),
+        (
+            "anthropic/claude-1",
+            CLAUDE | {"stop_reason": "max_tokens"},
+            Outcome.TRUNCATED,
+            "A boat.",
+            1,
+        ),
+        (
+            "anthropic/claude-1",
+            CLAUDE | {"stop_reason": "refusal", "content": []},
+            Outcome.FILTERED,
+            "",
+            1,
+        ),
         ("anthropic/claude-1", CLAUDE | {"content": []}, Outcome.OK, "", 2),
         ("openai/gpt-1", GPT, Outcome.OK, "A boat.", 1),
-        ("openai/gpt-1", GPT | {"choices": [CHOICE | {"finish_reason": "length"}]}, Outcome.TRUNCATED, "A boat.", 1),
-        ("openai/gpt-1", GPT | {"choices": [CHOICE | {"finish_reason": "content_filter"}]}, Outcome.FILTERED, None, 1),
+        (
+            "openai/gpt-1",
+            GPT | {"choices": [CHOICE | {"finish_reason": "length"}]},
+            Outcome.TRUNCATED,
+            "A boat.",
+            1,
+        ),
+        (
+            "openai/gpt-1",
+            GPT | {"choices": [CHOICE | {"finish_reason": "content_filter"}]},
+            Outcome.FILTERED,
+            None,
+            1,
+        ),
     ],
 )
-def test_an_answer(model: str, answer: dict[str, Any], outcome: Outcome, text: str | None, requests: int) -> None:
+def test_an_answer(
+    model: str, answer: dict[str, Any], outcome: Outcome, text: str | None, requests: int
+) -> None:
     reply, asked = ask(model, 200, answer)
     assert (reply.outcome, asked) == (outcome, requests)
     assert text is None or reply.text == text
@@ -102,5 +140,8 @@ def test_half_of_a_surrogate_pair_loses_no_answer() -> None:
 
 @pytest.mark.parametrize("status", [200, 402])
 def test_a_lack_of_credit_ends_the_run_inside_http_200_too(status: int) -> None:
-    with pytest.raises(ServiceError, match=r"HTTP 402: .*Pay\.; check the account's credit, whose key is in SOME_KEY"):
+    with pytest.raises(
+        ServiceError,
+        match=r"HTTP 402: .*Pay\.; check the account's credit, whose key is in SOME_KEY",
+    ):
         ask("openai/gpt-1", status, {"error": {"code": 402, "message": "Pay."}})

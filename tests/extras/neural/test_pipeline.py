@@ -1,4 +1,5 @@
-"""``dvc repro`` with real architectures that mean something: the checkpoints in trio/ describe, draw and look."""
+"""``dvc repro`` with real architectures that mean something: the checkpoints in trio/ describe,
+draw and look."""
 
 import shutil
 from pathlib import Path
@@ -23,7 +24,10 @@ pytestmark = [
 ]
 
 MODEL, PAINTER = "trio_llava_final", "trio_sd_2"
-DATA, CHAINS = "data/datasets/arrangements", f"data/records/{MODEL}/genception/arrangements/{PAINTER}"
+DATA, CHAINS = (
+    "data/datasets/arrangements",
+    f"data/records/{MODEL}/genception/arrangements/{PAINTER}",
+)
 
 
 def neural_selection(params: dict[str, Any]) -> None:
@@ -36,10 +40,25 @@ def neural_selection(params: dict[str, Any]) -> None:
         "encoders": ["trio_vit", "trio_clip", "inception"],
     }
     params["datasets"]["arrangements"] = {"provider": "arrangements", "per_category": 4}
-    params["encoders"]["inception"] = {"provider": "inception", "path": "trio/inception", "allow_pickle": True}
+    params["encoders"]["inception"] = {
+        "provider": "inception",
+        "path": "trio/inception",
+        "allow_pickle": True,
+    }
     params["encoders"]["inception"]["device"] = "cpu"
-    model = {"provider": "transformers", "path": "trio/llava_final", "max_new_tokens": 64, "device": "cpu"}
-    painter = {"provider": "diffusers", "path": "trio/sd_2", "steps": 4, "guidance_scale": 1, "device": "cpu"}
+    model = {
+        "provider": "transformers",
+        "path": "trio/llava_final",
+        "max_new_tokens": 64,
+        "device": "cpu",
+    }
+    painter = {
+        "provider": "diffusers",
+        "path": "trio/sd_2",
+        "steps": 4,
+        "guidance_scale": 1,
+        "device": "cpu",
+    }
     params["models"][MODEL], params["generators"][PAINTER] = model, painter  # to be changed below
 
 
@@ -47,7 +66,9 @@ def neural_selection(params: dict[str, Any]) -> None:
 def made(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
     """The checkout with the trio in it, selected and evaluated, each checkpoint loaded once."""
     checkout = make_checkout(tmp_path_factory.mktemp("neural"))
-    shutil.copytree(REPOSITORY / "trio", checkout.root / "trio", ignore=shutil.ignore_patterns("lessons"))
+    shutil.copytree(
+        REPOSITORY / "trio", checkout.root / "trio", ignore=shutil.ignore_patterns("lessons")
+    )
     build_inception(checkout.root / "trio" / "inception")
     (checkout.root / ".gitignore").open("a").write("/trio/\n")
     checkout.params(neural_selection)
@@ -70,7 +91,10 @@ def records_of(root: Path) -> list[CollectedRecord]:
 
 
 def score_of(root: Path, encoder: str) -> Score:
-    return read_json(root / f"reports/scores/{MODEL}/genception/arrangements/{PAINTER}/{encoder}/score.json", Score)
+    return read_json(
+        root / f"reports/scores/{MODEL}/genception/arrangements/{PAINTER}/{encoder}/score.json",
+        Score,
+    )
 
 
 def measured(path: Path) -> set[tuple[int, str, str]]:

@@ -1,4 +1,5 @@
-"""The notebook in ``examples/`` and the page on Python run as they stand, where a project is around them."""
+"""The notebook in ``examples/`` and the page on Python run as they stand, where a project is around
+them."""
 
 import doctest
 import time
@@ -33,14 +34,18 @@ def test_the_notebook_goes_from_own_images_to_a_table_and_pictures(
     folder.mkdir(exist_ok=True)
     notebook = nbformat.read(NOTEBOOK, as_version=4)
     began = time.monotonic()
-    done = nbclient.NotebookClient(notebook, timeout=SECONDS, resources={"metadata": {"path": str(folder)}}).execute()
+    done = nbclient.NotebookClient(
+        notebook, timeout=SECONDS, resources={"metadata": {"path": str(folder)}}
+    ).execute()
     assert time.monotonic() - began < SECONDS
     shown = {
         cell.id: [output.data for output in cell.outputs if "data" in output]
         for cell in done.cells
         if cell.cell_type == "code"
     }
-    [look], [chains], [runs], [scores] = (shown[name] for name in ("look", "chains", "project", "scores"))
+    [look], [chains], [runs], [scores] = (
+        shown[name] for name in ("look", "chains", "project", "scores")
+    )
     assert "GC@3" in look["text/html"]
     assert chains["text/html"].count('src="data:image/webp;base64,') == 8
     assert shown["metric"][0]["text/plain"] == "np.True_"
@@ -49,9 +54,13 @@ def test_the_notebook_goes_from_own_images_to_a_table_and_pictures(
 
 
 @pytest.mark.slow
-def test_what_the_page_on_python_says_is_so(finished: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_the_page_on_python_says_is_so(
+    finished: Checkout, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(finished.root)
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
-    result = doctest.testfile(str(PAGE), module_relative=False, optionflags=doctest.ELLIPSIS, verbose=False)
+    result = doctest.testfile(
+        str(PAGE), module_relative=False, optionflags=doctest.ELLIPSIS, verbose=False
+    )
     assert result.failed == 0
     assert result.attempted > 20

@@ -1,4 +1,5 @@
-"""open_clip: what the library computes, from exactly the weights and the version that are in the fingerprint."""
+"""open_clip: what the library computes, from exactly the weights and the version that are in the
+fingerprint."""
 
 import shutil
 from collections.abc import Callable
@@ -30,14 +31,22 @@ def folder(copied: Callable[[str], Path]) -> Path:
 
 
 def configure(folder: Path, part: str, **settings: object) -> None:
-    change_json(folder / "open_clip_config.json", lambda config: config["model_cfg"][part].update(settings))
+    change_json(
+        folder / "open_clip_config.json", lambda config: config["model_cfg"][part].update(settings)
+    )
 
 
 @pytest.fixture
 def with_bert(folder: Path) -> Path:
     """A checkpoint whose tokenizer is one of transformers."""
     bert_tokenizer(512).save_pretrained(folder)
-    configure(folder, "text_cfg", hf_tokenizer_name="some/repository", pool_type="first", no_causal_mask=True)
+    configure(
+        folder,
+        "text_cfg",
+        hf_tokenizer_name="some/repository",
+        pool_type="first",
+        no_causal_mask=True,
+    )
     return folder
 
 
@@ -71,7 +80,9 @@ def test_a_tokenizer_of_transformers_in_the_folder(with_bert: Path):
         PromptUsage(tokens=7, read=7),
         PromptUsage(tokens=3, read=3),
     ]
-    tokens = torch.tensor([[2, *clip.loaded.tokenizer.tokenizer.convert_tokens_to_ids(["a", "red", "cat"]), 3]])
+    tokens = torch.tensor(
+        [[2, *clip.loaded.tokenizer.tokenizer.convert_tokens_to_ids(["a", "red", "cat"]), 3]]
+    )
     padded = torch.nn.functional.pad(tokens, (0, 77 - 5))
     with torch.inference_mode():
         expected = clip.loaded.model.encode_text(padded).numpy()

@@ -49,7 +49,9 @@ def chain(model: Model, generator: Generator, image: Medium, number: int) -> Ste
     results: list[Result] = []
     for t in (1, 2):
         context = Subject(f"s{number}", t, "d")
-        results.append((yield Ask(model, "describe", Conversation.ask(f"s{number}", image), context)))
+        results.append(
+            (yield Ask(model, "describe", Conversation.ask(f"s{number}", image), context))
+        )
         results.append((yield Draw(generator, results[-1].text or "", number, context)))
         assert results[-1].medium is not None
         image = results[-1].medium
@@ -62,7 +64,11 @@ def images(folder: Path, count: int) -> list[Medium]:
 
 
 def run(
-    model: Model, generator: Generator, shown: Sequence[Medium], folder: Path, workers: Workers | None = None
+    model: Model,
+    generator: Generator,
+    shown: Sequence[Medium],
+    folder: Path,
+    workers: Workers | None = None,
 ) -> list[list[tuple[Result, str | None]]]:
     with CallStore(folder) as store:
         protocols = [chain(model, generator, image, number) for number, image in enumerate(shown)]
@@ -75,7 +81,9 @@ def killing(log: Path, cluster: Any) -> Iterator[None]:
     """Kill an actor at work, and then a node with all of its actors."""
 
     def kill() -> None:
-        while not (log.exists() and (at_work := [shift for shift in shifts(log) if shift.ended is None])):
+        while not (
+            log.exists() and (at_work := [shift for shift in shifts(log) if shift.ended is None])
+        ):
             time.sleep(0.05)
         os.kill(at_work[0].pid, signal.SIGKILL)
         time.sleep(1)
@@ -97,7 +105,9 @@ def test_actors_and_a_node_are_lost_and_no_call_is(cluster: Any, tmp_path: Path)
     killed = {shift.pid for shift in batches if shift.ended is None}
     assert killed
     assert {shift.pid for shift in batches if shift.ended} - killed
-    assert {shift.asked for shift in batches} == {shift.asked for shift in shifts(tmp_path / "alone.log")}
+    assert {shift.asked for shift in batches} == {
+        shift.asked for shift in shifts(tmp_path / "alone.log")
+    }
 
 
 def test_sounds_go_to_actors_and_come_back(cluster: Any, tmp_path: Path) -> None:
@@ -114,7 +124,9 @@ def test_sounds_go_to_actors_and_come_back(cluster: Any, tmp_path: Path) -> None
 def test_a_batch_that_takes_every_actor_down_ends_the_run(cluster: Any, tmp_path: Path) -> None:
     model, generator = pair(tmp_path / "log")
     deadly = model.model_copy(update={"deadly": "s2 "})
-    with pytest.raises(WorkersError, match=r"5 actors were lost over the batch of 2 calls that begins with d/s2"):
+    with pytest.raises(
+        WorkersError, match=r"5 actors were lost over the batch of 2 calls that begins with d/s2"
+    ):
         run(deadly, generator, images(tmp_path, 4), tmp_path / "store", workers(cluster.address, 1))
     assert {row["sample"] for row in stored_rows(tmp_path / "store").values()} == {"s0", "s1"}
 
@@ -122,10 +134,17 @@ def test_a_batch_that_takes_every_actor_down_ends_the_run(cluster: Any, tmp_path
 def test_a_node_with_another_component_is_refused(cluster: Any, tmp_path: Path) -> None:
     model, generator = pair(tmp_path / "log")
     model.spec["identity"] |= {"code": "of yesterday"}
-    with pytest.raises(ConfigError, match=r"is another component.*identity.code: .of yesterday. → "):
+    with pytest.raises(
+        ConfigError, match=r"is another component.*identity.code: .of yesterday. → "
+    ):
         run(model, generator, images(tmp_path, 1), tmp_path / "store", workers(cluster.address, 1))
 
 
 def test_a_cluster_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(WorkersError, match=r"Ray cluster at 127\.0\.0\.1:9 cannot be used"):
-        run(*pair(tmp_path / "log"), images(tmp_path, 1), tmp_path / "store", workers("127.0.0.1:9", 1))
+        run(
+            *pair(tmp_path / "log"),
+            images(tmp_path, 1),
+            tmp_path / "store",
+            workers("127.0.0.1:9", 1),
+        )

@@ -21,8 +21,12 @@ def folder(copied: Callable[[str], Path]) -> Path:
 
 
 def test_it_is_what_the_library_gives(folder: Path):
-    model = sentence_transformers.SentenceTransformer(str(folder), device="cpu", local_files_only=True)
-    assert relative(encoder(folder).encode_texts([*TEXTS, LONG]), model.encode([*TEXTS, LONG])) < 1e-5
+    model = sentence_transformers.SentenceTransformer(
+        str(folder), device="cpu", local_files_only=True
+    )
+    assert (
+        relative(encoder(folder).encode_texts([*TEXTS, LONG]), model.encode([*TEXTS, LONG])) < 1e-5
+    )
 
 
 def test_special_tokens_in_a_text_are_characters(folder: Path):
@@ -35,7 +39,9 @@ def test_special_tokens_in_a_text_are_characters(folder: Path):
 def test_weights_of_a_pooler_may_be_missing(folder: Path, said: pytest.LogCaptureFixture):
     """No sentence embedding looks at it."""
     file = folder / "model.safetensors"
-    weights = {name: value for name, value in load_file(file).items() if not name.startswith("pooler.")}
+    weights = {
+        name: value for name, value in load_file(file).items() if not name.startswith("pooler.")
+    }
     save_file(weights, file, {"format": "pt"})
     assert encoder(folder).encode_texts(TEXTS).shape == (4, 32)
     assert not said.records

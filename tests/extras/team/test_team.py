@@ -1,6 +1,8 @@
-"""Two colleagues, one bucket, one MLflow server on one PostgreSQL: what one has run the other has, and asks nothing.
+"""Two colleagues, one bucket, one MLflow server on one PostgreSQL: what one has run the other has,
+and asks nothing.
 
-All of it is real but the bucket, which is moto's S3 over HTTP; credentials stand in environments alone.
+All of it is real but the bucket, which is moto's S3 over HTTP; credentials stand in environments
+alone.
 """
 
 import json
@@ -36,7 +38,9 @@ class Bucket(NamedTuple):
 
     def holds(self, prefix: str) -> int:
         """How many objects are below it."""
-        return sum(1 for _ in self.client.list_objects_v2(Bucket=BUCKET, Prefix=prefix).get("Contents", ()))
+        return sum(
+            1 for _ in self.client.list_objects_v2(Bucket=BUCKET, Prefix=prefix).get("Contents", ())
+        )
 
 
 class Team(NamedTuple):
@@ -53,9 +57,15 @@ def bucket() -> Iterator[Bucket]:
     server.start()
     try:
         host, port = server.get_host_and_port()
-        keys = {"aws_access_key_id": KEYS["AWS_ACCESS_KEY_ID"], "aws_secret_access_key": SECRET, "region_name": REGION}
+        keys = {
+            "aws_access_key_id": KEYS["AWS_ACCESS_KEY_ID"],
+            "aws_secret_access_key": SECRET,
+            "region_name": REGION,
+        }
         client = boto3.client("s3", endpoint_url=(address := f"http://{host}:{port}"), **keys)
-        client.create_bucket(Bucket=BUCKET, CreateBucketConfiguration={"LocationConstraint": REGION})
+        client.create_bucket(
+            Bucket=BUCKET, CreateBucketConfiguration={"LocationConstraint": REGION}
+        )
         yield Bucket(address, client)
     finally:
         server.stop()
@@ -64,11 +74,15 @@ def bucket() -> Iterator[Bucket]:
 @pytest.fixture(scope="module")
 def postgres() -> Iterator[str]:
     """The address of a database of Debian's PostgreSQL; the tests are skipped where there is none."""
-    programs = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda found: int(found.parent.name))
+    programs = sorted(
+        Path("/usr/lib/postgresql").glob("*/bin"), key=lambda found: int(found.parent.name)
+    )
     if not programs:
         pytest.skip("there is no PostgreSQL server: apt-get install postgresql")
     user, port = "postgres" if os.geteuid() == 0 else None, free_port()  # root may not run it
-    with tempfile.TemporaryDirectory(prefix="driftledger-postgres-", ignore_cleanup_errors=True) as folder:
+    with tempfile.TemporaryDirectory(
+        prefix="driftledger-postgres-", ignore_cleanup_errors=True
+    ) as folder:
         (password := Path(folder, "password")).write_text(SECRET, encoding="utf-8")
 
         def program(name: str, *arguments: str) -> None:
@@ -87,7 +101,9 @@ def postgres() -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def mlflow(bucket: Bucket, postgres: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def mlflow(
+    bucket: Bucket, postgres: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[str]:
     """A server that keeps runs in PostgreSQL and artifacts in the bucket; who asks it needs no key."""
     keys = KEYS | {"MLFLOW_S3_ENDPOINT_URL": bucket.address}
     folder = tmp_path_factory.mktemp("mlflow")
@@ -96,7 +112,9 @@ def mlflow(bucket: Bucket, postgres: str, tmp_path_factory: pytest.TempPathFacto
 
 
 @pytest.fixture(scope="module")
-def team(pristine: Checkout, bucket: Bucket, mlflow: str, tmp_path_factory: pytest.TempPathFactory) -> Team:
+def team(
+    pristine: Checkout, bucket: Bucket, mlflow: str, tmp_path_factory: pytest.TempPathFactory
+) -> Team:
     folder = tmp_path_factory.mktemp("team")
     a = pristine.copy(folder / "a")
     a.env |= KEYS | {"MLFLOW_TRACKING_URI": mlflow}
@@ -120,7 +138,8 @@ def test_what_one_has_run_the_other_has(team: Team) -> None:
     a, b, bucket = team
     assert not (b.root / "my_images").exists()
     outputs = a.outputs()
-    del outputs["reports/tracked.json"]  # which is in no repository: a clone fills an MLflow of its own
+    # which is in no repository: a clone fills an MLflow of its own
+    del outputs["reports/tracked.json"]
     assert b.outputs() == outputs
     assert "all holds" in b.run("driftledger", "verify", RUN).stdout
     again = b.run("dvc", "repro")
@@ -129,7 +148,8 @@ def test_what_one_has_run_the_other_has(team: Team) -> None:
     assert "datasets.my_images is not on this machine" in again.stderr
     assert b.git("status", "--short") == ""
     planned = json.loads(b.run("driftledger", "plan", "--json").stdout)
-    assert [(each["stored"], each["to_make"]) for each in planned.values()] == [(16, 0)] * 2  # as the records say
+    # as the records say
+    assert [(each["stored"], each["to_make"]) for each in planned.values()] == [(16, 0)] * 2
     assert bucket.holds("dvc/") > 50
     assert bucket.holds("mlflow/") > 10
     for clone in (a, b):
@@ -144,6 +164,8 @@ def test_scores_are_computed_anew_where_no_image_is(team: Team, tmp_path: Path) 
     (b.root / "data/datasets/my_images/inputs.json").unlink()
     said = b.run("driftledger", "stage", "data", check=False)
     assert said.returncode == 2
-    assert said.stderr.startswith("driftledger: the image folder 'my_images' is missing; set path to")
+    assert said.stderr.startswith(
+        "driftledger: the image folder 'my_images' is missing; set path to"
+    )
     assert "'dvc pull'" in said.stderr
     assert said.stderr.count("\n") == 1

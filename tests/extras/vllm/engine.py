@@ -1,6 +1,8 @@
-"""What the real engine does; test_engine.py runs it with the Python of vLLM's own environment, as a process of its own.
+"""What the real engine does; test_engine.py runs it with the Python of vLLM's own environment, as a
+process of its own.
 
-``python -m tests.extras.vllm.engine CHECKPOINT IMAGE IMAGE IMAGE``: on stdout, a JSON object on the last line.
+``python -m tests.extras.vllm.engine CHECKPOINT IMAGE IMAGE IMAGE``: on stdout, a JSON object on the
+last line.
 """
 
 import json
@@ -20,9 +22,14 @@ LONG = "red " * 500
 
 
 def conversations(paths: Sequence[Path]) -> list[Conversation]:
-    """Of different lengths: with images, hostile, begun, short, with earlier turns, two images, and none."""
+    """Of different lengths: with images, hostile, begun, short, with earlier turns, two images, and
+    none."""
     one, two, three = (Medium(path, sha256_file(path)) for path in paths)
-    earlier = (Turn("user", (two, "Describe it.")), Turn("assistant", ("a red cat",)), Turn("user", (three, "And it?")))
+    earlier = (
+        Turn("user", (two, "Describe it.")),
+        Turn("assistant", ("a red cat",)),
+        Turn("user", (three, "And it?")),
+    )
     return [
         Conversation.ask("Describe it.", one),
         Conversation.ask("Is the house red or green or blue?", two),
@@ -37,7 +44,12 @@ def conversations(paths: Sequence[Path]) -> list[Conversation]:
 
 def plain(replies: Sequence[Reply]) -> list[Any]:
     return [
-        [reply.text, reply.outcome, reply.usage and [reply.usage.input_tokens, reply.usage.output_tokens], reply.error]
+        [
+            reply.text,
+            reply.outcome,
+            reply.usage and [reply.usage.input_tokens, reply.usage.output_tokens],
+            reply.error,
+        ]
         for reply in replies
     ]
 
@@ -53,10 +65,18 @@ def main(folder: str, *images: str) -> None:
     import psutil  # comes with vLLM
 
     asked = conversations([Path(image) for image in images])
-    shown = tuple(part for each in asked[:3] for part in each.turns[0].parts if isinstance(part, Medium))
+    shown = tuple(
+        part for each in asked[:3] for part in each.turns[0].parts if isinstance(part, Medium)
+    )
 
     def model(**engine: Any) -> VLLM:
-        settings = {"path": folder, "device": "cpu", "enforce_eager": True, "max_model_len": 400, "max_num_seqs": 8}
+        settings = {
+            "path": folder,
+            "device": "cpu",
+            "enforce_eager": True,
+            "max_model_len": 400,
+            "max_num_seqs": 8,
+        }
         limit = {"limit_mm_per_prompt": {"image": 2}}
         return VLLM.model_validate(SETTINGS | settings | limit | {"engine": ENGINE | engine})
 
@@ -77,7 +97,11 @@ def main(folder: str, *images: str) -> None:
     result["joined"] = plain([replies[number] for number in range(len(asked))])
 
     config = one.loaded.engine.llm_engine.vllm_config
-    result["engine"] = [config.cache_config.block_size, config.scheduler_config.max_num_seqs, config.model_config.seed]
+    result["engine"] = [
+        config.cache_config.block_size,
+        config.scheduler_config.max_num_seqs,
+        config.model_config.seed,
+    ]
     result["vllm"] = one.identity()["libraries"]["vllm"]
     for process in psutil.Process().children(recursive=True):
         if "resource_tracker" not in " ".join(process.cmdline()):

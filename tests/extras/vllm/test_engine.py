@@ -16,9 +16,11 @@ from tests.extras.chatting import model
 from tests.extras.vllm.engine import SETTINGS, conversations, plain
 
 PYTHON = Path(os.environ.get("DRIFTLEDGER_VLLM", Path(sys.prefix, "vllm", "bin", "python")))
-"""vLLM wants another torch than the other extras, so that ``make install-all`` gives it an environment of its own."""
+"""vLLM wants another torch than the other extras, so that ``make install-all`` gives it an
+environment of its own."""
 pytestmark = pytest.mark.skipif(
-    not PYTHON.with_name("vllm").is_file(), reason=f"vLLM for processors is not installed ({PYTHON})"
+    not PYTHON.with_name("vllm").is_file(),
+    reason=f"vLLM for processors is not installed ({PYTHON})",
 )
 
 
@@ -31,17 +33,35 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def result(checkpoint: Path, images: list[Medium]) -> dict[str, Any]:
-    command = [PYTHON, "-m", "tests.extras.vllm.engine", checkpoint, *(image.path for image in images[:3])]
+    command = [
+        PYTHON,
+        "-m",
+        "tests.extras.vllm.engine",
+        checkpoint,
+        *(image.path for image in images[:3]),
+    ]
     with TemporaryDirectory() as folder:  # an engine that is killed leaves its sockets there
-        environment = os.environ | {"PYTHONPATH": f"{REPOSITORY / 'src'}", "HF_HUB_OFFLINE": "1", "TMPDIR": folder}
+        environment = os.environ | {
+            "PYTHONPATH": f"{REPOSITORY / 'src'}",
+            "HF_HUB_OFFLINE": "1",
+            "TMPDIR": folder,
+        }
         ended = subprocess.run(
-            command, cwd=REPOSITORY, env=environment, capture_output=True, text=True, timeout=600, check=False
+            command,
+            cwd=REPOSITORY,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=600,
+            check=False,
         )
     assert ended.returncode == 0, ended.stderr[-4000:]
     return json.loads(ended.stdout.splitlines()[-1])  # type: ignore[no-any-return]
 
 
-def test_it_says_what_transformers_says(result: dict[str, Any], checkpoint: Path, images: list[Medium]) -> None:
+def test_it_says_what_transformers_says(
+    result: dict[str, Any], checkpoint: Path, images: list[Medium]
+) -> None:
     """Together, alone, and where each joins others that are being computed."""
     asked = conversations([image.path for image in images[:3]])
     expected = plain(model(checkpoint, image_backend="torchvision", **SETTINGS).respond(asked))

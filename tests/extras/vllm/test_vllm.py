@@ -1,4 +1,5 @@
-"""vLLM's engine as a provider, with a stand-in: what it is given, what becomes of what it says, and what it raises."""
+"""vLLM's engine as a provider, with a stand-in: what it is given, what becomes of what it says, and
+what it raises."""
 
 import sys
 from collections.abc import Iterator
@@ -47,12 +48,20 @@ def refused(folder: Path, conversation: Conversation, **settings: Any) -> str:
 # what it says
 
 
-def test_it_says_what_transformers_says(engine: ModuleType, checkpoint: Path, asked: list[Conversation]) -> None:
+def test_it_says_what_transformers_says(
+    engine: ModuleType, checkpoint: Path, asked: list[Conversation]
+) -> None:
     """Also of hostile texts, earlier turns, several images, and none."""
-    image, other, *_ = (part for each in asked for part in each.turns[0].parts if isinstance(part, Medium))
+    image, other, *_ = (
+        part for each in asked for part in each.turns[0].parts if isinstance(part, Medium)
+    )
     conversations = [
         *asked,
-        says(("user", (other, "Describe it.")), ("assistant", "a red cat"), ("user", (image, "Describe it."))),
+        says(
+            ("user", (other, "Describe it.")),
+            ("assistant", "a red cat"),
+            ("user", (image, "Describe it.")),
+        ),
         says(("system", "the small boat"), ("user", (image, "or", other, "?"))),
         says(("user", "Describe it.")),
         Conversation.ask("What does <image> </s> <|im_end|> mean?", image),
@@ -67,19 +76,32 @@ def test_it_says_what_transformers_says(engine: ModuleType, checkpoint: Path, as
 
 
 def test_finish_reasons_are_outcomes(
-    engine: ModuleType, built: dict[str, Path], asked: list[Conversation], monkeypatch: pytest.MonkeyPatch
+    engine: ModuleType,
+    built: dict[str, Path],
+    asked: list[Conversation],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def step(self: Any) -> list[Any]:
         said = [(" A cat. ", "stop"), ("A cat", "length"), (" ", "stop"), ("A", "abort")]
         return [
-            engine.RequestOutput(str(n), [1, 2, 3], [engine.CompletionOutput(0, text, [7, 8], reason)])
+            engine.RequestOutput(
+                str(n), [1, 2, 3], [engine.CompletionOutput(0, text, [7, 8], reason)]
+            )
             for n, (text, reason) in enumerate(said)
         ]
 
     monkeypatch.setattr(engine.LLMEngine, "step", step)
     ended, cut, empty, aborted = vllm(built["llava"]).respond(asked)
-    assert (ended.text, ended.outcome, ended.usage and ended.usage.input_tokens) == ("A cat.", Outcome.OK, 3)
-    assert (cut.text, cut.outcome, cut.usage and cut.usage.output_tokens) == ("A cat", Outcome.TRUNCATED, 2)
+    assert (ended.text, ended.outcome, ended.usage and ended.usage.input_tokens) == (
+        "A cat.",
+        Outcome.OK,
+        3,
+    )
+    assert (cut.text, cut.outcome, cut.usage and cut.usage.output_tokens) == (
+        "A cat",
+        Outcome.TRUNCATED,
+        2,
+    )
     assert (empty.text, empty.outcome) == ("", Outcome.OK)
     assert "finish_reason: abort" in failure(aborted)
 
@@ -93,8 +115,12 @@ def test_the_fingerprint_follows_what_shapes_the_answer(
     folder = built["llava"]
     before = vllm(folder).fingerprint
     for settings in (
-        {"batch_invariant": True}, {"tensor_parallel_size": 2}, {"dtype": "bfloat16"}, {"max_model_len": 100},
-        {"enforce_eager": True}, {"batch_size": 8}, {"max_new_tokens": 17}, {"image_processor": {"do_resize": False}},
+        {"batch_invariant": True}, {"tensor_parallel_size": 2}, {(
+            "dtype"
+        ): "bfloat16"}, {"max_model_len": 100},
+        {"enforce_eager": True}, {"batch_size": 8}, {(
+            "max_new_tokens"
+        ): 17}, {"image_processor": {"do_resize": False}},
     ):  # fmt: skip
         assert vllm(folder, **settings).fingerprint != before
     for settings in ({"gpu_memory_utilization": 0.5}, {"limit_mm_per_prompt": {"image": 1}}):
@@ -110,7 +136,9 @@ def test_the_fingerprint_follows_what_shapes_the_answer(
 
 def test_a_missing_library_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "config.json").write_text("{}")
-    monkeypatch.setattr(sys, "path", [place for place in sys.path if Path(place).absolute() != SITE])
+    monkeypatch.setattr(
+        sys, "path", [place for place in sys.path if Path(place).absolute() != SITE]
+    )
     invalidate_caches()
     with pytest.raises(MissingExtraError, match=r"'vllm' is not installed; run: pip install vllm$"):
         _ = vllm(tmp_path).fingerprint
@@ -119,8 +147,13 @@ def test_a_missing_library_is_one_sentence(tmp_path: Path, monkeypatch: pytest.M
 @pytest.mark.parametrize(
     "error",
     [
-        ValueError("No available memory for the cache blocks. Try increasing `gpu_memory_utilization`."),
-        ValueError("Free memory on device (1/80 GiB) on startup is less than desired GPU memory utilization."),
+        ValueError(
+            "No available memory for the cache blocks. Try increasing `gpu_memory_utilization`."
+        ),
+        ValueError(
+            "Free memory on device (1/80 GiB) on startup is less than desired GPU memory "
+            "utilization."
+        ),
         RuntimeError("CUDA error: out of memory"),
     ],
 )
@@ -156,7 +189,10 @@ def test_an_engine_that_does_not_start_lacks_memory_where_something_else_is_in_i
 
 
 def test_a_dead_engine_ends_the_run_and_starts_again_in_the_next(
-    engine: ModuleType, built: dict[str, Path], asked: list[Conversation], monkeypatch: pytest.MonkeyPatch
+    engine: ModuleType,
+    built: dict[str, Path],
+    asked: list[Conversation],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     from vllm.v1.engine.exceptions import EngineDeadError  # type: ignore[import-not-found]
 

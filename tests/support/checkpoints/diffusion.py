@@ -1,4 +1,5 @@
-"""Text-to-image pipelines of 32 × 32 pixels: U-Nets with one and two text encoders, and a diffusion transformer."""
+"""Text-to-image pipelines of 32 × 32 pixels: U-Nets with one and two text encoders, and a diffusion
+transformer."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -40,7 +41,9 @@ def build_stable_diffusion() -> diffusers.DiffusionPipeline:
         text_encoder=_clip_text(transformers.CLIPTextModel),
         tokenizer=clip_tokenizer(),
         unet=_unet(cross_attention_dim=WIDTH),
-        scheduler=diffusers.DDIMScheduler(**BETAS, clip_sample=False, set_alpha_to_one=False, steps_offset=1),
+        scheduler=diffusers.DDIMScheduler(
+            **BETAS, clip_sample=False, set_alpha_to_one=False, steps_offset=1
+        ),
         safety_checker=None,
         feature_extractor=None,
         requires_safety_checker=False,
@@ -122,7 +125,9 @@ def build_sana() -> diffusers.DiffusionPipeline:
         vocab_size=len(tokens), hidden_size=8, intermediate_size=16, num_attention_heads=2, num_hidden_layers=1,
         num_key_value_heads=2, head_dim=4, max_position_embeddings=4096,
     )  # fmt: skip
-    blocks: Any = {f"{part}_block_types": ("ResBlock", "ResBlock") for part in ("encoder", "decoder")}
+    blocks: Any = {
+        f"{part}_block_types": ("ResBlock", "ResBlock") for part in ("encoder", "decoder")
+    }
     blocks |= {f"{part}_block_out_channels": (8, 8) for part in ("encoder", "decoder")}
     blocks |= {f"{part}_layers_per_block": (1, 1) for part in ("encoder", "decoder")}
     blocks |= {f"{part}_qkv_multiscales": ((), ()) for part in ("encoder", "decoder")}
@@ -180,20 +185,32 @@ def build_flux_2() -> diffusers.DiffusionPipeline:
 
 @saved
 def build_qwen_image() -> diffusers.DiffusionPipeline:
-    """Qwen-Image's layout: a VLM reads the prompt inside a template, of whose features the pipeline cuts the end."""
+    """Qwen-Image's layout: a VLM reads the prompt inside a template, of whose features the pipeline
+    cuts the end."""
     transformer = diffusers.QwenImageTransformer2DModel(
         in_channels=16, out_channels=4, num_layers=1, attention_head_dim=16, num_attention_heads=2,
         joint_attention_dim=WIDTH, axes_dims_rope=(8, 4, 4),
     )  # fmt: skip
     vae = diffusers.AutoencoderKLQwenImage(
-        base_dim=8, z_dim=4, dim_mult=[1, 2, 2, 2], num_res_blocks=1, latents_mean=[0.0] * 4, latents_std=[1.0] * 4
+        base_dim=8,
+        z_dim=4,
+        dim_mult=[1, 2, 2, 2],
+        num_res_blocks=1,
+        latents_mean=[0.0] * 4,
+        latents_std=[1.0] * 4,
     )
     tokens, config = _language()
     text = config.to_dict() | {
         "rope_parameters": {"rope_type": "default", "rope_theta": 1e4, "mrope_section": [2, 1, 1]},
         "model_type": "qwen2_5_vl_text",
     }
-    vision = {"depth": 1, "hidden_size": 16, "intermediate_size": 16, "num_heads": 2, "out_hidden_size": WIDTH}
+    vision = {
+        "depth": 1,
+        "hidden_size": 16,
+        "intermediate_size": 16,
+        "num_heads": 2,
+        "out_hidden_size": WIDTH,
+    }
     both = transformers.Qwen2_5_VLConfig(text_config=text, vision_config=vision)
     return diffusers.QwenImagePipeline(
         scheduler=diffusers.FlowMatchEulerDiscreteScheduler(use_dynamic_shifting=True),
@@ -208,8 +225,8 @@ def _language() -> tuple[Any, transformers.Qwen3Config]:
     """A language model's tokenizer, with a chat template, and its configuration."""
     tokens = chat_tokenizer("<|im_end|>", ["<|im_start|>"])
     tokens.chat_template = (
-        "{% for message in messages %}<|im_start|>{{ message['role'] }}\n{{ message['content'] }}<|im_end|>\n"
-        "{% endfor %}<|im_start|>assistant\n"
+        "{% for message in messages %}<|im_start|>{{ message['role'] }}\n{{ message['content'] "
+        "}}<|im_end|>\n{% endfor %}<|im_start|>assistant\n"
     )
     config = transformers.Qwen3Config(
         vocab_size=len(tokens), hidden_size=WIDTH, intermediate_size=48, num_hidden_layers=2, num_attention_heads=4,
@@ -221,7 +238,13 @@ def _language() -> tuple[Any, transformers.Qwen3Config]:
 def _t5() -> Any:
     tokens = t5_tokenizer()
     t5 = transformers.T5Config(
-        vocab_size=len(tokens), d_model=WIDTH, d_kv=8, d_ff=48, num_layers=2, num_heads=4, is_encoder_decoder=False
+        vocab_size=len(tokens),
+        d_model=WIDTH,
+        d_kv=8,
+        d_ff=48,
+        num_layers=2,
+        num_heads=4,
+        is_encoder_decoder=False,
     )
     return randomise(transformers.T5EncoderModel(t5))
 

@@ -74,9 +74,18 @@ def build_timm(folder: Path, seed: int = 0) -> Path:
     """Perception Encoder's layout, as timm publishes it."""
     made = {"embed_dim": 32, "depth": 1, "num_heads": 2, "img_size": SIDE}
     half = [0.5, 0.5, 0.5]
-    shown = {"input_size": [3, SIDE, SIDE], "interpolation": "bicubic", "crop_pct": 1.0, "mean": half, "std": half}
+    shown = {
+        "input_size": [3, SIDE, SIDE],
+        "interpolation": "bicubic",
+        "crop_pct": 1.0,
+        "mean": half,
+        "std": half,
+    }
     config = TimmWrapperConfig(
-        architecture="vit_pe_core_tiny_patch16_384", model_args=made, pretrained_cfg=shown, num_labels=2
+        architecture="vit_pe_core_tiny_patch16_384",
+        model_args=made,
+        pretrained_cfg=shown,
+        num_labels=2,
     )
     with seeded(seed):
         _save(folder, TimmWrapperModel(config))

@@ -9,7 +9,8 @@ from tests.support.checkpoints.weights import randomise, seeded
 
 
 def build_inception(folder: Path, seed: int = 0) -> Path:
-    """What clean-fid's ``InceptionV3W(folder, download=False)`` loads: 2048 features of a thumbnail."""
+    """What clean-fid's ``InceptionV3W(folder, download=False)`` loads: 2048 features of a
+    thumbnail."""
     folder.mkdir(parents=True, exist_ok=True)
     with seeded(seed):
         network = randomise(Inception())
@@ -20,7 +21,8 @@ def build_inception(folder: Path, seed: int = 0) -> Path:
 class Layers(torch.nn.Module):
     """2048 features of a 4 × 4 thumbnail.
 
-    The weight is its own, because the names of torch's layers in the file depend on what was scripted before.
+    The weight is its own, because the names of torch's layers in the file depend on what was
+    scripted before.
     """
 
     def __init__(self) -> None:
@@ -33,7 +35,8 @@ class Layers(torch.nn.Module):
 
 
 class Inception(torch.nn.Module):
-    """The calls clean-fid makes: ``layers`` on -1 to 1 and 299 × 299, or the whole on 0 to 255 and any size."""
+    """The calls clean-fid makes: ``layers`` on -1 to 1 and 299 × 299, or the whole on 0 to 255 and
+    any size."""
 
     def __init__(self) -> None:
         super().__init__()

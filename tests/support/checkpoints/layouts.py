@@ -1,4 +1,5 @@
-"""Tiny checkpoints of many vision-language layouts, each from its own configuration and processor in transformers."""
+"""Tiny checkpoints of many vision-language layouts, each from its own configuration and processor
+in transformers."""
 
 from importlib import import_module
 from pathlib import Path
@@ -15,13 +16,21 @@ from tests.support.checkpoints.vision_language import PARTS
 from tests.support.checkpoints.weights import randomise, seeded
 
 LAYOUTS: dict[str, dict[str, Any]] = {each["family"]: each for each in cases(__file__, "layouts")}
-"""Family → what builds it: ``tokens`` are the tokenizer's, ``image`` is what a chat template writes for an image, and
-empty where such checkpoints are published without a template."""
+"""Family → what builds it: ``tokens`` are the tokenizer's, ``image`` is what a chat template writes
+for an image, and empty where such checkpoints are published without a template."""
 SMALL = {
-    "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 2, "depth": 2,
-    "num_key_value_heads": 2, "num_heads": 2, "head_dim": 16, "max_position_embeddings": 4096, "out_hidden_size": 32,
-    "pad_token_id": 0, "sliding_window": 512, "projection_dim": 32, "vision_output_dim": 32, "attention_heads": 2,
-    "d_model": 32, "encoder_layers": 2, "encoder_attention_heads": 2, "encoder_ffn_dim": 48, "output_dim": 32,
+    "hidden_size": 32, "intermediate_size": 48, (
+        "num_hidden_layers"
+    ): 2, "num_attention_heads": 2, "depth": 2,
+    "num_key_value_heads": 2, "num_heads": 2, "head_dim": 16, (
+        "max_position_embeddings"
+    ): 4096, "out_hidden_size": 32,
+    "pad_token_id": 0, "sliding_window": 512, (
+        "projection_dim"
+    ): 32, "vision_output_dim": 32, "attention_heads": 2,
+    "d_model": 32, "encoder_layers": 2, (
+        "encoder_attention_heads"
+    ): 2, "encoder_ffn_dim": 48, "output_dim": 32,
 }  # fmt: skip
 """Settings of configurations, and what they are unless a layout says otherwise."""
 
@@ -38,9 +47,18 @@ def build(folder: Path, layout: dict[str, Any], seed: int = 0) -> Path:
     processor = _made(layout["processor"], tokenizer=tokenizer)
     whole = CONFIG_MAPPING[layout["model_type"]]().to_dict()
     config = whole.get("thinker_config", whole)
-    for held in (config, *(config.get(f"{part}_config") or {} for part in ("vision", "audio", "text"))):
+    for held in (
+        config,
+        *(config.get(f"{part}_config") or {} for part in ("vision", "audio", "text")),
+    ):
         held.update({name: value for name, value in SMALL.items() if name in held})
-        held.update({name: len(tokenizer) for name in ("vocab_size", "vocab_size_per_layer_input") if name in held})
+        held.update(
+            {
+                name: len(tokenizer)
+                for name in ("vocab_size", "vocab_size_per_layer_input")
+                if name in held
+            }
+        )
         for name, number in ids.items():
             held.update({each: number for each in (f"{name}_id", f"{name}_index") if each in held})
         for name in ("layer_types", "per_layer_config"):  # made anew for fewer layers
@@ -58,13 +76,22 @@ def build(folder: Path, layout: dict[str, Any], seed: int = 0) -> Path:
         silent[spoken(tokenizer)] = False
         head[silent] = 0
         head[tokenizer.eos_token_id] = 0
-    model.generation_config = GenerationConfig(eos_token_id=tokenizer.eos_token_id, pad_token_id=tokenizer.pad_token_id)
+    model.generation_config = GenerationConfig(
+        eos_token_id=tokenizer.eos_token_id, pad_token_id=tokenizer.pad_token_id
+    )
     if layout["image"]:
-        turn = "{% for message in messages %}{{ message['role'] }}: " + PARTS.replace("IMAGE", layout["image"])
-        processor.chat_template = turn + "\n{% endfor %}{% if add_generation_prompt %}assistant:{% endif %}"
+        turn = "{% for message in messages %}{{ message['role'] }}: " + PARTS.replace(
+            "IMAGE", layout["image"]
+        )
+        processor.chat_template = (
+            turn + "\n{% endfor %}{% if add_generation_prompt %}assistant:{% endif %}"
+        )
     model.save_pretrained(folder)
     processor.save_pretrained(folder)
-    change_json(folder / "tokenizer_config.json", lambda it: it.update(model_specific_special_tokens=layout["tokens"]))
+    change_json(
+        folder / "tokenizer_config.json",
+        lambda it: it.update(model_specific_special_tokens=layout["tokens"]),
+    )
     return folder
 
 

@@ -1,4 +1,5 @@
-"""A CLIP in open_clip's own layout, in a file of its own because that library takes seconds to import."""
+"""A CLIP in open_clip's own layout, in a file of its own because that library takes seconds to
+import."""
 
 import json
 from pathlib import Path
@@ -15,8 +16,20 @@ def build_open_clip(folder: Path, seed: int = 0) -> Path:
     """A folder for open_clip's ``local-dir:``; its tokenizer is the one in open_clip's wheel."""
     model = {
         "embed_dim": 24,
-        "vision_cfg": {"image_size": SIDE, "layers": 2, "width": 32, "head_width": 16, "patch_size": PATCH},
-        "text_cfg": {"context_length": CLIP_LENGTH, "vocab_size": 49408, "width": 8, "heads": 2, "layers": 2},
+        "vision_cfg": {
+            "image_size": SIDE,
+            "layers": 2,
+            "width": 32,
+            "head_width": 16,
+            "patch_size": PATCH,
+        },
+        "text_cfg": {
+            "context_length": CLIP_LENGTH,
+            "vocab_size": 49408,
+            "width": 8,
+            "heads": 2,
+            "layers": 2,
+        },
     }
     preprocess = {
         "mean": open_clip.OPENAI_DATASET_MEAN,

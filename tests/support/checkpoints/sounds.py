@@ -65,7 +65,9 @@ def _musicgen(folder: Path) -> None:
     settings.decoder_start_token_id = settings.pad_token_id = 64
     settings.do_sample, settings.guidance_scale = True, 3.0
     model.save_pretrained(folder)
-    transformers.MusicgenProcessor(transformers.EncodecFeatureExtractor(), tokenizer).save_pretrained(folder)
+    transformers.MusicgenProcessor(
+        transformers.EncodecFeatureExtractor(), tokenizer
+    ).save_pretrained(folder)
 
 
 def _bark(folder: Path) -> None:
@@ -80,8 +82,13 @@ def _bark(folder: Path) -> None:
     for layer in model.codec_model.quantizer.layers:
         layer.codebook.embed.normal_(std=1)
     model.save_pretrained(folder)
-    semantic = settings["semantic_config"] | {"text_pad_token": ends, "semantic_infer_token": ends + 1}
-    (folder / "generation_config.json").write_text(json.dumps(settings | {"semantic_config": semantic}))
+    semantic = settings["semantic_config"] | {
+        "text_pad_token": ends,
+        "semantic_infer_token": ends + 1,
+    }
+    (folder / "generation_config.json").write_text(
+        json.dumps(settings | {"semantic_config": semantic})
+    )
     transformers.BarkProcessor(tokenizer).save_pretrained(folder)
 
 
@@ -89,7 +96,9 @@ def _vits(folder: Path) -> None:
     folder.mkdir()
     entries = {letter: number for number, letter in enumerate("_abcdefghijklmnopqrstuvwxyz '")}
     (folder / "entries.json").write_text(json.dumps(entries))
-    tokenizer = transformers.VitsTokenizer(folder / "entries.json", pad_token="_", unk_token="'", phonemize=False)
+    tokenizer = transformers.VitsTokenizer(
+        folder / "entries.json", pad_token="_", unk_token="'", phonemize=False
+    )
     tokenizer.save_pretrained(folder)
     transformers.VitsModel(transformers.VitsConfig(**PARTS["vits"])).save_pretrained(folder)
 
@@ -99,7 +108,9 @@ def _stable_audio(folder: Path) -> None:
     diffusers.StableAudioPipeline(
         vae=diffusers.AutoencoderOobleck(**PARTS["stable_audio_vae"]),
         text_encoder=_t5(),
-        projection_model=stable_audio.StableAudioProjectionModel(WIDTH, WIDTH, min_value=0, max_value=16),
+        projection_model=stable_audio.StableAudioProjectionModel(
+            WIDTH, WIDTH, min_value=0, max_value=16
+        ),
         tokenizer=t5_tokenizer(64),
         transformer=randomise(diffusers.StableAudioDiTModel(**PARTS["stable_audio_transformer"])),
         scheduler=diffusers.CosineDPMSolverMultistepScheduler(),
@@ -114,13 +125,17 @@ def _audioldm_2(folder: Path) -> None:
         text_encoder=_clap_model(tokenizer),
         text_encoder_2=_t5(),
         projection_model=audioldm2.AudioLDM2ProjectionModel(16, WIDTH, 16),
-        language_model=transformers.GPT2Model(transformers.GPT2Config(**PARTS["audioldm_2_language"])),
+        language_model=transformers.GPT2Model(
+            transformers.GPT2Config(**PARTS["audioldm_2_language"])
+        ),
         tokenizer=tokenizer,
         tokenizer_2=t5_tokenizer(64),
         feature_extractor=transformers.ClapFeatureExtractor(),
         unet=randomise(audioldm2.AudioLDM2UNet2DConditionModel(**PARTS["audioldm_2_unet"])),
         scheduler=diffusers.DDIMScheduler(clip_sample=False),
         vocoder=randomise(
-            transformers.SpeechT5HifiGan(transformers.SpeechT5HifiGanConfig(**PARTS["audioldm_2_vocoder"]))
+            transformers.SpeechT5HifiGan(
+                transformers.SpeechT5HifiGanConfig(**PARTS["audioldm_2_vocoder"])
+            )
         ),
     ).save_pretrained(folder)

@@ -3,13 +3,23 @@
 from collections.abc import Iterable
 
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
-from transformers import BertTokenizer, CLIPTokenizer, PreTrainedTokenizerFast, RobertaTokenizer, T5Tokenizer
+from transformers import (
+    BertTokenizer,
+    CLIPTokenizer,
+    PreTrainedTokenizerFast,
+    RobertaTokenizer,
+    T5Tokenizer,
+)
 
 from lab.trio.tokens import merges_of
 
 WORDS = (
-    "a", "the", "of", "on", "in", "with", "and", "red", "green", "blue", "yellow", "dark", "bright", "small", "large",
-    "round", "square", "cat", "dog", "house", "tree", "river", "circle", "street", "face", "sky", "car", "boat",
+    "a", "the", "of", "on", "in", "with", "and", "red", (
+        "green"
+    ), "blue", "yellow", "dark", "bright", "small", "large",
+    "round", "square", "cat", "dog", "house", "tree", (
+        "river"
+    ), "circle", "street", "face", "sky", "car", "boat",
 )  # fmt: skip
 """What each tokenizer has an entry for."""
 
@@ -40,9 +50,16 @@ def spoken(tokenizer: PreTrainedTokenizerFast) -> list[int]:
 
 
 def clip_tokenizer() -> CLIPTokenizer:
-    """CLIP's tokenizer: lower-cased, ``</w>`` at the end of a word, cut at 77 tokens, special tokens last."""
+    """CLIP's tokenizer: lower-cased, ``</w>`` at the end of a word, cut at 77 tokens, special
+    tokens last."""
     merges = merges_of([*word[:-1], word[-1] + "</w>"] for word in WORDS)
-    entries = [*BYTES, *(byte + "</w>" for byte in BYTES), *map("".join, merges), "<|startoftext|>", "<|endoftext|>"]
+    entries = [
+        *BYTES,
+        *(byte + "</w>" for byte in BYTES),
+        *map("".join, merges),
+        "<|startoftext|>",
+        "<|endoftext|>",
+    ]
     return CLIPTokenizer(_ids(entries), merges, model_max_length=CLIP_LENGTH)
 
 

@@ -31,7 +31,12 @@ from tests.support.checkpoints.text import chat_tokenizer, spoken
 from tests.support.checkpoints.weights import randomise, seeded
 
 TILE, PATCH, MERGED = 32, 8, 2
-VISION = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 2}
+VISION = {
+    "hidden_size": 32,
+    "intermediate_size": 48,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+}
 TEXT = {
     "hidden_size": 48,
     "intermediate_size": 96,
@@ -49,13 +54,15 @@ LEAKING = {"do_sample": True, "temperature": 1.5, "top_k": 5, "repetition_penalt
 """Saved with Qwen2.5-VL. The penalty is in force in greedy decoding too, unless a call sets it."""
 
 PARTS = (
-    "{% if message['content'] is string %}{{ message['content'] }}{% else %}{% for part in message['content'] %}"
-    "{% if part['type'] == 'text' %}{{ part['text'] }}{% else %}IMAGE{% endif %}{% endfor %}{% endif %}"
+    "{% if message['content'] is string %}{{ message['content'] }}{% else %}{% for part in "
+    "message['content'] %}{% if part['type'] == 'text' %}{{ part['text'] }}{% else %}IMAGE{% "
+    "endif %}{% endfor %}{% endif %}"
 )
 
 
 def build_llava(folder: Path, seed: int = 0) -> Path:
-    """LLaVA-1.5's layout: CLIP vision tower, Llama, ``USER: … ASSISTANT:``; every image is 16 tokens."""
+    """LLaVA-1.5's layout: CLIP vision tower, Llama, ``USER: … ASSISTANT:``; every image is 16
+    tokens."""
     tokenizer = chat_tokenizer("</s>", ["<image>", "<s>"])
     vision = CLIPVisionConfig(**VISION, image_size=TILE, patch_size=PATCH, projection_dim=32)
     config = LlavaConfig(
@@ -64,9 +71,13 @@ def build_llava(folder: Path, seed: int = 0) -> Path:
         image_token_index=tokenizer.convert_tokens_to_ids("<image>"),
         image_seq_length=(TILE // PATCH) ** 2,
     )
-    turns = "{% for message in messages %}{{ message['role'] | upper }}: " + PARTS.replace("IMAGE", "<image>\n")
+    turns = "{% for message in messages %}{{ message['role'] | upper }}: " + PARTS.replace(
+        "IMAGE", "<image>\n"
+    )
     processor = LlavaProcessor(
-        LlavaImageProcessor(size={"shortest_edge": TILE}, crop_size={"height": TILE, "width": TILE}),
+        LlavaImageProcessor(
+            size={"shortest_edge": TILE}, crop_size={"height": TILE, "width": TILE}
+        ),
         tokenizer,
         patch_size=PATCH,
         num_additional_image_tokens=1,
@@ -78,7 +89,8 @@ def build_llava(folder: Path, seed: int = 0) -> Path:
 
 
 def build_qwen2_5_vl(folder: Path, seed: int = 0, head: int = 16) -> Path:
-    """Qwen2.5-VL's layout: images of 4 to 16 tokens by their shape; saved with ``LEAKING`` settings.
+    """Qwen2.5-VL's layout: images of 4 to 16 tokens by their shape; saved with ``LEAKING``
+    settings.
 
     ``head``: how wide an attention head is. vLLM's kernels for processors have none below 32.
     """
@@ -103,7 +115,10 @@ def build_qwen2_5_vl(folder: Path, seed: int = 0, head: int = 16) -> Path:
         },
         text_config=_text(tokenizer) | {"hidden_size": 3 * head, "rope_parameters": rope},
         vision_end_token_id=tokenizer.convert_tokens_to_ids("<|vision_end|>"),
-        **{f"{name}_token_id": tokenizer.convert_tokens_to_ids(token) for name, token in names.items()},
+        **{
+            f"{name}_token_id": tokenizer.convert_tokens_to_ids(token)
+            for name, token in names.items()
+        },
     )
     sizes: dict[str, Any] = {
         "size": {"shortest_edge": TILE**2, "longest_edge": 4 * TILE**2},
@@ -115,7 +130,9 @@ def build_qwen2_5_vl(folder: Path, seed: int = 0, head: int = 16) -> Path:
         Qwen2VLImageProcessor(**sizes),
         tokenizer,
         Qwen2VLVideoProcessor(**sizes),
-        chat_template="{% for message in messages %}<|im_start|>{{ message['role'] }}\n" + parts + "<|im_end|>\n"
+        chat_template="{% for message in messages %}<|im_start|>{{ message['role'] }}\n"
+        + parts
+        + "<|im_end|>\n"
         "{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}",
     )
     with seeded(seed):
@@ -150,7 +167,12 @@ def build_smolvlm(folder: Path, seed: int = 0) -> Path:
 
 def _text(tokenizer: PreTrainedTokenizerFast) -> dict[str, Any]:
     end = tokenizer.eos_token_id
-    return TEXT | {"vocab_size": len(tokenizer), "bos_token_id": end, "eos_token_id": end, "pad_token_id": end}
+    return TEXT | {
+        "vocab_size": len(tokenizer),
+        "bos_token_id": end,
+        "eos_token_id": end,
+        "pad_token_id": end,
+    }
 
 
 @torch.no_grad()

@@ -14,8 +14,8 @@ SEEN: list[list[str]] = []
 
 
 class EchoModel(Model):
-    """Says the size of the image; refuses images of width ``refuses``, fails on width ``fails``, says nothing to width
-    ``stares``."""
+    """Says the size of the image; refuses images of width ``refuses``, fails on width ``fails``,
+    says nothing to width ``stares``."""
 
     provider: ClassVar[str] = "echo"
     version: ClassVar[str] = "1"
@@ -40,7 +40,8 @@ class EchoModel(Model):
 
 
 class SizeGenerator(Generator):
-    """Draws an image one pixel wider than the description says; filters prompts that hold ``filters``."""
+    """Draws an image one pixel wider than the description says; filters prompts that hold
+    ``filters``."""
 
     provider: ClassVar[str] = "size"
     version: ClassVar[str] = "1"
@@ -77,7 +78,9 @@ class LetterEncoder(TableEncoder):
 
     def encode_texts(self, texts: Sequence[str]) -> Float32:
         letters = "abcdefghijklmnopqrstuvwxyz"[: self.wide]
-        return np.array([[text.count(letter) for letter in letters] for text in texts], dtype=np.float32)
+        return np.array(
+            [[text.count(letter) for letter in letters] for text in texts], dtype=np.float32
+        )
 
     def read_texts(self, texts: Sequence[str]) -> list[PromptUsage]:
         return [PromptUsage(len(text.split()), min(2, len(text.split()))) for text in texts]
@@ -88,7 +91,8 @@ HEARD: list[Conversation] = []
 
 
 class ColourModel(Model):
-    """Says the first pixel's red and green as words, ``red7 green3``; refuses where blue is 1, fails where it is 2."""
+    """Says the first pixel's red and green as words, ``red7 green3``; refuses where blue is 1,
+    fails where it is 2."""
 
     provider: ClassVar[str] = "colour"
     version: ClassVar[str] = "1"
@@ -109,4 +113,8 @@ class ColourModel(Model):
             return Reply("", Outcome.FAILED, error="TimeoutError: no answer")
         words = f"{self.prefix} red{red} green{green} {'pixel ' * 5}".split()
         said = words if conversation.max_tokens is None else words[: conversation.max_tokens]
-        return Reply(" ".join(said), Outcome.OK if said == words else Outcome.TRUNCATED, served_model="colour-2026")
+        return Reply(
+            " ".join(said),
+            Outcome.OK if said == words else Outcome.TRUNCATED,
+            served_model="colour-2026",
+        )

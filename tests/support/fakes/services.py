@@ -66,7 +66,8 @@ class FarModel(RemoteModel):
 
 
 class FarGenerator(RemoteGenerator):
-    """Draws an image one pixel wider than the description says, after ``hiccups`` attempts that failed."""
+    """Draws an image one pixel wider than the description says, after ``hiccups`` attempts that
+    failed."""
 
     provider: ClassVar[str] = "far_generator"
     version: ClassVar[str] = "1"
@@ -89,4 +90,6 @@ class FarGenerator(RemoteGenerator):
             if before < self.hiccups:
                 raise TransientError("503: no ink")
             width, height = (int(side) for side in prompt.split("x"))
-            return Generated(Image.new("RGB", (width + 1, height)), served_model="pen-1", usage=Usage(images=1))
+            return Generated(
+                Image.new("RGB", (width + 1, height)), served_model="pen-1", usage=Usage(images=1)
+            )

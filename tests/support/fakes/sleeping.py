@@ -1,4 +1,5 @@
-"""A model and a generator that take their time and write down when they were at work, in whichever process."""
+"""A model and a generator that take their time and write down when they were at work, in whichever
+process."""
 
 import os
 import signal
@@ -81,5 +82,8 @@ class SleepingGenerator(Sleeper, Generator):
 
     def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Generated]:
         self.work([f"{prompt} {seed}" for prompt, seed in zip(prompts, seeds, strict=True)])
-        drawn = [Image.new("RGB", (9 + seed, 9), f"#{prompt[:6]}") for prompt, seed in zip(prompts, seeds, strict=True)]
+        drawn = [
+            Image.new("RGB", (9 + seed, 9), f"#{prompt[:6]}")
+            for prompt, seed in zip(prompts, seeds, strict=True)
+        ]
         return [Generated(image) for image in drawn]

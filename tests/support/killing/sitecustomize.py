@@ -1,7 +1,8 @@
-"""Ends a stage and the ``dvc repro`` that runs it, as ``kill -9`` would, once it has stored a number of calls.
+"""Ends a stage and the ``dvc repro`` that runs it, as ``kill -9`` would, once it has stored a
+number of calls.
 
-Python imports this as it starts where the folder is on ``PYTHONPATH``: the moment is then a call and not a time, which
-would be another one on a busy machine.
+Python imports this as it starts where the folder is on ``PYTHONPATH``: the moment is then a call
+and not a time, which would be another one on a busy machine.
 """
 
 import os
@@ -29,5 +30,5 @@ def _watch(calls: int, delay: float) -> None:
     CallStore.put = counted  # type: ignore[method-assign]
 
 
-if os.path.basename(sys.orig_argv[1] if len(sys.orig_argv) > 1 else "") == "driftledger":  # noqa: PTH119
+if os.path.basename(sys.orig_argv[1] if len(sys.orig_argv) > 1 else ("")) == "driftledger":  # noqa: PTH119
     _watch(int(os.environ["KILLED_AT"]), float(os.environ["KILLED_LATER"]))

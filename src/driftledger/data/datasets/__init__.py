@@ -1,1 +1,2 @@
-"""Where samples come from: one file per provider, and the one way in which all are checked and stored."""
+"""Where samples come from: one file per provider, and the one way in which all are checked and
+stored."""

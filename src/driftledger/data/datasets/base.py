@@ -1,7 +1,7 @@
 """Where samples come from, before anything is decoded or checked.
 
-A provider names and reads; :mod:`driftledger.data.build` decodes, checks and stores. So the rules about images
-and ids hold for every provider, and a new provider is two short methods.
+A provider names and reads; :mod:`driftledger.data.build` decodes, checks and stores. So the rules
+about images and ids hold for every provider, and a new provider is two short methods.
 """
 
 import os
@@ -49,7 +49,8 @@ class SourceItem:
 
 
 class Provider(Provided, ABC):
-    """A frozen specification of a source. ``provider`` is its name in the registry, or else its place."""
+    """A frozen specification of a source. ``provider`` is its name in the registry, or else its
+    place."""
 
     first: PositiveInt | None = Field(default=None, exclude_if=lambda first: first is None)
     """How many samples are kept, in the order of :func:`first_of`; all of a support set are. Of a
@@ -58,11 +59,13 @@ class Provider(Provided, ABC):
 
     @abstractmethod
     def source_digest(self) -> str:
-        """Hex SHA-256 that changes whenever the content of the source changes; errors as in reading it."""
+        """Hex SHA-256 that changes whenever the content of the source changes; errors as in reading
+        it."""
 
     @abstractmethod
     def source(self) -> dict[str, str]:
-        """The origin, for the card of what is built; the same on every machine, so without absolute paths."""
+        """The origin, for the card of what is built; the same on every machine, so without absolute
+        paths."""
 
 
 class DatasetProvider(Provider, ABC):
@@ -79,8 +82,8 @@ class DatasetProvider(Provider, ABC):
     per_category: PositiveInt | dict[Split, PositiveInt] | None = Field(
         default=None, exclude_if=lambda number: number is None
     )
-    """How many samples of each category are kept, and all of one with fewer. A support and a test set are thinned by
-    label, and may have a number each: ``{support: 10, test: 5}``."""
+    """How many samples of each category are kept, and all of one with fewer. A support and a test
+    set are thinned by label, and may have a number each: ``{support: 10, test: 5}``."""
     sample_seed: int = Field(default=0, ge=0)
     """Another seed keeps other samples."""
 
@@ -90,7 +93,8 @@ class DatasetProvider(Provider, ABC):
         return set() if self.per_category or self.first else {"sample_seed"}
 
     def decode(self, data: bytes, name: str) -> tuple[Image.Image | Sound, list[str]]:
-        """Decode a file that errors call ``name``; return what it holds, and what was done to get it.
+        """Decode a file that errors call ``name``; return what it holds, and what was done to get
+        it.
 
         Raises:
             DataError: it cannot be used.
@@ -110,7 +114,10 @@ class DatasetProvider(Provider, ABC):
         for item in self.items():
             kinds[item.id] = item.split, item.label if item.split else item.category
         if not isinstance(most, int | None) and any(split is None for split, _ in kinds.values()):
-            raise ConfigError("per_category names support and test, and this dataset has no such sets; give one number")
+            raise ConfigError(
+                "per_category names support and test, and this dataset has no such sets; give one "
+                "number"
+            )
         kept = set[str]()
         categories = dict[str, str | None]()
         for (split, category), ids in in_order(kinds, self.sample_seed).items():
@@ -164,17 +171,22 @@ def first_of(categories: Mapping[str, str | None], number: int | None, seed: int
 
 
 def read_file(path: Path, name: str) -> bytes:
-    """Read a file that errors call ``name``; DataError if it cannot be read, or is larger than :data:`MOST_BYTES`."""
+    """Read a file that errors call ``name``; DataError if it cannot be read, or is larger than
+    :data:`MOST_BYTES`."""
     try:
         if path.stat().st_size > MOST_BYTES:
-            raise DataError(f"{name} is larger than {MOST_BYTES >> 20} MiB; cut it into parts, or remove it")
+            raise DataError(
+                f"{name} is larger than {MOST_BYTES >> 20} MiB; cut it into parts, or remove it"
+            )
         return read_regular(path, MOST_BYTES)
     except OSError as error:
         raise unreadable(name, error) from None
 
 
 def unreadable(name: str, error: OSError) -> DataError:
-    return DataError(f"{name} cannot be read ({error.strerror or error}); correct its rights or remove it")
+    return DataError(
+        f"{name} cannot be read ({error.strerror or error}); correct its rights or remove it"
+    )
 
 
 def digest_files(files: Iterable[tuple[str, Path]]) -> str:
@@ -212,10 +224,11 @@ def reached(path: Path, kind: Literal["file", "folder"], setting: str, what: str
 
 
 def inside(folder: Path, name: str, place: str) -> Path:
-    """Return the file called ``name`` in ``folder``, with links resolved; errors say that ``place`` names it.
+    """Return the file called ``name`` in ``folder``, with links resolved; errors say that ``place``
+    names it.
 
-    A table may come from somebody else: it can name no file outside of its folder, not even by a link, but into a
-    cache of DVC.
+    A table may come from somebody else: it can name no file outside of its folder, not even by a
+    link, but into a cache of DVC.
     """
     try:
         path = (folder / name).resolve()
@@ -231,5 +244,6 @@ def inside(folder: Path, name: str, place: str) -> Path:
 
 
 def printable(name: str) -> str:
-    """A file name as text that can be stored: composed as Unicode prefers, undecodable bytes written out."""
+    """A file name as text that can be stored: composed as Unicode prefers, undecodable bytes
+    written out."""
     return unicodedata.normalize("NFC", os.fsencode(name).decode("utf-8", "backslashreplace"))

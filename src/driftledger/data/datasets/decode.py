@@ -1,7 +1,8 @@
 """Image files of any origin → upright 8-bit RGB.
 
-This is the only place where foreign image bytes are decoded. Every conversion is noted, so that none stays hidden
-behind a score; all arithmetic is on integers, so that every machine gets the same pixels.
+This is the only place where foreign image bytes are decoded. Every conversion is noted, so that
+none stays hidden behind a score; all arithmetic is on integers, so that every machine gets the same
+pixels.
 """
 
 import re
@@ -15,11 +16,12 @@ from driftledger.core.errors import DataError
 from driftledger.core.text import shortened
 
 FORMATS = ("AVIF", "BMP", "GIF", "JPEG", "JPEG2000", "PNG", "PPM", "QOI", "TIFF", "WEBP")
-"""Formats that begin with a signature and that Pillow decodes by itself. Without one, as in TGA, any bytes might pass
-for an image; EPS would start Ghostscript on a stranger's file."""
+"""Formats that begin with a signature and that Pillow decodes by itself. Without one, as in TGA,
+any bytes might pass for an image; EPS would start Ghostscript on a stranger's file."""
 
 LEAST_SPREAD = 16
-"""Levels of 256 between the darkest and the brightest value of an image; below, nothing is left to see."""
+"""Levels of 256 between the darkest and the brightest value of an image; below, nothing is left to
+see."""
 NOTHING_LEFT = "nothing is left"
 """How the note of a conversion begins that took everything away: ``nothing is left to see``."""
 
@@ -49,10 +51,16 @@ def decode(data: bytes, name: str, max_pixels: int) -> tuple[Image.Image, list[s
     """
     try:
         # Pillow warns about sizes below our own limit, and about metadata that is not kept.
-        with warnings.catch_warnings(action="ignore"), Image.open(BytesIO(data), formats=FORMATS) as opened:
+        with (
+            warnings.catch_warnings(action="ignore"),
+            Image.open(BytesIO(data), formats=FORMATS) as opened,
+        ):
             if not 0 < opened.width * opened.height <= max_pixels:
                 size = f"{opened.width}×{opened.height} pixels"
-                raise DataError(f"{name} is {size}, and max_pixels allows {max_pixels}; scale it down or raise that")
+                raise DataError(
+                    f"{name} is {size}, and max_pixels allows {max_pixels}; scale it down or "
+                    "raise that"
+                )
             notes = _notes_before_loading(opened)
             notes += _profile_notes(opened.info.get("icc_profile"), opened.mode)
             upright = ImageOps.exif_transpose(opened)  # which loads it
@@ -62,14 +70,23 @@ def decode(data: bytes, name: str, max_pixels: int) -> tuple[Image.Image, list[s
         raise
     except UnidentifiedImageError:
         what = f"is not an image, or not one of {', '.join(FORMATS)}; convert or remove it"
-        raise DataError(f"{name} {what if data else 'is empty or has no image; add one, or remove it'}") from None
+        raise DataError(
+            f"{name} {what if data else 'is empty or has no image; add one, or remove it'}"
+        ) from None
     except Image.DecompressionBombError:
-        raise DataError(f"{name} has more pixels than Pillow reads; make it smaller or remove it") from None
-    except Exception as error:  # Pillow's decoders answer broken bytes with any exception, AttributeError included
+        raise DataError(
+            f"{name} has more pixels than Pillow reads; make it smaller or remove it"
+        ) from None
+    except Exception as error:
+        # Pillow's decoders answer broken bytes with any exception, AttributeError included
         reason = shortened(str(error)) or type(error).__name__
         raise DataError(f"{name} cannot be decoded ({reason}); replace or remove it") from None
     notes += more
-    if had_something and any(_LOSES.match(note) for note in notes) and _spread(image) < LEAST_SPREAD:
+    if (
+        had_something
+        and any(_LOSES.match(note) for note in notes)
+        and _spread(image) < LEAST_SPREAD
+    ):
         notes.append(f"{NOTHING_LEFT} to see: all values lie within {LEAST_SPREAD} of 256 levels")
     return image, notes
 
@@ -86,11 +103,14 @@ def _differs(image: Image.Image) -> bool:
 
 
 def _notes_before_loading(image: Image.Image) -> list[str]:
-    """Note what can only be seen before the pixels are loaded: loading turns a TIFF, and raw modes are gone then."""
+    """Note what can only be seen before the pixels are loaded: loading turns a TIFF, and raw modes
+    are gone then."""
     frames: int = getattr(image, "n_frames", 1)
     notes = [f"first of {frames} frames"] if frames > 1 else []
     raw_modes = [str(tile[3]) for tile in getattr(image, "tile", ())]
-    if image.mode.startswith("I") or any(kind in raw for raw in raw_modes for kind in (";16B", ";16L", ";16N")):
+    if image.mode.startswith("I") or any(
+        kind in raw for raw in raw_modes for kind in (";16B", ";16L", ";16N")
+    ):
         notes.append("16 bits per channel reduced to 8")
     if image.getexif().get(ExifTags.Base.Orientation, 1) in range(2, 9):
         notes.append("rotated upright as its EXIF tag says")
@@ -98,18 +118,24 @@ def _notes_before_loading(image: Image.Image) -> list[str]:
 
 
 def _profile_notes(profile: bytes | None, mode: str) -> list[str]:
-    """Note a colour profile that is not sRGB's: libraries apply it in other ways, and no evaluation tool applies it."""
+    """Note a colour profile that is not sRGB's: libraries apply it in other ways, and no evaluation
+    tool applies it."""
     if not profile or mode not in ("RGB", "RGBA", "CMYK"):
         return []
     try:
         given = ImageCms.ImageCmsProfile(BytesIO(profile))
         if mode != "CMYK":
-            levels = np.stack(np.meshgrid(*[np.array([0, 51, 102, 153, 204, 255], np.uint8)] * 3), -1).reshape(1, -1, 3)
+            levels = np.stack(
+                np.meshgrid(*[np.array([0, 51, 102, 153, 204, 255], np.uint8)] * 3), -1
+            ).reshape(1, -1, 3)
             transform = ImageCms.buildTransform(given, ImageCms.createProfile("sRGB"), "RGB", "RGB")
             shown = ImageCms.applyTransform(Image.fromarray(levels), transform)
             if abs(np.asarray(shown, int) - levels).max() <= _ALIKE:
                 return []
-        return [f"its colour profile, {shortened(ImageCms.getProfileDescription(given))}, is not applied"]
+        return [
+            f"its colour profile, {shortened(ImageCms.getProfileDescription(given))}, is not "
+            "applied"
+        ]
     except (ImageCms.PyCMSError, OSError, ValueError, TypeError):
         return ["its colour profile cannot be read and is not applied"]
 
@@ -121,7 +147,9 @@ def _laid_over(colour: str, image: Image.Image) -> Image.Image:
     return ground
 
 
-def _to_rgb(image: Image.Image, file_format: str | None, name: str) -> tuple[Image.Image, list[str]]:
+def _to_rgb(
+    image: Image.Image, file_format: str | None, name: str
+) -> tuple[Image.Image, list[str]]:
     if image.mode.startswith("I;16") or (image.mode == "I" and file_format == "PPM"):
         # Pillow's own conversion would cut everything above 255 off.
         values = np.asarray(image)
@@ -130,13 +158,18 @@ def _to_rgb(image: Image.Image, file_format: str | None, name: str) -> tuple[Ima
         if clear is not None:
             image.putalpha(Image.fromarray(np.where(values == clear, 0, 255).astype(np.uint8)))
     elif image.mode in ("I", "F"):
-        raise DataError(f"{name} holds 32-bit values without a defined white; save it with 8 or 16 bits per channel")
+        raise DataError(
+            f"{name} holds 32-bit values without a defined white; save it with 8 or 16 bits per "
+            "channel"
+        )
     if image.has_transparency_data:
         coloured = image.convert("RGBA")
         over_white = _laid_over("white", coloured)
         over_black = _laid_over("black", coloured)
         if _spread(over_white) < LEAST_SPREAD <= _spread(over_black):
-            return over_black, ["transparency laid over black, since over white nothing is left to see"]
+            return over_black, [
+                "transparency laid over black, since over white nothing is left to see"
+            ]
         return over_white, ["transparency laid over white"]
     if image.mode == "RGB":
         return image, []

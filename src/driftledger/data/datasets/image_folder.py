@@ -1,4 +1,5 @@
-"""A folder of images as a dataset: unlabelled as it lies on a disk, or with a class for every image."""
+"""A folder of images as a dataset: unlabelled as it lies on a disk, or with a class for every
+image."""
 
 import os
 import re
@@ -35,12 +36,13 @@ ByName: TypeAlias = dict[str, Path]
 
 
 class ImageFolder(DatasetProvider):
-    """The images below ``path``; a subfolder directly in it is a category, however deep an image lies in it.
+    """The images below ``path``; a subfolder directly in it is a category, however deep an image
+    lies in it.
 
-    Without subfolders no sample has a category. With them, images beside the subfolders form the category
-    ``uncategorised``, so that every sample is in some category's mean. Hidden files are ignored. Files without the
-    suffix of a format that is read are left out, and named. With ``labelled`` it is a dataset with a support and a test
-    set.
+    Without subfolders no sample has a category. With them, images beside the subfolders form the
+    category ``uncategorised``, so that every sample is in some category's mean. Hidden files are
+    ignored. Files without the suffix of a format that is read are left out, and named. With
+    ``labelled`` it is a dataset with a support and a test set.
     """
 
     provider: ClassVar[str] = "image_folder"
@@ -49,7 +51,8 @@ class ImageFolder(DatasetProvider):
     path: Path
     """Relative to the working directory, or absolute, or in the home directory (``~``)."""
     labelled: bool = False
-    """Whether it holds ``train/<label>/`` (or ``support/<label>/``) and ``test/<label>/``, and nothing else."""
+    """Whether it holds ``train/<label>/`` (or ``support/<label>/``) and ``test/<label>/``, and
+    nothing else."""
 
     def items(self) -> Iterator[SourceItem]:
         files, _ = self.files()
@@ -59,12 +62,23 @@ class ImageFolder(DatasetProvider):
             read = partial(read_file, path, file)
             if not self.labelled:
                 category = (top if below else UNCATEGORISED) if has_categories else None
-                yield SourceItem(safe_id(file), file, read, category=category, source={"file": file})
+                yield SourceItem(
+                    safe_id(file), file, read, category=category, source={"file": file}
+                )
             elif top in _SETS and len(below) > 1:
-                yield SourceItem(safe_id(file), file, read, label=below[0], split=_SETS[top], source={"file": file})
+                yield SourceItem(
+                    safe_id(file),
+                    file,
+                    read,
+                    label=below[0],
+                    split=_SETS[top],
+                    source={"file": file},
+                )
             else:
                 place = f"train/<label>/ or test/<label>/ of {str(self.path)!r}"
-                raise DataError(f"{file} is not in the folder of a class; move it into {place}, or remove it")
+                raise DataError(
+                    f"{file} is not in the folder of a class; move it into {place}, or remove it"
+                )
 
     def source_digest(self) -> str:
         files, left_out = self.files()
@@ -81,13 +95,18 @@ class ImageFolder(DatasetProvider):
 
     @property
     def _folder(self) -> Path:
-        return reached(self.path, "folder", f"path to the folder of the {self.medium}s", f"the {self.medium} folder ")
+        return reached(
+            self.path,
+            "folder",
+            f"path to the folder of the {self.medium}s",
+            f"the {self.medium} folder ",
+        )
 
     def files(self) -> tuple[ByName, ByName]:
         """The files that are read, and those that are left out, by their names below the folder.
 
-        These are the same on every machine. Links inside the folder and into a cache of DVC are followed. The folder
-        may come from somebody else, so no other link may lead out of it.
+        These are the same on every machine. Links inside the folder and into a cache of DVC are
+        followed. The folder may come from somebody else, so no other link may lead out of it.
         """
 
         def fail(error: OSError) -> None:
@@ -103,7 +122,9 @@ class ImageFolder(DatasetProvider):
                 raise DataError(f"{top} is a link to a folder that is read already; remove it")
             seen.add(real)
             folders[:] = [each for each in folders if not each.startswith(".")]
-            for path in (Path(top, each) for each in (*folders, *files) if not each.startswith(".")):
+            for path in (
+                Path(top, each) for each in (*folders, *files) if not each.startswith(".")
+            ):
                 is_folder = path.name in folders
                 is_read = self.is_read(path.name)
                 leaves = path.is_symlink() and path.exists() and leads_out(path, folder)
@@ -122,9 +143,11 @@ class ImageFolder(DatasetProvider):
 
 
 def safe_id(name: str) -> str:
-    """Make an id of an image's name below its folder: without suffix, ``_`` for each character that no id has.
+    """Make an id of an image's name below its folder: without suffix, ``_`` for each character that
+    no id has.
 
-    Names that would mostly turn into ``_``, or are too long, get the start of a hash to keep them apart.
+    Names that would mostly turn into ``_``, or are too long, get the start of a hash to keep them
+    apart.
     """
     stem = name.removesuffix(Path(name).suffix)
     safe = _UNSAFE.sub("_", stem)

@@ -1,7 +1,8 @@
-"""Sound files of any origin as sounds of one rate; and datasets of them: a folder, or one of the Hugging Face hub.
+"""Sound files of any origin as sounds of one rate; and datasets of them: a folder, or one of the
+Hugging Face hub.
 
-This is the only place where foreign sounds are decoded. What was done to one is noted; its length, rate and channels
-are read from its header and bounded before its samples are decoded.
+This is the only place where foreign sounds are decoded. What was done to one is noted; its length,
+rate and channels are read from its header and bounded before its samples are decoded.
 """
 
 import wave
@@ -31,13 +32,20 @@ SHORTEST, LONGEST, MOST_SECONDS = 0.1, 60.0, 600.0
 
 
 _FAINTEST = 0.01
-"""Of a sound's loudest sample: where its channels' mean stays below, they cancel one another out."""
+"""Of a sound's loudest sample: where its channels' mean stays below, they cancel one another out.
+"""
 
 
 def decode_sound(
-    data: bytes, name: str, rate: int | None = None, *, stereo: bool = False, max_seconds: float = LONGEST
+    data: bytes,
+    name: str,
+    rate: int | None = None,
+    *,
+    stereo: bool = False,
+    max_seconds: float = LONGEST,
 ) -> tuple[Sound, list[str]]:
-    """Decode a sound file into one or two channels at a rate; a WAV of whole numbers needs no library.
+    """Decode a sound file into one or two channels at a rate; a WAV of whole numbers needs no
+    library.
 
     Args:
         rate: in samples a second; None is its own.
@@ -53,7 +61,8 @@ def decode_sound(
         sound = _read(data, max_seconds)
         if not np.isfinite(sound.samples).all():
             raise ValueError("it holds samples that are not numbers")
-    except (ValueError, RuntimeError, wave.Error, EOFError) as error:  # soundfile's errors are RuntimeErrors
+    except (ValueError, RuntimeError, wave.Error, EOFError) as error:
+        # soundfile's errors are RuntimeErrors
         reason = shortened(str(error)) or "it is cut"
         raise DataError(f"{name} cannot be used: {reason}; correct or remove it") from None
     samples = sound.samples
@@ -72,7 +81,8 @@ def decode_sound(
 
 
 def _with_lengths(data: bytes) -> bytes:
-    """Return a WAV that was streamed, so that its header holds no lengths, with those of what follows."""
+    """Return a WAV that was streamed, so that its header holds no lengths, with those of what
+    follows."""
     head, mark, rest = data.partition(b"data")
     if head[:4] + head[8:12] != b"RIFFWAVE" or len(rest) < 4:
         return data
@@ -81,7 +91,13 @@ def _with_lengths(data: bytes) -> bytes:
     is_odd = whole + 8 != len(data) and not 0 < length < 2**31 - 2**16
     if length != 2**32 - 1 and not is_odd:
         return data
-    return pack("<4sI", b"RIFF", len(data) - 8) + head[8:] + mark + pack("<I", len(rest) - 4) + rest[4:]
+    return (
+        pack("<4sI", b"RIFF", len(data) - 8)
+        + head[8:]
+        + mark
+        + pack("<I", len(rest) - 4)
+        + rest[4:]
+    )
 
 
 def _read(data: bytes, max_seconds: float) -> Sound:
@@ -96,7 +112,9 @@ def _read(data: bytes, max_seconds: float) -> Sound:
         _check(file.samplerate, file.channels, file.frames, max_seconds)
         samples = file.read(file.frames, dtype="float32", always_2d=True)
         if len(samples) != file.frames:
-            raise ValueError(f"its header says {file.frames:,} samples, and {len(samples):,} follow")
+            raise ValueError(
+                f"its header says {file.frames:,} samples, and {len(samples):,} follow"
+            )
         return Sound(samples, file.samplerate)
 
 
@@ -108,7 +126,9 @@ def _check(rate: int, channels: int, samples: int, max_seconds: float) -> None:
         limits = f"from {SHORTEST} s to max_seconds, {max_seconds:g}, are read"
         raise ValueError(f"it has {samples / rate:,.2f} s, and {limits}")
     if samples * channels > MOST_SAMPLES:
-        raise ValueError(f"it has {samples * channels:,} samples in all channels, and {MOST_SAMPLES:,} are read")
+        raise ValueError(
+            f"it has {samples * channels:,} samples in all channels, and {MOST_SAMPLES:,} are read"
+        )
 
 
 class SoundDataset(DatasetProvider):
@@ -128,7 +148,9 @@ class SoundDataset(DatasetProvider):
         return super().unused | {"max_pixels", "image_column"}
 
     def decode(self, data: bytes, name: str) -> tuple[Sound, list[str]]:
-        return decode_sound(data, name, self.sampling_rate, stereo=self.stereo, max_seconds=self.max_seconds)
+        return decode_sound(
+            data, name, self.sampling_rate, stereo=self.stereo, max_seconds=self.max_seconds
+        )
 
 
 class SoundFolder(SoundDataset, ImageFolder):

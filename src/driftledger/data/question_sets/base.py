@@ -1,4 +1,5 @@
-"""Questions before anything is decoded or checked: where they come from, and the rules of their benchmark."""
+"""Questions before anything is decoded or checked: where they come from, and the rules of their
+benchmark."""
 
 import unicodedata
 from abc import ABC, abstractmethod
@@ -12,7 +13,8 @@ from driftledger.data.datasets.base import Provider, first_of
 
 @dataclass(frozen=True, slots=True)
 class SourceQuestion:
-    """One question at its source. ``read`` gives the image file's bytes; errors call the question ``name``.
+    """One question at its source. ``read`` gives the image file's bytes; errors call the question
+    ``name``.
 
     The benchmark says which other fields a question has: :class:`QuestionRules`.
     """
@@ -36,7 +38,8 @@ class SourceQuestion:
 
 
 class QuestionRules(ABC):
-    """The rules of one benchmark: which fields its questions have, what is wrong with one, and how it is stored."""
+    """The rules of one benchmark: which fields its questions have, what is wrong with one, and how
+    it is stored."""
 
     needed: ClassVar[tuple[str, ...]]
     """Fields that a table of questions must have a column for."""
@@ -52,11 +55,13 @@ class QuestionRules(ABC):
         """Say what is wrong with ``question`` by itself, and what to do; None where nothing is."""
 
     def problems_of_images(self, images: Iterable[Sequence[SourceQuestion]]) -> Iterator[str]:
-        """Say what is wrong with the whole set; ``images`` has the questions about each image, without its bytes."""
+        """Say what is wrong with the whole set; ``images`` has the questions about each image,
+        without its bytes."""
         return iter(())
 
     def stored(self, question: SourceQuestion) -> tuple[int | str | None, int | None]:
-        """Return the right answer as it is stored, and the index of the option that refuses if there is one.
+        """Return the right answer as it is stored, and the index of the option that refuses if
+        there is one.
 
         Args:
             question: one that keeps the rules.
@@ -97,7 +102,8 @@ class QuestionProvider(Provider, ABC):
 
 
 def folded(text: str) -> str:
-    """``text`` as it is compared: without differences of case, of white space or of how Unicode composes it.
+    """``text`` as it is compared: without differences of case, of white space or of how Unicode
+    composes it.
 
     >>> folded(" A  Blue\\nTruck ")
     'a blue truck'

@@ -1,7 +1,7 @@
 """Tables of questions: which column holds what, and the one way from a row to a question.
 
-Nothing is guessed: a column is found by its name, and an answer is read as the settings say, so that a table read
-wrongly is refused and never scored.
+Nothing is guessed: a column is found by its name, and an answer is read as the settings say, so
+that a table read wrongly is refused and never scored.
 """
 
 import string
@@ -30,9 +30,12 @@ Column = Annotated[str, Field(min_length=1)]
 class ColumnQuestions(QuestionProvider, ABC):
     """A provider that reads a table by the names of its columns."""
 
-    columns: dict[str, Column | Annotated[tuple[Column, ...], Field(min_length=2)] | None] = Field(default_factory=dict)
-    """A field of questions → its column, where that has another name: ``options`` may have several, with one option
-    each, and null leaves a column out. What a benchmark does not need is read where the table has it."""
+    columns: dict[str, Column | Annotated[tuple[Column, ...], Field(min_length=2)] | None] = Field(
+        default_factory=dict
+    )
+    """A field of questions → its column, where that has another name: ``options`` may have several,
+    with one option each, and null leaves a column out. What a benchmark does not need is read where
+    the table has it."""
     answer_is: Literal["text", "letter"] = "text"
     """Whether the right option is named by its text, or by its letter (A is the first)."""
     refusal: str | None = Field(default=None, pattern=r"\S")
@@ -40,7 +43,8 @@ class ColumnQuestions(QuestionProvider, ABC):
     groups: dict[str, Annotated[list[str], Field(min_length=1)]] = Field(default_factory=dict)
     """Group name → categories that are averaged in it."""
     expect: dict[str, Annotated[int, Field(ge=0)]] = Field(default_factory=dict)
-    """How many ``questions``, ``images``, questions of a subset or of a category there must be, by their names."""
+    """How many ``questions``, ``images``, questions of a subset or of a category there must be, by
+    their names."""
 
     @property
     def image_column(self) -> str:
@@ -50,17 +54,27 @@ class ColumnQuestions(QuestionProvider, ABC):
         fields = [*rules.needed, *rules.optional]
         for field, column in self.columns.items():
             if field not in fields:
-                raise ConfigError(f"columns: {unknown_name(f'field of {self.protocol}', field, fields)}")
+                raise ConfigError(
+                    f"columns: {unknown_name(f'field of {self.protocol}', field, fields)}"
+                )
             if column is None and field in rules.needed:
-                raise ConfigError(f"columns.{field} is null, and {self.protocol} needs it; name a column")
+                raise ConfigError(
+                    f"columns.{field} is null, and {self.protocol} needs it; name a column"
+                )
             if not isinstance(column, str | None) and field != "options":
-                raise ConfigError(f"columns.{field} names {len(column)} columns; only options may have several")
+                raise ConfigError(
+                    f"columns.{field} names {len(column)} columns; only options may have several"
+                )
         for setting, field in (("refusal", "refusal"), ("answer_is", "options")):
             if setting in self.model_fields_set and field not in fields:
                 raise ConfigError(f"{setting} has no meaning for {self.protocol}; remove it")
 
     def columns_of(
-        self, rules: QuestionRules, table: str, available: Collection[str], subset: str | None = None
+        self,
+        rules: QuestionRules,
+        table: str,
+        available: Collection[str],
+        subset: str | None = None,
     ) -> dict[str, tuple[str, ...]]:
         """Return field → the columns that are read for it.
 
@@ -78,13 +92,20 @@ class ColumnQuestions(QuestionProvider, ABC):
             names = (named,) if isinstance(named, str) else named or ()
             missing = [name for name in names if name not in available]
             if missing and (field in rules.needed or self.columns.get(field)):
-                raise ConfigError(f"{unknown_name(f'{table}: columns.{field}: column', missing[0], available):.1000}")
+                raise ConfigError(
+                    f"{unknown_name(f'{table}: columns.{field}: column', missing[0], available):.1000}"
+                )
             if names and not missing:
                 columns[field] = names
         return columns
 
     def question(
-        self, row: TableRow, columns: Mapping[str, tuple[str, ...]], image: str, total: int, subset: str | None = None
+        self,
+        row: TableRow,
+        columns: Mapping[str, tuple[str, ...]],
+        image: str,
+        total: int,
+        subset: str | None = None,
     ) -> SourceQuestion:
         """Read a row as a question.
 
@@ -129,7 +150,9 @@ class ColumnQuestions(QuestionProvider, ABC):
             refusal=self.refusal or text("refusal", strip=False),
             subset=subset or text("subset"),
             subtask=text("subtask"),
-            capabilities=tuple((as_text(each, f"{place} in capabilities") or "").strip() for each in capabilities),
+            capabilities=tuple(
+                (as_text(each, f"{place} in capabilities") or "").strip() for each in capabilities
+            ),
             category=text("category"),
             source={"row": str(row.number)} | ({"file": row.file} if row.file else {}),
         )
@@ -152,29 +175,37 @@ def _options(cells: list[Any], columns: Sequence[str], place: str) -> tuple[str,
 
 
 class QuestionTable(ColumnQuestions):
-    """Questions from a file on this disk, of a kind that :func:`~driftledger.data.tables.read_table` reads."""
+    """Questions from a file on this disk, of a kind that
+    :func:`~driftledger.data.tables.read_table` reads."""
 
     provider: ClassVar[str] = "table"
 
     path: Path | Annotated[dict[str, Path], Field(min_length=1)]
-    """Relative to the working directory, or absolute, or in the home directory (``~``). Or several files by the subset
-    of their questions; its name is put before the ids."""
+    """Relative to the working directory, or absolute, or in the home directory (``~``). Or several
+    files by the subset of their questions; its name is put before the ids."""
     images: Path | dict[str, Path] | None = None
-    """The folder of the images, or one for each subset's file; without it, the file's. No image is read from outside of
-    it."""
+    """The folder of the images, or one for each subset's file; without it, the file's. No image is
+    read from outside of it."""
 
     def check(self, rules: QuestionRules) -> None:
         super().check(rules)
         subsets = self.path if isinstance(self.path, dict) else {}
         if subsets and "subset" not in (*rules.needed, *rules.optional):
-            raise ConfigError(f"path names files by subset, which has no meaning for {self.protocol}; name one file")
+            raise ConfigError(
+                f"path names files by subset, which has no meaning for {self.protocol}; name one "
+                "file"
+            )
         if isinstance(self.images, dict) and self.images.keys() != subsets.keys():
-            raise ConfigError("images and path name different subsets; give one of each for every subset")
+            raise ConfigError(
+                "images and path name different subsets; give one of each for every subset"
+            )
 
     def questions(self, rules: QuestionRules) -> Iterator[SourceQuestion]:
         for subset, file, folder in self._parts:
             table = read_table(file)
-            columns = self.columns_of(rules, table.name, table.columns, subset) if table.rows else {}
+            columns = (
+                self.columns_of(rules, table.name, table.columns, subset) if table.rows else {}
+            )
             for number, (place, cells) in enumerate(table.rows):
                 path = as_text(cells.get(self.image_column), f"{place} in image") or ""
                 image = image_in(path)
@@ -183,7 +214,9 @@ class QuestionTable(ColumnQuestions):
                     yield self.question(row, columns, sha256_bytes(image), len(table.rows), subset)
                     continue
                 name = printable(PurePosixPath(path).as_posix()) if path.strip() else ""
-                row = TableRow(number, place, cells, name, partial(_image_bytes, folder, path, place))
+                row = TableRow(
+                    number, place, cells, name, partial(_image_bytes, folder, path, place)
+                )
                 yield self.question(row, columns, name, len(table.rows), subset)
 
     def source_digest(self) -> str:
@@ -191,19 +224,26 @@ class QuestionTable(ColumnQuestions):
         for subset, file, folder in self._parts:
             files.append((subset or "", file))
             rows = read_table(file).rows
-            named = {path for _, cells in rows if isinstance(path := cells.get(self.image_column), str)}
+            named = {
+                path for _, cells in rows if isinstance(path := cells.get(self.image_column), str)
+            }
             for path in sorted(path for path in named if path.strip() and image_in(path) is None):
                 with suppress(DataError):  # the build reports all missing images
                     files.append((printable(path), inside(folder, path, file.name)))
         return digest_files(files)
 
     def source(self) -> dict[str, str]:
-        return {"kind": self.provider, "file": ", ".join(printable(file.name) for _, file, _ in self._parts)}
+        return {
+            "kind": self.provider,
+            "file": ", ".join(printable(file.name) for _, file, _ in self._parts),
+        }
 
     @property
     def _parts(self) -> Iterator[tuple[str | None, Path, Path]]:
         """Subset, file and folder of images; one without a subset where there is one file."""
-        for subset, path in self.path.items() if isinstance(self.path, dict) else ((None, self.path),):
+        for subset, path in (
+            self.path.items() if isinstance(self.path, dict) else ((None, self.path),)
+        ):
             file = reached(path, "file", "path to the file of questions")
             images = self.images.get(subset or "") if isinstance(self.images, dict) else self.images
             setting = "images to the folder that the images are in"
@@ -211,7 +251,9 @@ class QuestionTable(ColumnQuestions):
 
 
 def _image_bytes(folder: Path, path: str, place: str) -> bytes:
-    return read_file(inside(folder, path, place), f"{place}: {path!r:.200}") if path.strip() else b""
+    return (
+        read_file(inside(folder, path, place), f"{place}: {path!r:.200}") if path.strip() else b""
+    )
 
 
 class HuggingFaceQuestions(HubTable, ColumnQuestions):
@@ -222,7 +264,12 @@ class HuggingFaceQuestions(HubTable, ColumnQuestions):
     def questions(self, rules: QuestionRules) -> Iterator[SourceQuestion]:
         [loaded] = self.load(self.split)
         columns = self.columns_of(rules, self.path, loaded.features)
-        for row in self.rows(loaded, self.split, self.image_column, chain(*columns.values()), "columns.image"):
-            # Images are told apart by their bytes, because a path of the hub's is one on this machine.
+        for row in self.rows(
+            loaded, self.split, self.image_column, chain(*columns.values()), "columns.image"
+        ):
+            # Images are told apart by their bytes, because a path of the hub's is one on this
+            # machine.
             data = row.read()
-            yield self.question(row._replace(read=partial(bytes, data)), columns, sha256_bytes(data), len(loaded))
+            yield self.question(
+                row._replace(read=partial(bytes, data)), columns, sha256_bytes(data), len(loaded)
+            )

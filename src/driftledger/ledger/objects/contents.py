@@ -1,8 +1,9 @@
-"""The bytes of DVC outputs, wherever they are: by MD5 alone, so that what the workspace holds now does not matter.
+"""The bytes of DVC outputs, wherever they are: by MD5 alone, so that what the workspace holds now
+does not matter.
 
-A run of last year is read from DVC's cache or from Git's history, and its files may be anywhere but at their paths.
-Nothing is believed to be what its name says: every file is hashed before it is handed out. And nothing is fetched, run
-or opened because the checkout names it.
+A run of last year is read from DVC's cache or from Git's history, and its files may be anywhere but
+at their paths. Nothing is believed to be what its name says: every file is hashed before it is
+handed out. And nothing is fetched, run or opened because the checkout names it.
 """
 
 import re
@@ -29,8 +30,8 @@ class Contents:
     """Finds the bytes of folders by their MD5: in DVC's cache, at their paths, in Git's history.
 
     Args:
-        trust: whether the checkout is the reader's own: its links may lead out of it, and a cache of DVC that its
-            configuration names is read too.
+        trust: whether the checkout is the reader's own: its links may lead out of it, and a cache
+            of DVC that its configuration names is read too.
     """
 
     def __init__(self, root: Path, *, trust: bool) -> None:
@@ -52,8 +53,12 @@ class Contents:
         files = self.output(folder.out, folder.md5)
         start = f"{folder.path}/".removeprefix(f"{folder.out}/")
         if not files:
-            raise LedgerError(f"no list of the files in {folder.out} (md5 {folder.md5}) is here; {FETCH}")
-        return {name.removeprefix(start): md5 for name, md5 in files.items() if name.startswith(start)}
+            raise LedgerError(
+                f"no list of the files in {folder.out} (md5 {folder.md5}) is here; {FETCH}"
+            )
+        return {
+            name.removeprefix(start): md5 for name, md5 in files.items() if name.startswith(start)
+        }
 
     def output(self, out: str, md5: str) -> Listing:
         """The same of an output; empty where it is not known."""
@@ -68,15 +73,17 @@ class Contents:
             near: the path, relative to the top folder, at which it was written.
         """
         if (md5, near) not in self._paths:
-            path = next((file for file in self._candidates(md5, near) if self.here.md5(file) == md5), None)
+            path = next(
+                (file for file in self._candidates(md5, near) if self.here.md5(file) == md5), None
+            )
             if path is None:
                 return None
             self._paths[md5, near] = path
         return self._paths[md5, near]
 
     def within(self, folder: Folder, name: str) -> Path | None:
-        """A file of a folder, wherever such bytes are; None where they are nowhere here, or the folder has no such
-        file; errors as in :meth:`manifest`."""
+        """A file of a folder, wherever such bytes are; None where they are nowhere here, or the
+        folder has no such file; errors as in :meth:`manifest`."""
         md5 = self.manifest(folder).get(name)
         return None if md5 is None else self.path(md5, f"{folder.path}/{name}")
 
@@ -96,13 +103,16 @@ class Contents:
             files = self.manifest(folder)
         except LedgerError:
             return False
-        return bool(files) and all(self.path(md5, f"{folder.path}/{name}") for name, md5 in files.items())
+        return bool(files) and all(
+            self.path(md5, f"{folder.path}/{name}") for name, md5 in files.items()
+        )
 
     def recorded(self, folder: Folder) -> Path:
-        """A folder of exactly the recorded bytes, for code that reads folders: to be read, and not written to.
+        """A folder of exactly the recorded bytes, for code that reads folders: to be read, and not
+        written to.
 
-        It is the one in the workspace where that has these bytes. Otherwise it holds links, or copies where the disk
-        has none, and lasts as long as this object.
+        It is the one in the workspace where that has these bytes. Otherwise it holds links, or
+        copies where the disk has none, and lasts as long as this object.
 
         Raises:
             LedgerError: bytes are not here.
@@ -113,7 +123,8 @@ class Contents:
         top = self.root / folder.path
         files = (file for file in top.rglob("*") if file.is_symlink() or not file.is_dir())
         present = {file.relative_to(top).as_posix() for file in files}
-        if present == manifest.keys() and self.listing_here(folder.path) == manifest:  # nothing else may be read there
+        # nothing else may be read there
+        if present == manifest.keys() and self.listing_here(folder.path) == manifest:
             return self._recorded.setdefault(folder, top)
         place = Path(mkdtemp(dir=self._temporary))
         for name, md5 in manifest.items():
@@ -164,4 +175,10 @@ class Contents:
             return []
         from dvc.api import DVCFileSystem
 
-        return [Path(DVCFileSystem(str(self.root), config={"core": {"no_scm": True}}).repo.cache.local.path)]
+        return [
+            Path(
+                DVCFileSystem(
+                    str(self.root), config={"core": {"no_scm": True}}
+                ).repo.cache.local.path
+            )
+        ]

@@ -20,7 +20,8 @@ _LISTING = TypeAdapter(dict[RelativePath, Md5])
 
 
 class Workspace:
-    """The files of a checkout as they are now. No link that leads out of it is followed, unless it is trusted.
+    """The files of a checkout as they are now. No link that leads out of it is followed, unless it
+    is trusted.
 
     Paths are relative to its top folder.
     """
@@ -34,7 +35,8 @@ class Workspace:
         self._ignored = GitIgnoreSpec.from_lines(ignored.decode(errors="replace").splitlines())
 
     def here(self, path: str | Path) -> Path | None:
-        """The file at a path, as itself or by a link to one below the top folder; None if nothing is there."""
+        """The file at a path, as itself or by a link to one below the top folder; None if nothing
+        is there."""
         file = self.root / path
         try:
             is_here = file.is_file() and (self._trust or file.resolve().is_relative_to(self._top))
@@ -59,19 +61,23 @@ class Workspace:
             return None
 
     def listing(self, folder: str) -> Listing:
-        """Path relative to a folder → MD5 of every file below it, without those that ``.dvcignore`` names."""
+        """Path relative to a folder → MD5 of every file below it, without those that ``.dvcignore``
+        names."""
         top = self.root / folder
         files = sorted(Path(below, name) for below, _, names in os.walk(top) for name in names)
         return {
             file.relative_to(top).as_posix(): self.md5(file)
             for file in files
-            if self.here(file) and not self._ignored.match_file(file.relative_to(self.root).as_posix())
+            if self.here(file)
+            and not self._ignored.match_file(file.relative_to(self.root).as_posix())
         }
 
 
 def listing_bytes(files: Listing) -> bytes:
     """DVC's list of a folder's files, by path and MD5."""
-    return json.dumps([{"md5": md5, "relpath": name} for name, md5 in sorted(files.items())]).encode()
+    return json.dumps(
+        [{"md5": md5, "relpath": name} for name, md5 in sorted(files.items())]
+    ).encode()
 
 
 def listing_md5(files: Listing) -> str:
@@ -84,7 +90,8 @@ def listing_md5(files: Listing) -> str:
 
 
 def parse_listing(data: bytes) -> Listing | None:
-    """Relative path → MD5; None where ``data`` is not a listing of DVC's, or names files outside of the folder."""
+    """Relative path → MD5; None where ``data`` is not a listing of DVC's, or names files outside of
+    the folder."""
     try:
         rows = load_json(data, LARGEST_TEXT, values=MANY_VALUES)
         files = _LISTING.validate_python({row["relpath"]: row["md5"] for row in rows})

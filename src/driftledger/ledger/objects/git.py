@@ -1,7 +1,9 @@
-"""Git's commits and files, read by libgit2: nothing that a repository holds or sets is ever executed.
+"""Git's commits and files, read by libgit2: nothing that a repository holds or sets is ever
+executed.
 
-No hook, filter, text conversion, signature program, file system monitor or transport is run, so a stranger's
-repository is read as safely as one's own. What that costs: a file that a filter would change looks changed.
+No hook, filter, text conversion, signature program, file system monitor or transport is run, so a
+stranger's repository is read as safely as one's own. What that costs: a file that a filter would
+change looks changed.
 """
 
 import os
@@ -22,7 +24,8 @@ from driftledger.core.text import shortened
 from driftledger.ledger.objects.files import Listing
 
 _UNREADABLE = (pygit2.GitError, KeyError, ValueError)
-"""What pygit2 raises for a name, an object or a repository that is missing, malformed or of an unknown format."""
+"""What pygit2 raises for a name, an object or a repository that is missing, malformed or of an
+unknown format."""
 _FILES = (FileMode.BLOB, FileMode.BLOB_EXECUTABLE)
 _RULES = (".gitattributes", ".gitignore")
 """Files of a checkout that libgit2 reads in each folder."""
@@ -40,15 +43,19 @@ class Commit(NamedTuple):
 
 
 class Git:
-    """The repository around a project; paths are relative to the project's folder, which need not be its top."""
+    """The repository around a project; paths are relative to the project's folder, which need not
+    be its top."""
 
     def __init__(self, root: Path, checkout: pygit2.Repository) -> None:
         self._root = root
         self._checkout = checkout
         self._repository = checkout
         if (common := Path(checkout.path, "commondir")).is_file():
-            # A linked worktree: libgit2 knows of its main repository alone that it is shallow, and where it ends.
-            self._repository = pygit2.Repository(str(common.parent / read_regular(common).decode().strip()))
+            # A linked worktree: libgit2 knows of its main repository alone that it is shallow, and
+            # where it ends.
+            self._repository = pygit2.Repository(
+                str(common.parent / read_regular(common).decode().strip())
+            )
         self.is_shallow: bool = self._repository.is_shallow
         """Whether older commits were left out when it was cloned."""
         top = Path(checkout.workdir or root).resolve()  # a bare repository is read from its top
@@ -57,7 +64,8 @@ class Git:
         self.prefix = "" if below == "." else f"{below}/"
         """What a path of the project begins with when it is relative to the top of the checkout."""
         self.files = cache(self._files)
-        """Id of a tree → path below it → id of the file's content; subtrees that several trees share are read once."""
+        """Id of a tree → path below it → id of the file's content; subtrees that several trees
+        share are read once."""
         self._md5 = cache(lambda name: md5_bytes(self.read(name) or b""))
 
     @classmethod
@@ -81,18 +89,23 @@ class Git:
 
     def heads(self) -> list[str]:
         """The ids of HEAD and of what is being merged into it."""
-        return [str(head) for head in (self._checkout.head.target, *self._checkout.listall_mergeheads())]
+        return [
+            str(head) for head in (self._checkout.head.target, *self._checkout.listall_mergeheads())
+        ]
 
     def changes(self) -> list[str] | None:
-        """Every path of HEAD that differs below the top of the checkout; None where that cannot be told."""
+        """Every path of HEAD that differs below the top of the checkout; None where that cannot be
+        told."""
         top = self._checkout.workdir
-        if top is None or not Path(top, ".git").exists():  # core.worktree can name any folder of the disk
+        # core.worktree can name any folder of the disk
+        if top is None or not Path(top, ".git").exists():
             return None
         try:
             tracked = [Path(entry.path) for entry in self._checkout.index]
             folders = {parent for path in tracked for parent in path.parents}
             rules = [Path(top, folder, name) for folder in folders for name in _RULES]
-            if any(rule.exists() and not rule.is_file() for rule in rules):  # a pipe, which libgit2 would wait for
+            # a pipe, which libgit2 would wait for
+            if any(rule.exists() and not rule.is_file() for rule in rules):
                 return None
             return list(self._checkout.status(untracked_files="no"))
         except _UNREADABLE:
@@ -114,8 +127,11 @@ class Git:
         """Path below a tree → MD5 of the file's content."""
         return {path: self._md5(blob) for path, blob in self.files(tree).items()}
 
-    def ever_at(self, path: str, tips: Iterable[pygit2.Oid | str] = ()) -> Iterator[tuple[str, str]]:
-        """Every object that a commit has at a path, each once, the newest first: its id and the commit's.
+    def ever_at(
+        self, path: str, tips: Iterable[pygit2.Oid | str] = ()
+    ) -> Iterator[tuple[str, str]]:
+        """Every object that a commit has at a path, each once, the newest first: its id and the
+        commit's.
 
         Args:
             tips: the commits with their history; by default, those of every reference.
@@ -128,7 +144,8 @@ class Git:
                 yield named, str(commit.id)
 
     def ever_in(self, folder: str) -> dict[str, str]:
-        """Name of each file that a commit of HEAD's history has in a folder → the newest such commit."""
+        """Name of each file that a commit of HEAD's history has in a folder → the newest such
+        commit."""
         named: dict[str, str] = {}
         for tree, commit in self.ever_at(folder, self.heads()):
             for name in self.files(tree):
@@ -140,7 +157,9 @@ class Git:
         files = dict[str, str]()
         for entry in folder if isinstance(folder, pygit2.Tree) else ():
             if isinstance(entry, pygit2.Tree):
-                files |= {f"{entry.name}/{path}": blob for path, blob in self.files(str(entry.id)).items()}
+                files |= {
+                    f"{entry.name}/{path}": blob for path, blob in self.files(str(entry.id)).items()
+                }
             elif entry.filemode in _FILES:  # and no link, which a reader must not follow
                 files[str(entry.name)] = str(entry.id)
         return files
@@ -149,10 +168,13 @@ class Git:
         yield from (pygit2.Oid(hex=head) for head in self.heads())
         for reference in self._repository.listall_reference_objects():
             if reference.raw_name.startswith((b"refs/heads/", b"refs/tags/", b"refs/remotes/")):
-                with suppress(*_UNREADABLE):  # a tag of a file, a branch that was left without its commit
+                # a tag of a file, a branch that was left without its commit
+                with suppress(*_UNREADABLE):
                     yield reference.peel(pygit2.Commit).id
 
-    def _walk(self, tips: Iterable[pygit2.Oid | str], order: SortMode = SortMode.NONE) -> Iterator[pygit2.Commit]:
+    def _walk(
+        self, tips: Iterable[pygit2.Oid | str], order: SortMode = SortMode.NONE
+    ) -> Iterator[pygit2.Commit]:
         walker = self._repository.walk(None, order)
         try:
             for tip in tips:
@@ -160,7 +182,8 @@ class Git:
             yield from walker
         except _UNREADABLE as error:
             raise LedgerError(
-                f"the Git history of {self._root} cannot be read ({shortened(str(error))}); run 'git fsck'"
+                f"the Git history of {self._root} cannot be read ({shortened(str(error))}); run "
+                "'git fsck'"
             ) from None
 
     def _object(self, name: str) -> pygit2.Object | None:
@@ -176,7 +199,8 @@ def _date(commit: pygit2.Commit) -> str:
 
 
 class CommitTree(NamedTuple):
-    """The project's files in a commit, as :class:`~driftledger.ledger.objects.files.Workspace` has those of now."""
+    """The project's files in a commit, as :class:`~driftledger.ledger.objects.files.Workspace` has
+    those of now."""
 
     git: Git
     commit: str
@@ -198,7 +222,8 @@ def why_unread(root: Path) -> str:
 
 
 def is_unreadable(root: Path) -> bool:
-    """Whether there is a repository that cannot be read, for instance because it belongs to another user."""
+    """Whether there is a repository that cannot be read, for instance because it belongs to another
+    user."""
     return why_unread(root) not in ("", _NO_REPOSITORY, _NO_COMMIT)
 
 
@@ -223,8 +248,12 @@ def _find(root: Path) -> pygit2.Repository | str:
         if found is None:
             return _NO_REPOSITORY
         if strange := next(_not_files(Path(found)), None):
-            return f"the Git repository here cannot be read ({strange.name} in it is not a regular file)"
-        # By its place and not by that of its objects, to which a checkout may be no more than linked.
+            return (
+                f"the Git repository here cannot be read ({strange.name} in it is not a regular "
+                "file)"
+            )
+        # By its place and not by that of its objects, to which a checkout may be no more than
+        # linked.
         repository = pygit2.Repository(here)
         return _NO_COMMIT if repository.head_is_unborn or not repository.head.target else repository
     except _UNREADABLE as error:

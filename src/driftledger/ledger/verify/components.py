@@ -1,4 +1,5 @@
-"""The version of a component that a record names, where it is installed: what another version gives proves nothing.
+"""The version of a component that a record names, where it is installed: what another version gives
+proves nothing.
 
 Nothing is loaded to find out.
 """
@@ -21,15 +22,18 @@ from driftledger.project.project import Project
 from driftledger.project.settings import Settings
 
 _DANGEROUS = ("allow_pickle", "trust_remote_code")
-"""What runs code that comes with a checkpoint: an entry of params.yaml has to allow it, and be the reader's own."""
+"""What runs code that comes with a checkpoint: an entry of params.yaml has to allow it, and be the
+reader's own."""
 
 
 class Components:
     """The recorded versions of components, each looked for once.
 
-    They have the recorded settings. Those that are in no fingerprint, such as where weights are, come from an entry of
-    ``params.yaml``: from the one of the recorded name, else from any of the same provider. A branch of the hub is not
-    resolved: the recorded commit is taken. A service is never available, since no one else has the version behind it.
+    They have the recorded settings. Those that are in no fingerprint, such as where weights are,
+    come from an entry of ``params.yaml``: from the one of the recorded name, else from any of the
+    same provider. A branch of the hub is not
+    resolved: the recorded commit is taken. A service is never available, since no one else has the
+        version behind it.
     """
 
     def __init__(self, project: Project) -> None:
@@ -42,16 +46,21 @@ class Components:
             self._settings = None
 
     def get(self, card: ComponentCard, role: str) -> Component | str:
-        """The component of the recorded fingerprint that played a role, or a sentence why it cannot be had."""
+        """The component of the recorded fingerprint that played a role, or a sentence why it cannot
+        be had."""
         kind = ROLES[role]
         key = kind, sha256_of(card.to_dict())
         if key not in self._components:
             component = self._get(card, SECTIONS[kind])
-            self._components[key] = f"{kind} {card.name}: {component}" if isinstance(component, str) else component
+            self._components[key] = (
+                f"{kind} {card.name}: {component}" if isinstance(component, str) else component
+            )
         return self._components[key]
 
     def _get(self, card: ComponentCard, section: str) -> Component | str:
-        if not self._trust and (allowed := [each for each in _DANGEROUS if card.settings.get(each)]):
+        if not self._trust and (
+            allowed := [each for each in _DANGEROUS if card.settings.get(each)]
+        ):
             return f"its checkpoint may run code ({allowed[0]}); --trust allows it"
         provider = class_of_record(section, card.provider, self._settings)
         if isinstance(provider, str):
@@ -60,7 +69,10 @@ class Components:
         if issubclass(cls, RemoteComponent):
             return NEVER_TWICE
         if cls.version != card.version:
-            return f"version {cls.version} of its provider is installed, and version {card.version} was used"
+            return (
+                f"version {cls.version} of its provider is installed, and version {card.version} "
+                "was used"
+            )
         reasons = []
         for given in self._candidates(card, cls, section):
             try:
@@ -71,26 +83,38 @@ class Components:
                 if all(each["type"] == "missing" for each in mistakes):
                     reasons.append(f"no entry of params.yaml has its {mistakes[0]['loc'][0]}")
                 else:
-                    reasons.append(explain(error, "its provider here does not take its recorded settings"))
+                    reasons.append(
+                        explain(error, "its provider here does not take its recorded settings")
+                    )
             except (DriftledgerError, OSError) as error:
                 reasons.append(str(error))
             else:
                 if fingerprint == card.fingerprint:
                     return component
                 changed = next(iter(changes(card.identity, component.spec["identity"])), None)
-                other = changed and f"its {changed.key} is {changed.new!r:.80} here, and was {changed.old!r:.80}"
-                reasons.append(other or f"its record does not fit its own fingerprint {card.fingerprint[:12]}")
+                other = changed and (
+                    f"its {changed.key} is {changed.new!r:.80} here, and was {changed.old!r:.80}"
+                )
+                reasons.append(
+                    other or f"its record does not fit its own fingerprint {card.fingerprint[:12]}"
+                )
         return reasons[0]
 
-    def _candidates(self, card: ComponentCard, cls: type[Component], section: str) -> Iterator[Json]:
+    def _candidates(
+        self, card: ComponentCard, cls: type[Component], section: str
+    ) -> Iterator[Json]:
         """Settings that may give the recorded fingerprint, the likeliest first."""
         entries = self._settings.entries(section) if self._settings else {}
         own = getattr(self._settings, section) if self._settings else {}
-        recorded = {key: value for key, value in card.settings.items() if key not in cls.operational()}
+        recorded = {
+            key: value for key, value in card.settings.items() if key not in cls.operational()
+        }
         weights = card.identity.get("weights")
         places = providers(section)
         repository = weights.get("repository") if isinstance(weights, dict) else None
-        for _, each in sorted(entries.items(), key=lambda item: (item[0] != card.name, item[0] not in own)):
+        for _, each in sorted(
+            entries.items(), key=lambda item: (item[0] != card.name, item[0] not in own)
+        ):
             if places.get(each.provider, each.provider) != places.get(card.provider, card.provider):
                 continue
             entry = each.model_extra or {}

@@ -1,7 +1,8 @@
-"""Whether every file behind a run is, byte for byte, the one that was recorded, and whether these files fit together.
+"""Whether every file behind a run is, byte for byte, the one that was recorded, and whether these
+files fit together.
 
-DVC's hashes say that files are those that were written. The hashes inside of files say that what was written belongs
-together, and hold for files that were handed on without DVC.
+DVC's hashes say that files are those that were written. The hashes inside of files say that what
+was written belongs together, and hold for files that were handed on without DVC.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,10 +22,12 @@ from driftledger_check import bundle, links
 
 
 def check_hashes(evidence: Sequence[Evidence], contents: Contents) -> VerifyResult:
-    """Hash every file behind these runs, and check the entries of ``dvc.lock`` that name them: each stage ran its own
-    command, and read what another wrote."""
+    """Hash every file behind these runs, and check the entries of ``dvc.lock`` that name them: each
+    stage ran its own command, and read what another wrote."""
     lineages = [each for run in evidence for each in run.lineages]
-    result = check_folders([folder for each in lineages for folder in each.folders.values()], contents)
+    result = check_folders(
+        [folder for each in lineages for folder in each.folders.values()], contents
+    )
     stages = {name: entry for each in lineages for name, entry in each.stages.items()}
     result.checked["lock entries"] = len(stages)
     wrote = {out.path: (name, out.md5) for name, entry in stages.items() for out in entry.outs}
@@ -36,7 +39,10 @@ def check_hashes(evidence: Sequence[Evidence], contents: Contents) -> VerifyResu
         for dep in entry.deps:
             by, md5 = wrote.get(dep.path, (name, dep.md5))
             if md5 != dep.md5:
-                what = f"it read {dep.path} with md5 {dep.md5}, and {by} wrote it with {md5}; run 'dvc repro'"
+                what = (
+                    f"it read {dep.path} with md5 {dep.md5}, and {by} wrote it with {md5}; run "
+                    "'dvc repro'"
+                )
                 result.find(where, what)
     return result
 
@@ -44,11 +50,13 @@ def check_hashes(evidence: Sequence[Evidence], contents: Contents) -> VerifyResu
 def check_folders(folders: Iterable[Folder], contents: Contents) -> VerifyResult:
     """Hash every file of these folders.
 
-    Those that ``dvc.lock`` has now must be in the workspace as they were written, if they are there at all. Others are
-    read from wherever their bytes are.
+    Those that ``dvc.lock`` has now must be in the workspace as they were written, if they are there
+    at all. Others are read from wherever their bytes are.
     """
     result = VerifyResult()
-    now = {(out.path, out.md5) for entry in locked_now(contents.root).values() for out in entry.outs}
+    now = {
+        (out.path, out.md5) for entry in locked_now(contents.root).values() for out in entry.outs
+    }
     for folder in dict.fromkeys(folders):
         here = contents.listing_here(folder.path) if (folder.out, folder.md5) in now else {}
         _check_folder(result, contents, folder, here)
@@ -66,12 +74,20 @@ def check_links(evidence: Sequence[Evidence], contents: Contents) -> VerifyResul
             seen.add(lineage.folder)
             folders = {folder.path: folder for folder in lineage.folders.values()}
             if absent := [path for path, folder in folders.items() if not contents.has(folder)]:
-                result.skip(lineage.score_path, f"{absent[0]} is not here as it was recorded; {FETCH}")
+                result.skip(
+                    lineage.score_path, f"{absent[0]} is not here as it was recorded; {FETCH}"
+                )
                 continue
-            source = _Source({"combination": run.combination}, {path: opened(each) for path, each in folders.items()})
+            source = _Source(
+                {"combination": run.combination},
+                {path: opened(each) for path, each in folders.items()},
+            )
             content = lineage.model_dump(mode="json", by_alias=True)
             content["score"] = source.folder(lineage.folder.path).json(SCORE)
-            for line in (*links.check_components(content), *links.check_lineage(source, content, checked)):
+            for line in (
+                *links.check_components(content),
+                *links.check_lineage(source, content, checked),
+            ):
                 result.checked["links"] += 1
                 if line.status == "differs":
                     result.find(line.where, line.what)
@@ -106,11 +122,16 @@ def _check_folder(result: VerifyResult, contents: Contents, folder: Folder, here
         files = contents.manifest(folder)
     except LedgerError:
         if not here:
-            result.find(folder.path, f"no such folder of md5 {folder.md5} is here; {FETCH}", "missing")
+            result.find(
+                folder.path, f"no such folder of md5 {folder.md5} is here; {FETCH}", "missing"
+            )
             return
         md5 = listing_md5(contents.listing_here(folder.out))
         files = {**here}
-        what = f"{folder.out} has md5 {md5}, and {LOCK} has {folder.md5}; run 'git status' or 'dvc status'"
+        what = (
+            f"{folder.out} has md5 {md5}, and {LOCK} has {folder.md5}; run 'git status' or 'dvc "
+            "status'"
+        )
         result.find(folder.out, what)
     else:
         result.checked["files"] += len(files)
@@ -123,7 +144,10 @@ def _check_folder(result: VerifyResult, contents: Contents, folder: Folder, here
             if contents.here.md5(cached) != md5:
                 root = contents.root
                 place = cached.relative_to(root) if cached.is_relative_to(root) else cached
-                what = f"DVC's cache holds other bytes under the name of {path}; delete it and run 'dvc fetch'"
+                what = (
+                    f"DVC's cache holds other bytes under the name of {path}; delete it and run "
+                    "'dvc fetch'"
+                )
                 result.find(place.as_posix(), what)
         is_found = contents.path(md5, path) is not None
         if here.get(name, md5) != md5:
@@ -132,7 +156,9 @@ def _check_folder(result: VerifyResult, contents: Contents, folder: Folder, here
         elif not is_found:
             result.find(path, f"no file with md5 {md5} is here; {FETCH}", "missing")
         elif here and name not in here:
-            result.find(path, f"it is not in its folder; 'dvc checkout {folder.out}' restores it", "missing")
+            result.find(
+                path, f"it is not in its folder; 'dvc checkout {folder.out}' restores it", "missing"
+            )
     for name in sorted(here.keys() - files.keys()):
         result.find(f"{folder.path}/{name}", "the folder was written without this file; delete it")
     _check_inputs(result, contents, folder, files)

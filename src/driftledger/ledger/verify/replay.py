@@ -1,8 +1,9 @@
-"""What follows from records, done once more: do they give these scores, and do the components still give these records?
+"""What follows from records, done once more: do they give these scores, and do the components still
+give these records?
 
-The verifier's dice choose the calls that are made again, and nothing in the checkout does: a forger who foresees the
-sample forges other calls. The call store is not looked at, since it would answer with what was stored. No service is
-ever called: it costs money, and does not answer twice the same.
+The verifier's dice choose the calls that are made again, and nothing in the checkout does: a forger
+who foresees the sample forges other calls. The call store is not looked at, since it would answer
+with what was stored. No service is ever called: it costs money, and does not answer twice the same.
 """
 
 import math
@@ -32,7 +33,13 @@ from driftledger.components.base import Component, Encoder
 from driftledger.components.checkpoints import CheckpointComponent
 from driftledger.components.service import RemoteComponent
 from driftledger.core.canonical import Json, canonical_json, sha256_bytes, sha256_file
-from driftledger.core.errors import ConfigError, DriftledgerError, LedgerError, OutOfMemoryError, first_few
+from driftledger.core.errors import (
+    ConfigError,
+    DriftledgerError,
+    LedgerError,
+    OutOfMemoryError,
+    first_few,
+)
 from driftledger.core.files import Record, read_json, read_jsonl, read_regular
 from driftledger.core.text import same_start, shortened
 from driftledger.core.types import Outcome
@@ -43,15 +50,18 @@ from driftledger.ledger.verify.components import Components
 from driftledger.project.project import Project
 
 _UNFIT = (DriftledgerError, ValueError, LookupError, OSError, SyntaxError, NotImplementedError)
-"""What is raised over files that this code did not write, or not as they are now. The last two are Pillow's, for a PNG
-with something else between its chunks, and for a pixel format that it does not read."""
+"""What is raised over files that this code did not write, or not as they are now. The last two are
+Pillow's, for a PNG with something else between its chunks, and for a pixel format that it does not
+read."""
 
 _RELATIVE, _ABSOLUTE = 1e-4, 1e-6
-"""How far a number may be off that was seen through weights: torch gives other last bits on another processor, and in
-sums of many terms these reach the fifth digit. Embedded encoders give the same bits everywhere."""
+"""How far a number may be off that was seen through weights: torch gives other last bits on another
+processor, and in sums of many terms these reach the fifth digit. Embedded encoders give the same
+bits everywhere."""
 
 _GREY_LEVELS = 2
-"""How far a pixel may be off, of 255, where weights drew it: a processor with other last bits rounds some otherwise."""
+"""How far a pixel may be off, of 255, where weights drew it: a processor with other last bits
+rounds some otherwise."""
 _BEFORE, _AFTER = 20, 40
 """How much of a text is shown around the place where it differs."""
 
@@ -65,12 +75,14 @@ def recompute(
     components: Components | None = None,
     features: FeatureStore | None = None,
 ) -> VerifyResult:
-    """Compute scores from their records, each once, and compare all that is stored: numbers, counts, rows.
+    """Compute scores from their records, each once, and compare all that is stored: numbers,
+    counts, rows.
 
-    Records are followed: the protocols that made them give the same ones again, from the results that they hold.
+    Records are followed: the protocols that made them give the same ones again, from the results
+        that they hold.
 
-    Nothing is called but encoders, and nothing in the workspace is touched. A score with an encoder, records or a
-    user's files that are not here is ``skipped``.
+    Nothing is called but encoders, and nothing in the workspace is touched. A score with an
+    encoder, records or a user's files that are not here is ``skipped``.
 
     Args:
         features: what encoders gave before; by default they see and read everything again, once.
@@ -84,9 +96,16 @@ def recompute(
             replay, again, _ = _follow(lineage, contents, components)
             result.checked["records followed"] += len(replay.records)
             path = f"{lineage.collected[stage].path}/{RECORDS}"
-            _compare_rows(result, path, replay.records, again, lambda record: record.place, exact=True)
+            _compare_rows(
+                result, path, replay.records, again, lambda record: record.place, exact=True
+            )
         with _reading(lineage, "score", result):
-            _compare_score(result, lineage, _to_score(project, lineage, contents, components, features), contents)
+            _compare_score(
+                result,
+                lineage,
+                _to_score(project, lineage, contents, components, features),
+                contents,
+            )
     return result
 
 
@@ -106,11 +125,12 @@ def _reading(lineage: Lineage, what: str, result: VerifyResult) -> Iterator[None
 def _follow(
     lineage: Lineage, contents: Contents, components: Components
 ) -> tuple[Replay, list[CollectedRecord], dict[str, Component | str]]:
-    """Drive the protocols behind a folder of records once more, with the results that the records hold.
+    """Drive the protocols behind a folder of records once more, with the results that the records
+    hold.
 
     Returns:
-        The records with the calls that were asked for, the records that come of these, and role → its component, or
-        why it cannot be had.
+        The records with the calls that were asked for, the records that come of these, and role →
+        its component, or why it cannot be had.
 
     Raises:
         LedgerError: bytes, or an encoder that chose examples, are not here.
@@ -122,13 +142,20 @@ def _follow(
     here = {role: each for role, each in played.items() if not isinstance(each, str)}
     for role in played.keys() - here:
         if ROLES[role] == "encoder":
-            raise LedgerError(f"which examples were shown depends on the {role.replace('_', ' ')}, which is not here")
+            raise LedgerError(
+                f"which examples were shown depends on the {role.replace('_', ' ')}, which is not "
+                "here"
+            )
     collecting = Collecting.recorded(lineage.spec, card, contents.recorded(lineage.data), here)
     return replay, collecting.run(replay), played
 
 
 def _to_score(
-    project: Project, lineage: Lineage, contents: Contents, components: Components, features: FeatureStore | None
+    project: Project,
+    lineage: Lineage,
+    contents: Contents,
+    components: Components,
+    features: FeatureStore | None,
 ) -> ToScore:
     """What a score was made from; LedgerError where some of it is not here."""
     stored = lineage.score
@@ -149,7 +176,9 @@ def _to_score(
         beside[setting] = file
     return ToScore(
         keys=stored.keys,
-        folders={stage.name: contents.recorded(lineage.folders[stage.name]) for stage in spec.stages[:-1]},
+        folders={
+            stage.name: contents.recorded(lineage.folders[stage.name]) for stage in spec.stages[:-1]
+        },
         section=recorded(spec.settings, as_now(stored.inputs.settings), spec.scores.settings),
         seed=stored.inputs.settings["seed"],
         encoders=encoders,
@@ -158,19 +187,27 @@ def _to_score(
     )
 
 
-def _compare_score(result: VerifyResult, lineage: Lineage, inputs: ToScore, contents: Contents) -> None:
+def _compare_score(
+    result: VerifyResult, lineage: Lineage, inputs: ToScore, contents: Contents
+) -> None:
     """Compute a score, and compare its numbers and rows with those that are stored."""
     stored = lineage.score
     version = lineage.spec.scores.version
     again = lineage.spec.score(inputs)
     left_out = {"inputs.version", *(f"components.{role}.code" for role in inputs.encoders)}
     if stored.inputs.version != version:
-        why = f"version {stored.inputs.version} of the scoring made it, and version {version} is installed"
+        why = (
+            f"version {stored.inputs.version} of the scoring made it, and version {version} is "
+            "installed"
+        )
         result.skip(lineage.score_path, f"{why}; differences may be due to that")
         left_out |= {"inputs.settings.min_coverage", "inputs.settings.unread"}
     result.checked["scores"] += 1
-    exact = not any(isinstance(encoder, CheckpointComponent) for encoder in inputs.encoders.values())
-    score = Score.model_validate_json(canonical_json(again.score.to_dict()))  # as its file would give it
+    exact = not any(
+        isinstance(encoder, CheckpointComponent) for encoder in inputs.encoders.values()
+    )
+    # as its file would give it
+    score = Score.model_validate_json(canonical_json(again.score.to_dict()))
     for place, what in _differences(result, stored, score, exact=exact).items():
         if place not in left_out:
             result.find(f"{lineage.score_path}: {place}", what, "numbers")
@@ -179,7 +216,13 @@ def _compare_score(result: VerifyResult, lineage: Lineage, inputs: ToScore, cont
 
 
 def _compare_rows(
-    result: VerifyResult, path: str, stored: Sequence[R], again: Sequence[R], key: Callable[[R], str], *, exact: bool
+    result: VerifyResult,
+    path: str,
+    stored: Sequence[R],
+    again: Sequence[R],
+    key: Callable[[R], str],
+    *,
+    exact: bool,
 ) -> None:
     """Find the first value of each row that differs, and rows that are only on one side."""
     names = [key(row) for row in stored]
@@ -197,7 +240,9 @@ def _compare_rows(
             result.find(f"{path}: {name}.{place}", f"{what}{more}", "numbers")
 
 
-def _differences(result: VerifyResult, stored: Record, again: Record, *, exact: bool) -> dict[str, str]:
+def _differences(
+    result: VerifyResult, stored: Record, again: Record, *, exact: bool
+) -> dict[str, str]:
     """Place of every value that differs → both values."""
     before, after = (dict(_leaves(each.to_dict())) for each in (stored, again))
     differences = {}
@@ -210,7 +255,9 @@ def _differences(result: VerifyResult, stored: Record, again: Record, *, exact: 
         else:
             equal = place in before and place in after and type(one) is type(other) and one == other
         if not equal:
-            shown = [f"{some[place]!r:.80}" if place in some else "nothing" for some in (before, after)]
+            shown = [
+                f"{some[place]!r:.80}" if place in some else "nothing" for some in (before, after)
+            ]
             differences[place] = f"{shown[0]} is stored, the records give {shown[1]}"
     return differences
 
@@ -230,7 +277,8 @@ class Regenerated(NamedTuple):
     seed: int
     """That draws the same calls once more."""
     kinds: list[Json]
-    """``name``: the benchmark, and what the calls were for; ``calls`` that could have been drawn; ``compared`` ones."""
+    """``name``: the benchmark, and what the calls were for; ``calls`` that could have been drawn;
+    ``compared`` ones."""
     result: VerifyResult
 
 
@@ -244,20 +292,24 @@ def regenerate(
 ) -> Regenerated:
     """Make some of the calls behind runs again and compare texts, and images byte by byte.
 
-    They are drawn by lot among those with a component that is here in the recorded version and gives equal bytes for
-    equal calls, equally many of each kind as far as there are; the calls of other components are ``skipped``. Failed
-    calls are a kind of their own: who marks a bad answer as failed improves a score.
+    They are drawn by lot among those with a component that is here in the recorded version and
+    gives equal bytes for equal calls, equally many of each kind as far as there are; the calls of
+    other components are ``skipped``. Failed calls are a kind of their own: who marks a bad answer
+    as failed improves a score.
 
     Args:
         count: how many of each run; all, where there are fewer.
-        seed: draws the calls of an earlier verification again; by default, one that cannot be foreseen.
+        seed: draws the calls of an earlier verification again; by default, one that cannot be
+            foreseen.
     """
     seed = secrets.randbits(63) if seed is None else seed
     components = components or Components(project)
     result = VerifyResult()
     compared = Counter[str]()
     # One score of each set of records: several encoders look at the same ones.
-    lineages = {(each.data, *each.collected.values()): each for run in runs for each in run.lineages}
+    lineages = {
+        (each.data, *each.collected.values()): each for run in runs for each in run.lineages
+    }
     pools: dict[str, list[Recorded]] = {}
     for lineage in lineages.values():
         with _reading(lineage, f"calls of {lineage.spec.collects.name}", result):
@@ -267,7 +319,10 @@ def regenerate(
                     kind += ", failed"
                 pools.setdefault(f"{lineage.spec.name}: {kind}", []).append(call)
     # Component by component, so that no two of them need the memory at once.
-    drawn = sorted(draw_lots(pools, count * len(runs), seed), key=lambda pair: pair[1].call.component.fingerprint)
+    drawn = sorted(
+        draw_lots(pools, count * len(runs), seed),
+        key=lambda pair: pair[1].call.component.fingerprint,
+    )
     for _, some in groupby(drawn, key=lambda pair: pair[1].call.component.fingerprint):
         for kind, call in some:
             try:
@@ -276,27 +331,40 @@ def regenerate(
                 result.skip(call.place, str(error))
                 continue
             except _UNFIT as error:
-                what = shortened(f"it cannot be made again from the records: {type(error).__name__}: {error}")
+                what = shortened(
+                    f"it cannot be made again from the records: {type(error).__name__}: {error}"
+                )
             compared[kind] += 1
             if what:
                 result.findings.append(Finding("bytes", call.place, what))
         call.call.component.release()
     result.checked["calls"] = compared.total()
-    kinds = [{"name": kind, "calls": len(calls), "compared": compared[kind]} for kind, calls in sorted(pools.items())]
+    kinds = [
+        {"name": kind, "calls": len(calls), "compared": compared[kind]}
+        for kind, calls in sorted(pools.items())
+    ]
     return Regenerated(seed, kinds, result)
 
 
-def _calls(lineage: Lineage, contents: Contents, components: Components, result: VerifyResult) -> list[Recorded]:
-    """The calls behind records that can be made again; components that cannot are noted in ``result``."""
+def _calls(
+    lineage: Lineage, contents: Contents, components: Components, result: VerifyResult
+) -> list[Recorded]:
+    """The calls behind records that can be made again; components that cannot are noted in
+    ``result``."""
     replay, _, played = _follow(lineage, contents, components)
     path = lineage.collected[lineage.spec.collects.name].path
     here = []
     for role, component in played.items():
         if isinstance(component, str):
             served = lineage.score.served.get(role, {})
-            result.skip(path, component + (f"; it called itself {', '.join(served)}" if served else ""))
+            result.skip(
+                path, component + (f"; it called itself {', '.join(served)}" if served else "")
+            )
         elif component.unrepeatable is not None:
-            result.skip(path, f"{component.kind} {lineage.score.components[role].name}: {component.unrepeatable}")
+            result.skip(
+                path,
+                f"{component.kind} {lineage.score.components[role].name}: {component.unrepeatable}",
+            )
         else:
             here.append(component)
     return [
@@ -306,8 +374,11 @@ def _calls(lineage: Lineage, contents: Contents, components: Components, result:
     ]
 
 
-def draw_lots(pools: Mapping[str, Sequence[Recorded]], count: int, seed: int) -> list[tuple[str, Recorded]]:
-    """``count`` calls, each with its kind: kinds take turns, and within a kind each call is equally likely."""
+def draw_lots(
+    pools: Mapping[str, Sequence[Recorded]], count: int, seed: int
+) -> list[tuple[str, Recorded]]:
+    """``count`` calls, each with its kind: kinds take turns, and within a kind each call is equally
+    likely."""
     random = Random(seed)
     shuffled = [(kind, random.sample(calls, len(calls))) for kind, calls in sorted(pools.items())]
     lots = [(place, kind, call) for kind, calls in shuffled for place, call in enumerate(calls)]
@@ -315,7 +386,8 @@ def draw_lots(pools: Mapping[str, Sequence[Recorded]], count: int, seed: int) ->
 
 
 def _difference(recorded: Recorded) -> str:
-    """Make a call of a component on this machine, and compare: a text as it is, an image by its file's bytes.
+    """Make a call of a component on this machine, and compare: a text as it is, an image by its
+    file's bytes.
 
     Returns:
         What differs; nothing where the same came of it.
@@ -335,8 +407,12 @@ def _difference(recorded: Recorded) -> str:
         raise
     if again.outcome is not stored_as:
         if again.outcome is Outcome.FAILED:
-            raise LedgerError(f"it failed when it was made again: {again.error or 'no reason given'}")
-        return f"it is stored as {stored_as}, and {component.provider} now ends it as {again.outcome}"
+            raise LedgerError(
+                f"it failed when it was made again: {again.error or 'no reason given'}"
+            )
+        return (
+            f"it is stored as {stored_as}, and {component.provider} now ends it as {again.outcome}"
+        )
     image = recorded.gave.medium
     if image is None:
         before = recorded.gave.text or ""
@@ -355,7 +431,14 @@ def _difference(recorded: Recorded) -> str:
     if png == stored:
         return ""
     if isinstance(component, CheckpointComponent):
-        one, other = (np.asarray(Image.open(BytesIO(each)).convert("RGB"), dtype=np.int16) for each in (stored, png))
+        one, other = (
+            np.asarray(Image.open(BytesIO(each)).convert("RGB"), dtype=np.int16)
+            for each in (stored, png)
+        )
         if one.shape == other.shape and int(np.abs(one - other).max()) <= _GREY_LEVELS:
-            raise LedgerError(f"drawn again it differs by at most {_GREY_LEVELS} of 255, as by another processor")
-    return f"sha256 {digest[:12]}… is stored, {component.provider} now draws {sha256_bytes(png)[:12]}…"
+            raise LedgerError(
+                f"drawn again it differs by at most {_GREY_LEVELS} of 255, as by another processor"
+            )
+    return (
+        f"sha256 {digest[:12]}… is stored, {component.provider} now draws {sha256_bytes(png)[:12]}…"
+    )

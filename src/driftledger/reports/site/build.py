@@ -1,4 +1,5 @@
-"""The site's folder: the leaderboard, a page per benchmark, a page per model with its runs, and the gallery."""
+"""The site's folder: the leaderboard, a page per benchmark, a page per model with its runs, and the
+gallery."""
 
 import math
 import shlex
@@ -44,16 +45,22 @@ HERE = Path(__file__).parent
 STYLE = "assets/site.css"
 SCRIPT = "assets/site.js"
 SHOWN = 24
-"""Units of each model and benchmark on its page and in the gallery: the worst, the best and some between."""
+"""Units of each model and benchmark on its page and in the gallery: the worst, the best and some
+between."""
 CHAINS = 4
 """Models with a chain on the first page; a control comes with them."""
 
 LEGEND = (
-    f"Higher is better unless a column says otherwise. Beside a value: {BRACKETS}. {LETTERS} The darker a cell, the "
-    "fewer models are shown to be better."
+    f"Higher is better unless a column says otherwise. Beside a value: {BRACKETS}. {LETTERS} The "
+    "darker a cell, the fewer models are shown to be better."
 )
-COMPARISON = f"{LETTERS} To compare two runs over the units that both have: driftledger compare RUN RUN"
-KINDS = {"not ranked": "Not ranked with the others", "controls": "Controls, which ignore the sample"}
+COMPARISON = (
+    f"{LETTERS} To compare two runs over the units that both have: driftledger compare RUN RUN"
+)
+KINDS = {
+    "not ranked": "Not ranked with the others",
+    "controls": "Controls, which ignore the sample",
+}
 
 Figures = Mapping[str, Mapping[str, Drawing]]
 """Section → the name of each file → its figure."""
@@ -93,7 +100,8 @@ def section_of(score: Score) -> str:
 
 
 def href(origin: Origin) -> str:
-    """Where a number comes from, relative to the top of the site; for one of a group, where its score does."""
+    """Where a number comes from, relative to the top of the site; for one of a group, where its
+    score does."""
     section = section_of(origin.score)
     place = f"{section}-{origin.number}" if origin.number and "/" not in origin.number else section
     return f"{path_of(origin.score)}#{place}"
@@ -109,7 +117,8 @@ def site_files(
     images: bool = True,
     only: str | None = None,
 ) -> Files:
-    """Make the files of the site, without its figures, and without those pictures that ``folder`` has.
+    """Make the files of the site, without its figures, and without those pictures that ``folder``
+    has.
 
     Args:
         images: whether pages may show images of datasets.
@@ -196,8 +205,11 @@ def _templates(parts: Sequence[Part]) -> Environment:
     return templates
 
 
-def _read_chains(root: Path, parts: Sequence[Part], only: str | None) -> tuple[list[Chains], list[str]]:
-    """What models, or one, made of units, once for all scores over the same records, and data without records."""
+def _read_chains(
+    root: Path, parts: Sequence[Part], only: str | None
+) -> tuple[list[Chains], list[str]]:
+    """What models, or one, made of units, once for all scores over the same records, and data
+    without records."""
     chains = []
     missing = dict[str, None]()
     done = set()
@@ -220,13 +232,18 @@ def _read_chains(root: Path, parts: Sequence[Part], only: str | None) -> tuple[l
 
 
 def _evaluated(project: Project, scores: Sequence[Score]) -> Iterator[str]:
-    """Say at which commit runs were published, or else are evaluated now, with its day and the models."""
+    """Say at which commit runs were published, or else are evaluated now, with its day and the
+    models."""
     published = published_code(project.root)
     now = code_version(project.root)
     git = Git.around(project.root)
     models = dict[str, dict[str, None]]()
     for run in project.combinations:
-        own = {benchmark(score.benchmark).scores.at(score.keys): score for score in scores if run.shows(score.keys)}
+        own = {
+            benchmark(score.benchmark).scores.at(score.keys): score
+            for score in scores
+            if run.shows(score.keys)
+        }
         if own:
             code = published.get(fingerprint_of(own, run), now)
             models.setdefault(code.named(git), {})[run.model] = None
@@ -235,10 +252,15 @@ def _evaluated(project: Project, scores: Sequence[Score]) -> Iterator[str]:
 
 
 def _first_chains(chains: Sequence[Chains]) -> Iterator[Mapping[str, Any]]:
-    """The chains of one unit by the first models and a control, for the first benchmark that has chains."""
+    """The chains of one unit by the first models and a control, for the first benchmark that has
+    chains."""
     every = [each for each in chains if any(trace.start for trace in each.traces.values())]
     first = [each for each in every if section_of(each.score) == section_of(every[0].score)]
-    units = [unit for unit in first[0].traces if all(unit in each.traces for each in first)] if first else []
+    units = (
+        [unit for unit in first[0].traces if all(unit in each.traces for each in first)]
+        if first
+        else []
+    )
     if not units:
         return
     unit = units[len(units) // 2]
@@ -246,7 +268,12 @@ def _first_chains(chains: Sequence[Chains]) -> Iterator[Mapping[str, Any]]:
     controls = [each for each in first if each.score.is_control]
     for each in [*models[:CHAINS], *controls[:1]]:
         spec = benchmark(each.score.benchmark)
-        yield {"model": each.score.model, "href": each.href(unit), "spec": spec, "trace": each.traces[unit]}
+        yield {
+            "model": each.score.model,
+            "href": each.href(unit),
+            "spec": spec,
+            "trace": each.traces[unit],
+        }
 
 
 def _score_view(
@@ -257,7 +284,8 @@ def _score_view(
 ) -> Mapping[str, Any]:
     """A section of a model's page: a score's numbers, what is behind them, and some units.
 
-    A score without a generator or an encoder belongs to several runs of the model, so one page has all of them.
+    A score without a generator or an encoder belongs to several runs of the model, so one page has
+    all of them.
 
     Args:
         others: all scores of the model.
@@ -277,8 +305,11 @@ def _score_view(
     }
 
 
-def _numbers(score: Score, run: str | None, others: Sequence[Score]) -> Iterator[tuple[Metric, str, float, str]]:
-    """Yield metric, key and value of a score's numbers with the command that asks where they come from.
+def _numbers(
+    score: Score, run: str | None, others: Sequence[Score]
+) -> Iterator[tuple[Metric, str, float, str]]:
+    """Yield metric, key and value of a score's numbers with the command that asks where they come
+    from.
 
     The headline is first, the coverage last.
     """
@@ -294,7 +325,8 @@ def _numbers(score: Score, run: str | None, others: Sequence[Score]) -> Iterator
 
 
 def _shelves(chains: Sequence[Chains]) -> Iterator[Mapping[str, Any]]:
-    """The gallery: units of each benchmark, the worst by the mean over models first; controls do not count."""
+    """The gallery: units of each benchmark, the worst by the mean over models first; controls do
+    not count."""
     for name, every in grouped(chains, lambda each: each.shelf).items():
         models = [each for each in every if not each.score.is_control] or every
         first = models[0].score
@@ -307,7 +339,10 @@ def _shelves(chains: Sequence[Chains]) -> Iterator[Mapping[str, Any]]:
         for unit in dict.fromkeys(unit for each in models for unit in each.traces):
             shown = [each for each in models if unit in each.traces]
             values = {each.score.model: each.traces[unit].values.get(title) for each in shown}
-            ranks = {model: -math.inf if value is None else sign * value for model, value in values.items()}
+            ranks = {
+                model: -math.inf if value is None else sign * value
+                for model, value in values.items()
+            }
             worst = min(shown, key=lambda each: ranks[each.score.model])
             files = list(dict.fromkeys(files_of(worst.traces[unit])))
             known = [value for value in values.values() if value is not None]

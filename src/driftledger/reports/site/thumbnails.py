@@ -52,8 +52,9 @@ def thumbnail(file: Path, side: int = SIDE) -> bytes:
 
 
 def thumbnails_of(files: Iterable[Path], site: Path) -> tuple[Mapping[Path, ShownImage], Files]:
-    """Make the pictures of these files, as ``images/<first two digits>/<SHA-256 of the file's bytes>.webp``, and copies
-    of sounds beside them, without pictures that the site has: a change of how they are made needs another folder.
+    """Make the pictures of these files, as ``images/<first two digits>/<SHA-256 of the file's
+    bytes>.webp``, and copies of sounds beside them, without pictures that the site has: a change of
+    how they are made needs another folder.
 
     Errors as in :func:`thumbnail`.
     """

@@ -1,4 +1,5 @@
-"""A unit of a score as a page shows it: a strip of steps with pictures, texts and numbers, whatever the benchmark."""
+"""A unit of a score as a page shows it: a strip of steps with pictures, texts and numbers, whatever
+the benchmark."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -12,8 +13,8 @@ from driftledger.benchmarks.base import Benchmark, Metric
 from driftledger.benchmarks.traces import Shot, Shown, Step, Trace
 
 PROMPT, DESCRIPTION = "prompt", "description"
-"""Keys of texts in a step: the prompt, which a unit shows once, and a description, which is set against the one before
-it."""
+"""Keys of texts in a step: the prompt, which a unit shows once, and a description, which is set
+against the one before it."""
 LONGEST = 5_000
 """Characters of a text; longer ones are cut."""
 MOST_WORDS = 2_000
@@ -50,7 +51,11 @@ Strips: TypeAlias = dict[str, dict[str, Column]]
 
 def files_of(trace: Trace) -> Iterator[Path]:
     """The files of all images in a trace."""
-    for shown in (trace.inputs, trace.outputs, *(each for step in trace.steps for each in (step.inputs, step.outputs))):
+    for shown in (
+        trace.inputs,
+        trace.outputs,
+        *(each for step in trace.steps for each in (step.inputs, step.outputs)),
+    ):
         yield from (value.file for value in shown.values() if isinstance(value, Shot))
 
 
@@ -65,7 +70,9 @@ def number_of(spec: Benchmark, title: str, value: float) -> Number:
 
 @cache
 def _metric(spec: Benchmark, title: str) -> Metric | None:
-    titles = ((re.sub(r"\\{\w+\\}", ".+", re.escape(metric.title)), metric) for metric in spec.metrics)
+    titles = (
+        (re.sub(r"\\{\w+\\}", ".+", re.escape(metric.title)), metric) for metric in spec.metrics
+    )
     return next((metric for pattern, metric in titles if re.fullmatch(pattern, title)), None)
 
 
@@ -90,7 +97,9 @@ def strips_of(trace: Trace) -> Strips:
             seen.add((DESCRIPTION, text))
             before = text
         for key, texts in ({} if step.options else texts_of(step.inputs)).items():
-            if key != PROMPT and (new := [text for text in texts if text != head and (key, text) not in seen]):
+            if key != PROMPT and (
+                new := [text for text in texts if text != head and (key, text) not in seen]
+            ):
                 column.facts.setdefault(key, []).extend(new)
                 seen |= {(key, text) for text in new}
         for key, texts in gave.items():
@@ -107,7 +116,11 @@ def _texts(value: Shown) -> list[str]:
         return ["yes" if value else "no"]
     if isinstance(value, str | int | float):
         text = str(value)
-        return [text if len(text) <= LONGEST else f"{text[:LONGEST]} … ({len(text) - LONGEST} more characters)"]
+        return [
+            text
+            if len(text) <= LONGEST
+            else f"{text[:LONGEST]} … ({len(text) - LONGEST} more characters)"
+        ]
     return [text for each in value for text in _texts(each)]
 
 

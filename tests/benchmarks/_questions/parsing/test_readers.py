@@ -1,4 +1,5 @@
-"""Every reader on replies whose right reading is known, and on some that nobody looks at; whatever it is given."""
+"""Every reader on replies whose right reading is known, and on some that nobody looks at; whatever
+it is given."""
 
 import doctest
 import importlib
@@ -17,7 +18,14 @@ from driftledger.benchmarks._questions.parsing.choice import parse_choice
 from driftledger.benchmarks._questions.parsing.grade import parse_grade
 from driftledger.benchmarks._questions.parsing.refusal import is_refusal
 from driftledger.benchmarks._questions.parsing.reply import Parsed
-from driftledger.benchmarks._questions.parsing.text import filled, folded, is_error, plain, replaced, table
+from driftledger.benchmarks._questions.parsing.text import (
+    filled,
+    folded,
+    is_error,
+    plain,
+    replaced,
+    table,
+)
 from driftledger.benchmarks._questions.parsing.yes_no import parse_yes_no
 from driftledger.core.types import Outcome
 from lab.reading import LETTERS, counted, kinds, ours, yes_or_no
@@ -35,7 +43,10 @@ def choice(case: dict[str, Any]) -> Parsed[int]:
 
 READERS = {
     "choices": (choice, lambda value: LETTERS[value]),
-    "yes_no": (lambda case: parse_yes_no(case["reply"], cut=case.get("cut", False)), {True: "yes", False: "no"}.get),
+    "yes_no": (
+        lambda case: parse_yes_no(case["reply"], cut=case.get("cut", False)),
+        {True: "yes", False: "no"}.get,
+    ),
     "grades": (lambda case: parse_grade(case["reply"], cut=case.get("cut", False)), float),
     "refusals_or_not": (lambda case: Parsed(Outcome.OK, is_refusal(case["reply"]), ""), bool),
     "spelling": (lambda case: Parsed(Outcome.OK, plain(case["reply"]), ""), str),
@@ -59,7 +70,9 @@ def test_hand_written_case(name: str, case: dict[str, Any]) -> None:
 # --- The corpora of cases/reading, a fifth of which is unseen ---
 
 
-@pytest.mark.parametrize(("part", "missed", "of_each", "alarms"), [("", 1, 0.97, 3), ("_unseen", 3, 0.93, 1)])
+@pytest.mark.parametrize(
+    ("part", "missed", "of_each", "alarms"), [("", 1, 0.97, 3), ("_unseen", 3, 0.93, 1)]
+)
 def test_refusals(part: str, missed: int, of_each: float, alarms: int) -> None:
     known = kinds(corpus(f"refusals{part}"))
     assert len(known) == 7
@@ -77,7 +90,9 @@ def test_refusals(part: str, missed: int, of_each: float, alarms: int) -> None:
     ],
 )
 def test_choices_and_yes_or_no(name: str, wrong: int, unread: int) -> None:
-    read, answers = (yes_or_no, ("yes", "no")) if name.startswith("yes_no") else (ours, tuple(LETTERS))
+    read, answers = (
+        (yes_or_no, ("yes", "no")) if name.startswith("yes_no") else (ours, tuple(LETTERS))
+    )
     count = counted(read, corpus(name), answers)
     assert (count.wrong, count.unread) <= (wrong, unread)
 
@@ -101,23 +116,40 @@ def test_no_text_and_no_options_make_a_reader_raise(text, texts, data):
 
 @pytest.mark.parametrize("word", [*YES, *NO])
 def test_every_yes_and_no_is_read_alone_and_emphasised(word):
-    for form in ("{}", "{}.", "**{}**", " {}\n", "Answer: {}", "<think>perhaps not</think>{}", "\\boxed{{{}}}"):
+    for form in (
+        "{}",
+        "{}.",
+        "**{}**",
+        " {}\n",
+        "Answer: {}",
+        "<think>perhaps not</think>{}",
+        "\\boxed{{{}}}",
+    ):
         assert parse_yes_no(form.format(word)).value is (word in YES), form
 
 
-@pytest.mark.parametrize("form", ["{}", "{}.", "**{}**", "| {} |", "Correctness: {}", "{}\n\nThe prediction is short."])
+@pytest.mark.parametrize(
+    "form", ["{}", "{}.", "**{}**", "| {} |", "Correctness: {}", "{}\n\nThe prediction is short."]
+)
 def test_each_grade_of_the_prompt_is_read_in_every_form(form):
-    assert [parse_grade(form.format(tenths / 10)).value for tenths in range(11)] == [each / 10 for each in range(11)]
+    assert [parse_grade(form.format(tenths / 10)).value for tenths in range(11)] == [
+        each / 10 for each in range(11)
+    ]
 
 
-@given(st.floats(0, 1), st.sampled_from(["{!r}", "{:.3f}", "{:g}", "{:e}", "{:.17g}", " {!r}", "{!r}\n", "+{:.2f}"]))
+@given(
+    st.floats(0, 1),
+    st.sampled_from(["{!r}", "{:.3f}", "{:g}", "{:e}", "{:.17g}", " {!r}", "{!r}\n", "+{:.2f}"]),
+)
 def test_every_float_from_0_to_1_is_the_same_grade_as_to_the_published_evaluator(number, form):
     assert parse_grade(form.format(number)).value == float(form.format(number))
 
 
 @pytest.mark.parametrize("name", ["choice", "grade", "refusal", "text", "yes_no"])
 def test_examples_in_docstrings(name):
-    results = doctest.testmod(importlib.import_module(f"driftledger.benchmarks._questions.parsing.{name}"))
+    results = doctest.testmod(
+        importlib.import_module(f"driftledger.benchmarks._questions.parsing.{name}")
+    )
     assert results.attempted
     assert not results.failed
 
@@ -150,11 +182,18 @@ def test_an_unescaped_bracket_only_groups():
     assert filled(r"(a|\(b)[(](?P<c>x)") == r"(?:a|\(b)[(](?P<c>x)"
 
 
-# Replies are written by models: none may keep the parser busy, however often it repeats what the rules look for.
+# Replies are written by models: none may keep the parser busy, however often it repeats what the
+# rules look for.
 
 
 LENGTH = 20_000
-TRUCK = ("a red car", "a blue truck", "a green bicycle", "a yellow bus", "It cannot be determined from the image")
+TRUCK = (
+    "a red car",
+    "a blue truck",
+    "a green bicycle",
+    "a yellow bus",
+    "It cannot be determined from the image",
+)
 MANY = tuple(f"item {number}" for number in range(1, 27))
 TIMED = {
     "a choice": lambda text: parse_choice(text, TRUCK, 4),
@@ -163,15 +202,73 @@ TIMED = {
     "an error or a refusal": lambda text: (is_error(text), is_refusal(text)),
 }
 UNITS = (
-    *("B", "B ", "B\n", "a ", "A or ", "answer: ", "the answer is not ", "answer B ", "it is ", "it is not B, "),
+    *(
+        "B",
+        "B ",
+        "B\n",
+        "a ",
+        "A or ",
+        "answer: ",
+        "the answer is not ",
+        "answer B ",
+        "it is ",
+        "it is not B, ",
+    ),
     *("not a red car ", "A. a red car ", "(", "[{", "* ", "_", "> ", "-", " ", " \n", "\\boxed{"),
     *("<think>", "</think>"),
-    *("<|", '{"answer": ', "I cannot ", "unable to ", "无法", "选", "kann nicht ", "Error(", "a.b.", "\n at a("),
+    *(
+        "<|",
+        '{"answer": ',
+        "I cannot ",
+        "unable to ",
+        "无法",
+        "选",
+        "kann nicht ",
+        "Error(",
+        "a.b.",
+        "\n at a(",
+    ),
     *("whether ", "İ", "ﷺ", "\ud800", "→", "e\u0301", "A or B is ", "B? ", "it cannot be "),
-    *("there is no ", "not visible ", "cannot be ", "the image does not ", "A: ", "A... no, ", "might be B ", "B: no "),
-    *("no way to ", "can't ", "'t ", "it is not possible to ", "at least 3 ", "but ", "no information ", "not the "),
-    *("wait, no. ", "at first A ", "not A or B, ", "A, B, ", "a red car, ", "B. However ", "final answer: a "),
-    *("idk but ", "I cannot tell, but B, although ", "yes ", "no. ", "是", "0", "0.5 ", "1/", "score: 0.5\n"),
+    *(
+        "there is no ",
+        "not visible ",
+        "cannot be ",
+        "the image does not ",
+        "A: ",
+        "A... no, ",
+        "might be B ",
+        "B: no ",
+    ),
+    *(
+        "no way to ",
+        "can't ",
+        "'t ",
+        "it is not possible to ",
+        "at least 3 ",
+        "but ",
+        "no information ",
+        "not the ",
+    ),
+    *(
+        "wait, no. ",
+        "at first A ",
+        "not A or B, ",
+        "A, B, ",
+        "a red car, ",
+        "B. However ",
+        "final answer: a ",
+    ),
+    *(
+        "idk but ",
+        "I cannot tell, but B, although ",
+        "yes ",
+        "no. ",
+        "是",
+        "0",
+        "0.5 ",
+        "1/",
+        "score: 0.5\n",
+    ),
 )
 
 

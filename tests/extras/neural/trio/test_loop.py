@@ -1,4 +1,5 @@
-"""The training loop: what was stopped anywhere goes on as if it had not been, and nothing that is kept is a pickle."""
+"""The training loop: what was stopped anywhere goes on as if it had not been, and nothing that is
+kept is a pickle."""
 
 from collections.abc import Collection
 from pathlib import Path
@@ -30,9 +31,12 @@ class KilledError(Exception):
 
 
 class Noisy:
-    """Squared error of a line through noise, which both kinds of random numbers make; it may break at a call."""
+    """Squared error of a line through noise, which both kinds of random numbers make; it may break
+    at a call."""
 
-    def __init__(self, model: nn.Module, breaks_at: int | None = None, value: float | None = None) -> None:
+    def __init__(
+        self, model: nn.Module, breaks_at: int | None = None, value: float | None = None
+    ) -> None:
         self.model, self.calls, self._breaks_at, self._value = model, 0, breaks_at, value
 
     def __call__(self, random: Random) -> Tensor:
@@ -74,11 +78,14 @@ def step_of(file: Path) -> int:
         return int(opened.metadata()["step"])
 
 
-# --- stopping and going on --------------------------------------------------------------------------------------------
+# --- stopping and going on
+# --------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("broken_at", range(1, STEPS + 1))
-def test_training_that_was_stopped_goes_on_as_if_it_had_not_been(tmp_path: Path, broken_at: int) -> None:
+def test_training_that_was_stopped_goes_on_as_if_it_had_not_been(
+    tmp_path: Path, broken_at: int
+) -> None:
     whole = trained(tmp_path / "whole", milestones=[3])
     model = untrained()
     with pytest.raises(KilledError):
@@ -92,11 +99,14 @@ def test_training_that_was_stopped_goes_on_as_if_it_had_not_been(tmp_path: Path,
     assert loss.calls == STEPS - kept
 
 
-# --- a loss that is no number -----------------------------------------------------------------------------------------
+# --- a loss that is no number
+# -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
-def test_a_loss_that_is_no_number_stops_training_and_leaves_the_last_state(tmp_path: Path, value: float) -> None:
+def test_a_loss_that_is_no_number_stops_training_and_leaves_the_last_state(
+    tmp_path: Path, value: float
+) -> None:
     whole = trained(tmp_path / "whole")
     model = untrained()
     with pytest.raises(FloatingPointError, match=f"the loss is {value} at step 6"):

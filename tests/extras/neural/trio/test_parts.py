@@ -1,4 +1,5 @@
-"""Each part trained for two steps, saved, and loaded by the ordinary adapters: they are shown what it was taught on."""
+"""Each part trained for two steps, saved, and loaded by the ordinary adapters: they are shown what
+it was taught on."""
 
 import json
 from collections.abc import Iterator
@@ -38,13 +39,19 @@ BATCHES: dict[ModuleType, tuple[str, ...]] = {
     painter: ("_BATCH",),
     pair: ("_BATCH",),
 }
-MODELS, GENERATORS, ENCODERS = {"llava_early", "llava_middle", "llava_final"}, {"sd_1", "sd_2"}, {"clip", "vit"}
+MODELS, GENERATORS, ENCODERS = (
+    {"llava_early", "llava_middle", "llava_final"},
+    {"sd_1", "sd_2"},
+    {"clip", "vit"},
+)
 
 
 @cache
 def short() -> TrioSettings:
     """The shipped settings, but for how long is trained."""
-    content: dict[str, Any] = yaml.safe_load((REPOSITORY / FOLDER / "params.yaml").read_text(encoding="utf-8"))
+    content: dict[str, Any] = yaml.safe_load(
+        (REPOSITORY / FOLDER / "params.yaml").read_text(encoding="utf-8")
+    )
     for part in content.values():
         if isinstance(part, dict) and "course" in part:
             part["course"]["steps"] = STEPS
@@ -58,10 +65,14 @@ def short() -> TrioSettings:
 def lessons(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Some of the shipped drawings and questions, as lessons."""
     folder = tmp_path_factory.mktemp("lessons")
-    images = [Image.open(DRAWINGS / "images" / f"{number:04d}.png").resize((64, 64)) for number in range(SCENES)]
+    images = [
+        Image.open(DRAWINGS / "images" / f"{number:04d}.png").resize((64, 64))
+        for number in range(SCENES)
+    ]
     np.save(folder / "images.npy", np.stack([np.asarray(image) for image in images]))
     rows = [
-        {"choices": [], "plain": [], "things": {"4": ["large", "red", "star"]}, "taken": [0, 1]} for _ in range(SCENES)
+        {"choices": [], "plain": [], "things": {"4": ["large", "red", "star"]}, "taken": [0, 1]}
+        for _ in range(SCENES)
     ]
     for line in (DRAWINGS / "mm_sap.jsonl").read_text(encoding="utf-8").splitlines():
         asked = json.loads(line)
@@ -69,7 +80,9 @@ def lessons(tmp_path_factory: pytest.TempPathFactory) -> Path:
             right = asked.get("answer", asked["refusal"])
             rows[number]["choices"].append([asked["question"], asked["options"], right])
             rows[number]["plain"].append([asked["question"], right])
-    (folder / "scenes.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    (folder / "scenes.jsonl").write_text(
+        "".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8"
+    )
     return folder
 
 
@@ -102,7 +115,8 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> dict[Arrangement, Medium]
     """Three arrangements, drawn into files."""
     some = arrangements(random_for(9), 3, held_out=True)
     return {
-        one: saved(tmp_path_factory.mktemp("shown"), pixels) for one, pixels in zip(some, images(some), strict=True)
+        one: saved(tmp_path_factory.mktemp("shown"), pixels)
+        for one, pixels in zip(some, images(some), strict=True)
     }
 
 
@@ -113,23 +127,36 @@ def saved(folder: Path, pixels: Any) -> Medium:
 
 
 def hashes(folder: Path) -> dict[str, str]:
-    return {str(file.relative_to(folder)): sha256_file(file) for file in folder.rglob("*") if file.is_file()}
+    return {
+        str(file.relative_to(folder)): sha256_file(file)
+        for file in folder.rglob("*")
+        if file.is_file()
+    }
 
 
 def model(at: Workshop, name: str = "llava_final") -> Transformers:
     return Transformers(path=str(at.folder / name), max_new_tokens=8, device="cpu")
 
 
-# --- what is saved ----------------------------------------------------------------------------------------------------
+# --- what is saved
+# ----------------------------------------------------------------------------------------------------
 
 
 def test_a_folder_for_each_checkpoint_and_no_pickle_in_it(trained: Workshop) -> None:
     assert {folder.name for folder in trained.folder.iterdir()} == MODELS | GENERATORS | ENCODERS
-    assert {file.suffix for file in map(Path, hashes(trained.folder))} <= {".safetensors", ".json", ".txt", ".jinja"}
+    assert {file.suffix for file in map(Path, hashes(trained.folder))} <= {
+        ".safetensors",
+        ".json",
+        ".txt",
+        ".jinja",
+    }
 
 
-def test_training_again_writes_the_same_bytes_whatever_was_there_already(trained: Workshop, tmp_path: Path) -> None:
-    """Once from the finished state, and once anew where somebody has trained the first halves before."""
+def test_training_again_writes_the_same_bytes_whatever_was_there_already(
+    trained: Workshop, tmp_path: Path
+) -> None:
+    """Once from the finished state, and once anew where somebody has trained the first halves
+    before."""
     again = replace(trained, folder=tmp_path / "again")
     anew = workshop(tmp_path / "anew", trained.lessons)
     prompts = Prompts(ways_to_ask(SETTINGS), choice_prompt(SETTINGS))
@@ -142,13 +169,18 @@ def test_training_again_writes_the_same_bytes_whatever_was_there_already(trained
         assert hashes(at.folder) == hashes(trained.folder)
 
 
-# --- the describer ----------------------------------------------------------------------------------------------------
+# --- the describer
+# ----------------------------------------------------------------------------------------------------
 
 
-def test_the_describer_is_asked_as_it_was_taught(trained: Workshop, shown: dict[Arrangement, Medium]) -> None:
+def test_the_describer_is_asked_as_it_was_taught(
+    trained: Workshop, shown: dict[Arrangement, Medium]
+) -> None:
     """The same tokens up to the answer, and the same pixels."""
     chat = model(trained).loaded.chat
-    processor = describer.build_processor(Lessons(Prompts(ways_to_ask(SETTINGS), ""), trained.lessons).words)
+    processor = describer.build_processor(
+        Lessons(Prompts(ways_to_ask(SETTINGS), ""), trained.lessons).words
+    )
     for way in (*ways_to_ask(SETTINGS), "Is there a ring?\nA. No\nB. Perhaps, \U0001f600"):
         for one, image in shown.items():
             asked = chat.encode([chat.prompt(Conversation.ask(way, image))])
@@ -157,4 +189,6 @@ def test_the_describer_is_asked_as_it_was_taught(trained: Workshop, shown: dict[
             before = inputs["input_ids"][targets < 0][None]
             assert torch.equal(before, asked["input_ids"])
             assert torch.equal(inputs["pixel_values"], asked["pixel_values"])
-            assert torch.equal(describer.encode(processor, lesson)[0]["pixel_values"], asked["pixel_values"])
+            assert torch.equal(
+                describer.encode(processor, lesson)[0]["pixel_values"], asked["pixel_values"]
+            )

@@ -1,4 +1,5 @@
-"""Today's vision-language layouts: each is loaded, describes, also in a batch, and keeps its thoughts apart."""
+"""Today's vision-language layouts: each is loaded, describes, also in a batch, and keeps its
+thoughts apart."""
 
 from pathlib import Path
 from typing import Any
@@ -30,7 +31,8 @@ TEMPLATE = (
 
 MARKS = {"Gemma 4": ("<|channel>thought\n", "<channel|>")}
 MARKS |= dict.fromkeys(("Mistral Small 3", "Pixtral"), ("[THINK]", "[/THINK]"))
-"""Layout → the special tokens around what its publisher's thinking models think; others write ``<think>``."""
+"""Layout → the special tokens around what its publisher's thinking models think; others write
+``<think>``."""
 
 
 def row(family: str, root: Path) -> dict[str, Any]:
@@ -44,7 +46,9 @@ def row(family: str, root: Path) -> dict[str, Any]:
         layouts.build(folder, layout)
         if not layout["image"]:
             template = root / "template.jinja"
-            template.write_text(TEMPLATE.replace("IMAGE", layout.get("placeholder", "")), encoding="utf-8")
+            template.write_text(
+                TEMPLATE.replace("IMAGE", layout.get("placeholder", "")), encoding="utf-8"
+            )
             settings |= {"chat_template": str(template)} | layout.get("settings", {})
     drawn = [draw(root / f"{number}.png", number, size) for number, size in enumerate(SIZES)]
     images = [Medium(path, sha256_file(path)) for path in drawn]
@@ -52,7 +56,8 @@ def row(family: str, root: Path) -> dict[str, Any]:
     model = Transformers.model_validate(settings)
     default = "chat_template" not in settings
     found: dict[str, Any] = {"family": family, "default entry": default, "images": model.backend}
-    blind = [Conversation((Turn("user", ("Describe it.",)),))] if default else []  # some refuse to be asked without
+    # some refuse to be asked without
+    blind = [Conversation((Turn("user", ("Describe it.",)),))] if default else []
     try:
         together = model.respond([*asked, *blind])
         alone = [model.respond([each])[0] for each in (*asked, *blind)]
@@ -63,16 +68,24 @@ def row(family: str, root: Path) -> dict[str, Any]:
     differ = len({model.respond([Conversation.ask("a", image)])[0].text for image in images}) > 1
     found |= {"describes": described and differ, "batch = single": together == alone}
     return found | {
-        "thoughts taken out": takes_thoughts_out(model, asked[0], *MARKS.get(family, ("<think>", "</think>")))
+        "thoughts taken out": takes_thoughts_out(
+            model, asked[0], *MARKS.get(family, ("<think>", "</think>"))
+        )
     }
 
 
 def takes_thoughts_out(model: Transformers, asked: Conversation, begin: str, end: str) -> bool:
-    """Whether thoughts between special tokens and what follows them are told apart, in a reply with tokens of ours."""
+    """Whether thoughts between special tokens and what follows them are told apart, in a reply with
+    tokens of ours."""
     ready = model.loaded
     tokenizer = ready.chat.processor.tokenizer
-    tokenizer.add_special_tokens({"additional_special_tokens": [begin.removesuffix("thought\n"), end]})
-    tokens = tokenizer.encode(f"{begin}a red cat{end}the dog", add_special_tokens=False) + sorted(ready.ends)[:1]
+    tokenizer.add_special_tokens(
+        {"additional_special_tokens": [begin.removesuffix("thought\n"), end]}
+    )
+    tokens = (
+        tokenizer.encode(f"{begin}a red cat{end}the dog", add_special_tokens=False)
+        + sorted(ready.ends)[:1]
+    )
 
     def generate(input_ids: Any, **_: Any) -> Any:
         start = input_ids[:, :1] if ready.model.config.is_encoder_decoder else input_ids

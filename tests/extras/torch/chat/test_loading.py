@@ -1,4 +1,5 @@
-"""Which vision-language checkpoint is loaded and how: its identity, its weights, and what is refused in a sentence."""
+"""Which vision-language checkpoint is loaded and how: its identity, its weights, and what is
+refused in a sentence."""
 
 import subprocess
 import sys
@@ -17,30 +18,45 @@ from tests.support.checkpoints.weights import change_one_weight, drop_one_weight
 
 def test_settings_are_checked_without_a_heavy_library():
     code = (
-        "import sys; from driftledger.components.transformers import Transformers; Transformers(path='x'); "
-        "print(*{'torch', 'transformers', 'jinja2'} & set(sys.modules))"
+        "import sys; from driftledger.components.transformers import Transformers; "
+        "Transformers(path='x'); print(*{'torch', 'transformers', 'jinja2'} & set(sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == ""
 
 
-def test_the_fingerprint_follows_the_weights_and_what_shapes_the_answer(llava: Path, tmp_path: Path):
+def test_the_fingerprint_follows_the_weights_and_what_shapes_the_answer(
+    llava: Path, tmp_path: Path
+):
     before = model(llava).fingerprint
     for settings in (
-        {"dtype": "bfloat16"}, {"max_new_tokens": 17}, {"beams": 2}, {"attention": "eager"}, {"today": "2025-01-02"},
-        {"image_backend": "torchvision"}, {"image_processor": {"do_resize": False}}, {"batch_size": 3},
+        {"dtype": "bfloat16"}, {"max_new_tokens": 17}, {(
+            "beams"
+        ): 2}, {"attention": "eager"}, {"today": "2025-01-02"},
+        {"image_backend": "torchvision"}, {"image_processor": {(
+            "do_resize"
+        ): False}}, {"batch_size": 3},
         {"by_length": True},
     ):  # fmt: skip
         assert model(llava, **settings).fingerprint != before
     moved = llava.rename(tmp_path / "there")
     assert model(moved).fingerprint == before
-    assert model(moved, device="auto", device_map="auto").spec["settings"] == model(moved).spec["settings"]
+    assert (
+        model(moved, device="auto", device_map="auto").spec["settings"]
+        == model(moved).spec["settings"]
+    )
     change_one_weight(moved)
     assert model(moved).fingerprint != before
 
 
-def test_both_image_backends_and_reduced_precision_answer(checkpoint: Path, asked: list[Conversation]):
-    for settings in ({"image_backend": "torchvision"}, {"dtype": "bfloat16"}, {"attention": "eager"}):
+def test_both_image_backends_and_reduced_precision_answer(
+    checkpoint: Path, asked: list[Conversation]
+):
+    for settings in (
+        {"image_backend": "torchvision"},
+        {"dtype": "bfloat16"},
+        {"attention": "eager"},
+    ):
         one = model(checkpoint, **settings)
         assert all(reply.outcome.goes_on for reply in one.respond(asked))
         assert one.loaded.model.dtype == getattr(torch, one.dtype)
@@ -48,7 +64,9 @@ def test_both_image_backends_and_reduced_precision_answer(checkpoint: Path, aske
         assert one.loaded.chat.processor.image_processor.backend == one.backend
 
 
-def test_after_release_it_loads_again_and_says_the_same(checkpoint: Path, asked: list[Conversation]):
+def test_after_release_it_loads_again_and_says_the_same(
+    checkpoint: Path, asked: list[Conversation]
+):
     one = model(checkpoint)
     before = one.respond(asked)
     first = one.loaded
@@ -64,7 +82,9 @@ def test_missing_weights_are_refused(llava: Path, asked: list[Conversation]):
 
 def test_an_adapter_is_refused(llava: Path, asked: list[Conversation]):
     """With peft installed, transformers would load the base that it names, from anywhere."""
-    (llava / "adapter_config.json").write_text('{"base_model_name_or_path": "some/base"}', encoding="utf-8")
+    (llava / "adapter_config.json").write_text(
+        '{"base_model_name_or_path": "some/base"}', encoding="utf-8"
+    )
     said = refused(llava, asked[0])
     assert "llava' is an adapter of peft (adapter_config.json)" in said
     assert "merge it into its base first" in said
@@ -87,7 +107,9 @@ def test_code_from_a_repository_needs_the_environments_word(
     assert model(llava, trust_remote_code=True).respond(asked) == model(llava).respond(asked)
 
 
-def test_quantization_without_its_library_is_one_sentence(llava: Path, monkeypatch: pytest.MonkeyPatch):
+def test_quantization_without_its_library_is_one_sentence(
+    llava: Path, monkeypatch: pytest.MonkeyPatch
+):
     monkeypatch.setitem(sys.modules, "bitsandbytes", None)
     one = model(llava, quantization="4bit")
     for use in (lambda: one.identity(), lambda: one.loaded):
@@ -105,7 +127,8 @@ def test_code_of_a_repository_is_found_by_the_class_that_its_map_names(
     lines += ["class Config(LlavaConfig): model_type = 'own'"]
     lines += ["class Model(LlavaForConditionalGeneration): config_class = Config"]
     (llava / "own.py").write_text("\n".join(lines), encoding="utf-8")
-    weights = LlavaForConditionalGeneration.from_pretrained(llava).state_dict()  # as the class calls them
+    # as the class calls them
+    weights = LlavaForConditionalGeneration.from_pretrained(llava).state_dict()
     save_file(weights, llava / "model.safetensors", {"format": "pt"})
     own = {"AutoConfig": "own.Config", name: "own.Model"}
     change_json(llava / "config.json", lambda config: config.update(model_type="own", auto_map=own))
@@ -119,7 +142,9 @@ def test_a_template_of_the_users_is_taken_and_its_text_is_in_the_fingerprint(
 ):
     before = model(llava).respond(asked)
     template = (llava / "chat_template.jinja").rename(tmp_path / "template.jinja")
-    assert "has no chat template: take a checkpoint tuned to chat, or set chat_template" in refused(llava, asked[0])
+    assert "has no chat template: take a checkpoint tuned to chat, or set chat_template" in refused(
+        llava, asked[0]
+    )
     one = model(llava, chat_template=str(template))
     assert one.respond(asked) == before
     template.write_text(template.read_text(encoding="utf-8") + "{# other #}", encoding="utf-8")
@@ -127,7 +152,9 @@ def test_a_template_of_the_users_is_taken_and_its_text_is_in_the_fingerprint(
     assert "'nowhere' cannot be read" in refused(llava, asked[0], chat_template="nowhere")
 
 
-def test_torchvision_handles_images_only_where_pillow_cannot_and_the_fingerprint_says_so(llava: Path):
+def test_torchvision_handles_images_only_where_pillow_cannot_and_the_fingerprint_says_so(
+    llava: Path,
+):
     assert model(llava).fingerprint == model(llava, image_backend="pil").fingerprint
     change_json(llava / "processor_config.json", lambda held: held["image_processor"].update(
         image_processor_type="Llama4ImageProcessorFast"
@@ -140,8 +167,13 @@ def test_torchvision_handles_images_only_where_pillow_cannot_and_the_fingerprint
 def test_a_limit_that_leaves_no_room_for_a_prompt_is_refused_before_the_first_call(
     llava: Path, asked: list[Conversation]
 ):
-    change_json(llava / "config.json", lambda config: config["text_config"].update(max_position_embeddings=1024))
-    assert "max_new_tokens = 1024 leaves no room for a prompt" in refused(llava, asked[0], max_new_tokens=1024)
+    change_json(
+        llava / "config.json",
+        lambda config: config["text_config"].update(max_position_embeddings=1024),
+    )
+    assert "max_new_tokens = 1024 leaves no room for a prompt" in refused(
+        llava, asked[0], max_new_tokens=1024
+    )
     assert model(llava, max_new_tokens=8).respond(asked[:1])[0].text
 
 
@@ -150,7 +182,9 @@ def test_attention_that_a_checkpoint_does_not_support_is_one_sentence(
 ):
     monkeypatch.setattr("transformers.LlavaForConditionalGeneration._supports_sdpa", False)
     assert "attention: sdpa; set attention: eager" in refused(llava, asked[0])
-    with pytest.raises(MissingExtraError, match=r"'flash-attn' is not installed; run: pip install flash-attn$"):
+    with pytest.raises(
+        MissingExtraError, match=r"'flash-attn' is not installed; run: pip install flash-attn$"
+    ):
         _ = model(llava, attention="flash_attention_2", dtype="bfloat16").fingerprint
     with pytest.raises(ValueError, match="flash attention has no float32"):
         model(llava, attention="flash_attention_2")

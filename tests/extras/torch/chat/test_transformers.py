@@ -1,4 +1,5 @@
-"""What vision-language checkpoints answer: the text that the library's own path gives, in any company."""
+"""What vision-language checkpoints answer: the text that the library's own path gives, in any
+company."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -36,7 +37,8 @@ LEAKING: dict[str, Any] = {
 def test_a_batch_says_what_each_says_alone(checkpoint: Path, asked: list[Conversation], beams: int):
     one = model(checkpoint, beams=beams)
     together = one.respond(asked)
-    assert len({reply.usage.input_tokens for reply in together if reply.usage}) > 1  # so there is padding
+    # so there is padding
+    assert len({reply.usage.input_tokens for reply in together if reply.usage}) > 1
     assert together == [one.respond([conversation])[0] for conversation in asked]
 
 
@@ -47,33 +49,58 @@ def test_it_says_what_the_library_says(checkpoint: Path, images: list[Medium], b
     decoding = {"num_beams": beams, "length_penalty": 2.0 if beams > 1 else 1.0}
     expected = []
     for image in images:
-        content = [{"type": "image", "image": image.open()}, {"type": "text", "text": "Describe it."}]
+        content = [
+            {"type": "image", "image": image.open()},
+            {"type": "text", "text": "Describe it."},
+        ]
         inputs = processor.apply_chat_template(
             [{"role": "user", "content": content}],
             add_generation_prompt=True, tokenize=True, return_dict=True, return_tensors="pt",
         )  # fmt: skip
-        made = library.generate(**inputs, max_new_tokens=16, do_sample=False, repetition_penalty=1.0, **decoding)
-        expected.append(processor.decode(made[0, inputs["input_ids"].shape[1] :], skip_special_tokens=True).strip())
-    one = model(checkpoint, image_backend="torchvision", beams=beams, length_penalty=decoding["length_penalty"])
-    assert texts(one.respond([Conversation.ask("Describe it.", image) for image in images])) == expected
+        made = library.generate(
+            **inputs, max_new_tokens=16, do_sample=False, repetition_penalty=1.0, **decoding
+        )
+        expected.append(
+            processor.decode(
+                made[0, inputs["input_ids"].shape[1] :], skip_special_tokens=True
+            ).strip()
+        )
+    one = model(
+        checkpoint,
+        image_backend="torchvision",
+        beams=beams,
+        length_penalty=decoding["length_penalty"],
+    )
+    assert (
+        texts(one.respond([Conversation.ask("Describe it.", image) for image in images]))
+        == expected
+    )
 
 
 def test_beams_and_their_length_penalty_change_what_it_says(llava: Path, asked: list[Conversation]):
     greedy, short, long = (
         texts(model(llava, **settings).respond(asked))
-        for settings in ({}, {"beams": 3, "length_penalty": -10}, {"beams": 3, "length_penalty": 10})
+        for settings in (
+            {},
+            {"beams": 3, "length_penalty": -10},
+            {"beams": 3, "length_penalty": 10},
+        )
     )
     assert greedy != long
     assert len(" ".join(short)) < len(" ".join(long))
 
 
-def test_a_tokenizer_saved_with_padding_on_the_right_changes_nothing(llava: Path, asked: list[Conversation]):
+def test_a_tokenizer_saved_with_padding_on_the_right_changes_nothing(
+    llava: Path, asked: list[Conversation]
+):
     before = model(llava).respond(asked)
     change_json(llava / "tokenizer_config.json", lambda config: config.update(padding_side="right"))
     assert model(llava).respond(asked) == before
 
 
-def test_a_checkpoints_own_generation_settings_change_nothing(llava: Path, asked: list[Conversation]):
+def test_a_checkpoints_own_generation_settings_change_nothing(
+    llava: Path, asked: list[Conversation]
+):
     before = model(llava).respond(asked)
     change_json(llava / "generation_config.json", lambda config: config.update(LEAKING))
     assert model(llava).respond(asked) == before
@@ -86,17 +113,28 @@ def test_an_answer_without_an_end_is_truncated(llava: Path, asked: list[Conversa
     words = before.text.split()
     last = next(place for place in range(2, 8) if words[place] not in words[:place])
     end = transformers.AutoTokenizer.from_pretrained(llava).convert_tokens_to_ids(f"Ġ{words[last]}")
-    change_json(llava / "generation_config.json", lambda config: config.update(eos_token_id=[354, end]))
+    change_json(
+        llava / "generation_config.json", lambda config: config.update(eos_token_id=[354, end])
+    )
     for most, outcome in ((last, Outcome.TRUNCATED), (last + 1, Outcome.OK), (16, Outcome.OK)):
         reply = model(llava, max_new_tokens=most).respond(asked)[0]
-        assert (reply.outcome, reply.usage and reply.usage.output_tokens) == (outcome, min(most, last + 1))
+        assert (reply.outcome, reply.usage and reply.usage.output_tokens) == (
+            outcome,
+            min(most, last + 1),
+        )
 
 
-def test_an_empty_answer_has_no_text(llava: Path, asked: list[Conversation], monkeypatch: pytest.MonkeyPatch):
+def test_an_empty_answer_has_no_text(
+    llava: Path, asked: list[Conversation], monkeypatch: pytest.MonkeyPatch
+):
     one = model(llava)
     ends = torch.full((len(asked), 1), 354)
-    monkeypatch.setattr(one.loaded.model, "generate", lambda **inputs: torch.cat([inputs["input_ids"], ends], dim=1))
-    assert [(reply.text, reply.outcome) for reply in one.respond(asked)] == [("", Outcome.OK)] * len(asked)
+    monkeypatch.setattr(
+        one.loaded.model, "generate", lambda **inputs: torch.cat([inputs["input_ids"], ends], dim=1)
+    )
+    assert [(reply.text, reply.outcome) for reply in one.respond(asked)] == [
+        ("", Outcome.OK)
+    ] * len(asked)
 
 
 @pytest.mark.parametrize("beams", [1, 3])
@@ -159,7 +197,12 @@ def test_a_row_without_images_is_not_batched_with_rows_that_have_some(
     one, batches = model(llava), []
     generate: Callable[..., Any] = one.loaded.model.generate
     monkeypatch.setattr(
-        one.loaded.model, "generate", lambda **given: batches.append(sorted(given)) or generate(**given)
+        one.loaded.model,
+        "generate",
+        lambda **given: batches.append(sorted(given)) or generate(**given),
     )
-    assert all(reply.outcome.goes_on for reply in one.respond([asked[0], says(("user", "Describe it.")), asked[1]]))
+    assert all(
+        reply.outcome.goes_on
+        for reply in one.respond([asked[0], says(("user", "Describe it.")), asked[1]])
+    )
     assert ["pixel_values" in given for given in batches] == [True, False]

@@ -1,4 +1,5 @@
-"""What holds for every encoder with weights; what is particular to one provider is in a file of its own."""
+"""What holds for every encoder with weights; what is particular to one provider is in a file of its
+own."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -59,7 +60,9 @@ PROVIDERS = {
     "dinov3": Provider(DINOv3, "frechet_dinov3", 32, CLASS_TOKEN),
     "timm": Provider(Timm, "frechet_timm", 32, r"lack the weights timm_model"),
     "clip": Provider(CLIP, "frechet_clip", 24, "lack the weights logit_scale,", limit=75),
-    "metaclip": Provider(MetaCLIP, "frechet_metaclip", 24, "lack the weights logit_scale,", limit=75),
+    "metaclip": Provider(
+        MetaCLIP, "frechet_metaclip", 24, "lack the weights logit_scale,", limit=75
+    ),
     "siglip": Provider(SigLIP, "frechet_siglip", 32, "lack the weights logit_bias,", limit=75),
     "open_clip": Provider(
         OpenCLIP,
@@ -132,7 +135,9 @@ def features(provider: Provider, encoder: Any, images: list[Image.Image]) -> Flo
     return np.concatenate([encode(inputs) for encode, inputs in towers(provider, encoder, images)])
 
 
-def test_a_batch_is_as_one_by_one_and_inputs_differ(provider: Provider, encoder, images: list[Image.Image]):
+def test_a_batch_is_as_one_by_one_and_inputs_differ(
+    provider: Provider, encoder, images: list[Image.Image]
+):
     some = list(towers(provider, encoder(), images))
     assert some
     for encode, inputs in some:
@@ -146,13 +151,21 @@ def test_a_batch_is_as_one_by_one_and_inputs_differ(provider: Provider, encoder,
 @pytest.mark.parametrize("name", READING)
 def test_how_much_of_a_text_is_read(provider: Provider, encoder):
     limit = provider.limit
-    tokens = {"a red cat": 3, "": 0, LONG: 200, "red " * limit: limit, "red " * (limit + 1): limit + 1}
+    tokens = {
+        "a red cat": 3,
+        "": 0,
+        LONG: 200,
+        "red " * limit: limit,
+        "red " * (limit + 1): limit + 1,
+    }
     readings = encoder().read_texts([*tokens])
     assert readings == [PromptUsage(count, min(count, limit)) for count in tokens.values()]
     assert [reading.cut for reading in readings] == [False, False, True, False, True]
 
 
-def test_the_fingerprint_follows_the_weights_and_not_the_folder(provider: Provider, encoder, folder: Path):
+def test_the_fingerprint_follows_the_weights_and_not_the_folder(
+    provider: Provider, encoder, folder: Path
+):
     before = encoder().fingerprint
     moved = folder.rename(folder.with_name("elsewhere"))
     assert encoder(path=str(moved)).fingerprint == before
@@ -206,7 +219,9 @@ def test_a_pickle_is_loaded_only_where_it_is_allowed(
         ("clip", "vit", "'vit' model, and clip reads clip"),
     ],
 )
-def test_another_kind_of_model_is_refused(provider: Provider, other: str, message: str, copied: Callable[[str], Path]):
+def test_another_kind_of_model_is_refused(
+    provider: Provider, other: str, message: str, copied: Callable[[str], Path]
+):
     refused(tiny(provider.kind, copied(other)), message)
 
 
@@ -232,10 +247,16 @@ def test_both_towers_are_those_of_the_whole_model(copied, images, name, kind, li
     processor = transformers.CLIPProcessor.from_pretrained(folder, backend="pil")
     model = getattr(transformers, library).from_pretrained(folder).eval()
     with torch.inference_mode():
-        whole = model(**processor(text=TEXTS, images=images, padding=padding, max_length=77, return_tensors="pt"))
+        whole = model(
+            **processor(
+                text=TEXTS, images=images, padding=padding, max_length=77, return_tensors="pt"
+            )
+        )
     seen, read = (tiny(kind, folder).encode_images(images), tiny(kind, folder).encode_texts(TEXTS))
     for found, expected in ((seen, whole.image_embeds), (read, whole.text_embeds)):
-        assert relative(found / np.linalg.norm(found, axis=1, keepdims=True), expected.numpy()) < 1e-5
+        assert (
+            relative(found / np.linalg.norm(found, axis=1, keepdims=True), expected.numpy()) < 1e-5
+        )
     assert np.abs(np.linalg.norm(seen, axis=1) - 1).min() > 0.1
 
 
@@ -250,7 +271,9 @@ def test_a_special_token_in_a_text_does_not_end_it(clip_folder: Path):
 
 def test_a_tokenizer_without_the_models_end_token_is_refused(clip_folder: Path):
     """All texts would have the features of the first token."""
-    change_json(clip_folder / "config.json", lambda config: config["text_config"].update(eos_token_id=5))
+    change_json(
+        clip_folder / "config.json", lambda config: config["text_config"].update(eos_token_id=5)
+    )
     refused(tiny(CLIP, clip_folder), "end token")
 
 
@@ -274,7 +297,10 @@ def set_weights(vit_folder: Path, value: float) -> None:
 def test_the_class_token_after_the_layer_norm_of_images_prepared_as_the_checkpoint_says(
     vit_folder: Path, images: list[Image.Image]
 ):
-    resized = [np.asarray(image.resize((SIDE, SIDE), Image.Resampling.BILINEAR), dtype=np.float32) for image in images]
+    resized = [
+        np.asarray(image.resize((SIDE, SIDE), Image.Resampling.BILINEAR), dtype=np.float32)
+        for image in images
+    ]
     pixels = torch.from_numpy((np.stack(resized) / 255 - 0.5) / 0.5).permute(0, 3, 1, 2)
     model = transformers.ViTModel.from_pretrained(vit_folder).eval()
     with torch.inference_mode():
@@ -285,8 +311,13 @@ def test_the_class_token_after_the_layer_norm_of_images_prepared_as_the_checkpoi
     assert relative(found, seen.pooler_output.numpy()) > 0.1
 
 
-def test_what_resizes_is_a_setting_and_in_the_fingerprint(vit_folder: Path, images: list[Image.Image]):
-    pillow, torchvision = tiny(ViT, vit_folder, image_backend="pil"), tiny(ViT, vit_folder, image_backend="torchvision")
+def test_what_resizes_is_a_setting_and_in_the_fingerprint(
+    vit_folder: Path, images: list[Image.Image]
+):
+    pillow, torchvision = (
+        tiny(ViT, vit_folder, image_backend="pil"),
+        tiny(ViT, vit_folder, image_backend="torchvision"),
+    )
     assert tiny(ViT, vit_folder).fingerprint == pillow.fingerprint != torchvision.fingerprint
     assert set(pillow.identity()["libraries"]) == {"torch", "transformers", "pillow"}
     assert set(torchvision.identity()["libraries"]) == {"torch", "transformers", "torchvision"}
@@ -299,8 +330,12 @@ def test_features_without_a_direction_are_an_error(vit_folder: Path, images: lis
         tiny(ViT, vit_folder).encode_images(images)
 
 
-def test_features_that_are_not_finite_name_the_encoder_and_the_image(vit_folder: Path, tmp_path: Path):
+def test_features_that_are_not_finite_name_the_encoder_and_the_image(
+    vit_folder: Path, tmp_path: Path
+):
     set_weights(vit_folder, float("nan"))
     Image.new("RGB", (8, 8)).save(tmp_path / "moon.png")
-    with pytest.raises(ComponentError, match=r"encoder vit gives features of .*moon\.png' that are not finite"):
+    with pytest.raises(
+        ComponentError, match=r"encoder vit gives features of .*moon\.png' that are not finite"
+    ):
         encode_media(tiny(ViT, vit_folder), [Medium(tmp_path / "moon.png", "")])

@@ -67,7 +67,9 @@ class LLM:
         kv_cache_dtype: str = "auto",
     ) -> None:
         self.arguments = {name: value for name, value in locals().items() if name != "self"}
-        self.environment = {name: os.environ.get(name) for name in ("VLLM_BATCH_INVARIANT", "CUDA_VISIBLE_DEVICES")}
+        self.environment = {
+            name: os.environ.get(name) for name in ("VLLM_BATCH_INVARIANT", "CUDA_VISIBLE_DEVICES")
+        }
         from transformers import AutoModelForImageTextToText, AutoProcessor
 
         self.processor = AutoProcessor.from_pretrained(model, backend="torchvision")
@@ -99,10 +101,15 @@ class LLM:
         text = self.processor.tokenizer.decode(prompt["prompt_token_ids"])
         images = prompt.get("multi_modal_data", {}).get("image")
         return self.processor(
-            text=[text], images=[images] if images else None, return_tensors="pt", add_special_tokens=False
+            text=[text],
+            images=[images] if images else None,
+            return_tensors="pt",
+            add_special_tokens=False,
         )
 
-    def _compute(self, request_id: str, prompt: dict[str, Any], params: SamplingParams) -> RequestOutput:
+    def _compute(
+        self, request_id: str, prompt: dict[str, Any], params: SamplingParams
+    ) -> RequestOutput:
         import torch
 
         assert params.temperature == 0
@@ -115,4 +122,6 @@ class LLM:
         tokens = made[0, given:].tolist()
         text = self.processor.tokenizer.decode(tokens, skip_special_tokens=True)
         reason = "stop" if tokens[-1] == self.ends else "length"
-        return RequestOutput(request_id, inputs["input_ids"][0].tolist(), [CompletionOutput(0, text, tokens, reason)])
+        return RequestOutput(
+            request_id, inputs["input_ids"][0].tolist(), [CompletionOutput(0, text, tokens, reason)]
+        )
