@@ -49,7 +49,8 @@ class Drawn(NamedTuple):
 
 
 def noise(random: Dice, shape: str, n: int) -> Array:
-    """Deviations of a tenth, with a mean of 0: normal, or with the skewness that ``shape`` names."""
+    """Deviations of a tenth, with a mean of 0: normal, or with the skewness that ``shape``
+    names."""
     if shape == "normal":
         return random.normal(0, 0.1, n)
     k = (2 / float(shape)) ** 2

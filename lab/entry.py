@@ -1,4 +1,5 @@
-"""How a study's command ends: a mistake is one sentence and exit code 2, a bug keeps its traceback."""
+"""How a study's command ends: a mistake is one sentence and exit code 2, a bug keeps its
+traceback."""
 
 import sys
 from pathlib import Path

@@ -224,7 +224,8 @@ class Project:
 
 
 def kill(head: "subprocess.Popen[bytes]", victim: str, lots: random.Random) -> None:
-    """End the head and all processes below it, as a machine that stops does, or any one below it."""
+    """End the head and all processes below it, as a machine that stops does, or any one below
+    it."""
     with suppress(psutil.NoSuchProcess):
         below = psutil.Process(head.pid).children(recursive=True)
         for process in (

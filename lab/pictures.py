@@ -189,7 +189,8 @@ def take_of_report(opened: "Browser", site: Path, folder: Path) -> None:
 
 
 def _settled(page: "Page", file: Path) -> None:
-    """A picture after what charts and images take; MLflow's pages never stop asking their server."""
+    """A picture after what charts and images take; MLflow's pages never stop asking their
+    server."""
     page.wait_for_timeout(3000)
     page.screenshot(path=file)
 

@@ -39,7 +39,8 @@ def cases(name: str) -> list[Case]:
 
 
 class Count(NamedTuple):
-    """Of ``total`` cases: what was read as it should be, what was read wrongly, what was not read."""
+    """Of ``total`` cases: what was read as it should be, what was read wrongly, what was not
+    read."""
 
     right: int
     wrong: int

@@ -1,4 +1,5 @@
-"""What CI runs notices what is not as in Git, on a small repository whose evaluation is a script."""
+"""What CI runs notices what is not as in Git, on a small repository whose evaluation is a
+script."""
 
 import os
 import shutil

@@ -91,7 +91,8 @@ def lies_in(module: str, room: Iterable[str]) -> int:
 
 
 def place(module: str) -> tuple[int, tuple[str, ...]]:
-    """The layer of a module and its room; a package that holds several rooms is of the highest one."""
+    """The layer of a module and its room; a package that holds several rooms is of the highest
+    one."""
     found = [
         (lies_in(module, room), layer, room) for layer, rooms in enumerate(LAYERS) for room in rooms
     ]

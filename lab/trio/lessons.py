@@ -133,7 +133,8 @@ class Lessons:
     def looks(
         self, random: Random, count: int
     ) -> tuple[NDArray[np.uint8], list[tuple[Looks, frozenset[int]]]]:
-        """Scenes, what is in their cells, and the cells that something other than a thing takes up."""
+        """Scenes, what is in their cells, and the cells that something other than a thing takes
+        up."""
         numbers = random.integers(len(self._scenes), size=count).tolist()
         return self._scenes[numbers], [self._looks[number] for number in numbers]
 

@@ -59,7 +59,8 @@ class Painter(nn.Module):
 
 
 def build_scheduler() -> DDIMScheduler:
-    """Its first step starts from noise alone, so that as few steps as eight draw the whole picture."""
+    """Its first step starts from noise alone, so that as few steps as eight draw the whole
+    picture."""
     return DDIMScheduler(
         beta_start=0.00085,
         beta_end=0.012,

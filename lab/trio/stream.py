@@ -1,4 +1,5 @@
-"""The endless stream of arrangements that everything is trained on. What is held out never comes."""
+"""The endless stream of arrangements that everything is trained on. What is held out never
+comes."""
 
 from collections.abc import Mapping, Sequence
 
@@ -39,7 +40,8 @@ def arrangements(random: Random, count: int, *, held_out: bool = False) -> list[
 
 
 def arrangement(random: Random) -> Arrangement:
-    """One to :data:`~.grammar.MOST` things in different cells; every attribute is equally likely."""
+    """One to :data:`~.grammar.MOST` things in different cells; every attribute is equally
+    likely."""
     cells = sorted(random.permutation(len(PLACES))[: random.integers(1, MOST + 1)].tolist())
     things = tuple(
         Thing(cell, _one(random, SIZES), _one(random, INKS), _one(random, SHAPES)) for cell in cells

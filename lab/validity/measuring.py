@@ -101,7 +101,8 @@ class Bench:
         self.truths = [shown_in(sample.medium.open()) for sample in self.samples]
 
     def exact(self, model: Model) -> dict[str, float]:
-        """Of held-out arrangements, the share that is described word for word as the caption does."""
+        """Of held-out arrangements, the share that is described word for word as the caption
+        does."""
         prompt = genception_of(self.settings).describe_prompt
         asked = [Conversation.ask(prompt, sample.medium) for sample in self.samples]
         said = [
@@ -129,7 +130,8 @@ class Bench:
         )
 
     def ceiling(self, generator: Generator, encoder: Encoder) -> list[dict[str, float]]:
-        """GC@1 … GC@T of a model that describes without fault, over the dataset ``arrangements``."""
+        """GC@1 … GC@T of a model that describes without fault, over the dataset
+        ``arrangements``."""
         drawn = self.folder / "arrangements"
         settings, seed = genception_of(self.settings), self.settings.run.seed
         asked = ChainRequest(

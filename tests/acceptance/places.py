@@ -36,7 +36,8 @@ STAGES_RUN = re.compile(r"Running stage '(?:[\w/]+/dvc\.yaml:)?([^':]+)'")
 
 
 def files(top: Path, name: str) -> Iterator[Path]:
-    """Every file of this name that is the project's: not DVC's, Git's or a virtual environment's."""
+    """Every file of this name that is the project's: not DVC's, Git's or a virtual
+    environment's."""
     for path in sorted(top.rglob(name)):
         if not any(part.startswith(".") for part in path.relative_to(top).parts[:-1]):
             yield path

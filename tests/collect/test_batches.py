@@ -275,7 +275,8 @@ def test_an_engine_with_a_queue_gets_each_call_when_it_is_due(tmp_path: Path, mo
 
 
 def test_devices_are_kept_busy(tmp_path: Path) -> None:
-    """The queue's engine waits for the last answers alone, and one device for nothing but the end."""
+    """The queue's engine waits for the last answers alone, and one device for nothing but the
+    end."""
     queue = simulate(Queue(), Pen(), 300, 4, tmp_path / "queue")
     assert queue["engine"]["utilisation"] > 0.85
     assert queue["engine"]["gaps"] == 1
@@ -285,7 +286,8 @@ def test_devices_are_kept_busy(tmp_path: Path) -> None:
 
 
 class Reader(Heavy, Model):
-    """Reads texts of like length together; each letter of the longest takes memory for every text."""
+    """Reads texts of like length together; each letter of the longest takes memory for every
+    text."""
 
     provider: ClassVar[str] = "reader"
     version: ClassVar[str] = "1"

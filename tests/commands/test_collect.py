@@ -128,7 +128,8 @@ def test_a_model_that_cannot_be_asked_takes_no_other_with_it(
 
 
 def test_a_plan_counts_what_examples_depend_on_at_most(project: Project) -> None:
-    """The examples that blind describes for both models are its own descriptions without examples."""
+    """The examples that blind describes for both models are its own descriptions without
+    examples."""
 
     def shown(params: Params) -> None:
         examples = {"choose": "random", "shots": [1, 2], "by": "blind"}

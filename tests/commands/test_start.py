@@ -243,7 +243,8 @@ def test_the_block_of_questions_in_the_docs_works_after_init(here: Path) -> None
 
 
 def killed_after(writes: int, root: Path) -> bool:
-    """Begin a project in a process that ends at once before a further file; whether it came so far."""
+    """Begin a project in a process that ends at once before a further file; whether it came so
+    far."""
     child = os.fork()
     if not child:
         left = iter(range(writes))

@@ -1,4 +1,5 @@
-"""What a service's answers and errors become, and how calls to one are paced, retried and paid for."""
+"""What a service's answers and errors become, and how calls to one are paced, retried and paid
+for."""
 
 import asyncio
 import base64

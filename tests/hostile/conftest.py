@@ -79,7 +79,8 @@ def read_in_turn(
     reader: Path,
     environment: Mapping[str, str],
 ) -> list[str]:
-    """Run commands in one checkout after the other, in one process; return what they print in each."""
+    """Run commands in one checkout after the other, in one process; return what they print in
+    each."""
     env = {
         name: value
         for name, value in os.environ.items()

@@ -1,4 +1,5 @@
-"""One evaluated project with every benchmark, and a way to change it so that all hashes fit again."""
+"""One evaluated project with every benchmark, and a way to change it so that all hashes fit
+again."""
 
 import json
 import shutil

@@ -1,4 +1,5 @@
-"""What is said of a provider that is not what its entry needs: one sentence that names the entry."""
+"""What is said of a provider that is not what its entry needs: one sentence that names the
+entry."""
 
 import re
 import sys

@@ -367,7 +367,8 @@ def record(
     repeat: int = 0,
     **extra: Any,
 ) -> CollectedRecord:
-    """What a model said of a unit; ``extra`` may hold ``served_model`` and ``error`` of the call."""
+    """What a model said of a unit; ``extra`` may hold ``served_model`` and ``error`` of the
+    call."""
     of_call = {name: extra.pop(name) for name in ("served_model", "error") if name in extra}
     said = result("model", outcome, text, key=f"{unit} {step} {repeat}", **of_call)
     return CollectedRecord(unit=unit, step=step, repeat=repeat, results=[said], extra=extra)

@@ -34,7 +34,8 @@ def add_node(cluster: Any) -> None:
 
 
 def end_node(cluster: Any) -> None:
-    """Lose a node that is not the head, and every process on it, as when a machine is switched off."""
+    """Lose a node that is not the head, and every process on it, as when a machine is switched
+    off."""
     node = next(iter(cluster.worker_nodes))
     raylet = psutil.Process(node.all_processes["raylet"][0].process.pid)
     on_it = raylet.children(recursive=True)

@@ -17,7 +17,8 @@ def found(store: CallStore, digests: Iterable[str]) -> dict[str, Result]:
 
 
 def comparable(result: Result) -> tuple[Result, str | None]:
-    """Return what a store keeps of a result, with the hash of its image in the place of the image."""
+    """Return what a store keeps of a result, with the hash of its image in the place of the
+    image."""
     sha256 = None if result.medium is None else result.medium.sha256
     return replace(result, usage=None, medium=None), sha256
 

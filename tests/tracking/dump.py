@@ -22,7 +22,8 @@ VOLATILE = (
 
 
 def dump(tracking: Tracking) -> dict[str, Any]:
-    """Runs by name, newest first, those that were replaced, and the versions of registered models."""
+    """Runs by name, newest first, those that were replaced, and the versions of registered
+    models."""
     with opened(tracking, create=False) as client:
         experiment = client.get_experiment_by_name(tracking.experiment)
         if experiment is None:

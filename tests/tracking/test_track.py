@@ -1,4 +1,5 @@
-"""Runs are created once, completed after a kill, and marked; MLflow can be deleted and made again."""
+"""Runs are created once, completed after a kill, and marked; MLflow can be deleted and made
+again."""
 
 import os
 import re

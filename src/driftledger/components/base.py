@@ -117,7 +117,8 @@ class Component(Provided, ABC):
 
     @cached_property
     def spec(self) -> dict[str, Any]:
-        """Everything that can change the output: provider, version, settings and resolved identity."""
+        """Everything that can change the output: provider, version, settings and resolved
+        identity."""
         code = (
             {"code": self.code_digest}
             if self.code_is_identity and self.code_digest is not None
@@ -174,7 +175,8 @@ class Model(Component):
 
     @property
     def continues(self) -> bool:
-        """Whether it can be given the beginning of its reply, as the last turn of a conversation."""
+        """Whether it can be given the beginning of its reply, as the last turn of a
+        conversation."""
         return False
 
     @abstractmethod
@@ -218,7 +220,8 @@ class Generator(Component):
 
     @abstractmethod
     def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Generated]:
-        """Make one RGB image, or sound, per prompt; equal prompts with equal seeds give equal ones."""
+        """Make one RGB image, or sound, per prompt; equal prompts with equal seeds give equal
+        ones."""
 
 
 def frechet_name_of(provider: str) -> str:

@@ -1,4 +1,5 @@
-"""Components with torch weights: the bytes behind a name, their settings, loading and letting go."""
+"""Components with torch weights: the bytes behind a name, their settings, loading and letting
+go."""
 
 import gc
 import os
@@ -118,7 +119,8 @@ class CheckpointComponent(Component):
 
     @abstractmethod
     def load(self, source: Source) -> Any:
-        """Load everything that a call needs, onto :attr:`torch_device`; kept until :meth:`release`."""
+        """Load everything that a call needs, onto :attr:`torch_device`; kept until
+        :meth:`release`."""
 
     @property
     def title(self) -> str:

@@ -72,7 +72,8 @@ class WeightsFile(Strict):
         return file
 
     def identity(self) -> dict[str, Any]:
-        """The commit and the file's name, or the SHA-256 of a local file; and the scale of a LoRA."""
+        """The commit and the file's name, or the SHA-256 of a local file; and the scale of a
+        LoRA."""
         folder, repository, commit = self.source
         of_hub = {"repository": repository, "commit": commit, "file": self.file}
         file = of_hub if folder is None else {"sha256": remembered_sha256(self.local())}

@@ -34,7 +34,8 @@ from driftledger.data.hub import Source
 
 
 class Tower(NamedTuple):
-    """What one call needs: the model, its image processor, and its tokenizer where it reads texts."""
+    """What one call needs: the model, its image processor, and its tokenizer where it reads
+    texts."""
 
     model: Any
     process: Any

@@ -369,7 +369,8 @@ class OpenAIComponent(RemoteComponent):
         return line if len(line) <= _LONGEST_MESSAGE else f"{line[: _LONGEST_MESSAGE - 1]}…"
 
     async def shown(self, data: bytes, usage: Usage) -> Generated:
-        """The image in the bytes that a service drew; these are kept where they hold it as it is."""
+        """The image in the bytes that a service drew; these are kept where they hold it as it
+        is."""
         try:
             image, changes = await asyncio.to_thread(decode, data, "its image", MOST_PIXELS)
         except DataError as error:
@@ -409,7 +410,8 @@ class OpenAIComponent(RemoteComponent):
         raise ServiceError(f"{self._server}: {reason}; {advice}") from None
 
     def _judged(self, status: int, text: str) -> tuple[Trouble, Rule, str]:
-        """Return an error with one line as its message, the rule for it, and what to do about it."""
+        """Return an error with one line as its message, the rule for it, and what to do about
+        it."""
         trouble = trouble_in(status, text)
         message = trouble.message
         lines = {name: f"take `{name}` out of `extra:`" for name in self.extra} | self.lines

@@ -1,4 +1,5 @@
-"""Components for sounds, by the libraries of those for images: describers, generators and encoders."""
+"""Components for sounds, by the libraries of those for images: describers, generators and
+encoders."""
 
 import asyncio
 import base64

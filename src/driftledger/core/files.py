@@ -160,7 +160,8 @@ def free_space(folder: Path) -> int:
 
 @contextmanager
 def new_folder(target: Path) -> Iterator[Path]:
-    """Make a folder that appears at ``target`` when the block ends well, and not at all otherwise."""
+    """Make a folder that appears at ``target`` when the block ends well, and not at all
+    otherwise."""
     with _replacing(target) as partial:
         partial.mkdir()
         yield partial

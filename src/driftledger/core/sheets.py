@@ -40,7 +40,8 @@ class SheetTable(NamedTuple):
     """Where each row begins, counted from 1 as an editor counts."""
 
     def entries(self) -> Iterator[tuple[int, dict[str, str]]]:
-        """Yield each row's line and its cells by :func:`column_names`, without blanks around them."""
+        """Yield each row's line and its cells by :func:`column_names`, without blanks around
+        them."""
         columns = column_names(self.head)
         for line, row in zip(self.lines, self.rows, strict=True):
             yield line, dict(zip(columns, map(str.strip, row), strict=True))

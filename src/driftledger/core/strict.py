@@ -32,7 +32,8 @@ class _Unknown(str):
 
 
 class Strict(BaseModel):
-    """A frozen model that answers an unknown key with the nearest known one, and checks the others."""
+    """A frozen model that answers an unknown key with the nearest known one, and checks the
+    others."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 

@@ -41,7 +41,8 @@ def for_terminal(text: str) -> str:
 
 
 def say(text: str) -> None:
-    """Print to stderr at once, with :func:`for_terminal`; a terminal that is closed ends nothing."""
+    """Print to stderr at once, with :func:`for_terminal`; a terminal that is closed ends
+    nothing."""
     with suppress(OSError):
         print(for_terminal(text), file=sys.stderr, flush=True)
 

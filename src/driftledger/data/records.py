@@ -106,7 +106,8 @@ def read_samples(folder: Path) -> list[Sample]:
 
 
 class QuestionEntry(Record):
-    """A line of ``questions.jsonl``: one question, with the options in the order of their source."""
+    """A line of ``questions.jsonl``: one question, with the options in the order of their
+    source."""
 
     id: Id
     image: RelativePath

@@ -1,4 +1,5 @@
-"""Tables of any kind as rows: JSON, JSONL, CSV, TSV and Excel, each row with its place in the file."""
+"""Tables of any kind as rows: JSON, JSONL, CSV, TSV and Excel, each row with its place in the
+file."""
 
 import datetime
 import io

@@ -236,7 +236,8 @@ def offers_table(text: str, offers: Sequence[Offer], git: Git | None) -> Group:
 
 
 def touched_table(rows: Sequence[Json]) -> Group:
-    """The scores by what made them, the oldest first, with their dates and the runs that show them."""
+    """The scores by what made them, the oldest first, with their dates and the runs that show
+    them."""
     groups = dict[str, Table]()
     for row in rows:
         spec = benchmark(row["benchmark"])

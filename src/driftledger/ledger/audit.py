@@ -384,7 +384,8 @@ def _places(sources: Sources, digest: str) -> tuple[list[Json], list[str]]:
 
 
 def _uses(sources: Sources, digest: str, folder: Folder, file: Path, name: str) -> Iterator[Json]:
-    """Yield where the list of images in a file has one, ready for JSON; ``name`` is the list's own."""
+    """Yield where the list of images in a file has one, ready for JSON; ``name`` is the list's
+    own."""
     role, kind, card, card_kind = _LISTS[name]
     card_file = sources.contents.within(folder, card)
     for line in read_regular(file).split(b"\n"):
@@ -584,7 +585,8 @@ def _row(path: str, md5: str, score: Score, first: Commit | None, last: Commit |
 
 
 def _made_with(score: Score, kind: str) -> list[tuple[str, str]]:
-    """Name of each component or dataset of a kind, and as JSON all that its version may be called."""
+    """Name of each component or dataset of a kind, and as JSON all that its version may be
+    called."""
     if kind == "dataset":
         return [(score.on, canonical_json([score.inputs.data_digest]))]
     return [

@@ -155,7 +155,8 @@ class Evidence(Strict):
 
     @property
     def components(self) -> dict[str, ComponentCard]:
-        """Role → the first component that played it; a role that no score of the run has is absent."""
+        """Role → the first component that played it; a role that no score of the run has is
+        absent."""
         return {
             role: card
             for each in reversed(self.lineages)

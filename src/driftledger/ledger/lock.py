@@ -1,4 +1,5 @@
-"""``dvc.lock``: which bytes each stage read and wrote. The truth that everything else is a view of."""
+"""``dvc.lock``: which bytes each stage read and wrote. The truth that everything else is a view
+of."""
 
 from pathlib import Path
 from typing import TypeAlias

@@ -174,7 +174,8 @@ class Settings(Strict):
         return _shipped_section(benchmark_name) if section is None else section
 
     def entries(self, section: str) -> dict[str, Any]:
-        """All that can be selected, by name: an entry in ``params.yaml`` wins over the catalogue's."""
+        """All that can be selected, by name: an entry in ``params.yaml`` wins over the
+        catalogue's."""
         return {**catalogue(section), **getattr(self, section)}
 
     def entry(self, section: str, name: str) -> Any:

@@ -29,7 +29,8 @@ MOST = 24
 
 
 class Column(NamedTuple):
-    """A headline of ours or a benchmark of a leaderboard, with a value for each model that has one."""
+    """A headline of ours or a benchmark of a leaderboard, with a value for each model that has
+    one."""
 
     of: str
     """Benchmark and data of ours, or a leaderboard."""

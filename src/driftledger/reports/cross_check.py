@@ -97,7 +97,8 @@ def _support(
     others: Mapping[str, Mapping[str, str]],
     encoder: Encoder,
 ) -> Json:
-    """How far the others support one model's descriptions; empty where no sample could be checked."""
+    """How far the others support one model's descriptions; empty where no sample could be
+    checked."""
     if not own:
         return {}
     samples = read_samples(project.root / DATASET.at(score.keys))

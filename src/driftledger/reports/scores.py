@@ -186,7 +186,8 @@ class Block:
         return _test(self, number)
 
     def ranked(self, number: str, *, controls: bool = False) -> list[str]:
-        """The models with a value that may be ranked, or the controls that they may be set against."""
+        """The models with a value that may be ranked, or the controls that they may be set
+        against."""
         values = self.values(number)
         models = [
             score.model
@@ -207,7 +208,8 @@ class Block:
         return {name: Place(rank) for name, rank in self.ranks_by_value(number).items()}
 
     def ranks_by_value(self, number: str) -> dict[str, int]:
-        """Model → 1 + how many have a better value, as the papers' tables rank; controls have none."""
+        """Model → 1 + how many have a better value, as the papers' tables rank; controls have
+        none."""
         metric = self.metric(number)
         models = self.ranked(number)
         if metric is None or metric.higher_is_better is None or not models:
@@ -227,7 +229,8 @@ class Block:
         return best_first(self.scores, {})
 
     def units(self, metric: Metric, score: Score, number: str) -> Units:
-        """Return what the rows of a score are worth in a number, of a group's those of the group."""
+        """Return what the rows of a score are worth in a number, of a group's those of the
+        group."""
         kind, _, rest = number.partition("/")
         name, in_group, key = rest.rpartition("/")
         rows = self.rows_of(score)

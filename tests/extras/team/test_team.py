@@ -73,7 +73,8 @@ def bucket() -> Iterator[Bucket]:
 
 @pytest.fixture(scope="module")
 def postgres() -> Iterator[str]:
-    """The address of a database of Debian's PostgreSQL; the tests are skipped where there is none."""
+    """The address of a database of Debian's PostgreSQL; the tests are skipped where there is
+    none."""
     programs = sorted(
         Path("/usr/lib/postgresql").glob("*/bin"), key=lambda found: int(found.parent.name)
     )
@@ -104,7 +105,8 @@ def postgres() -> Iterator[str]:
 def mlflow(
     bucket: Bucket, postgres: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[str]:
-    """A server that keeps runs in PostgreSQL and artifacts in the bucket; who asks it needs no key."""
+    """A server that keeps runs in PostgreSQL and artifacts in the bucket; who asks it needs no
+    key."""
     keys = KEYS | {"MLFLOW_S3_ENDPOINT_URL": bucket.address}
     folder = tmp_path_factory.mktemp("mlflow")
     with mlflow_server(folder, postgres, f"s3://{BUCKET}/mlflow", keys) as address:

@@ -1,4 +1,5 @@
-"""Tiny random checkpoints that hear and make sounds, in the layouts of transformers and diffusers."""
+"""Tiny random checkpoints that hear and make sounds, in the layouts of transformers and
+diffusers."""
 
 import json
 from pathlib import Path

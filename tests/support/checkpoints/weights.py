@@ -23,7 +23,8 @@ def seeded(seed: int) -> Iterator[None]:
 
 @torch.no_grad()
 def randomise(model: nn.Module, gain: float = GAIN) -> nn.Module:
-    """Draw every matrix of ``model`` anew; vectors (biases, norms) keep what the library gave them."""
+    """Draw every matrix of ``model`` anew; vectors (biases, norms) keep what the library gave
+    them."""
     for weight in model.parameters():
         if weight.ndim > 1:
             weight.normal_(0, gain / weight[0].numel() ** 0.5)

@@ -70,7 +70,8 @@ class TableEncoder(Encoder):
 
 
 class LetterEncoder(TableEncoder):
-    """With a text tower: how often each letter occurs; it reads the first two words alone, it says."""
+    """With a text tower: how often each letter occurs; it reads the first two words alone, it
+    says."""
 
     provider: ClassVar[str] = "letters"
     frechet_name: ClassVar[str] = "frechet_table"

@@ -1,4 +1,5 @@
-"""A model and a generator behind a service that is not there: they count and misbehave on demand."""
+"""A model and a generator behind a service that is not there: they count and misbehave on
+demand."""
 
 import asyncio
 from collections import Counter

@@ -17,7 +17,8 @@ from driftledger.core.types import Conversation, Generated, Reply
 
 
 class Shift(NamedTuple):
-    """One batch, as whoever made it wrote it down; ``ended`` is None where it was killed over it."""
+    """One batch, as whoever made it wrote it down; ``ended`` is None where it was killed over
+    it."""
 
     pid: int
     began: float
@@ -26,7 +27,8 @@ class Shift(NamedTuple):
 
 
 class Sleeper(Component):
-    """Sleeps over every batch, and notes in ``log`` what it was asked and when it began and ended."""
+    """Sleeps over every batch, and notes in ``log`` what it was asked and when it began and
+    ended."""
 
     version: ClassVar[str] = "1"
     seconds: Operational[float] = 0.0

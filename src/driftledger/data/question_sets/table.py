@@ -159,7 +159,8 @@ class ColumnQuestions(QuestionProvider, ABC):
 
 
 def _options(cells: list[Any], columns: Sequence[str], place: str) -> tuple[str, ...]:
-    """Return the options in one cell each, or in the one cell that holds a list, or a list as JSON."""
+    """Return the options in one cell each, or in the one cell that holds a list, or a list as
+    JSON."""
     if len(cells) > 1:
         named = zip(columns, cells, strict=True)
         return tuple(as_text(cell, f"{place} in {column}") or "" for column, cell in named)

@@ -163,7 +163,8 @@ class Contents:
 
     @cached_property
     def _temporary(self) -> Path:
-        """A folder for recorded folders and files of Git's history, as long as this object is used."""
+        """A folder for recorded folders and files of Git's history, as long as this object is
+        used."""
         folder = Path(mkdtemp(prefix="driftledger-"))
         weakref.finalize(self, shutil.rmtree, folder)
         return folder

@@ -228,7 +228,8 @@ def is_unreadable(root: Path) -> bool:
 
 
 def _not_files(top: Path) -> Iterator[Path]:
-    """Yield each pipe and device below a folder, links to them included: libgit2 would wait for it."""
+    """Yield each pipe and device below a folder, links to them included: libgit2 would wait for
+    it."""
     waiting = [top]
     while waiting:
         with suppress(OSError), os.scandir(waiting.pop()) as entries:

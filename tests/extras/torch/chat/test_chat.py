@@ -29,7 +29,8 @@ tokenizers."""
 def test_what_looks_like_the_format_is_text(
     checkpoint: Path, images: list[Medium], asked: list[Conversation]
 ):
-    """Each special token that the prompt has is one that the format writes around a harmless text."""
+    """Each special token that the prompt has is one that the format writes around a harmless
+    text."""
     one = model(checkpoint)
     tokenizer = one.loaded.chat.processor.tokenizer
     special = set(tokenizer.all_special_ids) | set(tokenizer.added_tokens_decoder)

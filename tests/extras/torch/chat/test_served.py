@@ -1,4 +1,5 @@
-"""A real server of OpenAI's protocol, ``transformers serve``, asked by the provider for services."""
+"""A real server of OpenAI's protocol, ``transformers serve``, asked by the provider for
+services."""
 
 import shutil
 import sys

@@ -107,7 +107,8 @@ def test_a_checkpoints_own_generation_settings_change_nothing(
 
 
 def test_an_answer_without_an_end_is_truncated(llava: Path, asked: list[Conversation]):
-    """A word becomes the second token that ends an answer; also where it is the last token allowed."""
+    """A word becomes the second token that ends an answer; also where it is the last token
+    allowed."""
     [before] = model(llava, max_new_tokens=8).respond(asked[:1])
     assert (before.outcome, before.usage and before.usage.output_tokens) == (Outcome.TRUNCATED, 8)
     words = before.text.split()
