@@ -91,7 +91,7 @@ def test_quantization_without_its_library_is_one_sentence(llava: Path, monkeypat
     monkeypatch.setitem(sys.modules, "bitsandbytes", None)
     one = model(llava, quantization="4bit")
     for use in (lambda: one.identity(), lambda: one.loaded):
-        with pytest.raises(MissingExtraError, match="pip install .*bitsandbytes"):
+        with pytest.raises(MissingExtraError, match=r"pip install .*bitsandbytes"):
             use()
 
 
