@@ -76,7 +76,7 @@ _PARTIAL = re.compile(r'\.azure\.com|"llamacpp"|"has_more": ?true|"id": ?"[^"]*\
 deployments have names of their own, llama.cpp answers to any, others list a page or patterns."""
 _PATIENCE = 10.0
 """Seconds that a service may take to list its models."""
-_LONGEST_MESSAGE = 160
+_LONGEST_MESSAGE = 240
 _SHOWN = 2000
 """Tokens of an image that a model is shown, for estimates."""
 _DRAWN = {"low": 272, "medium": 1056, "high": 4160}
