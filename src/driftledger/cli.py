@@ -538,7 +538,11 @@ def main() -> None:
         if error.errno not in DISK_ERRORS:
             raise
         place = str(error.filename2 or error.filename or "a file")
-        _fail(f"{place}: {error.strerror}; correct that and run again")
+        home = os.environ.get("HOME", "")
+        advice = "correct that"
+        if home and place.startswith(f"{home}/") and not Path(home).is_dir():
+            advice = f"HOME is {home}, which is not a folder: set it to one"
+        _fail(f"{place}: {error.strerror}; {advice} and run again")
 
 
 def _say(*sentences: str) -> None:

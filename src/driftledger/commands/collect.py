@@ -19,6 +19,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
+from filelock import FileLock, Timeout
 from rich.table import Table
 
 from driftledger.benchmarks.base import RECORDS_OF, Benchmark
@@ -49,6 +50,8 @@ from driftledger.project.project import Project
 from driftledger.project.resolve import inputs_of, resolved
 from driftledger.project.settings import PARAMS, Settings
 
+RUN_LOCK = "run.lock"
+"""In the folder of the checkout's state: held by ``driftledger run``."""
 FAILED = "failed.json"
 """In the folder of the checkout's state: model → why its calls could not be made."""
 _COLUMNS = {
@@ -312,10 +315,17 @@ def plan(project: Project) -> Preview:
     missing = dict[str, str]()
     noted = resolved(project, missing) if project.own_code else None
     project = replace(project, asks=False, resolved=noted)
+    notes = []
     if project.own_code:
-        with redirect_stdout(sys.stderr):
-            data(project, missing)
-    return _preview(project, missing)
+        lock = project.root / STATE / RUN_LOCK
+        lock.parent.mkdir(exist_ok=True)
+        try:
+            with FileLock(lock, timeout=0), redirect_stdout(sys.stderr):
+                data(project, missing)
+        except Timeout:  # its data stay as it reads them
+            notes.append("'driftledger run' is under way here: data count as it has built them")
+    preview = _preview(project, missing)
+    return replace(preview, notes=[*notes, *preview.notes])
 
 
 def _preview(project: Project, missing: dict[str, str]) -> Preview:
@@ -377,11 +387,11 @@ def _look_at_time_and_disk(preview: Preview, folder: Path) -> None:
         if isinstance(component, RemoteComponent) and calls.to_make > component.limits.concurrency:
             turns = math.ceil(calls.to_make / component.limits.concurrency)
             seconds = round(turns * calls.mean.seconds)
-            time = f"are {turns:,} one after another"
+            duration = f"in {turns:,} rounds"
             if seconds:
-                time = f"take about {timedelta(seconds=seconds)}"
+                duration = f"about {timedelta(seconds=seconds)} in all"
             made = f"{calls.to_make:,} calls, {component.limits.concurrency} at once"
-            preview.notes.append(f"{name}: {made}, {time}")
+            preview.notes.append(f"{name}: {made}, {duration}")
         if isinstance(component, Generator) and component.understands is None:
             size += calls.to_make * component.pixels * _BYTES_PER_PIXEL
     if size > (free := free_space(folder)):

@@ -29,6 +29,7 @@ from driftledger.benchmarks.base import COVERAGE, RECORDS_OF, SCORES, Cell, Tabl
 from driftledger.benchmarks.registry import benchmark
 from driftledger.commands.collect import (
     FAILED,
+    RUN_LOCK,
     plan,
     refuse,
     require_readiness,
@@ -128,7 +129,7 @@ def run(project: Project, targets: Sequence[str] = (), *, force: bool = False, p
     log.parent.mkdir(parents=True, exist_ok=True)
     began = time.monotonic()
     try:
-        with FileLock(log.with_suffix(".lock"), timeout=0), stops_as_exits():
+        with FileLock(log.with_name(RUN_LOCK), timeout=0), stops_as_exits():
             _set_cut_files_aside(project.root)
             write_json(log.with_name(FAILED), {})
             if force:

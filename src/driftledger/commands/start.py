@@ -20,7 +20,7 @@ from rich.table import Table
 from rich.text import Text
 
 from driftledger.core.canonical import Json
-from driftledger.core.errors import ConfigError, DriftledgerError, unknown_name
+from driftledger.core.errors import ConfigError, DriftledgerError, first_few, unknown_name
 from driftledger.core.files import write_bytes, write_text
 from driftledger.core.grouping import grouped
 from driftledger.core.paths import top_of
@@ -29,6 +29,7 @@ from driftledger.core.strict import is_relative_path
 from driftledger.core.terminal import HEAD, line, table
 from driftledger.core.text import for_line, shortened
 from driftledger.data.datasets.image_folder import ImageFolder
+from driftledger.data.records import blank_notes
 from driftledger.ledger.lock import LOCK
 from driftledger.project.catalogue import SECTIONS, catalogue, name_of, selectable
 from driftledger.project.presets import NOTHING, OWN, Chosen, first_params, with_entry
@@ -128,8 +129,11 @@ def init(
     sentences = [f"{place} is a project now", *([] if top else ["with a Git repository of its own"])]
     if images is not None:
         sentences.append(f"the dataset {', '.join(data['datasets'])}: {keeper}")
-        if left_out := ImageFolder(path=images.resolve()).source().get("left_out"):
-            sentences.append(f"left out, not an image that is read: {left_out}")
+        dataset = ImageFolder(path=images.resolve())
+        read, unread = dataset.files()
+        if unread:
+            sentences.append(f"left out, not an image that is read: {first_few([*unread])}")
+        sentences += blank_notes(dataset.blank(), len(read), "images")
     sentences += [f"Git ignores {for_line(each)}" for each in checkpoints]
     if chosen or preset not in (None, "minimal"):
         project = Project(root, own_code=True)

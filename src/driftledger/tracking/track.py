@@ -360,8 +360,9 @@ def _is_moved(before: str, now: str) -> bool:
 
 def _title(evidence: Evidence) -> str:
     """Return the name of a run that is made or brought back: MLflow cuts names, so the experiment stands first."""
-    name = evidence.name
-    return f"exp {os.environ[EXPERIMENT]} · {name}" if EXPERIMENT in os.environ else name
+    if EXPERIMENT in os.environ:
+        return f"exp {os.environ[EXPERIMENT]} · {evidence.name}"
+    return evidence.name
 
 
 def _worth(evidence: Evidence) -> float:
