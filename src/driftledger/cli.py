@@ -136,16 +136,16 @@ def init(
         for section, some in given.items()
         if some
     }
-    data = {"images": images, "questions": questions}
-    made = commands.start.init(
+    sentences = commands.start.init(
         folder,
-        **data,
+        images=images,
+        questions=questions,
         benchmark=benchmark,
         preset=preset,
         chosen=chosen,
         force=force,
     )
-    _say(*made)
+    _say(*sentences)
 
 
 @app.command(rich_help_panel=EVALUATE)

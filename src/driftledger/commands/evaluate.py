@@ -192,12 +192,16 @@ def evaluate(
 
 def _say_the_price(planned: Iterable[PlannedCalls]) -> None:
     """Say how many calls of services are still to be made, and what they cost, if there are any."""
-    remote = [each.to_dict() for each in planned if isinstance(each.component, RemoteComponent)]
-    keys = ("to_make", "likely_cost", "most_cost")
-    total = {key: sum(each[key] or 0.0 for each in remote) for key in keys}
-    if total["to_make"]:
-        price = "likely {likely_cost:,.2f}, at most {most_cost:,.2f} dollars"
-        say(f"driftledger: {{to_make:,.0f}} calls of services to make, {price}".format(**total))
+    to_make = 0
+    likely_cost = most_cost = 0.0
+    for calls in planned:
+        if isinstance(calls.component, RemoteComponent):
+            to_make += calls.to_make
+            likely_cost += calls.likely_cost or 0.0
+            most_cost += calls.most_cost or 0.0
+    if to_make:
+        price = f"likely {likely_cost:,.2f}, at most {most_cost:,.2f} dollars"
+        say(f"driftledger: {to_make:,} calls of services to make, {price}")
 
 
 def _select(raw: dict[str, Any], own: dict[tuple[str, str], Any], section: str, given: Any, called: str = "") -> str:
