@@ -171,16 +171,16 @@ def init(
         for section, some in given.items()
         if some
     }
-    data = {"images": images, "questions": questions}
-    made = commands.start.init(
+    sentences = commands.start.init(
         folder,
-        **data,
+        images=images,
+        questions=questions,
         benchmark=benchmark,
         preset=preset,
         chosen=chosen,
         force=force,
     )
-    _say(*made)
+    _say(*sentences)
 
 
 @app.command(rich_help_panel=EVALUATE)
@@ -504,7 +504,8 @@ def report(
     """Write the leaderboard and the pages of the report."""
     from driftledger.reports.report import SITE, write_report
 
-    project, site = reading(context, trust), context.obj.root / SITE
+    project = reading(context, trust)
+    site = context.obj.root / SITE
     if out is not None:
         write_report(project, out, images=images)
     elif not images:
@@ -673,7 +674,11 @@ def main() -> None:
         if error.errno not in DISK_ERRORS:
             raise
         place = str(error.filename2 or error.filename or "a file")
-        _fail(f"{place}: {error.strerror}; correct that and run again")
+        home = os.environ.get("HOME", "")
+        advice = "correct that"
+        if home and place.startswith(f"{home}/") and not Path(home).is_dir():
+            advice = f"HOME is {home}, which is not a folder: set it to one"
+        _fail(f"{place}: {error.strerror}; {advice} and run again")
 
 
 def _say(*sentences: str) -> None:

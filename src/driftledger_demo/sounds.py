@@ -8,10 +8,11 @@ import numpy as np
 
 from driftledger.components.base import Encoder, Generator, library_versions
 from driftledger.core.canonical import sha256_of
-from driftledger.core.media import Kind, log_mel, wav_bytes
+from driftledger.core.media import Kind, wav_bytes
 from driftledger.core.types import Conversation, Float32, Float64, Generated, Sound, Split
 from driftledger.data.datasets.base import SourceItem
 from driftledger.data.datasets.sounds import SoundDataset
+from driftledger.data.spectrograms import log_mel
 from driftledger_demo.models.controls import WordCounter
 from driftledger_demo.reading import Words, figures
 

@@ -13,6 +13,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from filelock import FileLock
 
 from driftledger.benchmarks.registry import benchmark_names
 from driftledger.collect.store import CallStore
@@ -246,7 +247,7 @@ def test_what_to_know_before_the_first_call(root: Path, monkeypatch: pytest.Monk
         f"controls, which never look, cost {cost:.2f} of the likely {2 * cost:.2f}; take them out "
         "of run.models to save that"
     )
-    assert f"{GENERATOR}: 6 calls, 4 at once, are 2 one after another" in others
+    assert f"{GENERATOR}: 6 calls, 4 at once, in 2 rounds" in others
     means = CallStore.means
     slow = {
         key: replace(mean, seconds=90.0)
@@ -254,9 +255,23 @@ def test_what_to_know_before_the_first_call(root: Path, monkeypatch: pytest.Monk
     }
     monkeypatch.setattr(CallStore, "means", lambda _: slow)
     assert (
-        f"{GENERATOR}: 6 calls, 4 at once, take about 0:03:00"
+        f"{GENERATOR}: 6 calls, 4 at once, about 0:03:00 in all"
         in plan(Project(root, own_code=True)).notes
     )
+
+
+def test_data_under_a_run_stay_as_it_reads_them(root: Path) -> None:
+    project = Project(root, own_code=True)
+    draw(root / "photos" / "round" / "3.png", 3, (24, 18))
+    before = (root / "data/datasets/photos/samples.jsonl").read_bytes()
+    with FileLock(root / STATE / "run.lock"):
+        preview = plan(project)
+    assert (
+        preview.notes[0] == "'driftledger run' is under way here: data count as it has built them"
+    )
+    assert preview.calls[MODEL].to_make == 0
+    assert (root / "data/datasets/photos/samples.jsonl").read_bytes() == before
+    assert plan(project).calls[MODEL].to_make == 2
 
 
 def test_a_full_disk_is_missing_room(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:

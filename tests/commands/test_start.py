@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from dvc.utils.serialize import parse_yaml
+from PIL import Image
 
 from driftledger.benchmarks.registry import benchmarks, section_text
 from driftledger.commands import start as beginning
@@ -89,9 +90,13 @@ def test_twice_is_once(here: Path) -> None:
 def test_images_become_a_dataset_that_dvc_keeps(here: Path) -> None:
     draw(here / "My Photos" / "0.png", 0)
     (here / "My Photos" / "IMG_2.HEIC").touch()
+    xray = Image.new("I;16", (8, 4))
+    xray.putpixel((0, 0), 4095)
+    xray.save(here / "My Photos" / "xray.png")
     said = init(Path(), images=Path("My Photos"))
     assert "the dataset my_photos: DVC keeps My Photos now; commit My Photos.dvc" in said
     assert "left out, not an image that is read: IMG_2.HEIC" in said
+    assert "nothing is left to see in 1 of 2 images after conversion: xray.png" in said
     settings = Project(here).settings
     assert settings.run.datasets == ("my_photos",)
     assert settings.datasets["my_photos"].model_extra == {"path": "My Photos"}

@@ -14,7 +14,6 @@ from pydantic import Field, ValidationError
 from driftledger.components.base import Component, ComponentCard, Encoder, Generator, Model
 from driftledger.components.human import Human
 from driftledger.components.openai import OpenAIChat
-from driftledger.core import images
 from driftledger.core.canonical import sha256_of
 from driftledger.core.code_digest import code_digest
 from driftledger.core.registry import OURS, provider_class

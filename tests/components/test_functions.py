@@ -1,6 +1,8 @@
 """Plain functions as components: what they are given, what they may give, and what tells them
 apart."""
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -116,3 +118,14 @@ def test_functions_that_no_place_leads_to_are_told_apart() -> None:
 
     yes, no = answering("yes"), answering("no")
     assert yes().fingerprint == yes().fingerprint != no().fingerprint
+
+
+def test_a_function_of_a_notebook_is_another_one_in_each_process() -> None:
+    code = (
+        "import driftledger; print(driftledger.model(lambda prompt, images: 'yes')().fingerprint)"
+    )
+    first, second = (
+        subprocess.check_output([sys.executable, "-c", code], text=True) for _ in range(2)
+    )
+    assert len(first) == len(second) == 65
+    assert first != second

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from driftledger.core.errors import unknown_name
-from driftledger.core.sheets import cleaned, from_cell, to_cell
 from driftledger.core.text import (
     changes,
     csv_text,
@@ -20,6 +19,7 @@ from driftledger.core.text import (
     for_terminal,
     shown_apart,
 )
+from driftledger.data.sheets import cleaned, from_cell, to_cell
 from tests.support.growth import grows_linearly
 
 ESCAPES = [

@@ -19,7 +19,7 @@ from pydantic import Field
 from driftledger.core.canonical import md5_bytes, sha256_bytes, sha256_of
 from driftledger.core.errors import ConfigError, DataError, MissingSourceError
 from driftledger.core.files import read_json, read_jsonl
-from driftledger.core.images import png_bytes
+from driftledger.core.media import png_bytes
 from driftledger.core.types import Split
 from driftledger.data.build import build
 from driftledger.data.datasets.base import DatasetProvider, SourceItem, first_of, inside
@@ -481,6 +481,10 @@ def test_files_in_which_a_conversion_leaves_nothing_are_named(tmp_path: Path) ->
     Image.new("RGB", (8, 4)).save(folder / "black.png")
     frames = [Image.new("RGB", (8, 4), colour) for colour in ("black", "red")]
     frames[0].save(folder / "begins_black.gif", save_all=True, append_images=frames[1:])
-    card = build("mine", ImageFolder(path=folder), tmp_path / "out")
+    (folder / "broken.gif").write_bytes(b"GIF89a")
+    images = ImageFolder(path=folder)
+    assert images.blank() == ["begins_black.gif", "twelve_bits.png"]
+    (folder / "broken.gif").unlink()
+    card = build("mine", images, tmp_path / "out")
     assert card.blank == ["begins_black", "twelve_bits"]
     assert read_json(tmp_path / "out" / "dataset.json", DatasetCard).blank == card.blank

@@ -22,7 +22,7 @@ from driftledger.benchmarks.registry import question_rules
 from driftledger.core.canonical import canonical_json, pretty_json, sha256_bytes
 from driftledger.core.errors import ConfigError, DataError, DriftledgerError
 from driftledger.core.files import read_json
-from driftledger.core.images import png_bytes
+from driftledger.core.media import png_bytes
 from driftledger.core.strict import explain
 from driftledger.data.question_sets.base import SourceQuestion
 from driftledger.data.question_sets.table import QuestionTable

@@ -10,10 +10,11 @@ import pytest
 
 from driftledger.core.errors import ConfigError, DataError
 from driftledger.core.files import load_yaml
-from driftledger.core.media import Sound, encoded, log_mel, read_wav, spectrogram, wav_bytes
+from driftledger.core.media import Sound, encoded, read_wav, wav_bytes
 from driftledger.data.build import build
 from driftledger.data.datasets.sounds import HuggingFaceSounds, SoundFolder, decode_sound
 from driftledger.data.records import read_samples
+from driftledger.data.spectrograms import log_mel, spectrogram
 from driftledger.project.presets import first_params
 from driftledger.project.settings import parse_settings
 from driftledger.reports.site.thumbnails import thumbnail

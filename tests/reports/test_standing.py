@@ -73,6 +73,13 @@ def test_ranks_and_letters(
     assert {model for model, place in places.items() if place.best} == best
 
 
+def test_a_model_beside_controls_alone_has_no_letter() -> None:
+    places = block(scored("high", HIGH), scored("blind", LOW, "blind")).places("ssim")
+    assert {model: (place.rank, place.letters) for model, place in places.items()} == {
+        "high": (1, "")
+    }
+
+
 def test_controls_do_not_compete_and_are_placed_beside_each_model() -> None:
     made = block(scored("low", LOW), scored("high", HIGH), scored("blind", CLOSE, "blind"))
     tested = made.tested("ssim")

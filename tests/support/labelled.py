@@ -10,7 +10,7 @@ from PIL import Image
 
 from driftledger.core.canonical import sha256_bytes
 from driftledger.core.files import write_json, write_jsonl
-from driftledger.core.images import png_bytes
+from driftledger.core.media import png_bytes
 from driftledger.core.types import Split
 from driftledger.data.records import DatasetCard, SampleEntry
 

@@ -21,7 +21,7 @@ from driftledger.benchmarks.scoring import Scored, write_score
 from driftledger.benchmarks.trac.collect import condition_name
 from driftledger.components.base import ComponentCard
 from driftledger.core.files import write_json, write_jsonl
-from driftledger.core.images import png_bytes
+from driftledger.core.media import png_bytes
 from driftledger.core.paths import Combination
 from driftledger.core.types import Outcome
 

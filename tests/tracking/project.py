@@ -11,7 +11,7 @@ from driftledger.benchmarks.score import Row, Score
 from driftledger.components.base import ComponentCard
 from driftledger.core.canonical import sha256_of
 from driftledger.core.files import write_jsonl
-from driftledger.core.images import png_bytes
+from driftledger.core.media import png_bytes
 from driftledger.core.paths import Combination
 from driftledger.data.records import SampleEntry
 from driftledger.ledger.lineage import CodeVersion, Evidence, Folder, Lineage

@@ -16,7 +16,8 @@ from driftledger.core.files import Record, read_jsonl
 from driftledger.core.strict import Id, Name, RelativePath
 from driftledger.core.types import Medium, Outcome, Result, Split
 
-RECORDS, CARD = "records.jsonl", "components.json"
+RECORDS = "records.jsonl"
+CARD = "components.json"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,10 +18,13 @@ from driftledger.core.strict import Name, Words
 from driftledger.core.types import Outcome
 from driftledger.metrics.intervals import ConfidenceInterval
 
-SCORE, ROWS = "score.json", "rows.jsonl"
+SCORE = "score.json"
+ROWS = "rows.jsonl"
 """The files of a score's folder: the :class:`Score`, and a :class:`Row` per line."""
 
-LOW, HIGH, STD = "_low", "_high", "_std"
+LOW = "_low"
+HIGH = "_high"
+STD = "_std"
 """Ends of a metric's key: its interval's ends, and its deviation over orders, gradings or
 repeats."""
 SPREAD = (LOW, HIGH, STD)

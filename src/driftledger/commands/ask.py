@@ -110,7 +110,8 @@ class Verified(NamedTuple):
     def as_text(self) -> Group:
         """Show a line per check, each difference and what to do, what cannot be checked here, and a
         sentence on all."""
-        result, shown = self.result, list[str]()
+        result = self.result
+        shown = list[str]()
         if self.again is not None:
             shown.append(
                 f"calls are drawn by lot, with seed {self.again.seed}; --seed draws the same ones "
@@ -180,10 +181,8 @@ def verify(
 
     forget_sha256()
     sources = Sources(project)
-    contents, chosen = (
-        sources.contents,
-        [each for each in project.combinations if run in (None, str(each), each.path)],
-    )
+    contents = sources.contents
+    chosen = [each for each in project.combinations if run in (None, str(each), each.path)]
     try:
         evidence = sources.runs(chosen) if run is None else [find_run(sources, run)]
     except DriftledgerError as error:
@@ -217,7 +216,9 @@ def _damaged(
 
     if not chosen:
         raise error
-    lock, folders, result = locked_now(project.root), list[Folder](), VerifyResult()
+    lock = locked_now(project.root)
+    folders = list[Folder]()
+    result = VerifyResult()
     try:
         read_lock(project.root)
     except DriftledgerError as damage:
@@ -226,7 +227,8 @@ def _damaged(
         score for each in chosen for score in project.selected if each.shows(score[1])
     ):
         for stage in spec.stages:
-            name, out = stage.lock(keys), stage.out(keys)
+            name = stage.lock(keys)
+            out = stage.out(keys)
             locked = lock[name].out(out) if name in lock else None
             if locked is not None:
                 folders.append(Folder(path=stage.at(keys), out=out, md5=locked.md5))

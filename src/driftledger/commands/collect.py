@@ -20,6 +20,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
+from filelock import FileLock, Timeout
 from rich.table import Table
 
 from driftledger.benchmarks.base import RECORDS_OF, Benchmark
@@ -59,6 +60,8 @@ from driftledger.project.project import Project
 from driftledger.project.resolve import inputs_of, resolved
 from driftledger.project.settings import PARAMS, Settings
 
+RUN_LOCK = "run.lock"
+"""In the folder of the checkout's state: held by ``driftledger run``."""
 FAILED = "failed.json"
 """In the folder of the checkout's state: model → why its calls could not be made."""
 _COLUMNS = {
@@ -190,7 +193,8 @@ def tasks_of(project: Project, models: Sequence[str] = ()) -> list[Task]:
     Raises:
         ConfigError: a model is not selected.
     """
-    settings, tasks = project.settings, list[Task]()
+    settings = project.settings
+    tasks = list[Task]()
     order = {name: place for place, name in enumerate(settings.run.generators)}
     for model in models or settings.run.models:
         if model not in settings.run.models:
@@ -222,8 +226,11 @@ def collect(project: Project, models: Sequence[str] = ()) -> None:
         ServiceError: a service is down, or refuses every call.
         CoverageError: too many calls failed.
     """
-    tasks, lock, failed = tasks_of(project, models), Lock(), dict[str, DriftledgerError]()
-    models, left = models or project.settings.run.models, [*tasks]
+    tasks = tasks_of(project, models)
+    lock = Lock()
+    failed = dict[str, DriftledgerError]()
+    models = models or project.settings.run.models
+    left = [*tasks]
 
     def work(task: Task) -> None:
         try:
@@ -297,10 +304,8 @@ def _make(task: Task, collector: Collector, lock: Lock) -> None:
             mark = made_from(folder)  # None after 'run --force'
             if (folder / CARD).is_file() and (mark is None or mark.files == files_digest(folder)):
                 with suppress(StoreError):
-                    data, card = (
-                        task.keys[task.spec.data.keys[0]],
-                        read_json(folder / CARD, CollectedCard),
-                    )
+                    data = task.keys[task.spec.data.keys[0]]
+                    card = read_json(folder / CARD, CollectedCard)
                     versions = {role: each.fingerprint for role, each in card.components.items()}
                     collector.store.restore(
                         (
@@ -356,10 +361,17 @@ def plan(project: Project) -> Preview:
     missing = dict[str, str]()
     noted = resolved(project, missing) if project.own_code else None
     project = replace(project, asks=False, resolved=noted)
+    notes = []
     if project.own_code:
-        with redirect_stdout(sys.stderr):
-            data(project, missing)
-    return _preview(project, missing)
+        lock = project.root / STATE / RUN_LOCK
+        lock.parent.mkdir(exist_ok=True)
+        try:
+            with FileLock(lock, timeout=0), redirect_stdout(sys.stderr):
+                data(project, missing)
+        except Timeout:  # its data stay as it reads them
+            notes.append("'driftledger run' is under way here: data count as it has built them")
+    preview = _preview(project, missing)
+    return replace(preview, notes=[*notes, *preview.notes])
 
 
 def _preview(project: Project, missing: dict[str, str]) -> Preview:
@@ -429,11 +441,11 @@ def _look_at_time_and_disk(preview: Preview, folder: Path) -> None:
         if isinstance(component, RemoteComponent) and calls.to_make > component.limits.concurrency:
             turns = math.ceil(calls.to_make / component.limits.concurrency)
             seconds = round(turns * calls.mean.seconds)
-            time = f"are {turns:,} one after another"
+            duration = f"in {turns:,} rounds"
             if seconds:
-                time = f"take about {timedelta(seconds=seconds)}"
+                duration = f"about {timedelta(seconds=seconds)} in all"
             made = f"{calls.to_make:,} calls, {component.limits.concurrency} at once"
-            preview.notes.append(f"{name}: {made}, {time}")
+            preview.notes.append(f"{name}: {made}, {duration}")
         if isinstance(component, Generator) and component.understands is None:
             size += calls.to_make * component.pixels * _BYTES_PER_PIXEL
     if size > (free := free_space(folder)):
@@ -519,7 +531,8 @@ def collect_shard(project: Project, shard: str, into: Path, models: Sequence[str
     block = math.lcm(
         *(component.neighbours for task in tasks for component in task.collecting().asked)
     )
-    folder, left_out = part.store(into), 0
+    folder = part.store(into)
+    left_out = 0
     with (
         project.store(writes=False) as main,
         CallStore(folder, wait=project.waits, fallback=main) as store,
@@ -594,7 +607,9 @@ def remove_unused(project: Project, *, yes: bool = False) -> str:
     """
     from driftledger.ledger.published import read_published  # which imports Git
 
-    used, encoders, kept = set[str](), set[str](), set[str]()
+    used = set[str]()
+    encoders = set[str]()
+    kept = set[str]()
     with project.store(writes=yes) as store:
 
         def answer(call: Call) -> Result:

@@ -57,12 +57,10 @@ class FirstLook(OpenedProject):
     """
 
     def __init__(self, project: Project, benchmark: str, kept: "TemporaryDirectory[str]") -> None:
-        self.path, self._project, self.benchmark, self._kept = (
-            project.root,
-            project,
-            benchmark,
-            kept,
-        )
+        self.path = project.root
+        self._project = project
+        self.benchmark = benchmark
+        self._kept = kept
 
     @property
     def table(self) -> "pd.DataFrame":
@@ -153,7 +151,8 @@ def evaluate(
         CoverageError: nothing could be scored.
         ServiceError: a service refuses.
     """
-    spec, own = benchmark_of(benchmark), dict[tuple[str, str], Any]()
+    spec = benchmark_of(benchmark)
+    own = dict[tuple[str, str], Any]()
     raw = load_yaml((OWN / "templates" / PARAMS).read_text(encoding="utf-8"))
     section = shipped_section(benchmark) | {"min_coverage": 0.0}
     if benchmark == "genception":
@@ -216,12 +215,16 @@ def evaluate(
 
 def _say_the_price(planned: Iterable[PlannedCalls]) -> None:
     """Say how many calls of services are still to be made, and what they cost, if there are any."""
-    remote = [each.to_dict() for each in planned if isinstance(each.component, RemoteComponent)]
-    keys = ("to_make", "likely_cost", "most_cost")
-    total = {key: sum(each[key] or 0.0 for each in remote) for key in keys}
-    if total["to_make"]:
-        price = "likely {likely_cost:,.2f}, at most {most_cost:,.2f} dollars"
-        say(f"driftledger: {{to_make:,.0f}} calls of services to make, {price}".format(**total))
+    to_make = 0
+    likely_cost = most_cost = 0.0
+    for calls in planned:
+        if isinstance(calls.component, RemoteComponent):
+            to_make += calls.to_make
+            likely_cost += calls.likely_cost or 0.0
+            most_cost += calls.most_cost or 0.0
+    if to_make:
+        price = f"likely {likely_cost:,.2f}, at most {most_cost:,.2f} dollars"
+        say(f"driftledger: {to_make:,} calls of services to make, {price}")
 
 
 def _select(
@@ -254,7 +257,8 @@ def _select(
             (entry.get("model"), entry.get("path"), str(entry.get("provider")).rpartition(":")[2]),
         )
     ]
-    called, entries = called or name_of(Path(words[0]).name), raw.setdefault(section, {})
+    called = called or name_of(Path(words[0]).name)
+    entries = raw.setdefault(section, {})
     while called in entries:
         called += "_2"
     entries[called] = entry

@@ -58,8 +58,10 @@ def ratings(
     from driftledger.benchmarks.registry import benchmark
     from driftledger.core.errors import ConfigError
 
-    project, spec = context.obj, benchmark("fidelity")
-    run, section = project.settings.run, project.settings.section(spec.name)
+    project = context.obj
+    spec = benchmark("fidelity")
+    run = project.settings.run
+    section = project.settings.section(spec.name)
     if section.ratings is None:
         raise ConfigError(
             "fidelity.ratings in params.yaml names no file; set it, e.g. to ratings.csv"

@@ -30,6 +30,7 @@ from driftledger.benchmarks.base import COVERAGE, RECORDS_OF, SCORES, Cell, Tabl
 from driftledger.benchmarks.registry import benchmark
 from driftledger.commands.collect import (
     FAILED,
+    RUN_LOCK,
     plan,
     refuse,
     require_readiness,
@@ -135,7 +136,7 @@ def run(
     log.parent.mkdir(parents=True, exist_ok=True)
     began = time.monotonic()
     try:
-        with FileLock(log.with_suffix(".lock"), timeout=0), stops_as_exits():
+        with FileLock(log.with_name(RUN_LOCK), timeout=0), stops_as_exits():
             _set_cut_files_aside(project.root)
             write_json(log.with_name(FAILED), {})
             if force:
@@ -346,8 +347,11 @@ def _follow(
 
     Once a process that uses what a stage needs has ended, DVC runs again.
     """
-    ran, blockers = list[str](), list[int]()
-    stage, trouble, mistake = "", "", False
+    ran = list[str]()
+    blockers = list[int]()
+    stage = ""
+    trouble = ""
+    mistake = False
     process = start([*_WATCHED, *command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     try:
         with (project.root / STATE / LOG).open("w", encoding="utf-8") as log:
@@ -357,17 +361,22 @@ def _follow(
                 if plain:
                     print(text, flush=True)
                 if match := _STAGE.match(text):
-                    stage, trouble, mistake = match[2], "", False
+                    stage = match[2]
+                    trouble = ""
+                    mistake = False
                     if match[1] == "Running stage":
                         ran.append(stage)
                         if not plain:
                             say(f"running {stage}")
                 elif match := _TROUBLE.match(text):
                     # the last one: a note may stand above a traceback
-                    trouble, mistake = match[2], match[1] == "driftledger"
+                    trouble = match[2]
+                    mistake = match[1] == "driftledger"
                 elif match := _DVCS_TROUBLE.match(text):
                     if match[1] not in (None, stage):  # one that could not begin
-                        stage, trouble, mistake = match[1], "", False
+                        stage = match[1]
+                        trouble = ""
+                        mistake = False
                     trouble = trouble or match[2]
                 elif match := _BLOCKER.match(text):
                     blockers.append(int(match[1]))
@@ -421,7 +430,8 @@ def show_scores(project: Project) -> list[str]:
         show(for_line(f"no scores to show: {error}"))
         return []
     parts = by_benchmark(scores, rows_beside(project))
-    shown, further = overview(parts, every=True), list[str]()
+    shown = overview(parts, every=True)
+    further = list[str]()
     if shown is not None:
         show(glance(shown, parts))
         for score, key in [
@@ -463,12 +473,14 @@ def glance(shown: Table, parts: Sequence["Part"]) -> RenderableType:
     the others."""
     from driftledger.reports.leaderboard import at_a_glance, by_kind
 
-    kinds, tables = by_kind(shown, parts), list[RenderableType]()
+    kinds = by_kind(shown, parts)
+    tables = list[RenderableType]()
     for at in range(1, len(shown.head), _COLUMNS):
         heads = shown.head[at : at + _COLUMNS]
         drawn = table("", *heads, numbers=heads)
         for column, head in zip(drawn.columns[1:], heads, strict=True):
-            column.header, column.vertical = Text("\n").join(map(line, head.split(" "))), "bottom"
+            column.header = Text("\n").join(map(line, head.split(" ")))
+            column.vertical = "bottom"
         for kind, rows in kinds.items():
             if kind != "models":
                 drawn.add_row(line(f"{kind}:", QUIET))
@@ -495,7 +507,8 @@ def _in_terminal(each: Cell | str) -> Text:
     from driftledger.reports.tables import interval
 
     score, key = each.of
-    metric, ends = benchmark(score.benchmark).metric(key), score.interval(key)
+    metric = benchmark(score.benchmark).metric(key)
+    ends = score.interval(key)
     texts = [line(str(each._replace(more="")), HEAD if each.bold else "")]
     if metric is not None and ends is not None:
         shown = f"±{(ends.high - ends.low) / 2:.{metric.digits}f}"

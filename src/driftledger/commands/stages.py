@@ -22,7 +22,9 @@ def data(project: Project, missing: dict[str, str] | None = None) -> None:
     from driftledger.data.build import build, build_questions
     from driftledger.data.records import blank_notes
 
-    settings, noted, folders = project.settings, project.noted().get("data", {}), list[Path]()
+    settings = project.settings
+    noted = project.noted().get("data", {})
+    folders = list[Path]()
     for section, stage in (("datasets", DATASET), ("question_sets", QUESTION_SET)):
         for name in getattr(settings.run, section):
             folder = project.root / stage.at({stage.name: name})
@@ -67,7 +69,8 @@ def score(project: Project, model: str) -> list[CoverageError]:
     from driftledger.benchmarks.scoring import write_score
     from driftledger.project.resolve import inputs_of
 
-    folders, without = list[Path](), list[CoverageError]()
+    folders = list[Path]()
+    without = list[CoverageError]()
     (project.root / SCORES / model).mkdir(parents=True, exist_ok=True)
     for spec in project.settings.benchmarks:
         for keys in project.settings.keys_of(spec, model=model):

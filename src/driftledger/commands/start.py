@@ -22,7 +22,7 @@ from rich.table import Table
 from rich.text import Text
 
 from driftledger.core.canonical import Json
-from driftledger.core.errors import ConfigError, DriftledgerError, unknown_name
+from driftledger.core.errors import ConfigError, DriftledgerError, first_few, unknown_name
 from driftledger.core.files import write_bytes, write_text
 from driftledger.core.grouping import grouped
 from driftledger.core.paths import top_of
@@ -31,6 +31,7 @@ from driftledger.core.strict import is_relative_path
 from driftledger.core.terminal import HEAD, line, table
 from driftledger.core.text import for_line, shortened
 from driftledger.data.datasets.image_folder import ImageFolder
+from driftledger.data.records import blank_notes
 from driftledger.ledger.lock import LOCK
 from driftledger.project.catalogue import SECTIONS, catalogue, name_of, selectable
 from driftledger.project.presets import NOTHING, OWN, Chosen, first_params, with_entry
@@ -89,7 +90,8 @@ def init(
     if benchmark and questions is None:
         raise ConfigError("--benchmark asks the questions of a file; name that by --questions")
     root = folder.resolve()
-    near, is_begun = Path(os.path.relpath(root)), is_ours(_text(root / PIPELINE))
+    near = Path(os.path.relpath(root))
+    is_begun = is_ours(_text(root / PIPELINE))
     place = for_line(
         str(root if near.parts[:1] == ("..",) else "this folder" if near == Path() else near)
     )
@@ -146,8 +148,11 @@ def init(
     ]
     if images is not None:
         sentences.append(f"the dataset {', '.join(data['datasets'])}: {keeper}")
-        if left_out := ImageFolder(path=images.resolve()).source().get("left_out"):
-            sentences.append(f"left out, not an image that is read: {left_out}")
+        dataset = ImageFolder(path=images.resolve())
+        read, unread = dataset.files()
+        if unread:
+            sentences.append(f"left out, not an image that is read: {first_few([*unread])}")
+        sentences += blank_notes(dataset.blank(), len(read), "images")
     sentences += [f"Git ignores {for_line(each)}" for each in checkpoints]
     if chosen or preset not in (None, "minimal"):
         project = Project(root, own_code=True)
@@ -267,7 +272,8 @@ def _images(root: Path, top: Path, given: Path) -> tuple[str, bool]:
         ConfigError: it is not a folder, holds the project, or has a name that settings cannot hold.
         DataError: it holds no images.
     """
-    place, shown = given.resolve(), for_line(str(given))
+    place = given.resolve()
+    shown = for_line(str(given))
     if not place.is_dir():
         raise ConfigError(f"--images: {shown} is not a folder; name one with images")
     if root.is_relative_to(place):

@@ -208,10 +208,8 @@ class CheckpointComponent(Component):
             return [str(error)], []
         if repository is None:
             return [], []
-        hub, cache = (
-            import_extra("huggingface_hub"),
-            Path(import_extra("huggingface_hub.constants").HF_HUB_CACHE),
-        )
+        hub = import_extra("huggingface_hub")
+        cache = Path(import_extra("huggingface_hub.constants").HF_HUB_CACHE)
         with suppress(hub.errors.HTTPError, hub.errors.OfflineModeIsEnabled, OSError, ValueError):
             patterns = {
                 "allow_patterns": ["*.safetensors"],
@@ -307,7 +305,8 @@ class ImageCheckpoint(CheckpointComponent):
         return spec | {"settings": spec["settings"] | {"image_backend": self.backend}}
 
     def identity(self) -> dict[str, Any]:
-        identity, library = super().identity(), "pillow" if self.backend == "pil" else self.backend
+        identity = super().identity()
+        library = "pillow" if self.backend == "pil" else self.backend
         return identity | {
             "libraries": identity["libraries"] | library_versions(library, extra=self.extra)
         }

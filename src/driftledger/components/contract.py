@@ -83,7 +83,8 @@ def _tasks(component: Component, folder: Path) -> Iterator[tuple[str, Make, Sequ
     waves = [np.sin(np.arange(16_000)[:, None] * pitch / 2_546) / 2 for pitch in (220, 440, 880)]
     sounds = [Sound(wave.astype(np.float32), 16_000) for wave in waves]
     if isinstance(component, Model):
-        conversations, media = [], [*(pictures if "image" in component.media else sounds)]
+        conversations = []
+        media = [*(pictures if "image" in component.media else sounds)]
         for number, (text, medium) in enumerate(zip(QUESTIONS, media, strict=True)):
             data = encoded(medium)
             file = Medium(folder / f"{number}{suffix_of(data)}", sha256_bytes(data))
@@ -160,7 +161,8 @@ def _same(one: Any, other: Any) -> bool:
         return (one.outcome, one.text) == (other.outcome, other.text)
     if isinstance(one, Generated):
         if one.sound is not None and other.sound is not None:
-            ours, theirs = one.sound.samples, other.sound.samples
+            ours = one.sound.samples
+            theirs = other.sound.samples
             return ours.shape == theirs.shape and _same(ours.ravel(), theirs.ravel())
         if one.image is None or other.image is None or one.image.size != other.image.size:
             return one.image is other.image and one.outcome == other.outcome

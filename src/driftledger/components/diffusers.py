@@ -31,7 +31,7 @@ from driftledger.components.checkpoints import (
 )
 from driftledger.core.errors import ConfigError, unknown_name
 from driftledger.core.files import load_json, read_regular
-from driftledger.core.images import ENCODING
+from driftledger.core.media import ENCODING
 from driftledger.core.registry import import_extra
 from driftledger.core.strict import Strict
 from driftledger.core.types import Generated, Outcome, PromptUsage
@@ -263,7 +263,8 @@ class Diffusers(CheckpointComponent, Generator):
         )
         if self.scheduler is not None:
             scheduler = self._other_scheduler()
-            name, config = type(scheduler).__name__, dict(scheduler.config)
+            name = type(scheduler).__name__
+            config = dict(scheduler.config)
         text = json.dumps(
             {key: value for key, value in config.items() if not key.startswith("_")}, default=list
         )
@@ -425,7 +426,8 @@ class Diffusers(CheckpointComponent, Generator):
 
     def _whole(self, folder: Path, name: str, library: str, class_name: str) -> Any:
         """A part that has weights, with all of them: pipelines only warn where some are missing."""
-        diffusers, transformers = import_extra("diffusers"), import_extra("transformers")
+        diffusers = import_extra("diffusers")
+        transformers = import_extra("transformers")
         homes = {"diffusers": diffusers, "transformers": transformers}
         home = homes.get(library) or getattr(diffusers.pipelines, library, None)
         # AudioLDM 2's has to generate

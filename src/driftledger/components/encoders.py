@@ -187,10 +187,8 @@ class CLIP(TransformersEncoder):
             **self.hub_arguments,
         )
         # Where the model finds no end token, all texts would be the same.
-        ids, end = (
-            tokenizer("a").input_ids,
-            getattr(tower.model.config.text_config, "eos_token_id", None),
-        )
+        ids = tokenizer("a").input_ids
+        end = getattr(tower.model.config.text_config, "eos_token_id", None)
         # in old configurations: transformers then takes the highest token
         if end == 2 and self.provider == "clip":
             end = max(ids)
@@ -285,7 +283,8 @@ class OpenCLIP(TorchEncoder):
         return Tower(model.eval(), process, tokenizer)
 
     def encode_images(self, images: Sequence[Image.Image]) -> Float32:
-        torch, tower = import_extra("torch"), self.loaded
+        torch = import_extra("torch")
+        tower = self.loaded
         with self.forward_pass(images):
             pixels = torch.stack([tower.process(image.convert("RGB")) for image in images])
             return as_features(
@@ -295,7 +294,8 @@ class OpenCLIP(TorchEncoder):
             )
 
     def encode_texts(self, texts: Sequence[str]) -> Float32:
-        model, tokenizer = self.loaded.model, self.loaded.tokenizer
+        model = self.loaded.model
+        tokenizer = self.loaded.tokenizer
         with self.forward_pass(texts):
             tokens = tokenizer(self._plain(texts)).to(self.torch_device)
             return as_features(model.encode_text(tokens, normalize=False))
@@ -381,7 +381,8 @@ class Inception(TorchEncoder):
         return Tower(network.to(self.torch_device).eval(), resizing.build_resizer("clean"))
 
     def encode_images(self, images: Sequence[Image.Image]) -> Float32:
-        torch, tower = import_extra("torch"), self.loaded
+        torch = import_extra("torch")
+        tower = self.loaded
         with self.forward_pass(images):
             resized = np.stack(
                 [tower.process(np.asarray(image.convert("RGB"))) for image in images]

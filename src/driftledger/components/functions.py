@@ -200,5 +200,7 @@ def _class_of(base: Any, fn: Callable[..., Any], **members: Any) -> Any:
         **members,
     }
     cls = type(base)(fn.__name__, (_OfFunction, base), space)
-    cls.function, cls.settings, cls.number = staticmethod(fn), frozenset(settings), uuid4().hex
+    cls.function = staticmethod(fn)
+    cls.settings = frozenset(settings)
+    cls.number = uuid4().hex
     return cls

@@ -20,9 +20,10 @@ from driftledger.components.base import Model, Operational
 from driftledger.core.canonical import sha256_of
 from driftledger.core.errors import ConfigError, DataError
 from driftledger.core.files import write_bytes
-from driftledger.core.images import png_bytes
+from driftledger.core.media import png_bytes
 from driftledger.core.paths import leads_out
-from driftledger.core.sheets import (
+from driftledger.core.types import Conversation, Medium, Outcome, Reply, Subject
+from driftledger.data.sheets import (
     SheetTable,
     cleaned,
     column_names,
@@ -30,7 +31,6 @@ from driftledger.core.sheets import (
     read_table,
     table_text,
 )
-from driftledger.core.types import Conversation, Medium, Outcome, Reply, Subject
 
 SHEET = "sheet.csv"
 COLUMNS = ("sample", "t", "image", "text", "annotator")
@@ -45,7 +45,7 @@ def name_of(subject: Subject, image: Medium) -> str:
 
 def read_sheet(path: Path) -> tuple[SheetTable, list[dict[str, str]]]:
     """Read a sheet as spreadsheets save it, and each row's cells by column; see
-    :mod:`driftledger.core.sheets`.
+    :mod:`driftledger.data.sheets`.
 
     Raises:
         ConfigError: it is missing, is not a CSV file with the :data:`COLUMNS`, or a row cannot be
@@ -147,12 +147,14 @@ class Human(Model):
     def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
         replies = []
         for conversation in conversations:
-            subject, image = conversation.subject, conversation.last_medium
+            subject = conversation.subject
+            image = conversation.last_medium
             if subject is None or image is None:
                 raise ValueError(
                     "a conversation without a sample's image cannot be looked up in a sheet"
                 )
-            name, by = name_of(subject, image), f" by {self.annotator!r}" if self.annotator else ""
+            name = name_of(subject, image)
+            by = f" by {self.annotator!r}" if self.annotator else ""
             error = f"nothing is written about {name!r:.200}{by} in {self.sheet.name}"
             error += "; fill it in (driftledger people descriptions)"
             cells = self._written.get(name)
@@ -222,7 +224,8 @@ def write_sheet(
         for cells in rows
         if annotator in (None, cells["annotator"])
     }
-    waiting, missing = {}, []
+    waiting = {}
+    missing = []
     for name, each in {name_of(each.subject, each.image): each for each in pending}.items():
         if (name, True) in mine:
             continue

@@ -52,8 +52,15 @@ from driftledger.components.service import (
 from driftledger.core.canonical import canonical_json
 from driftledger.core.errors import ConfigError, DataError, ServiceError
 from driftledger.core.files import LARGEST_JSON, load_json
-from driftledger.core.images import MOST_PIXELS, png_bytes
-from driftledger.core.media import ANY_MEDIUM, Kind, data_url, from_base64, suffix_of
+from driftledger.core.media import (
+    ANY_MEDIUM,
+    MOST_PIXELS,
+    Kind,
+    data_url,
+    from_base64,
+    png_bytes,
+    suffix_of,
+)
 from driftledger.core.registry import import_extra
 from driftledger.core.strict import Strict
 from driftledger.core.text import for_line
@@ -77,7 +84,7 @@ _PARTIAL = re.compile(r'\.azure\.com|"llamacpp"|"has_more": ?true|"id": ?"[^"]*\
 deployments have names of their own, llama.cpp answers to any, others list a page or patterns."""
 _PATIENCE = 10.0
 """Seconds that a service may take to list its models."""
-_LONGEST_MESSAGE = 160
+_LONGEST_MESSAGE = 240
 _SHOWN = 2000
 """Tokens of an image that a model is shown, for estimates."""
 _DRAWN = {"low": 272, "medium": 1056, "high": 4160}
@@ -478,7 +485,8 @@ class Payload(Strict):
 @lru_cache(maxsize=32)  # an image is sent for every question about it, and again after a failure
 def _as_sent(payload: Payload, image: Medium) -> str:
     """An image inside an address, as a service gets it."""
-    shown, file = image.open(), BytesIO()
+    shown = image.open()
+    file = BytesIO()
     if payload.longest_side is not None:
         shown.thumbnail((payload.longest_side, payload.longest_side), Image.Resampling.LANCZOS)
     if payload.format == "png":
@@ -635,7 +643,8 @@ class OpenAIChat(OpenAIComponent, RemoteModel):
         thoughts = thoughts or [next(filter(None, map(message.get, _THOUGHTS)), None)]
         refusals = [part.get("refusal") for part in (message, *parts) if isinstance(part, dict)]
         if refusal := _joined(refusals):
-            text, outcome = refusal, Outcome.REFUSED
+            text = refusal
+            outcome = Outcome.REFUSED
         elif outcome is Outcome.FILTERED:
             error = self.say(f"finish_reason: {reason}")
         elif outcome is Outcome.OK and usage and most and not self.beams:

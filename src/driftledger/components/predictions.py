@@ -21,9 +21,9 @@ from driftledger.components.base import Model, Operational
 from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import ConfigError, DataError
 from driftledger.core.media import ANY_MEDIUM, Kind
-from driftledger.core.sheets import LONGEST_CELL, is_cut
 from driftledger.core.types import Conversation, Outcome, Reply
 from driftledger.data.datasets.base import reached
+from driftledger.data.sheets import LONGEST_CELL, is_cut
 from driftledger.data.tables import not_text, read_table
 
 FormatName = Literal["vlmevalkit", "lmms_eval", "lm_eval", "mmvet"]
@@ -162,7 +162,8 @@ class Predictions(Model):
         fingerprint."""
         file = reached(self.path, "file", "path to the file", "predictions: ")
         try:
-            digest, table = sha256_file(file), read_table(file)
+            digest = sha256_file(file)
+            table = read_table(file)
         except (DataError, OSError) as error:
             raise ConfigError(f"predictions: {error}") from None
         if not table.rows:
@@ -170,13 +171,12 @@ class Predictions(Model):
                 f"predictions: {table.name} holds no prediction; set path to a file that does"
             )
         rule, answers = PRESETS[self.format] if self.format else ("id", ("answer",))
-        rule, answers = self.id or rule, (self.answer,) if self.answer else answers
+        rule = self.id or rule
+        answers = (self.answer,) if self.answer else answers
         rows: dict[str, PredictionRow] = {}
         for place, cells in table.rows:
-            where, names = (
-                f"predictions: {place}",
-                ", ".join(repr(name)[:50] for name in [*cells][:20]),
-            )
+            where = f"predictions: {place}"
+            names = ", ".join(repr(name)[:50] for name in [*cells][:20])
             column = next(
                 (each for each in answers if _cell(cells, each, _MISSING) is not _MISSING), None
             )
@@ -355,7 +355,8 @@ def carried_over(text: str, theirs: Sequence[str], shown: Sequence[str]) -> str 
     >>> carried_over("It is a dog.", [], ["a dog", "a cat"])
     'It is a dog.'
     """
-    now, then = [_plain(option) for option in shown], [_plain(option) for option in theirs]
+    now = [_plain(option) for option in shown]
+    then = [_plain(option) for option in theirs]
     if now == then or _plain(text) in now:
         return text
     match = _LETTER.fullmatch(text)

@@ -157,7 +157,8 @@ class Meter:
         Raises:
             BudgetError: it does not fit.
         """
-        limits, spent = self.limits, self.cost + self._reserved
+        limits = self.limits
+        spent = self.cost + self._reserved
         why = ""
         if limits.max_calls is not None and self.calls >= limits.max_calls:
             why = f"limits.max_calls = {limits.max_calls} is used up"
@@ -206,7 +207,8 @@ class Slots(asyncio.Semaphore):
     def answered(self) -> None:
         self._answers += 1
         if self.size < self.most and self._answers >= self.size:
-            self.size, self._answers = self.size + 1, 0
+            self.size = self.size + 1
+            self._answers = 0
             self.release()
 
     def release(self) -> None:
@@ -273,15 +275,18 @@ class ServiceClient:
         def is_worth_another(state: RetryCallState) -> bool:
             """Whether to try again, as far as it is about how this attempt ended and the one
             before."""
-            result, before = cast(Future, state.outcome), answered.error
+            result = cast(Future, state.outcome)
+            before = answered.error
             if (error := result.exception()) is not None:
                 answered.error = str(error)
                 return isinstance(error, TransientError) and not (
                     error.once_more and answered.error == before
                 )
-            is_first, reply = answered.answer is None, result.result()
+            is_first = answered.answer is None
+            reply = result.result()
             # it is paid for, and stays where asking once more fails
-            answered.answer, answered.error = reply, None
+            answered.answer = reply
+            answered.error = None
             is_whole = not isinstance(reply, Reply) or reply.outcome is not Outcome.OK
             is_empty = not is_whole and not reply.text.strip() and not reply.reasoning
             return is_empty and is_first and answered.attempts < self._limits.attempts

@@ -122,7 +122,8 @@ class SoundGenerator(CheckpointComponent, Generator):
 
     def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Generated]:
         torch, (model, processor) = import_extra("torch"), self.loaded
-        config, results = model.config, list[Generated]()
+        config = model.config
+        results = list[Generated]()
         bark = model.generation_config if config.model_type == "bark" else None
         rate = bark.sample_rate if bark else config.sampling_rate
         arguments = self.model_dump(include={"guidance_scale", "temperature"}, exclude_none=True)
@@ -248,7 +249,8 @@ class CLAP(HearingEncoder, CLIP):
     model_types: ClassVar[tuple[str, ...]] = ("clap",)
 
     def encode_sounds(self, sounds: Sequence[Sound]) -> Float32:
-        tower, torch = self.loaded, import_extra("torch")
+        tower = self.loaded
+        torch = import_extra("torch")
         extractor = tower.process
         heard = [sound.mono(extractor.sampling_rate) for sound in sounds]
         parts = [np.array_split(each, -(-len(each) // extractor.nb_max_samples)) for each in heard]
@@ -274,8 +276,10 @@ class Wav2Vec2(HearingEncoder):
     model_types: ClassVar[tuple[str, ...]] = ("wav2vec2", "hubert")
 
     def encode_sounds(self, sounds: Sequence[Sound]) -> Float32:
-        tower, torch = self.loaded, import_extra("torch")
-        rate, features = tower.process.sampling_rate, []
+        tower = self.loaded
+        torch = import_extra("torch")
+        rate = tower.process.sampling_rate
+        features = []
         with self.forward_pass(sounds):
             for sound in sounds:
                 inputs = tower.process(sound.mono(rate), sampling_rate=rate, return_tensors="pt")

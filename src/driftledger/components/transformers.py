@@ -26,13 +26,13 @@ from driftledger.components.checkpoints import (
     memory_guard,
     refuse_random,
 )
+from driftledger.components.thinking import decoded
 from driftledger.core.canonical import sha256_of
 from driftledger.core.errors import ConfigError
 from driftledger.core.files import read_regular
 from driftledger.core.grouping import grouped
 from driftledger.core.registry import import_extra
 from driftledger.core.text import for_line
-from driftledger.core.thinking import decoded
 from driftledger.core.types import Conversation, Medium, Outcome, Reply, Turn, Usage
 from driftledger.data.hub import Source
 
@@ -188,7 +188,8 @@ class Chat:
             if isinstance(part, Medium)
         ]
         for number, (at, place) in enumerate(places if len(places) > 1 else (), 1):
-            role, parts = turns[at].role, turns[at].parts
+            role = turns[at].role
+            parts = turns[at].parts
             fewer = [*turns[:at], Turn(role, parts[:place] + parts[place + 1 :]), *turns[at + 1 :]]
             with suppress(*_template_errors()):  # one that cannot do without the image shows it
                 # an image would take the place of another
@@ -248,10 +249,8 @@ class Chat:
     def _rendered(self, turns: Sequence[Turn]) -> tuple[str, bool]:
         """What the template writes, and whether turns without images, and not the user's, had to be
         strings for it."""
-        texts, refusals = (
-            [part.strip() for turn in turns for part in turn.parts if isinstance(part, str)],
-            [],
-        )
+        texts = [part.strip() for turn in turns for part in turn.parts if isinstance(part, str)]
+        refusals = []
         for as_string in (False, True):
             try:
                 rendered = self._render(turns, as_string)
@@ -466,7 +465,8 @@ class Transformers(ImageCheckpoint, ChatCheckpoint):
 
     def load(self, source: Source) -> _Ready:
         transformers = import_extra("transformers")
-        location, arguments = source.location, self.hub_arguments
+        location = source.location
+        arguments = self.hub_arguments
         processor = self.load_processor(location)
         config = transformers.AutoConfig.from_pretrained(location, **arguments)
         # of Qwen's Omni models, without the part that speaks
@@ -526,7 +526,8 @@ class Transformers(ImageCheckpoint, ChatCheckpoint):
 
     def load_processor(self, location: str) -> Any:
         """What prepares texts and images for the model."""
-        transformers, arguments = import_extra("transformers"), self.hub_arguments
+        transformers = import_extra("transformers")
+        arguments = self.hub_arguments
         import_extra("torchvision")  # for processors with a video part, whatever handles the images
         processor = transformers.AutoProcessor.from_pretrained(
             location, backend="torchvision", **arguments
@@ -553,7 +554,9 @@ class Transformers(ImageCheckpoint, ChatCheckpoint):
                 turns.
             OutOfMemoryError: the batch does not fit.
         """
-        ready, replies, prompts = self.loaded, dict[int, Reply](), dict[int, Prompt]()
+        ready = self.loaded
+        replies = dict[int, Reply]()
+        prompts = dict[int, Prompt]()
         for index, conversation in enumerate(conversations):
             try:
                 prompts[index] = ready.chat.prompt(conversation)
@@ -614,7 +617,8 @@ class Transformers(ImageCheckpoint, ChatCheckpoint):
     def _answers(
         self, ready: _Ready, conversations: Sequence[Conversation], inputs: Any, most: int
     ) -> list[Reply]:
-        torch, tokenizer = import_extra("torch"), ready.chat.processor.tokenizer
+        torch = import_extra("torch")
+        tokenizer = ready.chat.processor.tokenizer
         # for each step, the conversations with scores of the next token that are not numbers
         broken: list[Any] = []
 
@@ -651,7 +655,8 @@ class Transformers(ImageCheckpoint, ChatCheckpoint):
                 (place for place, token in enumerate(tokens, 1) if token in ready.ends), len(tokens)
             )
             # what follows the first end is padding
-            tokens, usage = tokens[:length], Usage(given[number], length)
+            tokens = tokens[:length]
+            usage = Usage(given[number], length)
             if steps and any(steps[number][:length]):
                 why = (
                     f"the model's scores are no numbers: {self.dtype} overflowed, or weights are "

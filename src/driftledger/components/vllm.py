@@ -17,11 +17,11 @@ from pydantic import Field, JsonValue, model_validator
 
 from driftledger.components.base import Operational, QueueModel
 from driftledger.components.checkpoints import FULL, DType, memory_guard
+from driftledger.components.thinking import decoded
 from driftledger.components.transformers import Chat, ChatCheckpoint, UnfitError, reply_of
 from driftledger.core.errors import ConfigError, OutOfMemoryError
 from driftledger.core.registry import import_extra
 from driftledger.core.text import for_line
-from driftledger.core.thinking import decoded
 from driftledger.core.types import Conversation, Outcome, Reply, Usage
 from driftledger.data.hub import Source
 
@@ -178,7 +178,8 @@ class VLLM(QueueModel, ChatCheckpoint):
                 **self.engine,
             )
         except (RuntimeError, ValueError) as error:
-            cuda, problem = import_extra("torch").cuda, for_line(str(error))
+            cuda = import_extra("torch").cuda
+            problem = for_line(str(error))
             if not any(
                 words in problem for words in ("KV cache", "Engine core initialization failed")
             ):
@@ -235,7 +236,8 @@ class VLLM(QueueModel, ChatCheckpoint):
             ConfigError: the engine has died.
             OutOfMemoryError: it lacks memory.
         """
-        ready, replies = self.loaded, dict[int, Reply]()
+        ready = self.loaded
+        replies = dict[int, Reply]()
         core = ready.engine.llm_engine.engine_core
         waiting = getattr(core, "outputs_queue", None)  # of an engine in a process of its own
         with self._watched(ready):

@@ -52,13 +52,12 @@ def mistakes(error: ValidationError) -> list[str]:
     """List everything that is wrong as ``a.b: what``."""
     sentences = []
     for each in error.errors(include_url=False):
-        place, message, given = (
-            each["loc"],
-            each["msg"].removeprefix("Value error, "),
-            each["input"],
-        )
+        place = each["loc"]
+        message = each["msg"].removeprefix("Value error, ")
+        given = each["input"]
         if isinstance(given, _Unknown):
-            place, message = place[:-1], given
+            place = place[:-1]
+            message = given
         elif isinstance(given, str | int | float):
             message += f" (got {given!r:.80})"
         where = for_line(".".join(map(str, place)))

@@ -19,7 +19,10 @@ from tqdm import tqdm
 
 from driftledger.core.text import for_line
 
-HEAD, QUIET, GOOD, BAD = "bold", "dim", "green", "red"
+HEAD = "bold"
+QUIET = "dim"
+GOOD = "green"
+BAD = "red"
 """Styles."""
 _WIDEST = 10_000
 """Columns of what is no terminal."""

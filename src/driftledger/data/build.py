@@ -17,8 +17,7 @@ from typing import Any
 from driftledger.core.canonical import sha256_bytes
 from driftledger.core.errors import DataError, first_few, unknown_name
 from driftledger.core.files import new_folder, write_json, write_jsonl
-from driftledger.core.images import png_bytes
-from driftledger.core.media import Sound, encoded
+from driftledger.core.media import Sound, encoded, png_bytes
 from driftledger.core.strict import ID_RULE, is_id
 from driftledger.core.types import Split
 from driftledger.data.datasets.base import MAX_PIXELS, DatasetProvider

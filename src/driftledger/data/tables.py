@@ -13,9 +13,9 @@ from typing import Any, NamedTuple, TypeAlias
 from driftledger.core.errors import ConfigError, DataError
 from driftledger.core.files import LARGEST_TEXT, MANY_VALUES, load_json, read_regular
 from driftledger.core.registry import import_extra
-from driftledger.core.sheets import LONGEST_CELL, csv_rows, is_cut
 from driftledger.core.text import shortened
 from driftledger.data.datasets.base import printable, unreadable
+from driftledger.data.sheets import LONGEST_CELL, csv_rows, is_cut
 
 Cells = dict[str, Any]
 Placed: TypeAlias = tuple[str, Any]

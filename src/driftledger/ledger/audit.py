@@ -21,7 +21,7 @@ from driftledger.benchmarks.score import SCORE, Score, base_key, interval_of
 from driftledger.core.canonical import Json, canonical_json, md5_bytes, sha256_bytes, sha256_file
 from driftledger.core.errors import ConfigError, DataError, DriftledgerError, LedgerError, first_few
 from driftledger.core.files import Record, parse_json, read_json, read_regular
-from driftledger.core.images import png_bytes
+from driftledger.core.media import png_bytes
 from driftledger.core.paths import Combination
 from driftledger.data.datasets.decode import decode
 from driftledger.data.records import DatasetCard, QuestionEntry, QuestionSetCard, SampleEntry

@@ -28,7 +28,10 @@ COLOURS = (
 )
 """In the order of Okabe and Ito's, which people who see few colours tell apart; dark enough for
 text on white."""
-GREY, INK, MUTED, GRID = "#6e7781", "#1f2328", "#57606a", "#d8dee4"
+GREY = "#6e7781"
+INK = "#1f2328"
+MUTED = "#57606a"
+GRID = "#d8dee4"
 """Controls are GREY."""
 _MARKERS = "os^Dv"
 _DASHES: Sequence[Any] = ("-", (0, (5, 2)), (0, (1, 1.5)))

@@ -41,7 +41,8 @@ _COLUMNS = (
 shown to be better. Without letters nothing was tested, and the rank goes by values. Controls have
 none. ``apart`` says why a rank is not among those of the rows without it."""
 
-OVERALL, STEP = "overall", "step"
+OVERALL = "overall"
+STEP = "step"
 """Kinds of numbers, besides the kinds of groups."""
 
 BRACKETS = (

@@ -69,7 +69,8 @@ def tracking_uri(tracking: "Tracking") -> str:
     """The address of the store; a relative SQLite file lies in the main checkout, for all worktrees
     of a repository."""
     uri = os.environ.get(VARIABLE) or tracking.uri
-    here, match = Path.cwd(), _SQLITE.fullmatch(uri)
+    here = Path.cwd()
+    match = _SQLITE.fullmatch(uri)
     if (
         match is None
         or not match[2]
@@ -120,10 +121,10 @@ def opened(tracking: "Tracking", *, create: bool) -> Iterator["MlflowClient"]:
     # which log pages of what becomes one sentence here
     for name in ("alembic", "mlflow", "urllib3.connectionpool"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
-    before, named = (
-        mlflow.get_tracking_uri() if mlflow.is_tracking_uri_set() else None,
-        os.environ.get(VARIABLE),
-    )  # type: ignore[no-untyped-call]
+    named = os.environ.get(VARIABLE)
+    before = None
+    if mlflow.is_tracking_uri_set():  # type: ignore[no-untyped-call]
+        before = mlflow.get_tracking_uri()
     try:
         if is_server(uri):
             _refuse_other_version(uri)
@@ -262,9 +263,11 @@ def _check(uri: str, create: bool) -> None:
             f"credentials; if they are for it, set {VARIABLE}={address}, else unset them "
             f"({', '.join(_CREDENTIALS)}; ~/.mlflow/credentials)"
         )
-    file, reason = sqlite_file(uri), None
+    file = sqlite_file(uri)
+    reason = None
     try:
-        host, port = urlsplit(uri).hostname, urlsplit(uri).port
+        host = urlsplit(uri).hostname
+        port = urlsplit(uri).port
         if host and file is None and not is_server(uri):
             socket.create_connection((host, port or 5432), 10).close()
     except ValueError:

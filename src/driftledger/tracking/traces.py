@@ -46,7 +46,8 @@ def traces_of(
     """
     if at_most == "none":
         return
-    spec, score = lineage.spec, lineage.score
+    spec = lineage.spec
+    score = lineage.score
     shown = worth_showing(spec, score, rows, None if at_most == "all" else at_most)
     traces = list(spec.traces(lineage.places(root), score, shown))
     averages = {
@@ -66,7 +67,9 @@ class Traces:
     """The traces of one run, the first as the newest. MLflow queues them."""
 
     def __init__(self, client: "MlflowClient", experiment_id: str, run_id: str) -> None:
-        self._client, self._experiment_id, self._run_id = client, experiment_id, run_id
+        self._client = client
+        self._experiment_id = experiment_id
+        self._run_id = run_id
         self._written: dict[str, Trace] = {}
         self._attachments: dict[tuple[Path, str], tuple[Attachment, str]] = {}
         """File and media type → its attachment, and the trace that it is attached to: the first one
@@ -94,10 +97,8 @@ class Traces:
         root.set_inputs(self._plain(trace.inputs, trace_id))
         for column, group in groupby(trace.steps, key=lambda step: (step.again, step.column)):
             steps = list(group)
-            name, inputs = (
-                " ".join(filter(None, column)) or steps[0].name,
-                self._plain(steps[0].inputs, trace_id),
-            )
+            name = " ".join(filter(None, column)) or steps[0].name
+            inputs = self._plain(steps[0].inputs, trace_id)
             span = mlflow.start_span_no_context(
                 name,
                 _KINDS[steps[0].role],

@@ -135,14 +135,17 @@ class _Push:
     def __init__(
         self, client: "MlflowClient", root: Path, evidence: Sequence[Evidence], tracking: "Tracking"
     ) -> None:
-        self._client, self._root, self._tracking = client, root, tracking
+        self._client = client
+        self._root = root
+        self._tracking = tracking
         self._models = list(dict.fromkeys(each.combination.model for each in evidence))
         self._evidence = sorted(evidence, key=_worth)
         # one without a generator is in several runs
         self._rows_of = cache(lambda path: read_jsonl(root / path, Row))
         self._writer = sha256_of([platform.node(), str(main_checkout(root))])[:16]
         experiment = self._experiment()
-        self._experiment_id, self._experiment_tags = experiment.experiment_id, experiment.tags
+        self._experiment_id = experiment.experiment_id
+        self._experiment_tags = experiment.tags
         self._model_ids: dict[tuple[Kind, str], str] = {}
         """Kind and fingerprint → the logged model of a component."""
         self._elsewhere = set[str]()
@@ -247,7 +250,8 @@ class _Push:
         import mlflow
         from mlflow.entities import LoggedModelInput, Param, RunTag
 
-        client, tags = self._client, tags_of(evidence)
+        client = self._client
+        tags = tags_of(evidence)
         first = {FINGERPRINT: tags[FINGERPRINT], WRITER: self._writer}
         run = client.create_run(self._experiment_id, run_name=_title(evidence), tags=first)
         run_id = run.info.run_id
@@ -293,7 +297,9 @@ class _Push:
         from mlflow.entities import LoggedModelStatus
         from mlflow.exceptions import MlflowException
 
-        key, name, client = (kind, card.fingerprint), f"{kind}.{card.name}", self._client
+        key = (kind, card.fingerprint)
+        name = f"{kind}.{card.name}"
+        client = self._client
         if key in self._model_ids:
             return self._model_ids[key]
         same = f"tags.`{FINGERPRINT}` = '{card.fingerprint}'"
@@ -363,7 +369,8 @@ class _Push:
         }
         colours = colour_of(self._models, controls)
         for fingerprint, run in finished.items():
-            run_id, name = run.info.run_id, str(run.info.run_name)
+            run_id = run.info.run_id
+            name = str(run.info.run_name)
             evidence = current.get(fingerprint)
             if run.info.lifecycle_stage == "deleted":
                 if evidence is None:
@@ -421,8 +428,9 @@ def _is_moved(before: str, now: str) -> bool:
 def _title(evidence: Evidence) -> str:
     """Return the name of a run that is made or brought back: MLflow cuts names, so the experiment
     stands first."""
-    name = evidence.name
-    return f"exp {os.environ[EXPERIMENT]} · {name}" if EXPERIMENT in os.environ else name
+    if EXPERIMENT in os.environ:
+        return f"exp {os.environ[EXPERIMENT]} · {evidence.name}"
+    return evidence.name
 
 
 def _worth(evidence: Evidence) -> float:

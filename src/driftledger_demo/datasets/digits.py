@@ -16,7 +16,7 @@ from PIL import Image
 from pydantic import Field, model_validator
 
 from driftledger.core.canonical import sha256_bytes, sha256_of
-from driftledger.core.images import png_bytes
+from driftledger.core.media import png_bytes
 from driftledger.core.types import Split
 from driftledger.data.datasets.base import DatasetProvider, SourceItem
 from driftledger_demo.installed import read_installed

@@ -11,7 +11,7 @@ from PIL import Image
 from pydantic import Field
 
 from driftledger.components.base import Generator, library_versions
-from driftledger.core.images import ENCODING
+from driftledger.core.media import ENCODING
 from driftledger.core.types import Generated
 from driftledger_demo.raster_shapes import SUB, Point, polygon
 from driftledger_demo.reading import Words, figures

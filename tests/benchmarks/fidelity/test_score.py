@@ -21,7 +21,7 @@ from driftledger.benchmarks.scoring import ToScore
 from driftledger.components.base import ComponentCard, Encoder
 from driftledger.core.errors import CoverageError
 from driftledger.core.files import read_json, read_jsonl, write_json, write_jsonl
-from driftledger.core.images import png_bytes
+from driftledger.core.media import png_bytes
 from driftledger.core.text import csv_text
 from driftledger.core.types import Outcome, Sample
 from driftledger.data.records import read_samples

@@ -19,7 +19,7 @@ from driftledger.components.base import ComponentCard, Encoder
 from driftledger.core.canonical import sha256_bytes
 from driftledger.core.errors import CoverageError
 from driftledger.core.files import write_json, write_jsonl
-from driftledger.core.images import png_bytes
+from driftledger.core.media import png_bytes
 from driftledger.core.types import Outcome
 from driftledger.data.records import DatasetCard, SampleEntry
 from driftledger.metrics.frechet import frechet_distance

@@ -68,7 +68,9 @@ class MMSAPQuestions(QuestionRules):
     optional = ("answer", "subtask", "id", "image_id")
 
     def problem(self, question: SourceQuestion) -> str | None:
-        subset, refusal, answer = question.subset or "", question.refusal, question.answer
+        subset = question.subset or ""
+        refusal = question.refusal
+        answer = question.answer
         if subset not in SUBSETS:
             return f"is in no subset of MM-SAP ({unknown_name('subset', subset[:80], SUBSETS)})"
         options = [folded(option) for option in question.options]

@@ -4,6 +4,7 @@ image."""
 import os
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import ClassVar, TypeAlias
@@ -23,7 +24,7 @@ from driftledger.data.datasets.base import (
     read_file,
     unreadable,
 )
-from driftledger.data.datasets.decode import FORMATS
+from driftledger.data.datasets.decode import FORMATS, NOTHING_LEFT
 
 UNCATEGORISED = "uncategorised"
 
@@ -92,6 +93,20 @@ class ImageFolder(DatasetProvider):
     def is_read(self, name: str) -> bool:
         """Whether a file has the suffix of a format that is read."""
         return Image.registered_extensions().get(Path(name).suffix.lower()) in FORMATS
+
+    def blank(self) -> list[str]:
+        """Return the files of which a conversion leaves nothing to see, without reading the others.
+
+        A file that cannot be read is left for the build to refuse.
+        """
+        blank = []
+        for name, path in self.files()[0].items():
+            with suppress(Exception):  # Pillow answers broken bytes with any exception
+                with Image.open(path, formats=FORMATS) as header:
+                    is_plain = header.mode in ("RGB", "L") and getattr(header, "n_frames", 1) == 1
+                notes = [] if is_plain else self.decode(read_file(path, name), name)[1]
+                blank += [name for note in notes if note.startswith(NOTHING_LEFT)]
+        return blank
 
     @property
     def _folder(self) -> Path:

@@ -27,7 +27,9 @@ FORMATS = (".wav", ".flac", ".ogg", ".opus", ".mp3", ".aif", ".aiff")
 MOST_RATE = 192_000
 MOST_CHANNELS = 8
 MOST_SAMPLES = 2**26
-SHORTEST, LONGEST, MOST_SECONDS = 0.1, 60.0, 600.0
+SHORTEST = 0.1
+LONGEST = 60.0
+MOST_SECONDS = 600.0
 """The longest where settings name no other, and the most that they allow."""
 
 

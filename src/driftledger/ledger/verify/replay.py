@@ -54,7 +54,8 @@ _UNFIT = (DriftledgerError, ValueError, LookupError, OSError, SyntaxError, NotIm
 Pillow's, for a PNG with something else between its chunks, and for a pixel format that it does not
 read."""
 
-_RELATIVE, _ABSOLUTE = 1e-4, 1e-6
+_RELATIVE = 1e-4
+_ABSOLUTE = 1e-6
 """How far a number may be off that was seen through weights: torch gives other last bits on another
 processor, and in sums of many terms these reach the fifth digit. Embedded encoders give the same
 bits everywhere."""
@@ -62,7 +63,8 @@ bits everywhere."""
 _GREY_LEVELS = 2
 """How far a pixel may be off, of 255, where weights drew it: a processor with other last bits
 rounds some otherwise."""
-_BEFORE, _AFTER = 20, 40
+_BEFORE = 20
+_AFTER = 40
 """How much of a text is shown around the place where it differs."""
 
 R = TypeVar("R", bound=Record)

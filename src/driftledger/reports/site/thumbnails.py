@@ -10,10 +10,11 @@ from PIL import Image
 
 from driftledger.core.canonical import sha256_bytes
 from driftledger.core.files import Files, read_bytes
-from driftledger.core.media import kind_of, spectrogram
+from driftledger.core.media import kind_of
 from driftledger.data.datasets.base import PILLOW_LIMIT
 from driftledger.data.datasets.decode import decode
 from driftledger.data.datasets.sounds import MOST_SECONDS, decode_sound
+from driftledger.data.spectrograms import spectrogram
 
 SIDE = 192
 """Pixels of the longer side, at most; nothing is enlarged."""

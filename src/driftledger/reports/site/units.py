@@ -12,7 +12,8 @@ from typing import NamedTuple, TypeAlias
 from driftledger.benchmarks.base import Benchmark, Metric
 from driftledger.benchmarks.traces import Shot, Shown, Step, Trace
 
-PROMPT, DESCRIPTION = "prompt", "description"
+PROMPT = "prompt"
+DESCRIPTION = "description"
 """Keys of texts in a step: the prompt, which a unit shows once, and a description, which is set
 against the one before it."""
 LONGEST = 5_000

@@ -9,7 +9,7 @@ from PIL import Image
 from pydantic import Field
 
 from driftledger.core.canonical import sha256_of
-from driftledger.core.images import png_bytes
+from driftledger.core.media import png_bytes
 from driftledger.core.types import Split
 from driftledger.data.datasets.base import DatasetProvider, SourceItem
 from driftledger_demo.datasets.arrangements.grammar import (

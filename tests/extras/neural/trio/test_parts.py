@@ -17,7 +17,7 @@ from PIL import Image
 
 from driftledger.components.transformers import Transformers
 from driftledger.core.canonical import sha256_file
-from driftledger.core.images import png_bytes
+from driftledger.core.media import png_bytes
 from driftledger.core.types import Conversation, Medium
 from driftledger_demo import scenes
 from driftledger_demo.datasets.arrangements.grammar import Arrangement

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 import torch
 
+from driftledger.components.thinking import separated
 from driftledger.components.transformers import Transformers
 from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import DriftledgerError
-from driftledger.core.thinking import separated
 from driftledger.core.types import Conversation, Medium, Outcome, Turn
 from tests.conftest import draw
 from tests.extras.chatting import PROMPTS, SIZES

@@ -113,7 +113,7 @@ def test_quantization_without_its_library_is_one_sentence(
     monkeypatch.setitem(sys.modules, "bitsandbytes", None)
     one = model(llava, quantization="4bit")
     for use in (lambda: one.identity(), lambda: one.loaded):
-        with pytest.raises(MissingExtraError, match="pip install .*bitsandbytes"):
+        with pytest.raises(MissingExtraError, match=r"pip install .*bitsandbytes"):
             use()
 
 

@@ -24,7 +24,7 @@ from driftledger.benchmarks._questions.parsing.reply import (
     unparsed,
 )
 from driftledger.benchmarks._questions.parsing.text import find, folded, is_error, plain, replaced
-from driftledger.core.thinking import without_thinking
+from driftledger.components.thinking import without_thinking
 from driftledger.core.types import Outcome
 
 Choice: TypeAlias = Reading[int]

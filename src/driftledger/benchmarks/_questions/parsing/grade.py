@@ -9,7 +9,7 @@ without a grade, which is not a zero.
 
 from driftledger.benchmarks._questions.parsing.reply import Parsed, Reading, Reply, agreed, unparsed
 from driftledger.benchmarks._questions.parsing.text import find, is_error, plain
-from driftledger.core.thinking import without_thinking
+from driftledger.components.thinking import without_thinking
 
 VERSION = "4"
 STRICT = "strict-1"

@@ -18,7 +18,7 @@ from driftledger.benchmarks._questions.parsing.reply import (
     unparsed,
 )
 from driftledger.benchmarks._questions.parsing.text import find, is_error, plain
-from driftledger.core.thinking import without_thinking
+from driftledger.components.thinking import without_thinking
 from driftledger.core.types import Outcome
 
 VERSION = "6"

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from driftledger.core.thinking import decoded, separated
+from driftledger.components.thinking import decoded, separated
 from driftledger.core.types import Conversation, Outcome, Reply, Turn
 from tests.support.cases import cases
 
