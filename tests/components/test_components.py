@@ -14,6 +14,7 @@ from pydantic import Field, ValidationError
 from driftledger.components.base import Component, ComponentCard, Encoder, Generator, Model
 from driftledger.components.human import Human
 from driftledger.components.openai import OpenAIChat
+from driftledger.core import media
 from driftledger.core.canonical import sha256_of
 from driftledger.core.code_digest import code_digest
 from driftledger.core.registry import OURS, provider_class
@@ -59,7 +60,7 @@ def test_a_fingerprint_is_the_hash_of_the_spec_as_json() -> None:
         "version": "1",
         "settings": {"batch_size": 16, "longest_side": 64},
         "identity": {
-            "encoding": images.ENCODING,
+            "encoding": media.ENCODING,
             "pillow": metadata.version("pillow"),
             "code": code_digest("driftledger_demo.generators.painter"),
         },
