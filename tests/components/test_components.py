@@ -19,7 +19,7 @@ from driftledger.core.canonical import sha256_of
 from driftledger.core.code_digest import code_digest
 from driftledger.core.registry import OURS, provider_class
 from driftledger.core.strict import explain
-from driftledger.core.types import Conversation, Generated, Reply
+from driftledger.core.types import Conversation, Result
 from driftledger.project.project import Project
 from driftledger_demo.encoders.layout import LayoutEncoder
 from driftledger_demo.generators.painter import Painter
@@ -159,10 +159,10 @@ class Mirror(Model, Generator):
     provider: ClassVar[str] = "tests.components.test_components:Mirror"
     version: ClassVar[str] = "1"
 
-    def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
+    def respond(self, conversations: Sequence[Conversation]) -> list[Result]:
         raise NotImplementedError
 
-    def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Generated]:
+    def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Result]:
         raise NotImplementedError
 
 

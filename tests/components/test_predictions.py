@@ -17,7 +17,7 @@ from driftledger.components.human import Human, Pending, name_of, read_sheet, wr
 from driftledger.components.predictions import Predictions, carried_over
 from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import ConfigError
-from driftledger.core.types import Conversation, Medium, Outcome, Reply, Subject, Turn
+from driftledger.core.types import Conversation, Medium, Outcome, Result, Subject, Turn
 from tests.conftest import draw
 from tests.support.cases import cases
 
@@ -52,7 +52,7 @@ def test_a_file_of_predictions(case: dict[str, Any], tmp_path: Path) -> None:
         assert case["refused"] in str(caught.value)
         assert "\n" not in str(caught.value)
     for name, text in case.get("says", {}).items():
-        assert model.respond([ask(name)]) == [Reply(text)]
+        assert model.respond([ask(name)]) == [Result(text)]
     for name, reason in case.get("fails", {}).items():
         assert failure(model, ask(name)) == reason
 
@@ -92,7 +92,7 @@ def test_whichever_column_shows_it_another_question_is_refused(
 def test_the_column_of_the_answer_is_not_taken_for_the_question(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text(json.dumps({"question_id": 7, "prompt": DOG, "text": "Yes"}))
     model = Predictions(path=tmp_path / "a.jsonl", id="question_id", answer="text")
-    assert model.respond([ask("7", DOG)]) == [Reply("Yes")]
+    assert model.respond([ask("7", DOG)]) == [Result("Yes")]
 
 
 @pytest.mark.parametrize("case", cases(__file__, "options"), ids=lambda case: case["text"])
@@ -121,18 +121,18 @@ def test_an_excel_sheet(tmp_path: Path) -> None:
         "11",
         "",
     ]
-    assert model.respond([ask("0", options=("a dog", "a cat"))]) == [Reply("A. a dog")]
+    assert model.respond([ask("0", options=("a dog", "a cat"))]) == [Result("A. a dog")]
     assert "was cut by Excel, which keeps 32,767 characters in a cell" in failure(model, ask("4"))
-    assert model.respond([ask("5")]) == [Reply("")]
+    assert model.respond([ask("5")]) == [Result("")]
 
 
 def test_only_what_is_asked_is_answered() -> None:
     model = Predictions(path=FILES / "vlmevalkit.tsv", format="vlmevalkit")
     shown = ("red", "blue")
     same = ask("0", "What colour  is the CIRCLE?\nA. red\nB. blue", options=shown)
-    assert model.respond([same]) == [Reply("A. red")]
+    assert model.respond([same]) == [Result("A. red")]
     turned = ask("0", "What colour is the circle?\nA. blue\nB. red", t=2, options=("blue", "red"))
-    assert model.respond([turned]) == [Reply("B. red")]
+    assert model.respond([turned]) == [Result("B. red")]
     green = ask("0", "What colour is the circle?", options=("blue", "red", "green"))
     assert "names an option by its place in another order" in failure(model, green)
     other = ask("0", "What colour is the square?", options=shown)
@@ -140,7 +140,7 @@ def test_only_what_is_asked_is_answered() -> None:
         "line 2 of vlmevalkit.tsv answers another question than '0': 'What colour is the "
         "circle?'; set same_question: false if it is the same in other words"
     )
-    assert model.model_copy(update={"same_question": False}).respond([other]) == [Reply("A. red")]
+    assert model.model_copy(update={"same_question": False}).respond([other]) == [Result("A. red")]
     assert "is an image that was drawn here; ask for t=1 alone" in failure(model, ask("0", t=2))
     assert "and this call has none" in failure(model, Conversation.ask("Grade it.", NOTHING))
     example = (Turn("user", (NOTHING, "?")), Turn("assistant", ("A dog.",)), *ask("0").turns)

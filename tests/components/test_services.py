@@ -28,7 +28,6 @@ from driftledger.components import service
 from driftledger.components.answers import RULES, Rule, retry_after
 from driftledger.components.openai import OpenAIChat, OpenAIImages, tokens_of
 from driftledger.components.service import (
-    Answered,
     Limits,
     Meter,
     Prices,
@@ -40,7 +39,7 @@ from driftledger.components.sounds import OpenAISpeech
 from driftledger.core.canonical import sha256_file, sha256_of
 from driftledger.core.errors import BudgetError, ConfigError, ServiceError
 from driftledger.core.media import Sound, suffix_of, wav_bytes
-from driftledger.core.types import Conversation, Medium, Outcome, Reply, Turn, Usage
+from driftledger.core.types import Conversation, Medium, Outcome, Result, Turn, Usage
 from tests.conftest import draw
 from tests.support.canned_server import Canned
 from tests.support.cases import cases
@@ -239,10 +238,7 @@ def kind_of_answer(case: dict[str, Any], port: int) -> tuple[list[Any], ServiceC
         async with model.connect() as once:
             for number in range(case.get("calls", 1)):
                 asked = (f"{number}", 1) if case.get("kind") == "image" else (HELLO,)
-                answered = await client.call(partial(once, *asked), model.expected(asked[0]))
-                got.append(
-                    answered.answer or model.answer(outcome=Outcome.FAILED, error=answered.error)
-                )
+                got.append(await client.call(partial(once, *asked), model.expected(asked[0])))
         return got
 
     try:
@@ -351,7 +347,7 @@ def test_how_an_answer_ended_and_what_of_it_is_the_answer(case: dict[str, Any]) 
         )
     else:
         expected = case["outcome"], case.get("text", "A red b"), case.get("reasoning")
-        assert (reply.outcome, reply.text, reply.reasoning) == expected
+        assert (reply.outcome, reply.text or "", reply.reasoning) == expected
 
 
 @pytest.mark.parametrize(
@@ -384,7 +380,7 @@ def test_a_setting_that_no_call_gets_past_ends_the_run(case: dict[str, Any]) -> 
 
 
 def test_a_few_equal_refusals_wait_for_the_calls_beside_them() -> None:
-    async def calls(slow: Reply | Exception) -> list[Any]:
+    async def calls(slow: Result | Exception) -> list[Any]:
         one, refused = line(Limits()), [RefusedError("HTTP 400: bad image", advice="change it")] * 6
         asked = [
             ask(one, scripted(9.0, slow), EXPECTED),
@@ -423,7 +419,7 @@ def test_a_server_that_refuses_connections_ends_the_run() -> None:
         one = line(Limits(attempts=4))
         gone = [TransientError("ConnectError", advice="start it", gone=True)] * 8
         await ask(one, scripted(FINE), EXPECTED)
-        assert (await ask(one, scripted(*gone[:3], FINE), EXPECTED)).answer == FINE
+        assert (await ask(one, scripted(*gone[:3], FINE), EXPECTED)).text == "fine"
         await ask(one, scripted(*gone), EXPECTED)
 
     with pytest.raises(
@@ -432,38 +428,87 @@ def test_a_server_that_refuses_connections_ends_the_run() -> None:
         run(later())
 
 
-def test_an_answer_without_use_is_asked_for_once_more() -> None:
-    unread, other = (
-        TransientError(text, billed=True, once_more=True) for text in ("unread", "other")
-    )
-    assert (call(Limits(), unread, unread).error, call(Limits(), unread, other, FINE).answer) == (
-        "unread (2 attempts)",
-        FINE,
-    )
-    passes = [TransientError("half an answer", billed=True)] * 7
-    assert call(Limits(), *passes, FINE).attempts == 8
+EXPECTED = Usage(input_tokens=1000, output_tokens=1000)
+PRICES = Prices(input=1.0, output=2.0)
+MOST = 0.003
+FINE = Result("fine", usage=Usage(200, 100))
 
 
-def test_an_empty_answer_is_asked_for_once_more() -> None:
-    empty, cut, thought = (
-        Reply(" "),
-        Reply("", Outcome.TRUNCATED),
-        Reply("", reasoning="Is it blue?"),
-    )
-    assert call(Limits(), empty, FINE).answer == FINE
-    assert [call(Limits(), empty, empty).attempts, call(Limits(attempts=1), empty).attempts] == [
-        2,
-        1,
-    ]
-    assert call(Limits(deadline=1.0), 5.0, empty).answer == empty
-    lost, refused = TransientError("HTTP 500"), RefusedError("HTTP 400")
-    for after in ([lost] * 8, [refused], [ServiceError("the key")], [lost, empty, FINE]):
-        kept = call(Limits(), empty, *after)
-        assert (kept.answer, kept.error) == (empty, None)
-    assert call(Limits(max_calls=1), empty, FINE).answer == empty
-    assert [
-        call(Limits(), each).attempts for each in (cut, thought, Reply("", Outcome.REFUSED))
-    ] == [1, 1, 1]
+def line(limits: Limits, calls: int = 0, cost: float = 0.0) -> ServiceClient:
+    return ServiceClient(limits, PRICES, Meter(limits, "far model", calls, cost))
+
+
+async def ask(
+    one: ServiceClient, attempt: Callable[[], Awaitable[Result]], expected: Usage
+) -> Result:
+    async with one.slots:
+        return await one.call(attempt, expected)
+
+
+def scripted(*events: Result | Exception | float) -> Callable[[], Awaitable[Result]]:
+    """Attempts that give these in turn; a number is a time to take before the next."""
+    script = list(events)
+
+    async def attempt() -> Result:
+        event = script.pop(0)
+        if isinstance(event, float):
+            await asyncio.sleep(event)
+            event = script.pop(0)
+        if isinstance(event, Exception):
+            raise event
+        assert isinstance(event, Result)
+        return event
+
+    return attempt
+
+
+def call(limits: Limits, *events: Result | Exception | float) -> Result:
+    async def once() -> Result:
+        return await ask(line(limits), scripted(*events), EXPECTED)
+
+    return run(once())
+
+
+UNREAD = TransientError("unread", billed=True, once_more=True)
+EMPTY = Result(" ")
+LOST = TransientError("500")
+CUT = Result("", Outcome.TRUNCATED)
+THOUGHT = Result("", reasoning="Is it blue?")
+DECLINED = Result("", Outcome.REFUSED)
+
+
+@pytest.mark.parametrize(
+    ("limits", "events", "text", "error", "attempts"),
+    [
+        ({}, [UNREAD, UNREAD], None, "unread (2 attempts)", 2),
+        ({}, [UNREAD, TransientError("other", once_more=True), FINE], "fine", None, 3),
+        ({}, [*[TransientError("half an answer", billed=True)] * 7, FINE], "fine", None, 8),
+        ({}, [EMPTY, FINE], "fine", None, 2),
+        ({}, [EMPTY, EMPTY], " ", None, 2),
+        ({"attempts": 1}, [EMPTY], " ", None, 1),
+        ({"deadline": 1.0}, [5.0, EMPTY], " ", None, 1),
+        ({}, [EMPTY, *[LOST] * 8], " ", None, 8),
+        ({}, [EMPTY, RefusedError("HTTP 400")], " ", None, 2),
+        ({}, [EMPTY, ServiceError("the key")], " ", None, 1),
+        ({}, [EMPTY, LOST, EMPTY, FINE], " ", None, 3),
+        ({"max_calls": 1}, [EMPTY, FINE], " ", None, 1),
+        ({}, [CUT], "", None, 1),
+        ({}, [THOUGHT], "", None, 1),
+        ({}, [DECLINED], "", None, 1),
+        ({"attempts": 3}, [LOST, LOST, TransientError("502")], None, "502 (3 attempts)", 3),
+    ],
+)
+def test_which_attempts_are_made_again(
+    limits: dict[str, Any],
+    events: list[Any],
+    text: str | None,
+    error: str | None,
+    attempts: int,
+) -> None:
+    client = line(Limits.model_validate(limits))
+    result = run(ask(client, scripted(*events), EXPECTED))
+    assert (result.text, result.error) == (text, error)
+    assert client._budget.calls == attempts
 
 
 @pytest.mark.parametrize(
@@ -720,60 +765,19 @@ def test_a_key_that_is_none_is_one_sentence(value: str, monkeypatch: pytest.Monk
 
 # Pacing, retries and budgets, in time that passes only while nothing can be done.
 
-EXPECTED = Usage(input_tokens=1000, output_tokens=1000)
-PRICES = Prices(input=1.0, output=2.0)
-MOST = 0.003
-FINE = Reply("fine", usage=Usage(200, 100))
+
+def cost_of(result: Result) -> float | None:
+    assert result.usage is not None
+    return result.usage.cost
 
 
-def line(limits: Limits, calls: int = 0, cost: float = 0.0) -> ServiceClient:
-    return ServiceClient(limits, PRICES, Meter(limits, "far model", calls, cost))
-
-
-async def ask(
-    one: ServiceClient, attempt: Callable[[], Awaitable[Reply]], expected: Usage
-) -> Answered[Reply]:
-    async with one.slots:
-        return await one.call(attempt, expected)
-
-
-def scripted(*events: Reply | Exception | float) -> Callable[[], Awaitable[Reply]]:
-    """Attempts that give these in turn; a number is a time to take before the next."""
-    script = list(events)
-
-    async def attempt() -> Reply:
-        event = script.pop(0)
-        if isinstance(event, float):
-            await asyncio.sleep(event)
-            event = script.pop(0)
-        if isinstance(event, Exception):
-            raise event
-        assert isinstance(event, Reply)
-        return event
-
-    return attempt
-
-
-def call(limits: Limits, *events: Reply | Exception | float) -> Answered[Reply]:
-    async def once() -> Answered[Reply]:
-        return await ask(line(limits), scripted(*events), EXPECTED)
-
-    return run(once())
-
-
-def test_every_attempt_is_counted_and_the_last_reason_is_kept() -> None:
-    answered = call(
-        Limits(), TransientError("500"), TransientError("half an answer", billed=True), FINE
-    )
-    assert (answered.answer, answered.attempts) == (FINE, 3)
-    assert answered.cost == pytest.approx(MOST + PRICES.cost(Usage(200, 100)))
-    answered = call(Limits(attempts=3), *[TransientError(f"50{number}") for number in range(3)])
-    assert (answered.answer, answered.error, answered.attempts) == (None, "502 (3 attempts)", 3)
+def test_a_call_costs_what_its_attempts_cost() -> None:
+    billed = TransientError("half an answer", billed=True)
+    paid = call(Limits(), LOST, billed, FINE)
+    assert cost_of(paid) == pytest.approx(MOST + PRICES.cost(Usage(200, 100)))
     slow = call(Limits(timeout=0.01, attempts=2), 5.0, 5.0)
-    assert (slow.error, slow.cost) == (
-        "no answer within 0.01 s (2 attempts)",
-        pytest.approx(2 * MOST),
-    )
+    assert slow.error == "no answer within 0.01 s (2 attempts)"
+    assert cost_of(slow) == pytest.approx(2 * MOST)
 
 
 def test_the_first_retry_follows_at_once_and_the_others_wait(
@@ -784,7 +788,7 @@ def test_the_first_retry_follows_at_once_and_the_others_wait(
     async def moments() -> list[float]:
         begun: list[float] = []
 
-        async def attempt() -> Reply:
+        async def attempt() -> Result:
             begun.append(time.monotonic() - STARTED)
             if len(begun) < 4:
                 raise TransientError("503")
@@ -847,7 +851,7 @@ def test_once_a_service_refuses_for_good_nobody_asks_or_waits_any_longer() -> No
 def test_tokens_that_a_service_does_not_count_cost_what_was_expected(
     used: Usage | None, cost: float
 ) -> None:
-    assert call(Limits(), Reply("fine", usage=used)).cost == pytest.approx(cost)
+    assert cost_of(call(Limits(), Result("fine", usage=used))) == pytest.approx(cost)
 
 
 def test_a_call_that_is_dropped_on_its_way_counts_as_paid_and_one_before_it_as_none() -> None:
@@ -900,7 +904,7 @@ def test_budgets_hold_over_runs_and_at_their_dearest() -> None:
 def test_a_busy_service_has_half_as_many_calls_at_once_and_then_more_again() -> None:
     now, starts = 0, list[int]()
 
-    async def attempt() -> Reply:
+    async def attempt() -> Result:
         nonlocal now
         now += 1
         starts.append(now)
@@ -928,7 +932,7 @@ def test_requests_per_minute(limits: dict[str, Any], moments: list[float]) -> No
     async def starts() -> list[float]:
         one, begun = line(Limits.model_validate(limits)), list[float]()
 
-        async def attempt() -> Reply:
+        async def attempt() -> Result:
             begun.append(time.monotonic() - STARTED)
             return FINE
 

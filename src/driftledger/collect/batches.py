@@ -32,7 +32,7 @@ from driftledger.core.grouping import grouped
 from driftledger.core.media import encoded
 from driftledger.core.terminal import Progress
 from driftledger.core.text import say
-from driftledger.core.types import Generated, Medium, Outcome, Reply, Result, Usage
+from driftledger.core.types import Medium, Outcome, Result
 
 R = TypeVar("R")
 
@@ -175,12 +175,7 @@ def ask_batch(calls: Sequence[Call]) -> list[Result]:
     if len(results) != len(calls):
         provider = first.component.provider
         raise ContractError(f"{provider} gave {len(results)} results for {len(calls)} calls")
-    return [timed(result, seconds) for result in results]
-
-
-def timed(result: Result, seconds: float, cost: float | None = None) -> Result:
-    """Return a result with what it took."""
-    return replace(result, usage=replace(result.usage or Usage(), seconds=seconds, cost=cost))
+    return [result.took(seconds) for result in results]
 
 
 def finished(call: Call, result: Result) -> Result:
@@ -191,14 +186,12 @@ def finished(call: Call, result: Result) -> Result:
     """
     if isinstance(call, Ask):
         result = separated(result, call.conversation)
-    values = result.shared() | {"data": None}
+    values = vars(result) | {"data": None, "image": None, "sound": None}
     for name, value in values.items():
         if type(value) is str:  # an outcome is none
             values[name] = value.encode("utf-8", "replace").decode()
     if isinstance(call, Draw) and result.outcome.goes_on:
-        medium = None
-        if isinstance(result, Generated):
-            medium = result.sound if result.image is None else result.image
+        medium = result.sound if result.image is None else result.image
         if medium is None:
             raise ValueError(f"a generator reported {result.outcome} and gave no image or sound")
         if isinstance(medium, Image.Image) and not any(medium.convert("L").histogram()[_BLACK:]):
@@ -256,7 +249,7 @@ class LocalCalls:
         component: QueueModel,
         calls: Mapping[int, Call],
         new: Mapping[int, Call],
-    ) -> dict[int, Reply]:
+    ) -> dict[int, Result]:
         """Queue calls for an engine, and compute until some end, or for :data:`_LOOK` seconds.
 
         The engine is released before an error is raised, so that none of its calls is under way.
@@ -270,7 +263,7 @@ class LocalCalls:
         if component.fingerprint not in self._loaded:
             new = calls
         self._loaded[component.fingerprint] = component
-        ended: dict[int, Reply] = {}
+        ended: dict[int, Result] = {}
         until = time.monotonic() + _LOOK
         try:
             for number, call in new.items():
@@ -280,7 +273,7 @@ class LocalCalls:
                 except (DriftledgerError, MemoryError):
                     raise
                 except Exception as error:
-                    reply = Reply(outcome=Outcome.FAILED, error=self._message(component, error))
+                    reply = Result(outcome=Outcome.FAILED, error=self._message(component, error))
                 if reply is not None:
                     ended[number] = reply
             while not ended:
@@ -472,7 +465,7 @@ class Workers:
                     now = time.perf_counter()
                     for number, reply in ended.items():
                         _, answer = under_way.pop(number)
-                        answer.set_result(timed(reply, (now - since) / len(ended)))
+                        answer.set_result(reply.took((now - since) / len(ended)))
                     since = now
         except BaseException as error:
             set_error((answer for _, answer in (*under_way.values(), *due)), error)

@@ -10,7 +10,7 @@ from pathlib import Path
 from threading import Thread
 from typing import Any, NamedTuple, Self, TypeAlias, TypeVar
 
-from driftledger.collect.batches import ENDED, Run, Waiting, Workers, finished, set_error, timed
+from driftledger.collect.batches import ENDED, Run, Waiting, Workers, finished, set_error
 from driftledger.collect.call import Call, Draw, NotStoredError, Planned, Spent, Steps, walk
 from driftledger.collect.store import CallStore, component_id
 from driftledger.components.base import Component
@@ -18,7 +18,7 @@ from driftledger.components.service import Meter, RemoteComponent, ServiceClient
 from driftledger.core.errors import ConfigError
 from driftledger.core.terminal import Progress
 from driftledger.core.text import say
-from driftledger.core.types import Outcome, Result
+from driftledger.core.types import Result
 
 R = TypeVar("R")
 Attempt: TypeAlias = Callable[..., Awaitable[Any]]
@@ -281,10 +281,7 @@ class Collector:
                 else:
                     attempted = partial(attempt, call.conversation)
                     expected = component.expected(call.conversation)
-                answered = await client.call(attempted, expected)
-                cost = None if component.prices is None else answered.cost
-                reply = answered.answer or Result(outcome=Outcome.FAILED, error=answered.error)
-                reply = timed(reply, answered.seconds, cost)
+                reply = await client.call(attempted, expected)
                 [result] = await self._put([(call, await asyncio.to_thread(finished, call, reply))])
             self._count(run, component, [result])
             future.set_result(result)

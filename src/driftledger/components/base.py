@@ -16,7 +16,7 @@ from driftledger.core.code_digest import code_digest, is_ours
 from driftledger.core.files import Record
 from driftledger.core.media import Kind as MediumKind
 from driftledger.core.registry import Provided, not_installed
-from driftledger.core.types import Conversation, Float32, Generated, PromptUsage, Reply, Sound
+from driftledger.core.types import Conversation, Float32, PromptUsage, Result, Sound
 
 Kind = Literal["model", "generator", "encoder"]
 
@@ -180,7 +180,7 @@ class Model(Component):
         return False
 
     @abstractmethod
-    def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
+    def respond(self, conversations: Sequence[Conversation]) -> list[Result]:
         """Answer the last turn of each conversation, in order; a reply holds the beginning that it
         was given."""
 
@@ -190,16 +190,16 @@ class QueueModel(Model):
     calls."""
 
     @abstractmethod
-    def begin(self, number: int, conversation: Conversation) -> Reply | None:
+    def begin(self, number: int, conversation: Conversation) -> Result | None:
         """Put a call into the queue; return the reply at once if the engine does not take it."""
 
     @abstractmethod
-    def step(self) -> dict[int, Reply]:
+    def step(self) -> dict[int, Result]:
         """Compute a little, and return the replies to calls that have ended, by the numbers given
         to :meth:`begin`."""
 
-    def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
-        replies = dict[int, Reply]()
+    def respond(self, conversations: Sequence[Conversation]) -> list[Result]:
+        replies = dict[int, Result]()
         for number, conversation in enumerate(conversations):
             if (reply := self.begin(number, conversation)) is not None:
                 replies[number] = reply
@@ -219,7 +219,7 @@ class Generator(Component):
         return 1024**2
 
     @abstractmethod
-    def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Generated]:
+    def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> Sequence[Result]:
         """Make one RGB image, or sound, per prompt; equal prompts with equal seeds give equal
         ones."""
 

@@ -34,7 +34,7 @@ from driftledger.core.files import load_json, read_regular
 from driftledger.core.media import ENCODING
 from driftledger.core.registry import import_extra
 from driftledger.core.strict import Strict
-from driftledger.core.types import Generated, Outcome, PromptUsage
+from driftledger.core.types import Outcome, PromptUsage, Result
 from driftledger.data.hub import Source, find_source
 
 OWN_ARGUMENTS = {"num_inference_steps": "steps"} | {
@@ -286,7 +286,7 @@ class Diffusers(CheckpointComponent, Generator):
             else None
         )
 
-    def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Generated]:
+    def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Result]:
         if not prompts:
             return []
         ready = self.loaded
@@ -302,7 +302,7 @@ class Diffusers(CheckpointComponent, Generator):
             )
         ]
 
-    def results(self, ready: Ready, drawn: Any) -> list[Generated]:
+    def results(self, ready: Ready, drawn: Any) -> list[Result]:
         """What a pipeline's output comes to, for each prompt."""
         # DeepFloyd IF has a name of its own for it
         flags = getattr(drawn, "nsfw_content_detected", None) or getattr(
@@ -312,13 +312,15 @@ class Diffusers(CheckpointComponent, Generator):
         for values, flagged in zip(drawn.images, flags or [False] * len(drawn.images), strict=True):
             if flagged:
                 error = "flagged by the checkpoint's safety checker"
-                results.append(Generated(outcome=Outcome.FILTERED, error=error))
+                results.append(Result(outcome=Outcome.FILTERED, error=error))
             elif not np.isfinite(values).all():
                 error = f"the image is not finite; {self.dtype} may overflow in this checkpoint"
-                results.append(Generated(outcome=Outcome.FAILED, error=error))
+                results.append(Result(outcome=Outcome.FAILED, error=error))
             else:  # H×W×3, from 0 to 1
                 results.append(
-                    Generated(Image.fromarray((values.clip(0, 1) * 255).round().astype(np.uint8)))
+                    Result(
+                        image=Image.fromarray((values.clip(0, 1) * 255).round().astype(np.uint8))
+                    )
                 )
         return results
 

@@ -22,7 +22,7 @@ from driftledger.components.base import Component, Encoder, Generator, Model, fr
 from driftledger.core.errors import ConfigError
 from driftledger.core.media import ANY_MEDIUM, Kind
 from driftledger.core.registry import LONGEST, import_place, place_of
-from driftledger.core.types import Conversation, Float32, Generated, Medium, Reply, Sound
+from driftledger.core.types import Conversation, Float32, Medium, Result, Sound
 
 
 class _OfFunction(Component, ABC):
@@ -58,12 +58,12 @@ class _OfFunction(Component, ABC):
         return self.number
 
 
-def model(fn: Callable[..., str | Reply], *, version: str = "1") -> type[Model]:
+def model(fn: Callable[..., str | Result], *, version: str = "1") -> type[Model]:
     """A model of a function that takes a prompt and a list of images, and gives text.
 
     The images are RGB, of Pillow's; sounds are a :class:`~driftledger.core.media.Sound`. In-context
     examples stand before what is asked, in the prompt and among the images, as one text with blank
-    lines between. A function may give a :class:`~driftledger.core.types.Reply` instead of text.
+    lines between. A function may give a :class:`~driftledger.core.types.Result` instead of text.
 
     >>> @model
     ... def shout(prompt, images, *, end: str = "!"):
@@ -77,17 +77,17 @@ def model(fn: Callable[..., str | Reply], *, version: str = "1") -> type[Model]:
         version: to be raised where what is behind the function changes and its code does not.
     """
 
-    def respond(self: _OfFunction, conversations: Sequence[Conversation]) -> list[Reply]:
+    def respond(self: _OfFunction, conversations: Sequence[Conversation]) -> list[Result]:
         replies = []
         for conversation in conversations:
             parts = [part for turn in conversation.turns for part in turn.parts]
             prompt = "\n\n".join(part for part in parts if isinstance(part, str))
             answer = self.call(prompt, [part.open() for part in parts if isinstance(part, Medium)])
-            if not isinstance(answer, str | Reply):
+            if not isinstance(answer, str | Result):
                 raise TypeError(
                     f"{self.provider} gave {type(answer).__name__} where it is to give text"
                 )
-            replies.append(Reply(answer) if isinstance(answer, str) else answer)
+            replies.append(Result(answer) if isinstance(answer, str) else answer)
         return replies
 
     cls: type[Model] = _class_of(Model, fn, version=version, respond=respond)
@@ -95,7 +95,7 @@ def model(fn: Callable[..., str | Reply], *, version: str = "1") -> type[Model]:
 
 
 def generator(
-    fn: Callable[..., Image.Image | Sound | Generated], *, version: str = "1"
+    fn: Callable[..., Image.Image | Sound | Result], *, version: str = "1"
 ) -> type[Generator]:
     """A generator of a function that takes a prompt and a seed, and gives an image of Pillow's, or
     a sound.
@@ -108,20 +108,18 @@ def generator(
         version: as in :func:`model`.
     """
 
-    def generate(
-        self: _OfFunction, prompts: Sequence[str], seeds: Sequence[int]
-    ) -> list[Generated]:
+    def generate(self: _OfFunction, prompts: Sequence[str], seeds: Sequence[int]) -> list[Result]:
         drawn = []
         for prompt, seed in zip(prompts, seeds, strict=True):
             result = self.call(prompt, seed)
             if isinstance(result, Sound):
-                result = Generated(sound=result)
-            if not isinstance(result, Image.Image | Generated):
+                result = Result(sound=result)
+            if not isinstance(result, Image.Image | Result):
                 raise TypeError(
                     f"{self.provider} gave {type(result).__name__}; return an image of Pillow's"
                 )
             drawn.append(
-                Generated(result.convert("RGB")) if isinstance(result, Image.Image) else result
+                Result(image=result.convert("RGB")) if isinstance(result, Image.Image) else result
             )
         return drawn
 

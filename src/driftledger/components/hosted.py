@@ -18,7 +18,7 @@ from driftledger.components.openai import OpenAIChat, OpenAIComponent
 from driftledger.components.service import RefusedError, RemoteGenerator
 from driftledger.core.errors import ServiceError
 from driftledger.core.registry import import_extra
-from driftledger.core.types import Generated, Usage
+from driftledger.core.types import Result, Usage
 
 
 class LiteLLM(OpenAIChat):
@@ -136,7 +136,7 @@ class HuggingFaceImages(OpenAIComponent, RemoteGenerator):
             raise RefusedError(self.say(str(error)), advice=advice, names_setting=True) from None
         return await self.read(image, prompt, seed)
 
-    async def read(self, answer: Any, prompt: str, seed: int) -> Generated:
+    async def read(self, answer: Any, prompt: str, seed: int) -> Result:
         # The client opens what it got without decoding it: the file behind the image still holds
         # the service's bytes.
         return await self.shown(answer.fp.getvalue(), Usage(images=1))

@@ -22,7 +22,7 @@ from driftledger.core.errors import ConfigError, DataError
 from driftledger.core.files import write_bytes
 from driftledger.core.media import png_bytes
 from driftledger.core.paths import leads_out
-from driftledger.core.types import Conversation, Medium, Outcome, Reply, Subject
+from driftledger.core.types import Conversation, Medium, Outcome, Result, Subject
 from driftledger.data.sheets import (
     SheetTable,
     cleaned,
@@ -144,7 +144,7 @@ class Human(Model):
         )
         return {"texts": len(rows), "sha256": sha256_of(rows)}
 
-    def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
+    def respond(self, conversations: Sequence[Conversation]) -> list[Result]:
         replies = []
         for conversation in conversations:
             subject = conversation.subject
@@ -159,7 +159,7 @@ class Human(Model):
             error += "; fill it in (driftledger people descriptions)"
             cells = self._written.get(name)
             replies.append(
-                Reply(cells["text"]) if cells else Reply("", Outcome.FAILED, error=error)
+                Result(cells["text"]) if cells else Result("", Outcome.FAILED, error=error)
             )
         return replies
 

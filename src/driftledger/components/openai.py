@@ -64,7 +64,7 @@ from driftledger.core.media import (
 from driftledger.core.registry import import_extra
 from driftledger.core.strict import Strict
 from driftledger.core.text import for_line
-from driftledger.core.types import Conversation, Generated, Medium, Outcome, Reply, Usage
+from driftledger.core.types import Conversation, Medium, Outcome, Result, Usage
 from driftledger.data.datasets.decode import decode
 
 if TYPE_CHECKING:
@@ -375,14 +375,16 @@ class OpenAIComponent(RemoteComponent):
         line = _MASKED_KEY.sub("***", for_line(text.encode(errors="backslashreplace").decode()))
         return line if len(line) <= _LONGEST_MESSAGE else f"{line[: _LONGEST_MESSAGE - 1]}…"
 
-    async def shown(self, data: bytes, usage: Usage) -> Generated:
+    async def shown(self, data: bytes, usage: Usage) -> Result:
         """The image in the bytes that a service drew; these are kept where they hold it as it
         is."""
         try:
             image, changes = await asyncio.to_thread(decode, data, "its image", MOST_PIXELS)
         except DataError as error:
             raise self.useless(f"an answer with no image that can be used: {error}") from None
-        return Generated(image, usage=usage, data=data if suffix_of(data) and not changes else None)
+        return Result(
+            image=image, usage=usage, data=data if suffix_of(data) and not changes else None
+        )
 
     def useless(self, text: str, *, may_pass: Any = False) -> TransientError:
         """The service has done something, but nothing to go on with; ``text`` may quote it."""
@@ -402,7 +404,7 @@ class OpenAIComponent(RemoteComponent):
         reason = trouble.message
         wait = retry_after(headers, trouble.text, trouble.status)
         if rule.end == "filtered":
-            return self.answer(outcome=Outcome.FILTERED, error=reason)
+            return Result(outcome=Outcome.FILTERED, error=reason)
         if rule.end == "refused":
             names_setting = rule.setting and bool(advice)
             raise RefusedError(reason, advice=advice, names_setting=names_setting) from None
@@ -622,7 +624,7 @@ class OpenAIChat(OpenAIComponent, RemoteModel):
             sent |= {"add_generation_prompt": False, "continue_final_message": True}
         return {"model": self.model, "messages": messages, **sent, **self.extra}
 
-    async def read(self, answer: Any, conversation: Conversation) -> Reply:
+    async def read(self, answer: Any, conversation: Conversation) -> Result:
         choice = answer["choices"][0]
         message = field(choice, dict, "message") or {}
         error = None
@@ -659,7 +661,7 @@ class OpenAIChat(OpenAIComponent, RemoteModel):
             )
         if conversation.prefix and outcome.goes_on:
             text = conversation.whole(text.strip()) if text.strip() else ""
-        return Reply(
+        return Result(
             text,
             outcome,
             served_model=field(answer, str, "model"),
@@ -725,15 +727,13 @@ class OpenAIImages(OpenAIComponent, RemoteGenerator):
         seeds = {self.seed_parameter: seed} if self.seed_parameter else {}
         return {"model": self.model, "prompt": prompt, "n": 1, **size, **seeds, **self.extra}
 
-    async def read(self, answer: Any, prompt: str, seed: int) -> Generated:
+    async def read(self, answer: Any, prompt: str, seed: int) -> Result:
         drawn = answer["data"][0]
         usage = usage_of(answer, images=1)
         served = field(answer, str, "model")
         if flag := flag_of(answer):
             error = self.say(flag)
-            return Generated(
-                outcome=Outcome.FILTERED, error=error, served_model=served, usage=usage
-            )
+            return Result(outcome=Outcome.FILTERED, error=error, served_model=served, usage=usage)
         url = (field(drawn, str, "url") or "").strip()
         encoded = field(drawn, str, "b64_json")
         if not encoded and url[:5].lower() == "data:":

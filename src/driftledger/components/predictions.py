@@ -21,7 +21,7 @@ from driftledger.components.base import Model, Operational
 from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import ConfigError, DataError
 from driftledger.core.media import ANY_MEDIUM, Kind
-from driftledger.core.types import Conversation, Outcome, Reply
+from driftledger.core.types import Conversation, Outcome, Result
 from driftledger.data.datasets.base import reached
 from driftledger.data.sheets import LONGEST_CELL, is_cut
 from driftledger.data.tables import not_text, read_table
@@ -102,13 +102,13 @@ class Predictions(Model):
             f"{digest[:12]}); with which prompt, limits and order of options is not known here"
         )
 
-    def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
+    def respond(self, conversations: Sequence[Conversation]) -> list[Result]:
         replies = []
         for conversation in conversations:
             try:
-                replies.append(Reply(self._answer(conversation)))
+                replies.append(Result(self._answer(conversation)))
             except LookupError as error:
-                replies.append(Reply("", Outcome.FAILED, error=str(error.args[0])))
+                replies.append(Result("", Outcome.FAILED, error=str(error.args[0])))
         return replies
 
     def _answer(self, conversation: Conversation) -> str:

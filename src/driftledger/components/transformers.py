@@ -33,7 +33,7 @@ from driftledger.core.files import read_regular
 from driftledger.core.grouping import grouped
 from driftledger.core.registry import import_extra
 from driftledger.core.text import for_line
-from driftledger.core.types import Conversation, Medium, Outcome, Reply, Turn, Usage
+from driftledger.core.types import Conversation, Medium, Outcome, Result, Turn, Usage
 from driftledger.data.hub import Source
 
 FLASH = {"flash_attention_2": "flash-attn", "flash_attention_3": "flash-attn-3"}
@@ -313,14 +313,14 @@ def model_class(config: Any, trusted: bool) -> Any:
     )
 
 
-def reply_of(conversation: Conversation, text: str, usage: Usage, *, ended: bool) -> Reply:
+def reply_of(conversation: Conversation, text: str, usage: Usage, *, ended: bool) -> Result:
     """What a checkpoint's text becomes, whichever engine made it: ``truncated`` unless it has
     ``ended``.
 
     An empty one stays empty, also where it goes on from a beginning.
     """
     text = conversation.whole(text) if (text := text.strip()) else ""
-    return Reply(text, Outcome.OK if ended else Outcome.TRUNCATED, usage=usage)
+    return Result(text, Outcome.OK if ended else Outcome.TRUNCATED, usage=usage)
 
 
 def _template_errors() -> tuple[type[Exception], ...]:
@@ -542,7 +542,7 @@ class Transformers(ImageCheckpoint, ChatCheckpoint):
             raise ValueError(f"it handles images with {backend} only; set image_backend: {backend}")
         return processor
 
-    def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
+    def respond(self, conversations: Sequence[Conversation]) -> list[Result]:
         """Answer the last turn of each conversation, in order; those with one limit together.
 
         One that the checkpoint cannot take has failed, with the reason as its error; it is left out
@@ -555,13 +555,13 @@ class Transformers(ImageCheckpoint, ChatCheckpoint):
             OutOfMemoryError: the batch does not fit.
         """
         ready = self.loaded
-        replies = dict[int, Reply]()
+        replies = dict[int, Result]()
         prompts = dict[int, Prompt]()
         for index, conversation in enumerate(conversations):
             try:
                 prompts[index] = ready.chat.prompt(conversation)
             except UnfitError as error:
-                replies[index] = Reply(outcome=Outcome.FAILED, error=str(error))
+                replies[index] = Result(outcome=Outcome.FAILED, error=str(error))
 
         def batch(index: int) -> tuple[int, bool]:
             return conversations[index].most_tokens(self.max_new_tokens), bool(
@@ -574,7 +574,7 @@ class Transformers(ImageCheckpoint, ChatCheckpoint):
                     ready, {index: prompts[index] for index in indices}, most
                 )
                 replies |= {
-                    index: Reply(outcome=Outcome.FAILED, error=why) for index, why in unfit.items()
+                    index: Result(outcome=Outcome.FAILED, error=why) for index, why in unfit.items()
                 }
                 if fit := [index for index in indices if index not in unfit]:
                     answers = self._answers(
@@ -616,7 +616,7 @@ class Transformers(ImageCheckpoint, ChatCheckpoint):
 
     def _answers(
         self, ready: _Ready, conversations: Sequence[Conversation], inputs: Any, most: int
-    ) -> list[Reply]:
+    ) -> list[Result]:
         torch = import_extra("torch")
         tokenizer = ready.chat.processor.tokenizer
         # for each step, the conversations with scores of the next token that are not numbers
@@ -663,7 +663,7 @@ class Transformers(ImageCheckpoint, ChatCheckpoint):
                     "broken"
                 )
                 replies.append(
-                    Reply(outcome=Outcome.FAILED, error=f"{why}; set another dtype", usage=usage)
+                    Result(outcome=Outcome.FAILED, error=f"{why}; set another dtype", usage=usage)
                 )
                 continue
             text = decoded(tokenizer, tokens, inputs["input_ids"][number].tolist())
