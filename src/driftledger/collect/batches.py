@@ -51,13 +51,13 @@ Waiting: TypeAlias = tuple[Call, asyncio.Future[Result]]
 """A call and the future of its result."""
 
 
-class Run:
+class Units:
     """Units that are driven together, with calls that wait until their batch is complete."""
 
     def __init__(self, progress: Progress, positions: Sequence[int]) -> None:
         """Take the positions of the units among all that are planned."""
         self.progress = progress
-        # A run is made in a task.
+        # It is made in a task.
         self.task: asyncio.Task[Any] = asyncio.current_task()  # type: ignore[assignment]
         self.stopped: BaseException | None = None
         """The reason that no more calls are started."""
@@ -103,6 +103,11 @@ class Run:
                         batch = [waiting[place] for place in group[start : start + size]]
                         if not all(result.done() for _, result in batch):  # else all are stored
                             yield batch
+
+    def check(self) -> None:
+        """Raise the reason that no more calls are started, if there is one."""
+        if self.stopped is not None:
+            raise self.stopped
 
     def stop(self, error: BaseException) -> None:
         """Start no more calls, and give every waiting one an error in place of its result."""
@@ -406,23 +411,23 @@ class Workers:
                 batches += self._computing[fingerprint]
         return batches < 2  # one is prepared
 
-    async def make(self, calls: Sequence[Call], run: Run | None = None) -> list[Result]:
+    async def make(self, calls: Sequence[Call], units: Units | None = None) -> list[Result]:
         """Make one batch of calls to one component; the next begins before this one is encoded.
 
         Raises:
-            BaseException: the run was stopped before by this.
+            BaseException: the units were stopped before by this.
             DriftledgerError, MemoryError, ContractError: as :meth:`LocalCalls.make`.
         """
         component = calls[0].component
 
         def compute(prepared: Sequence[Call]) -> list[Result]:
-            if run is not None and run.stopped is not None:  # while it waited for the batch before
-                raise run.stopped
+            if units is not None:  # they may have stopped during the batch before
+                units.check()
             return self._local.make(prepared)
 
         async with self._turn(component):
-            if run is not None and run.stopped is not None:
-                raise run.stopped
+            if units is not None:
+                units.check()
             if isinstance(component, CheckpointComponent) and len(component.devices) > 1:
                 devices = f"device {component.device!r} names {len(component.devices)} devices"
                 way = "name one, or set collect.where to 'ray' to use all"
