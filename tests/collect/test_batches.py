@@ -293,7 +293,7 @@ class Reader(Heavy, Model):
     weight: int = 0
 
     @property
-    def neighbours(self) -> int:
+    def batch_window(self) -> int:
         return 16
 
     def respond(self, conversations: Sequence[Conversation]) -> list[Result]:

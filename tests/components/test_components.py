@@ -23,6 +23,7 @@ from driftledger.core.types import Conversation, Result
 from driftledger.project.project import Project
 from driftledger_demo.encoders.layout import LayoutEncoder
 from driftledger_demo.generators.painter import Painter
+from driftledger_demo.models.controls import Blind
 from tests.conftest import shapes_only
 from tests.support.cases import cases
 from tests.support.fakes import EchoModel
@@ -133,6 +134,18 @@ def test_what_is_inherited_from_another_distribution_counts() -> None:
 def test_a_user_may_declare_an_adapter() -> None:
     assert ComponentCard.of("echo", AdaptedEcho()).identity == {}
     assert EchoModel().spec["identity"] == {"code": EchoModel().code_digest}
+
+
+class Mute(EchoModel):
+    is_control: ClassVar[bool] = True
+
+
+def test_a_control_of_ones_own_is_marked_in_its_card() -> None:
+    own, shipped, model = (ComponentCard.of("m", each()) for each in (Mute, Blind, EchoModel))
+    assert [each.is_control for each in (own, shipped, model)] == [True, True, False]
+    assert own.to_dict()["control"] is True
+    assert "control" not in shipped.to_dict()
+    assert ComponentCard.model_validate(own.to_dict()).is_control
 
 
 # Settings of all components: refused in a sentence that names what is wrong.

@@ -2,7 +2,7 @@
 
 A batch holds the calls of units at neighbouring positions to one component at the same step: with
 a batch size of 4, the third calls of units 8 to 11. Where a component wants calls of like length
-together, it holds those of more neighbours that are next to each other in estimated length. It
+together, it holds those of more units that are next to each other in estimated length. It
 depends neither on timing nor on which other calls are stored, so that a resumed
 run, and a shard, form the batches that an uninterrupted run forms. This matters because in reduced
 precision a call's result depends on the other calls of its batch. An engine with a queue of its own
@@ -65,15 +65,15 @@ class Units:
         """Position → the number of the unit's current call, or :data:`ENDED`."""
         self._sizes: dict[tuple[str, type[Call]], tuple[int, int]] = {}
         """Component and kind of call (a unified model both answers and draws) → the size of a
-        batch, and the number of neighbours that it is formed from."""
+        batch, and the number of units in a row that it is formed from."""
         self._batches: dict[tuple[str, type[Call], int], dict[int, dict[int, Waiting]]] = {}
-        """The same, and the first of the neighbours → step → position → the call that waits."""
+        """The same, and the first of those units → step → position → the call that waits."""
 
-    def add(self, position: int, call: Call, size: int, neighbours: int) -> asyncio.Future[Result]:
+    def add(self, position: int, call: Call, size: int, window: int) -> asyncio.Future[Result]:
         """Let a unit's call wait until its batch is complete; the unit has moved to this step."""
         kind = call.component.fingerprint, type(call)
-        self._sizes[kind] = size, neighbours
-        steps = self._batches.setdefault((*kind, position - position % neighbours), {})
+        self._sizes[kind] = size, window
+        steps = self._batches.setdefault((*kind, position - position % window), {})
         result: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
         steps.setdefault(self.step[position], {})[position] = call, result
         return result
@@ -83,17 +83,17 @@ class Units:
 
         They are in the order of the units, or the longest first.
         """
-        for kind, (size, neighbours) in self._sizes.items():
-            first = position - position % neighbours
+        for kind, (size, window) in self._sizes.items():
+            first = position - position % window
             steps = self._batches.get((*kind, first), {})
-            members = range(first, first + neighbours)
+            members = range(first, first + window)
             for step in sorted(steps):
                 if any(self.step.get(member, ENDED) < step for member in members):
                     continue
                 waiting = steps.pop(step)
                 order = sorted(waiting)
                 groups = [order]
-                if size < neighbours:
+                if size < window:
                     lengths = {place: length(call) for place, (call, _) in waiting.items()}
                     order.sort(key=lengths.__getitem__, reverse=True)
                     kinds = {place: lengths[place][:2] for place in order}
@@ -237,7 +237,7 @@ class LocalCalls:
         self._loaded[component.fingerprint] = component
         results: list[Result] = []
         longest = 1
-        if component.batch_size < component.neighbours:
+        if component.batch_size < component.batch_window:
             longest = max(1, *(length(call)[2] for call in calls))
         while len(results) < len(calls):
             most = max(1, self._most.get(component.fingerprint, len(calls) * longest) // longest)
@@ -368,13 +368,13 @@ class Workers:
         self._engines: dict[str, asyncio.Task[None]] = {}
 
     def batches(self, component: Component) -> tuple[int, int]:
-        """Return the size of a batch, and the number of neighbours that it is formed from.
+        """Return the size of a batch, and the number of units in a row that it is formed from.
 
         Both are 1 where an engine forms its batches itself.
         """
         if isinstance(component, QueueModel):
             return 1, 1
-        return component.batch_size, component.neighbours
+        return component.batch_size, component.batch_window
 
     @asynccontextmanager
     async def _turn(self, component: Component) -> AsyncIterator[None]:

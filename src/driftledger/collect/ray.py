@@ -157,7 +157,7 @@ class _Crew:
         self._recipe = place_of(kind), module_folder, own_settings, component.spec, Path.cwd()
         """Arguments of :class:`_Actor`."""
         self.most = settings.replicas or replicas
-        self.batches = component.batch_size, component.neighbours
+        self.batches = component.batch_size, component.batch_window
         self.at_once = 1
         """Batches that an actor has; one, so that the batch which takes it down is known."""
         if isinstance(component, QueueModel):

@@ -184,9 +184,11 @@ class Collector:
                     units.check()
                     if not isinstance(call.component, RemoteComponent):
                         waiting = units.add(position, call, *self._workers.batches(call.component))
-                elif call.component.batch_size < call.component.neighbours:  # its batch is formed
+                elif call.component.batch_size < call.component.batch_window:  # its batch is formed
                     component = call.component
-                    waiting = units.add(position, call, component.batch_size, component.neighbours)
+                    waiting = units.add(
+                        position, call, component.batch_size, component.batch_window
+                    )
                     waiting.set_result(result)
                 self._start_complete(units, position)
                 if waiting is not None:
@@ -377,7 +379,7 @@ def part_of(
     """Drive the units of one shard, and look up those of the other shards.
 
     Args:
-        block: neighbours that always belong to one shard: a multiple of all batch sizes.
+        block: units in a row that always belong to one shard: a multiple of all batch sizes.
 
     Raises:
         NotStoredError: units of other shards are in no store that the collector looks into.

@@ -22,6 +22,8 @@ Kind = Literal["model", "generator", "encoder"]
 
 T = TypeVar("T")
 
+_SHIPPED_CONTROLS = frozenset({"blind", "always_refuse", "random_choice"})
+"""The controls that their cards do not mark, by provider."""
 _OPERATIONAL = "operational"
 Operational: TypeAlias = Annotated[T, _OPERATIONAL]
 """Marks a setting that says how calls are made and cannot change what comes out: it is not in the
@@ -52,6 +54,10 @@ class Component(Provided, ABC):
     its work for. None means any model. Controls, which don't look, are always accepted, and so is a
     model with ``understood_by``."""
 
+    is_control: ClassVar[bool] = False
+    """Set it in a model that does not look: its scores show what a benchmark gives away for free.
+    """
+
     media: ClassVar[frozenset[MediumKind]] = frozenset({"image"})
     """What it can be given, or generates: images, sounds, or both."""
 
@@ -59,10 +65,17 @@ class Component(Provided, ABC):
     """How many calls are handed over at once; part of the identity, since in reduced precision the
     company in a batch changes what comes out."""
 
+    def __init_subclass__(cls, **arguments: Any) -> None:
+        super().__init_subclass__(**arguments)
+        if cls.provider in _SHIPPED_CONTROLS:
+            cls.is_control = True
+
     @property
-    def neighbours(self) -> int:
-        """Of how many calls in a row those of like length form batches; ``batch_size`` where they
-        do as they come."""
+    def batch_window(self) -> int:
+        """The number of calls in a row from which those of like length form batches.
+
+        It is ``batch_size`` if batches are formed in the order of the calls.
+        """
         return self.batch_size
 
     knows: Operational[str | None] = Field(default=None, min_length=1, max_length=300)
@@ -171,7 +184,7 @@ class Model(Component):
     @property
     def longest(self) -> int | None:
         """The most tokens of a reply by its own settings; None if nothing limits it."""
-        return _CONTROLS_SAY if self.provider in CONTROLS else None
+        return _CONTROLS_SAY if self.is_control else None
 
     @property
     def continues(self) -> bool:
@@ -287,10 +300,6 @@ class Encoder(Component):
         return [PromptUsage(count, count) for count in (len(text.split()) for text in texts)]
 
 
-CONTROLS = frozenset({"blind", "always_refuse", "random_choice"})
-"""Providers of models that do not look: what they score is what a benchmark gives away for free."""
-
-
 _CONTROLS_SAY = 50
 """Tokens of the longest reply of a control."""
 MOST_TOKENS = 16_384
@@ -322,14 +331,20 @@ class ComponentCard(Record):
     identity: dict[str, Any]
     mark: str | None = Field(default=None, exclude_if=lambda mark: mark is None)
     """What a reader of every score with it must know; not written where there is nothing."""
+    control: bool = Field(default=False, exclude_if=lambda control: not control)
+    """True for a control of one's own."""
 
     @classmethod
     def of(cls, name: str, component: Component) -> "ComponentCard":
         return cls(
-            name=name, fingerprint=component.fingerprint, **component.spec, mark=component.mark
+            name=name,
+            fingerprint=component.fingerprint,
+            **component.spec,
+            mark=component.mark,
+            control=component.is_control and component.provider not in _SHIPPED_CONTROLS,
         )
 
     @property
     def is_control(self) -> bool:
-        """Whether it is a control beside the models, and not a model to choose."""
-        return self.provider in CONTROLS
+        """Return True for a control, which is no model to choose."""
+        return self.control or self.provider in _SHIPPED_CONTROLS

@@ -451,7 +451,7 @@ class Transformers(ImageCheckpoint, ChatCheckpoint):
         return self
 
     @property
-    def neighbours(self) -> int:
+    def batch_window(self) -> int:
         return self.batch_size * (8 if self.by_length else 1)
 
     def identity(self) -> dict[str, Any]:
