@@ -667,7 +667,6 @@ class OpenAIChat(OpenAIComponent, RemoteModel):
             served_model=field(answer, str, "model"),
             error=error,
             system_fingerprint=field(answer, str, "system_fingerprint"),
-            service_tier=field(answer, str, "service_tier"),
             usage=usage,
             reasoning=_joined(thoughts) or None,
         )

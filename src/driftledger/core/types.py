@@ -181,8 +181,6 @@ class Result:
     error: str | None = None
     system_fingerprint: str | None = None
     """The version of the backend that answered, where a service gives it."""
-    service_tier: str | None = None
-    """The tier that a service answered in, where it says so."""
     reasoning: str | None = None
     """The model's reasoning before its answer; not in ``text``."""
     revised_prompt: str | None = None
