@@ -83,20 +83,19 @@ class Component(Provided, ABC):
     :attr:`mark`."""
 
     def identity(self) -> dict[str, Any]:
-        """What the settings resolve to beyond themselves: weights, services, libraries that shape
-        the output."""
+        """Return what the settings resolve to: weights, services, libraries that shape the
+        output."""
         return {}
 
     @property
     def unrepeatable(self) -> str | None:
-        """Why a call that is made again, alone, may give other bytes than it gave first; None if it
-        gives the same."""
+        """Return why a call that is made again, alone, may give other bytes; None if it gives the
+        same."""
         return None
 
     @property
     def mark(self) -> str | None:
-        """What a reader of every score with it must know, in one phrase; it stands in the card and
-        in the flags."""
+        """The caveat that the card and the flags of every score with it show, in one phrase."""
         return self.knows
 
     def readiness(self) -> tuple[list[str], list[str]]:
@@ -108,18 +107,18 @@ class Component(Provided, ABC):
         """Let go of loaded weights and the memory they take; the next call loads them again."""
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
-        """A copy with other settings, checked, and with its own fingerprint: pydantic's would keep
-        the cached one."""
+        """Return a copy with other settings, checked, and with a fingerprint of its own: pydantic's
+        would keep the cached one."""
         return type(self).model_validate(self.model_dump() | dict(update or {}))
 
     @classmethod
     def operational(cls) -> set[str]:
-        """The names of the settings that are marked :data:`Operational`."""
+        """Return the names of the settings that are marked :data:`Operational`."""
         return {name for name, field in cls.model_fields.items() if _OPERATIONAL in field.metadata}
 
     @cached_property
     def code_digest(self) -> str | None:
-        """Of its base classes that do not come with driftledger; None if all do.
+        """The digest of its base classes outside driftledger; None if there are none.
 
         Raises:
             ConfigError: such a class is written in no file.
@@ -188,7 +187,7 @@ class Model(Component):
 
     @property
     def continues(self) -> bool:
-        """Whether it can be given the beginning of its reply, as the last turn of a
+        """True if it can be given the beginning of its reply, as the last turn of a
         conversation."""
         return False
 
@@ -238,7 +237,7 @@ class Generator(Component):
 
 
 def frechet_name_of(provider: str) -> str:
-    """What the Fréchet distance on the features of a provider's class is called.
+    """Return the name of the Fréchet distance on the features of a provider's class.
 
     >>> frechet_name_of("my_package.seeing:MyEncoder")
     'frechet_my_encoder'
@@ -270,30 +269,29 @@ class Encoder(Component):
 
     @property
     def reads(self) -> bool:
-        """Whether it has a text tower; with another tower beside it, both write into one space."""
+        """True if it has a text tower; with another tower, both write into one space."""
         return type(self).encode_texts is not Encoder.encode_texts
 
     def fitted(self, texts: Sequence[str]) -> "Encoder":
-        """The encoder that reads texts as this corpus teaches it; itself, where nothing is learnt
-        from a corpus."""
+        """Return the encoder that reads texts as this corpus teaches it; itself if it learns
+        nothing from a corpus."""
         return self
 
     def encode_images(self, images: Sequence[Image.Image]) -> Float32:
-        """Feature vectors of RGB images, n×d, finite, not all zero."""
+        """Return the features of RGB images, n×d, finite, not all zero."""
         raise NotImplementedError(f"encoder provider {self.provider!r} has no image tower")
 
     def encode_sounds(self, sounds: Sequence[Sound]) -> Float32:
-        """Feature vectors of sounds, n×d, finite, not all zero."""
+        """Return the features of sounds, n×d, finite, not all zero."""
         raise NotImplementedError(f"encoder provider {self.provider!r} has no sound tower")
 
     def encode_texts(self, texts: Sequence[str]) -> Float32:
-        """Feature vectors of texts, n×d, finite; all zero only for a text that the encoder knows
-        nothing of."""
+        """Return the features of texts, n×d, finite; all zero only for a text that the encoder
+        knows nothing of."""
         raise NotImplementedError(f"encoder provider {self.provider!r} has no text tower")
 
     def read_texts(self, texts: Sequence[str]) -> list[PromptUsage]:
-        """How much of each text the text tower reads before its limit cuts it off, in its own
-        tokens.
+        """Count the tokens of each text, and those that the text tower reads before its limit.
 
         A class that says nothing of a limit reads all of every text, counted in words.
         """

@@ -72,7 +72,7 @@ def check_component(component: Component) -> list[str]:
 
 
 def _tasks(component: Component, folder: Path) -> Iterator[tuple[str, Make, Sequence[Any]]]:
-    """For each method of a component: its name, how it is called, and three different calls.
+    """Yield each method of a component: its name, how it is called, and three different calls.
 
     Media that are handed over as files lie in ``folder``.
     """
@@ -110,7 +110,8 @@ def _tasks(component: Component, folder: Path) -> Iterator[tuple[str, Make, Sequ
 
 
 def _wrong(name: str, results: Any, count: int) -> str:
-    """What is wrong with the form of the results of ``count`` calls."""
+    """Describe what is wrong with the form of the results of ``count`` calls; empty if nothing
+    is."""
     if name.endswith("vectors"):
         fits = isinstance(results, np.ndarray) and results.dtype == np.float32
         if fits and results.ndim == 2 and len(results) == count:

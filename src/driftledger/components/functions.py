@@ -44,14 +44,14 @@ class _OfFunction(Component, ABC):
             cls.frechet_name = frechet_name_of(cls.provider)
 
     def call(self, *given: Any) -> Any:
-        """What the function makes of something, with its settings."""
+        """Return the function's value, called with its settings."""
         return self.function(
             *given, **{setting: getattr(self, setting) for setting in self.settings}
         )
 
     @cached_property
     def code_digest(self) -> str | None:
-        """Of the function's module; of a function that no place leads to, its number."""
+        """The digest of the function's module; its number if no place leads to the function."""
         with suppress(ConfigError):
             if import_place(self.provider) is type(self):
                 return super().code_digest
@@ -59,7 +59,7 @@ class _OfFunction(Component, ABC):
 
 
 def model(fn: Callable[..., str | Result], *, version: str = "1") -> type[Model]:
-    """A model of a function that takes a prompt and a list of images, and gives text.
+    """Return a model of a function that takes a prompt and a list of images, and gives text.
 
     The images are RGB, of Pillow's; sounds are a :class:`~driftledger.core.media.Sound`. In-context
     examples stand before what is asked, in the prompt and among the images, as one text with blank
@@ -97,8 +97,8 @@ def model(fn: Callable[..., str | Result], *, version: str = "1") -> type[Model]
 def generator(
     fn: Callable[..., Image.Image | Sound | Result], *, version: str = "1"
 ) -> type[Generator]:
-    """A generator of a function that takes a prompt and a seed, and gives an image of Pillow's, or
-    a sound.
+    """Return a generator of a function that takes a prompt and a seed, and gives an image of
+    Pillow's, or a sound.
 
     >>> plain = generator(lambda prompt, seed: Image.new("RGB", (32, 32), (seed % 256, 0, 0)))
     >>> plain().generate(["A red square."], [200])[0].image.getpixel((0, 0))
@@ -134,7 +134,7 @@ def encoder(
     texts: Callable[..., Any] | None = None,
     version: str = "1",
 ) -> type[Encoder]:
-    """An encoder of a function that takes a list of images, of sounds or of texts.
+    """Return an encoder of a function that takes a list of images, of sounds or of texts.
 
     It gives an array with a row of features for each of them.
 
@@ -174,7 +174,8 @@ def encoder(
 
 
 def _class_of(base: Any, fn: Callable[..., Any], **members: Any) -> Any:
-    """A class that works by the function, with a field for each of its keyword-only arguments."""
+    """Return a class that works by the function, with a field for each of its keyword-only
+    arguments."""
     arguments = signature(fn).parameters.values()
     settings = {
         each.name: each.default for each in arguments if each.kind is Parameter.KEYWORD_ONLY

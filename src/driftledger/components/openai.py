@@ -72,7 +72,8 @@ if TYPE_CHECKING:
 
 OFFICIAL = "https://api.openai.com/v1"
 _ADDRESS = re.compile(
-    r"https?://([\w.-]+|\[[\da-fA-F:.]+\])(:(?!0)(\d{1,4}|[1-5]\d{4}|6[0-4]\d{3}))?(/[^\x00-\x20?#]*)?"
+    r"https?://([\w.-]+|\[[\da-fA-F:.]+\])(:(?!0)(\d{1,4}|[1-5]\d{4}|6[0-4]\d{3}))?"
+    r"(/[^\x00-\x20?#]*)?"
 )
 
 _LARGEST_ERROR = 2**20
@@ -216,11 +217,11 @@ class OpenAIComponent(RemoteComponent):
 
     @abstractmethod
     def body_of(self, *given: Any) -> dict[str, Any]:
-        """The request of a call."""
+        """Return the request of a call."""
 
     @abstractmethod
     async def read(self, answer: Any, *given: Any) -> Any:
-        """What a service's answer becomes: a reply or an image, with its outcome.
+        """Return the reply or image in a service's answer, with its outcome.
 
         Raises:
             TransientError: it is not a whole answer.
@@ -369,15 +370,14 @@ class OpenAIComponent(RemoteComponent):
             )
         return key
 
-    def say(self, text: str) -> str:
+    def redacted(self, text: str) -> str:
         """``text`` from the service on one short line, without the key."""
         text = text.replace(self._key, "***") if self._key else text
         line = _MASKED_KEY.sub("***", for_line(text.encode(errors="backslashreplace").decode()))
         return line if len(line) <= _LONGEST_MESSAGE else f"{line[: _LONGEST_MESSAGE - 1]}…"
 
     async def shown(self, data: bytes, usage: Usage) -> Result:
-        """The image in the bytes that a service drew; these are kept where they hold it as it
-        is."""
+        """Decode the image that a service drew; keep its bytes if they hold it as it is."""
         try:
             image, changes = await asyncio.to_thread(decode, data, "its image", MOST_PIXELS)
         except DataError as error:
@@ -387,9 +387,12 @@ class OpenAIComponent(RemoteComponent):
         )
 
     def useless(self, text: str, *, may_pass: Any = False) -> TransientError:
-        """The service has done something, but nothing to go on with; ``text`` may quote it."""
+        """Return an error: the service has done something, but nothing to go on with; ``text`` may
+        quote it."""
         advice = "" if may_pass else f"check {self._entry}"
-        return TransientError(self.say(text), billed=True, advice=advice, once_more=not may_pass)
+        return TransientError(
+            self.redacted(text), billed=True, advice=advice, once_more=not may_pass
+        )
 
     def ended(
         self, status: int, text: str, headers: Mapping[str, str] = MappingProxyType({})
@@ -430,7 +433,7 @@ class OpenAIComponent(RemoteComponent):
         rule = trouble.rule(not lines.keys().isdisjoint(named))
         if message == text and trouble.status in range(200, 300):
             message = f"an answer that cannot be read: {message[:1000]}"
-        message = self.say(message)
+        message = self.redacted(message)
         if trouble.status >= 300:
             message = f"HTTP {trouble.status}: {message}"
         known = (f"{urlsplit(self._address).scheme}_proxy", "all_proxy")
@@ -486,7 +489,7 @@ class Payload(Strict):
 
 @lru_cache(maxsize=32)  # an image is sent for every question about it, and again after a failure
 def _as_sent(payload: Payload, image: Medium) -> str:
-    """An image inside an address, as a service gets it."""
+    """Return an image inside an address, as a service gets it."""
     shown = image.open()
     file = BytesIO()
     if payload.longest_side is not None:
@@ -499,7 +502,7 @@ def _as_sent(payload: Payload, image: Medium) -> str:
 
 
 def _is_thought(part: Any) -> bool:
-    """Whether a part of an answer is reasoning."""
+    """Return True if a part of an answer is reasoning."""
     kind = str(part.get("type")) if isinstance(part, dict) else ""
     return kind.startswith(("think", "thought", "reason", "redacted")) or (
         bool(kind) and part.get("thought") is True
@@ -507,8 +510,8 @@ def _is_thought(part: Any) -> bool:
 
 
 def _joined(value: Any) -> str:
-    """The text of an answer, of a list of parts, or of a part, which may hold a list of further
-    ones."""
+    """Return the text of an answer, of a list of parts, or of a part, which may hold a list of
+    further ones."""
     if isinstance(value, list):
         return "".join(map(_joined, value))
     if isinstance(value, dict):
@@ -568,8 +571,8 @@ class OpenAIChat(OpenAIComponent, RemoteModel):
     are, without loss."""
 
     def expected(self, conversation: Conversation) -> Usage:
-        """As for every model; with beams, all of them have tokens, since a service may bill each
-        that it returns."""
+        """Estimate the most tokens; those of all beams count, since a service may bill each that it
+        returns."""
         parts = [part for turn in conversation.turns for part in turn.parts]
         tokens = sum(_SHOWN if isinstance(part, Medium) else tokens_of(part) for part in parts)
         return Usage(
@@ -648,7 +651,7 @@ class OpenAIChat(OpenAIComponent, RemoteModel):
             text = refusal
             outcome = Outcome.REFUSED
         elif outcome is Outcome.FILTERED:
-            error = self.say(f"finish_reason: {reason}")
+            error = self.redacted(f"finish_reason: {reason}")
         elif outcome is Outcome.OK and usage and most and not self.beams:
             own = field(answer, int, "usage", "completion_tokens") or 0
             if own >= most or usage.output_tokens == most:  # some services say "stop" then, too
@@ -732,7 +735,7 @@ class OpenAIImages(OpenAIComponent, RemoteGenerator):
         usage = usage_of(answer, images=1)
         served = field(answer, str, "model")
         if flag := flag_of(answer):
-            error = self.say(flag)
+            error = self.redacted(flag)
             return Result(outcome=Outcome.FILTERED, error=error, served_model=served, usage=usage)
         url = (field(drawn, str, "url") or "").strip()
         encoded = field(drawn, str, "b64_json")

@@ -68,7 +68,7 @@ class Prices(Strict):
     """Per drawn image."""
 
     def cost(self, usage: Usage) -> float:
-        """What a call with this usage costs; tokens that were not counted cost nothing."""
+        """Return the cost of a call with this usage; tokens that were not counted cost nothing."""
         tokens = (usage.input_tokens or 0) * self.input + (usage.output_tokens or 0) * self.output
         if self.cached_input is not None:
             cached = min(usage.cached_tokens, usage.input_tokens or 0)
@@ -103,7 +103,7 @@ class TransientError(AttemptError):
 
     @property
     def is_of_moment(self) -> bool:
-        """Whether it counts only where all attempts at a call have met it."""
+        """Return True if it counts only where all attempts at a call have met it."""
         return self.gone or not self.advice
 
 
@@ -459,7 +459,7 @@ class RemoteComponent(Component):
     @property
     @abstractmethod
     def title(self) -> str:
-        """What sentences call it, e.g. ``openai gpt-4o-2024-08-06``."""
+        """The name in sentences, e.g. ``openai gpt-4o-2024-08-06``."""
 
     @property
     def unrepeatable(self) -> str:
@@ -472,7 +472,7 @@ class RemoteComponent(Component):
 
     @abstractmethod
     def connect(self) -> AbstractAsyncContextManager[Callable[..., Awaitable[Any]]]:
-        """A client, open for as long as the context lasts; what it yields makes one attempt at one
+        """Open a client for as long as the context lasts; what it yields makes one attempt at one
         call.
 
         That function takes a conversation, or a prompt and a seed. It raises
@@ -483,7 +483,7 @@ class RemoteComponent(Component):
 
     @abstractmethod
     def expected(self, call: Any) -> Usage:
-        """The most that a call may consume, by estimate, given its conversation or its prompt."""
+        """Estimate the most that a call may consume, given its conversation or its prompt."""
 
     def usual(self, call: Any) -> Usage:
         """Estimate what a call is likely to consume, while none is stored."""

@@ -155,7 +155,8 @@ class SoundGenerator(CheckpointComponent, Generator):
 
 
 def sound_of(samples: Any, rate: int) -> Result:
-    """What n samples of one channel, or c×n, become; samples that are not numbers are a failure."""
+    """Return the result of n samples of one channel, or c×n; samples that are not numbers are a
+    failure."""
     if not np.isfinite(samples).all() or not samples.size:
         return Result(
             outcome=Outcome.FAILED, error="the sound is empty or not finite; the dtype may overflow"

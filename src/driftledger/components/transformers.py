@@ -110,8 +110,8 @@ class Chat:
 
     @cached_property
     def template(self) -> str:
-        """In Jinja. One that asks for the date gets :attr:`today`: the real one would change
-        prompts every day."""
+        """The template in Jinja. One that asks for the date gets :attr:`today`: the real one would
+        change prompts every day."""
         template = (
             self.own or self.processor.chat_template or self.processor.tokenizer.chat_template
         )
@@ -135,8 +135,8 @@ class Chat:
 
     @cached_property
     def control_tokens(self) -> re.Pattern[str]:
-        """What must not come from a text: special tokens, place-holders, and words of the format
-        with their own entry.
+        """The words that must not come from a text: special tokens, place-holders, and words of the
+        format with their own entry.
 
         Blanks and plain words with an entry of their own are text.
         """
@@ -158,8 +158,8 @@ class Chat:
         return re.compile("|".join(map(re.escape, longest_first)) or "(?!)")
 
     def prompt(self, conversation: Conversation) -> Prompt:
-        """What the template makes of a conversation, with a space inside what its texts share with
-        the format.
+        """Render a conversation by the template, with a space inside what its texts share with the
+        format.
 
         Raises:
             ConfigError: the template cannot show turns of these roles and parts.
@@ -204,7 +204,7 @@ class Chat:
         )
 
     def tokens(self, prompt: Prompt) -> list[int]:
-        """A prompt as numbers, with one place-holder for each image."""
+        """Return a prompt as numbers, with one place-holder for each image."""
         special = not self._begins(prompt)
         tokens: list[int] = self.processor.tokenizer(
             prompt.text, add_special_tokens=special, verbose=False
@@ -233,7 +233,7 @@ class Chat:
         )
 
     def opened(self, prompts: Sequence[Prompt]) -> dict[str, Any]:
-        """The processor's arguments for what the prompts show."""
+        """Return the processor's arguments for what the prompts show."""
         images = [[image.open() for image in prompt.images] for prompt in prompts]
         return {
             "images": images if any(images) else None,
@@ -241,14 +241,14 @@ class Chat:
         }
 
     def _begins(self, prompt: Prompt) -> bool:
-        """Whether the template has written the token that begins a text, as ``apply_chat_template``
-        asks itself."""
+        """Return True if the template has written the token that begins a text, as
+        ``apply_chat_template`` asks itself."""
         begin = self.processor.tokenizer.bos_token
         return bool(begin) and prompt.text.startswith(begin)
 
     def _rendered(self, turns: Sequence[Turn]) -> tuple[str, bool]:
-        """What the template writes, and whether turns without images, and not the user's, had to be
-        strings for it."""
+        """Return the template's text, and True if turns without images, and not the user's, had to
+        be strings for it."""
         texts = [part.strip() for turn in turns for part in turn.parts if isinstance(part, str)]
         refusals = []
         for as_string in (False, True):
@@ -296,8 +296,8 @@ class Chat:
 
 
 def model_class(config: Any, trusted: bool) -> Any:
-    """The first of :data:`MODEL_CLASSES` that knows a checkpoint, by its own code if ``trusted`` or
-    by transformers'.
+    """Return the first of :data:`MODEL_CLASSES` that knows a checkpoint, by its own code if
+    ``trusted`` or by transformers'.
 
     Raises:
         ValueError: none does.
@@ -314,8 +314,8 @@ def model_class(config: Any, trusted: bool) -> Any:
 
 
 def reply_of(conversation: Conversation, text: str, usage: Usage, *, ended: bool) -> Result:
-    """What a checkpoint's text becomes, whichever engine made it: ``truncated`` unless it has
-    ``ended``.
+    """Return the result of a checkpoint's text, whichever engine made it: ``truncated`` unless it
+    has ``ended``.
 
     An empty one stays empty, also where it goes on from a beginning.
     """
@@ -324,7 +324,7 @@ def reply_of(conversation: Conversation, text: str, usage: Usage, *, ended: bool
 
 
 def _template_errors() -> tuple[type[Exception], ...]:
-    """What rendering a template raises that cannot take its input: beside Jinja's own, those of its
+    """Return the errors of a template that cannot take its input: Jinja's own, and those of its
     expressions."""
     from jinja2 import TemplateError
 
@@ -525,7 +525,7 @@ class Transformers(ImageCheckpoint, ChatCheckpoint):
         return _Ready(model, chat, ends, context)
 
     def load_processor(self, location: str) -> Any:
-        """What prepares texts and images for the model."""
+        """Load the processor that prepares texts and images for the model."""
         transformers = import_extra("transformers")
         arguments = self.hub_arguments
         import_extra("torchvision")  # for processors with a video part, whatever handles the images

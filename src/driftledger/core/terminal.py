@@ -58,8 +58,8 @@ def lines(texts: Iterable[str]) -> Group:
 
 
 def table(*columns: str, numbers: Sequence[str] = ()) -> Table:
-    """A table without borders; what is too wide folds, the widest column first, so that nothing is
-    cut.
+    """Return a table without borders; what is too wide folds, the widest column first, so that
+    nothing is cut.
 
     Args:
         numbers: the columns that are right-justified.

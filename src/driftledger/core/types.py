@@ -35,7 +35,7 @@ class Outcome(StrEnum):
 
     @property
     def goes_on(self) -> bool:
-        """Whether the call left something that a next step can work with."""
+        """Return True if the call left something that a next step can work with."""
         return self in (Outcome.OK, Outcome.TRUNCATED)
 
 
@@ -107,7 +107,7 @@ class Conversation:
         )
 
     def whole(self, text: str) -> str:
-        """What a model said that went on from :attr:`prefix`, with it.
+        """Return the reply of a model that went on from :attr:`prefix`, with it.
 
         >>> Conversation((Turn("assistant", ("It has",)),)).whole("long ears.")
         'It has long ears.'
@@ -116,11 +116,11 @@ class Conversation:
         return self.prefix + blank + text
 
     def most_tokens(self, own: Limit) -> Limit:
-        """The most tokens of a reply by a model with its ``own`` limit, if it has one."""
+        """Return the most tokens of a reply by a model with its ``own`` limit, if it has one."""
         return min((limit for limit in (own, self.max_tokens) if limit is not None), default=own)
 
     def with_media(self, change: Callable[[Medium], Medium]) -> "Conversation":
-        """The same conversation with other files of its images and sounds."""
+        """Return the same conversation with other files of its images and sounds."""
         turns = (
             replace(
                 turn,
