@@ -58,35 +58,17 @@ def test_a_file_of_predictions(case: dict[str, Any], tmp_path: Path) -> None:
 
 
 DOG = "Is there a dog? Please answer yes or no."
-CAT = "Is there a cat? Please answer yes or no."
-CHOICE = "What is it?\nA. a dog\nB. a cat\nAnswer with the letter."
 
 
-@pytest.mark.parametrize(
-    ("row", "asked", "is_refused"),
-    [
-        *(({column: CAT}, DOG, True) for column in ("question", "prompt", "text", "input")),
-        *(({column: DOG}, DOG, False) for column in ("question", "prompt", "text", "input")),
-        *(({"doc": {column: CAT}}, DOG, True) for column in ("question", "prompt")),
-        ({"prompt": f"<image>\n{DOG}\nUse a single word."}, DOG, False),
-        ({"prompt": f"<image>\n{CAT}\nUse a single word."}, DOG, True),
-        ({"question": "Is there a dog?"}, DOG, False),
-        ({"question": DOG, "text": "something else"}, DOG, False),
-        ({"prompt": "Question: What is it?\nOptions:\nA. a cat\nB. a dog"}, CHOICE, False),
-        ({"prompt": "Question: What was it?\nOptions:\nA. a dog\nB. a cat"}, CHOICE, True),
-        ({}, DOG, False),
-        ({"text": None, "prompt": ""}, DOG, False),
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize("case", cases(__file__, "questions"), ids=lambda case: str(case["row"]))
 def test_whichever_column_shows_it_another_question_is_refused(
-    row: dict[str, Any], asked: str, is_refused: bool, tmp_path: Path
+    case: dict[str, Any], tmp_path: Path
 ) -> None:
-    (tmp_path / "a.jsonl").write_text(json.dumps({"id": 7, "answer": "a dog"} | row))
-    options = ("a dog", "a cat") if asked == CHOICE else ()
-    [reply] = Predictions(path=tmp_path / "a.jsonl").respond([ask("7", asked, options=options)])
-    assert ("answers another question" in (reply.error or "")) == is_refused
-    assert reply.text == ("" if is_refused else "a dog")
+    (tmp_path / "a.jsonl").write_text(json.dumps({"id": 7, "answer": "a dog"} | case["row"]))
+    asked = ask("7", case["asked"], options=case["options"])
+    [reply] = Predictions(path=tmp_path / "a.jsonl").respond([asked])
+    assert ("answers another question" in (reply.error or "")) == case["is_refused"]
+    assert reply.text == ("" if case["is_refused"] else "a dog")
 
 
 def test_the_column_of_the_answer_is_not_taken_for_the_question(tmp_path: Path) -> None:
@@ -312,7 +294,8 @@ def test_what_people_wrote_stays_when_rows_are_added(tmp_path: Path) -> None:
     subjects = [Subject("007", 1, "d"), Subject("dog", 1, "d"), Subject("mouse", 1, "d")]
     names = [name_of(subject, image(tmp_path, number)) for number, subject in enumerate(subjects)]
     (tmp_path / "sheet.csv").write_text(
-        f'text;sample;my notes;t;annotator;image\r\n"=SUM(A1); ""x""\r\nsecond";007;"not sure";1;ann;{names[0]}\r\n'
+        "text;sample;my notes;t;annotator;image\r\n"
+        f'"=SUM(A1); ""x""\r\nsecond";007;"not sure";1;ann;{names[0]}\r\n'
         f"'=x;dog;;01;;{names[1]}\r\n;mouse;cannot see it;1;bob;{names[2]}\r\n",
         encoding="utf-8",
         newline="",

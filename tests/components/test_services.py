@@ -379,46 +379,30 @@ def call(limits: Limits, *events: Result | Exception | float) -> Result:
     return run(once())
 
 
-UNREAD = TransientError("unread", billed=True, once_more=True)
-EMPTY = Result(" ")
 LOST = TransientError("500")
-CUT = Result("", Outcome.TRUNCATED)
-THOUGHT = Result("", reasoning="Is it blue?")
-DECLINED = Result("", Outcome.REFUSED)
+EVENTS: dict[str, Result | Exception] = {
+    "fine": FINE,
+    "empty": Result(" "),
+    "cut": Result("", Outcome.TRUNCATED),
+    "thought": Result("", reasoning="Is it blue?"),
+    "declined": Result("", Outcome.REFUSED),
+    "unread": TransientError("unread", billed=True, once_more=True),
+    "other": TransientError("other", billed=True, once_more=True),
+    "half": TransientError("half an answer", billed=True),
+    "lost": LOST,
+    "unavailable": TransientError("502"),
+    "refused": RefusedError("HTTP 400"),
+    "the key": ServiceError("the key"),
+}
 
 
-@pytest.mark.parametrize(
-    ("limits", "events", "text", "error", "attempts"),
-    [
-        ({}, [UNREAD, UNREAD], None, "unread (2 attempts)", 2),
-        ({}, [UNREAD, TransientError("other", once_more=True), FINE], "fine", None, 3),
-        ({}, [*[TransientError("half an answer", billed=True)] * 7, FINE], "fine", None, 8),
-        ({}, [EMPTY, FINE], "fine", None, 2),
-        ({}, [EMPTY, EMPTY], " ", None, 2),
-        ({"attempts": 1}, [EMPTY], " ", None, 1),
-        ({"deadline": 1.0}, [5.0, EMPTY], " ", None, 1),
-        ({}, [EMPTY, *[LOST] * 8], " ", None, 8),
-        ({}, [EMPTY, RefusedError("HTTP 400")], " ", None, 2),
-        ({}, [EMPTY, ServiceError("the key")], " ", None, 1),
-        ({}, [EMPTY, LOST, EMPTY, FINE], " ", None, 3),
-        ({"max_calls": 1}, [EMPTY, FINE], " ", None, 1),
-        ({}, [CUT], "", None, 1),
-        ({}, [THOUGHT], "", None, 1),
-        ({}, [DECLINED], "", None, 1),
-        ({"attempts": 3}, [LOST, LOST, TransientError("502")], None, "502 (3 attempts)", 3),
-    ],
-)
-def test_which_attempts_are_made_again(
-    limits: dict[str, Any],
-    events: list[Any],
-    text: str | None,
-    error: str | None,
-    attempts: int,
-) -> None:
-    client = line(Limits.model_validate(limits))
+@pytest.mark.parametrize("case", cases(__file__, "attempts"), ids=str)
+def test_which_attempts_are_made_again(case: dict[str, Any]) -> None:
+    client = line(Limits.model_validate(case["limits"]))
+    events = [EVENTS.get(each, each) for each in case["events"]]
     result = run(ask(client, scripted(*events), EXPECTED))
-    assert (result.text, result.error) == (text, error)
-    assert client._budget.calls == attempts
+    assert (result.text, result.error) == (case["text"], case["error"])
+    assert client._budget.calls == case["attempts"]
 
 
 @pytest.mark.parametrize(
@@ -447,39 +431,14 @@ def test_what_is_sent_to_a_chat_model(image: Medium) -> None:
         Turn("user", ("And", image)),
         Turn("assistant", ("It has",)),
     )
-    settings = {
-        "image_detail": "low",
-        "seed": 7,
-        "beams": 3,
-        "prefill": "vllm",
-        "extra": {"top_p": 0.5},
-    }
+    [case] = cases(__file__, "chat_request")
     with OpenAIServer(api_key=KEY, reply=lambda _: ChatAnswer(" long ears.")) as server:
-        model = chat(server.base_url, **settings)
+        model = chat(server.base_url, **case["settings"])
         reply = attempt(model, Conversation(turns, max_tokens=20))
         attempt(chat(server.base_url, temperature=None), HELLO)
         full, plain = (request.body for request in server.requests)
     url = f"data:image/png;base64,{base64.b64encode(image.path.read_bytes()).decode()}"
-    shown = {"type": "image_url", "image_url": {"url": url, "detail": "low"}}
-    assert full == {
-        "model": "m",
-        "messages": [
-            {"role": "system", "content": "Be brief.\nBe kind."},
-            {"role": "user", "content": [shown, {"type": "text", "text": "What is this?"}]},
-            {"role": "assistant", "content": "A boat."},
-            {"role": "user", "content": [{"type": "text", "text": "And"}, shown]},
-            {"role": "assistant", "content": "It has"},
-        ],
-        **{
-            "temperature": 0.0,
-            "seed": 7,
-            "max_tokens": 20,
-            "top_p": 0.5,
-            "use_beam_search": True,
-            "n": 3,
-        },
-        **{"add_generation_prompt": False, "continue_final_message": True},
-    }
+    assert json.loads(json.dumps(full).replace(url, "IMAGE")) == case["request"]
     assert (reply.text, model.continues) == ("It has long ears.", True)
     assert set(plain) == {"model", "messages", "max_tokens"}
     assert OpenAIChat(model="m").body_of(HELLO)["max_completion_tokens"] == 1024
