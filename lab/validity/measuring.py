@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
 from driftledger.benchmarks._chains.records import ChainRequest
-from driftledger.benchmarks.collecting import Collecting, write_collected
+from driftledger.benchmarks.collecting import write_collected
 from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.scoring import ToScore
 from driftledger.collect.features import encode_media, encode_texts
@@ -150,8 +150,8 @@ class Bench:
         target = self.folder / "chains" / generator.fingerprint
         if not target.is_dir():
             asks = {"model": ("faultless", Faultless()), "generator": ("generator", generator)}
-            collecting = Collecting(
-                benchmark("genception"), keys, drawn, asks, asked.model_dump(mode="json")
+            collecting = benchmark("genception").asking(
+                keys, drawn, asks, asked.model_dump(mode="json")
             )
             with CallStore(self.folder / "calls") as store, Collector(store) as collector:
                 write_collected(target, collecting, ask(collecting, collector))

@@ -18,10 +18,8 @@ from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import ConfigError, OutOfMemoryError
 from driftledger.core.types import (
     Conversation,
-    Generated,
     Medium,
     Outcome,
-    Reply,
     Result,
     Subject,
     Turn,
@@ -74,10 +72,10 @@ class HeavyModel(Heavy, Model):
     version: ClassVar[str] = "1"
     weight: int = 50
 
-    def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
+    def respond(self, conversations: Sequence[Conversation]) -> list[Result]:
         self.work(len(conversations))
         images = [conversation.last_medium for conversation in conversations]
-        return [Reply(image.sha256[:8]) for image in images if image is not None]
+        return [Result(image.sha256[:8]) for image in images if image is not None]
 
 
 class HeavyGenerator(Heavy, Generator):
@@ -85,9 +83,9 @@ class HeavyGenerator(Heavy, Generator):
     version: ClassVar[str] = "1"
     weight: int = 40
 
-    def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Generated]:
+    def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Result]:
         self.work(len(prompts))
-        return [Generated(Image.new("RGB", (8, 8), f"#{prompt[:6]}")) for prompt in prompts]
+        return [Result(image=Image.new("RGB", (8, 8), f"#{prompt[:6]}")) for prompt in prompts]
 
 
 def chain(model: Model, generator: Generator, image: Medium, number: int) -> Steps[list[Result]]:
@@ -163,7 +161,7 @@ class Brittle(HeavyModel):
 
     provider: ClassVar[str] = "brittle"
 
-    def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
+    def respond(self, conversations: Sequence[Conversation]) -> list[Result]:
         replies = super().respond(conversations)
         for reply in replies:
             if reply.text in HURTS:
@@ -243,10 +241,10 @@ class HeavyQueue(Heavy, QueueModel):
         self.work(1)
         QUEUE[number] = text
 
-    def step(self) -> dict[int, Reply]:
+    def step(self) -> dict[int, Result]:
         number = next(iter(QUEUE))
         JOINED.append(len(QUEUE))
-        return {number: Reply(QUEUE.pop(number))}
+        return {number: Result(QUEUE.pop(number))}
 
     def release(self) -> None:
         super().release()
@@ -295,14 +293,14 @@ class Reader(Heavy, Model):
     weight: int = 0
 
     @property
-    def neighbours(self) -> int:
+    def batch_window(self) -> int:
         return 16
 
-    def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
+    def respond(self, conversations: Sequence[Conversation]) -> list[Result]:
         texts = [str(part) for each in conversations for part in each.turns[0].parts]
         self.take(len(texts) * max(map(len, texts)))
         BATCHES.append(("reader", len(texts)))
-        return [Reply(f"beside {sorted(map(len, texts))}") for _ in texts]
+        return [Result(f"beside {sorted(map(len, texts))}") for _ in texts]
 
 
 def test_calls_of_like_length_form_batches_and_the_same_ones_in_a_resumed_run(
@@ -331,7 +329,7 @@ def test_calls_of_like_length_form_batches_and_the_same_ones_in_a_resumed_run(
     with CallStore(tmp_path / "stopped") as store:  # after the first two batches
         for number in (number for number in range(20) if whole[number] in {whole[0], whole[2]}):
             call = next(one(number))
-            store.put([(call, finished(call, Reply(whole[number] or "")))])
+            store.put([(call, finished(call, Result(whole[number] or "")))])
         assert run_protocols(map(one, range(20)), store) == whole
     assert [size for _, size in BATCHES] == [4, 4, 4]
 
@@ -365,5 +363,5 @@ def test_the_length_of_a_call_is_a_guess_by_characters_and_pixels(tmp_path: Path
 )
 def test_a_wholly_black_image_is_noted(colour: tuple[int, int, int], noted: bool) -> None:
     call = Draw(Pen(), "a night", 1, Subject("s", 1, "d"))
-    result = finished(call, Generated(Image.new("RGB", (8, 8), colour)))
+    result = finished(call, Result(image=Image.new("RGB", (8, 8), colour)))
     assert (result.outcome, result.note is not None) == ("ok", noted)

@@ -256,19 +256,6 @@ def test_a_second_process_waits_and_says_for_whom(tmp_path: Path) -> None:
     assert waiting.communicate()[0] == "mine\n"
 
 
-def test_a_process_that_was_killed_holds_no_lock(tmp_path: Path) -> None:
-    code = (
-        "import os, signal; "
-        f"{SECOND.replace('print(', 'os.kill(os.getpid(), signal.SIGKILL) or print(')}"
-    )
-    assert (
-        subprocess.run([sys.executable, "-c", code, str(tmp_path), "no"], check=False).returncode
-        == -9
-    )
-    with CallStore(tmp_path, wait=False):
-        pass
-
-
 def test_a_store_that_is_only_read_is_not_made(tmp_path: Path) -> None:
     with CallStore(tmp_path / "store", writes=False) as store:
         assert store.find(key(1)) is None
@@ -325,12 +312,6 @@ def test_a_changed_row_is_not_believed(tmp_path: Path, capsys: pytest.CaptureFix
         assert set(found(store, [key(1), key(2)])) == {key(1)}
 
 
-def test_a_call_takes_a_few_hundred_bytes(tmp_path: Path) -> None:
-    with CallStore(tmp_path) as store:
-        store.put(finished(number, f"{number} " * 25) for number in range(1000))
-    assert (tmp_path / DATABASE).stat().st_size < 400 * 1000
-
-
 DAMAGES: dict[str, Callable[[bytearray], object]] = {
     "cut in half": lambda data: data.__delitem__(slice(len(data) // 2, None)),
     "a page of zeros in the middle": lambda data: data.__setitem__(
@@ -382,17 +363,6 @@ def test_a_reader_says_that_a_store_is_damaged_and_leaves_it(tmp_path: Path) -> 
     with pytest.raises(StoreError, match=r"is damaged .*'driftledger run' sets it aside"):
         CallStore(tmp_path, writes=False)
     assert [path.name for path in tmp_path.iterdir()] == [DATABASE]
-
-
-def test_a_copy_of_the_folder_merges_back(tmp_path: Path) -> None:
-    with CallStore(tmp_path / ".driftledger") as store:
-        store.put([finished(1), finished(2, png=draw(tmp_path / "image.png", 1).read_bytes())])
-    (tmp_path / "params.yaml").write_text(json.dumps(default_params()))
-    project = Project(tmp_path, own_code=True)
-    (tmp_path / ".driftledger").rename(tmp_path / "kept")
-    assert "2 calls are new" in merge(project, [tmp_path / "kept"])
-    with project.store(writes=False) as store:
-        assert set(found(store, [key(1), key(2)])) == {key(1), key(2)}
 
 
 def test_merging_unites_and_the_first_answer_stays(tmp_path: Path) -> None:
@@ -484,16 +454,6 @@ def test_a_database_that_stays_locked_is_a_sentence(
             ):
                 CallStore(tmp_path, writes=False)
         assert store.find(key(1)) is not None
-
-
-def test_a_merged_call_whose_image_is_damaged_is_to_be_made_again(tmp_path: Path) -> None:
-    with CallStore(tmp_path / "a") as store:
-        [result] = store.put([finished(1, png=draw(tmp_path / "1.png", 1).read_bytes())])
-        assert result.medium is not None
-        result.medium.path.write_bytes(b"half")
-    with CallStore(tmp_path / "all") as store, CallStore(tmp_path / "a", writes=False) as other:
-        store.merge(other)
-        assert store.find(key(1)) is None
 
 
 def test_what_another_store_has_is_found_through_this_one(tmp_path: Path) -> None:

@@ -19,10 +19,11 @@ from driftledger.core.canonical import sha256_of
 from driftledger.core.code_digest import code_digest
 from driftledger.core.registry import OURS, provider_class
 from driftledger.core.strict import explain
-from driftledger.core.types import Conversation, Generated, Reply
+from driftledger.core.types import Conversation, Result
 from driftledger.project.project import Project
 from driftledger_demo.encoders.layout import LayoutEncoder
 from driftledger_demo.generators.painter import Painter
+from driftledger_demo.models.controls import Blind
 from tests.conftest import shapes_only
 from tests.support.cases import cases
 from tests.support.fakes import EchoModel
@@ -135,6 +136,18 @@ def test_a_user_may_declare_an_adapter() -> None:
     assert EchoModel().spec["identity"] == {"code": EchoModel().code_digest}
 
 
+class Mute(EchoModel):
+    is_control: ClassVar[bool] = True
+
+
+def test_a_control_of_ones_own_is_marked_in_its_card() -> None:
+    own, shipped, model = (ComponentCard.of("m", each()) for each in (Mute, Blind, EchoModel))
+    assert [each.is_control for each in (own, shipped, model)] == [True, True, False]
+    assert own.to_dict()["control"] is True
+    assert "control" not in shipped.to_dict()
+    assert ComponentCard.model_validate(own.to_dict()).is_control
+
+
 # Settings of all components: refused in a sentence that names what is wrong.
 
 
@@ -159,10 +172,10 @@ class Mirror(Model, Generator):
     provider: ClassVar[str] = "tests.components.test_components:Mirror"
     version: ClassVar[str] = "1"
 
-    def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
+    def respond(self, conversations: Sequence[Conversation]) -> list[Result]:
         raise NotImplementedError
 
-    def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Generated]:
+    def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Result]:
         raise NotImplementedError
 
 

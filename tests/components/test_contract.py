@@ -10,7 +10,7 @@ from PIL import Image
 
 from driftledger.components.base import Component, Encoder, Generator, Model
 from driftledger.components.contract import check_component
-from driftledger.core.types import Conversation, Float32, Generated, Reply
+from driftledger.core.types import Conversation, Float32, Result
 
 NUMBERS = count()
 
@@ -18,8 +18,8 @@ NUMBERS = count()
 class Seer(Model):
     version: ClassVar[str] = "1"
 
-    def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
-        return [Reply(self.say(conversation)) for conversation in conversations]
+    def respond(self, conversations: Sequence[Conversation]) -> list[Result]:
+        return [Result(self.say(conversation)) for conversation in conversations]
 
     def say(self, conversation: Conversation) -> str:
         return " ".join(str(part) for part in conversation.turns[0].parts)[-80:]
@@ -28,11 +28,11 @@ class Seer(Model):
 class Brush(Generator):
     version: ClassVar[str] = "1"
 
-    def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Generated]:
+    def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Result]:
         colours = [
             (len(prompt), seed % 256, 0) for prompt, seed in zip(prompts, seeds, strict=True)
         ]
-        return [Generated(Image.new("RGB", (8, 8), colour)) for colour in colours]
+        return [Result(image=Image.new("RGB", (8, 8), colour)) for colour in colours]
 
 
 class Eye(Encoder):
@@ -46,14 +46,14 @@ class Eye(Encoder):
 
 
 class OneShort(Seer):
-    def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
+    def respond(self, conversations: Sequence[Conversation]) -> list[Result]:
         return super().respond(conversations)[1:]
 
 
 class Grey(Brush):
-    def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Generated]:
+    def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Result]:
         return [
-            Generated(each.image.convert("L"))
+            Result(image=each.image.convert("L"))
             for each in super().generate(prompts, seeds)
             if each.image
         ]
@@ -75,15 +75,15 @@ class Counting(Seer):
 
 
 class InCompany(Seer):
-    def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
+    def respond(self, conversations: Sequence[Conversation]) -> list[Result]:
         return [
-            Reply(f"{reply.text} of {len(conversations)}")
+            Result(f"{reply.text} of {len(conversations)}")
             for reply in super().respond(conversations)
         ]
 
 
 class Sorting(Seer):
-    def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
+    def respond(self, conversations: Sequence[Conversation]) -> list[Result]:
         return sorted(super().respond(conversations), key=lambda reply: reply.text)
 
 

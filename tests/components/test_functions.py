@@ -15,7 +15,7 @@ from driftledger.core.canonical import sha256_file
 from driftledger.core.code_digest import code_digest
 from driftledger.core.errors import ConfigError
 from driftledger.core.registry import import_place
-from driftledger.core.types import Conversation, Medium, Outcome, PromptUsage, Reply, Turn
+from driftledger.core.types import Conversation, Medium, Outcome, PromptUsage, Result, Turn
 from tests.conftest import draw
 
 
@@ -52,8 +52,8 @@ def test_a_model_is_given_the_prompt_and_the_images_in_order(tmp_path: Path) -> 
     shown = Turn("user", (image(tmp_path, 1, 60), "Like this?"))
     several = Conversation((shown, Turn("assistant", ("60",)), *asked.turns))
     assert widths().respond([asked, several]) == [
-        Reply("How wide?: 50"),
-        Reply("Like this?\n\n60\n\nHow wide?: 60, 50"),
+        Result("How wide?: 50"),
+        Result("Like this?\n\n60\n\nHow wide?: 60, 50"),
     ]
 
 
@@ -67,7 +67,7 @@ def test_keyword_only_arguments_are_settings_in_the_fingerprint(tmp_path: Path) 
 
 
 def test_a_reply_may_say_its_outcome() -> None:
-    refusing = driftledger.model(lambda prompt, images: Reply("No.", Outcome.REFUSED))
+    refusing = driftledger.model(lambda prompt, images: Result("No.", Outcome.REFUSED))
     assert refusing().respond([Conversation((Turn("user", ("W",)),))])[0].outcome is Outcome.REFUSED
 
 

@@ -17,7 +17,7 @@ from driftledger.components.human import Human, Pending, name_of, read_sheet, wr
 from driftledger.components.predictions import Predictions, carried_over
 from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import ConfigError
-from driftledger.core.types import Conversation, Medium, Outcome, Reply, Subject, Turn
+from driftledger.core.types import Conversation, Medium, Outcome, Result, Subject, Turn
 from tests.conftest import draw
 from tests.support.cases import cases
 
@@ -52,47 +52,29 @@ def test_a_file_of_predictions(case: dict[str, Any], tmp_path: Path) -> None:
         assert case["refused"] in str(caught.value)
         assert "\n" not in str(caught.value)
     for name, text in case.get("says", {}).items():
-        assert model.respond([ask(name)]) == [Reply(text)]
+        assert model.respond([ask(name)]) == [Result(text)]
     for name, reason in case.get("fails", {}).items():
         assert failure(model, ask(name)) == reason
 
 
 DOG = "Is there a dog? Please answer yes or no."
-CAT = "Is there a cat? Please answer yes or no."
-CHOICE = "What is it?\nA. a dog\nB. a cat\nAnswer with the letter."
 
 
-@pytest.mark.parametrize(
-    ("row", "asked", "is_refused"),
-    [
-        *(({column: CAT}, DOG, True) for column in ("question", "prompt", "text", "input")),
-        *(({column: DOG}, DOG, False) for column in ("question", "prompt", "text", "input")),
-        *(({"doc": {column: CAT}}, DOG, True) for column in ("question", "prompt")),
-        ({"prompt": f"<image>\n{DOG}\nUse a single word."}, DOG, False),
-        ({"prompt": f"<image>\n{CAT}\nUse a single word."}, DOG, True),
-        ({"question": "Is there a dog?"}, DOG, False),
-        ({"question": DOG, "text": "something else"}, DOG, False),
-        ({"prompt": "Question: What is it?\nOptions:\nA. a cat\nB. a dog"}, CHOICE, False),
-        ({"prompt": "Question: What was it?\nOptions:\nA. a dog\nB. a cat"}, CHOICE, True),
-        ({}, DOG, False),
-        ({"text": None, "prompt": ""}, DOG, False),
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize("case", cases(__file__, "questions"), ids=lambda case: str(case["row"]))
 def test_whichever_column_shows_it_another_question_is_refused(
-    row: dict[str, Any], asked: str, is_refused: bool, tmp_path: Path
+    case: dict[str, Any], tmp_path: Path
 ) -> None:
-    (tmp_path / "a.jsonl").write_text(json.dumps({"id": 7, "answer": "a dog"} | row))
-    options = ("a dog", "a cat") if asked == CHOICE else ()
-    [reply] = Predictions(path=tmp_path / "a.jsonl").respond([ask("7", asked, options=options)])
-    assert ("answers another question" in (reply.error or "")) == is_refused
-    assert reply.text == ("" if is_refused else "a dog")
+    (tmp_path / "a.jsonl").write_text(json.dumps({"id": 7, "answer": "a dog"} | case["row"]))
+    asked = ask("7", case["asked"], options=case["options"])
+    [reply] = Predictions(path=tmp_path / "a.jsonl").respond([asked])
+    assert ("answers another question" in (reply.error or "")) == case["is_refused"]
+    assert reply.text == ("" if case["is_refused"] else "a dog")
 
 
 def test_the_column_of_the_answer_is_not_taken_for_the_question(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text(json.dumps({"question_id": 7, "prompt": DOG, "text": "Yes"}))
     model = Predictions(path=tmp_path / "a.jsonl", id="question_id", answer="text")
-    assert model.respond([ask("7", DOG)]) == [Reply("Yes")]
+    assert model.respond([ask("7", DOG)]) == [Result("Yes")]
 
 
 @pytest.mark.parametrize("case", cases(__file__, "options"), ids=lambda case: case["text"])
@@ -121,18 +103,18 @@ def test_an_excel_sheet(tmp_path: Path) -> None:
         "11",
         "",
     ]
-    assert model.respond([ask("0", options=("a dog", "a cat"))]) == [Reply("A. a dog")]
+    assert model.respond([ask("0", options=("a dog", "a cat"))]) == [Result("A. a dog")]
     assert "was cut by Excel, which keeps 32,767 characters in a cell" in failure(model, ask("4"))
-    assert model.respond([ask("5")]) == [Reply("")]
+    assert model.respond([ask("5")]) == [Result("")]
 
 
 def test_only_what_is_asked_is_answered() -> None:
     model = Predictions(path=FILES / "vlmevalkit.tsv", format="vlmevalkit")
     shown = ("red", "blue")
     same = ask("0", "What colour  is the CIRCLE?\nA. red\nB. blue", options=shown)
-    assert model.respond([same]) == [Reply("A. red")]
+    assert model.respond([same]) == [Result("A. red")]
     turned = ask("0", "What colour is the circle?\nA. blue\nB. red", t=2, options=("blue", "red"))
-    assert model.respond([turned]) == [Reply("B. red")]
+    assert model.respond([turned]) == [Result("B. red")]
     green = ask("0", "What colour is the circle?", options=("blue", "red", "green"))
     assert "names an option by its place in another order" in failure(model, green)
     other = ask("0", "What colour is the square?", options=shown)
@@ -140,7 +122,7 @@ def test_only_what_is_asked_is_answered() -> None:
         "line 2 of vlmevalkit.tsv answers another question than '0': 'What colour is the "
         "circle?'; set same_question: false if it is the same in other words"
     )
-    assert model.model_copy(update={"same_question": False}).respond([other]) == [Reply("A. red")]
+    assert model.model_copy(update={"same_question": False}).respond([other]) == [Result("A. red")]
     assert "is an image that was drawn here; ask for t=1 alone" in failure(model, ask("0", t=2))
     assert "and this call has none" in failure(model, Conversation.ask("Grade it.", NOTHING))
     example = (Turn("user", (NOTHING, "?")), Turn("assistant", ("A dog.",)), *ask("0").turns)
@@ -312,7 +294,8 @@ def test_what_people_wrote_stays_when_rows_are_added(tmp_path: Path) -> None:
     subjects = [Subject("007", 1, "d"), Subject("dog", 1, "d"), Subject("mouse", 1, "d")]
     names = [name_of(subject, image(tmp_path, number)) for number, subject in enumerate(subjects)]
     (tmp_path / "sheet.csv").write_text(
-        f'text;sample;my notes;t;annotator;image\r\n"=SUM(A1); ""x""\r\nsecond";007;"not sure";1;ann;{names[0]}\r\n'
+        "text;sample;my notes;t;annotator;image\r\n"
+        f'"=SUM(A1); ""x""\r\nsecond";007;"not sure";1;ann;{names[0]}\r\n'
         f"'=x;dog;;01;;{names[1]}\r\n;mouse;cannot see it;1;bob;{names[2]}\r\n",
         encoding="utf-8",
         newline="",

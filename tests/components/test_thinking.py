@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from driftledger.components.thinking import decoded, separated
-from driftledger.core.types import Conversation, Outcome, Reply, Turn
+from driftledger.core.types import Conversation, Outcome, Result, Turn
 from tests.support.cases import cases
 
 
@@ -15,7 +15,7 @@ from tests.support.cases import cases
 )
 def test_thoughts_are_told_from_the_answer(case: dict[str, Any]) -> None:
     begun = (Turn("assistant", (case["prefix"],)),) if "prefix" in case else ()
-    reply = Reply(
+    reply = Result(
         case["reply"], Outcome(case.get("outcome", "ok")), reasoning=case.get("reasoning")
     )
     read = separated(reply, Conversation((Turn("user", ("Describe it.",)), *begun)))

@@ -68,9 +68,7 @@ def chains(
         "model": ("echo", model),
         "generator": ("size", generator),
     }
-    return Collecting(
-        benchmark("genception"), keys, folder, components, request.model_dump(mode="json")
-    )
+    return benchmark("genception").asking(keys, folder, components, request.model_dump(mode="json"))
 
 
 def collected(collecting: Collecting, store: Path) -> list[CollectedRecord]:

@@ -11,15 +11,18 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from itertools import chain
-from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, TypeAlias
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeAlias, cast
 
 from driftledger.benchmarks.collecting import Collecting, FailedCalls, StageInputs
-from driftledger.benchmarks.records import CollectedRecord, Folders, Records
+from driftledger.benchmarks.records import CollectedCard, CollectedRecord, Folders, Records
 from driftledger.benchmarks.score import Numbers, RepeatRow, Row, Rows, Score, Scores, base_key
-from driftledger.benchmarks.settings import Section, as_now
+from driftledger.benchmarks.settings import Section, as_now, recorded
 from driftledger.collect.call import Planned, RunSteps, Steps
+from driftledger.components.base import Component
 from driftledger.core.canonical import Json
 from driftledger.core.types import Outcome
 from driftledger.data.question_sets.base import QuestionRules
@@ -498,9 +501,49 @@ class Benchmark(ABC):
             components["judge"] = (given.judge, given.model(given.judge or ""))
         protocol = {name: getattr(given.section, name) for name in self.collects.settings}
         protocol["seed"] = given.seed
+        return self.asking(given.keys, given.data(), components, protocol)
+
+    def asking(
+        self,
+        keys: Mapping[str, str],
+        data: Path,
+        components: Mapping[str, tuple[str, Component]],
+        protocol: Mapping[str, Any],
+    ) -> Collecting:
+        """Return what a folder of records of this benchmark is made from, given its parts."""
         return Collecting(
-            self, given.keys, data=given.data(), components=components, protocol=protocol
+            benchmark=self.name,
+            stage=self.collects.name,
+            title=" · ".join([self.title, *keys.values()]),
+            collect=self.collect,
+            keys=keys,
+            data=data,
+            components=components,
+            protocol=protocol,
         )
+
+    def as_recorded(
+        self, card: CollectedCard, data: Path, components: Mapping[str, Component]
+    ) -> Collecting:
+        """Return what a folder was made from, by its card.
+
+        Args:
+            components: role → the recorded version, of those that are here. Others are known by
+                their fingerprints, and cannot be asked.
+
+        Raises:
+            ValueError: the protocol has a number that no settings may have.
+        """
+        recorded(self.settings, card.protocol)
+        named = {}
+        for role, each in card.components.items():
+            component = components.get(role)
+            if component is None:
+                absent = SimpleNamespace(fingerprint=each.fingerprint, spec={}, longest=0)
+                absent.model_dump = partial(dict[str, Any], each.settings)
+                component = cast(Component, absent)
+            named[role] = each.name, component
+        return self.asking(card.keys, data, named, card.protocol)
 
     def steps(self, collecting: Collecting) -> Protocols:
         """Yield the protocol of each unit."""

@@ -8,10 +8,9 @@ benchmark goes.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 from driftledger.benchmarks.descriptions import Description
 from driftledger.benchmarks.records import (
@@ -25,7 +24,6 @@ from driftledger.benchmarks.records import (
     read_records,
     results_of,
 )
-from driftledger.benchmarks.settings import recorded
 from driftledger.collect.call import Call, NotStoredError, Planned, RunSteps, walk
 from driftledger.components.base import Component, ComponentCard, Encoder, Generator, Model
 from driftledger.core.errors import StoreError
@@ -39,9 +37,6 @@ from driftledger.data.records import (
     read_questions,
     read_samples,
 )
-
-if TYPE_CHECKING:
-    from driftledger.benchmarks.base import Benchmark
 
 R = TypeVar("R")
 
@@ -93,42 +88,26 @@ class FailedCalls(NamedTuple):
     """What they are: ``chains``."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Collecting:
-    """The inputs of a folder of records: the data, who is asked, and how."""
+    """A folder of records to make: the data, who is asked, and how.
 
-    spec: "Benchmark"
+    It is made from a project, or from the card of a folder that was made before.
+    """
+
+    benchmark: str
+    stage: str
+    title: str
+    """The label of a bar of progress: ``GenCeption · photos · blind · painter``."""
+    collect: "Callable[[Collecting, RunSteps], Records]"
+    """The benchmark's way to drive its protocols."""
     keys: Mapping[str, str]
     data: Path
     """The folder of the dataset or question set."""
     components: Mapping[str, tuple[str, Component]]
     """Role → catalogue name and component."""
     protocol: Mapping[str, Any]
-    """How they are asked, as the card says it."""
-
-    @classmethod
-    def recorded(
-        cls, spec: "Benchmark", card: CollectedCard, data: Path, components: Mapping[str, Component]
-    ) -> "Collecting":
-        """Return what a folder was made from, by its card.
-
-        Args:
-            components: role → the recorded version, of those that are here. Others are known by
-                their fingerprints, and cannot be asked.
-
-        Raises:
-            ValueError: the protocol has a number that no settings may have.
-        """
-        recorded(spec.settings, card.protocol)
-        named = {}
-        for role, each in card.components.items():
-            component = components.get(role)
-            if component is None:
-                absent = SimpleNamespace(fingerprint=each.fingerprint, spec={}, longest=0)
-                absent.model_dump = partial(dict[str, Any], each.settings)
-                component = cast(Component, absent)
-            named[role] = each.name, component
-        return cls(spec, card.keys, data=data, components=named, protocol=card.protocol)
+    """The requests, as the card holds them."""
 
     def model(self, role: str = "model") -> Model:
         """Return the model that plays a role."""
@@ -156,12 +135,7 @@ class Collecting:
     @property
     def on(self) -> str:
         """The name of the dataset or question set."""
-        return self.keys[self.spec.data.keys[0]]
-
-    @property
-    def title(self) -> str:
-        """The label of a bar of progress: ``GenCeption · photos · blind · painter``."""
-        return " · ".join([self.spec.title, *self.keys.values()])
+        return self.keys["dataset" if "dataset" in self.keys else "question_set"]
 
     @property
     def asked(self) -> Sequence[Component]:
@@ -185,7 +159,7 @@ class Collecting:
 
     def run(self, run: RunSteps) -> Records:
         """Drive the benchmark's protocols by ``run``; errors as in :class:`RunSteps`."""
-        return self.spec.collect(self, run)
+        return self.collect(self, run)
 
     def card(self) -> CollectedCard:
         """Return the card that stands beside the records."""
@@ -195,8 +169,8 @@ class Collecting:
         else:
             data = read_json(self.data / QUESTION_SET_CARD, QuestionSetCard)
         return CollectedCard(
-            benchmark=self.spec.name,
-            stage=self.spec.collects.name,
+            benchmark=self.benchmark,
+            stage=self.stage,
             keys=dict(self.keys),
             data_digest=data.digest,
             components={role: ComponentCard.of(*named) for role, named in self.components.items()},

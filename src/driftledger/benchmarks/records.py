@@ -45,10 +45,11 @@ class RecordedResult(Result):
         Args:
             file: the future path of its image or sound, relative to the folder.
         """
-        values = result.shared() | {"usage": None}
+        values = vars(result) | {"role": role, "key": call.key, "usage": None}
+        values |= {"file": None, "sha256": None}
         if result.medium is not None:
             values |= {"file": file, "sha256": result.medium.sha256}
-        return cls(role=role, key=call.key, **values)
+        return cls(**values)
 
 
 class StepExtra(BaseModel):

@@ -2,7 +2,7 @@
 
 A batch holds the calls of units at neighbouring positions to one component at the same step: with
 a batch size of 4, the third calls of units 8 to 11. Where a component wants calls of like length
-together, it holds those of more neighbours that are next to each other in estimated length. It
+together, it holds those of more units that are next to each other in estimated length. It
 depends neither on timing nor on which other calls are stored, so that a resumed
 run, and a shard, form the batches that an uninterrupted run forms. This matters because in reduced
 precision a call's result depends on the other calls of its batch. An engine with a queue of its own
@@ -32,7 +32,7 @@ from driftledger.core.grouping import grouped
 from driftledger.core.media import encoded
 from driftledger.core.terminal import Progress
 from driftledger.core.text import say
-from driftledger.core.types import Generated, Medium, Outcome, Reply, Result, Usage
+from driftledger.core.types import Medium, Outcome, Result
 
 R = TypeVar("R")
 
@@ -51,13 +51,13 @@ Waiting: TypeAlias = tuple[Call, asyncio.Future[Result]]
 """A call and the future of its result."""
 
 
-class Run:
+class Units:
     """Units that are driven together, with calls that wait until their batch is complete."""
 
     def __init__(self, progress: Progress, positions: Sequence[int]) -> None:
         """Take the positions of the units among all that are planned."""
         self.progress = progress
-        # A run is made in a task.
+        # It is made in a task.
         self.task: asyncio.Task[Any] = asyncio.current_task()  # type: ignore[assignment]
         self.stopped: BaseException | None = None
         """The reason that no more calls are started."""
@@ -65,15 +65,15 @@ class Run:
         """Position → the number of the unit's current call, or :data:`ENDED`."""
         self._sizes: dict[tuple[str, type[Call]], tuple[int, int]] = {}
         """Component and kind of call (a unified model both answers and draws) → the size of a
-        batch, and the number of neighbours that it is formed from."""
+        batch, and the number of units in a row that it is formed from."""
         self._batches: dict[tuple[str, type[Call], int], dict[int, dict[int, Waiting]]] = {}
-        """The same, and the first of the neighbours → step → position → the call that waits."""
+        """The same, and the first of those units → step → position → the call that waits."""
 
-    def add(self, position: int, call: Call, size: int, neighbours: int) -> asyncio.Future[Result]:
+    def add(self, position: int, call: Call, size: int, window: int) -> asyncio.Future[Result]:
         """Let a unit's call wait until its batch is complete; the unit has moved to this step."""
         kind = call.component.fingerprint, type(call)
-        self._sizes[kind] = size, neighbours
-        steps = self._batches.setdefault((*kind, position - position % neighbours), {})
+        self._sizes[kind] = size, window
+        steps = self._batches.setdefault((*kind, position - position % window), {})
         result: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
         steps.setdefault(self.step[position], {})[position] = call, result
         return result
@@ -83,17 +83,17 @@ class Run:
 
         They are in the order of the units, or the longest first.
         """
-        for kind, (size, neighbours) in self._sizes.items():
-            first = position - position % neighbours
+        for kind, (size, window) in self._sizes.items():
+            first = position - position % window
             steps = self._batches.get((*kind, first), {})
-            members = range(first, first + neighbours)
+            members = range(first, first + window)
             for step in sorted(steps):
                 if any(self.step.get(member, ENDED) < step for member in members):
                     continue
                 waiting = steps.pop(step)
                 order = sorted(waiting)
                 groups = [order]
-                if size < neighbours:
+                if size < window:
                     lengths = {place: length(call) for place, (call, _) in waiting.items()}
                     order.sort(key=lengths.__getitem__, reverse=True)
                     kinds = {place: lengths[place][:2] for place in order}
@@ -103,6 +103,11 @@ class Run:
                         batch = [waiting[place] for place in group[start : start + size]]
                         if not all(result.done() for _, result in batch):  # else all are stored
                             yield batch
+
+    def check(self) -> None:
+        """Raise the reason that no more calls are started, if there is one."""
+        if self.stopped is not None:
+            raise self.stopped
 
     def stop(self, error: BaseException) -> None:
         """Start no more calls, and give every waiting one an error in place of its result."""
@@ -175,12 +180,7 @@ def ask_batch(calls: Sequence[Call]) -> list[Result]:
     if len(results) != len(calls):
         provider = first.component.provider
         raise ContractError(f"{provider} gave {len(results)} results for {len(calls)} calls")
-    return [timed(result, seconds) for result in results]
-
-
-def timed(result: Result, seconds: float, cost: float | None = None) -> Result:
-    """Return a result with what it took."""
-    return replace(result, usage=replace(result.usage or Usage(), seconds=seconds, cost=cost))
+    return [result.took(seconds) for result in results]
 
 
 def finished(call: Call, result: Result) -> Result:
@@ -191,14 +191,12 @@ def finished(call: Call, result: Result) -> Result:
     """
     if isinstance(call, Ask):
         result = separated(result, call.conversation)
-    values = result.shared() | {"data": None}
+    values = vars(result) | {"data": None, "image": None, "sound": None}
     for name, value in values.items():
         if type(value) is str:  # an outcome is none
             values[name] = value.encode("utf-8", "replace").decode()
     if isinstance(call, Draw) and result.outcome.goes_on:
-        medium = None
-        if isinstance(result, Generated):
-            medium = result.sound if result.image is None else result.image
+        medium = result.sound if result.image is None else result.image
         if medium is None:
             raise ValueError(f"a generator reported {result.outcome} and gave no image or sound")
         if isinstance(medium, Image.Image) and not any(medium.convert("L").histogram()[_BLACK:]):
@@ -239,7 +237,7 @@ class LocalCalls:
         self._loaded[component.fingerprint] = component
         results: list[Result] = []
         longest = 1
-        if component.batch_size < component.neighbours:
+        if component.batch_size < component.batch_window:
             longest = max(1, *(length(call)[2] for call in calls))
         while len(results) < len(calls):
             most = max(1, self._most.get(component.fingerprint, len(calls) * longest) // longest)
@@ -256,7 +254,7 @@ class LocalCalls:
         component: QueueModel,
         calls: Mapping[int, Call],
         new: Mapping[int, Call],
-    ) -> dict[int, Reply]:
+    ) -> dict[int, Result]:
         """Queue calls for an engine, and compute until some end, or for :data:`_LOOK` seconds.
 
         The engine is released before an error is raised, so that none of its calls is under way.
@@ -270,7 +268,7 @@ class LocalCalls:
         if component.fingerprint not in self._loaded:
             new = calls
         self._loaded[component.fingerprint] = component
-        ended: dict[int, Reply] = {}
+        ended: dict[int, Result] = {}
         until = time.monotonic() + _LOOK
         try:
             for number, call in new.items():
@@ -280,7 +278,7 @@ class LocalCalls:
                 except (DriftledgerError, MemoryError):
                     raise
                 except Exception as error:
-                    reply = Reply(outcome=Outcome.FAILED, error=self._message(component, error))
+                    reply = Result(outcome=Outcome.FAILED, error=self._message(component, error))
                 if reply is not None:
                     ended[number] = reply
             while not ended:
@@ -370,13 +368,13 @@ class Workers:
         self._engines: dict[str, asyncio.Task[None]] = {}
 
     def batches(self, component: Component) -> tuple[int, int]:
-        """Return the size of a batch, and the number of neighbours that it is formed from.
+        """Return the size of a batch, and the number of units in a row that it is formed from.
 
         Both are 1 where an engine forms its batches itself.
         """
         if isinstance(component, QueueModel):
             return 1, 1
-        return component.batch_size, component.neighbours
+        return component.batch_size, component.batch_window
 
     @asynccontextmanager
     async def _turn(self, component: Component) -> AsyncIterator[None]:
@@ -413,23 +411,23 @@ class Workers:
                 batches += self._computing[fingerprint]
         return batches < 2  # one is prepared
 
-    async def make(self, calls: Sequence[Call], run: Run | None = None) -> list[Result]:
+    async def make(self, calls: Sequence[Call], units: Units | None = None) -> list[Result]:
         """Make one batch of calls to one component; the next begins before this one is encoded.
 
         Raises:
-            BaseException: the run was stopped before by this.
+            BaseException: the units were stopped before by this.
             DriftledgerError, MemoryError, ContractError: as :meth:`LocalCalls.make`.
         """
         component = calls[0].component
 
         def compute(prepared: Sequence[Call]) -> list[Result]:
-            if run is not None and run.stopped is not None:  # while it waited for the batch before
-                raise run.stopped
+            if units is not None:  # they may have stopped during the batch before
+                units.check()
             return self._local.make(prepared)
 
         async with self._turn(component):
-            if run is not None and run.stopped is not None:
-                raise run.stopped
+            if units is not None:
+                units.check()
             if isinstance(component, CheckpointComponent) and len(component.devices) > 1:
                 devices = f"device {component.device!r} names {len(component.devices)} devices"
                 way = "name one, or set collect.where to 'ray' to use all"
@@ -472,7 +470,7 @@ class Workers:
                     now = time.perf_counter()
                     for number, reply in ended.items():
                         _, answer = under_way.pop(number)
-                        answer.set_result(timed(reply, (now - since) / len(ended)))
+                        answer.set_result(reply.took((now - since) / len(ended)))
                     since = now
         except BaseException as error:
             set_error((answer for _, answer in (*under_way.values(), *due)), error)

@@ -50,7 +50,7 @@ class PlannedCalls:
             self.likely_cost = (self.likely_cost or 0.0) + min(likely, prices.cost(most))
 
     def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON."""
+        """Return it ready for JSON."""
         return {
             "stored": self.stored,
             "to_make": self.to_make,
@@ -97,7 +97,7 @@ class Plan:
         return returned
 
     def of(self, component: Component) -> PlannedCalls:
-        """What has been counted for a component so far."""
+        """Return the counts of a component so far."""
         if component.fingerprint not in self.calls:
             spent = self.store.spent(component.fingerprint)
             of_others = self._means[0] if component.kind == "model" else Usage()

@@ -20,7 +20,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from driftledger.collect.batches import Run, Workers
+from driftledger.collect.batches import Units, Workers
 from driftledger.collect.call import Ask, Call
 from driftledger.collect.settings import WorkerSettings
 from driftledger.components.base import Component, QueueModel
@@ -113,13 +113,13 @@ class RayWorkers(Workers):
         crew = self._crew(component)
         return super().batches(component) if crew is None else crew.batches
 
-    async def make(self, calls: Sequence[Call], run: Run | None = None) -> list[Result]:
+    async def make(self, calls: Sequence[Call], units: Units | None = None) -> list[Result]:
         crew = self._crew(calls[0].component)
         if crew is None:
-            return await super().make(calls, run)
+            return await super().make(calls, units)
         async with crew.slots:
-            if run is not None and run.stopped is not None:
-                raise run.stopped
+            if units is not None:
+                units.check()
             return await crew.make(calls)
 
     async def release(self, component: Component) -> None:
@@ -157,7 +157,7 @@ class _Crew:
         self._recipe = place_of(kind), module_folder, own_settings, component.spec, Path.cwd()
         """Arguments of :class:`_Actor`."""
         self.most = settings.replicas or replicas
-        self.batches = component.batch_size, component.neighbours
+        self.batches = component.batch_size, component.batch_window
         self.at_once = 1
         """Batches that an actor has; one, so that the batch which takes it down is known."""
         if isinstance(component, QueueModel):

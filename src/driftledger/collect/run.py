@@ -10,7 +10,7 @@ from pathlib import Path
 from threading import Thread
 from typing import Any, NamedTuple, Self, TypeAlias, TypeVar
 
-from driftledger.collect.batches import ENDED, Run, Waiting, Workers, finished, set_error, timed
+from driftledger.collect.batches import ENDED, Units, Waiting, Workers, finished, set_error
 from driftledger.collect.call import Call, Draw, NotStoredError, Planned, Spent, Steps, walk
 from driftledger.collect.store import CallStore, component_id
 from driftledger.components.base import Component
@@ -18,7 +18,7 @@ from driftledger.components.service import Meter, RemoteComponent, ServiceClient
 from driftledger.core.errors import ConfigError
 from driftledger.core.terminal import Progress
 from driftledger.core.text import say
-from driftledger.core.types import Outcome, Result
+from driftledger.core.types import Result
 
 R = TypeVar("R")
 Attempt: TypeAlias = Callable[..., Awaitable[Any]]
@@ -55,7 +55,7 @@ class Collector:
         self._workers = workers or Workers()
         self._shards = shards
         self._is_closing = False
-        self._runs: list[Run] = []
+        self._driven: list[Units] = []
         self._asked: dict[str, asyncio.Future[Result]] = {}
         """Calls under way, by the digest of their keys."""
         self._services: dict[str, asyncio.Task[tuple[ServiceClient, Attempt]]] = {}
@@ -73,7 +73,7 @@ class Collector:
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self._is_closing = True
         try:
-            if kind is not None and not issubclass(kind, Exception) and self._runs:
+            if kind is not None and not issubclass(kind, Exception) and self._driven:
                 say("finishing the calls under way; interrupt again to drop them")
                 self._wait_for(self._finish())
         finally:
@@ -131,18 +131,17 @@ class Collector:
         positions: Sequence[int] | None = None,
     ) -> list[R]:
         """Do :meth:`run` inside the event loop."""
-        units = list(protocols)
-        positions = range(len(units)) if positions is None else positions
-        run = Run(progress, positions)
-        self._runs.append(run)
+        started = list(protocols)
+        positions = range(len(started)) if positions is None else positions
+        units = Units(progress, positions)
+        self._driven.append(units)
         try:
-            driven = map(partial(self._unit, run), positions, units)
+            driven = map(partial(self._unit, units), positions, started)
             returned = await asyncio.gather(*driven, return_exceptions=True)
         finally:
-            self._runs.remove(run)
+            self._driven.remove(units)
         await self._put()  # the cost of failed attempts
-        if run.stopped is not None:
-            raise run.stopped
+        units.check()
         return returned  # type: ignore[return-value]  # an exception would have stopped the run
 
     async def _finish(self) -> None:
@@ -151,13 +150,13 @@ class Collector:
         for service in self._services.values():
             if service.done() and not service.exception():
                 service.result()[0].refuse(interrupted)
-        for run in self._runs:
-            run.stop(interrupted)
-        await asyncio.wait([run.task for run in self._runs])
+        for units in self._driven:
+            units.stop(interrupted)
+        await asyncio.wait([units.task for units in self._driven])
 
     async def aclose(self) -> None:
         """Drop what is still under way, and close the connections to services."""
-        dropped = asyncio.all_tasks() - {asyncio.current_task()} if self._runs else set()
+        dropped = asyncio.all_tasks() - {asyncio.current_task()} if self._driven else set()
         for task in dropped:
             task.cancel()
         await asyncio.gather(*dropped, return_exceptions=True)
@@ -165,7 +164,7 @@ class Collector:
         self._workers.close()
         await asyncio.get_running_loop().shutdown_default_executor()
 
-    async def _unit(self, run: Run, position: int, protocol: Steps[R]) -> R:
+    async def _unit(self, units: Units, position: int, protocol: Steps[R]) -> R:
         """Drive one protocol to its end; an error stops its run."""
         result = None
         step = 0
@@ -174,46 +173,47 @@ class Collector:
                 try:
                     call = next(protocol) if result is None else protocol.send(result)
                 except StopIteration as stop:
-                    run.step[position] = ENDED
-                    self._start_complete(run, position)
+                    units.step[position] = ENDED
+                    self._start_complete(units, position)
                     value: R = stop.value
                     return value
-                run.step[position] = step
+                units.step[position] = step
                 waiting = None
                 result = self.store.find(call.key)
                 if result is None:
-                    if run.stopped is not None:
-                        raise run.stopped
+                    units.check()
                     if not isinstance(call.component, RemoteComponent):
-                        waiting = run.add(position, call, *self._workers.batches(call.component))
-                elif call.component.batch_size < call.component.neighbours:  # its batch is formed
+                        waiting = units.add(position, call, *self._workers.batches(call.component))
+                elif call.component.batch_size < call.component.batch_window:  # its batch is formed
                     component = call.component
-                    waiting = run.add(position, call, component.batch_size, component.neighbours)
+                    waiting = units.add(
+                        position, call, component.batch_size, component.batch_window
+                    )
                     waiting.set_result(result)
-                self._start_complete(run, position)
+                self._start_complete(units, position)
                 if waiting is not None:
                     result = await waiting
                 elif result is None:
-                    result = await self._from_service(run, call)
-                run.progress.update()
+                    result = await self._from_service(units, call)
+                units.progress.update()
                 step += 1
         except BaseException as error:
-            run.stop(error)
+            units.stop(error)
             raise
 
     # Local components
 
-    def _start_complete(self, run: Run, position: int) -> None:
+    def _start_complete(self, units: Units, position: int) -> None:
         """Start the batches that this unit completes."""
-        for batch in run.complete(position):
-            self._start(run, batch)
+        for batch in units.complete(position):
+            self._start(units, batch)
 
-    def _start(self, run: Run, batch: Sequence[Waiting]) -> None:
-        task = asyncio.create_task(self._make(run, batch))
+    def _start(self, units: Units, batch: Sequence[Waiting]) -> None:
+        task = asyncio.create_task(self._make(units, batch))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _make(self, run: Run, batch: Sequence[Waiting]) -> None:
+    async def _make(self, units: Units, batch: Sequence[Waiting]) -> None:
         """Make and store the missing calls of a batch, and give each unit its result."""
         missing: dict[str, Waiting] = {}
         try:
@@ -225,16 +225,16 @@ class Collector:
                 if result is not None:  # stored since
                     waiting.set_result(result)
                 elif digest in self._asked:
-                    pass_on = partial(self._pass_on, run, (call, waiting))
+                    pass_on = partial(self._pass_on, units, (call, waiting))
                     self._asked[digest].add_done_callback(pass_on)
                 else:
                     self._asked[digest] = waiting
                     missing[digest] = call, waiting
             if missing:
                 calls = [call for call, _ in missing.values()]
-                made = await self._workers.make(calls, run)
+                made = await self._workers.make(calls, units)
                 results = await self._put(zip(calls, made, strict=True))
-                self._count(run, calls[0].component, results)
+                self._count(units, calls[0].component, results)
                 for (_, waiting), result in zip(missing.values(), results, strict=True):
                     if not waiting.done():
                         waiting.set_result(result)
@@ -248,18 +248,18 @@ class Collector:
             for digest in missing:
                 del self._asked[digest]
 
-    def _pass_on(self, run: Run, own: Waiting, done: asyncio.Future[Result]) -> None:
+    def _pass_on(self, units: Units, own: Waiting, done: asyncio.Future[Result]) -> None:
         """Give a unit the result of another unit's call; if that one's run has stopped, make it."""
         if done.cancelled():
             own[1].cancel()
         elif done.exception() is not None:
-            self._start(run, [own])
+            self._start(units, [own])
         elif not own[1].done():
             own[1].set_result(done.result())
 
     # Services
 
-    async def _from_service(self, run: Run, call: Call) -> Result:
+    async def _from_service(self, units: Units, call: Call) -> Result:
         component = call.component
         assert isinstance(component, RemoteComponent)
         digest = call.key
@@ -273,20 +273,16 @@ class Collector:
                 self._services[fingerprint] = asyncio.create_task(self._connect(component))
             client, attempt = await asyncio.shield(self._services[fingerprint])
             async with client.slots:
-                if run.stopped is not None:
-                    raise run.stopped
+                units.check()
                 if isinstance(call, Draw):
                     attempted = partial(attempt, call.prompt, call.seed)
                     expected = component.expected(call.prompt)
                 else:
                     attempted = partial(attempt, call.conversation)
                     expected = component.expected(call.conversation)
-                answered = await client.call(attempted, expected)
-                cost = None if component.prices is None else answered.cost
-                reply = answered.answer or Result(outcome=Outcome.FAILED, error=answered.error)
-                reply = timed(reply, answered.seconds, cost)
+                reply = await client.call(attempted, expected)
                 [result] = await self._put([(call, await asyncio.to_thread(finished, call, reply))])
-            self._count(run, component, [result])
+            self._count(units, component, [result])
             future.set_result(result)
             return result
         except BaseException as error:
@@ -333,10 +329,10 @@ class Collector:
         if at_once:
             await self._put()
 
-    def _count(self, run: Run, component: Component, results: Sequence[Result]) -> None:
+    def _count(self, units: Units, component: Component, results: Sequence[Result]) -> None:
         name = component.title if isinstance(component, RemoteComponent) else component.provider
         cost = sum(result.usage.cost or 0.0 for result in results if result.usage)
-        run.progress.count(name, len(results), cost)
+        units.progress.count(name, len(results), cost)
 
 
 class Shard(NamedTuple):
@@ -383,7 +379,7 @@ def part_of(
     """Drive the units of one shard, and look up those of the other shards.
 
     Args:
-        block: neighbours that always belong to one shard: a multiple of all batch sizes.
+        block: units in a row that always belong to one shard: a multiple of all batch sizes.
 
     Raises:
         NotStoredError: units of other shards are in no store that the collector looks into.

@@ -31,7 +31,7 @@ from driftledger.collect.plan import Plan, PlannedCalls
 from driftledger.collect.run import Collector, Shard, part_of
 from driftledger.collect.store import CallStore, stores_in
 from driftledger.commands.stages import data
-from driftledger.components.base import CONTROLS, Generator
+from driftledger.components.base import Generator
 from driftledger.components.service import RemoteComponent
 from driftledger.core.errors import (
     ConfigError,
@@ -398,7 +398,7 @@ def _preview(project: Project, missing: dict[str, str]) -> Preview:
             # what follows calls that are still to be made is counted at most
             with suppress(NotStoredError):
                 collecting.run(plan.run)
-            if collecting.model().provider in CONTROLS:
+            if collecting.model().is_control:
                 of_controls += plan.likely_cost - before
         models = {
             name: plan.of(project.component("models", name)) for name in settings.named("models")
@@ -529,7 +529,7 @@ def collect_shard(project: Project, shard: str, into: Path, models: Sequence[str
     part = Shard.parse(shard)
     tasks = tasks_of(project, models)
     block = math.lcm(
-        *(component.neighbours for task in tasks for component in task.collecting().asked)
+        *(component.batch_window for task in tasks for component in task.collecting().asked)
     )
     folder = part.store(into)
     left_out = 0

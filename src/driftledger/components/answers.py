@@ -31,8 +31,9 @@ FINISH_REASONS = {
     Outcome.FILTERED: rf".*({_UNSAFE}|filter|recitation|block_?list|blocked|prohibited|spii"
     r"|policy).*",
     Outcome.REFUSED: r".*(refus|declin).*",
-    Outcome.TRUNCATED: r"(.*_)?length|.*(max_(new_|output_|completion_)?(token|reached|output|length)"
-    r"|truncat|(token|output)_(limit|budget)|max_output|context_(window|length)).*|incomplete",
+    Outcome.TRUNCATED: r"(.*_)?length"
+    r"|.*(max_(new_|output_|completion_)?(token|reached|output|length)|truncat"
+    r"|(token|output)_(limit|budget)|max_output|context_(window|length)).*|incomplete",
 }
 """Outcome → why an answer with it ended, in lower case. After any other reason the call is tried
 again."""

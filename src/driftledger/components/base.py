@@ -16,12 +16,14 @@ from driftledger.core.code_digest import code_digest, is_ours
 from driftledger.core.files import Record
 from driftledger.core.media import Kind as MediumKind
 from driftledger.core.registry import Provided, not_installed
-from driftledger.core.types import Conversation, Float32, Generated, PromptUsage, Reply, Sound
+from driftledger.core.types import Conversation, Float32, PromptUsage, Result, Sound
 
 Kind = Literal["model", "generator", "encoder"]
 
 T = TypeVar("T")
 
+_SHIPPED_CONTROLS = frozenset({"blind", "always_refuse", "random_choice"})
+"""The controls that their cards do not mark, by provider."""
 _OPERATIONAL = "operational"
 Operational: TypeAlias = Annotated[T, _OPERATIONAL]
 """Marks a setting that says how calls are made and cannot change what comes out: it is not in the
@@ -52,6 +54,10 @@ class Component(Provided, ABC):
     its work for. None means any model. Controls, which don't look, are always accepted, and so is a
     model with ``understood_by``."""
 
+    is_control: ClassVar[bool] = False
+    """Set it in a model that does not look: its scores show what a benchmark gives away for free.
+    """
+
     media: ClassVar[frozenset[MediumKind]] = frozenset({"image"})
     """What it can be given, or generates: images, sounds, or both."""
 
@@ -59,10 +65,17 @@ class Component(Provided, ABC):
     """How many calls are handed over at once; part of the identity, since in reduced precision the
     company in a batch changes what comes out."""
 
+    def __init_subclass__(cls, **arguments: Any) -> None:
+        super().__init_subclass__(**arguments)
+        if cls.provider in _SHIPPED_CONTROLS:
+            cls.is_control = True
+
     @property
-    def neighbours(self) -> int:
-        """Of how many calls in a row those of like length form batches; ``batch_size`` where they
-        do as they come."""
+    def batch_window(self) -> int:
+        """The number of calls in a row from which those of like length form batches.
+
+        It is ``batch_size`` if batches are formed in the order of the calls.
+        """
         return self.batch_size
 
     knows: Operational[str | None] = Field(default=None, min_length=1, max_length=300)
@@ -70,20 +83,19 @@ class Component(Provided, ABC):
     :attr:`mark`."""
 
     def identity(self) -> dict[str, Any]:
-        """What the settings resolve to beyond themselves: weights, services, libraries that shape
-        the output."""
+        """Return what the settings resolve to: weights, services, libraries that shape the
+        output."""
         return {}
 
     @property
     def unrepeatable(self) -> str | None:
-        """Why a call that is made again, alone, may give other bytes than it gave first; None if it
-        gives the same."""
+        """Return why a call that is made again, alone, may give other bytes; None if it gives the
+        same."""
         return None
 
     @property
     def mark(self) -> str | None:
-        """What a reader of every score with it must know, in one phrase; it stands in the card and
-        in the flags."""
+        """The caveat that the card and the flags of every score with it show, in one phrase."""
         return self.knows
 
     def readiness(self) -> tuple[list[str], list[str]]:
@@ -95,18 +107,18 @@ class Component(Provided, ABC):
         """Let go of loaded weights and the memory they take; the next call loads them again."""
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
-        """A copy with other settings, checked, and with its own fingerprint: pydantic's would keep
-        the cached one."""
+        """Return a copy with other settings, checked, and with a fingerprint of its own: pydantic's
+        would keep the cached one."""
         return type(self).model_validate(self.model_dump() | dict(update or {}))
 
     @classmethod
     def operational(cls) -> set[str]:
-        """The names of the settings that are marked :data:`Operational`."""
+        """Return the names of the settings that are marked :data:`Operational`."""
         return {name for name, field in cls.model_fields.items() if _OPERATIONAL in field.metadata}
 
     @cached_property
     def code_digest(self) -> str | None:
-        """Of its base classes that do not come with driftledger; None if all do.
+        """The digest of its base classes outside driftledger; None if there are none.
 
         Raises:
             ConfigError: such a class is written in no file.
@@ -171,16 +183,16 @@ class Model(Component):
     @property
     def longest(self) -> int | None:
         """The most tokens of a reply by its own settings; None if nothing limits it."""
-        return _CONTROLS_SAY if self.provider in CONTROLS else None
+        return _CONTROLS_SAY if self.is_control else None
 
     @property
     def continues(self) -> bool:
-        """Whether it can be given the beginning of its reply, as the last turn of a
+        """True if it can be given the beginning of its reply, as the last turn of a
         conversation."""
         return False
 
     @abstractmethod
-    def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
+    def respond(self, conversations: Sequence[Conversation]) -> list[Result]:
         """Answer the last turn of each conversation, in order; a reply holds the beginning that it
         was given."""
 
@@ -190,16 +202,16 @@ class QueueModel(Model):
     calls."""
 
     @abstractmethod
-    def begin(self, number: int, conversation: Conversation) -> Reply | None:
+    def begin(self, number: int, conversation: Conversation) -> Result | None:
         """Put a call into the queue; return the reply at once if the engine does not take it."""
 
     @abstractmethod
-    def step(self) -> dict[int, Reply]:
+    def step(self) -> dict[int, Result]:
         """Compute a little, and return the replies to calls that have ended, by the numbers given
         to :meth:`begin`."""
 
-    def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
-        replies = dict[int, Reply]()
+    def respond(self, conversations: Sequence[Conversation]) -> list[Result]:
+        replies = dict[int, Result]()
         for number, conversation in enumerate(conversations):
             if (reply := self.begin(number, conversation)) is not None:
                 replies[number] = reply
@@ -219,13 +231,13 @@ class Generator(Component):
         return 1024**2
 
     @abstractmethod
-    def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Generated]:
+    def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> Sequence[Result]:
         """Make one RGB image, or sound, per prompt; equal prompts with equal seeds give equal
         ones."""
 
 
 def frechet_name_of(provider: str) -> str:
-    """What the Fréchet distance on the features of a provider's class is called.
+    """Return the name of the Fréchet distance on the features of a provider's class.
 
     >>> frechet_name_of("my_package.seeing:MyEncoder")
     'frechet_my_encoder'
@@ -257,38 +269,33 @@ class Encoder(Component):
 
     @property
     def reads(self) -> bool:
-        """Whether it has a text tower; with another tower beside it, both write into one space."""
+        """True if it has a text tower; with another tower, both write into one space."""
         return type(self).encode_texts is not Encoder.encode_texts
 
     def fitted(self, texts: Sequence[str]) -> "Encoder":
-        """The encoder that reads texts as this corpus teaches it; itself, where nothing is learnt
-        from a corpus."""
+        """Return the encoder that reads texts as this corpus teaches it; itself if it learns
+        nothing from a corpus."""
         return self
 
     def encode_images(self, images: Sequence[Image.Image]) -> Float32:
-        """Feature vectors of RGB images, n×d, finite, not all zero."""
+        """Return the features of RGB images, n×d, finite, not all zero."""
         raise NotImplementedError(f"encoder provider {self.provider!r} has no image tower")
 
     def encode_sounds(self, sounds: Sequence[Sound]) -> Float32:
-        """Feature vectors of sounds, n×d, finite, not all zero."""
+        """Return the features of sounds, n×d, finite, not all zero."""
         raise NotImplementedError(f"encoder provider {self.provider!r} has no sound tower")
 
     def encode_texts(self, texts: Sequence[str]) -> Float32:
-        """Feature vectors of texts, n×d, finite; all zero only for a text that the encoder knows
-        nothing of."""
+        """Return the features of texts, n×d, finite; all zero only for a text that the encoder
+        knows nothing of."""
         raise NotImplementedError(f"encoder provider {self.provider!r} has no text tower")
 
     def read_texts(self, texts: Sequence[str]) -> list[PromptUsage]:
-        """How much of each text the text tower reads before its limit cuts it off, in its own
-        tokens.
+        """Count the tokens of each text, and those that the text tower reads before its limit.
 
         A class that says nothing of a limit reads all of every text, counted in words.
         """
         return [PromptUsage(count, count) for count in (len(text.split()) for text in texts)]
-
-
-CONTROLS = frozenset({"blind", "always_refuse", "random_choice"})
-"""Providers of models that do not look: what they score is what a benchmark gives away for free."""
 
 
 _CONTROLS_SAY = 50
@@ -322,14 +329,20 @@ class ComponentCard(Record):
     identity: dict[str, Any]
     mark: str | None = Field(default=None, exclude_if=lambda mark: mark is None)
     """What a reader of every score with it must know; not written where there is nothing."""
+    control: bool = Field(default=False, exclude_if=lambda control: not control)
+    """True for a control of one's own."""
 
     @classmethod
     def of(cls, name: str, component: Component) -> "ComponentCard":
         return cls(
-            name=name, fingerprint=component.fingerprint, **component.spec, mark=component.mark
+            name=name,
+            fingerprint=component.fingerprint,
+            **component.spec,
+            mark=component.mark,
+            control=component.is_control and component.provider not in _SHIPPED_CONTROLS,
         )
 
     @property
     def is_control(self) -> bool:
-        """Whether it is a control beside the models, and not a model to choose."""
-        return self.provider in CONTROLS
+        """Return True for a control, which is no model to choose."""
+        return self.control or self.provider in _SHIPPED_CONTROLS

@@ -42,7 +42,7 @@ _NOT_LOADED = (".md", ".txt.license", ".png", ".jpg", ".gitattributes")
 
 
 def _files(folder: Path) -> list[Path]:
-    """What a loader may read; like a loader, through links to files and to folders."""
+    """List what a loader may read; like a loader, follow links to files and to folders."""
     paths: list[Path] = []
     for place, folders, names in os.walk(folder, followlinks=True):
         folders[:] = [name for name in folders if not name.startswith(".")]
@@ -124,12 +124,12 @@ class CheckpointComponent(Component):
 
     @property
     def title(self) -> str:
-        """What sentences call it: where it is."""
+        """The name in sentences: the folder or the hub repository."""
         return f"{self.path!r:.200}"
 
     @cached_property
     def source(self) -> Source:
-        """Where it is.
+        """The local folder or the hub repository.
 
         Raises:
             ConfigError: neither here nor on the hub, or a folder without files.
@@ -142,7 +142,7 @@ class CheckpointComponent(Component):
         return source
 
     def weights(self) -> dict[str, Any]:
-        """The commit, or the SHA-256 of every file that a loader may read."""
+        """Return the commit, or the SHA-256 of every file that a loader may read."""
         folder, repository, commit = self.source
         if folder is None:
             return {"repository": repository, "commit": commit}
@@ -159,7 +159,7 @@ class CheckpointComponent(Component):
 
     @cached_property
     def torch_device(self) -> str:
-        """Where it runs, e.g. ``cuda:1``."""
+        """The device that it runs on, e.g. ``cuda:1``."""
         if self.device != "auto":
             return self.devices[0]
         torch = import_extra("torch")
@@ -177,7 +177,7 @@ class CheckpointComponent(Component):
 
     @property
     def hub_arguments(self) -> dict[str, Any]:
-        """What every ``from_pretrained`` of transformers and diffusers is given."""
+        """The arguments of every ``from_pretrained`` of transformers and diffusers."""
         if self.trust_remote_code and os.environ.get(TRUST) != "1":
             raise ConfigError(
                 f"{self.title} asks to run code from its repository (trust_remote_code); allow it "
@@ -238,7 +238,7 @@ class CheckpointComponent(Component):
 
     @cached_property
     def loaded(self) -> Any:
-        """What :meth:`load` gave, loaded at the first use.
+        """The result of :meth:`load`, loaded at the first use.
 
         Raises:
             ConfigError: the checkpoint cannot be loaded as the settings say.
@@ -281,7 +281,7 @@ class ImageCheckpoint(CheckpointComponent):
 
     @cached_property
     def backend(self) -> str:
-        """What :attr:`image_backend` comes to: ``pil`` or ``torchvision``."""
+        """The library behind :attr:`image_backend`: ``pil`` or ``torchvision``."""
         if self.image_backend != "auto":
             return self.image_backend
         # without torch
@@ -330,7 +330,7 @@ def refuse_random(report: Mapping[str, Any], unused: str | None = None) -> None:
 
 
 def bitsandbytes(library: Any, bits: Literal["8bit", "4bit"], dtype: Any) -> Any:
-    """A ``quantization_config`` of transformers or diffusers, for LLM.int8 or NF4."""
+    """Return a ``quantization_config`` of transformers or diffusers, for LLM.int8 or NF4."""
     import_extra("bitsandbytes")
     four = {"bnb_4bit_quant_type": "nf4", "bnb_4bit_compute_dtype": dtype} if bits == "4bit" else {}
     return library.BitsAndBytesConfig(**{f"load_in_{bits}": True}, **four)
@@ -338,7 +338,7 @@ def bitsandbytes(library: Any, bits: Literal["8bit", "4bit"], dtype: Any) -> Any
 
 @contextmanager
 def quietly(*libraries: str) -> Iterator[None]:
-    """Without progress bars, and without warnings of what is checked or recorded in another way."""
+    """Silence progress bars, and warnings about what is checked or recorded in another way."""
     loggings = [import_extra(library).utils.logging for library in libraries]
     before = [
         (logging, logging.get_verbosity(), logging.is_progress_bar_enabled())
@@ -357,8 +357,8 @@ def quietly(*libraries: str) -> Iterator[None]:
 
 
 def disarmed(text: str, control: re.Pattern[str]) -> str:
-    """The text with a space inside whatever a tokenizer would take for a control token, as in ``<
-    /s>``.
+    """Return the text with a space inside whatever a tokenizer would take for a control token, as
+    in ``< /s>``.
 
     A lone surrogate, which no tokenizer takes, becomes a question mark.
     """

@@ -12,7 +12,7 @@ from PIL import Image, ImageDraw
 from driftledger.components.base import Component, Encoder, Generator, Model
 from driftledger.core.canonical import sha256_bytes
 from driftledger.core.media import Medium, Sound, encoded, suffix_of
-from driftledger.core.types import Conversation, Generated, Outcome, Reply, Subject
+from driftledger.core.types import Conversation, Outcome, Result, Subject
 
 TEXTS = (
     "A golden circle on a dark blue ground, a little left of the middle.",
@@ -72,7 +72,7 @@ def check_component(component: Component) -> list[str]:
 
 
 def _tasks(component: Component, folder: Path) -> Iterator[tuple[str, Make, Sequence[Any]]]:
-    """For each method of a component: its name, how it is called, and three different calls.
+    """Yield each method of a component: its name, how it is called, and three different calls.
 
     Media that are handed over as files lie in ``folder``.
     """
@@ -110,7 +110,8 @@ def _tasks(component: Component, folder: Path) -> Iterator[tuple[str, Make, Sequ
 
 
 def _wrong(name: str, results: Any, count: int) -> str:
-    """What is wrong with the form of the results of ``count`` calls."""
+    """Describe what is wrong with the form of the results of ``count`` calls; empty if nothing
+    is."""
     if name.endswith("vectors"):
         fits = isinstance(results, np.ndarray) and results.dtype == np.float32
         if fits and results.ndim == 2 and len(results) == count:
@@ -124,27 +125,14 @@ def _wrong(name: str, results: Any, count: int) -> str:
     if not isinstance(results, list | tuple) or len(results) != count:
         got = str(len(results)) if isinstance(results, list | tuple) else type(results).__name__
         return f"{name}: expected {count} for {count} calls, got {got}"
-    expected = (
-        "a Reply with a text"
-        if name == "replies"
-        else "a Generated with an RGB image, or with a finite sound"
-    )
+    are_replies = name == "replies"
+    expected = "a Result with an RGB image, or with a finite sound"
+    if are_replies:
+        expected = "a Result with a text"
     for result in results:
-        match result:
-            case Reply(text=str(), outcome=Outcome()):
-                fits = name == "replies"
-            case Generated(sound=Sound() as sound, outcome=Outcome()):
-                fits = (
-                    name != "replies"
-                    and sound.samples.ndim == 2
-                    and bool(np.isfinite(sound.samples).all())
-                )
-            case Generated(image=image, outcome=Outcome() as outcome):
-                fits = name != "replies" and (
-                    not outcome.goes_on or getattr(image, "mode", "") == "RGB"
-                )
-            case _:
-                fits = False
+        fits = False
+        if isinstance(result, Result) and isinstance(result.outcome, Outcome):
+            fits = isinstance(result.text, str) if are_replies else _is_drawn(result)
         if not fits:
             return (
                 f"{name}: expected {expected}, got {getattr(result, 'image', None) or result!r:.80}"
@@ -154,19 +142,29 @@ def _wrong(name: str, results: Any, count: int) -> str:
     return ""
 
 
+def _is_drawn(result: Result) -> bool:
+    """Return True if a result holds what a generator may give."""
+    if result.sound is not None:
+        return result.sound.samples.ndim == 2 and bool(np.isfinite(result.sound.samples).all())
+    return not result.outcome.goes_on or getattr(result.image, "mode", "") == "RGB"
+
+
 def _same(one: Any, other: Any) -> bool:
-    """Whether results are equal, but for rounding: images by 2 of 255, others as sums in another
-    order differ."""
-    if isinstance(one, Reply):
-        return (one.outcome, one.text) == (other.outcome, other.text)
-    if isinstance(one, Generated):
+    """Return True if results are equal, but for rounding.
+
+    Images may differ by 2 of 255, and others as sums in another order do.
+    """
+    if isinstance(one, Result):
+        if (one.outcome, one.text) != (other.outcome, other.text):
+            return False
         if one.sound is not None and other.sound is not None:
             ours = one.sound.samples
             theirs = other.sound.samples
             return ours.shape == theirs.shape and _same(ours.ravel(), theirs.ravel())
         if one.image is None or other.image is None or one.image.size != other.image.size:
-            return one.image is other.image and one.outcome == other.outcome
-        pixels, others = (np.asarray(each.image, np.int16) for each in (one, other))
+            return one.image is other.image
+        pixels = np.asarray(one.image, np.int16)
+        others = np.asarray(other.image, np.int16)
         return bool(np.abs(pixels - others).max() <= 2)
     return bool(
         np.linalg.norm(one - other) <= 1e-4 * max(np.linalg.norm(one), np.linalg.norm(other))

@@ -34,7 +34,7 @@ from driftledger.core.files import load_json, read_regular
 from driftledger.core.media import ENCODING
 from driftledger.core.registry import import_extra
 from driftledger.core.strict import Strict
-from driftledger.core.types import Generated, Outcome, PromptUsage
+from driftledger.core.types import Outcome, PromptUsage, Result
 from driftledger.data.hub import Source, find_source
 
 OWN_ARGUMENTS = {"num_inference_steps": "steps"} | {
@@ -72,7 +72,7 @@ class WeightsFile(Strict):
         return file
 
     def identity(self) -> dict[str, Any]:
-        """The commit and the file's name, or the SHA-256 of a local file; and the scale of a
+        """Return the commit and the file's name, or the SHA-256 of a local file; and the scale of a
         LoRA."""
         folder, repository, commit = self.source
         of_hub = {"repository": repository, "commit": commit, "file": self.file}
@@ -177,8 +177,8 @@ class PromptReader:
 
 
 def _begun(tokens: list[int], row: list[int]) -> int:
-    """How many of the first ``tokens`` are together in a row; the first few may have merged with
-    what precedes them.
+    """Count how many of the first ``tokens`` are together in a row; the first few may have merged
+    with what precedes them.
 
     >>> _begun([1, 2, 3], [9, 1, 2, 8]), _begun([1, 2, 3, 4], [7, 3, 4]), _begun([1], [2])
     (2, 4, 0)
@@ -286,7 +286,7 @@ class Diffusers(CheckpointComponent, Generator):
             else None
         )
 
-    def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Generated]:
+    def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Result]:
         if not prompts:
             return []
         ready = self.loaded
@@ -302,8 +302,8 @@ class Diffusers(CheckpointComponent, Generator):
             )
         ]
 
-    def results(self, ready: Ready, drawn: Any) -> list[Generated]:
-        """What a pipeline's output comes to, for each prompt."""
+    def results(self, ready: Ready, drawn: Any) -> list[Result]:
+        """Return the result of a pipeline's output for each prompt."""
         # DeepFloyd IF has a name of its own for it
         flags = getattr(drawn, "nsfw_content_detected", None) or getattr(
             drawn, "nsfw_detected", None
@@ -312,13 +312,15 @@ class Diffusers(CheckpointComponent, Generator):
         for values, flagged in zip(drawn.images, flags or [False] * len(drawn.images), strict=True):
             if flagged:
                 error = "flagged by the checkpoint's safety checker"
-                results.append(Generated(outcome=Outcome.FILTERED, error=error))
+                results.append(Result(outcome=Outcome.FILTERED, error=error))
             elif not np.isfinite(values).all():
                 error = f"the image is not finite; {self.dtype} may overflow in this checkpoint"
-                results.append(Generated(outcome=Outcome.FAILED, error=error))
+                results.append(Result(outcome=Outcome.FAILED, error=error))
             else:  # H×W×3, from 0 to 1
                 results.append(
-                    Generated(Image.fromarray((values.clip(0, 1) * 255).round().astype(np.uint8)))
+                    Result(
+                        image=Image.fromarray((values.clip(0, 1) * 255).round().astype(np.uint8))
+                    )
                 )
         return results
 
@@ -425,7 +427,8 @@ class Diffusers(CheckpointComponent, Generator):
         return Ready(pipeline, call_arguments, PromptReader(pipeline, limit))
 
     def _whole(self, folder: Path, name: str, library: str, class_name: str) -> Any:
-        """A part that has weights, with all of them: pipelines only warn where some are missing."""
+        """Load a part that has weights, with all of them: pipelines only warn where some are
+        missing."""
         diffusers = import_extra("diffusers")
         transformers = import_extra("transformers")
         homes = {"diffusers": diffusers, "transformers": transformers}
@@ -470,7 +473,7 @@ class Diffusers(CheckpointComponent, Generator):
         return part
 
     def _arguments(self, pipeline: Any) -> dict[str, Any]:
-        """Of the pipeline's call, as the settings say.
+        """Return the arguments of the pipeline's call, as the settings say.
 
         Raises:
             ConfigError: the pipeline has no such argument, or does not look at it.
@@ -496,8 +499,8 @@ class Diffusers(CheckpointComponent, Generator):
         return ({"clean_caption": False} if "clean_caption" in taken else {}) | given
 
     def _is_ignored(self, name: str, given: Mapping[str, Any], pipeline: Any) -> bool:
-        """Whether the pipeline takes an argument and, with this checkpoint or these others, does
-        not look at it."""
+        """Return True if the pipeline takes an argument and, with this checkpoint or these others,
+        does not look at it."""
         taken = signature(pipeline.__call__).parameters
         # FLUX by default does not look at it
         if name == "negative_prompt" and "true_cfg_scale" in taken:
@@ -551,7 +554,7 @@ class Diffusers(CheckpointComponent, Generator):
             return fitting[self.scheduler].from_config(config)
 
     def _json(self, name: str) -> dict[str, Any]:
-        """A small file of the checkpoint, from the folder, the hub's cache or the hub."""
+        """Return a small file of the checkpoint, from the folder, the hub's cache or the hub."""
         try:
             file = self.source.local([name]) / name
             content: dict[str, Any] = load_json(read_regular(file), finite=False)

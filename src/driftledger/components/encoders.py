@@ -53,7 +53,7 @@ class TorchEncoder(CheckpointComponent, Encoder):
 
     @contextmanager
     def forward_pass(self, given: Sequence[Any]) -> Iterator[None]:
-        """Without gradients; running out of memory is an :class:`OutOfMemoryError`."""
+        """Run without gradients; raise OutOfMemoryError when memory runs out."""
         if not given:
             raise ValueError("there is nothing to encode")
         with memory_guard(self.path), import_extra("torch").inference_mode():
@@ -82,8 +82,8 @@ def as_features(vectors: Any) -> Float32:
 
 
 def well_formed(texts: Sequence[str]) -> list[str]:
-    """The texts as UTF-8 can hold them, which is all that tokenizers take: a lone surrogate becomes
-    a question mark."""
+    """Return the texts as UTF-8 can hold them, which is all that tokenizers take: a lone surrogate
+    becomes a question mark."""
     return [text.encode("utf-8", "replace").decode() for text in texts]
 
 
@@ -110,13 +110,13 @@ class TransformersEncoder(TorchEncoder, ImageCheckpoint):
         return Tower(model.to(self.torch_device).eval(), self.load_processor(source.location))
 
     def load_processor(self, location: str) -> Any:
-        """What prepares images for the model."""
+        """Load the processor that prepares images for the model."""
         processor = import_extra("transformers").AutoImageProcessor
         return processor.from_pretrained(location, backend=self.backend, **self.hub_arguments)
 
     def look(self, model: Any, prepared: Mapping[str, Any]) -> Any:
-        """The n×d features of what the image processor makes of n images: the class token after the
-        last layer norm."""
+        """Return the n×d features of what the image processor makes of n images: the class token
+        after the last layer norm."""
         return model(**prepared).last_hidden_state[:, 0]
 
     def encode_images(self, images: Sequence[Image.Image]) -> Float32:
@@ -464,7 +464,7 @@ class Sentence(TorchEncoder):
         prompt = model.prompts[model.default_prompt_name] if model.default_prompt_name else None
 
         def length(text: str, cut: bool) -> int:
-            """Of the input that the model is given, with its special tokens and its prompt."""
+            """Return the length of the model's input, with its special tokens and its prompt."""
             given = model.preprocess(
                 [text], prompt=prompt, processing_kwargs={"text": {"truncation": cut}}
             )

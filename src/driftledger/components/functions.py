@@ -22,7 +22,7 @@ from driftledger.components.base import Component, Encoder, Generator, Model, fr
 from driftledger.core.errors import ConfigError
 from driftledger.core.media import ANY_MEDIUM, Kind
 from driftledger.core.registry import LONGEST, import_place, place_of
-from driftledger.core.types import Conversation, Float32, Generated, Medium, Reply, Sound
+from driftledger.core.types import Conversation, Float32, Medium, Result, Sound
 
 
 class _OfFunction(Component, ABC):
@@ -44,26 +44,26 @@ class _OfFunction(Component, ABC):
             cls.frechet_name = frechet_name_of(cls.provider)
 
     def call(self, *given: Any) -> Any:
-        """What the function makes of something, with its settings."""
+        """Return the function's value, called with its settings."""
         return self.function(
             *given, **{setting: getattr(self, setting) for setting in self.settings}
         )
 
     @cached_property
     def code_digest(self) -> str | None:
-        """Of the function's module; of a function that no place leads to, its number."""
+        """The digest of the function's module; its number if no place leads to the function."""
         with suppress(ConfigError):
             if import_place(self.provider) is type(self):
                 return super().code_digest
         return self.number
 
 
-def model(fn: Callable[..., str | Reply], *, version: str = "1") -> type[Model]:
-    """A model of a function that takes a prompt and a list of images, and gives text.
+def model(fn: Callable[..., str | Result], *, version: str = "1") -> type[Model]:
+    """Return a model of a function that takes a prompt and a list of images, and gives text.
 
     The images are RGB, of Pillow's; sounds are a :class:`~driftledger.core.media.Sound`. In-context
     examples stand before what is asked, in the prompt and among the images, as one text with blank
-    lines between. A function may give a :class:`~driftledger.core.types.Reply` instead of text.
+    lines between. A function may give a :class:`~driftledger.core.types.Result` instead of text.
 
     >>> @model
     ... def shout(prompt, images, *, end: str = "!"):
@@ -77,17 +77,17 @@ def model(fn: Callable[..., str | Reply], *, version: str = "1") -> type[Model]:
         version: to be raised where what is behind the function changes and its code does not.
     """
 
-    def respond(self: _OfFunction, conversations: Sequence[Conversation]) -> list[Reply]:
+    def respond(self: _OfFunction, conversations: Sequence[Conversation]) -> list[Result]:
         replies = []
         for conversation in conversations:
             parts = [part for turn in conversation.turns for part in turn.parts]
             prompt = "\n\n".join(part for part in parts if isinstance(part, str))
             answer = self.call(prompt, [part.open() for part in parts if isinstance(part, Medium)])
-            if not isinstance(answer, str | Reply):
+            if not isinstance(answer, str | Result):
                 raise TypeError(
                     f"{self.provider} gave {type(answer).__name__} where it is to give text"
                 )
-            replies.append(Reply(answer) if isinstance(answer, str) else answer)
+            replies.append(Result(answer) if isinstance(answer, str) else answer)
         return replies
 
     cls: type[Model] = _class_of(Model, fn, version=version, respond=respond)
@@ -95,10 +95,10 @@ def model(fn: Callable[..., str | Reply], *, version: str = "1") -> type[Model]:
 
 
 def generator(
-    fn: Callable[..., Image.Image | Sound | Generated], *, version: str = "1"
+    fn: Callable[..., Image.Image | Sound | Result], *, version: str = "1"
 ) -> type[Generator]:
-    """A generator of a function that takes a prompt and a seed, and gives an image of Pillow's, or
-    a sound.
+    """Return a generator of a function that takes a prompt and a seed, and gives an image of
+    Pillow's, or a sound.
 
     >>> plain = generator(lambda prompt, seed: Image.new("RGB", (32, 32), (seed % 256, 0, 0)))
     >>> plain().generate(["A red square."], [200])[0].image.getpixel((0, 0))
@@ -108,20 +108,18 @@ def generator(
         version: as in :func:`model`.
     """
 
-    def generate(
-        self: _OfFunction, prompts: Sequence[str], seeds: Sequence[int]
-    ) -> list[Generated]:
+    def generate(self: _OfFunction, prompts: Sequence[str], seeds: Sequence[int]) -> list[Result]:
         drawn = []
         for prompt, seed in zip(prompts, seeds, strict=True):
             result = self.call(prompt, seed)
             if isinstance(result, Sound):
-                result = Generated(sound=result)
-            if not isinstance(result, Image.Image | Generated):
+                result = Result(sound=result)
+            if not isinstance(result, Image.Image | Result):
                 raise TypeError(
                     f"{self.provider} gave {type(result).__name__}; return an image of Pillow's"
                 )
             drawn.append(
-                Generated(result.convert("RGB")) if isinstance(result, Image.Image) else result
+                Result(image=result.convert("RGB")) if isinstance(result, Image.Image) else result
             )
         return drawn
 
@@ -136,7 +134,7 @@ def encoder(
     texts: Callable[..., Any] | None = None,
     version: str = "1",
 ) -> type[Encoder]:
-    """An encoder of a function that takes a list of images, of sounds or of texts.
+    """Return an encoder of a function that takes a list of images, of sounds or of texts.
 
     It gives an array with a row of features for each of them.
 
@@ -176,7 +174,8 @@ def encoder(
 
 
 def _class_of(base: Any, fn: Callable[..., Any], **members: Any) -> Any:
-    """A class that works by the function, with a field for each of its keyword-only arguments."""
+    """Return a class that works by the function, with a field for each of its keyword-only
+    arguments."""
     arguments = signature(fn).parameters.values()
     settings = {
         each.name: each.default for each in arguments if each.kind is Parameter.KEYWORD_ONLY

@@ -18,7 +18,7 @@ from driftledger.components.openai import OpenAIChat, OpenAIComponent
 from driftledger.components.service import RefusedError, RemoteGenerator
 from driftledger.core.errors import ServiceError
 from driftledger.core.registry import import_extra
-from driftledger.core.types import Generated, Usage
+from driftledger.core.types import Result, Usage
 
 
 class LiteLLM(OpenAIChat):
@@ -120,7 +120,7 @@ class HuggingFaceImages(OpenAIComponent, RemoteGenerator):
             given = error.response
             return self.ended(given.status_code, given.text or str(error), given.headers)
         except OfflineModeIsEnabled as error:
-            raise ServiceError(f"{self.title}: {self.say(str(error))}") from None
+            raise ServiceError(f"{self.title}: {self.redacted(str(error))}") from None
         except (httpx2.HTTPError, TimeoutError) as error:
             return self.ended(0, f"{type(error).__name__}: {error}")
         except (
@@ -133,10 +133,12 @@ class HuggingFaceImages(OpenAIComponent, RemoteGenerator):
             raise self.useless(f"an answer that cannot be read: {error!r}") from None
         except ValueError as error:  # it knows no such service, or the service no such model
             advice = "correct `service:` or `model:` in params.yaml"
-            raise RefusedError(self.say(str(error)), advice=advice, names_setting=True) from None
+            raise RefusedError(
+                self.redacted(str(error)), advice=advice, names_setting=True
+            ) from None
         return await self.read(image, prompt, seed)
 
-    async def read(self, answer: Any, prompt: str, seed: int) -> Generated:
+    async def read(self, answer: Any, prompt: str, seed: int) -> Result:
         # The client opens what it got without decoding it: the file behind the image still holds
         # the service's bytes.
         return await self.shown(answer.fp.getvalue(), Usage(images=1))

@@ -22,7 +22,7 @@ from driftledger.core.errors import ConfigError, DataError
 from driftledger.core.files import write_bytes
 from driftledger.core.media import png_bytes
 from driftledger.core.paths import leads_out
-from driftledger.core.types import Conversation, Medium, Outcome, Reply, Subject
+from driftledger.core.types import Conversation, Medium, Outcome, Result, Subject
 from driftledger.data.sheets import (
     SheetTable,
     cleaned,
@@ -37,7 +37,7 @@ COLUMNS = ("sample", "t", "image", "text", "annotator")
 
 
 def name_of(subject: Subject, image: Medium) -> str:
-    """The name of an image beside a sheet: one picture in two encodings has one name."""
+    """Return the name of an image beside a sheet: one picture in two encodings has one name."""
     picture = image.open()
     digest = hashlib.sha256(b"%dx%d:" % picture.size + picture.tobytes()).hexdigest()
     return f"images/{subject.sample}-{subject.t}-{digest[:12]}.png"
@@ -133,8 +133,8 @@ class Human(Model):
             ) from None
 
     def identity(self) -> dict[str, Any]:
-        """What the chosen rows say: neither their order, nor the file's form, nor rows without a
-        text.
+        """Return the digest of the chosen rows, whatever their order, the file's form, and rows
+        without a text.
 
         Raises:
             ConfigError: the sheet is missing or damaged, or does not say which text is meant.
@@ -144,7 +144,7 @@ class Human(Model):
         )
         return {"texts": len(rows), "sha256": sha256_of(rows)}
 
-    def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
+    def respond(self, conversations: Sequence[Conversation]) -> list[Result]:
         replies = []
         for conversation in conversations:
             subject = conversation.subject
@@ -159,7 +159,7 @@ class Human(Model):
             error += "; fill it in (driftledger people descriptions)"
             cells = self._written.get(name)
             replies.append(
-                Reply(cells["text"]) if cells else Reply("", Outcome.FAILED, error=error)
+                Result(cells["text"]) if cells else Result("", Outcome.FAILED, error=error)
             )
         return replies
 
@@ -268,14 +268,18 @@ def _page(waiting: dict[str, Subject], prompt: str, who: str | None) -> str:
 <html lang="en"><meta charset="utf-8"><title>Images to describe</title>
 <style>img {{ max-width: 100%; max-height: 90vh }} pre {{ white-space: pre-wrap }}</style>
 <h1>Images to describe: {len(waiting)}</h1>
-<p>Write the description of each image into {SHEET}, into the column <b>text</b> of the row with its sample and t. The
+<p>Write the description of each image into {SHEET}, into the column <b>text</b> of\
+ the row with its sample and t. The
 task is the one the models get, word for word:</p>
 <pre>{html.escape(prompt)}</pre>
 <ul>
-<li>Describe what you see in the image, without searching for it and without help from a program.</li>
+<li>Describe what you see in the image, without searching for it and without help from\
+ a program.</li>
 <li>The column <b>annotator</b> of your rows holds {by}. Leave the other columns as they are.</li>
-<li>A ' before a text keeps a spreadsheet from taking it for a formula or a number; it is not part of the text.</li>
-<li>Save as CSV in UTF-8. If a spreadsheet shows each row in one cell, import the file with a comma as separator.</li>
+<li>A ' before a text keeps a spreadsheet from taking it for a formula or a number; it is\
+ not part of the text.</li>
+<li>Save as CSV in UTF-8. If a spreadsheet shows each row in one cell, import the\
+ file with a comma as separator.</li>
 </ul>
 {figures}
 </html>

@@ -64,7 +64,7 @@ from driftledger.core.media import (
 from driftledger.core.registry import import_extra
 from driftledger.core.strict import Strict
 from driftledger.core.text import for_line
-from driftledger.core.types import Conversation, Generated, Medium, Outcome, Reply, Usage
+from driftledger.core.types import Conversation, Medium, Outcome, Result, Usage
 from driftledger.data.datasets.decode import decode
 
 if TYPE_CHECKING:
@@ -72,7 +72,8 @@ if TYPE_CHECKING:
 
 OFFICIAL = "https://api.openai.com/v1"
 _ADDRESS = re.compile(
-    r"https?://([\w.-]+|\[[\da-fA-F:.]+\])(:(?!0)(\d{1,4}|[1-5]\d{4}|6[0-4]\d{3}))?(/[^\x00-\x20?#]*)?"
+    r"https?://([\w.-]+|\[[\da-fA-F:.]+\])(:(?!0)(\d{1,4}|[1-5]\d{4}|6[0-4]\d{3}))?"
+    r"(/[^\x00-\x20?#]*)?"
 )
 
 _LARGEST_ERROR = 2**20
@@ -216,11 +217,11 @@ class OpenAIComponent(RemoteComponent):
 
     @abstractmethod
     def body_of(self, *given: Any) -> dict[str, Any]:
-        """The request of a call."""
+        """Return the request of a call."""
 
     @abstractmethod
     async def read(self, answer: Any, *given: Any) -> Any:
-        """What a service's answer becomes: a reply or an image, with its outcome.
+        """Return the reply or image in a service's answer, with its outcome.
 
         Raises:
             TransientError: it is not a whole answer.
@@ -369,25 +370,29 @@ class OpenAIComponent(RemoteComponent):
             )
         return key
 
-    def say(self, text: str) -> str:
+    def redacted(self, text: str) -> str:
         """``text`` from the service on one short line, without the key."""
         text = text.replace(self._key, "***") if self._key else text
         line = _MASKED_KEY.sub("***", for_line(text.encode(errors="backslashreplace").decode()))
         return line if len(line) <= _LONGEST_MESSAGE else f"{line[: _LONGEST_MESSAGE - 1]}…"
 
-    async def shown(self, data: bytes, usage: Usage) -> Generated:
-        """The image in the bytes that a service drew; these are kept where they hold it as it
-        is."""
+    async def shown(self, data: bytes, usage: Usage) -> Result:
+        """Decode the image that a service drew; keep its bytes if they hold it as it is."""
         try:
             image, changes = await asyncio.to_thread(decode, data, "its image", MOST_PIXELS)
         except DataError as error:
             raise self.useless(f"an answer with no image that can be used: {error}") from None
-        return Generated(image, usage=usage, data=data if suffix_of(data) and not changes else None)
+        return Result(
+            image=image, usage=usage, data=data if suffix_of(data) and not changes else None
+        )
 
     def useless(self, text: str, *, may_pass: Any = False) -> TransientError:
-        """The service has done something, but nothing to go on with; ``text`` may quote it."""
+        """Return an error: the service has done something, but nothing to go on with; ``text`` may
+        quote it."""
         advice = "" if may_pass else f"check {self._entry}"
-        return TransientError(self.say(text), billed=True, advice=advice, once_more=not may_pass)
+        return TransientError(
+            self.redacted(text), billed=True, advice=advice, once_more=not may_pass
+        )
 
     def ended(
         self, status: int, text: str, headers: Mapping[str, str] = MappingProxyType({})
@@ -402,7 +407,7 @@ class OpenAIComponent(RemoteComponent):
         reason = trouble.message
         wait = retry_after(headers, trouble.text, trouble.status)
         if rule.end == "filtered":
-            return self.answer(outcome=Outcome.FILTERED, error=reason)
+            return Result(outcome=Outcome.FILTERED, error=reason)
         if rule.end == "refused":
             names_setting = rule.setting and bool(advice)
             raise RefusedError(reason, advice=advice, names_setting=names_setting) from None
@@ -428,7 +433,7 @@ class OpenAIComponent(RemoteComponent):
         rule = trouble.rule(not lines.keys().isdisjoint(named))
         if message == text and trouble.status in range(200, 300):
             message = f"an answer that cannot be read: {message[:1000]}"
-        message = self.say(message)
+        message = self.redacted(message)
         if trouble.status >= 300:
             message = f"HTTP {trouble.status}: {message}"
         known = (f"{urlsplit(self._address).scheme}_proxy", "all_proxy")
@@ -484,7 +489,7 @@ class Payload(Strict):
 
 @lru_cache(maxsize=32)  # an image is sent for every question about it, and again after a failure
 def _as_sent(payload: Payload, image: Medium) -> str:
-    """An image inside an address, as a service gets it."""
+    """Return an image inside an address, as a service gets it."""
     shown = image.open()
     file = BytesIO()
     if payload.longest_side is not None:
@@ -497,7 +502,7 @@ def _as_sent(payload: Payload, image: Medium) -> str:
 
 
 def _is_thought(part: Any) -> bool:
-    """Whether a part of an answer is reasoning."""
+    """Return True if a part of an answer is reasoning."""
     kind = str(part.get("type")) if isinstance(part, dict) else ""
     return kind.startswith(("think", "thought", "reason", "redacted")) or (
         bool(kind) and part.get("thought") is True
@@ -505,8 +510,8 @@ def _is_thought(part: Any) -> bool:
 
 
 def _joined(value: Any) -> str:
-    """The text of an answer, of a list of parts, or of a part, which may hold a list of further
-    ones."""
+    """Return the text of an answer, of a list of parts, or of a part, which may hold a list of
+    further ones."""
     if isinstance(value, list):
         return "".join(map(_joined, value))
     if isinstance(value, dict):
@@ -566,8 +571,8 @@ class OpenAIChat(OpenAIComponent, RemoteModel):
     are, without loss."""
 
     def expected(self, conversation: Conversation) -> Usage:
-        """As for every model; with beams, all of them have tokens, since a service may bill each
-        that it returns."""
+        """Estimate the most tokens; those of all beams count, since a service may bill each that it
+        returns."""
         parts = [part for turn in conversation.turns for part in turn.parts]
         tokens = sum(_SHOWN if isinstance(part, Medium) else tokens_of(part) for part in parts)
         return Usage(
@@ -622,7 +627,7 @@ class OpenAIChat(OpenAIComponent, RemoteModel):
             sent |= {"add_generation_prompt": False, "continue_final_message": True}
         return {"model": self.model, "messages": messages, **sent, **self.extra}
 
-    async def read(self, answer: Any, conversation: Conversation) -> Reply:
+    async def read(self, answer: Any, conversation: Conversation) -> Result:
         choice = answer["choices"][0]
         message = field(choice, dict, "message") or {}
         error = None
@@ -646,7 +651,7 @@ class OpenAIChat(OpenAIComponent, RemoteModel):
             text = refusal
             outcome = Outcome.REFUSED
         elif outcome is Outcome.FILTERED:
-            error = self.say(f"finish_reason: {reason}")
+            error = self.redacted(f"finish_reason: {reason}")
         elif outcome is Outcome.OK and usage and most and not self.beams:
             own = field(answer, int, "usage", "completion_tokens") or 0
             if own >= most or usage.output_tokens == most:  # some services say "stop" then, too
@@ -659,7 +664,7 @@ class OpenAIChat(OpenAIComponent, RemoteModel):
             )
         if conversation.prefix and outcome.goes_on:
             text = conversation.whole(text.strip()) if text.strip() else ""
-        return Reply(
+        return Result(
             text,
             outcome,
             served_model=field(answer, str, "model"),
@@ -725,15 +730,13 @@ class OpenAIImages(OpenAIComponent, RemoteGenerator):
         seeds = {self.seed_parameter: seed} if self.seed_parameter else {}
         return {"model": self.model, "prompt": prompt, "n": 1, **size, **seeds, **self.extra}
 
-    async def read(self, answer: Any, prompt: str, seed: int) -> Generated:
+    async def read(self, answer: Any, prompt: str, seed: int) -> Result:
         drawn = answer["data"][0]
         usage = usage_of(answer, images=1)
         served = field(answer, str, "model")
         if flag := flag_of(answer):
-            error = self.say(flag)
-            return Generated(
-                outcome=Outcome.FILTERED, error=error, served_model=served, usage=usage
-            )
+            error = self.redacted(flag)
+            return Result(outcome=Outcome.FILTERED, error=error, served_model=served, usage=usage)
         url = (field(drawn, str, "url") or "").strip()
         encoded = field(drawn, str, "b64_json")
         if not encoded and url[:5].lower() == "data:":

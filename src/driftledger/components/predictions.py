@@ -21,7 +21,7 @@ from driftledger.components.base import Model, Operational
 from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import ConfigError, DataError
 from driftledger.core.media import ANY_MEDIUM, Kind
-from driftledger.core.types import Conversation, Outcome, Reply
+from driftledger.core.types import Conversation, Outcome, Result
 from driftledger.data.datasets.base import reached
 from driftledger.data.sheets import LONGEST_CELL, is_cut
 from driftledger.data.tables import not_text, read_table
@@ -85,7 +85,7 @@ class Predictions(Model):
     here."""
 
     def identity(self) -> dict[str, Any]:
-        """The SHA-256 of the file, in which format, and how many predictions.
+        """Return the SHA-256 of the file, in which format, and how many predictions.
 
         Raises:
             ConfigError: it is missing or damaged, or does not say which prediction is about what.
@@ -102,17 +102,17 @@ class Predictions(Model):
             f"{digest[:12]}); with which prompt, limits and order of options is not known here"
         )
 
-    def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
+    def respond(self, conversations: Sequence[Conversation]) -> list[Result]:
         replies = []
         for conversation in conversations:
             try:
-                replies.append(Reply(self._answer(conversation)))
+                replies.append(Result(self._answer(conversation)))
             except LookupError as error:
-                replies.append(Reply("", Outcome.FAILED, error=str(error.args[0])))
+                replies.append(Result("", Outcome.FAILED, error=str(error.args[0])))
         return replies
 
     def _answer(self, conversation: Conversation) -> str:
-        """The text of a prediction; a LookupError says why it is missing."""
+        """Return the text of a prediction; a LookupError says why it is missing."""
         subject = conversation.subject
         if subject is None:
             raise LookupError(
@@ -210,7 +210,7 @@ _MISSING = object()
 
 
 def _cell(cells: Any, name: str, otherwise: Any = None) -> Any:
-    """A cell by its name, or by the path to it: ``doc.question_id``."""
+    """Return a cell by its name, or by the path to it: ``doc.question_id``."""
     if not isinstance(cells, Mapping):
         return otherwise
     if name in cells:
@@ -253,7 +253,8 @@ def _is_same_question(theirs: str, asked: str, options: Sequence[str]) -> bool:
 
 
 def id_of(cells: Any, rule: str) -> str | None:
-    """The id that a column holds, or that a rule makes of several; None where one is missing.
+    """Return the id that a column holds, or that a rule makes of several; None where one is
+    missing.
 
     >>> cells = {"index": 3, "doc": {"question_id": "v1_3"}}
     >>> [id_of(cells, rule) for rule in ("v1_{index}", "doc.question_id", "{index:04}", "name")]
@@ -285,7 +286,7 @@ def id_of(cells: Any, rule: str) -> str | None:
 
 
 def _text(value: Any, place: str) -> tuple[str, str]:
-    """A cell's text, or why it holds none."""
+    """Return a cell's text, or why it holds none."""
     # responses in lists of any depth, as lm-evaluation-harness and lmms-eval log them
     if isinstance(value, list):
         while any(isinstance(each, list) for each in value):
@@ -332,7 +333,8 @@ _LETTER = re.compile(
 """One letter, perhaps with words such as "The answer is" before it, and what may be its option's
 text after it."""
 _ORDER = re.compile(
-    r"\b(?:first|second|third|fourth|fifth|sixth|last|former|latter|above|below|options?|choices?)\b|\A\W*[0-9]+\W*\Z",
+    r"\b(?:first|second|third|fourth|fifth|sixth|last|former|latter|above|below"
+    r"|options?|choices?)\b|\A\W*[0-9]+\W*\Z",
     re.IGNORECASE,
 )
 _ALONE = re.compile(r"(?<![A-Za-z0-9'’])([A-Za-z])(?![A-Za-z0-9'’])(?! (?<=a )[a-z])")
@@ -340,7 +342,8 @@ _ALONE = re.compile(r"(?<![A-Za-z0-9'’])([A-Za-z])(?![A-Za-z0-9'’])(?! (?<=a
 
 
 def carried_over(text: str, theirs: Sequence[str], shown: Sequence[str]) -> str | None:
-    """The prediction as it answers the options in the order shown; None where that cannot be known.
+    """Return the prediction as it answers the options in the order shown; None where that cannot be
+    known.
 
     The same letter is another answer where options are shown in another order.
 

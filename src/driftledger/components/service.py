@@ -8,11 +8,11 @@ import re
 import time
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, ClassVar, Generic, Literal, TypeVar, cast
+from typing import Any, ClassVar, Literal, cast
 
 from pydantic import Field
 from tenacity import AsyncRetrying, Future, RetryCallState, stop_after_attempt, stop_before_delay
@@ -21,9 +21,7 @@ from tenacity.wait import wait_random_exponential
 from driftledger.components.base import Component, Generator, Model, Operational
 from driftledger.core.errors import BudgetError, ServiceError
 from driftledger.core.strict import Strict
-from driftledger.core.types import Conversation, Generated, Outcome, Reply, Usage
-
-R = TypeVar("R", Reply, Generated)
+from driftledger.core.types import Conversation, Outcome, Result, Usage
 
 NEVER_TWICE = "a service does not answer twice the same"
 
@@ -70,7 +68,7 @@ class Prices(Strict):
     """Per drawn image."""
 
     def cost(self, usage: Usage) -> float:
-        """What a call with this usage costs; tokens that were not counted cost nothing."""
+        """Return the cost of a call with this usage; tokens that were not counted cost nothing."""
         tokens = (usage.input_tokens or 0) * self.input + (usage.output_tokens or 0) * self.output
         if self.cached_input is not None:
             cached = min(usage.cached_tokens, usage.input_tokens or 0)
@@ -105,7 +103,7 @@ class TransientError(AttemptError):
 
     @property
     def is_of_moment(self) -> bool:
-        """Whether it counts only where all attempts at a call have met it."""
+        """Return True if it counts only where all attempts at a call have met it."""
         return self.gone or not self.advice
 
 
@@ -124,16 +122,26 @@ def moment(seconds: float) -> str:
 
 
 @dataclass
-class Answered(Generic[R]):
-    """What a call gave and what it took, its failed attempts included."""
+class _Call:
+    """A call under way: how it is attempted, and what its attempts gave and cost so far."""
 
-    answer: R | None = None
-    """None after the last attempt has failed, for the reason in ``error``."""
-    error: str | None = None
+    attempt: Callable[[], Awaitable[Result]]
+    expected: Usage
+    """The most that an attempt may consume."""
     attempts: int = 0
     seconds: float = 0.0
-    """Of the last attempt."""
+    """Duration of the last attempt."""
     cost: float = 0.0
+    result: Result | None = None
+    error: str | None = None
+
+
+@dataclass
+class Reservation:
+    """Room in a budget for one attempt."""
+
+    cost: float | None = None
+    """The cost of the attempt; None until it has begun."""
 
 
 @dataclass
@@ -150,41 +158,48 @@ class Meter:
     limit, an attempt is stored at its dearest before it is made, so that a kill forgets none."""
     _reserved: float = 0.0
 
-    async def admit(self, most: float) -> None:
-        """Count an attempt that costs ``most`` at its dearest, beside those under way at their
-        dearest.
+    @asynccontextmanager
+    async def reserve(self, most: float) -> AsyncIterator[Reservation]:
+        """Count an attempt at its largest cost, and at its own once the context ends.
+
+        An attempt that has not begun by then is not counted.
 
         Raises:
-            BudgetError: it does not fit.
+            BudgetError: it does not fit beside the attempts under way, at their largest costs.
         """
+        self._refuse_beyond(most)
+        has_limit = self.limits.max_calls is not None or self.limits.max_cost is not None
+        self.calls += 1
+        self._reserved += most
+        if self.note is not None:
+            await self.note(1, most, has_limit)
+        reservation = Reservation()
+        try:
+            yield reservation
+        finally:
+            cost = reservation.cost or 0.0
+            unmade = 1 if reservation.cost is None else 0
+            self._reserved -= most
+            self.calls -= unmade
+            self.cost += cost
+            if self.note is not None:
+                await self.note(-unmade, cost - most, False)
+
+    def _refuse_beyond(self, most: float) -> None:
         limits = self.limits
         spent = self.cost + self._reserved
-        why = ""
         if limits.max_calls is not None and self.calls >= limits.max_calls:
             why = f"limits.max_calls = {limits.max_calls} is used up"
         elif limits.max_cost is not None and spent + most > limits.max_cost:
             why = (
                 f"{spent:.4f} is spent or under way, and the next call may cost {most:.4f}: more "
-                "than limits.max_cost"
+                f"than limits.max_cost = {limits.max_cost}"
             )
-            why += f" = {limits.max_cost}"
-        if why:
-            raise BudgetError(
-                f"{self.title}: {why}; finished calls are stored: raise it in params.yaml and run "
-                "again"
-            )
-        self.calls += 1
-        self._reserved += most
-        if self.note is not None:
-            await self.note(1, most, limits.max_calls is not None or limits.max_cost is not None)
-
-    async def settle(self, most: float, cost: float | None) -> None:
-        """Count what an admitted attempt has cost; None: it was not made after all."""
-        self._reserved -= most
-        self.calls -= cost is None
-        self.cost += cost or 0.0
-        if self.note is not None:
-            await self.note(-1 if cost is None else 0, (cost or 0.0) - most, False)
+        else:
+            return
+        raise BudgetError(
+            f"{self.title}: {why}; finished calls are stored: raise it in params.yaml and run again"
+        )
 
 
 class Slots(asyncio.Semaphore):
@@ -238,7 +253,7 @@ class ServiceClient:
         self._first = set[object]()
         """Attempts that were under way when there were a few equal refusals: one may still be
         answered."""
-        self._prices = prices or Prices()
+        self._prices = prices
         self._budget = budget
         self.slots = Slots(limits.concurrency)
         """A call keeps one for all its attempts."""
@@ -255,41 +270,40 @@ class ServiceClient:
         self._refused = self._refused or reason
         self._is_refused.set()
 
-    async def call(self, attempt: Callable[[], Awaitable[R]], expected: Usage) -> Answered[R]:
-        """Make one call, inside one of :attr:`slots`, with as many attempts as it takes and the
-        limits allow.
+    async def call(self, attempt: Callable[[], Awaitable[Result]], expected: Usage) -> Result:
+        """Make one call in one of :attr:`slots`, with the attempts that it takes and limits allow.
 
-        Before a :class:`TransientError` is tried again, it waits as long as the service asks for,
-        and no other call starts a request meanwhile. Otherwise the first retry follows at once, and
-        the others after exponentially longer times with jitter, up to a minute. The client's own
-        retries are off, since a budget admits each attempt. A reply with nothing in it is asked for
-        once more.
+        After a :class:`TransientError` it waits as long as the service asks for, and no other call
+        starts a request meanwhile. If the service asks for nothing, the first retry follows at
+        once, and others after exponentially longer times with jitter, up to a minute. The client's
+        own retries are off, since a budget admits each attempt. An empty reply is asked for once
+        more.
+
+        Returns:
+            The result; ``failed`` with the reason after the last attempt. Its usage has the
+            duration of the last attempt and the cost of all.
 
         Raises:
             BudgetError: an attempt does not fit into the budget.
             ServiceError: as ``attempt`` raises it, no call has got past what this one met, or the
                 service asks to wait longer than a call may take at all.
         """
-        answered: Answered[R] = Answered()
+        call = _Call(attempt, expected)
 
         def is_worth_another(state: RetryCallState) -> bool:
-            """Whether to try again, as far as it is about how this attempt ended and the one
-            before."""
-            result = cast(Future, state.outcome)
-            before = answered.error
-            if (error := result.exception()) is not None:
-                answered.error = str(error)
-                return isinstance(error, TransientError) and not (
-                    error.once_more and answered.error == before
-                )
-            is_first = answered.answer is None
-            reply = result.result()
+            """Return True if the attempt should be retried."""
+            attempted = cast(Future, state.outcome)
+            error = attempted.exception()
+            if error is not None:
+                is_same = str(error) == call.error
+                call.error = str(error)
+                return isinstance(error, TransientError) and not (error.once_more and is_same)
+            is_first = call.result is None
             # it is paid for, and stays where asking once more fails
-            answered.answer = reply
-            answered.error = None
-            is_whole = not isinstance(reply, Reply) or reply.outcome is not Outcome.OK
-            is_empty = not is_whole and not reply.text.strip() and not reply.reasoning
-            return is_empty and is_first and answered.attempts < self._limits.attempts
+            result: Result = attempted.result()
+            call.result = result
+            call.error = None
+            return result.is_empty and is_first and call.attempts < self._limits.attempts
 
         retrying = AsyncRetrying(
             retry=is_worth_another,
@@ -300,19 +314,18 @@ class ServiceClient:
             retry_error_callback=lambda state: cast(Future, state.outcome).result(),
         )
         try:
-            await retrying(self._attempt, attempt, expected, answered)
+            await retrying(self._attempt, call)
         except RefusedError:
             pass
         except TransientError as error:
-            answered.error = f"{error} ({answered.attempts} attempts)"
-            if answered.answer is None and error.is_of_moment:
-                self._end_if_always(error, answered.error)
+            call.error = f"{error} ({call.attempts} attempts)"
+            if call.result is None and error.is_of_moment:
+                self._end_if_always(error, call.error)
         except ServiceError:
-            if answered.answer is None:
+            if call.result is None:
                 raise
-        if answered.answer is not None:
-            answered.error = None
-        return answered
+        result = call.result or Result(outcome=Outcome.FAILED, error=call.error)
+        return result.took(call.seconds, None if self._prices is None else call.cost)
 
     def _end_if_always(self, error: AttemptError, shown: str) -> None:
         """Raise a :class:`ServiceError` where it is likely that no call gets past ``error``."""
@@ -357,66 +370,80 @@ class ServiceClient:
             async with asyncio.timeout(seconds):
                 await self._is_refused.wait()
 
-    async def _attempt(
-        self, attempt: Callable[[], Awaitable[R]], expected: Usage, answered: Answered[R]
-    ) -> R:
-        most = max(self._prices.cost(expected), self._dearest)
+    async def _attempt(self, call: _Call) -> Result:
+        """Make one attempt, and count what it costs."""
         if self._refused is not None:
             raise self._refused
-        await self._budget.admit(most)
-        cost: float | None = None  # until the attempt has begun
-        began = 0.0
-        this = object()
-        try:
-            async with self._turn:
-                while (
-                    seconds := max(self._next, self._held_until) - time.monotonic()
-                ) > 0 and self._refused is None:
-                    await self._sleep(seconds)
-                self._next = max(self._next, time.monotonic()) + 60 / (
-                    self._limits.requests_per_minute or math.inf
-                )
-            if self._refused is not None:
-                raise self._refused
-            cost = most  # of an attempt that is dropped, the service may go on with the work
-            answered.attempts += 1
-            began = time.monotonic()
-            self._under_way.add(this)
+        most = max(self._cost(call.expected), self._dearest)
+        async with self._budget.reserve(most) as reservation:
             try:
-                async with asyncio.timeout(self._limits.timeout):
-                    answer = await attempt()
-            except TimeoutError:
-                raise TransientError(
-                    f"no answer within {self._limits.timeout:g} s", billed=True
-                ) from None
+                await self._pace()
+                # of an attempt that is dropped, the service may go on with the work
+                reservation.cost = most
+                began = time.monotonic()
+                result = await self._timed(call)
+                reservation.cost = self._cost_of(result, call.expected)
+            except AttemptError as error:
+                reservation.cost = most if error.billed else 0.0
+                if isinstance(error, TransientError) and error.busy:
+                    self.slots.halve(began)
+                if not (isinstance(error, TransientError) and error.is_of_moment):
+                    self._end_if_always(error, str(error))
+                raise
+            except ServiceError as error:
+                # a request that is refused whatever it asks has consumed nothing
+                reservation.cost = None
+                self.refuse(error)
+                raise
             finally:
-                self._under_way.discard(this)
-                answered.seconds = time.monotonic() - began
-            self._has_answered = True
-            self.slots.answered()
-            used = answer.usage or expected
-            tokens_in = expected.input_tokens if used.input_tokens is None else used.input_tokens
-            tokens_out = (
-                expected.output_tokens if used.output_tokens is None else used.output_tokens
-            )
-            used = replace(used, input_tokens=tokens_in, output_tokens=tokens_out)
-            cost = self._prices.cost(used)
-            self._dearest = max(self._dearest, cost)
-            return answer
-        except AttemptError as error:
-            cost = most if error.billed else 0.0
-            if isinstance(error, TransientError) and error.busy:
-                self.slots.halve(began)
-            if not (isinstance(error, TransientError) and error.is_of_moment):
-                self._end_if_always(error, str(error))
-            raise
-        except ServiceError as error:
-            cost = None  # a request that is refused whatever it asks has consumed nothing
-            self.refuse(error)
-            raise
+                call.cost += reservation.cost or 0.0
+        self._has_answered = True
+        self._dearest = max(self._dearest, reservation.cost)
+        self.slots.answered()
+        return result
+
+    async def _pace(self) -> None:
+        """Wait until the next attempt may start; raise the reason if none may any more."""
+        async with self._turn:
+            while self._refused is None:
+                seconds = max(self._next, self._held_until) - time.monotonic()
+                if seconds <= 0:
+                    break
+                await self._sleep(seconds)
+            apart = 60 / (self._limits.requests_per_minute or math.inf)
+            self._next = max(self._next, time.monotonic()) + apart
+        if self._refused is not None:
+            raise self._refused
+
+    async def _timed(self, call: _Call) -> Result:
+        """Make an attempt within the time that it may take, and note how long it took."""
+        call.attempts += 1
+        this = object()
+        self._under_way.add(this)
+        began = time.monotonic()
+        try:
+            async with asyncio.timeout(self._limits.timeout):
+                return await call.attempt()
+        except TimeoutError:
+            seconds = self._limits.timeout
+            raise TransientError(f"no answer within {seconds:g} s", billed=True) from None
         finally:
-            answered.cost += cost or 0.0
-            await self._budget.settle(most, cost)
+            self._under_way.discard(this)
+            call.seconds = time.monotonic() - began
+
+    def _cost_of(self, result: Result, expected: Usage) -> float:
+        """Return what a result cost; tokens that were not counted cost what was expected."""
+        used = result.usage or expected
+        tokens_in = used.input_tokens
+        tokens_out = used.output_tokens
+        if tokens_in is None:
+            tokens_in = expected.input_tokens
+        if tokens_out is None:
+            tokens_out = expected.output_tokens
+        return self._cost(replace(used, input_tokens=tokens_in, output_tokens=tokens_out))
+
+    def _cost(self, usage: Usage) -> float:
+        return 0.0 if self._prices is None else self._prices.cost(usage)
 
 
 class RemoteComponent(Component):
@@ -424,8 +451,6 @@ class RemoteComponent(Component):
     underneath."""
 
     code_is_identity: ClassVar[bool] = False
-    answer: ClassVar[type[Reply] | type[Generated]]
-    """What a call gives."""
 
     batch_size: Operational[Literal[1]] = 1
     limits: Operational[Limits] = Limits()
@@ -434,7 +459,7 @@ class RemoteComponent(Component):
     @property
     @abstractmethod
     def title(self) -> str:
-        """What sentences call it, e.g. ``openai gpt-4o-2024-08-06``."""
+        """The name in sentences, e.g. ``openai gpt-4o-2024-08-06``."""
 
     @property
     def unrepeatable(self) -> str:
@@ -447,7 +472,7 @@ class RemoteComponent(Component):
 
     @abstractmethod
     def connect(self) -> AbstractAsyncContextManager[Callable[..., Awaitable[Any]]]:
-        """A client, open for as long as the context lasts; what it yields makes one attempt at one
+        """Open a client for as long as the context lasts; what it yields makes one attempt at one
         call.
 
         That function takes a conversation, or a prompt and a seed. It raises
@@ -458,22 +483,21 @@ class RemoteComponent(Component):
 
     @abstractmethod
     def expected(self, call: Any) -> Usage:
-        """The most that a call may consume, by estimate, given its conversation or its prompt."""
+        """Estimate the most that a call may consume, given its conversation or its prompt."""
 
     def usual(self, call: Any) -> Usage:
         """Estimate what a call is likely to consume, while none is stored."""
         most = self.expected(call)
         return replace(most, output_tokens=min(most.output_tokens or 0, USUAL_TOKENS))
 
-    async def ask_all(self, calls: Sequence[tuple[Any, ...]]) -> list[Any]:
+    async def ask_all(self, calls: Sequence[tuple[Any, ...]]) -> list[Result]:
         """Make calls side by side, each given by its arguments."""
         client = ServiceClient(self.limits, self.prices, Meter(self.limits, self.title))
         async with self.connect() as once:
 
-            async def answer(given: tuple[Any, ...]) -> Any:
+            async def answer(given: tuple[Any, ...]) -> Result:
                 async with client.slots:
-                    answered = await client.call(partial(once, *given), self.expected(given[0]))
-                return answered.answer or self.answer(outcome=Outcome.FAILED, error=answered.error)
+                    return await client.call(partial(once, *given), self.expected(given[0]))
 
             return await asyncio.gather(*map(answer, calls))
 
@@ -481,16 +505,12 @@ class RemoteComponent(Component):
 class RemoteModel(RemoteComponent, Model):
     """A model behind a service."""
 
-    answer: ClassVar = Reply
-
-    def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
+    def respond(self, conversations: Sequence[Conversation]) -> list[Result]:
         return asyncio.run(self.ask_all([(each,) for each in conversations]))
 
 
 class RemoteGenerator(RemoteComponent, Generator):
     """A generator behind a service."""
 
-    answer: ClassVar = Generated
-
-    def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Generated]:
+    def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Result]:
         return asyncio.run(self.ask_all([*zip(prompts, seeds, strict=True)]))

@@ -31,7 +31,7 @@ from driftledger.core.canonical import canonical_json
 from driftledger.core.errors import DataError
 from driftledger.core.media import Kind
 from driftledger.core.registry import import_extra
-from driftledger.core.types import Float32, Generated, Outcome, PromptUsage, Sound
+from driftledger.core.types import Float32, Outcome, PromptUsage, Result, Sound
 from driftledger.data.datasets.sounds import MOST_SECONDS, decode_sound
 from driftledger.data.hub import Source
 
@@ -120,10 +120,10 @@ class SoundGenerator(CheckpointComponent, Generator):
             processor.tokenizer.split_special_tokens = True
         return model.to(self.torch_device).eval(), processor
 
-    def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Generated]:
+    def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Result]:
         torch, (model, processor) = import_extra("torch"), self.loaded
         config = model.config
-        results = list[Generated]()
+        results = list[Result]()
         bark = model.generation_config if config.model_type == "bark" else None
         rate = bark.sample_rate if bark else config.sampling_rate
         arguments = self.model_dump(include={"guidance_scale", "temperature"}, exclude_none=True)
@@ -135,7 +135,7 @@ class SoundGenerator(CheckpointComponent, Generator):
                 inputs = processor(text=[text], return_tensors="pt").to(self.torch_device)
                 if not inputs.input_ids.numel():
                     results.append(
-                        Generated(outcome=Outcome.FAILED, error="it can say none of the characters")
+                        Result(outcome=Outcome.FAILED, error="it can say none of the characters")
                     )
                     continue
                 tokens = int(inputs.attention_mask.sum())
@@ -154,13 +154,14 @@ class SoundGenerator(CheckpointComponent, Generator):
         return results
 
 
-def sound_of(samples: Any, rate: int) -> Generated:
-    """What n samples of one channel, or c×n, become; samples that are not numbers are a failure."""
+def sound_of(samples: Any, rate: int) -> Result:
+    """Return the result of n samples of one channel, or c×n; samples that are not numbers are a
+    failure."""
     if not np.isfinite(samples).all() or not samples.size:
-        return Generated(
+        return Result(
             outcome=Outcome.FAILED, error="the sound is empty or not finite; the dtype may overflow"
         )
-    return Generated(sound=Sound(np.atleast_2d(samples).T.astype(np.float32), int(rate)))
+    return Result(sound=Sound(np.atleast_2d(samples).T.astype(np.float32), int(rate)))
 
 
 class DiffusersSounds(Diffusers):
@@ -174,14 +175,14 @@ class DiffusersSounds(Diffusers):
     def unrepeatable(self) -> str | None:
         return None if "language_model" in self._index else super().unrepeatable
 
-    def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Generated]:
+    def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Result]:
         generate = super().generate
         if "language_model" not in self._index:
             return generate(prompts, seeds)
         # AudioLDM 2's goes by how far the longest prompt fills up the others.
         return [generate([prompt], [seed])[0] for prompt, seed in zip(prompts, seeds, strict=True)]
 
-    def results(self, ready: Ready, drawn: Any) -> list[Generated]:
+    def results(self, ready: Ready, drawn: Any) -> list[Result]:
         parts = ready.pipeline.components
         rate = getattr(
             parts["vocoder"].config if "vocoder" in parts else parts["vae"].config,
@@ -220,7 +221,7 @@ class OpenAISpeech(OpenAIComponent, RemoteGenerator):
         response = await client.post(self.path, body=body, cast_to=httpx2.Response)
         return canonical_json({"data": [{"wav": base64.b64encode(response.content).decode()}]})
 
-    async def read(self, answer: Any, prompt: str, seed: int) -> Generated:
+    async def read(self, answer: Any, prompt: str, seed: int) -> Result:
         data = base64.b64decode(answer["data"][0]["wav"])
         try:
             sound, _ = await asyncio.to_thread(
@@ -228,7 +229,7 @@ class OpenAISpeech(OpenAIComponent, RemoteGenerator):
             )
         except DataError as error:
             raise self.useless(f"an answer with no sound that can be used: {error}") from None
-        return Generated(sound=sound)
+        return Result(sound=sound)
 
 
 class HearingEncoder(HearingCheckpoint, TransformersEncoder):

@@ -12,7 +12,10 @@ from typing import Any
 
 from driftledger.core.types import Conversation, Outcome, Result
 
-_WORDS = r"((mm|seed|antml):)?(think(:opensource)?|thinking|thoughts?|reasoning|reason|reflection|analysis|scratchpad)"
+_WORDS = (
+    r"((mm|seed|antml):)?(think(:opensource)?|thinking|thoughts?|reasoning|reason|reflection"
+    r"|analysis|scratchpad)"
+)
 _BEGINS = re.compile(
     # Qwen, GLM, MiniMax; Kimi; Magistral; Solar, Cohere
     rf"<{_WORDS}>|◁think▷|\[think\]|<\|(think|thinking|begin_of_thought|start_thinking)\|>"
@@ -24,7 +27,8 @@ _BEGINS = re.compile(
 )
 _ENDS = re.compile(
     rf"</{_WORDS}>|◁/think▷|\[/think\]|<\|/(think|thinking)\|>|</\|think(ing)?\|>"
-    r"|<\|(end_of_thought|end_thinking|think_end|answer|content)\|>|<\|channel\|>\s*final[^<]{0,80}<\|message\|>"
+    r"|<\|(end_of_thought|end_thinking|think_end|answer|content)\|>"
+    r"|<\|channel\|>\s*final[^<]{0,80}<\|message\|>"
     r"|<channel\|>|<unused95>|\[begin final response\]",
     re.IGNORECASE,
 )
@@ -45,8 +49,10 @@ def without_thinking(text: str, *, ended: bool = False) -> tuple[str, str, bool]
         ended: whether the reply ended by itself. Then a mark that nothing closes, behind other
             words, is one of them.
 
-    >>> without_thinking("<think>A seems right</think>C"), without_thinking("A seems right</think>C")
-    (('C', 'A seems right', True), ('C', 'A seems right', True))
+    >>> without_thinking("<think>A seems right</think>C")
+    ('C', 'A seems right', True)
+    >>> without_thinking("A seems right</think>C")
+    ('C', 'A seems right', True)
     >>> without_thinking("<think>A seems right")
     ('', 'A seems right', False)
     >>> without_thinking("The sign says <think> in red.", ended=True)

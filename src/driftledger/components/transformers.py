@@ -33,7 +33,7 @@ from driftledger.core.files import read_regular
 from driftledger.core.grouping import grouped
 from driftledger.core.registry import import_extra
 from driftledger.core.text import for_line
-from driftledger.core.types import Conversation, Medium, Outcome, Reply, Turn, Usage
+from driftledger.core.types import Conversation, Medium, Outcome, Result, Turn, Usage
 from driftledger.data.hub import Source
 
 FLASH = {"flash_attention_2": "flash-attn", "flash_attention_3": "flash-attn-3"}
@@ -110,8 +110,8 @@ class Chat:
 
     @cached_property
     def template(self) -> str:
-        """In Jinja. One that asks for the date gets :attr:`today`: the real one would change
-        prompts every day."""
+        """The template in Jinja. One that asks for the date gets :attr:`today`: the real one would
+        change prompts every day."""
         template = (
             self.own or self.processor.chat_template or self.processor.tokenizer.chat_template
         )
@@ -135,8 +135,8 @@ class Chat:
 
     @cached_property
     def control_tokens(self) -> re.Pattern[str]:
-        """What must not come from a text: special tokens, place-holders, and words of the format
-        with their own entry.
+        """The words that must not come from a text: special tokens, place-holders, and words of the
+        format with their own entry.
 
         Blanks and plain words with an entry of their own are text.
         """
@@ -158,8 +158,8 @@ class Chat:
         return re.compile("|".join(map(re.escape, longest_first)) or "(?!)")
 
     def prompt(self, conversation: Conversation) -> Prompt:
-        """What the template makes of a conversation, with a space inside what its texts share with
-        the format.
+        """Render a conversation by the template, with a space inside what its texts share with the
+        format.
 
         Raises:
             ConfigError: the template cannot show turns of these roles and parts.
@@ -204,7 +204,7 @@ class Chat:
         )
 
     def tokens(self, prompt: Prompt) -> list[int]:
-        """A prompt as numbers, with one place-holder for each image."""
+        """Return a prompt as numbers, with one place-holder for each image."""
         special = not self._begins(prompt)
         tokens: list[int] = self.processor.tokenizer(
             prompt.text, add_special_tokens=special, verbose=False
@@ -233,7 +233,7 @@ class Chat:
         )
 
     def opened(self, prompts: Sequence[Prompt]) -> dict[str, Any]:
-        """The processor's arguments for what the prompts show."""
+        """Return the processor's arguments for what the prompts show."""
         images = [[image.open() for image in prompt.images] for prompt in prompts]
         return {
             "images": images if any(images) else None,
@@ -241,14 +241,14 @@ class Chat:
         }
 
     def _begins(self, prompt: Prompt) -> bool:
-        """Whether the template has written the token that begins a text, as ``apply_chat_template``
-        asks itself."""
+        """Return True if the template has written the token that begins a text, as
+        ``apply_chat_template`` asks itself."""
         begin = self.processor.tokenizer.bos_token
         return bool(begin) and prompt.text.startswith(begin)
 
     def _rendered(self, turns: Sequence[Turn]) -> tuple[str, bool]:
-        """What the template writes, and whether turns without images, and not the user's, had to be
-        strings for it."""
+        """Return the template's text, and True if turns without images, and not the user's, had to
+        be strings for it."""
         texts = [part.strip() for turn in turns for part in turn.parts if isinstance(part, str)]
         refusals = []
         for as_string in (False, True):
@@ -296,8 +296,8 @@ class Chat:
 
 
 def model_class(config: Any, trusted: bool) -> Any:
-    """The first of :data:`MODEL_CLASSES` that knows a checkpoint, by its own code if ``trusted`` or
-    by transformers'.
+    """Return the first of :data:`MODEL_CLASSES` that knows a checkpoint, by its own code if
+    ``trusted`` or by transformers'.
 
     Raises:
         ValueError: none does.
@@ -313,18 +313,18 @@ def model_class(config: Any, trusted: bool) -> Any:
     )
 
 
-def reply_of(conversation: Conversation, text: str, usage: Usage, *, ended: bool) -> Reply:
-    """What a checkpoint's text becomes, whichever engine made it: ``truncated`` unless it has
-    ``ended``.
+def reply_of(conversation: Conversation, text: str, usage: Usage, *, ended: bool) -> Result:
+    """Return the result of a checkpoint's text, whichever engine made it: ``truncated`` unless it
+    has ``ended``.
 
     An empty one stays empty, also where it goes on from a beginning.
     """
     text = conversation.whole(text) if (text := text.strip()) else ""
-    return Reply(text, Outcome.OK if ended else Outcome.TRUNCATED, usage=usage)
+    return Result(text, Outcome.OK if ended else Outcome.TRUNCATED, usage=usage)
 
 
 def _template_errors() -> tuple[type[Exception], ...]:
-    """What rendering a template raises that cannot take its input: beside Jinja's own, those of its
+    """Return the errors of a template that cannot take its input: Jinja's own, and those of its
     expressions."""
     from jinja2 import TemplateError
 
@@ -451,7 +451,7 @@ class Transformers(ImageCheckpoint, ChatCheckpoint):
         return self
 
     @property
-    def neighbours(self) -> int:
+    def batch_window(self) -> int:
         return self.batch_size * (8 if self.by_length else 1)
 
     def identity(self) -> dict[str, Any]:
@@ -525,7 +525,7 @@ class Transformers(ImageCheckpoint, ChatCheckpoint):
         return _Ready(model, chat, ends, context)
 
     def load_processor(self, location: str) -> Any:
-        """What prepares texts and images for the model."""
+        """Load the processor that prepares texts and images for the model."""
         transformers = import_extra("transformers")
         arguments = self.hub_arguments
         import_extra("torchvision")  # for processors with a video part, whatever handles the images
@@ -542,7 +542,7 @@ class Transformers(ImageCheckpoint, ChatCheckpoint):
             raise ValueError(f"it handles images with {backend} only; set image_backend: {backend}")
         return processor
 
-    def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
+    def respond(self, conversations: Sequence[Conversation]) -> list[Result]:
         """Answer the last turn of each conversation, in order; those with one limit together.
 
         One that the checkpoint cannot take has failed, with the reason as its error; it is left out
@@ -555,13 +555,13 @@ class Transformers(ImageCheckpoint, ChatCheckpoint):
             OutOfMemoryError: the batch does not fit.
         """
         ready = self.loaded
-        replies = dict[int, Reply]()
+        replies = dict[int, Result]()
         prompts = dict[int, Prompt]()
         for index, conversation in enumerate(conversations):
             try:
                 prompts[index] = ready.chat.prompt(conversation)
             except UnfitError as error:
-                replies[index] = Reply(outcome=Outcome.FAILED, error=str(error))
+                replies[index] = Result(outcome=Outcome.FAILED, error=str(error))
 
         def batch(index: int) -> tuple[int, bool]:
             return conversations[index].most_tokens(self.max_new_tokens), bool(
@@ -574,7 +574,7 @@ class Transformers(ImageCheckpoint, ChatCheckpoint):
                     ready, {index: prompts[index] for index in indices}, most
                 )
                 replies |= {
-                    index: Reply(outcome=Outcome.FAILED, error=why) for index, why in unfit.items()
+                    index: Result(outcome=Outcome.FAILED, error=why) for index, why in unfit.items()
                 }
                 if fit := [index for index in indices if index not in unfit]:
                     answers = self._answers(
@@ -616,7 +616,7 @@ class Transformers(ImageCheckpoint, ChatCheckpoint):
 
     def _answers(
         self, ready: _Ready, conversations: Sequence[Conversation], inputs: Any, most: int
-    ) -> list[Reply]:
+    ) -> list[Result]:
         torch = import_extra("torch")
         tokenizer = ready.chat.processor.tokenizer
         # for each step, the conversations with scores of the next token that are not numbers
@@ -663,7 +663,7 @@ class Transformers(ImageCheckpoint, ChatCheckpoint):
                     "broken"
                 )
                 replies.append(
-                    Reply(outcome=Outcome.FAILED, error=f"{why}; set another dtype", usage=usage)
+                    Result(outcome=Outcome.FAILED, error=f"{why}; set another dtype", usage=usage)
                 )
                 continue
             text = decoded(tokenizer, tokens, inputs["input_ids"][number].tolist())

@@ -22,7 +22,7 @@ from driftledger.components.transformers import Chat, ChatCheckpoint, UnfitError
 from driftledger.core.errors import ConfigError, OutOfMemoryError
 from driftledger.core.registry import import_extra
 from driftledger.core.text import for_line
-from driftledger.core.types import Conversation, Outcome, Reply, Usage
+from driftledger.core.types import Conversation, Outcome, Result, Usage
 from driftledger.data.hub import Source
 
 SWITCH = "VLLM_BATCH_INVARIANT"
@@ -201,14 +201,14 @@ class VLLM(QueueModel, ChatCheckpoint):
         client_error = getattr(sys.modules.get("vllm.exceptions"), "VLLMClientError", ValueError)
         return _Ready(engine, chat, dead, (ValueError, client_error), {})
 
-    def begin(self, number: int, conversation: Conversation) -> Reply | None:
+    def begin(self, number: int, conversation: Conversation) -> Result | None:
         """Put a conversation into the engine's queue; errors as in :meth:`step`, and where it
         cannot be loaded."""
         ready = self.loaded
         try:
             prompt = ready.chat.prompt(conversation)
         except UnfitError as error:
-            return Reply(outcome=Outcome.FAILED, error=str(error))
+            return Result(outcome=Outcome.FAILED, error=str(error))
         # A TokensPrompt; vLLM puts each image's own tokens into the place of its place-holder.
         images = [image.open() for image in prompt.images]
         shown = {"multi_modal_data": {"image": images}} if images else {}
@@ -221,7 +221,7 @@ class VLLM(QueueModel, ChatCheckpoint):
             except ready.refusals as error:
                 if any(words in str(error) for words in FULL):
                     raise
-                return Reply(
+                return Result(
                     outcome=Outcome.FAILED,
                     error=f"the engine refuses it: {for_line(str(error)):.300}",
                 )
@@ -229,7 +229,7 @@ class VLLM(QueueModel, ChatCheckpoint):
         ready.under_way[name.partition("-")[0]] = number, conversation
         return None
 
-    def step(self) -> dict[int, Reply]:
+    def step(self) -> dict[int, Result]:
         """Wait for what the engine computes next.
 
         Raises:
@@ -237,7 +237,7 @@ class VLLM(QueueModel, ChatCheckpoint):
             OutOfMemoryError: it lacks memory.
         """
         ready = self.loaded
-        replies = dict[int, Reply]()
+        replies = dict[int, Result]()
         core = ready.engine.llm_engine.engine_core
         waiting = getattr(core, "outputs_queue", None)  # of an engine in a process of its own
         with self._watched(ready):
@@ -262,7 +262,7 @@ class VLLM(QueueModel, ChatCheckpoint):
                 replies[number] = reply_of(conversation, text, usage, ended=ended)
             else:
                 why = f"the engine has given up (finish_reason: {answer.finish_reason})"
-                replies[number] = Reply(outcome=Outcome.FAILED, error=why, usage=usage)
+                replies[number] = Result(outcome=Outcome.FAILED, error=why, usage=usage)
         return replies
 
     @contextmanager

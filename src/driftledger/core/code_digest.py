@@ -24,7 +24,8 @@ _INSTALLED = ("site-packages", "dist-packages")
 
 
 def is_ours(module: str) -> bool:
-    """Whether a module is one of driftledger's own, which have a version instead of a digest."""
+    """Return True if a module is one of driftledger's own, which have a version instead of a
+    digest."""
     return module.partition(".")[0] == "driftledger"
 
 
@@ -100,8 +101,8 @@ def _home(module: str) -> Path | None:
 
 
 def _written(value: object) -> str:
-    """A syntax tree as text that Python 3.11 to 3.13 write alike, without what cannot change what a
-    module does."""
+    """Return a syntax tree as text that Python 3.11 to 3.13 write alike, without what cannot change
+    what a module does."""
     if isinstance(value, list):
         return "".join(f"{_written(each)}," for each in value if _counts(each))
     if not isinstance(value, ast.AST):

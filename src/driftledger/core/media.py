@@ -87,12 +87,12 @@ class Medium:
 
 
 def kind_of(file: Path) -> Kind:
-    """What a file of ours holds."""
+    """Return the kind of medium in a file of ours."""
     return "sound" if file.suffix == ".wav" else "image"
 
 
 def suffix_of(data: bytes) -> str:
-    """The suffix of a file with these bytes; empty where it is not kept as it is."""
+    """Return the suffix of a file with these bytes; empty where it is not kept as it is."""
     if data[:4] == b"RIFF":
         return {b"WEBP": ".webp", b"WAVE": ".wav"}.get(data[8:12], "")
     return {b"\x89PN": ".png", b"\xff\xd8\xff": ".jpg"}.get(data[:3], "")
@@ -126,7 +126,7 @@ def image_in(text: str) -> bytes | None:
 
 
 def data_url(path: Path) -> str:
-    """A file inside an address."""
+    """Return a file inside an address."""
     return f"data:{MEDIA[path.suffix]};base64,{base64.b64encode(read_regular(path)).decode()}"
 
 

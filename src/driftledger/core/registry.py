@@ -163,8 +163,8 @@ def import_place(place: str, folder: Path | None = None) -> Any:
 
 @cache
 def installed() -> Any:  # a type of Python 3.11 that 3.12 has no more
-    """What installed distributions name, read once: it opens a file of each; what is installed
-    later is not seen."""
+    """Return what installed distributions name, read once: it opens a file of each, and does not
+    see what is installed later."""
     return metadata.entry_points()
 
 

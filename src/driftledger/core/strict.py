@@ -71,15 +71,17 @@ def explain(error: ValidationError, where: str) -> str:
 
 
 def is_id(text: str) -> bool:
-    """Whether a sample or question may be called so: it is a file name on every disk."""
+    """Return True if a sample or question may be called so: it is a file name on every disk."""
     return re.fullmatch(_ID, text) is not None
 
 
 def is_relative_path(text: str) -> bool:
-    """Whether it names something below a folder, parted by ``/``, and nothing else.
+    """Return True if it names something below a folder, parted by ``/``, and nothing else.
 
-    >>> [is_relative_path(path) for path in ("images/a b.png", "../a.png", "/etc/passwd", "a//b", r"C:\\a", "")]
-    [True, False, False, False, False, False]
+    >>> is_relative_path("images/a b.png")
+    True
+    >>> [is_relative_path(path) for path in ("../a.png", "/etc/passwd", "a//b", r"C:\\a", "")]
+    [False, False, False, False, False]
     """
     parts = text.split("/")
     if _UNFIT.search(text) or not all(parts) or {".", ".."} & {*parts}:

@@ -58,8 +58,8 @@ def lines(texts: Iterable[str]) -> Group:
 
 
 def table(*columns: str, numbers: Sequence[str] = ()) -> Table:
-    """A table without borders; what is too wide folds, the widest column first, so that nothing is
-    cut.
+    """Return a table without borders; what is too wide folds, the widest column first, so that
+    nothing is cut.
 
     Args:
         numbers: the columns that are right-justified.
@@ -117,7 +117,8 @@ class Progress(tqdm):  # type: ignore[type-arg]  # tqdm is generic in its stubs 
     def count(self, name: str, calls: int, cost: float = 0.0) -> None:
         """Add to the calls that a component has made, and to what they have cost."""
         self._made[name] += calls
-        self._costs[name] += cost  # type: ignore[assignment]  # a Counter of fractions works as well
+        # a Counter of fractions works as well
+        self._costs[name] += cost  # type: ignore[assignment]
         costs = {each: f", cost {cost:.2f}" for each, cost in self._costs.items() if cost}
         counts = (f"{each}: {calls}{costs.get(each, '')}" for each, calls in self._made.items())
         self.set_postfix_str("; ".join(counts), refresh=False)

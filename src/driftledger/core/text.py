@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 from driftledger.core.canonical import canonical_json
 
 _CONTROL = re.compile(
-    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u2028-\u202e"
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b"
+    r"\u200e\u200f\u2028-\u202e"
     r"\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e007f]"
 )
 """What is obeyed or not seen; the joiners U+200C and U+200D are part of words and pictures."""
@@ -25,8 +26,9 @@ _MARKDOWN = re.compile(
 """
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "＝", "＋", "－", "＠")
 _INERT = re.compile(
-    r"(?!.*@[\w-]*\.[0-9])-?(?:[^\W_]|(?<=[^\W_])[_'+-](?=[^\W_])|(?<=[0-9])\.(?=[0-9])|(?<=\S)[.:](?= |$)"
-    r"|(?<=[^\W_])\+(?=[ ,]|$)|(?<=\S) (?=\S)|(?<= )[+=](?= )|[,;%@()/–±·×÷−Δ→])*"
+    r"(?!.*@[\w-]*\.[0-9])-?(?:[^\W_]|(?<=[^\W_])[_'+-](?=[^\W_])|(?<=[0-9])\.(?=[0-9])"
+    r"|(?<=\S)[.:](?= |$)|(?<=[^\W_])\+(?=[ ,]|$)|(?<=\S) (?=\S)|(?<= )[+=](?= )"
+    r"|[,;%@()/–±·×÷−Δ→])*"
 )
 """Text in which nothing is Markdown: words and numbers with what joins and ends them."""
 _QUOTED = re.compile(r'[",;\t\r\n]')
@@ -76,13 +78,14 @@ def for_html(text: str) -> str:
 
 
 def for_csv(text: str) -> str:
-    """A cell that no spreadsheet takes for a formula."""
+    """Return a cell that no spreadsheet takes for a formula."""
     inert = for_terminal(text)
     return f"'{inert}" if inert.startswith(_FORMULA) else inert
 
 
 def csv_text(head: Sequence[str], rows: Iterable[Iterable[object]]) -> str:
-    """A CSV file's text; untrusted cells go through :func:`for_csv` first, since numbers must not.
+    """Return a CSV file's text; untrusted cells go through :func:`for_csv` first, since numbers
+    must not.
 
     A cell with a semicolon or a tab is quoted too: where these separate cells, a formula could
         follow one.
@@ -96,7 +99,7 @@ def csv_text(head: Sequence[str], rows: Iterable[Iterable[object]]) -> str:
 
 
 def shortened(text: str, most: int = 300) -> str:
-    """A library's message on one line of at most ``most`` characters, without its middle.
+    """Return a library's message on one line of at most ``most`` characters, without its middle.
 
     Its beginning says what went wrong and its end what to do; in between are paths, which may be
     long.
@@ -110,7 +113,7 @@ def shortened(text: str, most: int = 300) -> str:
 
 
 def figure(value: float, digits: int, ends: tuple[float, float] | None = None) -> str:
-    """A value with as many decimals, and its interval in brackets.
+    """Return a value with as many decimals, and its interval in brackets.
 
     >>> figure(0.7432, 3, (0.7198, 0.7661)), figure(-0.01, 1)
     ('0.743 [0.720, 0.766]', '0.0')
@@ -136,7 +139,9 @@ def changes(old: Any, new: Any, key: str = "") -> Iterator[Change]:
     """Yield every value that differs, in the order of the keys; mappings are entered, all else is
     compared whole.
 
-    >>> [str(change) for change in changes({"T": 5, "seeds": {"run": 1}}, {"T": 3, "seeds": {"run": 1}, "new": "x"})]
+    >>> before = {"T": 5, "seeds": {"run": 1}}
+    >>> after = {"T": 3, "seeds": {"run": 1}, "new": "x"}
+    >>> [str(change) for change in changes(before, after)]
     ['T: 5 → 3', 'new: nothing → "x"']
     """
     if isinstance(old, Mapping) and isinstance(new, Mapping):

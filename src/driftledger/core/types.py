@@ -1,7 +1,7 @@
 """Shared value types."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from enum import StrEnum
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeAlias, TypeVar
 
@@ -35,7 +35,7 @@ class Outcome(StrEnum):
 
     @property
     def goes_on(self) -> bool:
-        """Whether the call left something that a next step can work with."""
+        """Return True if the call left something that a next step can work with."""
         return self in (Outcome.OK, Outcome.TRUNCATED)
 
 
@@ -107,7 +107,7 @@ class Conversation:
         )
 
     def whole(self, text: str) -> str:
-        """What a model said that went on from :attr:`prefix`, with it.
+        """Return the reply of a model that went on from :attr:`prefix`, with it.
 
         >>> Conversation((Turn("assistant", ("It has",)),)).whole("long ears.")
         'It has long ears.'
@@ -116,11 +116,11 @@ class Conversation:
         return self.prefix + blank + text
 
     def most_tokens(self, own: Limit) -> Limit:
-        """The most tokens of a reply by a model with its ``own`` limit, if it has one."""
+        """Return the most tokens of a reply by a model with its ``own`` limit, if it has one."""
         return min((limit for limit in (own, self.max_tokens) if limit is not None), default=own)
 
     def with_media(self, change: Callable[[Medium], Medium]) -> "Conversation":
-        """The same conversation with other files of its images and sounds."""
+        """Return the same conversation with other files of its images and sounds."""
         turns = (
             replace(
                 turn,
@@ -164,56 +164,59 @@ class PromptUsage:
         return self.read < self.tokens
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Result:
-    """The result of a call: a text of a model, an image or a sound of a generator.
+    """The result of a call: a text of a model, or an image or a sound of a generator.
 
-    A component returns it, the store keeps it, and a record holds it. What is excluded stands in no
-    row of either.
+    A component returns it, the store keeps it, and a record holds it. Excluded fields are written
+    to neither: an image or a sound becomes ``data``, and that becomes the file ``medium``.
     """
 
     __pydantic_config__: ClassVar = ConfigDict(extra="forbid")
 
     text: str | None = None
     outcome: Outcome = Outcome.OK
+    _: KW_ONLY
     served_model: str | None = None
     error: str | None = None
     system_fingerprint: str | None = None
-    """What a service says about the backend that answered, beside the model's name."""
+    """The version of the backend that answered, where a service gives it."""
     reasoning: str | None = None
-    """What the model thought before it answered; not in ``text``."""
+    """The model's reasoning before its answer; not in ``text``."""
     revised_prompt: str | None = None
     reading: PromptUsage | None = None
     """How much of the prompt the generator's text encoder read, where that is known."""
     note: str | None = None
-    """What was unusual about how the call was made, e.g. in a smaller batch than the fingerprint
-    says."""
+    """An unusual circumstance of the call, e.g. a smaller batch than the fingerprint says."""
     usage: Annotated[InstanceOf[Usage] | None, Field(exclude=True)] = None
+    image: Annotated[InstanceOf[Image.Image] | None, Field(exclude=True)] = None
+    """A drawn RGB image."""
+    sound: Annotated[InstanceOf[Sound] | None, Field(exclude=True)] = None
     data: Annotated[InstanceOf[bytes] | None, Field(exclude=True)] = None
-    """The PNG, JPEG, WebP or WAV that becomes ``medium``."""
+    """The PNG, JPEG, WebP or WAV that becomes ``medium``: of a service, the bytes behind ``image``
+    if they hold it unchanged."""
     medium: Annotated[InstanceOf[Medium] | None, Field(exclude=True)] = None
-    """The image or sound, once it is a file."""
+    """The file of the image or sound."""
 
-    def shared(self) -> dict[str, Any]:
-        """Return the fields that every kind of result has, by name."""
-        return {each.name: getattr(self, each.name) for each in fields(Result)}
+    @property
+    def is_empty(self) -> bool:
+        """Return True if it reports success and holds nothing."""
+        is_text = self.image is None and self.sound is None
+        content = (self.text or "").strip() or self.reasoning
+        return self.outcome is Outcome.OK and is_text and not content
+
+    def took(self, seconds: float, cost: float | None = None) -> "Result":
+        """Return the same result with the duration and cost of its call."""
+        usage = self.usage or Usage()
+        return replace(self, usage=replace(usage, seconds=seconds, cost=cost))
 
 
-@dataclass(frozen=True)
-class Reply(Result):
-    """A model's result. One that ended by itself and has no text is stored as ``empty``."""
-
-    text: str = ""
-    outcome: Outcome = Outcome.OK
+Reply: TypeAlias = Result
+"""The former name of a model's result; components that use it keep their fingerprints."""
 
 
-@dataclass(frozen=True)
 class Generated(Result):
-    """A generator's result: an image, a sound, or neither exactly where ``outcome`` leaves nothing
-    to go on with.
+    """The former name of a generator's result, which takes the image first."""
 
-    ``data`` is what a service gave, where it holds ``image`` as it is.
-    """
-
-    image: Image.Image | None = None
-    sound: Sound | None = field(default=None, kw_only=True)
+    def __init__(self, image: Image.Image | None = None, **others: Any) -> None:
+        super().__init__(image=image, **others)

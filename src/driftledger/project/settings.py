@@ -26,7 +26,7 @@ from driftledger.benchmarks.registry import (
 )
 from driftledger.benchmarks.settings import EntryOf, NeededFor, OfSelected, Section
 from driftledger.collect.settings import CollectSettings, WorkerSettings
-from driftledger.components.base import CONTROLS, Component, Encoder, Model
+from driftledger.components.base import Component, Encoder, Model
 from driftledger.core.errors import ConfigError, UntrustedCodeError, unknown_name
 from driftledger.core.files import LARGEST_YAML, load_yaml, read_regular
 from driftledger.core.paths import Keys
@@ -465,7 +465,7 @@ def _components(settings: Settings) -> Iterator[str]:
                 component = built(f"{key}s", name)
                 for on in selected if spec.data is DATASET and component else ():
                     medium = getattr(built("datasets", on), "medium", "image")
-                    if medium not in component.media and component.provider not in CONTROLS:
+                    if medium not in component.media and not component.is_control:
                         does = "makes" if key == "generator" else "takes"
                         yield (
                             f"run.{key}s: {name!r} {does} "
@@ -478,13 +478,10 @@ def _components(settings: Settings) -> Iterator[str]:
     for (section, place, name), model in product(used, run.models):
         reader = built(section, name)
         speaker = built("models", model)
-        if speaker is None or reader is None or reader.understands is None:
+        if speaker is None or reader is None or reader.understands is None or speaker.is_control:
             continue
         spoken = {each.provider for each in type(speaker).__mro__ if issubclass(each, Model)}
-        if (
-            spoken.isdisjoint(reader.understands | CONTROLS)
-            and reader.provider not in speaker.understood_by
-        ):
+        if spoken.isdisjoint(reader.understands) and reader.provider not in speaker.understood_by:
             yield (
                 f"{place}: {name!r} only works for models of "
                 f"{', '.join(sorted(reader.understands))}, and run.models has {model!r}, of "

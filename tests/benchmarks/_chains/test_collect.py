@@ -199,7 +199,7 @@ def test_failed_calls_are_told_with_their_reasons_and_tried_again(
     collecting = chains(samples, EchoModel(fails=31), SizeGenerator(), 2)
     for calls in (["20x30", "30x30", "40x30", "21x30", "31x30", "41x30"], ["31x30"]):
         SEEN.clear()
-        failed, total, things = collecting.spec.failures(collected(collecting, tmp_path / "store"))
+        failed, total, things = GenCeption().failures(collected(collecting, tmp_path / "store"))
         assert (failed, total, things) == (["s1, step 2: TimeoutError: no answer"], 3, "chains")
         assert [size for batch in SEEN for size in batch] == calls
 

@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 from driftledger.benchmarks._chains.records import asked_again
-from driftledger.benchmarks.collecting import Collecting, Replay, write_collected
+from driftledger.benchmarks.collecting import Replay, write_collected
 from driftledger.benchmarks.genception.spec import GenCeption
 from driftledger.benchmarks.records import (
     CARD,
@@ -146,7 +146,7 @@ def followed(folder: Path, *components: Component) -> tuple[list[CollectedRecord
     """The records that the protocols make of the results in a folder, and what was replayed."""
     known = dict(zip(("model", "generator"), components, strict=False))
     card, replay = read_json(folder / CARD, CollectedCard), Replay(folder)
-    return Collecting.recorded(GenCeption(), card, folder.parent / "d", known).run(replay), replay
+    return GenCeption().as_recorded(card, folder.parent / "d", known).run(replay), replay
 
 
 def test_records_follow_from_their_results_and_every_call_is_stored(

@@ -7,7 +7,7 @@ two images have the same width, so that each is asked about by a call of its own
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -85,9 +85,8 @@ def scored(
         several.append(Sample(path.stem, Medium(path, sha256_file(path))))
     iterations = T if name == "genception" else 1
     spec = benchmark(name)
-    collecting = replace(
-        chains(several, telling(replies), Draws(), iterations, "{description}"), spec=spec
-    )
+    of = chains(several, telling(replies), Draws(), iterations, "{description}")
+    collecting = spec.asking(of.keys, of.data, of.components, of.protocol)
     write_collected(folder / "c", collecting, collected(collecting, folder / "store"))
     if lost is not None:
         without(folder / "c", lost)

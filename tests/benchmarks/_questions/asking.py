@@ -218,7 +218,7 @@ class Exam:
             read_json(self.answers / CARD, CollectedCard),
             Replay(self.answers),
         )
-        return Collecting.recorded(spec, card, self.folder(spec.data), {}).run(replay), replay
+        return spec.as_recorded(card, self.folder(spec.data), {}).run(replay), replay
 
     def score(self) -> Scored:
         """Score what is collected, and write it."""

@@ -77,7 +77,7 @@ def collect(folder: Path) -> list[CollectedRecord]:
     collecting = GenCeption().collecting(given(folder))
     with CallStore(folder / "store") as store, Collector(store) as collector:
         collected = ask(collecting, collector)
-    refuse_failures(collecting.spec.failures(collected), "genception", 0.9)
+    refuse_failures(GenCeption().failures(collected), "genception", 0.9)
     write_collected(folder / "chain", collecting, collected)
     return read_records(folder / "chain")
 

@@ -247,7 +247,7 @@ def test_examples_may_be_described_by_another_model(folder: Path) -> None:
     beforehand = [record.results[0].role for record in written if record.step == 0]
     assert beforehand == ["example_model"] * 6
     replay = Replay(folder / "out")
-    assert Collecting.recorded(Trac(), card, folder / "birds", {}).run(replay) == records
+    assert Trac().as_recorded(card, folder / "birds", {}).run(replay) == records
     with CallStore(folder / "store") as store:
         assert [store.find(digest) is None for digest in replay.calls] == [False] * len(written)
 

@@ -21,7 +21,7 @@ import numpy as np
 from PIL import Image
 
 from driftledger.benchmarks.base import ROLES
-from driftledger.benchmarks.collecting import Collecting, Recorded, Replay
+from driftledger.benchmarks.collecting import Recorded, Replay
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard, CollectedRecord
 from driftledger.benchmarks.score import ROWS, Row, Score
 from driftledger.benchmarks.scoring import ToScore
@@ -148,7 +148,7 @@ def _follow(
                 f"which examples were shown depends on the {role.replace('_', ' ')}, which is not "
                 "here"
             )
-    collecting = Collecting.recorded(lineage.spec, card, contents.recorded(lineage.data), here)
+    collecting = lineage.spec.as_recorded(card, contents.recorded(lineage.data), here)
     return replay, collecting.run(replay), played
 
 

@@ -15,8 +15,8 @@ from driftledger.benchmarks._questions.parsing.reply import (
     BACK,
     SEVERAL,
     Parsed,
+    PlainReply,
     Reading,
-    Reply,
     after_last,
     agreed,
     before,
@@ -192,7 +192,7 @@ def _ends(low: str, start: int, end: int) -> bool:
     return not (bounded and find("is_number").fullmatch(low, start, end))
 
 
-class _ChoiceReply(Reply[int]):
+class _ChoiceReply(PlainReply[int]):
     """A plain reply with the options that it is about."""
 
     def __init__(self, text: str, options: Options, refusal: int) -> None:

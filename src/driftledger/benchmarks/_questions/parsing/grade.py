@@ -7,7 +7,13 @@ number behind a label, alone on a line, or out of another number. What cannot be
 without a grade, which is not a zero.
 """
 
-from driftledger.benchmarks._questions.parsing.reply import Parsed, Reading, Reply, agreed, unparsed
+from driftledger.benchmarks._questions.parsing.reply import (
+    Parsed,
+    PlainReply,
+    Reading,
+    agreed,
+    unparsed,
+)
 from driftledger.benchmarks._questions.parsing.text import find, is_error, plain
 from driftledger.components.thinking import without_thinking
 
@@ -67,7 +73,7 @@ def parse_grade(text: str, *, cut: bool = False) -> Parsed[float]:
     return agreed(readings)
 
 
-class _GradeReply(Reply[float]):
+class _GradeReply(PlainReply[float]):
     """A judge's plain reply."""
 
     def read(self, position: int) -> Reading[float] | None:

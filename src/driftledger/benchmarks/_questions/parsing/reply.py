@@ -52,7 +52,7 @@ def agreed(readings: Sequence[Reading[V]]) -> Parsed[V]:
     return Parsed(Outcome.UNPARSED if value is None else Outcome.OK, value, how)
 
 
-class Reply(ABC, Generic[V]):
+class PlainReply(ABC, Generic[V]):
     """A plain reply, searched for answers by the lists of ``patterns.yaml``."""
 
     def __init__(self, text: str) -> None:

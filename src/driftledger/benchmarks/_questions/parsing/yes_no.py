@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from driftledger.benchmarks._questions.parsing.refusal import refused_at
 from driftledger.benchmarks._questions.parsing.reply import (
     Parsed,
+    PlainReply,
     Reading,
-    Reply,
     agreed,
     meant,
     unparsed,
@@ -85,7 +85,7 @@ def parse_yes_no(text: str, *, cut: bool = False) -> Parsed[bool]:
     )
 
 
-class _YesNoReply(Reply[bool]):
+class _YesNoReply(PlainReply[bool]):
     """A plain reply to a question that yes or no answers."""
 
     def read(self, position: int, how: str = "", *, first: bool = False) -> Reading[bool] | None:
