@@ -26,7 +26,7 @@ from rich.table import Table
 from driftledger.benchmarks.base import RECORDS_OF, Benchmark
 from driftledger.benchmarks.collecting import Collecting, FailedCalls, write_collected
 from driftledger.benchmarks.records import CARD, CollectedCard, CollectedRecord, read_records
-from driftledger.collect.call import Call, NotStoredError, Planned, walk
+from driftledger.collect.call import NotStoredError
 from driftledger.collect.plan import Plan, PlannedCalls
 from driftledger.collect.run import Collector, Shard, part_of
 from driftledger.collect.store import CallStore, stores_in
@@ -52,13 +52,13 @@ from driftledger.core.files import (
     write_json,
 )
 from driftledger.core.grouping import grouped
-from driftledger.core.paths import STATE, checkouts
+from driftledger.core.paths import STATE
 from driftledger.core.terminal import Progress, line, table
 from driftledger.core.text import for_line, say
-from driftledger.core.types import Outcome, Result, Subject
+from driftledger.core.types import Subject
 from driftledger.project.project import Project
 from driftledger.project.resolve import inputs_of, resolved
-from driftledger.project.settings import PARAMS, Settings
+from driftledger.project.settings import Settings
 
 RUN_LOCK = "run.lock"
 """In the folder of the checkout's state: held by ``driftledger run``."""
@@ -592,63 +592,3 @@ def merge(project: Project, paths: Sequence[Path]) -> str:
     names = "1 store" if len(folders) == 1 else f"{len(folders)} stores"
     others = f"; {differing:,} calls have another answer here; the first stays" if differing else ""
     return f"{names} merged: {new:,} calls are new{others}"
-
-
-def remove_unused(project: Project, *, yes: bool = False) -> str:
-    """Remove what no selected run of any checkout and no published run uses from the call store,
-    and say what that is.
-
-    Args:
-        yes: whether it is removed, and not only counted.
-
-    Raises:
-        StoreError: the data of a checkout are not built, or another process uses the store and
-            ``project.waits`` not.
-    """
-    from driftledger.ledger.published import read_published  # which imports Git
-
-    used = set[str]()
-    encoders = set[str]()
-    kept = set[str]()
-    with project.store(writes=yes) as store:
-
-        def answer(call: Call) -> Result:
-            used.add(call.key)
-            return store.answer(call) or Result(outcome=Outcome.FAILED, error="it is not stored")
-
-        def walk_all(planned: Sequence[Planned[Any]]) -> list[Any]:
-            return [walk(each.steps(), answer).returned for each in planned]
-
-        for root in (each for each in checkouts(project.root) if (each / PARAMS).is_file()):
-            checkout = Project(root, asks=False, own_code=True)
-            names = checkout.settings.named("encoders")
-            encoders.update(checkout.component("encoders", name).fingerprint[:16] for name in names)
-            scores = [score for run in read_published(root) for score in run.scores]
-            kept.update(each["fingerprint"] for score in scores for each in score.components)
-            for task in tasks_of(checkout):
-                with suppress(StoreError):  # not made yet
-                    used.update(
-                        each.key for record in read_records(task.folder) for each in record.results
-                    )
-                try:
-                    task.collecting().run(walk_all)
-                except StoreError as error:
-                    raise StoreError(f"{root}: {error}; nothing was removed") from None
-        keys, files = store.unused(used, kept)
-        encoders |= {each[:16] for each in kept}
-        files += [
-            each
-            for each in store.folder.glob("features/*/*.npy")
-            if each.parent.name not in encoders
-        ]
-        if not (keys or files):
-            return f"every call, image and file of features in {store.folder} is used"
-        size = sum(each.stat().st_size for each in files if each.stat().st_nlink == 1)
-        what = (
-            f"{len(keys):,} calls and {len(files):,} images and files of features, "
-            f"{size / 1e6:,.1f} MB,"
-        )
-        if not yes:
-            return f"{what} are not used; 'driftledger gc --yes' removes them"
-        store.remove(keys, files)
-        return f"{what} are removed from {store.folder}"

@@ -1,40 +1,28 @@
-"""``init``, ``add``, ``models``, ``upgrade``, ``new``: begin a project, select in it, write
-something of your own.
+"""``init`` and ``upgrade``: make a folder a project, and bring its generated files up to date.
 
 ``init`` checks everything before it writes anything. It gives images to DVC before there is a
 pipeline, and writes ``params.yaml`` last, so that after a kill or on a full disk the same command
 goes on.
 """
 
-import keyword
 import os
-import re
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from importlib.util import find_spec
+from collections.abc import Sequence
 from pathlib import Path
-from string import Template
 from typing import Any
 
-from rich.table import Table
-from rich.text import Text
-
-from driftledger.core.canonical import Json
-from driftledger.core.errors import ConfigError, DriftledgerError, first_few, unknown_name
-from driftledger.core.files import write_bytes, write_text
-from driftledger.core.grouping import grouped
+from driftledger.commands.models import COMPONENTS, needs
+from driftledger.core.errors import ConfigError, first_few
+from driftledger.core.files import write_bytes
 from driftledger.core.paths import top_of
-from driftledger.core.registry import EXTRAS, provider_class
 from driftledger.core.strict import is_relative_path
-from driftledger.core.terminal import HEAD, line, table
 from driftledger.core.text import for_line, shortened
 from driftledger.data.datasets.image_folder import ImageFolder
 from driftledger.data.records import blank_notes
 from driftledger.ledger.lock import LOCK
-from driftledger.project.catalogue import SECTIONS, catalogue, name_of, selectable
-from driftledger.project.presets import NOTHING, OWN, Chosen, first_params, with_entry
+from driftledger.project.catalogue import name_of
+from driftledger.project.presets import NOTHING, OWN, Chosen, first_params
 from driftledger.project.project import Project
 from driftledger.project.settings import PARAMS
 
@@ -49,17 +37,6 @@ _DVC = {
 }
 """What makes a folder a DVC project, also below another one, as 'dvc init --subdir' does. An image
 has one copy: only where hard links come first, DVC takes the call store's file into its cache."""
-_MODULE = re.compile(r"[a-z][a-z0-9_]{0,29}")
-"""The name of a module; short enough that no line of a template grows too long."""
-COMPONENTS = ("models", "generators", "encoders")
-KINDS: Mapping[str, str] = {
-    "model": "run.models",
-    "generator": "run.generators",
-    "encoder": "run.encoders",
-    "dataset": "run.datasets and in the list of each benchmark that goes over it",
-    "question_set": "run.question_sets and in run.mme",
-}
-"""What ``new`` can write, and where ``params.yaml`` selects an entry of it."""
 
 
 def init(
@@ -171,45 +148,6 @@ def init(
     return [*sentences, *_next(root)]
 
 
-def add(
-    project: Project, section: str, given: str, *, only: bool, base_url: str | None, key: str | None
-) -> list[str]:
-    """Select one more model, generator or encoder in ``params.yaml``, and say what it needs.
-
-    Args:
-        only: whether it is selected alone, in place of the others.
-
-    Raises:
-        ConfigError: it is unknown, or cannot understand the others; nothing is written.
-    """
-    name, entry = selectable(section, given, base_url, key)
-    write_text(project.root / PARAMS, with_entry(project.root, section, name, entry, only=only))
-    return [
-        f"{PARAMS} selects {name}",
-        *needs(Project(project.root, own_code=True), {section: [name]}),
-    ]
-
-
-def needs(project: Project, named: Mapping[str, Sequence[str]]) -> list[str]:
-    """Say what components still need on this machine, a line each."""
-    sentences = []
-    for section, name in ((section, name) for section, names in named.items() for name in names):
-        missing, notes = project.settings.build(section, name).readiness()
-        entry = project.settings.entry(section, name)
-        about = entry.about
-        notes += (
-            [f"retired on {entry.retired}, so that its service refuses it"] if entry.retired else []
-        )
-        notes += (
-            [f"{about.memory:g} GB of memory for its weights"] if about and about.memory else []
-        )
-        sentences += [
-            f"{section}.{name}: {each}"
-            for each in (*(f"missing: {each}" for each in missing), *notes)
-        ]
-    return sentences
-
-
 def generated() -> dict[str, str]:
     """Every file that the package writes for a project: its path and its text."""
     head = (
@@ -319,137 +257,6 @@ def upgrade(project: Project, *, check: bool = False) -> list[str]:
         _write(root / path, text)
     return [f"{path}: written again; 'git diff' shows the changes" for path in texts] or [
         "every file is as driftledger writes it"
-    ]
-
-
-def catalogue_rows(words: str = "") -> list[Json]:
-    """List the catalogue: what each entry needs and costs, and when that was checked; what is
-    retired is last.
-
-    Args:
-        words: a section of ``params.yaml``, or a part of a name, a provider or a model; without it,
-            every component.
-
-    Raises:
-        ConfigError: nothing matches.
-    """
-    rows = list[Json]()
-    for section in [words] if words in SECTIONS else COMPONENTS:
-        for name, entry in catalogue(section).items():
-            fields = {"about": None} | entry.model_dump(mode="json")
-            named = [
-                fields[key]
-                for key in ("model", "path", "prompt")
-                if isinstance(fields.get(key), str)
-            ]
-            what = "/".join(filter(None, (fields.get("provider"), *named[:1])))
-            row: Json = {
-                "section": section,
-                "name": name,
-                "is": what,
-                "needs": _needed(section, fields),
-            }
-            row |= {key: fields.get(key) for key in ("prices", "retired")}
-            rows.append(row | {"checked": (fields["about"] or {}).get("checked")})
-    found = [
-        row
-        for row in rows
-        if words.lower() in f"{row['section']} {row['name']} {row['is']}".lower()
-    ]
-    if not found:
-        raise ConfigError(unknown_name("name", words, [row["name"] for row in rows]))
-    return sorted(found, key=lambda row: row["retired"] is not None)
-
-
-def catalogue_table(rows: Sequence[Json]) -> Table:
-    """Lay the catalogue out: a line for each entry where there is room, else with the name alone on
-    the first one."""
-    shown = table("", "needs", "$ per M tokens", "checked", "retired")
-    longest = max(len(row["name"]) for row in rows)
-    for section, entries in grouped(rows, lambda row: str(row["section"])).items():
-        shown.add_row(line(f"{section}:", HEAD))
-        for row in entries:
-            prices = row["prices"] or {}
-            price = " / ".join(f"{prices[key]:g}" for key in ("input", "output") if key in prices)
-            price += f"{prices['image']:g} an image" if "image" in prices else ""
-            name = Text(f"{row['name']:{longest}}  {row['is']}")
-            shown.add_row(
-                name, *map(line, (row["needs"], price, row["checked"] or "", row["retired"] or ""))
-            )
-    return shown
-
-
-def _needed(section: str, fields: Mapping[str, Any]) -> str:
-    """What an entry needs: an extra, the key of a service, memory."""
-    with suppress(DriftledgerError, KeyError):
-        kind: Any = provider_class(section, fields["provider"])
-        key = fields.get(
-            "api_key_env", getattr(kind.model_fields.get("api_key_env"), "default", None)
-        )
-        memory = (fields["about"] or {}).get("memory")
-        extra = getattr(kind, "extra", None) or EXTRAS.get(getattr(kind, "library", ""))
-        return ", ".join(
-            filter(None, (key or (f"[{extra}]" if extra else None), memory and f"{memory:g} GB"))
-        )
-    return ""
-
-
-def new(folder: Path, kind: str, name: str) -> list[str]:
-    """Write ``NAME.py`` and ``tests/test_NAME.py`` into a folder.
-
-    Args:
-        kind: one of :data:`KINDS`.
-        name: of the module; the class is named after it.
-
-    Returns:
-        Lines that say what was written, and what to put into ``params.yaml``.
-
-    Raises:
-        ConfigError: the kind does not exist, the name cannot be a module's, or something of that
-            name exists; nothing is written.
-    """
-    if kind not in KINDS:
-        raise ConfigError(unknown_name("kind", kind, KINDS))
-    if not _MODULE.fullmatch(name) or keyword.iskeyword(name):
-        raise ConfigError(
-            f"{name!r:.80} cannot be a module; use up to 30 of a-z 0-9 _, a letter first"
-        )
-    if find_spec(name) is not None:
-        raise ConfigError(f"{name!r} is what an installed module is called; choose another name")
-    module = folder / f"{name}.py"
-    test = f"test_{kind if kind in ('dataset', 'question_set') else 'component'}"
-    templates = {module: f"{kind}.py", folder / "tests" / f"test_{name}.py": f"{test}.py"}
-    for file in templates:
-        if os.path.lexists(file):
-            raise ConfigError(
-                f"{file.relative_to(folder)} is there already; choose another name, or move it away"
-            )
-    texts = {
-        file: (_TEMPLATES / "new" / f"{name}.txt").read_text(encoding="utf-8")
-        for file, name in templates.items()
-    }
-    own = texts[module]
-    title = "".join(word[:1].upper() + word[1:] for word in name.split("_"))
-    words = {
-        "name": name,
-        # the file may use that name
-        "Class": f"My{title}" if re.search(rf"\b{title}\b", own) else title,
-    }
-    for file, text in texts.items():
-        file.parent.mkdir(parents=True, exist_ok=True)
-        write_text(file, Template(text).substitute(words))
-    written = [str(file.relative_to(folder)) for file in templates]
-    return [
-        f"written: {', '.join(written)}",
-        f"try it: python -m pytest {written[1]}",
-        "for params.yaml:",
-        "",
-        f"{kind}s:",
-        f"  {name}:",
-        f"    provider: {name}:{words['Class']}",
-        *(["    protocol: mme"] if kind == "question_set" else []),
-        "",
-        f"and its name in {KINDS[kind]}",
     ]
 
 
