@@ -39,35 +39,32 @@ def remove_unused(project: Project, *, yes: bool = False) -> str:
         def walk_all(planned: Sequence[Planned[Any]]) -> list[Any]:
             return [walk(each.steps(), answer).returned for each in planned]
 
-        for root in (each for each in checkouts(project.root) if (each / PARAMS).is_file()):
+        for root in checkouts(project.root):
+            if not (root / PARAMS).is_file():
+                continue
             checkout = Project(root, asks=False, own_code=True)
-            names = checkout.settings.named("encoders")
-            encoders.update(checkout.component("encoders", name).fingerprint[:16] for name in names)
-            scores = [score for run in read_published(root) for score in run.scores]
-            kept.update(each["fingerprint"] for score in scores for each in score.components)
+            for name in checkout.settings.named("encoders"):
+                encoders.add(checkout.component("encoders", name).fingerprint[:16])
+            for run in read_published(root):
+                for score in run.scores:
+                    kept.update(each["fingerprint"] for each in score.components)
             for task in tasks_of(checkout):
                 with suppress(StoreError):  # not made yet
-                    used.update(
-                        each.key for record in read_records(task.folder) for each in record.results
-                    )
+                    for record in read_records(task.folder):
+                        used.update(result.key for result in record.results)
                 try:
                     task.collecting().run(walk_all)
                 except StoreError as error:
                     raise StoreError(f"{root}: {error}; nothing was removed") from None
         keys, files = store.unused(used, kept)
         encoders |= {each[:16] for each in kept}
-        files += [
-            each
-            for each in store.folder.glob("features/*/*.npy")
-            if each.parent.name not in encoders
-        ]
+        features = store.folder.glob("features/*/*.npy")
+        files += [file for file in features if file.parent.name not in encoders]
         if not (keys or files):
             return f"every call, image and file of features in {store.folder} is used"
         size = sum(each.stat().st_size for each in files if each.stat().st_nlink == 1)
-        what = (
-            f"{len(keys):,} calls and {len(files):,} images and files of features, "
-            f"{size / 1e6:,.1f} MB,"
-        )
+        what = f"{len(keys):,} calls and {len(files):,} images and files of features"
+        what += f", {size / 1e6:,.1f} MB,"
         if not yes:
             return f"{what} are not used; 'driftledger gc --yes' removes them"
         store.remove(keys, files)

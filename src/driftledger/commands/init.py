@@ -67,11 +67,8 @@ def init(
     if benchmark and questions is None:
         raise ConfigError("--benchmark asks the questions of a file; name that by --questions")
     root = folder.resolve()
-    near = Path(os.path.relpath(root))
     is_begun = is_ours(_text(root / PIPELINE))
-    place = for_line(
-        str(root if near.parts[:1] == ("..",) else "this folder" if near == Path() else near)
-    )
+    place = _shown(root)
     if is_begun and (root / PARAMS).exists() and not force:
         if any((images, questions, preset, chosen)):
             raise ConfigError(
@@ -94,23 +91,26 @@ def init(
         entry = {"provider": "table", "protocol": benchmark or "mme", "path": path_of_set}
         data["question_sets"] = {name_of(questions.stem): entry}
     texts = generated() | {PARAMS: first_params(root, preset or "start", data, chosen)}
-    existing = (
-        []
-        if is_begun or force
-        else [name for name in (*texts, LOCK) if os.path.lexists(root / name)]
-    )
-    if others := [name for name in existing if _text(root / name) != texts.get(name)]:
+    others = []
+    if not (is_begun or force):
+        for name in (*texts, LOCK):
+            if os.path.lexists(root / name) and _text(root / name) != texts.get(name):
+                others.append(name)
+    if others:
         raise ConfigError(
             f"{place} holds {', '.join(others)} of something else; give the project a folder of "
             "its own, as in 'driftledger init evaluation', or --force overwrites them"
         )
     checkpoints = []
-    for written in (entry for entries in chosen.values() for entry in entries.values()):
-        own = os.path.relpath((written or {}).get("path") or root, root)
-        if is_relative_path(own) and (root / own).exists():
-            checkpoints.append(f"/{own}")
-    first = {name: text for name, text in _DVC.items() if not os.path.lexists(root / name)}
-    for name, text in (first | _with_our_rules(root, checkpoints)).items():
+    for entries in chosen.values():
+        for written in entries.values():
+            own = os.path.relpath((written or {}).get("path") or root, root)
+            if is_relative_path(own) and (root / own).exists():
+                checkpoints.append(f"/{own}")
+    for name, text in _DVC.items():
+        if not os.path.lexists(root / name):
+            _write(root / name, text)
+    for name, text in _with_our_rules(root, checkpoints).items():
         _write(root / name, text)
     if top is None:
         _run("git", "init", "--quiet", cwd=root)
@@ -119,10 +119,9 @@ def init(
     for name, text in texts.items():
         _write(root / name, text)
     keeper = f"DVC keeps {path} now; commit {path}.dvc" if is_kept else f"{path}, where it is"
-    sentences = [
-        f"{place} is a project now",
-        *([] if top else ["with a Git repository of its own"]),
-    ]
+    sentences = [f"{place} is a project now"]
+    if top is None:
+        sentences.append("with a Git repository of its own")
     if images is not None:
         sentences.append(f"the dataset {', '.join(data['datasets'])}: {keeper}")
         dataset = ImageFolder(path=images.resolve())
@@ -133,9 +132,8 @@ def init(
     sentences += [f"Git ignores {for_line(each)}" for each in checkpoints]
     if chosen or preset not in (None, "minimal"):
         project = Project(root, own_code=True)
-        sentences += needs(
-            project, {section: project.settings.named(section) for section in COMPONENTS}
-        )
+        for section in COMPONENTS:
+            sentences += needs(project, section, project.settings.named(section))
         if judge := project.settings.judge:
             sentences.append(f"{judge} grades the answers; run.judge in {PARAMS} names another")
     else:
@@ -149,21 +147,18 @@ def init(
 
 
 def generated() -> dict[str, str]:
-    """Every file that the package writes for a project: its path and its text."""
-    head = (
-        f"{_HEADER}: 'driftledger upgrade' writes it again, and 'git diff' shows what that "
-        "changes.\n"
-    )
-    texts = {
-        name: head + (_TEMPLATES / name).read_text(encoding="utf-8")
-        for name in (PIPELINE, "MLproject")
-    }
-    plots = sorted((_TEMPLATES / "plots").iterdir())
-    return texts | {f".dvc/plots/{file.name}": file.read_text(encoding="utf-8") for file in plots}
+    """Return every file that the package writes for a project: its path and its text."""
+    head = f"{_HEADER}: 'driftledger upgrade' writes it again, and 'git diff' shows what that "
+    texts = {}
+    for name in (PIPELINE, "MLproject"):
+        texts[name] = f"{head}changes.\n" + _text(_TEMPLATES / name)
+    for file in sorted((_TEMPLATES / "plots").iterdir()):
+        texts[f".dvc/plots/{file.name}"] = _text(file)
+    return texts
 
 
 def is_ours(text: str) -> bool:
-    """Whether some version of the package wrote the file."""
+    """Return True if some version of the package wrote the file."""
     return text.startswith(_HEADER)
 
 
@@ -175,17 +170,26 @@ def _with_our_rules(root: Path, checkpoints: Sequence[str] = ()) -> dict[str, st
     """
     texts = {}
     for name in RULES:
-        wanted = (_TEMPLATES / name.removeprefix(".")).read_text(encoding="utf-8")
+        wanted = _text(_TEMPLATES / name.removeprefix("."))
         if name == ".gitignore":
             wanted += "".join(f"{each}\n" for each in checkpoints)
         text = _text(root / name)
-        own = {each.strip() for each in text.splitlines()}
-        missing = [
-            each for each in wanted.splitlines() if each not in own and not each.startswith("#")
-        ]
+        present = {rule.strip() for rule in text.splitlines()}
+        missing = []
+        for rule in wanted.splitlines():
+            if rule not in present and not rule.startswith("#"):
+                missing.append(rule)
         if missing:
             texts[name] = "\n".join([text.removesuffix("\n"), *missing, ""]) if text else wanted
     return texts
+
+
+def _shown(root: Path) -> str:
+    """Name a folder as seen from the current one; in full where that is not above it."""
+    near = Path(os.path.relpath(root))
+    if near == Path():
+        return "this folder"
+    return for_line(str(root if near.parts[0] == ".." else near))
 
 
 def _in_settings(root: Path, top: Path, given: Path) -> str:
@@ -224,9 +228,8 @@ def _images(root: Path, top: Path, given: Path) -> tuple[str, bool]:
     if not place.is_relative_to(root):
         return path, False
     in_git = os.path.lexists(top / ".git") and _run("git", "ls-files", "--", str(place), cwd=top)
-    return path, not (
-        in_git or any(Path(f"{each}.dvc").is_file() for each in (place, *place.parents))
-    )
+    in_dvc = any(Path(f"{each}.dvc").is_file() for each in (place, *place.parents))
+    return path, not (in_git or in_dvc)
 
 
 def upgrade(project: Project, *, check: bool = False) -> list[str]:
@@ -244,20 +247,20 @@ def upgrade(project: Project, *, check: bool = False) -> list[str]:
         )
     texts = {path: text for path, text in generated().items() if _text(root / path) != text}
     if texts and not check and top_of(root) is not None:
-        status = _run("git", "status", "--porcelain", "--", *texts, cwd=root).splitlines()
-        if changed := [each[3:] for each in status if not each.startswith("??")]:
-            raise ConfigError(
-                f"{changed[0]} has changes that are not committed; commit them, since it is "
-                "written again"
-            )
+        for status in _run("git", "status", "--porcelain", "--", *texts, cwd=root).splitlines():
+            if not status.startswith("??"):
+                raise ConfigError(
+                    f"{status[3:]} has changes that are not committed; commit them, since it is "
+                    "written again"
+                )
     texts |= _with_our_rules(root)
     if check:
         return [f"{path} differs from what driftledger writes" for path in texts]
     for path, text in texts.items():
         _write(root / path, text)
-    return [f"{path}: written again; 'git diff' shows the changes" for path in texts] or [
-        "every file is as driftledger writes it"
-    ]
+    if not texts:
+        return ["every file is as driftledger writes it"]
+    return [f"{path}: written again; 'git diff' shows the changes" for path in texts]
 
 
 def _run(*command: str, cwd: Path) -> str:
@@ -284,7 +287,10 @@ def _text(file: Path) -> str:
 
 
 def _next(root: Path) -> list[str]:
+    """List the commands that come next."""
+    commands = ["driftledger plan", 'git add . && git commit -m "Select models"']
+    commands += ["driftledger run", "driftledger ui"]
     here = os.path.relpath(root)
-    enter = [] if here == "." else [f"  cd {for_line(here)}"]
-    commit = '  git add . && git commit -m "Select models"'
-    return ["next:", *enter, "  driftledger plan", commit, "  driftledger run", "  driftledger ui"]
+    if here != ".":
+        commands.insert(0, f"cd {for_line(here)}")
+    return ["next:", *(f"  {command}" for command in commands)]

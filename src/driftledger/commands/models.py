@@ -34,29 +34,23 @@ def add(
     """
     name, entry = selectable(section, given, base_url, key)
     write_text(project.root / PARAMS, with_entry(project.root, section, name, entry, only=only))
-    return [
-        f"{PARAMS} selects {name}",
-        *needs(Project(project.root, own_code=True), {section: [name]}),
-    ]
+    project = Project(project.root, own_code=True)
+    return [f"{PARAMS} selects {name}", *needs(project, section, [name])]
 
 
-def needs(project: Project, named: Mapping[str, Sequence[str]]) -> list[str]:
+def needs(project: Project, section: str, names: Sequence[str]) -> list[str]:
     """Say what components still need on this machine, a line each."""
     sentences = []
-    for section, name in ((section, name) for section, names in named.items() for name in names):
+    for name in names:
         missing, notes = project.settings.build(section, name).readiness()
         entry = project.settings.entry(section, name)
-        about = entry.about
-        notes += (
-            [f"retired on {entry.retired}, so that its service refuses it"] if entry.retired else []
-        )
-        notes += (
-            [f"{about.memory:g} GB of memory for its weights"] if about and about.memory else []
-        )
-        sentences += [
-            f"{section}.{name}: {each}"
-            for each in (*(f"missing: {each}" for each in missing), *notes)
-        ]
+        needed = [f"missing: {each}" for each in missing]
+        needed += notes
+        if entry.retired:
+            needed.append(f"retired on {entry.retired}, so that its service refuses it")
+        if entry.about and entry.about.memory:
+            needed.append(f"{entry.about.memory:g} GB of memory for its weights")
+        sentences += [f"{section}.{name}: {each}" for each in needed]
     return sentences
 
 
@@ -75,28 +69,28 @@ def catalogue_rows(words: str = "") -> list[Json]:
     for section in [words] if words in SECTIONS else COMPONENTS:
         for name, entry in catalogue(section).items():
             fields = {"about": None} | entry.model_dump(mode="json")
-            named = [
-                fields[key]
-                for key in ("model", "path", "prompt")
-                if isinstance(fields.get(key), str)
-            ]
-            what = "/".join(filter(None, (fields.get("provider"), *named[:1])))
+            what = fields.get("provider") or ""
+            for key in ("model", "path", "prompt"):
+                if isinstance(fields.get(key), str):
+                    what = f"{what}/{fields[key]}".lstrip("/")
+                    break
             row: Json = {
                 "section": section,
                 "name": name,
                 "is": what,
                 "needs": _needed(section, fields),
+                "prices": fields.get("prices"),
+                "retired": fields.get("retired"),
+                "checked": (fields["about"] or {}).get("checked"),
             }
-            row |= {key: fields.get(key) for key in ("prices", "retired")}
-            rows.append(row | {"checked": (fields["about"] or {}).get("checked")})
-    found = [
-        row
-        for row in rows
-        if words.lower() in f"{row['section']} {row['name']} {row['is']}".lower()
-    ]
-    if not found:
+            rows.append(row)
+    matching = []
+    for row in rows:
+        if words.lower() in f"{row['section']} {row['name']} {row['is']}".lower():
+            matching.append(row)
+    if not matching:
         raise ConfigError(unknown_name("name", words, [row["name"] for row in rows]))
-    return sorted(found, key=lambda row: row["retired"] is not None)
+    return sorted(matching, key=lambda row: row["retired"] is not None)
 
 
 def catalogue_table(rows: Sequence[Json]) -> Table:
@@ -111,22 +105,22 @@ def catalogue_table(rows: Sequence[Json]) -> Table:
             price = " / ".join(f"{prices[key]:g}" for key in ("input", "output") if key in prices)
             price += f"{prices['image']:g} an image" if "image" in prices else ""
             name = Text(f"{row['name']:{longest}}  {row['is']}")
-            shown.add_row(
-                name, *map(line, (row["needs"], price, row["checked"] or "", row["retired"] or ""))
-            )
+            cells = (row["needs"], price, row["checked"] or "", row["retired"] or "")
+            shown.add_row(name, *map(line, cells))
     return shown
 
 
 def _needed(section: str, fields: Mapping[str, Any]) -> str:
-    """What an entry needs: an extra, the key of a service, memory."""
+    """Say what an entry needs: an extra, the key of a service, memory."""
+    needed = []
     with suppress(DriftledgerError, KeyError):
         kind: Any = provider_class(section, fields["provider"])
-        key = fields.get(
-            "api_key_env", getattr(kind.model_fields.get("api_key_env"), "default", None)
-        )
-        memory = (fields["about"] or {}).get("memory")
+        usual_key = getattr(kind.model_fields.get("api_key_env"), "default", None)
         extra = getattr(kind, "extra", None) or EXTRAS.get(getattr(kind, "library", ""))
-        return ", ".join(
-            filter(None, (key or (f"[{extra}]" if extra else None), memory and f"{memory:g} GB"))
-        )
-    return ""
+        if key := fields.get("api_key_env", usual_key):
+            needed.append(key)
+        elif extra:
+            needed.append(f"[{extra}]")
+        if memory := (fields["about"] or {}).get("memory"):
+            needed.append(f"{memory:g} GB")
+    return ", ".join(needed)

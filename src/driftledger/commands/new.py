@@ -49,28 +49,26 @@ def new(folder: Path, kind: str, name: str) -> list[str]:
         raise ConfigError(f"{name!r} is what an installed module is called; choose another name")
     module = folder / f"{name}.py"
     test = f"test_{kind if kind in ('dataset', 'question_set') else 'component'}"
-    templates = {module: f"{kind}.py", folder / "tests" / f"test_{name}.py": f"{test}.py"}
+    templates = {module: kind, folder / "tests" / f"test_{name}.py": test}
     for file in templates:
         if os.path.lexists(file):
             raise ConfigError(
                 f"{file.relative_to(folder)} is there already; choose another name, or move it away"
             )
-    texts = {
-        file: (_TEMPLATES / f"{name}.txt").read_text(encoding="utf-8")
-        for file, name in templates.items()
-    }
-    own = texts[module]
+    texts = {}
+    for file, template in templates.items():
+        texts[file] = (_TEMPLATES / f"{template}.py.txt").read_text(encoding="utf-8")
     title = "".join(word[:1].upper() + word[1:] for word in name.split("_"))
     words = {
         "name": name,
         # the file may use that name
-        "Class": f"My{title}" if re.search(rf"\b{title}\b", own) else title,
+        "Class": f"My{title}" if re.search(rf"\b{title}\b", texts[module]) else title,
     }
     for file, text in texts.items():
         file.parent.mkdir(parents=True, exist_ok=True)
         write_text(file, Template(text).substitute(words))
     written = [str(file.relative_to(folder)) for file in templates]
-    return [
+    lines = [
         f"written: {', '.join(written)}",
         f"try it: python -m pytest {written[1]}",
         "for params.yaml:",
@@ -78,7 +76,7 @@ def new(folder: Path, kind: str, name: str) -> list[str]:
         f"{kind}s:",
         f"  {name}:",
         f"    provider: {name}:{words['Class']}",
-        *(["    protocol: mme"] if kind == "question_set" else []),
-        "",
-        f"and its name in {KINDS[kind]}",
     ]
+    if kind == "question_set":
+        lines.append("    protocol: mme")
+    return [*lines, "", f"and its name in {KINDS[kind]}"]
