@@ -395,7 +395,8 @@ def _preview(project: Project, missing: dict[str, str]) -> Preview:
     with project.store(writes=False) as store:
         plan = Plan(store)
         for task in tasks_of(project):
-            if f"{task.spec.data.name}s.{task.keys[task.spec.data.name]}" in missing:
+            kind = task.spec.data.name
+            if f"{kind}s.{task.keys[kind]}" in missing:
                 continue
             collecting = task.collecting()
             if task.is_made():
@@ -420,7 +421,8 @@ def _preview(project: Project, missing: dict[str, str]) -> Preview:
             counted[f"generators.{name}"] = plan.of(project.component("generators", name))
         if judge := settings.judge:
             counted[f"judge {judge}"] = plan.of(project.component("models", judge))
-    preview = Preview(counted, [f"{name}: {why}" for name, why in missing.items()], [])
+    lacking = [f"{name}: {why}" for name, why in missing.items()]
+    preview = Preview(counted, lacking, [])
     if of_controls:
         cost = f"cost {of_controls:,.2f} of the likely {plan.likely_cost:,.2f}"
         advice = "take them out of run.models to save that"

@@ -62,7 +62,11 @@ def remove_unused(project: Project, *, yes: bool = False) -> str:
         files += [file for file in features if file.parent.name not in encoders]
         if not (keys or files):
             return f"every call, image and file of features in {store.folder} is used"
-        size = sum(each.stat().st_size for each in files if each.stat().st_nlink == 1)
+        size = 0
+        for file in files:
+            found = file.stat()
+            if found.st_nlink == 1:
+                size += found.st_size
         what = f"{len(keys):,} calls and {len(files):,} images and files of features"
         what += f", {size / 1e6:,.1f} MB,"
         if not yes:

@@ -80,9 +80,11 @@ def init(
             *_next(root),
         ]
     top = top_of(root)
-    path, is_kept = ("", False) if images is None else _images(root, top or root, images)
+    path = ""
+    is_kept = False
     data = dict[str, Any]()
     if images is not None:
+        path, is_kept = _images(root, top or root, images)
         data["datasets"] = {name_of(Path(path).name): {"provider": "image_folder", "path": path}}
     if questions is not None:
         if not questions.is_file():
@@ -179,8 +181,10 @@ def _with_our_rules(root: Path, checkpoints: Sequence[str] = ()) -> dict[str, st
         for rule in wanted.splitlines():
             if rule not in present and not rule.startswith("#"):
                 missing.append(rule)
-        if missing:
-            texts[name] = "\n".join([text.removesuffix("\n"), *missing, ""]) if text else wanted
+        if missing and text:
+            texts[name] = "\n".join([text.removesuffix("\n"), *missing, ""])
+        elif missing:
+            texts[name] = wanted
     return texts
 
 
@@ -199,7 +203,9 @@ def _in_settings(root: Path, top: Path, given: Path) -> str:
         ConfigError: settings cannot hold it.
     """
     place = given.resolve()
-    path = Path(os.path.relpath(place, root) if place.is_relative_to(top) else place).as_posix()
+    path = place.as_posix()
+    if place.is_relative_to(top):
+        path = Path(os.path.relpath(place, root)).as_posix()
     if not is_relative_path(path.replace("../", "").lstrip("/")):
         what = f"{for_line(str(given))} has characters in its name that settings cannot hold"
         raise ConfigError(f"{what}; rename it")
@@ -245,7 +251,10 @@ def upgrade(project: Project, *, check: bool = False) -> list[str]:
         raise ConfigError(
             "this folder is not a project; run this in its top folder, or 'driftledger init' first"
         )
-    texts = {path: text for path, text in generated().items() if _text(root / path) != text}
+    texts = {}
+    for path, text in generated().items():
+        if _text(root / path) != text:
+            texts[path] = text
     if texts and not check and top_of(root) is not None:
         for status in _run("git", "status", "--porcelain", "--", *texts, cwd=root).splitlines():
             if not status.startswith("??"):

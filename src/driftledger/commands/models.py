@@ -33,7 +33,8 @@ def add(
         ConfigError: it is unknown, or cannot understand the others; nothing is written.
     """
     name, entry = selectable(section, given, base_url, key)
-    write_text(project.root / PARAMS, with_entry(project.root, section, name, entry, only=only))
+    text = with_entry(project.root, section, name, entry, only=only)
+    write_text(project.root / PARAMS, text)
     project = Project(project.root, own_code=True)
     return [f"{PARAMS} selects {name}", *needs(project, section, [name])]
 
@@ -86,7 +87,8 @@ def catalogue_rows(words: str = "") -> list[Json]:
             rows.append(row)
     matching = []
     for row in rows:
-        if words.lower() in f"{row['section']} {row['name']} {row['is']}".lower():
+        text = f"{row['section']} {row['name']} {row['is']}"
+        if words.lower() in text.lower():
             matching.append(row)
     if not matching:
         raise ConfigError(unknown_name("name", words, [row["name"] for row in rows]))

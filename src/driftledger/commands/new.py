@@ -58,7 +58,7 @@ def new(folder: Path, kind: str, name: str) -> list[str]:
     texts = {}
     for file, template in templates.items():
         texts[file] = (_TEMPLATES / f"{template}.py.txt").read_text(encoding="utf-8")
-    title = "".join(word[:1].upper() + word[1:] for word in name.split("_"))
+    title = "".join(word.capitalize() for word in name.split("_"))
     words = {
         "name": name,
         # the file may use that name

@@ -501,7 +501,8 @@ def glance(shown: Table, parts: Sequence["Part"]) -> RenderableType:
             if kind != "models":
                 drawn.add_row(line(f"{kind}:", QUIET))
             for row in rows:
-                drawn.add_row(*map(_in_terminal, (row[0], *row[at : at + _COLUMNS])))
+                shown_here = row[at : at + _COLUMNS]
+                drawn.add_row(*map(_in_terminal, [row[0], *shown_here]))
         tables += [drawn, line("")]
     notes = [*shown.notes[1:]]
     if any(each.letters for each in _cells(shown)):
@@ -509,8 +510,8 @@ def glance(shown: Table, parts: Sequence["Part"]) -> RenderableType:
             "models that share a letter cannot be told apart; ± is half the interval; an uneven "
             "one is printed whole"
         )
-    data = list(dict.fromkeys(column.block.scores[0].on for column in at_a_glance(parts)))
-    where = f"on {first_few(data, 10)}; reports/leaderboard.md has all"
+    data = dict.fromkeys(column.block.scores[0].on for column in at_a_glance(parts))
+    where = f"on {first_few([*data], 10)}; reports/leaderboard.md has all"
     notes.append(f"controls ignore the sample; {where}" if "controls" in kinds else where)
     return Group(*tables[:-1], *(line(note, QUIET) for note in notes))
 
@@ -533,7 +534,8 @@ def _in_terminal(each: Cell | str) -> Text:
     texts = [line(str(each._replace(more="")), HEAD if each.bold else "")]
     if metric is not None and ends is not None:
         shown = f"±{(ends.high - ends.low) / 2:.{metric.digits}f}"
-        if round(ends.low + ends.high - 2 * score.metrics[key], metric.digits):  # uneven
+        lopsided = ends.low + ends.high - 2 * score.metrics[key]
+        if round(lopsided, metric.digits):
             shown = interval(score.metrics, key, metric.digits)
         texts.append(line(shown, QUIET))
     if score.coverage != 1:
