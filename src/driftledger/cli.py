@@ -171,7 +171,7 @@ def init(
         for section, some in given.items()
         if some
     }
-    sentences = commands.start.init(
+    sentences = commands.init.init(
         folder,
         images=images,
         questions=questions,
@@ -196,7 +196,7 @@ def add(
     if kind not in (kinds := ("model", "generator", "encoder")):
         raise ConfigError(unknown_name("kind", kind, kinds))
     _say(
-        *commands.start.add(
+        *commands.models.add(
             context.obj, f"{kind}s", given, only=only, base_url=base_url, key=key_env
         )
     )
@@ -267,8 +267,8 @@ def models(
     """List the catalogue: what each needs, what it costs, checked when."""
     from driftledger.core.terminal import show
 
-    rows = commands.start.catalogue_rows(words)
-    show(json.dumps(rows, indent=2) if as_json else commands.start.catalogue_table(rows))
+    rows = commands.models.catalogue_rows(words)
+    show(json.dumps(rows, indent=2) if as_json else commands.models.catalogue_table(rows))
 
 
 @app.command(rich_help_panel=EVALUATE)
@@ -298,7 +298,7 @@ def upgrade(
     Run it after an update of the package. params.yaml stays as it is. 'git diff' shows what
     changed; uncommitted changes in these files are refused.
     """
-    lines = commands.start.upgrade(context.obj, check=check)
+    lines = commands.init.upgrade(context.obj, check=check)
     if lines:
         _say(*lines)
     raise typer.Exit(1 if check and lines else 0)
@@ -318,7 +318,7 @@ def new(
 
     The output says what to put into params.yaml.
     """
-    _say(*commands.start.new(context.obj.root, kind, name))
+    _say(*commands.new.new(context.obj.root, kind, name))
 
 
 @app.command(rich_help_panel=EVALUATE)
@@ -384,7 +384,7 @@ def remove_unused(
     Runs that params.yaml selects, in any worktree, and published runs keep theirs. 'dvc gc' cleans
     DVC's own cache.
     """
-    _say(commands.collect.remove_unused(replace(context.obj, waits=not no_wait), yes=yes))
+    _say(commands.gc.remove_unused(replace(context.obj, waits=not no_wait), yes=yes))
 
 
 @app.command(rich_help_panel=ASK)

@@ -4,8 +4,10 @@ Opening a project only reads stored files: it calls no component and no MLflow.
 """
 
 import base64
+import math
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -51,30 +53,33 @@ class Chains:
     sound."""
 
     def __repr__(self) -> str:
-        return f"{for_line(self.sample)}\n{self.table.drop(columns='image').to_string(index=False, max_colwidth=60)}"
+        shown = self.table.drop(columns="image").to_string(index=False, max_colwidth=60)
+        return f"{for_line(self.sample)}\n{shown}"
 
     def _repr_html_(self) -> str:
         import pandas as pd
 
         def cell(row: "pd.Series[Any]") -> str:
-            parts = [f"{row.similarity:.3f}"] if pd.notna(row.similarity) else []
+            parts = []
+            if pd.notna(row.similarity):
+                parts.append(f"{row.similarity:.3f}")
             if row.image is not None:
                 data = base64.b64encode(thumbnail(row.image, _SIDE)).decode()
                 parts.append(f'<img src="data:image/webp;base64,{data}">')
                 if kind_of(row.image) == "sound":
                     parts.append(f'<audio controls src="{data_url(row.image)}"></audio>')
-            texts = [row.description, "" if row.outcome == Outcome.OK else row.outcome]
-            return "<br>".join(
-                [*parts, *(for_html(shortened(text, _LONGEST)) for text in texts if text)]
-            )
+            if row.description:
+                parts.append(for_html(shortened(row.description, _LONGEST)))
+            if row.outcome != Outcome.OK:
+                parts.append(for_html(shortened(row.outcome, _LONGEST)))
+            return "<br>".join(parts)
 
         shown = self.table.assign(shown=self.table.apply(cell, axis=1))
         names = ["model", "generator", "encoder"]
         wide = shown.pivot_table("shown", names, "step", aggfunc="first", sort=False)
         with pd.option_context("display.max_colwidth", None):
-            return (
-                f"<b>{for_html(for_line(self.sample))}</b>{wide.to_html(escape=False, na_rep='')}"
-            )
+            html = wide.to_html(escape=False, na_rep="")
+        return f"<b>{for_html(for_line(self.sample))}</b>{html}"
 
 
 def chain_steps(score: Score, trace: Trace) -> Iterator[dict[str, Any]]:
@@ -130,24 +135,22 @@ class OpenedProject:
         import pandas as pd
 
         published = {each.fingerprint for each in read_published(self.path)}
+        selected = self._project.selected
         rows = []
         for combination in self._project.combinations:
-            try:
-                fingerprint = read_all_evidence(self.path, self._project.selected, [combination])[
-                    0
-                ].fingerprint
-            except DriftledgerError:
-                fingerprint = ""
-            scores = [each for each in self._project.selected if combination.shows(each[1])]
+            fingerprint = ""
+            with suppress(DriftledgerError):
+                [run] = read_all_evidence(self.path, selected, [combination])
+                fingerprint = run.fingerprint
+            scores = [each for each in selected if combination.shows(each[1])]
             stored = sum(is_stored(self._project, *each) for each in scores)
-            rows.append(
-                (*combination, stored, len(scores), fingerprint in published, fingerprint[:12])
-            )
+            is_published = fingerprint in published
+            rows.append((*combination, stored, len(scores), is_published, fingerprint[:12]))
         columns = [*Combination._fields, "scores", "selected", "published", "fingerprint"]
         return pd.DataFrame(rows, columns=columns)
 
     def scores(self, benchmark: str | None = None) -> "pd.DataFrame":
-        """The selected scores that exist, of one benchmark or all: a row per score and metric.
+        """Return the selected scores of one benchmark or all: a row per score and metric.
 
         ``metric`` is the key in the score file and ``title`` its name for people; ``low`` and
         ``high`` are the ends of the interval, NaN without one; ``unranked`` says why a score has no
@@ -167,59 +170,53 @@ class OpenedProject:
             headlines = spec.headlines(score)
             for metric in spec.metrics:
                 for key in spec.keys_of(metric, score):
-                    low, high = score.interval(key) or (float("nan"), float("nan"))
+                    low, high = score.interval(key) or (math.nan, math.nan)
                     row = {
                         **_names(score),
                         "metric": key,
                         "title": metric.named(key),
                         "value": score.metrics[key],
-                    }
-                    row |= {
                         "low": low,
                         "high": high,
                         "unit": metric.unit,
                         "higher_is_better": metric.higher_is_better,
+                        "headline": key in headlines,
+                        "coverage": score.coverage,
+                        "unranked": score.unranked,
                     }
-                    rows.append(
-                        {
-                            **row,
-                            "headline": key in headlines,
-                            "coverage": score.coverage,
-                            "unranked": score.unranked,
-                        }
-                    )
+                    rows.append(row)
         return pd.DataFrame(rows)
 
     def rows(self, benchmark: str) -> "pd.DataFrame":
-        """The rows of a benchmark's scores: one per sample, question or pair, called ``unit``.
+        """Return the rows of a benchmark's scores: per sample, question or pair, called ``unit``.
 
         A value over several iterations, orders or gradings has a numbered column for each,
         ``similarity_1``. Errors as in :meth:`scores`.
         """
         import pandas as pd
 
-        scores = [
-            (selected_score(self._project, spec, keys), spec, keys)
-            for spec, keys in self._stored(benchmark)
-        ]
-        pairs = [(score, row) for score, spec, keys in scores for row in self._rows(spec, keys)]
-        several = {key for _, row in pairs for key, values in row.values.items() if len(values) > 1}
-        cells = []
+        pairs = []
+        several = set[str]()
+        for spec, keys in self._stored(benchmark):
+            score = selected_score(self._project, spec, keys)
+            for row in self._rows(spec, keys):
+                pairs.append((score, row))
+                several.update(key for key, values in row.values.items() if len(values) > 1)
+        rows = []
         for score, row in pairs:
-            names = {**_names(score), "unit": row.unit, "group": row.group, "cluster": row.cluster}
-            values = {
-                f"{key}_{number}" if key in several else key: float("nan")
-                if value is None
-                else value
-                for key, some in row.values.items()
-                for number, value in enumerate(some, 1)
-            }
-            cells.append(row.extra | names | {"outcome": str(row.outcome)} | values)
-        return pd.DataFrame(cells)
+            cells = row.extra | _names(score)
+            cells |= {"unit": row.unit, "group": row.group, "cluster": row.cluster}
+            cells["outcome"] = str(row.outcome)
+            for key, values in row.values.items():
+                for number, value in enumerate(values, 1):
+                    name = f"{key}_{number}" if key in several else key
+                    cells[name] = math.nan if value is None else value
+            rows.append(cells)
+        return pd.DataFrame(rows)
 
     def chains(self, sample: str) -> Chains:
-        """GenCeption's chains of a sample, by every run: the original, each redrawing, descriptions
-        and similarities.
+        """Return GenCeption's chains of a sample, by every run: the original, each redrawing,
+        descriptions and similarities.
 
         Raises:
             LedgerError: the sample has no chain.
@@ -245,8 +242,8 @@ class OpenedProject:
         return Chains(sample, pd.DataFrame(steps))
 
     def audit(self, target: str) -> Json:
-        """Where a run, a score file, an image or one number (``RUN:METRIC``) comes from, as ``audit
-        --json``.
+        """Say where a run, a score file, an image or a number (``RUN:METRIC``) comes from, as
+        ``audit --json``.
 
         Raises:
             LedgerError: nothing has that name.
@@ -270,23 +267,21 @@ class OpenedProject:
         import pandas as pd
 
         sources = Sources(self._project)
-        compared = compare(
-            find_run(sources, a), find_run(sources, b), sources.contents, anyway=anyway
-        )
+        runs = find_run(sources, a), find_run(sources, b)
+        compared = compare(*runs, sources.contents, anyway=anyway)
         return pd.json_normalize(compared.to_dict()["pairs"], "metrics", ["benchmark", "on"])
 
     def _stored(self, name: str | None) -> list[tuple[Benchmark, Keys]]:
-        """The benchmark and the keys of each stored score, of one benchmark or of all."""
+        """Return the benchmark and keys of each stored score, of one benchmark or of all."""
         wanted = None if name is None else benchmark_of(name)
-        scores = [
-            each
-            for each in self._project.selected
-            if wanted in (None, each[0]) and is_stored(self._project, *each)
-        ]
+        scores = []
+        for spec, keys in self._project.selected:
+            if wanted in (None, spec) and is_stored(self._project, spec, keys):
+                scores.append((spec, keys))
         if not scores:
-            of = f" of {name}" if name else ""
+            which = f"score of {name}" if name else "score"
             raise StoreError(
-                f"{self.path} has no score{of} that params.yaml selects; run 'dvc repro' or 'dvc "
+                f"{self.path} has no {which} that params.yaml selects; run 'dvc repro' or 'dvc "
                 "pull'"
             )
         return scores
@@ -296,13 +291,12 @@ class OpenedProject:
 
 
 def _names(score: Score) -> dict[str, str | None]:
-    """The names that identify a score; None where its benchmark has no such key."""
-    encoder = score.keys.get("encoder") or score.keys.get("text_encoder")
-    names: dict[str, str | None] = {
+    """Return the names that identify a score; None where its benchmark has no such key."""
+    return {
         "benchmark": score.benchmark,
         "on": score.on,
         "model": score.model,
+        "generator": score.keys.get("generator"),
+        "encoder": score.keys.get("encoder") or score.keys.get("text_encoder"),
+        "description": score.keys.get("description"),
     }
-    generator = score.keys.get("generator")
-    description = score.keys.get("description")
-    return {**names, "generator": generator, "encoder": encoder, "description": description}

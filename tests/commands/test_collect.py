@@ -20,10 +20,10 @@ from driftledger.commands.collect import (
     collect_shard,
     merge,
     plan,
-    remove_unused,
     require_readiness,
     tasks_of,
 )
+from driftledger.commands.gc import remove_unused
 from driftledger.components.base import Component
 from driftledger.core.errors import ConfigError, ServiceError, StoreError
 from driftledger.core.files import INPUTS, Made, read_json

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from driftledger.commands.start import KINDS, new
+from driftledger.commands.new import KINDS, new
 from driftledger.core.errors import ConfigError
 from driftledger.project.settings import parse_settings, read_yaml
 from tests.conftest import REPOSITORY

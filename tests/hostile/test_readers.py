@@ -23,7 +23,8 @@ MAY_READ = {
     "reports/report.py": 1,  # a file of the package
     "reports/site/build.py": 1,  # a file of the package
     "commands/evaluate.py": 1,  # a file of the package
-    "commands/start.py": 5,  # files of the package, and of one's own new project
+    "commands/init.py": 4,  # files of the package, and of one's own new project
+    "commands/new.py": 1,  # a file of the package
     "commands/run.py": 3,  # of one's own project: locks of DVC, the log and the note that it writes
     "collect/store.py": 3,  # a database that is a regular file, files of the store
     "collect/batches.py": 1,  # pictures of the store

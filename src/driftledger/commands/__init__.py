@@ -5,9 +5,31 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from driftledger.commands import ask, collect, evaluate, people, run, stages, start
+    from driftledger.commands import (
+        ask,
+        collect,
+        evaluate,
+        gc,
+        init,
+        models,
+        new,
+        people,
+        run,
+        stages,
+    )
 
-    __all__ = ["ask", "collect", "evaluate", "people", "run", "stages", "start"]
+    __all__ = [
+        "ask",
+        "collect",
+        "evaluate",
+        "gc",
+        "init",
+        "models",
+        "new",
+        "people",
+        "run",
+        "stages",
+    ]
 
 
 def __getattr__(name: str) -> ModuleType:

@@ -26,7 +26,7 @@ from rich.table import Table
 from driftledger.benchmarks.base import RECORDS_OF, Benchmark
 from driftledger.benchmarks.collecting import Collecting, FailedCalls, write_collected
 from driftledger.benchmarks.records import CARD, CollectedCard, CollectedRecord, read_records
-from driftledger.collect.call import Call, NotStoredError, Planned, walk
+from driftledger.collect.call import NotStoredError
 from driftledger.collect.plan import Plan, PlannedCalls
 from driftledger.collect.run import Collector, Shard, part_of
 from driftledger.collect.store import CallStore, stores_in
@@ -52,13 +52,13 @@ from driftledger.core.files import (
     write_json,
 )
 from driftledger.core.grouping import grouped
-from driftledger.core.paths import STATE, checkouts
+from driftledger.core.paths import STATE
 from driftledger.core.terminal import Progress, line, table
 from driftledger.core.text import for_line, say
-from driftledger.core.types import Outcome, Result, Subject
+from driftledger.core.types import Subject
 from driftledger.project.project import Project
 from driftledger.project.resolve import inputs_of, resolved
-from driftledger.project.settings import PARAMS, Settings
+from driftledger.project.settings import Settings
 
 RUN_LOCK = "run.lock"
 """In the folder of the checkout's state: held by ``driftledger run``."""
@@ -72,8 +72,6 @@ _COLUMNS = {
     "spent": "spent",
 }
 """Heads of the columns of a plan, and what each shows."""
-
-
 _BYTES_PER_PIXEL = 1.5
 """Of a drawn PNG."""
 _STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -114,9 +112,12 @@ class Task:
     @property
     def asks(self) -> set[tuple[str, str]]:
         """Role and name of each component that is asked."""
-        names = {(key, self.keys[key]) for key in ("model", "generator") if key in self.keys}
-        judge = self.project.settings.judge if self.spec.collects.judged else None
-        return names | ({("model", judge)} if judge else set())
+        names = {("model", self.keys["model"])}
+        if "generator" in self.keys:
+            names.add(("generator", self.keys["generator"]))
+        if self.spec.collects.judged and (judge := self.project.settings.judge):
+            names.add(("model", judge))
+        return names
 
     def inputs(self) -> str:
         """Return the digest of all that shapes the folder.
@@ -127,21 +128,21 @@ class Task:
         return inputs_of(self.project, "collect", self.spec.collects, self.keys, (self.spec.data,))
 
     def made(self) -> Made | None:
-        """Return the mark of its folder, without a look into its files; None unless what shapes it
-        now made it."""
-        mark = made_from(self.folder)
+        """Return the manifest of its folder without a look into its files; None unless it was made
+        from today's inputs."""
+        manifest = made_from(self.folder)
         with suppress(StoreError):  # the data are not built
-            if mark is not None and mark.inputs == self.inputs():
-                return mark
+            if manifest is not None and manifest.inputs == self.inputs():
+                return manifest
         return None
 
     def is_made(self) -> bool:
         """Return True if nothing is left to do: its records are made and no call failed."""
-        mark = self.made()
-        return mark is not None and not mark.failed
+        manifest = self.made()
+        return manifest is not None and not manifest.failed
 
     def collecting(self) -> Collecting:
-        """What it asks."""
+        """Return the calls behind its records."""
         return self.spec.collecting(self.project.stage_inputs(self.spec, self.keys))
 
 
@@ -199,18 +200,17 @@ def tasks_of(project: Project, models: Sequence[str] = ()) -> list[Task]:
     for model in models or settings.run.models:
         if model not in settings.run.models:
             raise ConfigError(unknown_name("selected model", model, settings.run.models))
-        own = [
-            Task(project, spec, keys)
-            for spec in settings.benchmarks
-            for keys in settings.keys_of(spec, spec.collects, model)
-        ]
-        tasks += sorted(
-            own,
-            key=lambda task: (
-                order.get(task.keys.get("generator", ""), len(order)),
-                task.spec.collects.judged,
-            ),
-        )
+        own = list[Task]()
+        for spec in settings.benchmarks:
+            own += [
+                Task(project, spec, keys) for keys in settings.keys_of(spec, spec.collects, model)
+            ]
+
+        def turn(task: Task) -> tuple[int, bool]:
+            generator = task.keys.get("generator", "")
+            return order.get(generator, len(order)), task.spec.collects.judged
+
+        tasks += sorted(own, key=turn)
     return tasks
 
 
@@ -239,43 +239,51 @@ def collect(project: Project, models: Sequence[str] = ()) -> None:
             failed.setdefault(task.keys["model"], error)
         with lock:
             left.remove(task)
-            for role, name in task.asks - {each for other in left for each in other.asks}:
+            for role, name in _last_asked(task, left):
                 component = project.components.get((f"{role}s", name))
                 # else nothing was asked of it, and it may not be on this machine
                 if component is not None:
                     component.release()
                     collector.release(component)
 
-    def in_turn(some: Sequence[str]) -> None:
+    tasks_by_model = grouped(tasks, lambda task: task.keys["model"])
+
+    def in_turn(names: Sequence[str]) -> None:
         # all that is asked of it at once, so that it is loaded once and always has work
-        for model in some:
-            collector.side_by_side(
-                [partial(work, task) for task in tasks if task.keys["model"] == model]
-            )
+        for model in names:
+            own = tasks_by_model.get(model, ())
+            collector.side_by_side([partial(work, task) for task in own])
 
     with project.store() as store, collector_of(project.settings, store) as collector:
-        remote = [
-            model
-            for model in models
-            if isinstance(project.settings.build("models", model), RemoteComponent)
-        ]
-        local = [model for model in models if model not in remote]
-        collector.side_by_side(
-            [*(partial(in_turn, [model]) for model in remote), partial(in_turn, local)]
-        )
+        local = list[str]()
+        lanes = []
+        for model in models:
+            if isinstance(project.settings.build("models", model), RemoteComponent):
+                lanes.append(partial(in_turn, [model]))
+            else:
+                local.append(model)
+        collector.side_by_side([*lanes, partial(in_turn, local)])
         _say_what_was_spent(project, store)
-        for model in (each for each in models if each not in failed):
-            top = project.root / RECORDS_OF.format(model=model)
-            top.mkdir(parents=True, exist_ok=True)
-            keep_only(top, [task.folder for task in tasks if task.keys["model"] == model])
-    reasons = {model: str(failed[model]) for model in models if model in failed}
-    if reasons:
+        for model in models:
+            if model not in failed:
+                top = project.root / RECORDS_OF.format(model=model)
+                top.mkdir(parents=True, exist_ok=True)
+                keep_only(top, [task.folder for task in tasks_by_model.get(model, ())])
+    if failed:
+        reasons = {model: str(failed[model]) for model in models if model in failed}
         write_json(project.root / STATE / FAILED, reasons)
-        models_by_reason = grouped(reasons, lambda model: reasons[model])
-        sentence = "; ".join(
-            f"{', '.join(some)}: {reason}" for reason, some in models_by_reason.items()
-        )
-        raise type(failed[next(iter(reasons))])(sentence)
+        sentences = []
+        for reason, names in grouped(reasons, lambda model: reasons[model]).items():
+            sentences.append(f"{', '.join(names)}: {reason}")
+        raise type(failed[next(iter(reasons))])("; ".join(sentences))
+
+
+def _last_asked(task: Task, later: Sequence[Task]) -> set[tuple[str, str]]:
+    """Return role and name of the components that a task asks and no later one."""
+    needed = set[tuple[str, str]]()
+    for each in later:
+        needed |= each.asks
+    return task.asks - needed
 
 
 def _say_what_was_spent(project: Project, store: CallStore) -> None:
@@ -301,42 +309,44 @@ def _make(task: Task, collector: Collector, lock: Lock) -> None:
 
     def write() -> int:
         with lock:
-            mark = made_from(folder)  # None after 'run --force'
-            if (folder / CARD).is_file() and (mark is None or mark.files == files_digest(folder)):
+            manifest = made_from(folder)  # None after 'run --force'
+            is_ours = manifest is None or manifest.files == files_digest(folder)
+            if (folder / CARD).is_file() and is_ours:
                 with suppress(StoreError):
-                    data = task.keys[task.spec.data.keys[0]]
-                    card = read_json(folder / CARD, CollectedCard)
-                    versions = {role: each.fingerprint for role, each in card.components.items()}
-                    collector.store.restore(
-                        (
-                            each.key,
-                            versions.get(each.role),
-                            Subject(record.unit, record.step, data),
-                            each,
-                        )
-                        for record in read_records(folder)
-                        for each in record.results
-                    )
+                    _restore(task, collector.store)
             collecting = task.collecting()
         collected = ask(collecting, collector)
         failures = task.spec.failures(collected)
-        refuse_failures(
-            failures, task.spec.name, task.project.settings.section(task.spec.name).min_coverage
-        )
+        section = task.project.settings.section(task.spec.name)
+        refuse_failures(failures, task.spec.name, section.min_coverage)
         write_collected(folder, collecting, collected)
-        if failures.failed:
-            ended = (
-                f"{len(failures.failed)} of {failures.total} {failures.things} were ended by a "
-                "failed call"
-            )
-            say(
-                f"{collecting.title}: {ended} ({first_few(failures.failed)}); 'driftledger run' "
-                "tries these again"
-            )
-        return len(failures.failed)
+        failed, total, things = failures
+        if failed:
+            ended = f"{len(failed)} of {total} {things} were ended by a failed call"
+            advice = "'driftledger run' tries these again"
+            say(f"{collecting.title}: {ended} ({first_few(failed)}); {advice}")
+        return len(failed)
 
     make(folder, task.inputs(), write)
     collector.store.link_images(folder)
+
+
+def _restore(task: Task, store: CallStore) -> None:
+    """Put the calls of a folder of records into the store.
+
+    Raises:
+        StoreError: its files cannot be read.
+    """
+    data = task.keys[task.spec.data.keys[0]]
+    card = read_json(task.folder / CARD, CollectedCard)
+    calls = []
+    for record in read_records(task.folder):
+        subject = Subject(record.unit, record.step, data)
+        for result in record.results:
+            component = card.components.get(result.role)
+            version = component.fingerprint if component else None
+            calls.append((result.key, version, subject, result))
+    store.restore(calls)
 
 
 @dataclass(frozen=True)
@@ -385,14 +395,14 @@ def _preview(project: Project, missing: dict[str, str]) -> Preview:
     with project.store(writes=False) as store:
         plan = Plan(store)
         for task in tasks_of(project):
-            if f"{task.spec.data.name}s.{task.keys[task.spec.data.name]}" in missing:
+            kind = task.spec.data.name
+            if f"{kind}s.{task.keys[kind]}" in missing:
                 continue
             collecting = task.collecting()
             if task.is_made():
-                for each in (
-                    each for record in read_records(task.folder) for each in record.results
-                ):
-                    plan.note_stored(each.key, collecting.components[each.role][1])
+                for record in read_records(task.folder):
+                    for result in record.results:
+                        plan.note_stored(result.key, collecting.components[result.role][1])
                 continue
             before = plan.likely_cost
             # what follows calls that are still to be made is counted at most
@@ -400,20 +410,19 @@ def _preview(project: Project, missing: dict[str, str]) -> Preview:
                 collecting.run(plan.run)
             if collecting.model().is_control:
                 of_controls += plan.likely_cost - before
-        models = {
-            name: plan.of(project.component("models", name)) for name in settings.named("models")
-        }
-        counted = {
-            f"models.{name}": calls
-            for name, calls in models.items()  # some are only named, as the model to compare with
-            if name in run.models or (name != run.judge and (calls.stored or calls.to_make))
-        }
-        counted |= {
-            f"generators.{name}": plan.of(project.component("generators", name))
-            for name in run.generators
-        }
-        counted |= {f"judge {settings.judge}": models[settings.judge]} if settings.judge else {}
-    preview = Preview(counted, [f"{name}: {why}" for name, why in missing.items()], [])
+        counted = dict[str, PlannedCalls]()
+        for name in settings.named("models"):
+            calls = plan.of(project.component("models", name))
+            # some are only named, as the model to compare with
+            is_asked = name != run.judge and (calls.stored or calls.to_make)
+            if name in run.models or is_asked:
+                counted[f"models.{name}"] = calls
+        for name in run.generators:
+            counted[f"generators.{name}"] = plan.of(project.component("generators", name))
+        if judge := settings.judge:
+            counted[f"judge {judge}"] = plan.of(project.component("models", judge))
+    lacking = [f"{name}: {why}" for name, why in missing.items()]
+    preview = Preview(counted, lacking, [])
     if of_controls:
         cost = f"cost {of_controls:,.2f} of the likely {plan.likely_cost:,.2f}"
         advice = "take them out of run.models to save that"
@@ -470,9 +479,8 @@ def require_readiness(project: Project, *, of_all: bool = True) -> dict[str, Pla
     for note in preview.notes:
         say(for_line(note))
     waiting = {each.partition(":")[0] for each in preview.missing}
-    models = {
-        f"models.{name}" for name in project.settings.run.models if name != project.settings.judge
-    }
+    models = {f"models.{name}" for name in project.settings.run.models}
+    models.discard(f"models.{project.settings.judge}")
     if of_all or not waiting < models:
         refuse(preview.missing)
     return preview.calls
@@ -490,25 +498,30 @@ def refuse(missing: Sequence[str]) -> None:
 
 
 def plan_table(plan: Mapping[str, Mapping[str, Any]]) -> Table:
-    """One line per component, and the sum of what costs money; without columns that say nothing."""
+    """Lay out a line per component and the sum of what costs money, without empty columns."""
     rows = dict(plan)
+    columns = {}
+    total = dict[str, float]()
+    for head, key in _COLUMNS.items():
+        values = [calls[key] for calls in plan.values()]
+        if any(values):
+            columns[head] = key
+        if key in ("likely_cost", "most_cost", "spent"):
+            total[key] = sum((value or 0.0 for value in values), 0.0)
     if any(calls["most_cost"] is not None for calls in plan.values()):
-        rows["all"] = {
-            key: sum(calls[key] or 0.0 for calls in plan.values())
-            for key in ("likely_cost", "most_cost", "spent")
-        }
-    columns = {
-        head: key for head, key in _COLUMNS.items() if any(calls[key] for calls in plan.values())
-    }
+        rows["all"] = total
     planned = table("", *columns, numbers=[*columns])
     for name, calls in rows.items():
-        values = [calls.get(key) for key in columns.values()]
-        cells = [
-            f"{value:,.2f}" if isinstance(value, float) else f"{value:,}" if value else "–"
-            for value in values
-        ]
-        planned.add_row(line(name), *map(line, cells))
+        cells = [line(_amount(calls.get(key))) for key in columns.values()]
+        planned.add_row(line(name), *cells)
     return planned
+
+
+def _amount(value: int | float | None) -> str:
+    """Write dollars with cents, and a number of calls without; nothing as a dash."""
+    if isinstance(value, float):
+        return f"{value:,.2f}"
+    return f"{value:,}" if value else "–"
 
 
 def collect_shard(project: Project, shard: str, into: Path, models: Sequence[str] = ()) -> str:
@@ -528,9 +541,9 @@ def collect_shard(project: Project, shard: str, into: Path, models: Sequence[str
     """
     part = Shard.parse(shard)
     tasks = tasks_of(project, models)
-    block = math.lcm(
-        *(component.batch_window for task in tasks for component in task.collecting().asked)
-    )
+    block = 1
+    for task in tasks:
+        block = math.lcm(block, *(component.batch_window for component in task.collecting().asked))
     folder = part.store(into)
     left_out = 0
     with (
@@ -543,18 +556,15 @@ def collect_shard(project: Project, shard: str, into: Path, models: Sequence[str
             if not task.is_made():
                 try:
                     collecting = task.collecting()
-                    with Progress(
-                        f"{collecting.title} · {part}", total=collecting.calls // part.of
-                    ) as progress:
+                    title = f"{collecting.title} · {part}"
+                    with Progress(title, total=collecting.calls // part.of) as progress:
                         own = partial(
                             part_of, shard=part, block=block, collector=collector, progress=progress
                         )
                         collecting.run(own)
                 except NotStoredError:
                     left_out += 1
-            for role, name in task.asks - {
-                each for later in tasks[number + 1 :] for each in later.asks
-            }:
+            for role, name in _last_asked(task, tasks[number + 1 :]):
                 collector.release(project.component(f"{role}s", name))
         new = store.count() - before
     calls = f"{new} calls were made, and are in {folder}" if new else "there was nothing to make"
@@ -592,63 +602,3 @@ def merge(project: Project, paths: Sequence[Path]) -> str:
     names = "1 store" if len(folders) == 1 else f"{len(folders)} stores"
     others = f"; {differing:,} calls have another answer here; the first stays" if differing else ""
     return f"{names} merged: {new:,} calls are new{others}"
-
-
-def remove_unused(project: Project, *, yes: bool = False) -> str:
-    """Remove what no selected run of any checkout and no published run uses from the call store,
-    and say what that is.
-
-    Args:
-        yes: whether it is removed, and not only counted.
-
-    Raises:
-        StoreError: the data of a checkout are not built, or another process uses the store and
-            ``project.waits`` not.
-    """
-    from driftledger.ledger.published import read_published  # which imports Git
-
-    used = set[str]()
-    encoders = set[str]()
-    kept = set[str]()
-    with project.store(writes=yes) as store:
-
-        def answer(call: Call) -> Result:
-            used.add(call.key)
-            return store.answer(call) or Result(outcome=Outcome.FAILED, error="it is not stored")
-
-        def walk_all(planned: Sequence[Planned[Any]]) -> list[Any]:
-            return [walk(each.steps(), answer).returned for each in planned]
-
-        for root in (each for each in checkouts(project.root) if (each / PARAMS).is_file()):
-            checkout = Project(root, asks=False, own_code=True)
-            names = checkout.settings.named("encoders")
-            encoders.update(checkout.component("encoders", name).fingerprint[:16] for name in names)
-            scores = [score for run in read_published(root) for score in run.scores]
-            kept.update(each["fingerprint"] for score in scores for each in score.components)
-            for task in tasks_of(checkout):
-                with suppress(StoreError):  # not made yet
-                    used.update(
-                        each.key for record in read_records(task.folder) for each in record.results
-                    )
-                try:
-                    task.collecting().run(walk_all)
-                except StoreError as error:
-                    raise StoreError(f"{root}: {error}; nothing was removed") from None
-        keys, files = store.unused(used, kept)
-        encoders |= {each[:16] for each in kept}
-        files += [
-            each
-            for each in store.folder.glob("features/*/*.npy")
-            if each.parent.name not in encoders
-        ]
-        if not (keys or files):
-            return f"every call, image and file of features in {store.folder} is used"
-        size = sum(each.stat().st_size for each in files if each.stat().st_nlink == 1)
-        what = (
-            f"{len(keys):,} calls and {len(files):,} images and files of features, "
-            f"{size / 1e6:,.1f} MB,"
-        )
-        if not yes:
-            return f"{what} are not used; 'driftledger gc --yes' removes them"
-        store.remove(keys, files)
-        return f"{what} are removed from {store.folder}"

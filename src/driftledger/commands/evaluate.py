@@ -79,13 +79,14 @@ class FirstLook(OpenedProject):
         return super().chains(sample)
 
     def __repr__(self) -> str:
-        scores = [selected_score(self._project, spec, keys) for spec, keys in self._stored(None)]
         heads = []
-        for each in scores:
-            name = f"{each.model} (control)" if each.is_control else each.model
-            heads.append(f"{name}: {each.scored} of {each.total} in {each.on} are scored")
-        flags = [flag for each in scores for flag in benchmark_of(each.benchmark).flags_of(each)]
-        notes = dict.fromkeys(f"to know: {for_line(flag)}" for flag in flags)
+        notes = dict[str, None]()
+        for spec, keys in self._stored(None):
+            score = selected_score(self._project, spec, keys)
+            name = f"{score.model} (control)" if score.is_control else score.model
+            heads.append(f"{name}: {score.scored} of {score.total} in {score.on} are scored")
+            for flag in spec.flags_of(score):
+                notes[f"to know: {for_line(flag)}"] = None
         numbers = self.scores(self.benchmark).query("headline")
         shown = "{0.value:.3f} [{0.low:.3f}, {0.high:.3f}]".format
         cells = [shown(each) for each in numbers.itertuples()]
@@ -159,7 +160,9 @@ def evaluate(
         section |= {"text_encoder": None, "cross_check": []}
     raw[benchmark] = section | settings
     select = partial(_select, raw, own)
-    several = models if isinstance(models, Sequence) and not isinstance(models, str) else [models]
+    several = [models]
+    if isinstance(models, Sequence) and not isinstance(models, str):
+        several = [*models]
     raw["run"] |= {
         "models": [select("models", each) for each in several],
         "generators": [select("generators", generator)],
@@ -179,19 +182,15 @@ def evaluate(
                 select("question_sets", questions)
             ]
         else:
-            is_named = (
-                isinstance(images, str)
-                and not Path(images).is_dir()
-                and images in catalogue("datasets")
-            )
+            name = "images"
+            is_entry = isinstance(images, Mapping)
+            if isinstance(images, str | Path):
+                name = name_of(Path(images).absolute().name)
+            if isinstance(images, str) and not Path(images).is_dir():
+                is_entry = images in catalogue("datasets")
             source: Any = images
-            if not (is_named or isinstance(images, Mapping)):
+            if not is_entry:
                 source = _source([] if images is None else images, project.root / "given")
-            name = (
-                name_of(Path(images).absolute().name)
-                if isinstance(images, str | Path)
-                else "images"
-            )
             raw["run"]["datasets"] = raw["run"][benchmark] = [select("datasets", source, name)]
         project = replace(project, given=parse_settings(raw, "evaluate", Path.cwd(), own))
         with redirect_stdout(StringIO()):
@@ -199,9 +198,9 @@ def evaluate(
             data(project)
         _say_the_price(require_readiness(project).values())
         collect(project)
-        without = [
-            error for model in project.settings.run.models for error in score(project, model)
-        ]
+        without = []
+        for model in project.settings.run.models:
+            without += score(project, model)
         if len(without) == len(project.selected):
             raise without[0]
     except BaseException:
@@ -236,7 +235,10 @@ def _select(
     Raises:
         ConfigError: it is unknown or of another kind.
     """
-    given = given() if isinstance(given, type) else str(given) if isinstance(given, Path) else given
+    if isinstance(given, type):
+        given = given()
+    if isinstance(given, Path):
+        given = str(given)
     if isinstance(given, str):
         called, entry = selectable(section, given)
     elif isinstance(given, Mapping):
@@ -251,13 +253,9 @@ def _select(
         )
     if entry is None:
         return called
-    words = [
-        *filter(
-            None,
-            (entry.get("model"), entry.get("path"), str(entry.get("provider")).rpartition(":")[2]),
-        )
-    ]
-    called = called or name_of(Path(words[0]).name)
+    provider = str(entry.get("provider")).rpartition(":")[2]
+    what = entry.get("model") or entry.get("path") or provider
+    called = called or name_of(Path(what).name)
     entries = raw.setdefault(section, {})
     while called in entries:
         called += "_2"
@@ -283,7 +281,8 @@ def _source(images: GivenImages, folder: Path) -> DatasetProvider:
         name = f"image_{number:03}"
         if not isinstance(image, Image.Image):
             file = reached(Path(image), "file", "images to files that are here", "the image ")
-            name, (image, _) = file.stem, decode(read_bytes(file), str(file), PILLOW_LIMIT)
+            name = file.stem
+            image, _ = decode(read_bytes(file), str(file), PILLOW_LIMIT)
         while (folder / f"{name}.png").exists():
             name += f"_{number:03}"
         image.save(folder / f"{name}.png")

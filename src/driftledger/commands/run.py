@@ -14,9 +14,9 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from configparser import ConfigParser
-from contextlib import redirect_stdout, suppress
+from contextlib import contextmanager, redirect_stdout, suppress
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -126,38 +126,22 @@ def run(
     Raises:
         ConfigError: the settings are wrong, this is not a DVC project, or another run is under way.
     """
-    # a mistake in params.yaml ends the run before anything starts
-    models = project.settings.run.models
-    if not (project.root / ".dvc").is_dir():
-        raise ConfigError(f"{project.root} is not a DVC project; 'driftledger init' makes it one")
-    # likewise, since DVC would not say where the conflict of a merge is
-    read_yaml(project.root / "dvc.yaml")
-    log = project.root / STATE / LOG
-    log.parent.mkdir(parents=True, exist_ok=True)
+    _require_project(project)
     began = time.monotonic()
     try:
-        with FileLock(log.with_name(RUN_LOCK), timeout=0), stops_as_exits():
-            _set_cut_files_aside(project.root)
-            write_json(log.with_name(FAILED), {})
-            if force:
-                _forget_what_was_made(project.root, models)
+        with _only_one_run(project.root), stops_as_exits():
+            _prepare(project, force=force)
             start = _children_of(project)
-            options = ["--pull"] if _has_remote(project.root) else []
-            calls = 0 if targets else _make_calls(project, start, pull=bool(options))
-            stages = _stages_of_complete_models(project) if calls == MISTAKE else []
-            if calls and not stages:
-                return calls
-            if stages:
-                options.append("--single-item")
-            if force:
-                options.append("--force")
-            code, ran = _follow(
-                project, start, ["dvc", "repro", *options, *targets, *stages], plain=plain
-            )
-    except Timeout:
-        raise ConfigError(
-            f"another 'driftledger run' is under way here; its log is {log}"
-        ) from None
+            pull = _has_remote(project.root)
+            failed = 0 if targets else _make_calls(project, start, pull=pull)
+            complete = _stages_of_complete_models(project) if failed == MISTAKE else []
+            if failed and not complete:
+                return failed
+            options = ["--pull"] if pull else []
+            options += ["--single-item"] if complete else []
+            options += ["--force"] if force else []
+            command = ["dvc", "repro", *options, *targets, *complete]
+            code, ran = _follow(project, start, command, plain=plain)
     except SystemExit as stopped:
         say("stopped; 'driftledger run' goes on from here")
         return int(stopped.code or 0)
@@ -165,13 +149,48 @@ def run(
         return code
     _say_what_was_done(project, ran, time.monotonic() - began)
     lacking = show_scores(project)
-    if not targets:
-        _fill_mlflow(project)
-    if targets or not (lacking or calls):
+    if targets:
         return 0
+    _fill_mlflow(project)
     if lacking:
         say(for_line(f"driftledger: {first_few(lacking)}"))
-    return 1
+    return 1 if lacking or failed else 0
+
+
+def _require_project(project: Project) -> None:
+    """Find mistakes in the project's files before anything starts."""
+    assert project.settings  # which are checked when they are read
+    if not (project.root / ".dvc").is_dir():
+        raise ConfigError(f"{project.root} is not a DVC project; 'driftledger init' makes it one")
+    # DVC would not say where the conflict of a merge is
+    read_yaml(project.root / "dvc.yaml")
+
+
+@contextmanager
+def _only_one_run(root: Path) -> Iterator[None]:
+    """Hold the lock of the checkout's run.
+
+    Raises:
+        ConfigError: another run is under way.
+    """
+    log = root / STATE / LOG
+    log.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        lock = FileLock(log.with_name(RUN_LOCK)).acquire(timeout=0)
+    except Timeout:
+        raise ConfigError(
+            f"another 'driftledger run' is under way here; its log is {log}"
+        ) from None
+    with lock:
+        yield
+
+
+def _prepare(project: Project, *, force: bool) -> None:
+    """Remove what an earlier run left behind, and with ``force`` the marks of what it made."""
+    _set_cut_files_aside(project.root)
+    write_json(project.root / STATE / FAILED, {})
+    if force:
+        _forget_what_was_made(project.root, project.settings.run.models)
 
 
 def _stages_of_complete_models(project: Project) -> list[str]:
@@ -180,24 +199,25 @@ def _stages_of_complete_models(project: Project) -> list[str]:
 
     Each is to run by itself: to DVC, the report depends on every model.
     """
-    models = project.settings.run.models
-    complete = [
-        model for model in models if all(task.made() for task in tasks_of(project, [model]))
-    ]
+    scores = []
+    collects = []
+    complete = []
+    for model in project.settings.run.models:
+        if all(task.made() for task in tasks_of(project, [model])):
+            complete.append(project.root / SCORES / model)
+            collects.append(f"collect@{model}")
+            scores.append(f"score@{model}")
     if not complete:
         return []
-    keep_only(project.root / SCORES, [project.root / SCORES / model for model in complete])
-    of_models = [f"{stage}@{model}" for stage in ("collect", "score") for model in complete]
-    return ["resolve", "data", *of_models, "report", "track"]
+    keep_only(project.root / SCORES, complete)
+    return ["resolve", "data", *collects, *scores, "report", "track"]
 
 
 def _say_what_was_done(project: Project, ran: Sequence[str], seconds: float) -> None:
     work = [name for name in ran if name not in ALWAYS]
-    count = (
-        f"{len(work)} {'stage' if len(work) == 1 else 'stages'} ran"
-        if work
-        else "nothing had to be done"
-    )
+    count = "1 stage ran" if len(work) == 1 else f"{len(work)} stages ran"
+    if not work:
+        count = "nothing had to be done"
     say(f"{count}, in {timedelta(seconds=round(seconds))}; DVC's text is in {STATE}/{LOG}")
     if failed := _failed_records(project):
         say(
@@ -210,9 +230,10 @@ def _say_what_was_done(project: Project, ran: Sequence[str], seconds: float) -> 
 
 def _forget_what_was_made(root: Path, models: Sequence[str]) -> None:
     """Remove the marks of the folders of records and scores, so that each is made again."""
-    for name in (*(RECORDS_OF.format(model=model) for model in models), SCORES):
-        for mark in (root / name).rglob(INPUTS):
-            mark.unlink()
+    records = [RECORDS_OF.format(model=model) for model in models]
+    for name in (*records, SCORES):
+        for manifest in (root / name).rglob(INPUTS):
+            manifest.unlink()
 
 
 def _children_of(project: Project) -> Start:
@@ -298,9 +319,8 @@ def _make_calls(project: Project, start: Start, *, pull: bool) -> int:
     models = project.settings.run.models
     try:
         resolve(project)
-        if pull and not all(
-            (project.root / RECORDS_OF.format(model=model)).is_dir() for model in models
-        ):
+        records = [project.root / RECORDS_OF.format(model=model) for model in models]
+        if pull and not all(folder.is_dir() for folder in records):
             # What others have paid for comes first. Stages that no one has pushed are left out.
             stages = ["data", *(f"collect@{model}" for model in models)]
             command = ["dvc", "pull", "--quiet", "--allow-missing", *stages]
@@ -314,14 +334,9 @@ def _make_calls(project: Project, start: Start, *, pull: bool) -> int:
     require_readiness(project, of_all=False)
     with project.store():
         pass  # one that cannot be used is no model's trouble
-    command = [
-        sys.executable,
-        "-P",
-        "-m",
-        "driftledger",
-        "collect",
-        *([] if project.waits else ["--no-wait"]),
-    ]
+    command = [sys.executable, "-P", "-m", "driftledger", "collect"]
+    if not project.waits:
+        command.append("--no-wait")
     return _wait(start([*_WATCHED, *command]))
 
 
@@ -434,12 +449,13 @@ def show_scores(project: Project) -> list[str]:
     further = list[str]()
     if shown is not None:
         show(glance(shown, parts))
-        for score, key in [
-            each.of for row in shown.rows for each in row if isinstance(each, Cell) and each.of
-        ][:1]:
+        numbers = [each.of for each in _cells(shown) if each.of]
+        for score, key in numbers[:1]:
             run = next(each for each in project.combinations if each.shows(score.keys))
-            alone = sum(each.model == score.model and key in each.metrics for each in scores) == 1
-            number = key if alone else f"{place_of(benchmark(score.benchmark), score.keys)}/{key}"
+            same = [each for each in scores if each.model == score.model and key in each.metrics]
+            number = key
+            if len(same) > 1:
+                number = f"{place_of(benchmark(score.benchmark), score.keys)}/{key}"
             further = [f"next: driftledger audit {shlex.quote(f'{run.path}:{number}')}"]
     pages = f"report: {project.root / SITE / 'index.html'}"
     print(
@@ -485,18 +501,24 @@ def glance(shown: Table, parts: Sequence["Part"]) -> RenderableType:
             if kind != "models":
                 drawn.add_row(line(f"{kind}:", QUIET))
             for row in rows:
-                drawn.add_row(*map(_in_terminal, (row[0], *row[at : at + _COLUMNS])))
+                shown_here = row[at : at + _COLUMNS]
+                drawn.add_row(*map(_in_terminal, [row[0], *shown_here]))
         tables += [drawn, line("")]
     notes = [*shown.notes[1:]]
-    if any(isinstance(each, Cell) and each.letters for row in shown.rows for each in row):
+    if any(each.letters for each in _cells(shown)):
         notes.append(
             "models that share a letter cannot be told apart; ± is half the interval; an uneven "
             "one is printed whole"
         )
-    data = list(dict.fromkeys(column.block.scores[0].on for column in at_a_glance(parts)))
-    where = f"on {first_few(data, 10)}; reports/leaderboard.md has all"
+    data = dict.fromkeys(column.block.scores[0].on for column in at_a_glance(parts))
+    where = f"on {first_few([*data], 10)}; reports/leaderboard.md has all"
     notes.append(f"controls ignore the sample; {where}" if "controls" in kinds else where)
     return Group(*tables[:-1], *(line(note, QUIET) for note in notes))
+
+
+def _cells(shown: Table) -> list[Cell]:
+    """List the cells of a table that are numbers, row by row."""
+    return [each for row in shown.rows for each in row if isinstance(each, Cell)]
 
 
 def _in_terminal(each: Cell | str) -> Text:
@@ -512,7 +534,8 @@ def _in_terminal(each: Cell | str) -> Text:
     texts = [line(str(each._replace(more="")), HEAD if each.bold else "")]
     if metric is not None and ends is not None:
         shown = f"±{(ends.high - ends.low) / 2:.{metric.digits}f}"
-        if round(ends.low + ends.high - 2 * score.metrics[key], metric.digits):  # uneven
+        lopsided = ends.low + ends.high - 2 * score.metrics[key]
+        if round(lopsided, metric.digits):
             shown = interval(score.metrics, key, metric.digits)
         texts.append(line(shown, QUIET))
     if score.coverage != 1:

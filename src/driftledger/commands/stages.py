@@ -50,9 +50,10 @@ def data(project: Project, missing: dict[str, str] | None = None) -> None:
                     say(for_line(f"{stage.name.replace('_', ' ')} {name}: {note}"))
 
             entry = f"{section}.{name}"
+            inputs = sha256_of([noted["version"], noted[section][name]])
             try:
                 if entry not in (missing or ()):
-                    make(folder, sha256_of([noted["version"], noted[section][name]]), write)
+                    make(folder, inputs, write)
             except DriftledgerError as error:
                 if missing is None:
                     raise
@@ -64,7 +65,7 @@ def data(project: Project, missing: dict[str, str] | None = None) -> None:
 
 
 def score(project: Project, model: str) -> list[CoverageError]:
-    """Compute the scores of a model from its records; say and return why some have nothing to
+    """Compute the scores of a model from its records; print and return why some have nothing to
     score."""
     from driftledger.benchmarks.scoring import write_score
     from driftledger.project.resolve import inputs_of
@@ -82,9 +83,8 @@ def score(project: Project, model: str) -> list[CoverageError]:
                 write_score(folder, spec, spec.score(project.to_score(spec, keys)))
 
             try:
-                make(
-                    folder, inputs_of(project, "score", spec.scores, keys, spec.stages[:-1]), write
-                )
+                inputs = inputs_of(project, "score", spec.scores, keys, spec.stages[:-1])
+                make(folder, inputs, write)
             except CoverageError as error:
                 named = " · ".join(keys[key] for key in spec.scores.keys)
                 say(for_line(f"{spec.title} on {named} has no score: {error}"))

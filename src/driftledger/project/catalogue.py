@@ -89,7 +89,7 @@ def shipped(name: str) -> Any:
 
 @cache
 def catalogue(section: str) -> Mapping[str, CatalogueEntry | Description]:
-    """The entries of a section that come with the package, by name."""
+    """Return the entries of a section that come with the package, by name."""
     called = CalledEntry if section in ("models", "generators") else CatalogueEntry
     kind: type[CatalogueEntry | Description] = Description if section == DESCRIPTIONS else called
     return {name: kind.model_validate(entry) for name, entry in shipped(section).items()}
@@ -173,7 +173,7 @@ def _provider_of(section: str, folder: Path) -> str:
 def name_of(text: str) -> str:
     """Name the dataset that a folder of this name becomes, or the entry of a model.
 
-    >>> [name_of(each) for each in ("My Photos (2024)", "2024", "Fotos für Anna", "...", "Qwen3-VL-8B")]
+    >>> [*map(name_of, ("My Photos (2024)", "2024", "Fotos für Anna", "...", "Qwen3-VL-8B"))]
     ['my_photos_2024', 'images_2024', 'fotos_fur_anna', 'my_images', 'qwen3_vl_8b']
     """
     plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode().lower()
@@ -198,11 +198,9 @@ def checked_class(section: str, provider: str, own: Path | None = None) -> type[
     base = BASES[section]
     lacks = ""
     if not (isinstance(cls, type) and issubclass(cls, base)):
-        wrap = (
-            ""
-            if section in ("datasets", "question_sets")
-            else f", or wrap a function by driftledger.{section[:-1]}"
-        )
+        wrap = ""
+        if section not in ("datasets", "question_sets"):
+            wrap = f", or wrap a function by driftledger.{section[:-1]}"
         lacks = f"is not derived from {base.__module__}.{base.__name__}; derive it from that{wrap}"
     elif missing := sorted(getattr(cls, "__abstractmethods__", ())):
         lacks = f"does not implement {', '.join(missing)}; write what {base.__name__} asks for"

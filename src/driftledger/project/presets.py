@@ -2,7 +2,8 @@
 the user's stay.
 
 Presets come with the package; a project may have its own in ``presets/``, which win over those of
-the same name.
+the same name. A preset with a section ``run`` selects what stands there and nothing else; of other
+sections it says what differs from the default.
 """
 
 import io
@@ -29,18 +30,19 @@ from driftledger.core.text import changes
 from driftledger.project.settings import PARAMS, Settings, parse_settings, read_yaml
 
 OWN = Path(str(files("driftledger")))
+_TEMPLATE = OWN / "templates" / PARAMS
 Chosen = Mapping[str, Mapping[str, Mapping[str, Any] | None]]
 """Section → name → the entry to write, None for one of the catalogue's."""
 NOTHING: Chosen = {}
 
 
 def presets(root: Path) -> dict[str, Path]:
-    """Every preset that a project can select, by name."""
-    return {
-        path.stem: path
-        for folder in (OWN, root)
-        for path in sorted((folder / "presets").glob("*.yaml"))
-    }
+    """Return every preset that a project can select, by name."""
+    paths = {}
+    for folder in (OWN, root):
+        for path in sorted((folder / "presets").glob("*.yaml")):
+            paths[path.stem] = path
+    return paths
 
 
 def presets_in_words(root: Path) -> dict[str, str]:
@@ -74,20 +76,24 @@ def with_preset(root: Path, name: str) -> tuple[str, Settings]:
         ConfigError: the preset is unknown, or the settings would not be valid.
     """
     preset = read_preset(root, name)
-    params = root / PARAMS
-    if not isinstance(content := read_yaml(params), dict):
-        raise ConfigError(f"{params} holds no sections; 'driftledger init' writes it")
+    content = _read_params(root)
+    if selected := preset.get("run"):
+        # a preset selects nothing but what it names
+        unselected = read_yaml(_TEMPLATE)["run"]
+        for key in content["run"].keys() - {"seed"}:
+            selected.setdefault(key, unselected.get(key, []))
     # what another preset has set, and this one does not, is set back
     for path in presets(root).values():
         for section, values in read_yaml(path).items():
-            for key in (
-                values.keys() - preset.get(section, {}).keys()
-                if section in benchmark_names()
-                else ()
-            ):
-                if (content.get(section) or {}).get(key) == values[key]:
-                    preset.setdefault(section, {})[key] = shipped_section(section)[key]
-    return _laid_over(root, params.read_text(encoding="utf-8"), preset, f"the preset {name}")
+            if section not in benchmark_names():
+                continue
+            now = content.get(section) or {}
+            wanted = preset.setdefault(section, {})
+            for key, value in values.items():
+                if key not in wanted and now.get(key) == value:
+                    wanted[key] = shipped_section(section)[key]
+    text = (root / PARAMS).read_text(encoding="utf-8")
+    return _laid_over(root, text, preset, f"the preset {name}")
 
 
 def apply_preset(root: Path, name: str) -> list[str]:
@@ -99,10 +105,8 @@ def apply_preset(root: Path, name: str) -> list[str]:
     differing = [*changes(before, after)]
     if differing:
         write_text(root / PARAMS, text)
-    return [
-        f"{each.key}: added" if each.key in after.keys() - before else str(each)
-        for each in differing
-    ]
+    added = after.keys() - before
+    return [f"{each.key}: added" if each.key in added else str(each) for each in differing]
 
 
 def first_params(root: Path, preset: str, data: Mapping[str, Any], chosen: Chosen = NOTHING) -> str:
@@ -120,41 +124,50 @@ def first_params(root: Path, preset: str, data: Mapping[str, Any], chosen: Chose
     laid = read_preset(root, preset)
     run = laid["run"]
     if "datasets" in data:
-        ours = [
-            "datasets",
-            *(name for name in benchmark_names() if benchmark(name).data is DATASET),
-        ]
-        run |= {name: [*data["datasets"]] for name in ours if run.get(name)}
+        over_datasets = [name for name in benchmark_names() if benchmark(name).data is DATASET]
+        for key in ("datasets", *over_datasets):
+            if run.get(key):
+                run[key] = [*data["datasets"]]
     elif data:
-        kept = run["models"]
-        run |= {key: [] for key, names in run.items() if isinstance(names, list)}
-        run |= {"models": kept, "judge": None}
+        run = {"models": run["models"], "judge": None}
+        laid["run"] = run
     for name, entry in data.get("question_sets", {}).items():
         asking = benchmark(entry["protocol"])
-        run |= {"question_sets": [*run["question_sets"], name], asking.name: [name]}
+        run["question_sets"] = [*run.get("question_sets", []), name]
+        run[asking.name] = [name]
         if asking.collects.judged:
             run["judge"] = "gpt_4_1_judge"
-    run |= {section: [*entries] for section, entries in chosen.items()}
-    text = (OWN / "templates" / PARAMS).read_text(encoding="utf-8")
+    for section, entries in chosen.items():
+        run[section] = [*entries]
+    text = _TEMPLATE.read_text(encoding="utf-8")
     return _laid_over(root, text, laid, f"the preset {preset}", {**data, **chosen})[0]
 
 
 def with_entry(root: Path, section: str, name: str, entry: Json | None, *, only: bool) -> str:
-    """Return the text of ``params.yaml`` with one more entry, selected beside the others or alone.
+    """Return the text of ``params.yaml`` with one more entry, selected with the others or alone.
 
     Raises:
         ConfigError: another entry has that name, or the selection would not be valid.
     """
-    content = read_yaml(root / PARAMS)
-    text = (root / PARAMS).read_text(encoding="utf-8")
+    content = _read_params(root)
     if entry is not None and (content.get(section) or {}).get(name, entry) != entry:
         raise ConfigError(
             f"{PARAMS} has another entry {section}.{name}; rename that, or change it there"
         )
     others = [] if only else [each for each in content["run"][section] if each != name]
-    return _laid_over(
-        root, text, {"run": {section: [*others, name]}}, name, {section: {name: entry}}
-    )[0]
+    selected = {"run": {section: [*others, name]}}
+    text = (root / PARAMS).read_text(encoding="utf-8")
+    return _laid_over(root, text, selected, name, {section: {name: entry}})[0]
+
+
+def _read_params(root: Path) -> Json:
+    """Read ``params.yaml``, which must have a selection."""
+    content = read_yaml(root / PARAMS)
+    if not isinstance(content, dict):
+        raise ConfigError(f"{root / PARAMS} holds no sections; 'driftledger init' writes it")
+    if not isinstance(content.get("run"), dict):
+        raise ConfigError(f"{PARAMS} has no section 'run'; add it")
+    return content
 
 
 def _laid_over(
@@ -167,7 +180,6 @@ def _laid_over(
     the preset sets to null. Errors call the change ``what``.
     """
     yaml = YAML()
-    written = io.StringIO()
     yaml.preserve_quotes = True
     yaml.width = 4096
     yaml.indent(mapping=2, sequence=4, offset=2)
@@ -175,29 +187,38 @@ def _laid_over(
         type(None), lambda own, _: own.represent_scalar("tag:yaml.org,2002:null", "null")
     )
     content = yaml.load(text)
-    if not isinstance(run := content.get("run"), dict):
-        raise ConfigError(f"{PARAMS} has no section 'run'; add it")
+    run = content["run"] | preset.get("run", {})
     for name in benchmark_names():
-        if preset.get("run", {}).get(name, run.get(name)) and name not in content:
-            content[name] = yaml.load(section_text(name))[name]
-            content.yaml_set_comment_before_after_key(name, before="\n")
+        if run.get(name) and name not in content:
+            _add_section(content, name, yaml.load(section_text(name))[name])
     for section, values in preset.items():
-        fields = benchmark(section).settings.model_fields if section in benchmark_names() else {}
-        for key, value in values.items() if section in content else ():
-            if value is None and key in fields and not fields[key].is_required():
-                content[section].pop(key, None)
-            elif key not in content[section] or content[section][key] != value:
-                if isinstance(value, list | dict):  # on one line
-                    value = CommentedSeq(value) if isinstance(value, list) else CommentedMap(value)
-                    value.fa.set_flow_style()
-                content[section][key] = value
+        if section in content:
+            _set_values(content[section], section, values)
     for section, named in entries.items():
-        for name, entry in named.items():
-            if entry is not None and name not in (content.get(section) or {}):
-                if not content.get(section):
-                    content[section] = CommentedMap()
-                    content.yaml_set_comment_before_after_key(section, before="\n")
-                content[section][name] = CommentedMap(entry)
-    yaml.dump(content, written)
-    text = written.getvalue()
+        written = {name: entry for name, entry in named.items() if entry is not None}
+        if written and not content.get(section):
+            _add_section(content, section, CommentedMap())
+        for name, entry in written.items():
+            content[section].setdefault(name, CommentedMap(entry))
+    output = io.StringIO()
+    yaml.dump(content, output)
+    text = output.getvalue()
     return text, parse_settings(load_yaml(text), f"{PARAMS} with {what}", root.absolute())
+
+
+def _add_section(content: CommentedMap, section: str, values: CommentedMap) -> None:
+    content[section] = values
+    content.yaml_set_comment_before_after_key(section, before="\n")
+
+
+def _set_values(content: CommentedMap, section: str, values: Json) -> None:
+    """Set settings of a section of ``params.yaml``, each list or mapping on one line."""
+    fields = benchmark(section).settings.model_fields if section in benchmark_names() else {}
+    for key, value in values.items():
+        if value is None and key in fields and not fields[key].is_required():
+            content.pop(key, None)
+        elif key not in content or content[key] != value:
+            if isinstance(value, list | dict):
+                value = CommentedSeq(value) if isinstance(value, list) else CommentedMap(value)
+                value.fa.set_flow_style()
+            content[key] = value

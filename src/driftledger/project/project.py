@@ -4,6 +4,7 @@ get of it."""
 import os
 from dataclasses import dataclass, field
 from functools import cached_property, partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -56,10 +57,12 @@ class Project:
     def combinations(self) -> list[Combination]:
         """Every selected combination of what the scores use, in the order of ``run:``."""
         run = self.settings.run
-        used = {role for _, keys in self.selected for role in keys}
+        used = set[str]()
+        for _, keys in self.selected:
+            used.update(keys)
         generators = run.generators if "generator" in used else [""]
         encoders = run.encoders if "encoder" in used else [""]
-        return [Combination(m, g, e) for m in run.models for g in generators for e in encoders]
+        return [Combination(*names) for names in product(run.models, generators, encoders)]
 
     @cached_property
     def selected(self) -> Selected:
@@ -112,20 +115,17 @@ class Project:
     def to_score(self, spec: Benchmark, keys: Keys) -> ToScore:
         """Return what a score is computed from; errors as of :meth:`component`."""
         section = self.settings.section(spec.name)
-        named = {
-            role: keys.get(role) or getattr(section, role, None)
-            for role in ("encoder", "text_encoder")
-        }
+        encoders = {}
+        for role in ("encoder", "text_encoder"):
+            name = keys.get(role) or getattr(section, role, None)
+            if name is not None:
+                encoders[role] = self.component("encoders", name)
         return ToScore(
             keys=keys,
             folders=self._folders(spec, keys),
             section=section,
             seed=self.settings.run.seed,
-            encoders={
-                role: self.component("encoders", name)
-                for role, name in named.items()
-                if name is not None
-            },
+            encoders=encoders,
             beside=self.files_beside(spec),
             features=FeatureStore(self.state / "features"),
         )
@@ -150,12 +150,11 @@ class Project:
         return files
 
     def _folders(self, spec: Benchmark, keys: Keys) -> dict[str, Path]:
-        stages = spec.stages[:-1]
-        return {
-            stage.name: self.root / stage.at(keys)
-            for stage in stages
-            if {*stage.keys} <= keys.keys()
-        }
+        folders = {}
+        for stage in spec.stages[:-1]:
+            if keys.keys() >= {*stage.keys}:
+                folders[stage.name] = self.root / stage.at(keys)
+        return folders
 
     @cached_property
     def state(self) -> Path:
@@ -186,5 +185,5 @@ class Project:
         return noted if isinstance(noted, dict) else {}
 
     def store(self, *, writes: bool = True) -> CallStore:
-        """The call store; errors as of :class:`CallStore`."""
+        """Open the call store; errors as of :class:`CallStore`."""
         return CallStore(self.state, writes=writes, wait=self.waits)

@@ -73,22 +73,22 @@ def resolved(project: Project, missing: dict[str, str] | None = None) -> Json:
         words = description.model_dump(mode="json", exclude_defaults=True)
         noted["descriptions"][name] = {**words, "examples_by": examples}
     noted["judge"] = noted["models"][settings.judge] if settings.judge else NOTHING
-    noted["beside"] = {
-        spec.name: dict.fromkeys(spec.scores.beside, NOTHING)
-        | {setting: sha256_file(file) for setting, file in project.files_beside(spec).items()}
-        for spec in settings.benchmarks
-        if spec.scores.beside
-    }
-    # model → folder below its stage's output → what shapes it beside earlier folders
+    noted["beside"] = {}
+    for spec in settings.benchmarks:
+        if spec.scores.beside:
+            digests = dict.fromkeys(spec.scores.beside, NOTHING)
+            for setting, file in project.files_beside(spec).items():
+                digests[setting] = sha256_file(file)
+            noted["beside"][spec.name] = digests
+    # model → folder below its stage's output → its inputs, except earlier folders
     for kind in ("collect", "score"):
         noted[kind] = {model: {} for model in settings.run.models}
         for spec in settings.benchmarks:
             stage = spec.collects if kind == "collect" else spec.scores
             for model in settings.run.models:
                 for keys in settings.keys_of(spec, stage, model):
-                    noted[kind][model][folder_in(stage, keys)] = _shaped_by(
-                        settings, noted, spec, stage, keys
-                    )
+                    inputs = _shaped_by(settings, noted, spec, stage, keys)
+                    noted[kind][model][folder_in(stage, keys)] = inputs
     cross_check: Json = {}
     if settings.run.names("genception", "dataset"):
         genception: Any = settings.section("genception")
@@ -112,10 +112,9 @@ def _versions(project: Project, missing: dict[str, str] | None) -> Json:
     settings = project.settings
     before = project.noted().get("entries", {})
     noted: Json = {section: {} for section in PROVIDED_SECTIONS}
+    selected = [(section, name) for section in noted for name in settings.named(section)]
     noted["entries"] = {}  # how each was written, and its digest; no stage depends on it
-    for section, name in [
-        (each, name) for each in PROVIDED_SECTIONS for name in settings.named(each)
-    ]:
+    for section, name in selected:
         entry = settings.build(section, name)
         key = f"{section}.{name}"
         given = [entry.provider, entry.model_dump(mode="json", exclude_defaults=True)]
@@ -173,12 +172,13 @@ def inputs_of(
             raise StoreError(
                 f"{earlier.at(keys)} is missing; run 'dvc repro {earlier.lock(keys)}' or 'dvc pull'"
             )
-        mark = made_from(folder)
-        digests.append(files_digest(folder) if mark is None else mark.files)
+        manifest = made_from(folder)
+        digests.append(files_digest(folder) if manifest is None else manifest.files)
     return sha256_of([noted, digests])
 
 
 def _shaped_by(settings: Settings, noted: Json, spec: Benchmark, stage: Stage, keys: Keys) -> Json:
+    """Return what shapes a folder except earlier folders: settings, versions of components."""
     section = settings.section(spec.name)
     inputs: Json = {"version": stage.version, "seed": settings.run.seed}
     inputs |= section.model_dump(mode="json", include=set(stage.settings))
@@ -186,9 +186,9 @@ def _shaped_by(settings: Settings, noted: Json, spec: Benchmark, stage: Stage, k
         section_of_key = "encoders" if key == "text_encoder" else f"{key}s"
         if section_of_key in noted:  # data is noted apart, since the folder is made from its files
             inputs[key] = noted[section_of_key][name]
-    for setting, mark, names in section.marks(EntryOf):
+    for setting, entry, names in section.marks(EntryOf):
         if setting in stage.settings:
-            inputs[setting] = {name: noted[mark.section][name] for name in names}
+            inputs[setting] = {name: noted[entry.section][name] for name in names}
     if stage.judged:
         inputs["judge"] = noted["judge"]
     if stage is spec.scores:

@@ -47,8 +47,9 @@ PARAMS = "params.yaml"
 
 
 def _no_duplicates(names: tuple[str, ...]) -> tuple[str, ...]:
-    if twice := sorted({name for name in names if names.count(name) > 1}):
-        raise ValueError(f"{twice[0]!r} is selected twice")
+    for name in sorted(names):
+        if names.count(name) > 1:
+            raise ValueError(f"{name!r} is selected twice")
     return names
 
 
@@ -135,7 +136,7 @@ class Settings(Strict):
 
     @property
     def benchmarks(self) -> tuple[Benchmark, ...]:
-        """Those that go over something."""
+        """The benchmarks with at least one dataset or question set selected."""
         return tuple(benchmark(name) for name in benchmark_names() if getattr(self.run, name))
 
     @property
@@ -162,19 +163,18 @@ class Settings(Strict):
             stage: of the benchmark; without it the one that scores.
             model: only its folders.
         """
-        keys = (stage or spec.scores).keys
-        names = [
-            [model] if model and key == "model" else self.run.names(spec.name, key) for key in keys
-        ]
-        return [dict(zip(keys, each, strict=True)) for each in product(*names)]
+        choices = {key: self.run.names(spec.name, key) for key in (stage or spec.scores).keys}
+        if model:
+            choices["model"] = (model,)
+        return [dict(zip(choices, names, strict=True)) for names in product(*choices.values())]
 
     def section(self, benchmark_name: str) -> Section:
-        """Return how a benchmark goes."""
+        """Return the settings of a benchmark."""
         section: Section | None = getattr(self, benchmark_name)
         return _shipped_section(benchmark_name) if section is None else section
 
     def entries(self, section: str) -> dict[str, Any]:
-        """All that can be selected, by name: an entry in ``params.yaml`` wins over the
+        """Return all that can be selected, by name: an entry in ``params.yaml`` wins over the
         catalogue's."""
         return {**catalogue(section), **getattr(self, section)}
 
@@ -189,26 +189,26 @@ class Settings(Strict):
         return entries[name]
 
     def named(self, section: str) -> tuple[str, ...]:
-        """The entries of a section that take part in what is selected, however they are named, each
-        once."""
-        names = [*getattr(self.run, section)]
+        """Return the entries of a section that take part in what is selected, each once."""
+        names: list[str | None] = [*getattr(self.run, section)]
         if section == "encoders":
             names += self.run.text_encoders
-        if section == "models" and (judge := self.judge):
-            names.append(judge)
-        names += [name for _, mark, name in self.references() if mark.section == section]
+        if section == "models":
+            names.append(self.judge)
+        names += [name for _, entry, name in self.references() if entry.section == section]
         if section in ("encoders", "models"):
-            shown = [self.description(name).demonstrations for name in self.named(DESCRIPTIONS)]
-            given = [each.encoder if section == "encoders" else each.by for each in shown if each]
-            names += [name for name in given if name is not None]
-        return tuple(dict.fromkeys(names))
+            for name in self.named(DESCRIPTIONS):
+                if examples := self.description(name).demonstrations:
+                    names.append(examples.encoder if section == "encoders" else examples.by)
+        return tuple(dict.fromkeys(name for name in names if name is not None))
 
     def references(self) -> Iterator[tuple[str, EntryOf, str]]:
-        """Yield where a benchmark's section names entries of a catalogue: the setting, its mark,
-        the name."""
+        """Yield the settings of benchmarks that name entries of a catalogue: the setting, what it
+        names, the name."""
         for spec in self.benchmarks:
-            for key, mark, names in self.section(spec.name).marks(EntryOf):
-                yield from ((f"{spec.name}.{key}", mark, name) for name in names)
+            for key, entry, names in self.section(spec.name).marks(EntryOf):
+                for name in names:
+                    yield f"{spec.name}.{key}", entry, name
 
     def description(self, name: str) -> Description:
         """Return how a catalogue name asks for a description; errors as in :meth:`entry`."""
@@ -225,13 +225,11 @@ class Settings(Strict):
         if component.reads_files:
             return None
         section = f"{component.kind}s"
-        given = {
-            name: entry.workers for name, entry in self.entries(section).items() if entry.workers
-        }
-        return next(
-            (given[name] for name in given if self.build(section, name) == component),
-            WorkerSettings(),
-        )
+        for name, entry in self.entries(section).items():
+            workers: WorkerSettings | None = entry.workers
+            if workers and self.build(section, name) == component:
+                return workers
+        return WorkerSettings()
 
     def build(self, section: str, name: str) -> Any:
         """Make what an entry of a section says: a dataset's provider, a model, …
@@ -245,9 +243,8 @@ class Settings(Strict):
         if (section, name) in self._given:
             return self._given[section, name]
         try:
-            return checked_class(section, entry.provider, self.own_code).model_validate(
-                entry.model_extra
-            )
+            provided = checked_class(section, entry.provider, self.own_code)
+            return provided.model_validate(entry.model_extra)
         except ValidationError as error:
             raise ConfigError(*(f"{where}: {each}" for each in mistakes(error))) from None
         except ConfigError as error:
@@ -264,8 +261,9 @@ def _shipped_section(name: str) -> Section:
 def _settings_class(names: tuple[str, ...]) -> type[Settings]:
     """Return :class:`Settings` with what these benchmarks add: a list of each in ``run``, and its
     section."""
+    known = {*dir(Settings), *Settings.model_fields, *dir(Run), *Run.model_fields}
     for name in names:
-        if any(hasattr(each, name) or name in each.model_fields for each in (Settings, Run)):
+        if name in known:
             raise ConfigError(
                 f"a benchmark cannot be called {name!r}, which has a meaning in {PARAMS}; rename it"
             )
@@ -351,15 +349,14 @@ def parse_settings(
         sentences = [*error.args]
     if sentences:
         content = YAML().load(text())
-        raise ConfigError(
-            *(_placed(where, content, each.removeprefix(f"{PARAMS}: ")) for each in sentences)
-        )
+        raise ConfigError(*(_placed(where, content, sentence) for sentence in sentences))
     return settings
 
 
 def _placed(where: str, content: Any, sentence: str) -> str:
     """Put the file in front, and the line of the setting that a sentence begins with: ``x, line 3:
     run.seed: …``."""
+    sentence = sentence.removeprefix(f"{PARAMS}: ")
     line = ""
     with suppress(AttributeError, KeyError, TypeError):  # it goes on with another word
         for word in re.findall(r"[\w/-]+", sentence.replace("setting '", "")):
@@ -369,11 +366,12 @@ def _placed(where: str, content: Any, sentence: str) -> str:
 
 
 def _selection(settings: Settings) -> Iterator[str]:
-    """Say what a benchmark goes over in vain, or lacks."""
+    """Report datasets selected without effect and missing selections."""
     run = settings.run
     protocols = {}
     if both := sorted({*run.datasets} & {*run.question_sets}):
-        yield f"run: {both[0]!r} is a dataset and a question set, which MLflow cannot tell apart; rename one"
+        which = f"{both[0]!r} is a dataset and a question set"
+        yield f"run: {which}, which MLflow cannot tell apart; rename one"
     for name in run.question_sets:
         if isinstance(provider := _built(settings, [], "question_sets", name), QuestionProvider):
             try:
@@ -383,23 +381,27 @@ def _selection(settings: Settings) -> Iterator[str]:
             protocols[name] = provider.protocol
     for spec in settings.benchmarks:
         own = spec.name
+        selected = getattr(run, own)
         built = "datasets" if spec.data is DATASET else "question_sets"
-        for name in getattr(run, own):
+        for name in selected:
             if name not in getattr(run, built):
                 yield f"run: {own} goes over {name!r}, which is not in {built}; add it there"
-            if (other := protocols.get(name, own)) != own:
-                yield f"run.{own} goes over {name!r}, with questions for {other}; name it in run.{other}"
+            other = protocols.get(name, own)
+            if other != own:
+                questions = f"{name!r}, with questions for {other}"
+                yield f"run.{own} goes over {questions}; name it in run.{other}"
         if empty := [f"run.{key}s" for key in spec.scores.keys if not run.names(own, key)]:
             yield f"{own} needs {' and '.join(empty)}; select some, or nothing in run.{own}"
         for key, _, names in settings.section(own).marks(OfSelected):
             for name in names:
-                if name not in getattr(run, own):
+                if name not in selected:
                     yield f"{own}.{key}: {name!r} is not in run.{own}; select it, or remove it"
-    for where, mark, name in settings.references():
-        if mark.must == "ask once":
+    for where, entry, name in settings.references():
+        if entry.must == "ask once":
             description = settings.description(name)
             if description.demonstrations or len(description.lengths) > 1:
-                yield f"{where}: {name!r} has demonstrations or several lengths; name one that asks once per image"
+                what = f"{name!r} has demonstrations or several lengths"
+                yield f"{where}: {what}; name one that asks once per image"
 
 
 _ANY_MODEL = {
@@ -409,73 +411,95 @@ _ANY_MODEL = {
 }
 """Section → entries of the catalogue that work for every model."""
 
+Build = Callable[[str, str], Any]
+"""Returns what an entry of a section says; None if that is wrong, or code that may not be run."""
+
 
 def _components(settings: Settings) -> Iterator[str]:
-    """Say which components can't do their work: they are unknown, lack a tower, or only understand
-    certain others."""
-    run = settings.run
+    """Report components that cannot do their work."""
     wrong = list[str]()
     built = cache(partial(_built, settings, wrong))
     for section in PROVIDED_SECTIONS:
         for name in settings.named(section):
             built(section, name)
     yield from wrong
-    towers = [
-        ("image", name, "run.encoders", "name it in run.text_encoders") for name in run.encoders
-    ]
-    towers += [
-        ("text", name, "run.text_encoders", "name it in run.encoders") for name in run.text_encoders
-    ]
-    for where, mark, name in settings.references():
-        if mark.must == "read":
+    yield from _missing_towers(settings, built)
+    yield from _other_media(settings, built)
+    yield from _not_understood(settings, built)
+
+
+def _missing_towers(settings: Settings, built: Build) -> Iterator[str]:
+    """Report encoders of images or texts that encode only the other."""
+    run = settings.run
+    towers = []
+    for name in run.encoders:
+        towers.append(("image", name, "run.encoders", "name it in run.text_encoders"))
+    for name in run.text_encoders:
+        towers.append(("text", name, "run.text_encoders", "name it in run.encoders"))
+    for where, entry, name in settings.references():
+        if entry.must == "read":
             towers.append(("text", name, where, "name another, or set null"))
     for name in run.descriptions:
-        shown = settings.description(name).demonstrations
-        if shown and shown.encoder:
-            kind = "image" if shown.choose == "similar_image" else "text"
-            towers.append(
-                (
-                    kind,
-                    shown.encoder,
-                    f"descriptions.{name}",
-                    f"{shown.choose} needs one; name another",
-                )
-            )
+        examples = settings.description(name).demonstrations
+        if examples and examples.encoder:
+            kind = "image" if examples.choose == "similar_image" else "text"
+            remedy = f"{examples.choose} needs one; name another"
+            towers.append((kind, examples.encoder, f"descriptions.{name}", remedy))
     for kind, name, where, remedy in towers:
         encoder: Encoder | None = built("encoders", name)
         if encoder is not None and not (encoder.media if kind == "image" else encoder.reads):
             yield f"{where}: {name!r} has no {kind} tower; {remedy}"
-    used = dict[tuple[str, str, str], None]()
+
+
+def _other_media(settings: Settings, built: Build) -> Iterator[str]:
+    """Report components of images that are selected for sounds, and the other way round."""
     for spec in settings.benchmarks:
         own = spec.name
-        selected = getattr(run, own)
+        selected = getattr(settings.run, own) if spec.data is DATASET else ()
+        datasets = {name: built("datasets", name) for name in selected}
         for key, need, given in settings.section(own).marks(NeededFor):
-            for on in () if given else selected:
-                if getattr(built("datasets", on), "medium", "") == need.medium:
+            for on, dataset in datasets.items():
+                if dataset is not None and dataset.medium == need.medium and not given:
                     yield (
                         f"{own}.{key} is missing, and run.{own} goes over {on!r}, a dataset of "
                         f"{need.medium}s; set it"
                     )
-        for key in dict.fromkeys(
-            key for stage in spec.stages[1:] for key in stage.keys if f"{key}s" in _ANY_MODEL
-        ):
-            for name in run.names(own, key):
-                if key != "model":
-                    used[f"{key}s", f"run.{key}s", name] = None
-                component = built(f"{key}s", name)
-                for on in selected if spec.data is DATASET and component else ():
-                    medium = getattr(built("datasets", on), "medium", "image")
-                    if medium not in component.media and not component.is_control:
-                        does = "makes" if key == "generator" else "takes"
-                        yield (
-                            f"run.{key}s: {name!r} {does} "
-                            f"{'images' if medium == 'sound' else 'sounds'}, and run.{own} goes "
-                            f"over {on!r}, a dataset of {medium}s; select {key}s for {medium}s, "
-                            f"or take {on!r} out"
-                        )
+        for section, names in _asked(settings, spec).items():
+            for name, (on, dataset) in product(names, datasets.items()):
+                component = built(section, name)
+                medium = "image" if dataset is None else dataset.medium
+                if component is None or component.is_control:
+                    continue
+                if medium not in component.media:
+                    does = "makes" if section == "generators" else "takes"
+                    other = "images" if medium == "sound" else "sounds"
+                    yield (
+                        f"run.{section}: {name!r} {does} {other}, and run.{own} goes over {on!r}, "
+                        f"a dataset of {medium}s; select {section} for {medium}s, or take {on!r} "
+                        "out"
+                    )
+
+
+def _asked(settings: Settings, spec: Benchmark) -> dict[str, tuple[str, ...]]:
+    """Return the selected components that a benchmark's stages depend on, by section."""
+    sections = {}
+    for stage in spec.stages[1:]:
+        for key in stage.keys:
+            if f"{key}s" in _ANY_MODEL:
+                sections[f"{key}s"] = settings.run.names(spec.name, key)
+    return sections
+
+
+def _not_understood(settings: Settings, built: Build) -> Iterator[str]:
+    """Report components that only understand certain models, with others selected."""
+    readers = dict[tuple[str, str, str], None]()
+    for spec in settings.benchmarks:
+        for section, names in _asked(settings, spec).items():
+            if section != "models":
+                readers |= dict.fromkeys((section, f"run.{section}", name) for name in names)
     if judge := settings.judge:
-        used["models", "run.judge", judge] = None
-    for (section, place, name), model in product(used, run.models):
+        readers["models", "run.judge", judge] = None
+    for (section, where, name), model in product(readers, settings.run.models):
         reader = built(section, name)
         speaker = built("models", model)
         if speaker is None or reader is None or reader.understands is None or speaker.is_control:
@@ -483,7 +507,7 @@ def _components(settings: Settings) -> Iterator[str]:
         spoken = {each.provider for each in type(speaker).__mro__ if issubclass(each, Model)}
         if spoken.isdisjoint(reader.understands) and reader.provider not in speaker.understood_by:
             yield (
-                f"{place}: {name!r} only works for models of "
+                f"{where}: {name!r} only works for models of "
                 f"{', '.join(sorted(reader.understands))}, and run.models has {model!r}, of "
                 f"{speaker.provider}; select {_ANY_MODEL[section]}, or another entry for every "
                 f"model; or set understood_by: [{reader.provider}] in models.{model} if it does"

@@ -84,7 +84,7 @@ class QuestionBenchmark(OneCall):
         """Yield question by question, and per question variant by variant."""
         for question in collecting.questions:
             for variant in range(int(collecting.protocol.get("permutations", 1))):
-                ask, order = put(collecting, question, variant)
+                ask, order = question_call(collecting, question, variant)
                 yield ask, {"order": order} if order else {}
 
     def selected_parser(self, section: Any) -> str:
@@ -253,7 +253,7 @@ def readings_of(grades: Sequence[ReadAnswer]) -> Json:
     return {"outcomes": outcomes, "read": [grade.read for grade in grades]}
 
 
-def flow(
+def question_stages(
     name: str,
     *asked: str,
     scored: tuple[str, ...] = (),
@@ -275,7 +275,9 @@ def flow(
     return answer, score_stage(name, keys, *scored, version=version)
 
 
-def put(collecting: Collecting, question: QuestionEntry, variant: int = 0) -> tuple[Ask, list[int]]:
+def question_call(
+    collecting: Collecting, question: QuestionEntry, variant: int = 0
+) -> tuple[Ask, list[int]]:
     """Return the call for one question, and its option ids in the order that this variant shows."""
     order = permutation(collecting.protocol["seed"], question.id, variant, len(question.options))
     image = Medium(collecting.data / question.image, question.image_sha256)

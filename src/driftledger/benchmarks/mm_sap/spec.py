@@ -20,8 +20,8 @@ from driftledger.benchmarks._questions.spec import (
     QuestionBenchmark,
     QuestionSection,
     answer_of,
-    flow,
     question_row,
+    question_stages,
 )
 from driftledger.benchmarks.base import Layout, Metric, Rule, Scatter
 from driftledger.benchmarks.records import CollectedRecord
@@ -138,7 +138,9 @@ class MMSAP(QuestionBenchmark):
     name = "mm_sap"
     title = "MM-SAP"
     questions = MMSAPQuestions()
-    collects, scores = flow("mm_sap", "permutations", scored=("count_free_refusals",), version=6)
+    collects, scores = question_stages(
+        "mm_sap", "permutations", scored=("count_free_refusals",), version=6
+    )
     metrics = (
         _percent(
             "score",

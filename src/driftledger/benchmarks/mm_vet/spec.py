@@ -30,10 +30,10 @@ from driftledger.benchmarks._questions.spec import (
     GradedAnswers,
     QuestionBenchmark,
     QuestionSection,
-    flow,
     is_readable,
-    put,
+    question_call,
     question_row,
+    question_stages,
 )
 from driftledger.benchmarks.base import Layout, Metric, Protocols, Recording, Rule
 from driftledger.benchmarks.collecting import Collecting
@@ -302,7 +302,7 @@ class MMVet(QuestionBenchmark):
     name = "mm_vet"
     title = "MM-Vet"
     questions = MMVetQuestions()
-    collects, scores = flow(
+    collects, scores = question_stages(
         "mm_vet",
         "grade_prompt",
         "grade_again",
@@ -362,7 +362,7 @@ class MMVet(QuestionBenchmark):
         judge: Component = collecting.model(JUDGE)
         judged = [(judge, conversation) for conversation in conversations] * protocol["gradings"]
         for question in collecting.questions:
-            ask, _ = put(collecting, question)
+            ask, _ = question_call(collecting, question)
             calls = [(ask.component, ask.conversation), *judged]
             yield Planned(partial(_answered, collecting, question, ask), calls)
         for number, known in enumerate(CALIBRATION):

@@ -18,8 +18,8 @@ from driftledger.benchmarks._questions.spec import (
     QuestionBenchmark,
     QuestionSection,
     answer_of,
-    flow,
     joint_outcome,
+    question_stages,
     readings_of,
 )
 from driftledger.benchmarks.base import Layout, Metric
@@ -113,7 +113,7 @@ class MME(QuestionBenchmark):
     name = "mme"
     title = "MME"
     questions = MMEQuestions()
-    collects, scores = flow("mme", scored=("read",))
+    collects, scores = question_stages("mme", scored=("read",))
     metrics = (
         _score(
             "score",

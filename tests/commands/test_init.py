@@ -12,15 +12,10 @@ from dvc.utils.serialize import parse_yaml
 from PIL import Image
 
 from driftledger.benchmarks.registry import benchmarks, section_text
-from driftledger.commands import start as beginning
-from driftledger.commands.start import (
-    catalogue_rows,
-    catalogue_table,
-    generated,
-    init,
-    is_ours,
-    upgrade,
-)
+from driftledger.commands import init as beginning
+from driftledger.commands import models
+from driftledger.commands.init import generated, init, is_ours, upgrade
+from driftledger.commands.models import catalogue_rows, catalogue_table
 from driftledger.core.errors import ConfigError, DataError
 from driftledger.core.files import load_yaml, write_bytes
 from driftledger.project.catalogue import SECTIONS, catalogue, selectable
@@ -371,7 +366,7 @@ def test_what_is_retired_is_listed_last_with_its_date_and_selected_with_a_warnin
     lines = init(Path(), chosen=chosen)
     assert "generators.dall_e_3: retired on 2026-05-12, so that its service refuses it" in lines
     assert "models.gpt_4v: retired on 2024-12-06, so that its service refuses it" in lines
-    added = beginning.add(Project(here), "models", "gpt_4o", only=False, base_url=None, key=None)
+    added = models.add(Project(here), "models", "gpt_4o", only=False, base_url=None, key=None)
     assert "models.gpt_4o: retired on 2026-10-23, so that its service refuses it" in added
 
 
@@ -424,7 +419,7 @@ def test_one_more_is_added_or_refused(here: Path) -> None:
     project, before = Project(here), (here / "params.yaml").read_text(encoding="utf-8")
 
     def add(section: str, given: str, only: bool = False) -> list[str]:
-        return beginning.add(project, section, given, only=only, base_url=None, key=None)
+        return models.add(project, section, given, only=only, base_url=None, key=None)
 
     for section, given, sentence in (
         ("models", "openai/gpt-x", "'painter' only works for models of regions"),

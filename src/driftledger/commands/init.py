@@ -1,0 +1,305 @@
+"""``init`` and ``upgrade``: make a folder a project, and bring its generated files up to date.
+
+``init`` checks everything before it writes anything. It gives images to DVC before there is a
+pipeline, and writes ``params.yaml`` last, so that after a kill or on a full disk the same command
+goes on.
+"""
+
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from driftledger.commands.models import COMPONENTS, needs
+from driftledger.core.errors import ConfigError, first_few
+from driftledger.core.files import write_bytes
+from driftledger.core.paths import top_of
+from driftledger.core.strict import is_relative_path
+from driftledger.core.text import for_line, shortened
+from driftledger.data.datasets.image_folder import ImageFolder
+from driftledger.data.records import blank_notes
+from driftledger.ledger.lock import LOCK
+from driftledger.project.catalogue import name_of
+from driftledger.project.presets import NOTHING, OWN, Chosen, first_params
+from driftledger.project.project import Project
+from driftledger.project.settings import PARAMS
+
+PIPELINE = "dvc.yaml"
+RULES = (".gitignore", ".dvcignore", ".gitattributes")
+"""Files that are the user's, and must hold some lines of ours."""
+_HEADER = "# Written by driftledger"
+_TEMPLATES = OWN / "templates"
+_DVC = {
+    ".dvc/config": "[cache]\n    type = hardlink,copy\n",
+    ".dvc/.gitignore": "/config.local\n/tmp\n/cache\n",
+}
+"""What makes a folder a DVC project, also below another one, as 'dvc init --subdir' does. An image
+has one copy: only where hard links come first, DVC takes the call store's file into its cache."""
+
+
+def init(
+    folder: Path,
+    *,
+    images: Path | None = None,
+    questions: Path | None = None,
+    benchmark: str | None = None,
+    preset: str | None = None,
+    chosen: Chosen = NOTHING,
+    force: bool = False,
+) -> list[str]:
+    """Make a folder a project, and say what was done and what comes next.
+
+    Args:
+        images: a folder of images that becomes a dataset.
+        questions: a file that becomes a question set; without images, nothing is drawn.
+        benchmark: what asks the questions; MME where none is named.
+        preset: what is selected.
+        chosen: components in place of the preset's.
+        force: whether existing files are overwritten.
+
+    Raises:
+        ConfigError: the folder holds something else, or what is to be selected is missing; nothing
+            is written.
+        DataError: the folder of images holds none.
+    """
+    if benchmark and questions is None:
+        raise ConfigError("--benchmark asks the questions of a file; name that by --questions")
+    root = folder.resolve()
+    is_begun = is_ours(_text(root / PIPELINE))
+    place = _shown(root)
+    if is_begun and (root / PARAMS).exists() and not force:
+        if any((images, questions, preset, chosen)):
+            raise ConfigError(
+                f"{place} is a project already; 'driftledger add' selects more in its {PARAMS}, "
+                "or --force writes that again"
+            )
+        return [
+            f"{place} is a project already; 'driftledger upgrade' brings its files up to date",
+            *_next(root),
+        ]
+    top = top_of(root)
+    path = ""
+    is_kept = False
+    data = dict[str, Any]()
+    if images is not None:
+        path, is_kept = _images(root, top or root, images)
+        data["datasets"] = {name_of(Path(path).name): {"provider": "image_folder", "path": path}}
+    if questions is not None:
+        if not questions.is_file():
+            raise ConfigError(f"{for_line(str(questions))} is not a file; name one of questions")
+        path_of_set = _in_settings(root, top or root, questions)
+        entry = {"provider": "table", "protocol": benchmark or "mme", "path": path_of_set}
+        data["question_sets"] = {name_of(questions.stem): entry}
+    texts = generated() | {PARAMS: first_params(root, preset or "start", data, chosen)}
+    others = []
+    if not (is_begun or force):
+        for name in (*texts, LOCK):
+            if os.path.lexists(root / name) and _text(root / name) != texts.get(name):
+                others.append(name)
+    if others:
+        raise ConfigError(
+            f"{place} holds {', '.join(others)} of something else; give the project a folder of "
+            "its own, as in 'driftledger init evaluation', or --force overwrites them"
+        )
+    checkpoints = []
+    for entries in chosen.values():
+        for written in entries.values():
+            own = os.path.relpath((written or {}).get("path") or root, root)
+            if is_relative_path(own) and (root / own).exists():
+                checkpoints.append(f"/{own}")
+    for name, text in _DVC.items():
+        if not os.path.lexists(root / name):
+            _write(root / name, text)
+    for name, text in _with_our_rules(root, checkpoints).items():
+        _write(root / name, text)
+    if top is None:
+        _run("git", "init", "--quiet", cwd=root)
+    if is_kept:
+        _run(sys.executable, "-m", "dvc", "add", "--", path, cwd=root)
+    for name, text in texts.items():
+        _write(root / name, text)
+    keeper = f"DVC keeps {path} now; commit {path}.dvc" if is_kept else f"{path}, where it is"
+    sentences = [f"{place} is a project now"]
+    if top is None:
+        sentences.append("with a Git repository of its own")
+    if images is not None:
+        sentences.append(f"the dataset {', '.join(data['datasets'])}: {keeper}")
+        dataset = ImageFolder(path=images.resolve())
+        read, unread = dataset.files()
+        if unread:
+            sentences.append(f"left out, not an image that is read: {first_few([*unread])}")
+        sentences += blank_notes(dataset.blank(), len(read), "images")
+    sentences += [f"Git ignores {for_line(each)}" for each in checkpoints]
+    if chosen or preset not in (None, "minimal"):
+        project = Project(root, own_code=True)
+        for section in COMPONENTS:
+            sentences += needs(project, section, project.settings.named(section))
+        if judge := project.settings.judge:
+            sentences.append(f"{judge} grades the answers; run.judge in {PARAMS} names another")
+    else:
+        sentences += [
+            "what it selects is a demonstration: a toy describer and a toy painter, which only "
+            "understand each other",
+            "'driftledger models' lists real ones; driftledger init --force --model M --generator "
+            "G --encoder E",
+        ]
+    return [*sentences, *_next(root)]
+
+
+def generated() -> dict[str, str]:
+    """Return every file that the package writes for a project: its path and its text."""
+    head = f"{_HEADER}: 'driftledger upgrade' writes it again, and 'git diff' shows what that "
+    texts = {}
+    for name in (PIPELINE, "MLproject"):
+        texts[name] = f"{head}changes.\n" + _text(_TEMPLATES / name)
+    for file in sorted((_TEMPLATES / "plots").iterdir()):
+        texts[f".dvc/plots/{file.name}"] = _text(file)
+    return texts
+
+
+def is_ours(text: str) -> bool:
+    """Return True if some version of the package wrote the file."""
+    return text.startswith(_HEADER)
+
+
+def _with_our_rules(root: Path, checkpoints: Sequence[str] = ()) -> dict[str, str]:
+    """Return the files of rules for Git and DVC that lack some of ours, with these at the end.
+
+    Args:
+        checkpoints: further rules for Git.
+    """
+    texts = {}
+    for name in RULES:
+        wanted = _text(_TEMPLATES / name.removeprefix("."))
+        if name == ".gitignore":
+            wanted += "".join(f"{each}\n" for each in checkpoints)
+        text = _text(root / name)
+        present = {rule.strip() for rule in text.splitlines()}
+        missing = []
+        for rule in wanted.splitlines():
+            if rule not in present and not rule.startswith("#"):
+                missing.append(rule)
+        if missing and text:
+            texts[name] = "\n".join([text.removesuffix("\n"), *missing, ""])
+        elif missing:
+            texts[name] = wanted
+    return texts
+
+
+def _shown(root: Path) -> str:
+    """Name a folder as seen from the current one; in full where that is not above it."""
+    near = Path(os.path.relpath(root))
+    if near == Path():
+        return "this folder"
+    return for_line(str(root if near.parts[0] == ".." else near))
+
+
+def _in_settings(root: Path, top: Path, given: Path) -> str:
+    """Return the path of data as settings have it.
+
+    Raises:
+        ConfigError: settings cannot hold it.
+    """
+    place = given.resolve()
+    path = place.as_posix()
+    if place.is_relative_to(top):
+        path = Path(os.path.relpath(place, root)).as_posix()
+    if not is_relative_path(path.replace("../", "").lstrip("/")):
+        what = f"{for_line(str(given))} has characters in its name that settings cannot hold"
+        raise ConfigError(f"{what}; rename it")
+    return path
+
+
+def _images(root: Path, top: Path, given: Path) -> tuple[str, bool]:
+    """Return the path of images as settings have it, and whether DVC is to keep them: Git does not,
+    nor DVC already.
+
+    Raises:
+        ConfigError: it is not a folder, holds the project, or has a name that settings cannot hold.
+        DataError: it holds no images.
+    """
+    place = given.resolve()
+    shown = for_line(str(given))
+    if not place.is_dir():
+        raise ConfigError(f"--images: {shown} is not a folder; name one with images")
+    if root.is_relative_to(place):
+        raise ConfigError(
+            f"--images: {shown} would hold the project itself; put the images into a folder below "
+            "it"
+        )
+    next(ImageFolder(path=place).items())
+    path = _in_settings(root, top, given)
+    if not place.is_relative_to(root):
+        return path, False
+    in_git = os.path.lexists(top / ".git") and _run("git", "ls-files", "--", str(place), cwd=top)
+    in_dvc = any(Path(f"{each}.dvc").is_file() for each in (place, *place.parents))
+    return path, not (in_git or in_dvc)
+
+
+def upgrade(project: Project, *, check: bool = False) -> list[str]:
+    """Write the package's files again where they differ, and say which these are, or would be with
+    ``check``.
+
+    Raises:
+        ConfigError: this is not a project, or a file has changes that are not committed; nothing is
+            written.
+    """
+    root = project.root
+    if not ((root / PARAMS).is_file() and (root / ".dvc").is_dir()):
+        raise ConfigError(
+            "this folder is not a project; run this in its top folder, or 'driftledger init' first"
+        )
+    texts = {}
+    for path, text in generated().items():
+        if _text(root / path) != text:
+            texts[path] = text
+    if texts and not check and top_of(root) is not None:
+        for status in _run("git", "status", "--porcelain", "--", *texts, cwd=root).splitlines():
+            if not status.startswith("??"):
+                raise ConfigError(
+                    f"{status[3:]} has changes that are not committed; commit them, since it is "
+                    "written again"
+                )
+    texts |= _with_our_rules(root)
+    if check:
+        return [f"{path} differs from what driftledger writes" for path in texts]
+    for path, text in texts.items():
+        _write(root / path, text)
+    if not texts:
+        return ["every file is as driftledger writes it"]
+    return [f"{path}: written again; 'git diff' shows the changes" for path in texts]
+
+
+def _run(*command: str, cwd: Path) -> str:
+    """Run a program, and return what it prints; ConfigError says why it failed."""
+    try:
+        done = subprocess.run(command, cwd=cwd, capture_output=True, check=False)
+    except FileNotFoundError:
+        raise ConfigError(f"{command[0]} is not installed, and a project needs it") from None
+    if done.returncode:
+        why = shortened(done.stderr.decode(errors="replace"), 500)
+        raise ConfigError(
+            f"'{' '.join(command[-4:])}' fails ({why}); correct that and run this again"
+        )
+    return done.stdout.decode(errors="replace")
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_bytes(path, text.encode(errors="surrogateescape"))
+
+
+def _text(file: Path) -> str:
+    return file.read_bytes().decode(errors="surrogateescape") if file.is_file() else ""
+
+
+def _next(root: Path) -> list[str]:
+    """List the commands that come next."""
+    commands = ["driftledger plan", 'git add . && git commit -m "Select models"']
+    commands += ["driftledger run", "driftledger ui"]
+    here = os.path.relpath(root)
+    if here != ".":
+        commands.insert(0, f"cd {for_line(here)}")
+    return ["next:", *(f"  {command}" for command in commands)]

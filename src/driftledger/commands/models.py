@@ -1,0 +1,128 @@
+"""``models`` and ``add``: list the catalogue, select in it, and say what an entry needs."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+from rich.table import Table
+from rich.text import Text
+
+from driftledger.core.canonical import Json
+from driftledger.core.errors import ConfigError, DriftledgerError, unknown_name
+from driftledger.core.files import write_text
+from driftledger.core.grouping import grouped
+from driftledger.core.registry import EXTRAS, provider_class
+from driftledger.core.terminal import HEAD, line, table
+from driftledger.project.catalogue import SECTIONS, catalogue, selectable
+from driftledger.project.presets import with_entry
+from driftledger.project.project import Project
+from driftledger.project.settings import PARAMS
+
+COMPONENTS = ("models", "generators", "encoders")
+
+
+def add(
+    project: Project, section: str, given: str, *, only: bool, base_url: str | None, key: str | None
+) -> list[str]:
+    """Select one more model, generator or encoder in ``params.yaml``, and say what it needs.
+
+    Args:
+        only: whether it is selected alone, in place of the others.
+
+    Raises:
+        ConfigError: it is unknown, or cannot understand the others; nothing is written.
+    """
+    name, entry = selectable(section, given, base_url, key)
+    text = with_entry(project.root, section, name, entry, only=only)
+    write_text(project.root / PARAMS, text)
+    project = Project(project.root, own_code=True)
+    return [f"{PARAMS} selects {name}", *needs(project, section, [name])]
+
+
+def needs(project: Project, section: str, names: Sequence[str]) -> list[str]:
+    """Say what components still need on this machine, a line each."""
+    sentences = []
+    for name in names:
+        missing, notes = project.settings.build(section, name).readiness()
+        entry = project.settings.entry(section, name)
+        needed = [f"missing: {each}" for each in missing]
+        needed += notes
+        if entry.retired:
+            needed.append(f"retired on {entry.retired}, so that its service refuses it")
+        if entry.about and entry.about.memory:
+            needed.append(f"{entry.about.memory:g} GB of memory for its weights")
+        sentences += [f"{section}.{name}: {each}" for each in needed]
+    return sentences
+
+
+def catalogue_rows(words: str = "") -> list[Json]:
+    """List the catalogue: what each entry needs and costs, and when that was checked; what is
+    retired is last.
+
+    Args:
+        words: a section of ``params.yaml``, or a part of a name, a provider or a model; without it,
+            every component.
+
+    Raises:
+        ConfigError: nothing matches.
+    """
+    rows = list[Json]()
+    for section in [words] if words in SECTIONS else COMPONENTS:
+        for name, entry in catalogue(section).items():
+            fields = {"about": None} | entry.model_dump(mode="json")
+            what = fields.get("provider") or ""
+            for key in ("model", "path", "prompt"):
+                if isinstance(fields.get(key), str):
+                    what = f"{what}/{fields[key]}".lstrip("/")
+                    break
+            row: Json = {
+                "section": section,
+                "name": name,
+                "is": what,
+                "needs": _needed(section, fields),
+                "prices": fields.get("prices"),
+                "retired": fields.get("retired"),
+                "checked": (fields["about"] or {}).get("checked"),
+            }
+            rows.append(row)
+    matching = []
+    for row in rows:
+        text = f"{row['section']} {row['name']} {row['is']}"
+        if words.lower() in text.lower():
+            matching.append(row)
+    if not matching:
+        raise ConfigError(unknown_name("name", words, [row["name"] for row in rows]))
+    return sorted(matching, key=lambda row: row["retired"] is not None)
+
+
+def catalogue_table(rows: Sequence[Json]) -> Table:
+    """Lay the catalogue out: a line for each entry where there is room, else with the name alone on
+    the first one."""
+    shown = table("", "needs", "$ per M tokens", "checked", "retired")
+    longest = max(len(row["name"]) for row in rows)
+    for section, entries in grouped(rows, lambda row: str(row["section"])).items():
+        shown.add_row(line(f"{section}:", HEAD))
+        for row in entries:
+            prices = row["prices"] or {}
+            price = " / ".join(f"{prices[key]:g}" for key in ("input", "output") if key in prices)
+            price += f"{prices['image']:g} an image" if "image" in prices else ""
+            name = Text(f"{row['name']:{longest}}  {row['is']}")
+            cells = (row["needs"], price, row["checked"] or "", row["retired"] or "")
+            shown.add_row(name, *map(line, cells))
+    return shown
+
+
+def _needed(section: str, fields: Mapping[str, Any]) -> str:
+    """Say what an entry needs: an extra, the key of a service, memory."""
+    needed = []
+    with suppress(DriftledgerError, KeyError):
+        kind: Any = provider_class(section, fields["provider"])
+        usual_key = getattr(kind.model_fields.get("api_key_env"), "default", None)
+        extra = getattr(kind, "extra", None) or EXTRAS.get(getattr(kind, "library", ""))
+        if key := fields.get("api_key_env", usual_key):
+            needed.append(key)
+        elif extra:
+            needed.append(f"[{extra}]")
+        if memory := (fields["about"] or {}).get("memory"):
+            needed.append(f"{memory:g} GB")
+    return ", ".join(needed)
