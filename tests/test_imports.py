@@ -135,13 +135,13 @@ def ours(loaded: set[str]) -> set[str]:
     return {name.removeprefix("driftledger.") for name in loaded if name.startswith("driftledger.")}
 
 
-def test_every_module_stands_in_a_layer_and_every_room_is_lived_in() -> None:
+def test_every_module_stands_in_a_layer_and_every_room_is_lived_in():
     packages = {dotted(path) for path in SOURCE.rglob("__init__.py")}
     rooms = {place(module)[1] for module in MODULES if module not in packages}
     assert rooms == {room for layer in LAYERS for room in layer}
 
 
-def test_no_import_points_upwards_or_sideways() -> None:
+def test_no_import_points_upwards_or_sideways():
     wrong = []
     for here, there in arrows():
         (layer, room), (other_layer, other_room) = place(here), place(there)
@@ -150,7 +150,7 @@ def test_no_import_points_upwards_or_sideways() -> None:
     assert not wrong, "\n".join(["imports that point upwards or sideways:", *wrong])
 
 
-def test_what_a_benchmark_is_can_be_asked_without_components_or_heavy_libraries() -> None:
+def test_what_a_benchmark_is_can_be_asked_without_components_or_heavy_libraries():
     specifications = [module for module in MODULES if fnmatchcase(module, "benchmarks.*.spec")]
     assert len(specifications) > 6
     loaded = loaded_by("benchmarks.registry", *specifications)
@@ -159,12 +159,12 @@ def test_what_a_benchmark_is_can_be_asked_without_components_or_heavy_libraries(
 
 
 @pytest.mark.parametrize("reader", READERS)
-def test_reading_the_ledger_loads_no_model_code_by_any_detour(reader: str) -> None:
+def test_reading_the_ledger_loads_no_model_code_by_any_detour(reader):
     assert not [module for module in ours(loaded_by(reader)) if lies_in(module, COMPONENTS)]
 
 
 @pytest.mark.parametrize("file", ["genception/score.py", "trac/score.py", "trac/collect.py"])
-def test_benchmarks_compute_the_same_for_every_medium(file: str) -> None:
+def test_benchmarks_compute_the_same_for_every_medium(file):
     nodes = ast.walk(ast.parse((SOURCE / "benchmarks" / file).read_text(encoding="utf-8")))
     names = [
         str(getattr(node, name))

@@ -4,7 +4,6 @@ alone."""
 import json
 import math
 import shutil
-from pathlib import Path
 from typing import Any
 
 from tests.acceptance import own_code
@@ -19,7 +18,7 @@ from tests.acceptance.places import (
 )
 
 
-def test_components_and_a_dataset_of_somebody_else(tmp_path: Path) -> None:
+def test_components_and_a_dataset_of_somebody_else(tmp_path):
     """They are what ``driftledger new`` writes: three modules of the project, and one that is
     installed."""
     checkout = with_images(tmp_path, 2)
@@ -68,7 +67,7 @@ def test_components_and_a_dataset_of_somebody_else(tmp_path: Path) -> None:
     assert checkout.driftledger("check", "score.zip", "--trust-features").returncode == 0
 
 
-def test_a_benchmark_of_somebody_else(tmp_path: Path) -> None:
+def test_a_benchmark_of_somebody_else(tmp_path):
     checkout = with_images(tmp_path, 3)
     own_code.install(
         site := tmp_path / "site",

@@ -29,16 +29,14 @@ def function(name: str) -> Any:
         ([0.9, 0.6, NAN], 3, NAN),
     ],
 )
-def test_gc_at_weighs_each_iteration_by_its_number(
-    similarities: list[float], t: int, expected: float
-) -> None:
+def test_gc_at_weighs_each_iteration_by_its_number(similarities, t, expected):
     value = function("gc_at")(similarities, t)
     assert (
         math.isnan(value) if math.isnan(expected) else value == pytest.approx(expected, rel=1e-12)
     )
 
 
-def test_gc_at_of_several_chains() -> None:
+def test_gc_at_of_several_chains():
     values = function("gc_at")(np.array([[0.9, 0.6], [0.8, NAN]]), 2)
     assert values[0] == pytest.approx(0.7)
     assert math.isnan(values[1])
@@ -55,9 +53,7 @@ def test_gc_at_of_several_chains() -> None:
         ([[0, 0], [2, 0], [0, 2], [2, 2]], [[5, 0], [7, 0], [5, 2], [7, 2]], 25),  # a shift alone
     ],
 )
-def test_frechet_distance_is_that_of_two_normal_distributions(
-    a: list[list[float]], b: list[list[float]], expected: float
-) -> None:
+def test_frechet_distance_is_that_of_two_normal_distributions(a, b, expected):
     distance = function("frechet_distance")
     for one, other in ((a, b), (b, a)):
         value = distance(np.array(one, dtype=np.float32), np.array(other, dtype=np.float32))
@@ -67,7 +63,7 @@ def test_frechet_distance_is_that_of_two_normal_distributions(
 CORRECT, WRONG, REFUSAL, UNREAD = 0, 1, 4, -1
 
 
-def test_self_awareness_by_the_equations_of_mm_sap() -> None:
+def test_self_awareness_by_the_equations_of_mm_sap():
     """Accepted are {c} in basic, {c, r} in know and {r} in beyond."""
     subset = ["basic", "basic", "know", "know", "know", "beyond", "beyond"]
     choices = [CORRECT, REFUSAL, CORRECT, REFUSAL, WRONG, REFUSAL, WRONG]
@@ -82,7 +78,7 @@ def test_self_awareness_by_the_equations_of_mm_sap() -> None:
     assert measures.answer_accuracy == pytest.approx(2 / 4)
 
 
-def test_an_unread_choice_counts_as_wrong_or_not_at_all() -> None:
+def test_an_unread_choice_counts_as_wrong_or_not_at_all():
     question = (
         np.array([CORRECT, UNREAD]),
         np.array([CORRECT, CORRECT]),
@@ -109,9 +105,7 @@ LABELS = ["robin", "wren", "wren", "crow"]
         ("vote", [1, 0.1], {"k": 3}, "wren"),
     ],
 )
-def test_retrieval_takes_the_nearest_by_cosine(
-    name: str, query: list[float], more: dict[str, int], expected: str
-) -> None:
+def test_retrieval_takes_the_nearest_by_cosine(name, query, more, expected):
     assert function(name)(SUPPORT, LABELS, np.array([query]), **more) == [expected]
     assert function(name)(SUPPORT, LABELS, np.array([query]) * 100, **more) == [expected]
 
@@ -124,9 +118,7 @@ def test_retrieval_takes_the_nearest_by_cosine(
         ([7.0], True, [1]),
     ],
 )
-def test_competition_ranks_share_the_best(
-    values: list[float], higher_is_better: bool, ranks: list[int]
-) -> None:
+def test_competition_ranks_share_the_best(values, higher_is_better, ranks):
     assert function("competition_ranks")(values, higher_is_better) == ranks
 
 
@@ -155,8 +147,6 @@ MISTAKES: list[tuple[str, tuple[Any, ...]]] = [
 @pytest.mark.parametrize(
     ("name", "arguments"), MISTAKES, ids=lambda each: each if isinstance(each, str) else ""
 )
-def test_a_mistake_is_a_value_error_that_says_something(
-    name: str, arguments: tuple[Any, ...]
-) -> None:
+def test_a_mistake_is_a_value_error_that_says_something(name, arguments):
     with pytest.raises(ValueError, match=r"\w+ \w+"):
         function(name)(*arguments)

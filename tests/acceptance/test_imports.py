@@ -33,7 +33,7 @@ def all_imports(package: str) -> Iterator[tuple[Path, str]]:
         yield from ((path.relative_to(SOURCE), name) for name in imports(path))
 
 
-def test_the_checker_imports_nothing_of_driftledger() -> None:
+def test_the_checker_imports_nothing_of_driftledger():
     found = [f"{path}: {name}" for path, name in all_imports("driftledger_check")]
     assert found
     assert not [
@@ -44,13 +44,13 @@ def test_the_checker_imports_nothing_of_driftledger() -> None:
 
 
 @pytest.mark.parametrize("package", ["driftledger", "driftledger_check", "driftledger_demo"])
-def test_no_package_imports_what_stands_beside_the_sources(package: str) -> None:
+def test_no_package_imports_what_stands_beside_the_sources(package):
     tops = {name.partition(".")[0] for _, name in all_imports(package)}
     assert tops
     assert not tops & {"lab", "perf", "tests"}
 
 
-def test_driftledger_does_not_import_its_demonstration() -> None:
+def test_driftledger_does_not_import_its_demonstration():
     found = [f"{path}: {name}" for path, name in all_imports("driftledger")]
     assert found
     assert not [
@@ -58,7 +58,7 @@ def test_driftledger_does_not_import_its_demonstration() -> None:
     ]
 
 
-def test_the_demonstration_imports_what_anybodys_own_components_may() -> None:
+def test_the_demonstration_imports_what_anybodys_own_components_may():
     found = {
         name
         for _, name in all_imports("driftledger_demo")
@@ -86,7 +86,7 @@ def is_private(name: str) -> bool:
     return name == PRIVATE_OF_MLFLOW or name.startswith(f"{PRIVATE_OF_MLFLOW}.")
 
 
-def test_no_private_name_of_dvc_or_mlflow_is_imported() -> None:
+def test_no_private_name_of_dvc_or_mlflow_is_imported():
     found = {
         f"{path} imports {name}" for path, name in all_imports("driftledger") if is_private(name)
     }

@@ -4,7 +4,6 @@ the README."""
 import re
 import shlex
 import sqlite3
-from pathlib import Path
 
 import pytest
 
@@ -31,7 +30,7 @@ def of_the_readme() -> list[list[str]]:
     return [command for command in commands if command[0] in ("pip", "driftledger")]
 
 
-def test_six_commands_lead_to_an_audited_score(tmp_path: Path) -> None:
+def test_six_commands_lead_to_an_audited_score(tmp_path):
     pytest.importorskip("openai")
     commands = of_the_readme()
     assert len(commands) <= 6
@@ -74,7 +73,7 @@ def test_six_commands_lead_to_an_audited_score(tmp_path: Path) -> None:
     assert NAMES.replace("/", " · ") in names
 
 
-def test_questions_alone_lead_to_a_checked_score(tmp_path: Path) -> None:
+def test_questions_alone_lead_to_a_checked_score(tmp_path):
     """A project of MME alone: no image dataset, no generator, no encoder."""
     project = Checkout(tmp_path / "theirs", tmp_path / "state")
     rows = ["id\timage\tquestion\tanswer\tcategory"]

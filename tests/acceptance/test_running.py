@@ -22,7 +22,7 @@ SETTLED = 2.0
 IMAGES = 2
 
 
-def test_a_second_run_does_nothing(evaluated: Checkout, tmp_path: Path) -> None:
+def test_a_second_run_does_nothing(evaluated, tmp_path):
     copied = evaluated.copy(tmp_path)
     before = copied.results()
     assert len(before) > 50
@@ -94,7 +94,7 @@ def kill_all(mark: str) -> None:
 
 
 @pytest.mark.slow
-def test_a_run_goes_on_after_a_kill_at_every_call_and_repeats_none(tmp_path: Path) -> None:
+def test_a_run_goes_on_after_a_kill_at_every_call_and_repeats_none(tmp_path):
     with Service() as service:
         checkout = asking(service, tmp_path, iterations=2, images=1)
         calls = 2 * 2
@@ -142,7 +142,7 @@ def one_more(params: dict[str, Any]) -> None:
     params["genception"]["iterations"] += 1
 
 
-def test_a_fresh_clone_has_nothing_to_do(pushed: Checkout, served: Service, tmp_path: Path) -> None:
+def test_a_fresh_clone_has_nothing_to_do(pushed, served, tmp_path):
     asked, cloned = len(served.arrived), clone(pushed, tmp_path)
     assert asked >= IMAGES * 3 * 2
     assert cloned.repro() <= ALWAYS
@@ -151,9 +151,7 @@ def test_a_fresh_clone_has_nothing_to_do(pushed: Checkout, served: Service, tmp_
     assert len(served.arrived) == asked
 
 
-def test_one_more_iteration_asks_for_that_one_alone(
-    pushed: Checkout, served: Service, tmp_path: Path
-) -> None:
+def test_one_more_iteration_asks_for_that_one_alone(pushed, served, tmp_path):
     copied, before = pushed.copy(tmp_path), served.kinds.copy()
     copied.env["ACCEPTANCE_KEY"] = "sk-acceptance"
     copied.params(one_more)
@@ -161,9 +159,7 @@ def test_one_more_iteration_asks_for_that_one_alone(
     assert served.kinds - before == {"completions": IMAGES, "generations": IMAGES}
 
 
-def test_one_more_iteration_in_a_fresh_clone_asks_for_that_one_alone(
-    pushed: Checkout, served: Service, tmp_path: Path
-) -> None:
+def test_one_more_iteration_in_a_fresh_clone_asks_for_that_one_alone(pushed, served, tmp_path):
     cloned, before = clone(pushed, tmp_path), served.kinds.copy()
     cloned.params(one_more)
     cloned.driftledger("run")

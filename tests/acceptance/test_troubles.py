@@ -68,7 +68,7 @@ def models_in_the_report(checkout: Checkout) -> set[str]:
 
 
 @pytest.mark.slow
-def test_a_service_that_is_down_takes_away_its_own_scores_alone(tmp_path: Path) -> None:
+def test_a_service_that_is_down_takes_away_its_own_scores_alone(tmp_path):
     port = free_port()
     refused = f"driftledger: far: openai far: openai far at 127.0.0.1:{port}: "
     with Service() as service:
@@ -96,7 +96,7 @@ def test_a_service_that_is_down_takes_away_its_own_scores_alone(tmp_path: Path) 
 
 
 @pytest.mark.slow
-def test_a_wrong_key_of_one_model_and_refusals_of_another(tmp_path: Path) -> None:
+def test_a_wrong_key_of_one_model_and_refusals_of_another(tmp_path):
     images = 13
     with Service() as service:
         models = dict.fromkeys(("eyes", "near"), service.address)
@@ -128,9 +128,7 @@ def test_a_wrong_key_of_one_model_and_refusals_of_another(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("models", [("far",), ("far", "eyes")])
-def test_where_nothing_can_be_asked_one_sentence_ends_the_run(
-    models: tuple[str, ...], tmp_path: Path
-) -> None:
+def test_where_nothing_can_be_asked_one_sentence_ends_the_run(models, tmp_path):
     """The only model is down, or what draws for all."""
     nowhere = f"http://127.0.0.1:{free_port()}/v1"
     with Service() as service:

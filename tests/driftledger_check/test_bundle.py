@@ -8,7 +8,6 @@ import struct
 import warnings
 import zipfile
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -29,7 +28,7 @@ from driftledger_check.compute.values import Key, Value
 from driftledger_check.report import FROM_FEATURES
 from driftledger_check.strict_json import canonical
 from driftledger_demo.encoders.tfidf import TfIdf
-from tests.ledger.conftest import CHAINS, GENCEPTION, MODEL, Ledger
+from tests.ledger.conftest import CHAINS, GENCEPTION, MODEL
 from tests.support.bundles import Forger, differing
 
 RECORDS, SCORE, ROWS = (
@@ -47,7 +46,7 @@ READ = f"reports/scores/{MODEL}/mm_sap/scenes_mm_sap/rows.jsonl"
 Change = Callable[[Forger], object]
 
 
-def test_every_number_of_every_benchmark_is_computed_again(score_zip: Path) -> None:
+def test_every_number_of_every_benchmark_is_computed_again(score_zip):
     report = check(score_zip)
     assert differing(report) == []
     numbers = {
@@ -63,9 +62,7 @@ def test_every_number_of_every_benchmark_is_computed_again(score_zip: Path) -> N
     assert not [each for each in why if "lacks" in each or "left out" in each]
 
 
-def test_an_empty_description_is_computed_again(
-    ledger: Ledger, forger: Forger, tmp_path: Path
-) -> None:
+def test_an_empty_description_is_computed_again(ledger, forger, tmp_path):
     """In GenCeption and fidelity, after a first round and at once."""
     scores = {GENCEPTION: (CHAINS, 2), GENCEPTION.replace("genception", "fidelity"): (REDRAWN, 1)}
     for folder, t in scores.values():
@@ -94,16 +91,12 @@ def test_an_empty_description_is_computed_again(
         assert len([line for line in lines if line.status == "reproduced"]) > 40
 
 
-def test_the_same_run_gives_the_same_bytes(
-    original: Ledger, score_zip: Path, tmp_path: Path
-) -> None:
+def test_the_same_run_gives_the_same_bytes(original, score_zip, tmp_path):
     write_bundle(original.project, original.evidence(), tmp_path / "score.zip")
     assert (tmp_path / "score.zip").read_bytes() == score_zip.read_bytes()
 
 
-def test_without_images_their_hashes_still_lead_to_the_lock(
-    original: Ledger, tmp_path: Path
-) -> None:
+def test_without_images_their_hashes_still_lead_to_the_lock(original, tmp_path):
     write_bundle(original.project, original.evidence(), tmp_path / "score.zip", images=False)
     report = check(tmp_path / "score.zip")
     assert report.code == 3
@@ -121,9 +114,7 @@ def test_without_images_their_hashes_still_lead_to_the_lock(
     assert [each for each in differing(forger.check(tmp_path)) if each.startswith(f"{name}: md5")]
 
 
-def test_what_is_not_published_or_does_not_hold_is_not_bundled(
-    ledger: Ledger, tmp_path: Path
-) -> None:
+def test_what_is_not_published_or_does_not_hold_is_not_bundled(ledger, tmp_path):
     out, evidence = tmp_path / "score.zip", ledger.evidence()
     out.write_text("notes")
     with pytest.raises(LedgerError, match="is not a bundle; move it away"):
@@ -324,9 +315,7 @@ FORGED: list[tuple[str, bool, Change, str]] = [
 @pytest.mark.parametrize(
     ("mended", "change", "finding"), [case[1:] for case in FORGED], ids=[c[0] for c in FORGED]
 )
-def test_a_forgery_is_found(
-    forger: Forger, tmp_path: Path, mended: bool, change: Change, finding: str
-) -> None:
+def test_a_forgery_is_found(forger, tmp_path, mended, change, finding):
     change(forger)
     if mended:
         forger.follow()
@@ -406,13 +395,8 @@ FEATURED = [
     ("path", "role", "others"), FEATURED, ids=["genception", "fidelity", "trac"]
 )
 def test_a_headline_from_features_is_said_first_and_never_passes_by_itself(
-    forger: Forger,
-    tmp_path: Path,
-    path: str,
-    role: str,
-    others: set[str],
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+    forger, tmp_path, path, role, others, capsys
+):
     """Who invents features has any number: a similarity of 1 here."""
     fingerprint = foreign(forger, path, role)
     invented(forger, fingerprint, seed=2)
@@ -454,9 +438,7 @@ def numbers_of(forger: Forger, path: str) -> dict[Key, Value]:
     )
 
 
-def test_a_headline_that_is_not_checked_is_said_first(
-    forger: Forger, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_headline_that_is_not_checked_is_said_first(forger, tmp_path, capsys):
     """An encoder that the checker lacks, without its features, can carry any number."""
     fingerprint = foreign(forger, GENCEPTION, "encoder")
     for ending in ("npy", "txt"):
@@ -474,8 +456,8 @@ def test_a_headline_that_is_not_checked_is_said_first(
 
 @pytest.mark.parametrize("benchmark", ["genception", "trac", "fidelity", "mm_sap", "mm_vet", "mme"])
 def test_a_benchmark_of_somebody_else_is_not_checked_and_all_else_is(
-    forger: Forger, tmp_path: Path, benchmark: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+    forger, tmp_path, benchmark, capsys
+):
     replaced(
         forger,
         **{
@@ -518,13 +500,8 @@ def better_grade(row: dict[str, Any]) -> None:
     ],
 )
 def test_a_score_of_another_generator_may_be_left_out(
-    forger: Forger,
-    tmp_path: Path,
-    benchmark: str,
-    keys: str,
-    noted: dict[str, str],
-    is_missing: bool,
-) -> None:
+    forger, tmp_path, benchmark, keys, noted, is_missing
+):
     def note(evidence: dict[str, Any]) -> None:
         for lineage in evidence["lineages"]:
             params = lineage["stages"][f"score@{MODEL}"]["params"]["data/resolved.json"]
@@ -544,19 +521,14 @@ def test_a_score_of_another_generator_may_be_left_out(
 @pytest.mark.parametrize(
     "change", [lambda rows: rows.clear(), lambda rows: rows.append(rows[0])], ids=["none", "twice"]
 )
-def test_a_bundle_without_a_score_or_with_one_twice_is_refused(
-    forger: Forger,
-    tmp_path: Path,
-    change: Callable[[list[Any]], object],
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_a_bundle_without_a_score_or_with_one_twice_is_refused(forger, tmp_path, change, capsys):
     forger.json(EVIDENCE, lambda evidence: change(evidence["lineages"]))
     forger.rehash()
     assert run(forger.write(tmp_path / "x.zip")) == 2
     assert "holds no score, one of them twice" in capsys.readouterr().err
 
 
-def test_ties_and_missing_descriptions_are_computed_again(forger: Forger, tmp_path: Path) -> None:
+def test_ties_and_missing_descriptions_are_computed_again(forger, tmp_path):
     """Two support descriptions and a test description are alike, of a digit each, and two are
     empty."""
     records, score = f"{TRAC_RECORDS}/records.jsonl", f"{TRAC}/score.json"
@@ -607,7 +579,7 @@ def _emptied(reply: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in reply.items() if name != "text"} | {"outcome": "empty"}
 
 
-def test_an_owner_who_mends_all_that_there_is_passes(forger: Forger, tmp_path: Path) -> None:
+def test_an_owner_who_mends_all_that_there_is_passes(forger, tmp_path):
     """So a finding of the cases above is of the change, and not of how it was mended."""
     before = set(forger.members)
     forger.follow()
@@ -616,7 +588,7 @@ def test_an_owner_who_mends_all_that_there_is_passes(forger: Forger, tmp_path: P
 
 
 @pytest.mark.parametrize("start", [FILES, LISTINGS, FEATURES, LEDGER])
-def test_one_changed_byte_is_found(forger: Forger, tmp_path: Path, start: str) -> None:
+def test_one_changed_byte_is_found(forger, tmp_path, start):
     names = sorted(name for name in forger.members if name.startswith(start))[
         :: max(1, len(forger.members) // 8)
     ]
@@ -637,9 +609,7 @@ def test_one_changed_byte_is_found(forger: Forger, tmp_path: Path, start: str) -
 
 @pytest.mark.parametrize("hostile", [None, {}, "\x1b[2J", 10**400])
 @pytest.mark.parametrize("field", ["file", "sha256", "sample", "t", "parent_sha256"])
-def test_records_of_other_types_are_findings_and_no_crash(
-    forger: Forger, tmp_path: Path, field: str, hostile: object, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_records_of_other_types_are_findings_and_no_crash(forger, tmp_path, field, hostile, capsys):
     forger.row(RECORDS, lambda row: row.update({field: hostile}))
     forger.follow()
     assert differing(forger.check(tmp_path))
@@ -708,7 +678,7 @@ NOT_ARCHIVES = [
 
 
 @pytest.mark.parametrize("data", NOT_ARCHIVES, ids=range(len(NOT_ARCHIVES)))
-def test_a_file_of_another_form_is_refused(data: bytes, tmp_path: Path) -> None:
+def test_a_file_of_another_form_is_refused(data, tmp_path):
     with pytest.raises(BundleError):
         Archive(io.BytesIO(data))
     (tmp_path / "x.zip").write_bytes(data)
@@ -716,7 +686,7 @@ def test_a_file_of_another_form_is_refused(data: bytes, tmp_path: Path) -> None:
     assert not is_bundle(tmp_path / "x.zip")
 
 
-def test_every_bit_of_the_form_counts() -> None:
+def test_every_bit_of_the_form_counts():
     for place in range(len(PLAIN)):
         changed = PLAIN[:place] + bytes([PLAIN[place] ^ 1 << place % 8]) + PLAIN[place + 1 :]
         with pytest.raises(BundleError):
@@ -753,19 +723,13 @@ MANIFESTS: list[tuple[Callable[[bytes], bytes], str]] = [
 
 
 @pytest.mark.parametrize(("change", "sentence"), MANIFESTS, ids=[each[1] for each in MANIFESTS])
-def test_a_manifest_that_reads_in_two_ways_or_in_none(
-    forger: Forger,
-    tmp_path: Path,
-    change: Callable[[bytes], bytes],
-    sentence: str,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_a_manifest_that_reads_in_two_ways_or_in_none(forger, tmp_path, change, sentence, capsys):
     forger.members[MANIFEST] = change(forger.members[MANIFEST])
     assert run(forger.write(tmp_path / "x.zip")) == 2
     assert sentence in capsys.readouterr().err
 
 
-def test_json_has_every_line(score_zip: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_has_every_line(score_zip, capsys):
     assert run(score_zip, as_json=True) == 0
     report = json.loads(capsys.readouterr().out)
     assert (report["holds"], report["code"]) == (True, 0)

@@ -85,7 +85,7 @@ KINDS: dict[str, type[BaseModel]] = {
 @pytest.mark.parametrize(
     "case", cases(__file__, "names"), ids=lambda case: f"{case['kind']}.{case['field']}"
 )
-def test_a_field_that_becomes_a_path(case: dict[str, Any]) -> None:
+def test_a_field_that_becomes_a_path(case):
     kind = KINDS[case["kind"]]
     for value in FINE[case["of"]]:
         kind.model_validate(case["plain"] | {case["field"]: value})
@@ -100,7 +100,7 @@ def kinds(of: type[BaseModel]) -> Iterator[type[BaseModel]]:
         yield from kinds(kind)
 
 
-def test_no_record_holds_a_name_or_a_path_of_any_form() -> None:
+def test_no_record_holds_a_name_or_a_path_of_any_form():
     folder = Path(sys.modules["driftledger"].__path__[0])
     for file in sorted(folder.glob("benchmarks/**/records.py")):
         import_module(".".join(("driftledger", *file.relative_to(folder).with_suffix("").parts)))
@@ -130,7 +130,7 @@ def test_no_record_holds_a_name_or_a_path_of_any_form() -> None:
     assert checked > 10
 
 
-def test_a_refusal_is_one_short_line() -> None:
+def test_a_refusal_is_one_short_line():
     entry = {
         "id": "../\n\x1b[2J" * 5000,
         "file": "a.png",
@@ -146,14 +146,14 @@ def test_a_refusal_is_one_short_line() -> None:
 
 
 @pytest.mark.parametrize("path", OUT)
-def test_a_listing_of_dvc_names_nothing_outside_of_its_folder(path: str) -> None:
+def test_a_listing_of_dvc_names_nothing_outside_of_its_folder(path):
     plain = [{"md5": "0" * 32, "relpath": "images/a b/ä.png"}]
     assert parse_listing(json.dumps(plain).encode()) == {"images/a b/ä.png": "0" * 32}
     assert parse_listing(json.dumps([*plain, {"md5": "1" * 32, "relpath": path}]).encode()) is None
 
 
 @pytest.mark.parametrize("md5", [*HOSTILE["md5"], 1, None, ["b"]])
-def test_a_listing_of_dvc_names_no_object_outside_of_the_cache(md5: Any) -> None:
+def test_a_listing_of_dvc_names_no_object_outside_of_the_cache(md5):
     assert parse_listing(json.dumps([{"md5": md5, "relpath": "a"}]).encode()) is None
 
 
@@ -171,7 +171,7 @@ def test_a_listing_of_dvc_names_no_object_outside_of_the_cache(md5: Any) -> None
         *("params: {/etc/passwd: {a: 1}}", "outs: /etc/passwd"),
     ],
 )
-def test_a_lock_names_nothing_outside_of_the_project(stage: str) -> None:
+def test_a_lock_names_nothing_outside_of_the_project(stage):
     text = f"stages:\n  one:\n    cmd: x\n    {stage.replace('%s', '0' * 32)}\n"
     with pytest.raises(
         LedgerError, match=r"^dvc\.lock is not a dvc\.lock: stages\.one\.(outs|deps|params)"

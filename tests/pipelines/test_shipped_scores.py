@@ -16,7 +16,7 @@ def trac(model: str) -> Score:
     )
 
 
-def test_who_looks_tells_digits_apart_better_than_chance() -> None:
+def test_who_looks_tells_digits_apart_better_than_chance():
     for model in SEEING:
         metrics = trac(model).metrics
         assert metrics["chance"] == 10
@@ -24,13 +24,13 @@ def test_who_looks_tells_digits_apart_better_than_chance() -> None:
         assert metrics["class_mean_low"] > 2 * metrics["chance"]
 
 
-def test_who_does_not_look_tells_what_chance_tells() -> None:
+def test_who_does_not_look_tells_what_chance_tells():
     for model in CONTROLS:
         metrics = trac(model).metrics
         assert metrics["top1"] == metrics["class_mean"] == metrics["vote_best"] == metrics["chance"]
 
 
-def test_the_more_a_model_tells_the_more_survives() -> None:
+def test_the_more_a_model_tells_the_more_survives():
     named = (
         {"dataset": "photos", "model": model, "generator": "painter", "encoder": "layout"}
         for model in (*reversed(SEEING), "blind")

@@ -147,7 +147,7 @@ CHANGES: dict[str, tuple[Callable[[Params], object], tuple[str, ...]]] = {
 
 
 @pytest.mark.parametrize("what", CHANGES)
-def test_a_change_makes_what_depends_on_it(what: str, root: Path) -> None:
+def test_a_change_makes_what_depends_on_it(what, root):
     change, patterns = CHANGES[what]
     before = folders(root)
     assert len(before) == 5 + 2 * (6 + 6)
@@ -161,15 +161,15 @@ def test_a_change_makes_what_depends_on_it(what: str, root: Path) -> None:
     [(Painter, ("*/genception/*", "*/fidelity/*")), (Rubric, ("*/mm_vet/*",))],
 )
 def test_a_new_version_of_a_component_makes_what_it_had_a_part_in(
-    component: type[Any], patterns: tuple[str, ...], root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    component, patterns, root, monkeypatch
+):
     monkeypatch.setattr(component, "version", "999")
     assert made_by(Project(root)) == matching(folders(root), patterns)
 
 
 def test_a_new_version_of_a_stage_makes_its_folders_and_scores_only_where_bytes_differ(
-    root: Path, calls: Counter[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+    root, calls, monkeypatch
+):
     spec = benchmark("genception")
     monkeypatch.setattr(type(spec), "collects", replace(spec.collects, version=999))
     assert made_by(Project(root)) == {CHAINS.format(model) for model in ("regions_medium", "blind")}
@@ -182,9 +182,7 @@ def test_a_new_version_of_a_stage_makes_its_folders_and_scores_only_where_bytes_
     assert not calls
 
 
-def test_what_is_no_longer_selected_is_removed_and_nothing_else_is_touched(
-    root: Path, calls: Counter[str]
-) -> None:
+def test_what_is_no_longer_selected_is_removed_and_nothing_else_is_touched(root, calls):
     before = folders(root)
     update(changed(root, lambda params: params["run"].update(models=["regions_medium"], mme=[])))
     gone = matching(before, ["reports/scores/blind/*", "*/regions_medium/mme/*"])
@@ -200,9 +198,7 @@ def test_what_is_no_longer_selected_is_removed_and_nothing_else_is_touched(
 @pytest.mark.parametrize(
     "how", ["a changed byte", "no inputs.json", "a missing file", "a further file"]
 )
-def test_a_damaged_folder_is_made_again_without_a_call(
-    how: str, damaged: str, root: Path, calls: Counter[str]
-) -> None:
+def test_a_damaged_folder_is_made_again_without_a_call(how, damaged, root, calls):
     before = contents(root)
     folder = root / damaged
     files = sorted(
@@ -239,7 +235,7 @@ PAID: dict[str, tuple[Callable[[Params], object], dict[str, int]]] = {
 
 
 @pytest.mark.parametrize("what", PAID)
-def test_records_pay_back_into_an_empty_store(what: str, root: Path, calls: Counter[str]) -> None:
+def test_records_pay_back_into_an_empty_store(what, root, calls):
     change, expected = PAID[what]
     shutil.rmtree(root / ".driftledger")
     update(
@@ -250,7 +246,7 @@ def test_records_pay_back_into_an_empty_store(what: str, root: Path, calls: Coun
     assert calls == expected
 
 
-def test_a_record_that_was_changed_pays_nothing_back(root: Path, calls: Counter[str]) -> None:
+def test_a_record_that_was_changed_pays_nothing_back(root, calls):
     before, records = contents(root), root / CHAINS.format("regions_medium") / "records.jsonl"
     shutil.rmtree(root / ".driftledger")
     text = records.read_text(encoding="utf-8")
@@ -260,9 +256,7 @@ def test_a_record_that_was_changed_pays_nothing_back(root: Path, calls: Counter[
     assert calls == {"model": 2 * IMAGES, "generator": 2 * IMAGES}
 
 
-def test_where_one_benchmark_has_nothing_to_score_the_other_scores_are_written(
-    root: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_where_one_benchmark_has_nothing_to_score_the_other_scores_are_written(root, capsys):
     update(changed(root, set_all("genception", min_coverage=0.9)))
     before = folders(root)
     project = changed(root, lambda params: params["mme"].update(confidence=0.9))
@@ -286,8 +280,8 @@ def test_where_one_benchmark_has_nothing_to_score_the_other_scores_are_written(
 
 
 def test_what_is_not_on_this_machine_is_kept_as_it_was_noted_and_fails_where_it_is_called(
-    root: Path, calls: Counter[str], capsys: pytest.CaptureFixture[str]
-) -> None:
+    root, calls, capsys
+):
     def theirs(params: Params) -> None:
         params["models"]["theirs"] = {
             "provider": "predictions",
@@ -359,7 +353,7 @@ reads = driftledger.encoder(texts=known)
 """
 
 
-def test_cross_check_is_what_comes_out_by_hand(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cross_check_is_what_comes_out_by_hand(root, monkeypatch):
     write_module(root, "my_own", OWN)
     shutil.copy(REPOSITORY / "dvc.yaml", root)
     monkeypatch.syspath_prepend(root)
@@ -403,9 +397,7 @@ def test_cross_check_is_what_comes_out_by_hand(root: Path, monkeypatch: pytest.M
 
 
 @pytest.mark.slow
-def test_an_experiment_and_a_worktree_use_the_store_of_the_main_checkout(
-    evaluated: Checkout, tmp_path: Path
-) -> None:
+def test_an_experiment_and_a_worktree_use_the_store_of_the_main_checkout(evaluated, tmp_path):
     def to_make(checkout: Checkout) -> dict[str, int]:
         planned = json.loads(checkout.run("driftledger", "plan", "--json").stdout)
         return {name: each["to_make"] for name, each in planned.items()}

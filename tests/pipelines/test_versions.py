@@ -14,7 +14,6 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-import pytest
 import yaml
 
 from driftledger.benchmarks.base import Stage
@@ -309,9 +308,7 @@ def differences(golden: dict[str, list[Any]], found: dict[str, list[Any]]) -> li
     return told
 
 
-def test_what_stages_write_is_known_by_their_versions(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_stages_write_is_known_by_their_versions(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     found = written(tmp_path)

@@ -91,9 +91,7 @@ def key(monkeypatch: pytest.MonkeyPatch) -> None:
         ),
     ],
 )
-def test_an_answer(
-    model: str, answer: dict[str, Any], outcome: Outcome, text: str | None, requests: int
-) -> None:
+def test_an_answer(model, answer, outcome, text, requests):
     reply, asked = ask(model, 200, answer)
     assert (reply.outcome, asked) == (outcome, requests)
     assert text is None or reply.text == text
@@ -110,7 +108,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("message", REFUSED)
-def test_a_refusal_names_what_to_change(message: str) -> None:
+def test_a_refusal_names_what_to_change(message):
     status, advice = REFUSED[message]
     error = {"type": "error", "error": {"type": "invalid_request_error", "message": message}}
     with pytest.raises(ServiceError) as refused:
@@ -119,27 +117,27 @@ def test_a_refusal_names_what_to_change(message: str) -> None:
     assert advice in str(refused.value)
 
 
-def test_an_overloaded_service_is_asked_again() -> None:
+def test_an_overloaded_service_is_asked_again():
     error = {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}
     reply, asked = ask("anthropic/claude-1", 529, error)
     assert (reply.outcome, asked) == (Outcome.FAILED, 2)
     assert "Overloaded" in (reply.error or "")
 
 
-def test_thoughts_beside_the_answer_are_output() -> None:
+def test_thoughts_beside_the_answer_are_output():
     beside = {"prompt_tokens": 9, "completion_tokens": 3, "total_tokens": 1012}
     reply, _ = ask("openai/gpt-1", 200, GPT | {"usage": beside})
     assert reply.usage == Usage(9, 1003)
 
 
-def test_half_of_a_surrogate_pair_loses_no_answer() -> None:
+def test_half_of_a_surrogate_pair_loses_no_answer():
     half = CHOICE | {"message": {"role": "assistant", "content": "A \ud83d"}}
     reply, asked = ask("openai/gpt-1", 200, GPT | {"choices": [half]})
     assert (reply.outcome, reply.text, asked) == (Outcome.OK, "A \ufffd", 1)
 
 
 @pytest.mark.parametrize("status", [200, 402])
-def test_a_lack_of_credit_ends_the_run_inside_http_200_too(status: int) -> None:
+def test_a_lack_of_credit_ends_the_run_inside_http_200_too(status):
     with pytest.raises(
         ServiceError,
         match=r"HTTP 402: .*Pay\.; check the account's credit, whose key is in SOME_KEY",

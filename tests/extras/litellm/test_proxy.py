@@ -64,11 +64,7 @@ def proxy(tmp_path: Path) -> Iterator[tuple[Callable[[], AbstractContextManager[
         )
 
 
-def test_a_proxy_answers_refuses_and_comes_back(
-    proxy: tuple[Callable[[], AbstractContextManager[Any]], str],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_proxy_answers_refuses_and_comes_back(proxy, tmp_path, monkeypatch):
     monkeypatch.setattr(service, "_BACKOFF", lambda state: 1.0)
     start, address = proxy
     path = draw(tmp_path / "one.png", 1)

@@ -136,7 +136,7 @@ def team(
     return Team(a, b, bucket)
 
 
-def test_what_one_has_run_the_other_has(team: Team) -> None:
+def test_what_one_has_run_the_other_has(team):
     a, b, bucket = team
     assert not (b.root / "my_images").exists()
     outputs = a.outputs()
@@ -159,7 +159,7 @@ def test_what_one_has_run_the_other_has(team: Team) -> None:
         assert SECRET not in (clone.root / ".dvc" / "config").read_text(encoding="utf-8")
 
 
-def test_scores_are_computed_anew_where_no_image_is(team: Team, tmp_path: Path) -> None:
+def test_scores_are_computed_anew_where_no_image_is(team, tmp_path):
     b = team.b.copy(tmp_path / "b")
     b.params(lambda params: params["genception"].update(confidence=0.9))
     assert b.repro() == ["resolve", "score@regions_medium", "report"]

@@ -59,9 +59,7 @@ def result(checkpoint: Path, images: list[Medium]) -> dict[str, Any]:
     return json.loads(ended.stdout.splitlines()[-1])  # type: ignore[no-any-return]
 
 
-def test_it_says_what_transformers_says(
-    result: dict[str, Any], checkpoint: Path, images: list[Medium]
-) -> None:
+def test_it_says_what_transformers_says(result, checkpoint, images):
     """Together, alone, and where each joins others that are being computed."""
     asked = conversations([image.path for image in images[:3]])
     expected = plain(model(checkpoint, image_backend="torchvision", **SETTINGS).respond(asked))
@@ -72,7 +70,7 @@ def test_it_says_what_transformers_says(
     assert result["vllm"].startswith("0.32.")
 
 
-def test_a_prompt_that_it_refuses_fails_alone(result: dict[str, Any]) -> None:
+def test_a_prompt_that_it_refuses_fails_alone(result):
     first, too_long, too_many, last = result["refused"]
     assert [first, last] == result["together"][:2]
     assert "maximum context length is 400 tokens" in too_long[-1]
@@ -80,11 +78,11 @@ def test_a_prompt_that_it_refuses_fails_alone(result: dict[str, Any]) -> None:
     assert {too_long[1], too_many[1]} == {"failed"}
 
 
-def test_arguments_reach_it_and_an_unknown_one_is_named(result: dict[str, Any]) -> None:
+def test_arguments_reach_it_and_an_unknown_one_is_named(result):
     assert result["engine"] == [32, 8, 0]
     assert "no_such_argument" in result["unknown"]
     assert result["unknown"].startswith("ConfigError: ")
 
 
-def test_its_death_is_said_so(result: dict[str, Any]) -> None:
+def test_its_death_is_said_so(result):
     assert "vLLM's engine has died" in result["killed"]

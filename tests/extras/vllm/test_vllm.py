@@ -48,9 +48,7 @@ def refused(folder: Path, conversation: Conversation, **settings: Any) -> str:
 # what it says
 
 
-def test_it_says_what_transformers_says(
-    engine: ModuleType, checkpoint: Path, asked: list[Conversation]
-) -> None:
+def test_it_says_what_transformers_says(engine, checkpoint, asked):
     """Also of hostile texts, earlier turns, several images, and none."""
     image, other, *_ = (
         part for each in asked for part in each.turns[0].parts if isinstance(part, Medium)
@@ -75,12 +73,7 @@ def test_it_says_what_transformers_says(
     assert engine.ENGINES[0].queued[0] == len(conversations)
 
 
-def test_finish_reasons_are_outcomes(
-    engine: ModuleType,
-    built: dict[str, Path],
-    asked: list[Conversation],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_finish_reasons_are_outcomes(engine, built, asked, monkeypatch):
     def step(self: Any) -> list[Any]:
         said = [(" A cat. ", "stop"), ("A cat", "length"), (" ", "stop"), ("A", "abort")]
         return [
@@ -109,9 +102,7 @@ def test_finish_reasons_are_outcomes(
 # which version
 
 
-def test_the_fingerprint_follows_what_shapes_the_answer(
-    engine: ModuleType, built: dict[str, Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_fingerprint_follows_what_shapes_the_answer(engine, built, monkeypatch):
     folder = built["llava"]
     before = vllm(folder).fingerprint
     for settings in (
@@ -134,7 +125,7 @@ def test_the_fingerprint_follows_what_shapes_the_answer(
 # what goes wrong
 
 
-def test_a_missing_library_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_library_is_one_sentence(tmp_path, monkeypatch):
     (tmp_path / "config.json").write_text("{}")
     monkeypatch.setattr(
         sys, "path", [place for place in sys.path if Path(place).absolute() != SITE]
@@ -158,10 +149,7 @@ def test_a_missing_library_is_one_sentence(tmp_path: Path, monkeypatch: pytest.M
     ],
 )
 @pytest.mark.parametrize("where", ["__init__", "enqueue"])
-def test_running_out_of_memory_is_said_so(
-    engine: ModuleType, built: dict[str, Path], asked: list[Conversation], monkeypatch: pytest.MonkeyPatch,
-    error: Exception, where: str,
-) -> None:  # fmt: skip
+def test_running_out_of_memory_is_said_so(engine, built, asked, monkeypatch, error, where):
     def fail(self: Any, *_: Any, **__: Any) -> None:
         raise error
 
@@ -172,9 +160,8 @@ def test_running_out_of_memory_is_said_so(
 
 @pytest.mark.parametrize(("free", "kind"), [(10, OutOfMemoryError), (79, ConfigError)])
 def test_an_engine_that_does_not_start_lacks_memory_where_something_else_is_in_it(
-    engine: ModuleType, built: dict[str, Path], asked: list[Conversation], monkeypatch: pytest.MonkeyPatch,
-    free: int, kind: type[Exception],
-) -> None:  # fmt: skip
+    engine, built, asked, monkeypatch, free, kind
+):
     """The process that runs out of it says so in its log alone."""
 
     def fail(self: Any, *_: Any, **__: Any) -> None:
@@ -188,12 +175,7 @@ def test_an_engine_that_does_not_start_lacks_memory_where_something_else_is_in_i
         vllm(built["llava"]).respond(asked[:1])
 
 
-def test_a_dead_engine_ends_the_run_and_starts_again_in_the_next(
-    engine: ModuleType,
-    built: dict[str, Path],
-    asked: list[Conversation],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_dead_engine_ends_the_run_and_starts_again_in_the_next(engine, built, asked, monkeypatch):
     from vllm.v1.engine.exceptions import EngineDeadError  # type: ignore[import-not-found]
 
     one = vllm(built["llava"])

@@ -83,9 +83,7 @@ def step_of(file: Path) -> int:
 
 
 @pytest.mark.parametrize("broken_at", range(1, STEPS + 1))
-def test_training_that_was_stopped_goes_on_as_if_it_had_not_been(
-    tmp_path: Path, broken_at: int
-) -> None:
+def test_training_that_was_stopped_goes_on_as_if_it_had_not_been(tmp_path, broken_at):
     whole = trained(tmp_path / "whole", milestones=[3])
     model = untrained()
     with pytest.raises(KilledError):
@@ -104,9 +102,7 @@ def test_training_that_was_stopped_goes_on_as_if_it_had_not_been(
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
-def test_a_loss_that_is_no_number_stops_training_and_leaves_the_last_state(
-    tmp_path: Path, value: float
-) -> None:
+def test_a_loss_that_is_no_number_stops_training_and_leaves_the_last_state(tmp_path, value):
     whole = trained(tmp_path / "whole")
     model = untrained()
     with pytest.raises(FloatingPointError, match=f"the loss is {value} at step 6"):

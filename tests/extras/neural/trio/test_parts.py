@@ -142,7 +142,7 @@ def model(at: Workshop, name: str = "llava_final") -> Transformers:
 # ----------------------------------------------------------------------------------------------------
 
 
-def test_a_folder_for_each_checkpoint_and_no_pickle_in_it(trained: Workshop) -> None:
+def test_a_folder_for_each_checkpoint_and_no_pickle_in_it(trained):
     assert {folder.name for folder in trained.folder.iterdir()} == MODELS | GENERATORS | ENCODERS
     assert {file.suffix for file in map(Path, hashes(trained.folder))} <= {
         ".safetensors",
@@ -152,9 +152,7 @@ def test_a_folder_for_each_checkpoint_and_no_pickle_in_it(trained: Workshop) -> 
     }
 
 
-def test_training_again_writes_the_same_bytes_whatever_was_there_already(
-    trained: Workshop, tmp_path: Path
-) -> None:
+def test_training_again_writes_the_same_bytes_whatever_was_there_already(trained, tmp_path):
     """Once from the finished state, and once anew where somebody has trained the first halves
     before."""
     again = replace(trained, folder=tmp_path / "again")
@@ -173,9 +171,7 @@ def test_training_again_writes_the_same_bytes_whatever_was_there_already(
 # ----------------------------------------------------------------------------------------------------
 
 
-def test_the_describer_is_asked_as_it_was_taught(
-    trained: Workshop, shown: dict[Arrangement, Medium]
-) -> None:
+def test_the_describer_is_asked_as_it_was_taught(trained, shown):
     """The same tokens up to the answer, and the same pixels."""
     chat = model(trained).loaded.chat
     processor = describer.build_processor(
