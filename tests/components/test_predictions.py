@@ -19,9 +19,9 @@ from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import ConfigError
 from driftledger.core.types import Conversation, Medium, Outcome, Reply, Subject, Turn
 from tests.conftest import draw
-from tests.support.cases import cases
+from tests.support.cases import CASES, cases
 
-FILES = Path(__file__).parent / "cases" / "predictions"
+FILES = CASES / "components" / "predictions"
 NOTHING = Medium(Path("/nowhere/at/all.png"), "0" * 64)
 
 

@@ -5,7 +5,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from pathlib import Path
 
 import pytest
 from PIL import Image
@@ -23,6 +22,7 @@ from driftledger.ledger.lock import parse_lock
 from driftledger.ledger.objects.files import parse_listing
 from driftledger.project.settings import load_settings
 from driftledger_check import strict_json
+from tests.support.cases import cases
 
 _TOLD = """
 import pathlib, re
@@ -102,9 +102,7 @@ def text_of(parts: Sequence[tuple[str, int]]) -> str:
     ("loader", "parts", "says"),
     [
         (loader, case["parts"], case["says"])
-        for case in map(
-            json.loads, (Path(__file__).parent / "cases/texts.jsonl").read_text().splitlines()
-        )
+        for case in cases(__file__, "texts")
         for loader in case["loaders"]
     ],
     ids=str,

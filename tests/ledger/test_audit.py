@@ -173,7 +173,7 @@ def test_a_word_offers_the_numbers_that_are_called_so(original: Ledger, text: st
     assert meant(sources(original), "nonsense") == []
 
 
-ANSWERS = Path("tests/cases/answers.txt")
+ANSWERS = Path("tests/cases/ledger/answers.txt")
 """What is printed of one project, without digests and dates. When a sentence changes, delete it and
 run this file: it is written again, and Git shows the difference."""
 
