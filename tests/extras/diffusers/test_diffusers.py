@@ -34,7 +34,6 @@ READ = {
     "qwen_image": 512,
 }
 """Layout → how many of a prompt's own tokens are read."""
-LONG = {"sd": "stable_diffusion", "sdxl": "stable_diffusion_xl"}
 MORE: dict[str, dict[str, Any]] = {
     "pixart": {"arguments": {"use_resolution_binning": False}},
     "sana": {"arguments": {"use_resolution_binning": False}},
@@ -50,7 +49,7 @@ INDEX, UNET = "model_index.json", "unet/diffusion_pytorch_model.safetensors"
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     root = tmp_path_factory.mktemp("checkpoints")
-    return {kind: getattr(diffusion, f"build_{LONG.get(kind, kind)}")(root / kind) for kind in READ}
+    return {kind: diffusion.build(root / kind, kind) for kind in READ}
 
 
 @pytest.fixture
