@@ -7,7 +7,6 @@ import stat
 import struct
 import warnings
 import zipfile
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -30,6 +29,7 @@ from driftledger_check.strict_json import canonical
 from driftledger_demo.encoders.tfidf import TfIdf
 from tests.ledger.conftest import CHAINS, GENCEPTION, MODEL
 from tests.support.bundles import Forger, differing
+from tests.support.cases import cases
 
 RECORDS, SCORE, ROWS = (
     f"{CHAINS}/records.jsonl",
@@ -40,10 +40,8 @@ TRAC_RECORDS, TRAC = (
     f"data/records/{MODEL}/trac/digits/shown",
     f"reports/scores/{MODEL}/trac/digits/shown/tfidf",
 )
-SAMPLES = "data/datasets/my_images/samples.jsonl"
 REDRAWN = CHAINS.replace("genception", "fidelity")
 READ = f"reports/scores/{MODEL}/mm_sap/scenes_mm_sap/rows.jsonl"
-Change = Callable[[Forger], object]
 
 
 def test_every_number_of_every_benchmark_is_computed_again(score_zip):
@@ -133,10 +131,6 @@ def test_what_is_not_published_or_does_not_hold_is_not_bundled(ledger, tmp_path)
     assert not list(tmp_path.glob("score*"))
 
 
-def better(row: dict[str, Any]) -> None:
-    row["results"][0]["text"] = "a better one"
-
-
 def drawing(forger: Forger) -> None:
     """Let the last drawing of a chain be the original, in the record and the score too."""
     rows = [json.loads(row) for row in forger.members[FILES + RECORDS].splitlines()]
@@ -155,51 +149,11 @@ def grade(forger: Forger) -> None:
     forger.row(READ, lambda row: row["extra"]["read"].__setitem__(0, None), right)
 
 
-def numbers(forger: Forger) -> None:
-    forger.json(FILES + SCORE, lambda score: score["metrics"].update(gc_at_2=0.99))
-    forger.row(ROWS, lambda row: row["values"].update(gc=[0.99, 0.99]))
-
-
 def swap(forger: Forger) -> None:
     one, other = sorted(
         name for name in forger.members if name.startswith(f"{FILES}{CHAINS}/images")
     )[:2]
     forger.members[one], forger.members[other] = forger.members[other], forger.members[one]
-
-
-def stage(forger: Forger, use: str, **changes: Any) -> None:
-    def change(evidence: dict[str, Any]) -> None:
-        for lineage in evidence["lineages"]:
-            lineage["stages"][f"score@{MODEL}"][use][0] |= changes
-
-    forger.json(EVIDENCE, change)
-
-
-def noted(forger: Forger, key: str, value: object) -> None:
-    """Say that the stage that scored ran with something else."""
-
-    def change(evidence: dict[str, Any]) -> None:
-        for lineage in evidence["lineages"]:
-            params = lineage["stages"][f"score@{MODEL}"]["params"]["data/resolved.json"][
-                f"score.{MODEL}"
-            ]
-            params["genception/my_images/painter/layout"][key] = value
-
-    forger.json(EVIDENCE, change)
-
-
-def reader(forger: Forger, lineage: int) -> None:
-    """Change the text encoder's version in the stage behind one score."""
-
-    def change(evidence: dict[str, Any]) -> None:
-        params = evidence["lineages"][lineage]["stages"][f"score@{MODEL}"]["params"][
-            "data/resolved.json"
-        ]
-        params[f"score.{MODEL}"]["genception/my_images/painter/layout"]["text_encoder"]["words"] = (
-            "0" * 64
-        )
-
-    forger.json(EVIDENCE, change)
 
 
 def forgotten(forger: Forger) -> None:
@@ -215,114 +169,25 @@ def forgotten(forger: Forger) -> None:
     forger.members[name] = canonical(published)
 
 
-def card(forger: Forger) -> None:
-    forger.json(
-        FILES + SCORE,
-        lambda score: score["components"]["generator"]["settings"].update(longest_side=64),
-    )
+BY_HAND = {"drawing": drawing, "grade": grade, "swap": swap, "forgotten": forgotten}
 
 
-FORGED: list[tuple[str, bool, Change, str]] = [
-    ("a record", False, lambda f: f.row(RECORDS, better), f"{RECORDS}: md5: it is "),
-    ("a record, hashes mended", True, lambda f: f.row(RECORDS, better), (
-        ": inputs.records.chain: it is "
-    )),
-    ("a drawing, record and score mended", True, drawing, "score.json: metrics.gc_at_2: "),
-    ("rows and score", True, numbers, (
-        "score.json: metrics.gc_at_2: 0.99 is stored, and the records give "
-    )),
-    ("what was read", True, grade, "mm_sap/scenes_mm_sap/score.json: metrics.score: "),
-    ("what failed", True, lambda f: f.row(READ, lambda row: row[(
-        "extra"
-    )]["outcomes"].__setitem__(0, "failed")),
-     "' differ in what failed"),
-    ("two images swapped", True, swap, f"{CHAINS}/images/round_1/1.png: it is "),
-    ("a sample", True, lambda f: f.row(SAMPLES, lambda row: row.update(category=(
-        "best"
-    ))), "digest: it is "),
-    ("a file in a folder", True, lambda f: f.members.update({(
-        f"{FILES}{CHAINS}/images/more.png"
-    ): b"x"}),
-     "images/more.png: no record has this file"),
-    ("a folder", True, lambda f: f.members.update({(
-        f"{FILES}data/datasets/another/samples.jsonl"
-    ): b""}),
-     "another/samples.jsonl: nothing behind the run has this file"),
-    ("a file less", True, lambda f: f.members.pop(f"{FILES}{CHAINS}/images/round_1/1.png"),
-     "images/round_1/1.png: it is "),
-    ("a member", False, lambda f: f.members.update({(
-        "README.md"
-    ): b"x"}), "README.md: nothing names it"),
-    ("features of nobody", False, lambda f: f.members.update({f"{FEATURES}{'0' * 64}.npy": b"x"}),
-     "nothing names it: it was put in"),
-    ("what a stage wrote", False, lambda f: stage(f, "outs", md5=(
-        "0"
-    ) * 32 + ".dir"), f"{GENCEPTION}: no stage in "),
-    ("what a stage read", False, lambda f: stage(f, "deps", md5=(
-        "0"
-    ) * 32 + ".dir"), "a stage in evidence.json has "),
-    ("how many files", False, lambda f: stage(f, "outs", nfiles=1), (
-        f"reports/scores/{MODEL}: nfiles: it is 1"
-    )),
-    ("a setting", False, lambda f: noted(f, "iterations", 9), (
-        "inputs.settings.iterations: it is 2, and the stage of "
-    )),
-    ("another generator", False, lambda f: noted(f, (
-        "generator"
-    ), "0" * 64), "components.generator: it is "),
-    ("a component's settings", True, card, "components.generator: it is "),
-    ("a score forgotten", False, lambda f: f.json(EVIDENCE, lambda e: e[(
-        "lineages"
-    )].pop()), "fingerprint: it is "),
-    ("a score forgotten, sealed", True, lambda f: f.json(EVIDENCE, lambda e: e["lineages"].pop()),
-     "the bundle leaves out this score of the run"),
-    ("a score forgotten, sealed, published anew", True, lambda f: forgotten(f), (
-        "the bundle leaves out this score"
-    )),
-    ("no published file", False, lambda f: [f.members.pop(each) for each in list(f.members) if LEDGER in each[:7]],
-     "the bundle has 0 published files of its run"),
-    ("another run", False, lambda f: f.json(MANIFEST, lambda m: m[(
-        "run"
-    )].update(name="best")), f"{MANIFEST}: run: it "),
-    ("more groups than samples", True, lambda f: f.json(
-        f"{FILES}data/datasets/my_images/dataset.json",
-     lambda card: card["groups"].update({str(n): ["round"] for n in range(9)})), (
-         "is not a whole number from 0 to 4"
-     )),
-    ("the counts of categories", True, lambda f: f.json(
-        f"{FILES}data/datasets/my_images/dataset.json",
-     lambda card: card["categories"].update(round=9)), "dataset.json: categories: it is "),
-    ("the counts of a question set's categories", True, lambda f: f.json(
-     f"{FILES}data/questions/scenes_mme/question_set.json", lambda card: card[(
-         "categories"
-     )].update(OCR=13)),
-     "question_set.json: categories: it is "),
-    ("what the support set has as well", True, lambda f: f.json(
-        f"{FILES}data/datasets/digits/dataset.json",
-     lambda card: card.update(leaks={"one": "two"})), "dataset.json: leaks: it is "),
-    ("a text encoder, behind its score", False, lambda f: reader(f, 0), (
-        "components.text_encoder: it is "
-    )),
-    ("a text encoder, behind another score", False, lambda f: reader(f, 3), (
-        f"score@{MODEL}: it is "
-    )),
-    ("a record twice", True, lambda f: f.row(RECORDS, lambda row: row.update(step=2)), (
-        "2 of its records are of "
-    )),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("mended", "change", "finding"), [case[1:] for case in FORGED], ids=[c[0] for c in FORGED]
-)
-def test_a_forgery_is_found(forger, tmp_path, mended, change, finding):
-    change(forger)
-    if mended:
+@pytest.mark.parametrize("case", cases(__file__, "forgeries"), ids=lambda case: case["name"])
+def test_a_forgery_is_found(forger, tmp_path, case):
+    if "by" in case:
+        BY_HAND[case["by"]](forger)
+    for edit in case.get("edits", ()):
+        forger.put(edit["in"], edit["at"], edit.get("to"))
+    for name, text in case.get("adds", {}).items():
+        forger.members[name] = text.encode()
+    if "removes" in case:
+        forger.remove(case["removes"])
+    if case.get("mended"):
         forger.follow()
     else:
         forger.rehash()
     found = differing(forger.check(tmp_path))
-    assert [each for each in found if finding in each], found
+    assert [each for each in found if case["says"] in each], found
     assert run(tmp_path / "forged.zip") == 1
 
 
@@ -693,40 +558,29 @@ def test_every_bit_of_the_form_counts():
             b"".join(map(Archive(io.BytesIO(changed)).read, "ab"))
 
 
-MANIFESTS: list[tuple[Callable[[bytes], bytes], str]] = [
-    (lambda data: data + b"\n", "not written in the one form"),
-    (lambda data: data[:-1] + b',"schema":2}', "the key 'schema' is there twice"),
-    (lambda data: data.replace(b'"schema":2', b'"schema":NaN'), "NaN, which is no finite number"),
-    (
-        lambda data: data.replace(b'"schema":2', b'"schema":1e999'),
-        "1e999, which is no finite number",
-    ),
-    (
-        lambda data: data.replace(b'"schema":2', b'"schema":' + b"[" * 99_999 + b"]" * 99_999),
-        "nests too deep",
-    ),
-    (
-        lambda data: data.replace(b'"schema":2', b'"schema":true'),
-        "schema True; this checker knows schema 2",
-    ),
-    (lambda data: data.replace(b'"schema":2', b'"schema":1'), "knows schema 2"),
-    (lambda data: data.replace(b'"name":', b'"name":"\\ud800","x":', 1), "surrogates not allowed"),
-    (
-        lambda data: data.replace(
-            b'"left_out":{', b'"left_out":{"../x":{"bytes":0,"md5":"","sha256":""}'
-        ),
-        "names a file",
-    ),
-    (lambda data: b"[]", "does not hold what it must"),
-    (lambda data: b"", "does not hold what it must: JSONDecodeError"),
+DEEP = b'"schema":' + b"[" * 99_999 + b"]" * 99_999
+MANIFESTS = [
+    (b"", b"\n", "not written in the one form"),
+    (b'"schema":2', b'"schema":2,"schema":2', "the key 'schema' is there twice"),
+    (b'"schema":2', b'"schema":NaN', "NaN, which is no finite number"),
+    (b'"schema":2', b'"schema":1e999', "1e999, which is no finite number"),
+    (b'"schema":2', DEEP, "nests too deep"),
+    (b'"schema":2', b'"schema":true', "schema True; this checker knows schema 2"),
+    (b'"schema":2', b'"schema":1', "knows schema 2"),
+    (b'"name":', b'"name":"\\ud800","x":', "surrogates not allowed"),
+    (b'"left_out":{', b'"left_out":{"../x":{"bytes":0,"md5":"","sha256":""}', "names a file"),
+    (None, b"[]", "does not hold what it must"),
+    (None, b"", "does not hold what it must: JSONDecodeError"),
 ]
+"""What is replaced in the manifest, or all of it, by what, and the sentence."""
 
 
-@pytest.mark.parametrize(("change", "sentence"), MANIFESTS, ids=[each[1] for each in MANIFESTS])
-def test_a_manifest_that_reads_in_two_ways_or_in_none(forger, tmp_path, change, sentence, capsys):
-    forger.members[MANIFEST] = change(forger.members[MANIFEST])
+@pytest.mark.parametrize(("old", "new", "says"), MANIFESTS, ids=[each[2] for each in MANIFESTS])
+def test_a_manifest_that_reads_in_two_ways_or_in_none(forger, tmp_path, old, new, says, capsys):
+    manifest = forger.members[MANIFEST]
+    forger.members[MANIFEST] = new if old is None else manifest.replace(old, new, 1)
     assert run(forger.write(tmp_path / "x.zip")) == 2
-    assert sentence in capsys.readouterr().err
+    assert says in capsys.readouterr().err
 
 
 def test_json_has_every_line(score_zip, capsys):
