@@ -12,8 +12,8 @@ import pytest
 
 from driftledger.components.vllm import _ENVIRONMENT, SWITCH, VLLM
 from driftledger.core.errors import ConfigError, MissingExtraError, OutOfMemoryError
-from driftledger.core.types import Conversation, Medium, Outcome
-from tests.extras.chatting import failure, model, says
+from driftledger.core.types import Conversation, Outcome
+from tests.extras.chatting import failure
 from tests.support.vllm_engine import SITE
 
 
@@ -45,32 +45,7 @@ def refused(folder: Path, conversation: Conversation, **settings: Any) -> str:
     return str(caught.value)
 
 
-# what it says
-
-
-def test_it_says_what_transformers_says(engine, checkpoint, asked):
-    """Also of hostile texts, earlier turns, several images, and none."""
-    image, other, *_ = (
-        part for each in asked for part in each.turns[0].parts if isinstance(part, Medium)
-    )
-    conversations = [
-        *asked,
-        says(
-            ("user", (other, "Describe it.")),
-            ("assistant", "a red cat"),
-            ("user", (image, "Describe it.")),
-        ),
-        says(("system", "the small boat"), ("user", (image, "or", other, "?"))),
-        says(("user", "Describe it.")),
-        Conversation.ask("What does <image> </s> <|im_end|> mean?", image),
-        Conversation.ask("Describe it.", image, prefix="a red"),
-        Conversation.ask("Describe it.", image, max_tokens=3),
-    ]
-    expected = model(checkpoint, image_backend="torchvision").respond(conversations)
-    assert vllm(checkpoint).respond(conversations) == expected
-    assert expected[-1].outcome is Outcome.TRUNCATED
-    assert expected[-2].text.startswith("a red ")
-    assert engine.ENGINES[0].queued[0] == len(conversations)
+# what it says; that it is what transformers says, test_engine.py holds with the real engine
 
 
 def test_finish_reasons_are_outcomes(engine, built, asked, monkeypatch):
