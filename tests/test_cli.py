@@ -21,33 +21,8 @@ from driftledger.commands import collect as collecting
 from driftledger.core.errors import StoreError
 from driftledger.core.paths import project_above
 from driftledger.ledger.findings import Finding, Skipped, VerifyResult
-from driftledger.project import resolve
 from tests.support.params import DEFAULT, default_params
 from tests.support.terminal import WIDTHS, fitting
-
-COMMANDS: dict[str, tuple[Any, str, list[str], tuple[Any, ...]]] = {
-    # what is typed → the module and the function that it goes to, and the arguments there
-    "stage resolve": (resolve, "resolve", [], ()),
-    "stage data": (stages, "data", [], ()),
-    "stage collect": (collecting, "collect", ["seer"], (["seer"],)),
-    "stage score": (stages, "score", ["seer"], ("seer",)),
-    "stage report": (stages, "report", [], ()),
-    "stage track": (stages, "track", [], ()),
-    "track": (stages, "track", [], ()),
-    "collect": (
-        collecting,
-        "collect",
-        ["--model", "seer"],
-        (["seer"],),
-    ),
-    "collect shard": (
-        collecting,
-        "collect_shard",
-        ["--shard", "0/2", "--into", "x"],
-        ("0/2", Path("x"), ()),
-    ),
-    "merge": (collecting, "merge", ["x", "y"], ([Path("x"), Path("y")],)),
-}
 
 
 def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
@@ -79,19 +54,6 @@ def raising(error: BaseException) -> Any:
         raise error
 
     return stage
-
-
-@pytest.mark.parametrize("name", COMMANDS)
-def test_arguments_go_to_the_command_of_that_name(name, monkeypatch, tmp_path, capsys):
-    seen: list[tuple[object, ...]] = []
-    module, function, typed, expected = COMMANDS[name]
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(
-        module, function, lambda project, *given: seen.append((project.root, *given)) or "done"
-    )
-    assert run(monkeypatch, *name.removesuffix(" shard").split(), *typed) == 0
-    assert seen == [(tmp_path, *expected)]
-    assert capsys.readouterr().out in ("", "done\n")
 
 
 HOSTILE = "\x1b[2J\x9b1m\u202e[red]markup[/red]\r\nall holds"

@@ -43,7 +43,7 @@ def test_six_commands_lead_to_an_audited_score(tmp_path):
     _, init, plan, run, _, audit = commands
     with Service() as service:
         shown = project.run(
-            *init, "--base-url", service.address, "--key-env", "OPENAI_API_KEY"
+            *init, "--base-url", service.base_url, "--key-env", "OPENAI_API_KEY"
         ).stdout
         assert "models.gpt_5_4_mini: missing: openai gpt-5.4-mini" in shown
         refused = project.run(*run, check=False)  # before any stage, and before any call

@@ -12,8 +12,7 @@ from uuid import uuid4
 
 import pytest
 
-from tests.acceptance import own_code
-from tests.acceptance.checkout import Checkout, with_images
+from tests.acceptance.checkout import Checkout, described_by
 from tests.acceptance.places import ALWAYS
 from tests.acceptance.service import Service
 
@@ -33,23 +32,8 @@ def test_a_second_run_does_nothing(evaluated, tmp_path):
 
 def asking(service: Service, folder: Path, iterations: int, images: int = IMAGES) -> Checkout:
     """A project whose model and generator are a service, and whose encoder is its own."""
-    pytest.importorskip("openai")
-    checkout = with_images(folder, images, ("drawn",))
-    own_code.write(checkout.root, hues=own_code.ENCODER)
-
-    def select(params: dict[str, Any]) -> None:
-        common = {"base_url": service.address, "api_key_env": "ACCEPTANCE_KEY"}
-        params["run"] |= {"models": ["eyes"], "generators": ["hands"], "encoders": ["hues"]}
-        params["models"] = {"eyes": {"provider": "openai", "model": "eyes", **common}}
-        images = {"provider": "openai_images", "model": "hands", "image_size": "64x64"}
-        params["generators"] = {"hands": images | common}
-        params["encoders"] = {"hues": {"provider": "hues:hues"}}
-        params["genception"] |= {"iterations": iterations, "text_encoder": None}
-
-    checkout.params(select)
-    checkout.env["ACCEPTANCE_KEY"] = "sk-acceptance"
-    checkout.commit("a service describes and draws")
-    return checkout
+    address = service.base_url
+    return described_by(folder, {"eyes": address}, address, images=images, iterations=iterations)
 
 
 def killed_run(checkout: Checkout, service: Service, answers: int) -> bool:

@@ -19,6 +19,7 @@ from transformers import CLIPConfig, CLIPImageProcessor
 from driftledger.components.diffusers import Diffusers
 from driftledger.core.errors import ConfigError, MissingExtraError
 from driftledger.core.types import Generated, Outcome, PromptUsage
+from tests.support.cases import cases
 from tests.support.checkpoints import diffusion
 from tests.support.checkpoints.diffusion import SIDE
 from tests.support.checkpoints.weights import change_one_weight, seeded
@@ -185,50 +186,10 @@ def test_a_prompt_cannot_end_itself(loaded, kind, end):
 # Settings
 
 
-@pytest.mark.parametrize(
-    ("kind", "settings", "said"),
-    [
-        (
-            "sd",
-            {"scheduler": "DDIMSheduler"},
-            "scheduler 'DDIMSheduler' is unknown; did you mean 'DDIMScheduler'",
-        ),
-        (
-            "sd",
-            {"scheduler": "FlowMatchEulerDiscreteScheduler"},
-            "is unknown.*valid: .*PNDMScheduler",
-        ),
-        ("sd", {"scheduler": "StableDiffusionPipeline"}, "is unknown"),
-        ("flux", {"negative_prompt": "a cat"}, "negative_prompt has no effect on a FluxPipeline"),
-        (
-            "flux",
-            {"arguments": {"true_cfg_scale": 4}},
-            "true_cfg_scale has no effect on a FluxPipeline",
-        ),
-        (
-            "qwen_image",
-            {"guidance_scale": 4},
-            "guidance_scale has no effect on a QwenImagePipeline",
-        ),
-        ("flux_2", {"guidance_scale": 4}, "guidance_scale has no effect on a Flux2KleinPipeline"),
-        (
-            "sd",
-            {"negative_prompt": "a cat", "guidance_scale": 1},
-            "without guidance, negative_prompt has no effect",
-        ),
-        (
-            "sd",
-            {"arguments": {"guidance_rescal": 1}},
-            "'guidance_rescal' is unknown; did you mean 'guidance_rescale'",
-        ),
-        ("sd", {"arguments": {"output_type": "latent"}}, "argument 'output_type' is unknown"),
-        ("sd", {"offload": "model"}, "offload is for a device beside the CPU"),
-        ("sd", {"variant": "fp16"}, "variant=fp16"),
-    ],
-)
-def test_settings_that_do_not_fit_are_one_sentence(folders, kind, settings, said):
-    with pytest.raises(ConfigError, match=said):
-        generator(folders[kind], **settings).generate(["a cat"], [1])
+@pytest.mark.parametrize("case", cases(__file__, "settings"), ids=str)
+def test_settings_that_do_not_fit_are_one_sentence(folders, case):
+    with pytest.raises(ConfigError, match=case["says"]):
+        generator(folders[case["kind"]], **case["settings"]).generate(["a cat"], [1])
 
 
 @pytest.mark.parametrize(
@@ -292,12 +253,10 @@ def test_a_gguf_file_replaces_the_transformers_weights(folders, tmp_path):
             fits = name == "q8_0.gguf" and weight.ndim == 2 and weight.shape[1] % 32 == 0
             values = gguf.quants.quantize(weight.numpy(), kind) if fits else weight.numpy()
             file.add_tensor(key, values, raw_dtype=kind if fits else None)
-        (
-            file.write_header_to_file(),
-            file.write_kv_data_to_file(),
-            file.write_tensors_to_file(),
-            file.close(),
-        )
+        file.write_header_to_file()
+        file.write_kv_data_to_file()
+        file.write_tensors_to_file()
+        file.close()
         images.append(drawn(generator(flux, gguf={"path": str(tmp_path), "file": name})))
     plain, whole, quantized = images
     assert (plain == whole).all()

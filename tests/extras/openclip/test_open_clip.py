@@ -10,15 +10,12 @@ import numpy as np
 import open_clip
 import pytest
 import torch
-from safetensors.torch import load_file
 
 from driftledger.components.encoders import OpenCLIP
 from driftledger.core.types import PromptUsage
 from tests.extras.encoding import LONG, TEXTS, change_json, refused, relative, tiny
 from tests.support.checkpoints.text import bert_tokenizer
 
-WEIGHTS = "open_clip_model.safetensors"
-PICKLE = "open_clip_pytorch_model.bin"
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
 encoder = partial(tiny, OpenCLIP)
@@ -86,14 +83,6 @@ def test_a_tokenizer_of_transformers_in_the_folder(with_bert):
     with torch.inference_mode():
         expected = clip.loaded.model.encode_text(padded).numpy()
     assert relative(clip.encode_texts(["a  red cat"]), expected) < 1e-5
-
-
-def test_a_pickle_is_loaded_only_where_it_is_allowed(folder, images):
-    safe = encoder(folder).encode_images(images)
-    torch.save(load_file(folder / WEIGHTS), folder / PICKLE)
-    (folder / WEIGHTS).unlink()
-    refused(encoder(folder), rf"{PICKLE}.*allow_pickle")
-    assert (encoder(folder, allow_pickle=True).encode_images(images) == safe).all()
 
 
 def test_a_repository_of_the_hub_at_its_commit(folder, images, monkeypatch):
