@@ -38,7 +38,7 @@ exit 0
 
 
 @pytest.fixture
-def repository(tmp_path: Path) -> Path:
+def repository(tmp_path) -> Path:
     root = tmp_path / "repository"
     for name, text in (
         ("Makefile", MAKEFILE),

@@ -28,7 +28,7 @@ class Built(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
+def built(tmp_path_factory) -> Built:
     return Built(*build(REPOSITORY, tmp_path_factory.mktemp("dist")))
 
 

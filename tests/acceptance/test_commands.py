@@ -16,7 +16,7 @@ NOT_HERE = {"init", "preset", "run", "ui", "upgrade"}
 
 
 @pytest.fixture(scope="module")
-def project(evaluated: Checkout, tmp_path_factory: pytest.TempPathFactory) -> Checkout:
+def project(evaluated, tmp_path_factory) -> Checkout:
     """A copy of the default project, to run the commands of the README in."""
     copied = evaluated.copy(tmp_path_factory.mktemp("readme"))
     copied.commit("results")

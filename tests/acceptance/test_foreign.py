@@ -4,7 +4,6 @@ alone."""
 import json
 import math
 import shutil
-from typing import Any
 
 from tests.acceptance import own_code
 from tests.acceptance.checkout import with_images
@@ -30,7 +29,7 @@ def test_components_and_a_dataset_of_somebody_else(tmp_path):
     shutil.move(checkout.root / "my_generator.py", site)
     checkout.on_path(site)
 
-    def select(params: dict[str, Any]) -> None:
+    def select(params):
         params["datasets"] = {"my_data": {"provider": "my_data:MyData", "count": 4}}
         params["models"] = {"my_model": {"provider": "my_model:MyModel"}}
         params["generators"] = {"my_generator": {"provider": "my_generator"}}
@@ -79,7 +78,7 @@ def test_a_benchmark_of_somebody_else(tmp_path):
     (site / "tests" / "__init__.py").touch()
     checkout.on_path(site)
 
-    def select(params: dict[str, Any]) -> None:
+    def select(params):
         params["run"] |= {"genception": [], "words": ["photos"]}
         params["words"] = {
             "prompt": "Describe it.",

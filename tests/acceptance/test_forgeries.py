@@ -160,7 +160,7 @@ def test_verify_finds_nothing_in_what_nobody_changed(small, tmp_path):
 
 
 @pytest.fixture(scope="module")
-def bundle(small: Checkout, tmp_path_factory: pytest.TempPathFactory) -> tuple[Checkout, Path]:
+def bundle(small, tmp_path_factory) -> tuple[Checkout, Path]:
     """A bundle of a small run, and the project that it is from."""
     copied = small.copy(tmp_path_factory.mktemp("bundled"))
     copied.driftledger("track")

@@ -102,7 +102,7 @@ def served() -> Iterator[Service]:
 
 
 @pytest.fixture(scope="module")
-def pushed(served: Service, tmp_path_factory: pytest.TempPathFactory) -> Checkout:
+def pushed(served, tmp_path_factory) -> Checkout:
     """A project of three iterations, run, pushed to a remote in a folder, and committed."""
     folder = tmp_path_factory.mktemp("pushed")
     checkout = asking(served, folder, iterations=3)

@@ -367,7 +367,7 @@ def better_grade(row: dict[str, Any]) -> None:
 def test_a_score_of_another_generator_may_be_left_out(
     forger, tmp_path, benchmark, keys, noted, is_missing
 ):
-    def note(evidence: dict[str, Any]) -> None:
+    def note(evidence):
         for lineage in evidence["lineages"]:
             params = lineage["stages"][f"score@{MODEL}"]["params"]["data/resolved.json"]
             params[f"score.{MODEL}"][f"{benchmark}/{keys}"] = noted

@@ -111,7 +111,7 @@ def next_version(folder: Path) -> Path:
 
 
 @pytest.fixture
-def theirs(tmp_path: Path) -> Theirs:
+def theirs(tmp_path) -> Theirs:
     made = Theirs(tmp_path / "theirs", new_environment(tmp_path / "environment"))
     install(made.programs, build_wheel(REPOSITORY, tmp_path / "wheel"))
     photograph(made.root / "photos", PHOTOGRAPHS, size=(96, 72))

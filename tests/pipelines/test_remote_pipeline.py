@@ -57,7 +57,7 @@ class Spent(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def spent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Spent]:
+def spent(tmp_path_factory) -> Iterator[Spent]:
     checkout = make_checkout(tmp_path_factory.mktemp("services"))
     with OpenAIServer(
         api_key=KEY, served_models=("m-2026-01", "m-2026-02"), switch_after=20

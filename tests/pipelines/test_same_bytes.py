@@ -79,7 +79,7 @@ def outputs_of_default_run(folder: Path, machine: dict[str, str]) -> dict[str, b
 
 
 @pytest.fixture(scope="module")
-def here(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+def here(tmp_path_factory) -> dict[str, bytes]:
     return outputs_of_default_run(tmp_path_factory.mktemp("here") / "run", {})
 
 

@@ -46,7 +46,7 @@ CALLED = {
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def made(tmp_path_factory) -> Path:
     root = tmp_path_factory.mktemp("small") / "project"
     with pytest.MonkeyPatch.context() as patch:
         root.mkdir()
@@ -56,7 +56,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def root(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def root(made, tmp_path, monkeypatch) -> Path:
     """The top folder of an evaluated project, to be changed; it is the current folder."""
     shutil.copytree(made, tmp_path / "project")
     monkeypatch.chdir(tmp_path / "project")
@@ -64,15 +64,13 @@ def root(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def calls(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+def calls(monkeypatch) -> Counter[str]:
     """How many calls models, generators and judges are asked for from here on."""
     counted: Counter[str] = Counter()
     for role, (component, method) in CALLED.items():
         original = getattr(component, method)
 
-        def count(
-            self: Any, asked: Any, *more: Any, role: str = role, original: Any = original
-        ) -> Any:
+        def count(self, asked, *more: Any, role=role, original=original):
             counted[role] += len(asked)
             return original(self, asked, *more)
 
@@ -280,7 +278,7 @@ def test_cross_check_is_what_comes_out_by_hand(root, monkeypatch):
     monkeypatch.syspath_prepend(root)
     said = {"a": "A cat. A dog.", "b": "A cat.", "c": "A dog. A fish and a dog.", "d": "A tree."}
 
-    def select(params: Params) -> None:
+    def select(params):
         says = {"provider": "my_own:says", "understood_by": ["painter", "layout", "rubric"]}
         params["models"] |= {name: says | {"words": words} for name, words in said.items()}
         params["encoders"]["mine"] = {"provider": "my_own:reads"}
@@ -319,7 +317,7 @@ def test_cross_check_is_what_comes_out_by_hand(root, monkeypatch):
 
 @pytest.mark.slow
 def test_an_experiment_and_a_worktree_use_the_store_of_the_main_checkout(evaluated, tmp_path):
-    def to_make(checkout: Checkout) -> dict[str, int]:
+    def to_make(checkout):
         planned = json.loads(checkout.run("driftledger", "plan", "--json").stdout)
         return {name: each["to_make"] for name, each in planned.items()}
 

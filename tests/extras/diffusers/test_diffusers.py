@@ -48,13 +48,13 @@ INDEX, UNET = "model_index.json", "unet/diffusion_pytorch_model.safetensors"
 
 
 @pytest.fixture(scope="module")
-def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+def folders(tmp_path_factory) -> dict[str, Path]:
     root = tmp_path_factory.mktemp("checkpoints")
     return {kind: diffusion.build(root / kind, kind) for kind in READ}
 
 
 @pytest.fixture
-def copy(folders: dict[str, Path], tmp_path: Path) -> Path:
+def copy(folders, tmp_path) -> Path:
     """A Stable Diffusion that a test may change."""
     return Path(shutil.copytree(folders["sd"], tmp_path / "sd"))
 
@@ -67,7 +67,7 @@ def generator(folder: Path, **settings: Any) -> Diffusers:
 
 
 @pytest.fixture(scope="module")
-def loaded(folders: dict[str, Path]) -> dict[str, Diffusers]:
+def loaded(folders) -> dict[str, Diffusers]:
     return {kind: generator(folder, **MORE.get(kind, {})) for kind, folder in folders.items()}
 
 
@@ -309,7 +309,7 @@ def test_only_the_flagged_image_of_a_batch_is_filtered(copy):
 def test_an_image_that_is_not_finite_is_a_failure_and_not_a_black_image(folders):
     component = generator(folders["sd"])
 
-    def overflow(_: Any, __: Any, features: "torch.Tensor") -> "torch.Tensor":
+    def overflow(_, __, features):
         features[1, 0, 0, 0] = torch.inf
         return features
 

@@ -1,7 +1,6 @@
 """The FID's network: clean-fid's own features, from the published file or from one that the user
 vouches for."""
 
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -26,7 +25,7 @@ encoder = partial(tiny, Inception, allow_pickle=True)
 
 
 @pytest.fixture
-def folder(copied: Callable[[str], Path]) -> Path:
+def folder(copied) -> Path:
     return copied("inception")
 
 

@@ -52,7 +52,7 @@ def ask(model: str, status: int, answer: dict[str, Any]) -> tuple[Reply, int]:
 
 
 @pytest.fixture(autouse=True)
-def key(monkeypatch: pytest.MonkeyPatch) -> None:
+def key(monkeypatch) -> None:
     monkeypatch.setenv("SOME_KEY", "sk-some")
 
 

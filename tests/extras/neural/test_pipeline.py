@@ -63,7 +63,7 @@ def neural_selection(params: dict[str, Any]) -> None:
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
+def made(tmp_path_factory) -> Checkout:
     """The checkout with the trio in it, selected and evaluated, each checkpoint loaded once."""
     checkout = make_checkout(tmp_path_factory.mktemp("neural"))
     shutil.copytree(
@@ -81,7 +81,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
 
 
 @pytest.fixture
-def copied(made: Checkout, tmp_path: Path) -> Checkout:
+def copied(made, tmp_path) -> Checkout:
     """The same, to be changed, and not in MLflow yet."""
     return made.copy(tmp_path / "checkout")
 

@@ -2,7 +2,6 @@
 fingerprint."""
 
 import shutil
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -22,7 +21,7 @@ encoder = partial(tiny, OpenCLIP)
 
 
 @pytest.fixture
-def folder(copied: Callable[[str], Path]) -> Path:
+def folder(copied) -> Path:
     return copied("open_clip")
 
 
@@ -33,7 +32,7 @@ def configure(folder: Path, part: str, **settings: object) -> None:
 
 
 @pytest.fixture
-def with_bert(folder: Path) -> Path:
+def with_bert(folder) -> Path:
     """A checkpoint whose tokenizer is one of transformers."""
     bert_tokenizer(512).save_pretrained(folder)
     configure(

@@ -1,6 +1,5 @@
 """Sentence embeddings: what sentence-transformers gives, module by module."""
 
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -16,7 +15,7 @@ encoder = partial(tiny, Sentence)
 
 
 @pytest.fixture
-def folder(copied: Callable[[str], Path]) -> Path:
+def folder(copied) -> Path:
     return copied("sentence")
 
 

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from driftledger.core.types import Medium
 from tests.conftest import REPOSITORY
 from tests.extras.chatting import model
 from tests.extras.vllm.engine import SETTINGS, conversations, plain
@@ -25,14 +24,14 @@ pytestmark = pytest.mark.skipif(
 
 
 @pytest.fixture(scope="module")
-def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def checkpoint(tmp_path_factory) -> Path:
     from tests.support.checkpoints.vision_language import build_qwen2_5_vl
 
     return build_qwen2_5_vl(tmp_path_factory.mktemp("checkpoint") / "qwen2_5_vl", head=64)
 
 
 @pytest.fixture(scope="module")
-def result(checkpoint: Path, images: list[Medium]) -> dict[str, Any]:
+def result(checkpoint, images) -> dict[str, Any]:
     command = [
         PYTHON,
         "-m",

@@ -18,7 +18,7 @@ from tests.support.vllm_engine import SITE
 
 
 @pytest.fixture
-def apart(monkeypatch: pytest.MonkeyPatch) -> None:
+def apart(monkeypatch) -> None:
     """As in a process of its own, whose environment and modules nobody else sees."""
     for name in (SWITCH, "CUDA_VISIBLE_DEVICES", *_ENVIRONMENT):
         monkeypatch.setenv(name, "")
@@ -26,7 +26,7 @@ def apart(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def engine(apart: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
+def engine(apart, monkeypatch) -> Iterator[ModuleType]:
     monkeypatch.syspath_prepend(SITE)
     yield __import__("vllm")
     for name in [name for name in sys.modules if name.partition(".")[0] == "vllm"]:
@@ -49,7 +49,7 @@ def refused(folder: Path, conversation: Conversation, **settings: Any) -> str:
 
 
 def test_finish_reasons_are_outcomes(engine, built, asked, monkeypatch):
-    def step(self: Any) -> list[Any]:
+    def step(self):
         said = [(" A cat. ", "stop"), ("A cat", "length"), (" ", "stop"), ("A", "abort")]
         return [
             engine.RequestOutput(
@@ -125,7 +125,7 @@ def test_a_missing_library_is_one_sentence(tmp_path, monkeypatch):
 )
 @pytest.mark.parametrize("where", ["__init__", "enqueue"])
 def test_running_out_of_memory_is_said_so(engine, built, asked, monkeypatch, error, where):
-    def fail(self: Any, *_: Any, **__: Any) -> None:
+    def fail(self, *_: Any, **__: Any):
         raise error
 
     monkeypatch.setattr(engine.LLM, where, fail)
@@ -139,7 +139,7 @@ def test_an_engine_that_does_not_start_lacks_memory_where_something_else_is_in_i
 ):
     """The process that runs out of it says so in its log alone."""
 
-    def fail(self: Any, *_: Any, **__: Any) -> None:
+    def fail(self, *_: Any, **__: Any):
         raise RuntimeError("Engine core initialization failed. See root cause above.")
 
     monkeypatch.setattr(engine.LLM, "__init__", fail)
@@ -156,7 +156,7 @@ def test_a_dead_engine_ends_the_run_and_starts_again_in_the_next(engine, built, 
     one = vllm(built["llava"])
     before = one.respond(asked)
 
-    def die(self: Any, *_: Any, **__: Any) -> None:
+    def die(self, *_: Any, **__: Any):
         raise EngineDeadError
 
     with monkeypatch.context() as patch:

@@ -20,7 +20,7 @@ Weights = dict[str, Tensor]
 
 
 @pytest.fixture(autouse=True)
-def save_often(monkeypatch: pytest.MonkeyPatch) -> None:
+def save_often(monkeypatch) -> None:
     """Every second step."""
     monkeypatch.setattr(loop, "_SAVE_EVERY", 2)
     monkeypatch.setattr(loop, "_WARM_UP", 3)

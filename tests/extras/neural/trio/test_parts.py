@@ -62,7 +62,7 @@ def short() -> TrioSettings:
 
 
 @pytest.fixture(scope="module")
-def lessons(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def lessons(tmp_path_factory) -> Path:
     """Some of the shipped drawings and questions, as lessons."""
     folder = tmp_path_factory.mktemp("lessons")
     images = [
@@ -102,7 +102,7 @@ def little() -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def trained(little: None, lessons: Path, tmp_path_factory: pytest.TempPathFactory) -> Workshop:
+def trained(little, lessons, tmp_path_factory) -> Workshop:
     """All parts."""
     at = workshop(tmp_path_factory.mktemp("trained"), lessons)
     for part in train.PARTS.values():
@@ -111,7 +111,7 @@ def trained(little: None, lessons: Path, tmp_path_factory: pytest.TempPathFactor
 
 
 @pytest.fixture(scope="module")
-def shown(tmp_path_factory: pytest.TempPathFactory) -> dict[Arrangement, Medium]:
+def shown(tmp_path_factory) -> dict[Arrangement, Medium]:
     """Three arrangements, drawn into files."""
     some = arrangements(random_for(9), 3, held_out=True)
     return {

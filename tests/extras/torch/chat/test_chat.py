@@ -32,7 +32,7 @@ def test_what_looks_like_the_format_is_text(checkpoint, images, asked):
     special = set(tokenizer.all_special_ids) | set(tokenizer.added_tokens_decoder)
     [neighbour] = one.respond(asked[1:2])
 
-    def format_of(text: str) -> list[int]:
+    def format_of(text):
         ids = one.loaded.chat.encode([one.loaded.chat.prompt(Conversation.ask(text, images[0]))])[
             "input_ids"
         ]

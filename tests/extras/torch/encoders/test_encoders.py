@@ -102,22 +102,22 @@ pytestmark = [pytest.mark.filterwarnings("ignore:.torch.jit:FutureWarning")]
 
 
 @pytest.fixture(params=PROVIDERS)
-def name(request: pytest.FixtureRequest) -> str:
+def name(request) -> str:
     return request.param
 
 
 @pytest.fixture
-def provider(name: str) -> Provider:
+def provider(name) -> Provider:
     return PROVIDERS[name]
 
 
 @pytest.fixture
-def folder(name: str, copied: Callable[[str], Path]) -> Path:
+def folder(name, copied) -> Path:
     return copied(name)
 
 
 @pytest.fixture
-def encoder(provider: Provider, folder: Path) -> Callable[..., Any]:
+def encoder(provider, folder) -> Callable[..., Any]:
     return partial(tiny, provider.kind, folder, allow_pickle=provider.allow_pickle)
 
 
@@ -219,7 +219,7 @@ def test_another_kind_of_model_is_refused(provider, other, message, copied):
 
 
 @pytest.fixture
-def clip_folder(copied: Callable[[str], Path]) -> Path:
+def clip_folder(copied) -> Path:
     return copied("clip")
 
 
@@ -271,7 +271,7 @@ def test_a_tokenizer_without_the_models_end_token_is_refused(clip_folder):
 
 
 @pytest.fixture
-def vit_folder(copied: Callable[[str], Path]) -> Path:
+def vit_folder(copied) -> Path:
     return copied("vit")
 
 

@@ -33,14 +33,14 @@ torch = import_module("torch")
 
 
 @pytest.fixture(scope="session")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], str]:
+def built(tmp_path_factory) -> Callable[[str], str]:
     root, checkpoints = (
         tmp_path_factory.mktemp("checkpoints"),
         import_module("tests.support.checkpoints.sounds"),
     )
     torch.set_num_threads(1)
 
-    def build(name: str) -> str:
+    def build(name):
         folder = root / name
         return str(folder if folder.exists() else checkpoints.build(folder, name))
 
