@@ -150,7 +150,8 @@ LACKING = {
     ),
     "fid": (
         "encoders",
-        'class Bare(Encoder):\n    version: ClassVar[str] = "1"\n    frechet_name: ClassVar[str] = "fid"\n'
+        'class Bare(Encoder):\n    version: ClassVar[str] = "1"\n'
+        '    frechet_name: ClassVar[str] = "fid"\n'
         "    def encode_images(self, images): return []",
         "Bare",
         "has the frechet_name 'fid'; give it one of frechet_",

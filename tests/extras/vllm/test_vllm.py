@@ -81,13 +81,15 @@ def test_the_fingerprint_follows_what_shapes_the_answer(engine, built, monkeypat
     folder = built["llava"]
     before = vllm(folder).fingerprint
     for settings in (
-        {"batch_invariant": True}, {"tensor_parallel_size": 2}, {(
-            "dtype"
-        ): "bfloat16"}, {"max_model_len": 100},
-        {"enforce_eager": True}, {"batch_size": 8}, {(
-            "max_new_tokens"
-        ): 17}, {"image_processor": {"do_resize": False}},
-    ):  # fmt: skip
+        {"batch_invariant": True},
+        {"tensor_parallel_size": 2},
+        {"dtype": "bfloat16"},
+        {"max_model_len": 100},
+        {"enforce_eager": True},
+        {"batch_size": 8},
+        {"max_new_tokens": 17},
+        {"image_processor": {"do_resize": False}},
+    ):
         assert vllm(folder, **settings).fingerprint != before
     for settings in ({"gpu_memory_utilization": 0.5}, {"limit_mm_per_prompt": {"image": 1}}):
         assert vllm(folder, **settings).fingerprint == before

@@ -78,8 +78,7 @@ def step_of(file: Path) -> int:
         return int(opened.metadata()["step"])
 
 
-# --- stopping and going on
-# --------------------------------------------------------------------------------------------
+# stopping and going on
 
 
 @pytest.mark.parametrize("broken_at", range(1, STEPS + 1))
@@ -97,8 +96,7 @@ def test_training_that_was_stopped_goes_on_as_if_it_had_not_been(tmp_path, broke
     assert loss.calls == STEPS - kept
 
 
-# --- a loss that is no number
-# -----------------------------------------------------------------------------------------
+# a loss that is no number
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])

@@ -138,8 +138,7 @@ def model(at: Workshop, name: str = "llava_final") -> Transformers:
     return Transformers(path=str(at.folder / name), max_new_tokens=8, device="cpu")
 
 
-# --- what is saved
-# ----------------------------------------------------------------------------------------------------
+# what is saved
 
 
 def test_a_folder_for_each_checkpoint_and_no_pickle_in_it(trained):
@@ -167,8 +166,7 @@ def test_training_again_writes_the_same_bytes_whatever_was_there_already(trained
         assert hashes(at.folder) == hashes(trained.folder)
 
 
-# --- the describer
-# ----------------------------------------------------------------------------------------------------
+# the describer
 
 
 def test_the_describer_is_asked_as_it_was_taught(trained, shown):

@@ -26,14 +26,16 @@ def test_settings_are_checked_without_a_heavy_library():
 def test_the_fingerprint_follows_the_weights_and_what_shapes_the_answer(llava, tmp_path):
     before = model(llava).fingerprint
     for settings in (
-        {"dtype": "bfloat16"}, {"max_new_tokens": 17}, {(
-            "beams"
-        ): 2}, {"attention": "eager"}, {"today": "2025-01-02"},
-        {"image_backend": "torchvision"}, {"image_processor": {(
-            "do_resize"
-        ): False}}, {"batch_size": 3},
+        {"dtype": "bfloat16"},
+        {"max_new_tokens": 17},
+        {"beams": 2},
+        {"attention": "eager"},
+        {"today": "2025-01-02"},
+        {"image_backend": "torchvision"},
+        {"image_processor": {"do_resize": False}},
+        {"batch_size": 3},
         {"by_length": True},
-    ):  # fmt: skip
+    ):
         assert model(llava, **settings).fingerprint != before
     moved = llava.rename(tmp_path / "there")
     assert model(moved).fingerprint == before
@@ -142,9 +144,12 @@ def test_a_template_of_the_users_is_taken_and_its_text_is_in_the_fingerprint(
 
 def test_torchvision_handles_images_only_where_pillow_cannot_and_the_fingerprint_says_so(llava):
     assert model(llava).fingerprint == model(llava, image_backend="pil").fingerprint
-    change_json(llava / "processor_config.json", lambda held: held["image_processor"].update(
-        image_processor_type="Llama4ImageProcessorFast"
-    ))  # fmt: skip
+    change_json(
+        llava / "processor_config.json",
+        lambda held: held["image_processor"].update(
+            image_processor_type="Llama4ImageProcessorFast"
+        ),
+    )
     one = model(llava)
     assert (one.backend, one.spec["settings"]["image_backend"]) == ("torchvision", "torchvision")
     assert {"torchvision"} == {"torchvision", "pillow"} & set(one.identity()["libraries"])
