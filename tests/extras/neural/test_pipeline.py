@@ -133,16 +133,6 @@ def test_the_evidence_names_what_was_loaded(made):
     assert not any("cut off" in flag for flag in score.flags)
 
 
-def test_what_is_evaluated_is_not_evaluated_again(copied):
-    outputs = copied.outputs()
-    assert copied.repro() == ["resolve"]
-    for left in copied.root.joinpath(".driftledger").glob("calls.db*"):
-        left.unlink()
-    (copied.root / CHAINS / "inputs.json").unlink()
-    copied.run("driftledger", "stage", "collect", MODEL)
-    assert copied.outputs() == outputs
-
-
 def test_a_changed_weight_is_noticed_and_a_moved_folder_is_not(copied):
     change_one_weight(copied.root / "trio" / "vit")
     before = folders(copied.root)
@@ -152,12 +142,3 @@ def test_a_changed_weight_is_noticed_and_a_moved_folder_is_not(copied):
     (copied.root / "trio" / "sd_2").rename(copied.root / "trio" / "elsewhere")
     copied.params(lambda params: params["generators"][PAINTER].update(path="trio/elsewhere"))
     assert copied.repro() == ["resolve"]
-
-
-def test_a_mistake_in_an_entry_is_one_sentence(copied):
-    copied.params(lambda params: params["models"][MODEL].update(path="trio/lava"))
-    done = copied.run("dvc", "repro", check=False)
-    assert done.returncode != 0
-    said = done.stdout + done.stderr
-    assert "'trio/lava' is not a folder here; correct path" in said
-    assert "Traceback" not in said
