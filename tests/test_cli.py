@@ -242,7 +242,7 @@ def test_there_are_at_most_twenty_commands_each_in_a_panel():
     panels = {
         each.name or each.callback.__name__: each.rich_help_panel
         for each in cli.app.registered_commands
-    }  # type: ignore[union-attr]
+    }
     panels |= {each.name: each.rich_help_panel for each in cli.app.registered_groups}
     assert {name for name, panel in panels.items() if panel not in cli.PANELS} == {"stage", "merge"}
     assert len(panels) - 3 <= 20  # three are hidden

@@ -49,7 +49,7 @@ def test_every_make_target_exists(target):
 
 
 def test_every_command_exists():
-    commands = get_command(app).commands  # type: ignore[attr-defined]
+    commands = get_command(app).commands
     typed = {words[1] for words in TYPED if words[0] == "driftledger" and len(words) > 1}
     used = {word for word in typed if not word.startswith("-")}
     assert {"audit", "track", "plan"} <= used <= set(commands)

@@ -484,7 +484,7 @@ def test_records_of_other_types_are_findings_and_no_crash(forger, tmp_path, fiel
 
 def ours(**members: bytes) -> bytes:
     file = io.BytesIO()
-    archive.write(file, {name: lambda data=data: data for name, data in members.items()})  # type: ignore[misc]
+    archive.write(file, {name: lambda data=data: data for name, data in members.items()})
     return file.getvalue()
 
 

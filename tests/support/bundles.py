@@ -199,7 +199,7 @@ class Forger:
 
     def _file(self) -> io.BytesIO:
         file = io.BytesIO()
-        archive.write(file, {name: lambda data=data: data for name, data in self.members.items()})  # type: ignore[misc]
+        archive.write(file, {name: lambda data=data: data for name, data in self.members.items()})
         return file
 
 

@@ -55,7 +55,7 @@ def result(checkpoint, images) -> dict[str, Any]:
             check=False,
         )
     assert ended.returncode == 0, ended.stderr[-4000:]
-    return json.loads(ended.stdout.splitlines()[-1])  # type: ignore[no-any-return]
+    return json.loads(ended.stdout.splitlines()[-1])
 
 
 def test_it_says_what_transformers_says(result, checkpoint, images):

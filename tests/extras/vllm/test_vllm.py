@@ -153,7 +153,7 @@ def test_an_engine_that_does_not_start_lacks_memory_where_something_else_is_in_i
 
 
 def test_a_dead_engine_ends_the_run_and_starts_again_in_the_next(engine, built, asked, monkeypatch):
-    from vllm.v1.engine.exceptions import EngineDeadError  # type: ignore[import-not-found]
+    from vllm.v1.engine.exceptions import EngineDeadError
 
     one = vllm(built["llava"])
     before = one.respond(asked)
