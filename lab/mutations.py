@@ -51,11 +51,13 @@ RESULTS = Path(".driftledger") / "mutations.jsonl"
 EQUIVALENT = Path("lab") / "equivalent.jsonl"
 _COMPARISONS: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
     ast.In: (ast.NotIn,), ast.NotIn: (ast.In,), ast.Is: (ast.IsNot,), ast.IsNot: (ast.Is,),
-    ast.Eq: (ast.NotEq,), ast.NotEq: (ast.Eq,), ast.Lt: (ast.LtE, ast.GtE), ast.LtE: (ast.Lt, ast.Gt),
+    ast.Eq: (ast.NotEq,), ast.NotEq: (ast.Eq,),
+    ast.Lt: (ast.LtE, ast.GtE), ast.LtE: (ast.Lt, ast.Gt),
     ast.Gt: (ast.GtE, ast.LtE), ast.GtE: (ast.Gt, ast.Lt),
 }  # fmt: skip
 _ARITHMETIC: dict[type[ast.operator], type[ast.operator]] = {
-    ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult, ast.FloorDiv: ast.Mult,
+    ast.Add: ast.Sub, ast.Sub: ast.Add,
+    ast.Mult: ast.Div, ast.Div: ast.Mult, ast.FloorDiv: ast.Mult,
 }  # fmt: skip
 _CALLS = {"sorted": "list", "min": "max", "max": "min"}
 _SKIPPED = (ast.JoinedStr, ast.Raise, ast.Assert, ast.Import, ast.ImportFrom)
@@ -378,9 +380,13 @@ class Bench:
         )
         with (copy / "output").open("wb") as output:
             process = subprocess.Popen(
-                ["sh", "-c", limits + shlex.join([sys.executable, *arguments])], cwd=copy, start_new_session=True,
-                env=os.environ | traced | {"PYTHONPATH": path}, stdout=output, stderr=subprocess.STDOUT,
-            )  # fmt: skip
+                ["sh", "-c", limits + shlex.join([sys.executable, *arguments])],
+                cwd=copy,
+                start_new_session=True,
+                env=os.environ | traced | {"PYTHONPATH": path},
+                stdout=output,
+                stderr=subprocess.STDOUT,
+            )
         try:
             return process.wait(60 + 10 * seconds)
         except subprocess.TimeoutExpired:

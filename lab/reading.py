@@ -123,6 +123,11 @@ def kinds(those: list[Case]) -> dict[str, tuple[int, int]]:
     return {kind: (known[kind], total[kind]) for kind in sorted(total)}
 
 
+def shown(count: Count) -> str:
+    """Cells of a row."""
+    return f"{count.right} | {count.wrong} | {count.unread}"
+
+
 def table(part: str) -> Iterator[str]:
     """Markdown rows: ours beside the public rules."""
     for name in ("options_ordinary", "options_adversarial"):
@@ -134,11 +139,11 @@ def table(part: str) -> Iterator[str]:
         }
         for who, read in readers.items():
             count = counted(read, those, tuple(LETTERS))
-            yield f"| {name} | {who} | {count.total} | {count.right} | {count.wrong} | {count.unread} |"
+            yield f"| {name} | {who} | {count.total} | {shown(count)} |"
     those = cases("yes_no_plain" + part)
     for who, read in {"driftledger": yes_or_no, "MME's script": by_first_four}.items():
         count = counted(read, those, ("yes", "no"))
-        yield f"| yes_no_plain | {who} | {count.total} | {count.right} | {count.wrong} | {count.unread} |"
+        yield f"| yes_no_plain | {who} | {count.total} | {shown(count)} |"
 
 
 @app.command()
@@ -152,10 +157,8 @@ def main(show: bool = typer.Option(False), haloquest: Path | None = typer.Option
             f"{title}: {known} of {len(refusals)} refusals known, {len(alarms)} of {len(near)} "
             "false alarms"
         )
-        print(
-            "  "
-            f"{', '.join(f'{kind} {known}/{total}' for kind, (known, total) in kinds(refusals).items())}"
-        )
+        parts = [f"{kind} {known}/{total}" for kind, (known, total) in kinds(refusals).items()]
+        print(f"  {', '.join(parts)}")
         print(
             "| cases | rules | total | right | wrong | unread |\n|---|---|---:|---:|---:|---:|",
             *table(part),

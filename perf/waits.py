@@ -45,7 +45,8 @@ experiment = client.create_experiment("bare", artifact_location="bare")
 for run in kept:
     begun = client.create_run(experiment, tags=run["tags"]).info.run_id
     metrics = [mlflow.entities.Metric(*each) for each in run["metrics"]]
-    client.log_batch(begun, metrics, [mlflow.entities.Param(*each) for each in run["params"].items()])
+    params = [mlflow.entities.Param(*each) for each in run["params"].items()]
+    client.log_batch(begun, metrics, params)
     client.log_artifacts(begun, run["artifacts"])
     client.set_terminated(begun)
 """
@@ -55,7 +56,9 @@ client = mlflow.MlflowClient("sqlite:///mlflow.db")
 [experiment] = [each for each in client.search_experiments() if each.name == "driftledger"]
 kept = []
 for run in client.search_runs([experiment.experiment_id]):
-    history = [each for name in run.data.metrics for each in client.get_metric_history(run.info.run_id, name)]
+    history = []
+    for name in run.data.metrics:
+        history += client.get_metric_history(run.info.run_id, name)
     metrics = [(each.key, each.value, each.timestamp, each.step) for each in history]
     tags = {key: value for key, value in run.data.tags.items() if not key.startswith("mlflow.")}
     place = client.download_artifacts(run.info.run_id, "")

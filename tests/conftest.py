@@ -134,7 +134,7 @@ def _what_other_files_left_is_no_garbage() -> None:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+def _own_cache(tmp_path_factory) -> Iterator[None]:
     """What is remembered of checkouts and files does not stay on this machine."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
@@ -220,7 +220,7 @@ def make_checkout(folder: Path) -> Checkout:
 
 
 @pytest.fixture
-def checkout(tmp_path: Path) -> Checkout:
+def checkout(tmp_path) -> Checkout:
     """A committed checkout that evaluates one model on eight drawn images in two categories."""
     return make_checkout(tmp_path)
 
@@ -230,20 +230,20 @@ def _make_evaluated(folder: Path) -> None:
 
 
 @pytest.fixture(scope="session")
-def pristine(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
+def pristine(tmp_path_factory) -> Checkout:
     """The same after ``dvc repro`` up to the report, to be copied."""
     folder = made_once(tmp_path_factory, "evaluated", _make_evaluated)
     return Checkout(folder / "checkout", folder / "state")
 
 
 @pytest.fixture
-def evaluated(pristine: Checkout, tmp_path: Path) -> Checkout:
+def evaluated(pristine, tmp_path) -> Checkout:
     """The same to be changed; MLflow has not seen it."""
     return pristine.copy(tmp_path / "checkout")
 
 
 @pytest.fixture(scope="session")
-def finished(pristine: Checkout, tmp_path_factory: pytest.TempPathFactory) -> Checkout:
+def finished(pristine, tmp_path_factory) -> Checkout:
     """The same after all of ``dvc repro``, for tests that only look."""
     made = pristine.copy(tmp_path_factory.mktemp("finished") / "checkout")
     made.run("dvc", "repro")
@@ -251,6 +251,6 @@ def finished(pristine: Checkout, tmp_path_factory: pytest.TempPathFactory) -> Ch
 
 
 @pytest.fixture
-def published(finished: Checkout, tmp_path: Path) -> Checkout:
+def published(finished, tmp_path) -> Checkout:
     """The same to be changed: its run is in the ledger, and in an MLflow elsewhere."""
     return finished.copy(tmp_path / "checkout")

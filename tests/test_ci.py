@@ -38,7 +38,7 @@ exit 0
 
 
 @pytest.fixture
-def repository(tmp_path: Path) -> Path:
+def repository(tmp_path) -> Path:
     root = tmp_path / "repository"
     for name, text in (
         ("Makefile", MAKEFILE),
@@ -78,7 +78,7 @@ def ci(repository: Path, **environment: str) -> tuple[bool, list[str]]:
     return done.returncode == 0, done.stdout.splitlines()
 
 
-def test_what_is_evaluated_anew_as_it_is_in_git_passes(repository: Path) -> None:
+def test_what_is_evaluated_anew_as_it_is_in_git_passes(repository):
     passed, printed = ci(repository)
     assert passed
     assert printed[-3:] == [
@@ -99,9 +99,7 @@ def test_what_is_evaluated_anew_as_it_is_in_git_passes(repository: Path) -> None
     ],
     ids=["another score", "a new file", "a stage that runs again", "a failed stage"],
 )
-def test_what_differs_is_shown_and_fails(
-    repository: Path, environment: dict[str, str], shown: list[str]
-) -> None:
+def test_what_differs_is_shown_and_fails(repository, environment, shown):
     passed, printed = ci(repository, **environment)
     assert not passed
     assert set(shown) <= set(printed)
@@ -123,12 +121,12 @@ def test_what_differs_is_shown_and_fails(
     ],
     ids=["as text", "on the oldest Python", "on the newest", "by being skipped"],
 )
-def test_tests_that_fail_fail(repository: Path, environment: dict[str, str], said: str) -> None:
+def test_tests_that_fail_fail(repository, environment, said):
     passed, printed = ci(repository, **environment)
     assert not passed
     assert printed[-1].startswith(said)
 
 
-def test_what_may_be_skipped_may(repository: Path) -> None:
+def test_what_may_be_skipped_may(repository):
     passed, _ = ci(repository, SKIPPED="SKIPPED [2] test_slow.py:9: needs a week")
     assert passed

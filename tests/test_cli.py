@@ -21,34 +21,8 @@ from driftledger.commands import collect as collecting
 from driftledger.core.errors import StoreError
 from driftledger.core.paths import project_above
 from driftledger.ledger.findings import Finding, Skipped, VerifyResult
-from driftledger.project import resolve
-from tests.conftest import Checkout
 from tests.support.params import DEFAULT, default_params
 from tests.support.terminal import WIDTHS, fitting
-
-COMMANDS: dict[str, tuple[Any, str, list[str], tuple[Any, ...]]] = {
-    # what is typed → the module and the function that it goes to, and the arguments there
-    "stage resolve": (resolve, "resolve", [], ()),
-    "stage data": (stages, "data", [], ()),
-    "stage collect": (collecting, "collect", ["seer"], (["seer"],)),
-    "stage score": (stages, "score", ["seer"], ("seer",)),
-    "stage report": (stages, "report", [], ()),
-    "stage track": (stages, "track", [], ()),
-    "track": (stages, "track", [], ()),
-    "collect": (
-        collecting,
-        "collect",
-        ["--model", "seer"],
-        (["seer"],),
-    ),
-    "collect shard": (
-        collecting,
-        "collect_shard",
-        ["--shard", "0/2", "--into", "x"],
-        ("0/2", Path("x"), ()),
-    ),
-    "merge": (collecting, "merge", ["x", "y"], ([Path("x"), Path("y")],)),
-}
 
 
 def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
@@ -82,21 +56,6 @@ def raising(error: BaseException) -> Any:
     return stage
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_arguments_go_to_the_command_of_that_name(
-    name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    seen: list[tuple[object, ...]] = []
-    module, function, typed, expected = COMMANDS[name]
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(
-        module, function, lambda project, *given: seen.append((project.root, *given)) or "done"
-    )
-    assert run(monkeypatch, *name.removesuffix(" shard").split(), *typed) == 0
-    assert seen == [(tmp_path, *expected)]
-    assert capsys.readouterr().out in ("", "done\n")
-
-
 HOSTILE = "\x1b[2J\x9b1m\u202e[red]markup[/red]\r\nall holds"
 
 
@@ -115,9 +74,7 @@ def verified(*, holds: bool) -> ask.Verified:
 
 
 @pytest.mark.parametrize("holds", [True, False])
-def test_verify_exits_with_one_where_something_does_not_hold(
-    holds: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_verify_exits_with_one_where_something_does_not_hold(holds, monkeypatch, capsys, tmp_path):
     found = verified(holds=holds)
     monkeypatch.setattr(ask, "verify", lambda project, run, **how: found)
     monkeypatch.chdir(tmp_path)
@@ -140,9 +97,7 @@ def test_verify_exits_with_one_where_something_does_not_hold(
         assert text.count(sentence) == (0 if holds else 1)
 
 
-def test_a_hostile_mistake_is_one_inert_line(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_hostile_mistake_is_one_inert_line(monkeypatch, capsys):
     monkeypatch.setattr(stages, "report", raising(StoreError("a\nb\r\x1b[2J\u202e\u2028c")))
     assert run(monkeypatch, "report") == 2
     said = capsys.readouterr().err
@@ -154,12 +109,7 @@ def test_a_hostile_mistake_is_one_inert_line(
     "number", [errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS]
 )
 @pytest.mark.parametrize("name", [None, "data/x.json"])
-def test_a_disk_that_cannot_be_used_is_one_sentence(
-    number: int,
-    name: str | None,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_a_disk_that_cannot_be_used_is_one_sentence(number, name, monkeypatch, capsys):
     monkeypatch.setattr(stages, "report", raising(OSError(number, os.strerror(number), name)))
     assert run(monkeypatch, "report") == 2
     said = capsys.readouterr().err
@@ -169,7 +119,7 @@ def test_a_disk_that_cannot_be_used_is_one_sentence(
     )
 
 
-def test_a_bug_keeps_its_traceback(tmp_path: Path) -> None:
+def test_a_bug_keeps_its_traceback(tmp_path):
     code = (
         "from driftledger import cli\n"
         "from driftledger.commands import stages\n"
@@ -190,7 +140,7 @@ def test_a_bug_keeps_its_traceback(tmp_path: Path) -> None:
     assert "cli.py" in done.stderr
 
 
-def test_outside_a_project_the_way_in_is_named(tmp_path: Path) -> None:
+def test_outside_a_project_the_way_in_is_named(tmp_path):
     for arguments in (["stage", "score", "a"], ["audit", "x"]):
         done = command(*arguments, cwd=tmp_path)
         assert (done.returncode, done.stdout) == (2, "")
@@ -201,9 +151,7 @@ def test_outside_a_project_the_way_in_is_named(tmp_path: Path) -> None:
         assert done.stderr.count("\n") == 1
 
 
-def test_every_mistake_in_the_settings_is_a_line(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_every_mistake_in_the_settings_is_a_line(monkeypatch, tmp_path, capsys):
     params = default_params()
     params["run"] |= {"seed": "one", "sed": 1}
     (tmp_path / "params.yaml").write_text(yaml.safe_dump(params))
@@ -218,9 +166,7 @@ def test_every_mistake_in_the_settings_is_a_line(
         assert what in row
 
 
-def test_a_command_below_the_top_folder_is_done_there_with_paths_from_here(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_command_below_the_top_folder_is_done_there_with_paths_from_here(monkeypatch, tmp_path):
     here = tmp_path / "project" / "photos" / "cats"
     here.mkdir(parents=True)
     for folder in (tmp_path, tmp_path / "project"):
@@ -250,7 +196,7 @@ def test_a_command_below_the_top_folder_is_done_there_with_paths_from_here(
 @pytest.mark.parametrize(
     ("words", "expected"), [("driftledger mo", "models"), ("driftledger run --js", "--json")]
 )
-def test_shells_complete_commands_and_options(words: str, expected: str, tmp_path: Path) -> None:
+def test_shells_complete_commands_and_options(words, expected, tmp_path):
     script = "import sys; sys.argv = ['driftledger']; from driftledger.cli import main; main()"
     asked = {
         "_DRIFTLEDGER_COMPLETE": "complete_bash",
@@ -268,9 +214,7 @@ def test_shells_complete_commands_and_options(words: str, expected: str, tmp_pat
 
 
 @pytest.mark.parametrize("arguments", [["rport"], ["stage"], ["report", "too", "many"]])
-def test_a_command_that_does_not_exist_is_a_usage_error(
-    arguments: list[str], tmp_path: Path
-) -> None:
+def test_a_command_that_does_not_exist_is_a_usage_error(arguments, tmp_path):
     done = command(*arguments, cwd=tmp_path)
     assert done.returncode == 2
     assert "Usage:" in done.stderr
@@ -278,9 +222,7 @@ def test_a_command_that_does_not_exist_is_a_usage_error(
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-def test_help_fits_a_screen_and_what_people_type_first_comes_first(
-    width: int, tmp_path: Path
-) -> None:
+def test_help_fits_a_screen_and_what_people_type_first_comes_first(width, tmp_path):
     text = command("--help", cwd=tmp_path, TERMINAL_WIDTH=str(width), COLUMNS=str(width)).stdout
     assert text == command("-h", cwd=tmp_path, TERMINAL_WIDTH=str(width), COLUMNS=str(width)).stdout
     assert max(map(cell_len, text.splitlines())) <= width
@@ -296,19 +238,17 @@ def test_help_fits_a_screen_and_what_people_type_first_comes_first(
     )
 
 
-def test_there_are_at_most_twenty_commands_each_in_a_panel() -> None:
+def test_there_are_at_most_twenty_commands_each_in_a_panel():
     panels = {
         each.name or each.callback.__name__: each.rich_help_panel
         for each in cli.app.registered_commands
-    }  # type: ignore[union-attr]
+    }
     panels |= {each.name: each.rich_help_panel for each in cli.app.registered_groups}
     assert {name for name, panel in panels.items() if panel not in cli.PANELS} == {"stage", "merge"}
     assert len(panels) - 3 <= 20  # three are hidden
 
 
-def test_presets_are_listed_and_selected(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_presets_are_listed_and_selected(monkeypatch, tmp_path, capsys):
     shutil.copy(DEFAULT, tmp_path)
     monkeypatch.chdir(tmp_path)
     assert run(monkeypatch, "preset") == 0
@@ -320,8 +260,8 @@ def test_presets_are_listed_and_selected(
 
 
 def test_a_report_is_the_stages_or_is_written_elsewhere_with_or_without_images(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+    tmp_path, monkeypatch, capsys
+):
     calls, opened = list[object](), list[str]()
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(
@@ -345,12 +285,7 @@ def test_a_report_is_the_stages_or_is_written_elsewhere_with_or_without_images(
 
 
 @pytest.mark.parametrize("missing", [[], ["models.x: no key", "generators.y: no server"]])
-def test_plan_names_what_is_missing_and_then_ends_with_one(
-    missing: list[str],
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_plan_names_what_is_missing_and_then_ends_with_one(missing, monkeypatch, tmp_path, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(
         collecting, "plan", lambda project: collecting.Preview({}, missing, ["models.x: no price"])
@@ -364,7 +299,7 @@ def test_plan_names_what_is_missing_and_then_ends_with_one(
     ]
 
 
-def test_a_plan_fits_80_columns_and_has_none_that_says_nothing() -> None:
+def test_a_plan_fits_80_columns_and_has_none_that_says_nothing():
     free = {"stored": 1_234_567, "to_make": 5, "spent": 0.0, "likely_cost": None, "most_cost": None}
     paid = free | {"likely_cost": 1.2, "most_cost": 1234.5, "spent": 7.25}
     head, row = fitting(collecting.plan_table({"models.free": free})).splitlines()
@@ -416,7 +351,7 @@ def loaded(folder: Path, *arguments: str, code: int = 0) -> set[str]:
 
 
 @pytest.mark.parametrize("option", ["--help", "--version"])
-def test_help_is_told_without_any_settings_or_benchmarks(option: str, tmp_path: Path) -> None:
+def test_help_is_told_without_any_settings_or_benchmarks(option, tmp_path):
     found = loaded(tmp_path, option)
     assert "driftledger.cli" in found
     assert not found & (LARGE | MODELS | {"scipy", "dvc", "pygit2"})
@@ -430,7 +365,7 @@ def test_help_is_told_without_any_settings_or_benchmarks(option: str, tmp_path: 
     } == {"driftledger.commands.people"}
 
 
-def test_a_stage_starts_with_settings_alone(tmp_path: Path) -> None:
+def test_a_stage_starts_with_settings_alone(tmp_path):
     (tmp_path / "params.yaml").write_text(yaml.safe_dump(default_params()))
     found = loaded(tmp_path, "stage", "score", "nobody", code=2)
     assert "driftledger.project.settings" in found
@@ -443,7 +378,7 @@ def test_a_stage_starts_with_settings_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_whoever_asks_of_an_evaluated_checkout_waits_for_no_mlflow(finished: Checkout) -> None:
+def test_whoever_asks_of_an_evaluated_checkout_waits_for_no_mlflow(finished):
     root = finished.root
     selected = yaml.safe_load((root / "params.yaml").read_text())["run"]
     run = "/".join(selected[key][0] for key in ("models", "generators", "encoders"))

@@ -42,21 +42,21 @@ TYPED += [
 @pytest.mark.parametrize(
     "target", sorted({words[1] for words in TYPED if words[0] == "make" and len(words) > 1})
 )
-def test_every_make_target_exists(target: str) -> None:
+def test_every_make_target_exists(target):
     assert re.search(
         rf"^{target}:", (REPOSITORY / "Makefile").read_text(encoding="utf-8"), re.MULTILINE
     )
 
 
-def test_every_command_exists() -> None:
-    commands = get_command(app).commands  # type: ignore[attr-defined]
+def test_every_command_exists():
+    commands = get_command(app).commands
     typed = {words[1] for words in TYPED if words[0] == "driftledger" and len(words) > 1}
     used = {word for word in typed if not word.startswith("-")}
     assert {"audit", "track", "plan"} <= used <= set(commands)
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_every_link_inside_the_repository_leads_somewhere(page: str) -> None:
+def test_every_link_inside_the_repository_leads_somewhere(page):
     links = [
         link.partition("#")[0]
         for link in re.findall(r"\]\(([^)#][^)]*)\)", PAGES[page])
@@ -65,7 +65,7 @@ def test_every_link_inside_the_repository_leads_somewhere(page: str) -> None:
     assert [link for link in links if not ((REPOSITORY / page).parent / link).exists()] == []
 
 
-def test_readme_is_read_in_three_minutes_and_leads_to_every_page() -> None:
+def test_readme_is_read_in_three_minutes_and_leads_to_every_page():
     assert len(README.split()) < 700  # code and tables among them
     linked = {link for page in PAGES.values() for link in re.findall(r"([a-z_]+\.md)[)#]", page)}
     assert {name.rpartition("/")[2] for name in PAGES if name.startswith("docs/")} <= linked
@@ -88,11 +88,11 @@ BLOCKS = [
 
 
 @pytest.mark.parametrize(("page", "block"), BLOCKS)
-def test_every_block_of_params_can_be_copied(page: str, block: str) -> None:
+def test_every_block_of_params_can_be_copied(page, block):
     assert copied(block)
 
 
-def test_every_provider_and_every_extra_is_named_as_it_is() -> None:
+def test_every_provider_and_every_extra_is_named_as_it_is():
     components = [providers(section) for section in ("models", "generators", "encoders")]
     named = {words[0] for words in TYPED}
     assert {
@@ -112,7 +112,7 @@ def test_every_provider_and_every_extra_is_named_as_it_is() -> None:
     assert set(EXTRAS.values()) <= extras
 
 
-def test_a_missing_library_is_installed_by_what_pip_finds() -> None:
+def test_a_missing_library_is_installed_by_what_pip_finds():
     for library in EXTRAS:
         packages = str(not_installed(library)).partition("run: pip install ")[2].split()
         assert packages
@@ -125,7 +125,7 @@ def test_a_missing_library_is_installed_by_what_pip_finds() -> None:
     assert "open-clip-torch" in str(not_installed("transformers", "open_clip")).split()
 
 
-def test_the_table_of_the_papers_is_counted_and_names_tests_that_exist() -> None:
+def test_the_table_of_the_papers_is_counted_and_names_tests_that_exist():
     page = PAGES["docs/method/papers.md"]
     rows = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in page.splitlines()]
     rows = [row for row in rows if len(row) == 4 and row[0].isdigit()]
@@ -141,7 +141,7 @@ def test_the_table_of_the_papers_is_counted_and_names_tests_that_exist() -> None
     assert [name for name in held.values() if f"def {name}(" not in code] == []
 
 
-def test_the_leaderboard_in_the_readme_is_the_reports() -> None:
+def test_the_leaderboard_in_the_readme_is_the_reports():
     shown = README.split(BEGIN)[1].split(END)[0].strip()
     assert shown == leaderboard(shipped_leaderboard())
     assert shown.count("\n") > 3

@@ -28,7 +28,7 @@ class Built(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
+def built(tmp_path_factory) -> Built:
     return Built(*build(REPOSITORY, tmp_path_factory.mktemp("dist")))
 
 
@@ -37,7 +37,7 @@ def in_wheel(built: Built) -> set[str]:
         return set(archive.namelist())
 
 
-def test_the_wheel_is_the_packages_and_nothing_else(built: Built) -> None:
+def test_the_wheel_is_the_packages_and_nothing_else(built):
     about = f"driftledger-{driftledger.__version__}.dist-info"
     files = {
         file.relative_to(REPOSITORY / "src").as_posix()
@@ -50,12 +50,12 @@ def test_the_wheel_is_the_packages_and_nothing_else(built: Built) -> None:
     assert {f"{about}/licenses/LICENSE", f"{about}/licenses/NOTICE"} <= in_wheel(built)
 
 
-def test_wheel_and_sources_are_small(built: Built) -> None:
+def test_wheel_and_sources_are_small(built):
     assert built.wheel.stat().st_size < MOST_BYTES_OF_A_WHEEL
     assert built.sources.stat().st_size < MOST_BYTES_OF_A_SOURCE_DISTRIBUTION
 
 
-def test_version_and_licence_are_the_same_everywhere(built: Built) -> None:
+def test_version_and_licence_are_the_same_everywhere(built):
     with zipfile.ZipFile(built.wheel) as archive:
         name = next(name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
         metadata = Parser().parsestr(archive.read(name).decode("utf-8"))
@@ -84,7 +84,7 @@ def cited() -> dict[str, Any]:
     return citation
 
 
-def test_every_photograph_has_its_licence() -> None:
+def test_every_photograph_has_its_licence():
     page = (REPOSITORY / "docs" / "licences.md").read_text(encoding="utf-8")
     rows = {line.split("`")[1]: line for line in page.splitlines() if line.startswith("| `")}
     for photo in manifest().photos:
@@ -98,7 +98,7 @@ def test_every_photograph_has_its_licence() -> None:
 
 
 @pytest.mark.parametrize("name", ["requirements.txt", "requirements-dev.txt"])
-def test_every_pin_of_the_readmes_commands_has_hashes(name: str) -> None:
+def test_every_pin_of_the_readmes_commands_has_hashes(name):
     lines = (REPOSITORY / name).read_text(encoding="utf-8").splitlines()
     pins = [number for number, line in enumerate(lines) if "==" in line]
     assert len(pins) > 50

@@ -170,7 +170,8 @@ def _restore(
 ) -> int:
     with safe_open(file, framework="pt") as opened:
         step = int(opened.metadata()[_STEP])
-        tensors = {key: opened.get_tensor(key) for key in opened.keys()}  # noqa: SIM118 - it is no mapping
+        names = opened.keys()  # it is no mapping
+        tensors = {key: opened.get_tensor(key) for key in names}
     for name, module in (("model", model), ("averaged", averaged)):
         module.load_state_dict({key: tensors[f"{name}.{key}"] for key in module.state_dict()})
     state: dict[int, dict[str, Tensor]] = {}

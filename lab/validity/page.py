@@ -140,7 +140,8 @@ def _versions(report: Row, models: Sequence[str], generators: Sequence[str]) -> 
 def _not_ranked(metrics: Iterable[Row]) -> Iterator[str]:
     for each in metrics:
         if each["apart"]:
-            yield f"- {_of(_title(each), each['on'])} is not ranked, or not all of it: {each['apart']}."
+            metric = _of(_title(each), each["on"])
+            yield f"- {metric} is not ranked, or not all of it: {each['apart']}."
             yield ""
 
 

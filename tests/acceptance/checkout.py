@@ -14,6 +14,7 @@ import yaml
 from filelock import FileLock
 from PIL import Image, ImageDraw
 
+from tests.acceptance import own_code
 from tests.acceptance.places import REPOSITORY, STAGES_RUN, record_files, score_files
 
 TIMEOUT = 1800.0
@@ -169,3 +170,31 @@ def with_images(
             number,
         )
     return init(folder, "--preset", "minimal", "--images", "project/photos")
+
+
+def described_by(
+    folder: Path, models: dict[str, str], hands: str, images: int = 3, iterations: int = 1
+) -> Checkout:
+    """A project whose models, name → address, and whose generator are services."""
+    pytest.importorskip("openai")
+    checkout = with_images(folder, images, ("drawn",))
+    own_code.write(checkout.root, hues=own_code.ENCODER)
+
+    def entry(name: str, address: str, **more: str) -> dict[str, Any]:
+        common = {"api_key_env": "ACCEPTANCE_KEY", "limits": {"attempts": 2}}
+        return {"model": name, "base_url": address, **common, **more}
+
+    def select(params: dict[str, Any]) -> None:
+        params["run"] |= {"models": [*models], "generators": ["hands"], "encoders": ["hues"]}
+        params["models"] = {
+            name: entry(name, address, provider="openai") for name, address in models.items()
+        }
+        images = entry("hands", hands, provider="openai_images", image_size="64x64")
+        params["generators"] = {"hands": images}
+        params["encoders"] = {"hues": {"provider": "hues:hues"}}
+        params["genception"] |= {"iterations": iterations, "text_encoder": None}
+
+    checkout.params(select)
+    checkout.env["ACCEPTANCE_KEY"] = "sk-acceptance"
+    checkout.commit("services describe and draw")
+    return checkout

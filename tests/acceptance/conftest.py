@@ -47,7 +47,7 @@ def _small(folder: Path) -> Checkout:
 
 
 @pytest.fixture(scope="session")
-def evaluated(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
+def evaluated(tmp_path_factory) -> Checkout:
     """The default project with all its results, for tests that only read files."""
     if named := os.environ.get(EVALUATED):
         return Checkout(Path(named).resolve(), tmp_path_factory.mktemp("state"))
@@ -55,7 +55,7 @@ def evaluated(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
 
 
 @pytest.fixture(scope="session")
-def evaluated_copy(evaluated: Checkout, tmp_path_factory: pytest.TempPathFactory) -> Checkout:
+def evaluated_copy(evaluated, tmp_path_factory) -> Checkout:
     """A committed copy of it, for tests that run commands which change none of its results."""
     copied = evaluated.copy(tmp_path_factory.mktemp("copy"))
     copied.commit("results")
@@ -63,7 +63,7 @@ def evaluated_copy(evaluated: Checkout, tmp_path_factory: pytest.TempPathFactory
 
 
 @pytest.fixture(scope="session")
-def small(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
+def small(tmp_path_factory) -> Checkout:
     """Four drawn images, two embedded models, two iterations; evaluated, committed, and to be
     copied."""
     return _shared(made_once(tmp_path_factory, "small", _small))

@@ -10,7 +10,8 @@ import numpy as np
 
 @driftledger.encoder
 def hues(images):
-    return np.stack([np.asarray(image.resize((2, 2)), dtype=np.float32).ravel() + 1 for image in images])
+    small = [np.asarray(image.resize((2, 2)), dtype=np.float32) for image in images]
+    return np.stack([pixels.ravel() + 1 for pixels in small])
 """
 
 

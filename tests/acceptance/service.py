@@ -7,12 +7,14 @@ import json
 import threading
 import time
 from collections import Counter
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from io import BytesIO
 from types import TracebackType
 from typing import Any
 
 from PIL import Image, ImageDraw
+
+from tests.support.canned_server import OnLoopback
 
 WORDS = (
     ("old", "small", "bright", "broken", "wooden", "green", "quiet", "tall"),
@@ -56,7 +58,7 @@ def draw(digest: bytes) -> bytes:
     return content.getvalue()
 
 
-class Service:
+class Service(OnLoopback):
     """The running service, as a context manager.
 
     It answers the next ``allowed`` requests and holds the others without an answer; None answers
@@ -93,18 +95,12 @@ class Service:
 
             def do_GET(self) -> None:
                 models = [{"id": name, "object": "model"} for name in service.listed]
-                _send(self, {"object": "list", "data": models})
+                send(self, {"object": "list", "data": models})
 
             def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
                 """Log nothing to the terminal."""
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
-        self._server.daemon_threads = True
-        self.address = f"http://127.0.0.1:{self._server.server_port}/v1"
-
-    def __enter__(self) -> "Service":
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
-        return self
+        super().__init__(Handler, port)
 
     def __exit__(
         self,
@@ -113,8 +109,7 @@ class Service:
         at: TracebackType | None,
     ) -> None:
         self.allow(None)
-        self._server.shutdown()
-        self._server.server_close()
+        super().__exit__(kind, error, at)
 
     def allow(self, count: int | None) -> None:
         """Let go of what is held, and answer the next ``count`` requests."""
@@ -146,12 +141,12 @@ class Service:
                 "type": "invalid_request_error",
                 "code": "invalid_api_key",
             }
-            _send(request, {"error": error}, status=401)
+            send(request, {"error": error}, status=401)
             return
         with self._lock:
             refused = self.refusals[asked["model"]] > 0
             self.refusals[asked["model"]] -= refused
-        _send(
+        send(
             request,
             _completion(digest, asked, refused) if kind == "completions" else _drawing(digest),
         )
@@ -160,13 +155,17 @@ class Service:
             self.kinds[kind] += 1
 
 
-def _send(request: BaseHTTPRequestHandler, content: dict[str, Any], status: int = 200) -> None:
+def send(
+    request: BaseHTTPRequestHandler, content: dict[str, Any], status: int = 200, cut: bool = False
+) -> None:
+    """Answer with an object, or with the first half of it."""
     text = json.dumps(content).encode()
     request.send_response(status)
     request.send_header("Content-Type", "application/json")
     request.send_header("Content-Length", str(len(text)))
     request.end_headers()
-    request.wfile.write(text)
+    request.wfile.write(text[: len(text) // 2] if cut else text)
+    request.close_connection = cut
 
 
 def _completion(digest: bytes, body: dict[str, Any], refused: bool) -> dict[str, Any]:

@@ -20,7 +20,8 @@ from tests.acceptance.places import GOLDEN
 FILE = GOLDEN / "mlflow.json"
 EXPERIMENT = "driftledger"
 LEFT_OUT = re.compile(
-    r"git\..*|driftledger\.(fingerprint|evidence_sha256|shown_as.*)|mlflow\.(user|source\..*|note\.content)"
+    r"git\..*|driftledger\.(fingerprint|evidence_sha256|shown_as.*)"
+    r"|mlflow\.(user|source\..*|note\.content)"
 )
 """Tags whose values are left out, since each store has others; their names are held."""
 IDS = re.compile(r"m-[0-9a-f]{32}")

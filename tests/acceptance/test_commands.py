@@ -16,7 +16,7 @@ NOT_HERE = {"init", "preset", "run", "ui", "upgrade"}
 
 
 @pytest.fixture(scope="module")
-def project(evaluated: Checkout, tmp_path_factory: pytest.TempPathFactory) -> Checkout:
+def project(evaluated, tmp_path_factory) -> Checkout:
     """A copy of the default project, to run the commands of the README in."""
     copied = evaluated.copy(tmp_path_factory.mktemp("readme"))
     copied.commit("results")
@@ -32,14 +32,14 @@ def of_the_readme() -> list[list[str]]:
     return [command for command in commands if command[0] not in NOT_HERE]
 
 
-def test_the_commands_of_the_readme_run(project: Checkout) -> None:
+def test_the_commands_of_the_readme_run(project):
     commands = of_the_readme()
     assert {command[0] for command in commands} >= {"audit", "verify", "bundle", "check"}
     for command in commands:
         assert project.driftledger(*command).stdout, command
 
 
-def test_audit_leads_from_a_value_to_the_version_of_the_generator(evaluated_copy: Checkout) -> None:
+def test_audit_leads_from_a_value_to_the_version_of_the_generator(evaluated_copy):
     assert f"driftledger audit {RUN}:gc_at_5" in evaluated_copy.driftledger("audit", "0.743").stdout
     model, generator, encoder = RUN.split("/")
     keys = {"dataset": "photos", "encoder": encoder, "generator": generator, "model": model}
@@ -56,11 +56,11 @@ def test_audit_leads_from_a_value_to_the_version_of_the_generator(evaluated_copy
 @pytest.mark.parametrize(
     "command", [("plan",), ("report",), ("compare", RUN, OTHER_RUN), ("verify",)], ids=" ".join
 )
-def test_other_commands_run(project: Checkout, command: tuple[str, ...]) -> None:
+def test_other_commands_run(project, command):
     project.driftledger(*command)
 
 
-def test_a_wrong_name_is_one_sentence_and_exit_code_2(evaluated_copy: Checkout) -> None:
+def test_a_wrong_name_is_one_sentence_and_exit_code_2(evaluated_copy):
     done = evaluated_copy.driftledger("audit", "nobody/painter/layout", check=False)
     assert done.returncode == 2
     assert "nobody" in done.stderr
@@ -68,7 +68,7 @@ def test_a_wrong_name_is_one_sentence_and_exit_code_2(evaluated_copy: Checkout) 
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_json_has_the_golden_keys(evaluated_copy: Checkout, command: str) -> None:
+def test_json_has_the_golden_keys(evaluated_copy, command):
     golden = read_golden()[command]
     assert golden, "there are no golden keys"
     assert not golden - printed(evaluated_copy, command)

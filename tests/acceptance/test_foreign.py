@@ -4,8 +4,6 @@ alone."""
 import json
 import math
 import shutil
-from pathlib import Path
-from typing import Any
 
 from tests.acceptance import own_code
 from tests.acceptance.checkout import with_images
@@ -19,7 +17,7 @@ from tests.acceptance.places import (
 )
 
 
-def test_components_and_a_dataset_of_somebody_else(tmp_path: Path) -> None:
+def test_components_and_a_dataset_of_somebody_else(tmp_path):
     """They are what ``driftledger new`` writes: three modules of the project, and one that is
     installed."""
     checkout = with_images(tmp_path, 2)
@@ -31,7 +29,7 @@ def test_components_and_a_dataset_of_somebody_else(tmp_path: Path) -> None:
     shutil.move(checkout.root / "my_generator.py", site)
     checkout.on_path(site)
 
-    def select(params: dict[str, Any]) -> None:
+    def select(params):
         params["datasets"] = {"my_data": {"provider": "my_data:MyData", "count": 4}}
         params["models"] = {"my_model": {"provider": "my_model:MyModel"}}
         params["generators"] = {"my_generator": {"provider": "my_generator"}}
@@ -68,7 +66,7 @@ def test_components_and_a_dataset_of_somebody_else(tmp_path: Path) -> None:
     assert checkout.driftledger("check", "score.zip", "--trust-features").returncode == 0
 
 
-def test_a_benchmark_of_somebody_else(tmp_path: Path) -> None:
+def test_a_benchmark_of_somebody_else(tmp_path):
     checkout = with_images(tmp_path, 3)
     own_code.install(
         site := tmp_path / "site",
@@ -80,7 +78,7 @@ def test_a_benchmark_of_somebody_else(tmp_path: Path) -> None:
     (site / "tests" / "__init__.py").touch()
     checkout.on_path(site)
 
-    def select(params: dict[str, Any]) -> None:
+    def select(params):
         params["run"] |= {"genception": [], "words": ["photos"]}
         params["words"] = {
             "prompt": "Describe it.",

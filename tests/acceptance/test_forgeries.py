@@ -132,7 +132,7 @@ FORGERIES = (
 
 
 @pytest.mark.parametrize("forgery", FORGERIES, ids=lambda forgery: forgery.name)
-def test_verify_finds_a_forgery(small: Checkout, tmp_path: Path, forgery: Forgery) -> None:
+def test_verify_finds_a_forgery(small, tmp_path, forgery):
     copied = small.copy(tmp_path)
     file = forgery.file(copied.root)
     forgery.edit(file)
@@ -153,14 +153,14 @@ def test_verify_finds_a_forgery(small: Checkout, tmp_path: Path, forgery: Forger
     assert any(name in done.stdout for name in named), done.stdout
 
 
-def test_verify_finds_nothing_in_what_nobody_changed(small: Checkout, tmp_path: Path) -> None:
+def test_verify_finds_nothing_in_what_nobody_changed(small, tmp_path):
     copied = small.copy(tmp_path)
     assert copied.driftledger("verify").returncode == 0
     assert json.loads(copied.driftledger("verify", "--json").stdout)["holds"] is True
 
 
 @pytest.fixture(scope="module")
-def bundle(small: Checkout, tmp_path_factory: pytest.TempPathFactory) -> tuple[Checkout, Path]:
+def bundle(small, tmp_path_factory) -> tuple[Checkout, Path]:
     """A bundle of a small run, and the project that it is from."""
     copied = small.copy(tmp_path_factory.mktemp("bundled"))
     copied.driftledger("track")
@@ -178,9 +178,7 @@ BUNDLED = {
 
 
 @pytest.mark.parametrize("forged", BUNDLED)
-def test_check_finds_a_forgery_in_a_bundle(
-    bundle: tuple[Checkout, Path], tmp_path: Path, forged: str
-) -> None:
+def test_check_finds_a_forgery_in_a_bundle(bundle, tmp_path, forged):
     checkout, file = bundle
     name, pattern, by = BUNDLED[forged]
     content = file.read_bytes()
@@ -201,6 +199,6 @@ def test_check_finds_a_forgery_in_a_bundle(
     assert item.filename.removeprefix("files/") in done.stdout
 
 
-def test_check_finds_nothing_in_a_bundle_that_nobody_changed(bundle: tuple[Checkout, Path]) -> None:
+def test_check_finds_nothing_in_a_bundle_that_nobody_changed(bundle):
     checkout, file = bundle
     assert checkout.driftledger("check", str(file)).returncode == 0

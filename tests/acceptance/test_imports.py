@@ -1,7 +1,8 @@
-"""The checker, the package and its demonstration are apart, and no private name of DVC or MLflow is
-reached."""
+"""Packages and rooms import one way, and no private name of DVC or MLflow is reached."""
 
 import ast
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,8 +11,26 @@ import pytest
 from tests.acceptance.places import REPOSITORY
 
 SOURCE = REPOSITORY / "src"
+PACKAGES = ("driftledger", "driftledger_demo", "driftledger_check")
 PUBLIC_OF_DVC = {"dvc", "dvc.api", "dvc.exceptions"}
 PRIVATE_OF_MLFLOW = "mlflow.store"
+
+LAYERS = (
+    ("core",),
+    ("components", "data"),
+    ("collect", "metrics"),
+    ("benchmarks",),
+    ("project",),
+    ("ledger", "reports", "tracking", "notebook", "exports"),
+    ("commands",),
+    ("cli",),
+    ("__main__",),
+)
+"""The rooms of driftledger, from the bottom to the top."""
+HEAVY = (
+    "mlflow dvc torch transformers datasets skimage sklearn scipy pandas pyarrow matplotlib "
+    "sqlalchemy requests rich jinja2"
+)
 
 
 def imports(path: Path) -> Iterator[str]:
@@ -26,57 +45,40 @@ def imports(path: Path) -> Iterator[str]:
             yield from (f"{base}.{alias.name}" for alias in node.names)
 
 
-def all_imports(package: str) -> Iterator[tuple[Path, str]]:
+def all_imports(package: str) -> list[tuple[Path, str]]:
     paths = sorted((SOURCE / package).rglob("*.py"))
-    assert paths, f"src/{package} holds no module"
-    for path in paths:
-        yield from ((path.relative_to(SOURCE), name) for name in imports(path))
+    found = [(path.relative_to(SOURCE), name) for path in paths for name in imports(path)]
+    assert found, f"src/{package} holds no import"
+    return found
 
 
-def test_the_checker_imports_nothing_of_driftledger() -> None:
-    found = [f"{path}: {name}" for path, name in all_imports("driftledger_check")]
-    assert found
-    assert not [
-        each
-        for each in found
-        if each.partition(": ")[2].partition(".")[0] in {"driftledger", "driftledger_demo"}
-    ]
+def top(name: str) -> str:
+    return name.partition(".")[0]
 
 
-@pytest.mark.parametrize("package", ["driftledger", "driftledger_check", "driftledger_demo"])
-def test_no_package_imports_what_stands_beside_the_sources(package: str) -> None:
-    tops = {name.partition(".")[0] for _, name in all_imports(package)}
-    assert tops
-    assert not tops & {"lab", "perf", "tests"}
+@pytest.mark.parametrize(
+    ("package", "never"),
+    [
+        ("driftledger", {"driftledger_demo", "lab", "perf", "tests"}),
+        ("driftledger_check", {"driftledger", "driftledger_demo", "lab", "perf", "tests"}),
+        ("driftledger_demo", {"driftledger_check", "lab", "perf", "tests"}),
+    ],
+)
+def test_packages_are_apart(package, never):
+    assert not [f"{path}: {name}" for path, name in all_imports(package) if top(name) in never]
 
 
-def test_driftledger_does_not_import_its_demonstration() -> None:
-    found = [f"{path}: {name}" for path, name in all_imports("driftledger")]
-    assert found
-    assert not [
-        each for each in found if each.partition(": ")[2].partition(".")[0] == "driftledger_demo"
-    ]
-
-
-def test_the_demonstration_imports_what_anybodys_own_components_may() -> None:
-    found = {
-        name
-        for _, name in all_imports("driftledger_demo")
-        if name.partition(".")[0] == "driftledger"
-    }
+def test_the_demonstration_imports_what_anybodys_own_components_may():
+    found = {name for _, name in all_imports("driftledger_demo") if top(name) == "driftledger"}
     rooms = {".".join(name.split(".")[1:3]) for name in found}
+    # the benchmarks' part is how answers are read
+    may = ("core.", "metrics", "components.base", "data.", "benchmarks._questions")
     assert rooms
-    assert not {
-        each
-        for each in rooms
-        if not each.startswith(("core.", "metrics", "components.base", "data."))
-    } - {
-        "benchmarks._questions"  # how answers are read
-    }
+    assert not {each for each in rooms if not each.startswith(may)}
 
 
 def is_private(name: str) -> bool:
-    library = name.partition(".")[0]
+    library = top(name)
     if library not in {"dvc", "dvc_data", "dvc_objects", "mlflow"}:
         return False
     if any(part.startswith("_") and part != "__version__" for part in name.split(".")):
@@ -86,8 +88,54 @@ def is_private(name: str) -> bool:
     return name == PRIVATE_OF_MLFLOW or name.startswith(f"{PRIVATE_OF_MLFLOW}.")
 
 
-def test_no_private_name_of_dvc_or_mlflow_is_imported() -> None:
+def test_no_private_name_of_dvc_or_mlflow_is_imported():
     found = {
         f"{path} imports {name}" for path, name in all_imports("driftledger") if is_private(name)
     }
     assert not found, "\n".join(sorted(found))
+
+
+def arrows() -> set[tuple[str, str]]:
+    """Each room and a room that it imports from: at a head, inside a function, or for type
+    checkers alone."""
+    rooms = {each.stem for each in (SOURCE / "driftledger").iterdir()}
+    found = set()
+    for path, name in all_imports("driftledger"):
+        here = path.relative_to("driftledger").with_suffix("").parts[0]
+        package, *words = name.split(".")
+        if package == "driftledger" and words and words[0] in rooms and here != "__init__":
+            found.add((here, words[0]))
+    return {(here, there) for here, there in found if here != there}
+
+
+def test_rooms_import_one_way():
+    height = {room: number for number, rooms in enumerate(LAYERS) for room in rooms}
+    found = arrows()
+    assert {here for here, _ in found} | {"core"} == set(height)
+    assert not {f"{here} → {there}" for here, there in found if height[there] > height[here]}
+    assert not {pair for pair in found if pair[::-1] in found}
+
+
+def loaded_by(*modules: str) -> set[str]:
+    """All modules that are loaded once a fresh interpreter has imported these."""
+    code = f"import sys, {', '.join(modules)}; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return set(done.stdout.split())
+
+
+@pytest.mark.parametrize("room", ["benchmarks", "ledger", "reports", "tracking"])
+def test_what_is_stored_is_read_without_components(room):
+    """What a benchmark is can be asked, and a score traced, without code of a model."""
+    specs = (SOURCE / "driftledger/benchmarks").glob("*/spec.py")
+    modules = {
+        "benchmarks": [f"driftledger.benchmarks.{each.parent.name}.spec" for each in specs],
+        "ledger": ["driftledger.ledger.audit"],
+        "reports": ["driftledger.reports.leaderboard"],
+        "tracking": ["driftledger.tracking.content", "driftledger.notebook"],
+    }[room]
+    assert modules
+    loaded = loaded_by(*modules)
+    components = "driftledger.components."
+    models = ["openai", "transformers", "vllm", "diffusers", "encoders", "checkpoints", "service"]
+    assert not {each for each in loaded if each.startswith(tuple(components + m for m in models))}
+    assert room != "benchmarks" or not {top(name) for name in loaded} & set(HEAVY.split())

@@ -4,7 +4,6 @@ the README."""
 import re
 import shlex
 import sqlite3
-from pathlib import Path
 
 import pytest
 
@@ -31,7 +30,7 @@ def of_the_readme() -> list[list[str]]:
     return [command for command in commands if command[0] in ("pip", "driftledger")]
 
 
-def test_six_commands_lead_to_an_audited_score(tmp_path: Path) -> None:
+def test_six_commands_lead_to_an_audited_score(tmp_path):
     pytest.importorskip("openai")
     commands = of_the_readme()
     assert len(commands) <= 6
@@ -44,7 +43,7 @@ def test_six_commands_lead_to_an_audited_score(tmp_path: Path) -> None:
     _, init, plan, run, _, audit = commands
     with Service() as service:
         shown = project.run(
-            *init, "--base-url", service.address, "--key-env", "OPENAI_API_KEY"
+            *init, "--base-url", service.base_url, "--key-env", "OPENAI_API_KEY"
         ).stdout
         assert "models.gpt_5_4_mini: missing: openai gpt-5.4-mini" in shown
         refused = project.run(*run, check=False)  # before any stage, and before any call
@@ -74,7 +73,7 @@ def test_six_commands_lead_to_an_audited_score(tmp_path: Path) -> None:
     assert NAMES.replace("/", " · ") in names
 
 
-def test_questions_alone_lead_to_a_checked_score(tmp_path: Path) -> None:
+def test_questions_alone_lead_to_a_checked_score(tmp_path):
     """A project of MME alone: no image dataset, no generator, no encoder."""
     project = Checkout(tmp_path / "theirs", tmp_path / "state")
     rows = ["id\timage\tquestion\tanswer\tcategory"]

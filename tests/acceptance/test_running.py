@@ -12,8 +12,7 @@ from uuid import uuid4
 
 import pytest
 
-from tests.acceptance import own_code
-from tests.acceptance.checkout import Checkout, with_images
+from tests.acceptance.checkout import Checkout, described_by
 from tests.acceptance.places import ALWAYS
 from tests.acceptance.service import Service
 
@@ -22,7 +21,7 @@ SETTLED = 2.0
 IMAGES = 2
 
 
-def test_a_second_run_does_nothing(evaluated: Checkout, tmp_path: Path) -> None:
+def test_a_second_run_does_nothing(evaluated, tmp_path):
     copied = evaluated.copy(tmp_path)
     before = copied.results()
     assert len(before) > 50
@@ -33,23 +32,8 @@ def test_a_second_run_does_nothing(evaluated: Checkout, tmp_path: Path) -> None:
 
 def asking(service: Service, folder: Path, iterations: int, images: int = IMAGES) -> Checkout:
     """A project whose model and generator are a service, and whose encoder is its own."""
-    pytest.importorskip("openai")
-    checkout = with_images(folder, images, ("drawn",))
-    own_code.write(checkout.root, hues=own_code.ENCODER)
-
-    def select(params: dict[str, Any]) -> None:
-        common = {"base_url": service.address, "api_key_env": "ACCEPTANCE_KEY"}
-        params["run"] |= {"models": ["eyes"], "generators": ["hands"], "encoders": ["hues"]}
-        params["models"] = {"eyes": {"provider": "openai", "model": "eyes", **common}}
-        images = {"provider": "openai_images", "model": "hands", "image_size": "64x64"}
-        params["generators"] = {"hands": images | common}
-        params["encoders"] = {"hues": {"provider": "hues:hues"}}
-        params["genception"] |= {"iterations": iterations, "text_encoder": None}
-
-    checkout.params(select)
-    checkout.env["ACCEPTANCE_KEY"] = "sk-acceptance"
-    checkout.commit("a service describes and draws")
-    return checkout
+    address = service.base_url
+    return described_by(folder, {"eyes": address}, address, images=images, iterations=iterations)
 
 
 def killed_run(checkout: Checkout, service: Service, answers: int) -> bool:
@@ -94,7 +78,7 @@ def kill_all(mark: str) -> None:
 
 
 @pytest.mark.slow
-def test_a_run_goes_on_after_a_kill_at_every_call_and_repeats_none(tmp_path: Path) -> None:
+def test_a_run_goes_on_after_a_kill_at_every_call_and_repeats_none(tmp_path):
     with Service() as service:
         checkout = asking(service, tmp_path, iterations=2, images=1)
         calls = 2 * 2
@@ -118,7 +102,7 @@ def served() -> Iterator[Service]:
 
 
 @pytest.fixture(scope="module")
-def pushed(served: Service, tmp_path_factory: pytest.TempPathFactory) -> Checkout:
+def pushed(served, tmp_path_factory) -> Checkout:
     """A project of three iterations, run, pushed to a remote in a folder, and committed."""
     folder = tmp_path_factory.mktemp("pushed")
     checkout = asking(served, folder, iterations=3)
@@ -142,7 +126,7 @@ def one_more(params: dict[str, Any]) -> None:
     params["genception"]["iterations"] += 1
 
 
-def test_a_fresh_clone_has_nothing_to_do(pushed: Checkout, served: Service, tmp_path: Path) -> None:
+def test_a_fresh_clone_has_nothing_to_do(pushed, served, tmp_path):
     asked, cloned = len(served.arrived), clone(pushed, tmp_path)
     assert asked >= IMAGES * 3 * 2
     assert cloned.repro() <= ALWAYS
@@ -151,9 +135,7 @@ def test_a_fresh_clone_has_nothing_to_do(pushed: Checkout, served: Service, tmp_
     assert len(served.arrived) == asked
 
 
-def test_one_more_iteration_asks_for_that_one_alone(
-    pushed: Checkout, served: Service, tmp_path: Path
-) -> None:
+def test_one_more_iteration_asks_for_that_one_alone(pushed, served, tmp_path):
     copied, before = pushed.copy(tmp_path), served.kinds.copy()
     copied.env["ACCEPTANCE_KEY"] = "sk-acceptance"
     copied.params(one_more)
@@ -161,9 +143,7 @@ def test_one_more_iteration_asks_for_that_one_alone(
     assert served.kinds - before == {"completions": IMAGES, "generations": IMAGES}
 
 
-def test_one_more_iteration_in_a_fresh_clone_asks_for_that_one_alone(
-    pushed: Checkout, served: Service, tmp_path: Path
-) -> None:
+def test_one_more_iteration_in_a_fresh_clone_asks_for_that_one_alone(pushed, served, tmp_path):
     cloned, before = clone(pushed, tmp_path), served.kinds.copy()
     cloned.params(one_more)
     cloned.driftledger("run")

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from tests.acceptance import records
-from tests.acceptance.checkout import Checkout
 from tests.acceptance.numbers import Lines, differences, lines_of, read_golden, shorten
 from tests.acceptance.places import REPOSITORY
 
@@ -31,12 +30,12 @@ def _compare(golden: dict[str, Lines], now: dict[str, Lines]) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_default_run_gives_the_golden_numbers(evaluated: Checkout, kind: str) -> None:
+def test_the_default_run_gives_the_golden_numbers(evaluated, kind):
     _compare(_of_default(read_golden(kind)), _of_default(lines_of(evaluated.root)))
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_scores_in_git_are_the_golden_numbers(kind: str) -> None:
+def test_the_scores_in_git_are_the_golden_numbers(kind):
     now = {
         name: lines for name, lines in lines_of(REPOSITORY).items() if name.startswith(f"{kind}/")
     }
@@ -49,7 +48,7 @@ def test_the_scores_in_git_are_the_golden_numbers(kind: str) -> None:
     NEURAL not in os.environ, reason=f"{NEURAL} does not name a checkout after 'make run-neural'"
 )
 @pytest.mark.parametrize("kind", ["scores", "details"])
-def test_the_neural_run_gives_the_golden_numbers(kind: str) -> None:
+def test_the_neural_run_gives_the_golden_numbers(kind):
     golden = {
         name: lines
         for name, lines in read_golden(kind).items()
@@ -61,7 +60,7 @@ def test_the_neural_run_gives_the_golden_numbers(kind: str) -> None:
 # Every record and image that the embedded components make is the one in ``golden/``.
 
 
-def test_embedded_components_say_and_draw_the_same(evaluated: Checkout) -> None:
+def test_embedded_components_say_and_draw_the_same(evaluated):
     golden, now = records.read_golden(), records.digests(evaluated.root)
     assert golden, "there are no golden digests"
     wrong = [

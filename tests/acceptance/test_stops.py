@@ -4,7 +4,6 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable
-from pathlib import Path
 from uuid import uuid4
 
 import pytest
@@ -43,13 +42,7 @@ def wait_for(condition: Callable[[], bool]) -> None:
         (("nohup", "driftledger"), ("collect",), signal.SIGHUP, 0),
     ],
 )
-def test_calls_under_way_are_kept_and_no_more_are_made(
-    prefix: tuple[str, ...],
-    command: tuple[str, ...],
-    number: signal.Signals,
-    code: int,
-    tmp_path: Path,
-) -> None:
+def test_calls_under_way_are_kept_and_no_more_are_made(prefix, command, number, code, tmp_path):
     with Service() as service:
         checkout = asking(service, tmp_path, iterations=1, images=IMAGES)
         checkout.params(lambda params: params["models"]["eyes"].update(limits={"concurrency": 4}))
@@ -77,7 +70,7 @@ def test_calls_under_way_are_kept_and_no_more_are_made(
 
 
 @pytest.mark.slow
-def test_a_second_signal_drops_the_calls_under_way(tmp_path: Path) -> None:
+def test_a_second_signal_drops_the_calls_under_way(tmp_path):
     with Service() as service:
         checkout = asking(service, tmp_path, iterations=1, images=IMAGES)
         checkout.run("dvc", "repro", "-s", "resolve", "data")

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from tests.acceptance.checkout import Checkout
 from tests.acceptance.numbers import differences, shorten
 from tests.acceptance.places import REPOSITORY
 from tests.acceptance.snapshot import FILE, snapshot
@@ -47,18 +46,14 @@ def _wrong(golden: dict[str, Any], now: dict[str, Any]) -> list[str]:
     ]
 
 
-def test_a_deleted_store_is_made_again_as_the_golden_snapshot_has_it(
-    evaluated_copy: Checkout,
-) -> None:
+def test_a_deleted_store_is_made_again_as_the_golden_snapshot_has_it(evaluated_copy):
     assert not (evaluated_copy.root / "mlflow.db").exists()
     evaluated_copy.driftledger("track")
     wrong = _wrong(json.loads(FILE.read_bytes()), snapshot(evaluated_copy.root / "mlflow.db"))
     assert not wrong, shorten(wrong)
 
 
-def test_a_run_fills_the_store_that_it_would_use_and_leaves_the_locks_alone(
-    small: Checkout, tmp_path: Any
-) -> None:
+def test_a_run_fills_the_store_that_it_would_use_and_leaves_the_locks_alone(small, tmp_path):
     first = snapshot(small.root / "mlflow.db")
     assert len(first["runs"]) == 2
     copied = small.copy(tmp_path)
@@ -79,9 +74,7 @@ def test_a_run_fills_the_store_that_it_would_use_and_leaves_the_locks_alone(
 
 
 @pytest.mark.slow
-def test_the_documented_lines_of_dvc_show_the_scores_of_two_models(
-    small: Checkout, tmp_path: Any
-) -> None:
+def test_the_documented_lines_of_dvc_show_the_scores_of_two_models(small, tmp_path):
     page = (REPOSITORY / "docs/mlflow_and_dvc.md").read_text(encoding="utf-8")
     block = page.split("## With DVC")[1].split("```")[1]
     commands = [shlex.split(line, comments=True) for line in block.splitlines()[1:]]

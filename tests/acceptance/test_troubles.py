@@ -3,13 +3,10 @@ happened."""
 
 import socket
 from collections import Counter
-from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.acceptance import own_code
-from tests.acceptance.checkout import Checkout, with_images
+from tests.acceptance.checkout import Checkout, described_by
 from tests.acceptance.places import ALWAYS
 from tests.acceptance.service import Service
 
@@ -22,35 +19,6 @@ def free_port() -> int:
         unused.bind(("127.0.0.1", 0))
         port: int = unused.getsockname()[1]
         return port
-
-
-def described_by(
-    folder: Path, models: dict[str, str], hands: str, images: int = IMAGES
-) -> Checkout:
-    """A project of one iteration whose models, name → address, and whose generator are services."""
-    pytest.importorskip("openai")
-    checkout = with_images(folder, images, ("drawn",))
-    own_code.write(checkout.root, hues=own_code.ENCODER)
-
-    def entry(name: str, address: str, **more: str) -> dict[str, Any]:
-        common = {"api_key_env": "ACCEPTANCE_KEY", "limits": {"attempts": 2}}
-        return {"model": name, "base_url": address, **common, **more}
-
-    def select(params: dict[str, Any]) -> None:
-        params["run"] |= {"models": [*models], "generators": ["hands"], "encoders": ["hues"]}
-        params["models"] = {
-            name: entry(name, address, provider="openai") for name, address in models.items()
-        }
-        params["generators"] = {
-            "hands": entry("hands", hands, provider="openai_images", image_size="64x64")
-        }
-        params["encoders"] = {"hues": {"provider": "hues:hues"}}
-        params["genception"] |= {"iterations": 1, "text_encoder": None}
-
-    checkout.params(select)
-    checkout.env["ACCEPTANCE_KEY"] = "sk-acceptance"
-    checkout.commit("services describe and draw")
-    return checkout
 
 
 def ran(checkout: Checkout, code: int, *sentences: str) -> list[str]:
@@ -68,12 +36,12 @@ def models_in_the_report(checkout: Checkout) -> set[str]:
 
 
 @pytest.mark.slow
-def test_a_service_that_is_down_takes_away_its_own_scores_alone(tmp_path: Path) -> None:
+def test_a_service_that_is_down_takes_away_its_own_scores_alone(tmp_path):
     port = free_port()
     refused = f"driftledger: far: openai far: openai far at 127.0.0.1:{port}: "
     with Service() as service:
-        models = {"eyes": service.address, "far": f"http://127.0.0.1:{port}/v1"}
-        checkout = described_by(tmp_path, models, hands=service.address)
+        models = {"eyes": service.base_url, "far": f"http://127.0.0.1:{port}/v1"}
+        checkout = described_by(tmp_path, models, hands=service.base_url)
         said = ran(checkout, 1, refused)
         assert said[-1] == NO_SCORE.format("far")
         assert "running track" in said
@@ -96,11 +64,11 @@ def test_a_service_that_is_down_takes_away_its_own_scores_alone(tmp_path: Path) 
 
 
 @pytest.mark.slow
-def test_a_wrong_key_of_one_model_and_refusals_of_another(tmp_path: Path) -> None:
+def test_a_wrong_key_of_one_model_and_refusals_of_another(tmp_path):
     images = 13
     with Service() as service:
-        models = dict.fromkeys(("eyes", "near"), service.address)
-        checkout = described_by(tmp_path, models, hands=service.address, images=images)
+        models = dict.fromkeys(("eyes", "near"), service.base_url)
+        checkout = described_by(tmp_path, models, hands=service.base_url, images=images)
         service.denied = {"near"}
         service.refusals = Counter(eyes=2)
         assert ran(
@@ -128,14 +96,12 @@ def test_a_wrong_key_of_one_model_and_refusals_of_another(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("models", [("far",), ("far", "eyes")])
-def test_where_nothing_can_be_asked_one_sentence_ends_the_run(
-    models: tuple[str, ...], tmp_path: Path
-) -> None:
+def test_where_nothing_can_be_asked_one_sentence_ends_the_run(models, tmp_path):
     """The only model is down, or what draws for all."""
     nowhere = f"http://127.0.0.1:{free_port()}/v1"
     with Service() as service:
-        addresses = {"far": nowhere, "eyes": service.address}
-        hands = service.address if len(models) == 1 else nowhere
+        addresses = {"far": nowhere, "eyes": service.base_url}
+        hands = service.base_url if len(models) == 1 else nowhere
         checkout = described_by(tmp_path, {name: addresses[name] for name in models}, hands=hands)
         assert ran(checkout, 2, "nothing was asked yet")[-1].count("cannot be reached") == len(
             models

@@ -142,7 +142,7 @@ def test_threads_that_look_at_once_find_each_its_own(tmp_path: Path) -> None:
     # without a lock, Python 3.13 gives one of them the row of another
     with CallStore(tmp_path) as store, ThreadPoolExecutor(8) as pool:
         store.put(finished(number, str(number)) for number in range(500))
-        texts = pool.map(lambda number: store.find(key(number % 500)).text, range(6000))  # type: ignore[union-attr]
+        texts = pool.map(lambda number: store.find(key(number % 500)).text, range(6000))
         assert [*texts] == [str(number % 500) for number in range(6000)]
 
 

@@ -194,7 +194,7 @@ def test_questions_make_a_project_of_one_benchmark(here: Path) -> None:
     init(Path("a"), questions=Path("My MME.tsv"), chosen=chosen(model="openai/gpt-x"))
     settings = Project(here / "a").settings
     assert [spec.name for spec in settings.benchmarks] == ["mme"]
-    assert settings.run.mme == settings.run.question_sets == ("my_mme",)  # type: ignore[attr-defined]
+    assert settings.run.mme == settings.run.question_sets == ("my_mme",)
     assert settings.question_sets["my_mme"].model_extra == {
         "protocol": "mme",
         "path": "../My MME.tsv",

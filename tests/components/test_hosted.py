@@ -39,7 +39,7 @@ def test_litellm_knows_which_keys_are_missing(asked: dict[str, Any]) -> None:
         "bedrock/b": ["AWS_REGION"],
         "anthropic/c": [],
     }
-    sys.modules["litellm"].validate_environment = lambda model: {("missing_keys"): names[model]}  # type: ignore[attr-defined]
+    sys.modules["litellm"].validate_environment = lambda model: {"missing_keys": names[model]}
     [missing], _ = LiteLLM(model="gemini/g").readiness()
     assert missing.endswith(
         "LiteLLM finds none of its environment variables GOOGLE_API_KEY, GEMINI_API_KEY"

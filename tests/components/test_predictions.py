@@ -19,9 +19,9 @@ from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import ConfigError
 from driftledger.core.types import Conversation, Medium, Outcome, Result, Subject, Turn
 from tests.conftest import draw
-from tests.support.cases import cases
+from tests.support.cases import CASES, cases
 
-FILES = Path(__file__).parent / "cases" / "predictions"
+FILES = CASES / "components" / "predictions"
 NOTHING = Medium(Path("/nowhere/at/all.png"), "0" * 64)
 
 
@@ -294,8 +294,8 @@ def test_what_people_wrote_stays_when_rows_are_added(tmp_path: Path) -> None:
     subjects = [Subject("007", 1, "d"), Subject("dog", 1, "d"), Subject("mouse", 1, "d")]
     names = [name_of(subject, image(tmp_path, number)) for number, subject in enumerate(subjects)]
     (tmp_path / "sheet.csv").write_text(
-        "text;sample;my notes;t;annotator;image\r\n"
-        f'"=SUM(A1); ""x""\r\nsecond";007;"not sure";1;ann;{names[0]}\r\n'
+        f'text;sample;my notes;t;annotator;image\r\n"=SUM(A1); ""x""\r\n'
+        f'second";007;"not sure";1;ann;{names[0]}\r\n'
         f"'=x;dog;;01;;{names[1]}\r\n;mouse;cannot see it;1;bob;{names[2]}\r\n",
         encoding="utf-8",
         newline="",

@@ -152,9 +152,8 @@ def test_ranks_are_those_of_table_2(benchmark: str) -> None:
 BAD = {
     "line 2 of mine.csv: model: ": ROW.replace("GPT-4V", " "),
     "line 2 of mine.csv: source: ": 'GPT-4V,MME,126.5,"",2025\n',
-    "value: Input should be a valid number, unable to parse string as a number (got '126,5')": ROW.replace(
-        "126.5", '"126,5"'
-    ),
+    "value: Input should be a valid number, unable to parse string as a number "
+    "(got '126,5')": ROW.replace("126.5", '"126,5"'),
     "value: Input should be a finite number (got 'nan')": ROW.replace("126.5", "nan"),
     "value: Input should be a finite number (got '1e999')": ROW.replace("126.5", "1e999"),
     "line 2 of mine.csv: date: ": ROW.replace("2025", "2024-13"),

@@ -27,7 +27,6 @@ from driftledger.core.strict import explain
 from driftledger.data.question_sets.base import SourceQuestion
 from driftledger.data.question_sets.table import QuestionTable
 from driftledger.data.records import QuestionEntry, QuestionSetCard, read_questions
-from tests.conftest import REPOSITORY
 from tests.data.question_sets.sources import (
     BEYOND,
     MME,
@@ -42,13 +41,11 @@ from tests.data.question_sets.sources import (
     png,
     source,
 )
-from tests.support.cases import cases
+from tests.support.cases import CASES, cases
 
 Row = dict[str, Any]
 RIGHT: dict[str, Row] = {"mm_sap": SAP, "mm_vet": VET, "mme": MME[0]}
-RULE_CASES = json.loads(
-    (REPOSITORY / "tests" / "cases" / "question_problems.json").read_text(encoding="utf-8")
-)
+RULE_CASES = json.loads((CASES / "data/question_problems.json").read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize(

@@ -5,19 +5,19 @@ from pathlib import Path
 import pytest
 
 from driftledger.ledger.bundle import write_bundle
-from tests.ledger.conftest import Ledger, ledger, original
+from tests.ledger.conftest import ledger, original
 from tests.support.bundles import Forger
 
 __all__ = ["ledger", "original"]
 
 
 @pytest.fixture(scope="session")
-def score_zip(original: Ledger, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def score_zip(original, tmp_path_factory) -> Path:
     out = tmp_path_factory.mktemp("bundle") / "score.zip"
     write_bundle(original.project, original.evidence(), out)
     return out
 
 
 @pytest.fixture
-def forger(score_zip: Path) -> Forger:
+def forger(score_zip) -> Forger:
     return Forger(score_zip)

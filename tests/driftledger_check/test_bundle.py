@@ -7,8 +7,6 @@ import stat
 import struct
 import warnings
 import zipfile
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -29,8 +27,9 @@ from driftledger_check.compute.values import Key, Value
 from driftledger_check.report import FROM_FEATURES
 from driftledger_check.strict_json import canonical
 from driftledger_demo.encoders.tfidf import TfIdf
-from tests.ledger.conftest import CHAINS, GENCEPTION, MODEL, Ledger
+from tests.ledger.conftest import CHAINS, GENCEPTION, MODEL
 from tests.support.bundles import Forger, differing
+from tests.support.cases import cases
 
 RECORDS, SCORE, ROWS = (
     f"{CHAINS}/records.jsonl",
@@ -41,13 +40,11 @@ TRAC_RECORDS, TRAC = (
     f"data/records/{MODEL}/trac/digits/shown",
     f"reports/scores/{MODEL}/trac/digits/shown/tfidf",
 )
-SAMPLES = "data/datasets/my_images/samples.jsonl"
 REDRAWN = CHAINS.replace("genception", "fidelity")
 READ = f"reports/scores/{MODEL}/mm_sap/scenes_mm_sap/rows.jsonl"
-Change = Callable[[Forger], object]
 
 
-def test_every_number_of_every_benchmark_is_computed_again(score_zip: Path) -> None:
+def test_every_number_of_every_benchmark_is_computed_again(score_zip):
     report = check(score_zip)
     assert differing(report) == []
     numbers = {
@@ -63,9 +60,7 @@ def test_every_number_of_every_benchmark_is_computed_again(score_zip: Path) -> N
     assert not [each for each in why if "lacks" in each or "left out" in each]
 
 
-def test_an_empty_description_is_computed_again(
-    ledger: Ledger, forger: Forger, tmp_path: Path
-) -> None:
+def test_an_empty_description_is_computed_again(ledger, forger, tmp_path):
     """In GenCeption and fidelity, after a first round and at once."""
     scores = {GENCEPTION: (CHAINS, 2), GENCEPTION.replace("genception", "fidelity"): (REDRAWN, 1)}
     for folder, t in scores.values():
@@ -94,16 +89,12 @@ def test_an_empty_description_is_computed_again(
         assert len([line for line in lines if line.status == "reproduced"]) > 40
 
 
-def test_the_same_run_gives_the_same_bytes(
-    original: Ledger, score_zip: Path, tmp_path: Path
-) -> None:
+def test_the_same_run_gives_the_same_bytes(original, score_zip, tmp_path):
     write_bundle(original.project, original.evidence(), tmp_path / "score.zip")
     assert (tmp_path / "score.zip").read_bytes() == score_zip.read_bytes()
 
 
-def test_without_images_their_hashes_still_lead_to_the_lock(
-    original: Ledger, tmp_path: Path
-) -> None:
+def test_without_images_their_hashes_still_lead_to_the_lock(original, tmp_path):
     write_bundle(original.project, original.evidence(), tmp_path / "score.zip", images=False)
     report = check(tmp_path / "score.zip")
     assert report.code == 3
@@ -121,9 +112,7 @@ def test_without_images_their_hashes_still_lead_to_the_lock(
     assert [each for each in differing(forger.check(tmp_path)) if each.startswith(f"{name}: md5")]
 
 
-def test_what_is_not_published_or_does_not_hold_is_not_bundled(
-    ledger: Ledger, tmp_path: Path
-) -> None:
+def test_what_is_not_published_or_does_not_hold_is_not_bundled(ledger, tmp_path):
     out, evidence = tmp_path / "score.zip", ledger.evidence()
     out.write_text("notes")
     with pytest.raises(LedgerError, match="is not a bundle; move it away"):
@@ -140,10 +129,6 @@ def test_what_is_not_published_or_does_not_hold_is_not_bundled(
     with pytest.raises(LedgerError, match="nothing is bundled: "):
         write_bundle(ledger.project, ledger.evidence(), out)
     assert not list(tmp_path.glob("score*"))
-
-
-def better(row: dict[str, Any]) -> None:
-    row["results"][0]["text"] = "a better one"
 
 
 def drawing(forger: Forger) -> None:
@@ -164,51 +149,11 @@ def grade(forger: Forger) -> None:
     forger.row(READ, lambda row: row["extra"]["read"].__setitem__(0, None), right)
 
 
-def numbers(forger: Forger) -> None:
-    forger.json(FILES + SCORE, lambda score: score["metrics"].update(gc_at_2=0.99))
-    forger.row(ROWS, lambda row: row["values"].update(gc=[0.99, 0.99]))
-
-
 def swap(forger: Forger) -> None:
     one, other = sorted(
         name for name in forger.members if name.startswith(f"{FILES}{CHAINS}/images")
     )[:2]
     forger.members[one], forger.members[other] = forger.members[other], forger.members[one]
-
-
-def stage(forger: Forger, use: str, **changes: Any) -> None:
-    def change(evidence: dict[str, Any]) -> None:
-        for lineage in evidence["lineages"]:
-            lineage["stages"][f"score@{MODEL}"][use][0] |= changes
-
-    forger.json(EVIDENCE, change)
-
-
-def noted(forger: Forger, key: str, value: object) -> None:
-    """Say that the stage that scored ran with something else."""
-
-    def change(evidence: dict[str, Any]) -> None:
-        for lineage in evidence["lineages"]:
-            params = lineage["stages"][f"score@{MODEL}"]["params"]["data/resolved.json"][
-                f"score.{MODEL}"
-            ]
-            params["genception/my_images/painter/layout"][key] = value
-
-    forger.json(EVIDENCE, change)
-
-
-def reader(forger: Forger, lineage: int) -> None:
-    """Change the text encoder's version in the stage behind one score."""
-
-    def change(evidence: dict[str, Any]) -> None:
-        params = evidence["lineages"][lineage]["stages"][f"score@{MODEL}"]["params"][
-            "data/resolved.json"
-        ]
-        params[f"score.{MODEL}"]["genception/my_images/painter/layout"]["text_encoder"]["words"] = (
-            "0" * 64
-        )
-
-    forger.json(EVIDENCE, change)
 
 
 def forgotten(forger: Forger) -> None:
@@ -224,116 +169,25 @@ def forgotten(forger: Forger) -> None:
     forger.members[name] = canonical(published)
 
 
-def card(forger: Forger) -> None:
-    forger.json(
-        FILES + SCORE,
-        lambda score: score["components"]["generator"]["settings"].update(longest_side=64),
-    )
+BY_HAND = {"drawing": drawing, "grade": grade, "swap": swap, "forgotten": forgotten}
 
 
-FORGED: list[tuple[str, bool, Change, str]] = [
-    ("a record", False, lambda f: f.row(RECORDS, better), f"{RECORDS}: md5: it is "),
-    ("a record, hashes mended", True, lambda f: f.row(RECORDS, better), (
-        ": inputs.records.chain: it is "
-    )),
-    ("a drawing, record and score mended", True, drawing, "score.json: metrics.gc_at_2: "),
-    ("rows and score", True, numbers, (
-        "score.json: metrics.gc_at_2: 0.99 is stored, and the records give "
-    )),
-    ("what was read", True, grade, "mm_sap/scenes_mm_sap/score.json: metrics.score: "),
-    ("what failed", True, lambda f: f.row(READ, lambda row: row[(
-        "extra"
-    )]["outcomes"].__setitem__(0, "failed")),
-     "' differ in what failed"),
-    ("two images swapped", True, swap, f"{CHAINS}/images/round_1/1.png: it is "),
-    ("a sample", True, lambda f: f.row(SAMPLES, lambda row: row.update(category=(
-        "best"
-    ))), "digest: it is "),
-    ("a file in a folder", True, lambda f: f.members.update({(
-        f"{FILES}{CHAINS}/images/more.png"
-    ): b"x"}),
-     "images/more.png: no record has this file"),
-    ("a folder", True, lambda f: f.members.update({(
-        f"{FILES}data/datasets/another/samples.jsonl"
-    ): b""}),
-     "another/samples.jsonl: nothing behind the run has this file"),
-    ("a file less", True, lambda f: f.members.pop(f"{FILES}{CHAINS}/images/round_1/1.png"),
-     "images/round_1/1.png: it is "),
-    ("a member", False, lambda f: f.members.update({(
-        "README.md"
-    ): b"x"}), "README.md: nothing names it"),
-    ("features of nobody", False, lambda f: f.members.update({f"{FEATURES}{'0' * 64}.npy": b"x"}),
-     "nothing names it: it was put in"),
-    ("what a stage wrote", False, lambda f: stage(f, "outs", md5=(
-        "0"
-    ) * 32 + ".dir"), f"{GENCEPTION}: no stage in "),
-    ("what a stage read", False, lambda f: stage(f, "deps", md5=(
-        "0"
-    ) * 32 + ".dir"), "a stage in evidence.json has "),
-    ("how many files", False, lambda f: stage(f, "outs", nfiles=1), (
-        f"reports/scores/{MODEL}: nfiles: it is 1"
-    )),
-    ("a setting", False, lambda f: noted(f, "iterations", 9), (
-        "inputs.settings.iterations: it is 2, and the stage of "
-    )),
-    ("another generator", False, lambda f: noted(f, (
-        "generator"
-    ), "0" * 64), "components.generator: it is "),
-    ("a component's settings", True, card, "components.generator: it is "),
-    ("a score forgotten", False, lambda f: f.json(EVIDENCE, lambda e: e[(
-        "lineages"
-    )].pop()), "fingerprint: it is "),
-    ("a score forgotten, sealed", True, lambda f: f.json(EVIDENCE, lambda e: e["lineages"].pop()),
-     "the bundle leaves out this score of the run"),
-    ("a score forgotten, sealed, published anew", True, lambda f: forgotten(f), (
-        "the bundle leaves out this score"
-    )),
-    ("no published file", False, lambda f: [f.members.pop(each) for each in list(f.members) if LEDGER in each[:7]],
-     "the bundle has 0 published files of its run"),
-    ("another run", False, lambda f: f.json(MANIFEST, lambda m: m[(
-        "run"
-    )].update(name="best")), f"{MANIFEST}: run: it "),
-    ("more groups than samples", True, lambda f: f.json(
-        f"{FILES}data/datasets/my_images/dataset.json",
-     lambda card: card["groups"].update({str(n): ["round"] for n in range(9)})), (
-         "is not a whole number from 0 to 4"
-     )),
-    ("the counts of categories", True, lambda f: f.json(
-        f"{FILES}data/datasets/my_images/dataset.json",
-     lambda card: card["categories"].update(round=9)), "dataset.json: categories: it is "),
-    ("the counts of a question set's categories", True, lambda f: f.json(
-     f"{FILES}data/questions/scenes_mme/question_set.json", lambda card: card[(
-         "categories"
-     )].update(OCR=13)),
-     "question_set.json: categories: it is "),
-    ("what the support set has as well", True, lambda f: f.json(
-        f"{FILES}data/datasets/digits/dataset.json",
-     lambda card: card.update(leaks={"one": "two"})), "dataset.json: leaks: it is "),
-    ("a text encoder, behind its score", False, lambda f: reader(f, 0), (
-        "components.text_encoder: it is "
-    )),
-    ("a text encoder, behind another score", False, lambda f: reader(f, 3), (
-        f"score@{MODEL}: it is "
-    )),
-    ("a record twice", True, lambda f: f.row(RECORDS, lambda row: row.update(step=2)), (
-        "2 of its records are of "
-    )),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("mended", "change", "finding"), [case[1:] for case in FORGED], ids=[c[0] for c in FORGED]
-)
-def test_a_forgery_is_found(
-    forger: Forger, tmp_path: Path, mended: bool, change: Change, finding: str
-) -> None:
-    change(forger)
-    if mended:
+@pytest.mark.parametrize("case", cases(__file__, "forgeries"), ids=lambda case: case["name"])
+def test_a_forgery_is_found(forger, tmp_path, case):
+    if "by" in case:
+        BY_HAND[case["by"]](forger)
+    for edit in case.get("edits", ()):
+        forger.put(edit["in"], edit["at"], edit.get("to"))
+    for name, text in case.get("adds", {}).items():
+        forger.members[name] = text.encode()
+    if "removes" in case:
+        forger.remove(case["removes"])
+    if case.get("mended"):
         forger.follow()
     else:
         forger.rehash()
     found = differing(forger.check(tmp_path))
-    assert [each for each in found if finding in each], found
+    assert [each for each in found if case["says"] in each], found
     assert run(tmp_path / "forged.zip") == 1
 
 
@@ -406,13 +260,8 @@ FEATURED = [
     ("path", "role", "others"), FEATURED, ids=["genception", "fidelity", "trac"]
 )
 def test_a_headline_from_features_is_said_first_and_never_passes_by_itself(
-    forger: Forger,
-    tmp_path: Path,
-    path: str,
-    role: str,
-    others: set[str],
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+    forger, tmp_path, path, role, others, capsys
+):
     """Who invents features has any number: a similarity of 1 here."""
     fingerprint = foreign(forger, path, role)
     invented(forger, fingerprint, seed=2)
@@ -454,9 +303,7 @@ def numbers_of(forger: Forger, path: str) -> dict[Key, Value]:
     )
 
 
-def test_a_headline_that_is_not_checked_is_said_first(
-    forger: Forger, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_headline_that_is_not_checked_is_said_first(forger, tmp_path, capsys):
     """An encoder that the checker lacks, without its features, can carry any number."""
     fingerprint = foreign(forger, GENCEPTION, "encoder")
     for ending in ("npy", "txt"):
@@ -474,8 +321,8 @@ def test_a_headline_that_is_not_checked_is_said_first(
 
 @pytest.mark.parametrize("benchmark", ["genception", "trac", "fidelity", "mm_sap", "mm_vet", "mme"])
 def test_a_benchmark_of_somebody_else_is_not_checked_and_all_else_is(
-    forger: Forger, tmp_path: Path, benchmark: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+    forger, tmp_path, benchmark, capsys
+):
     replaced(
         forger,
         **{
@@ -518,14 +365,9 @@ def better_grade(row: dict[str, Any]) -> None:
     ],
 )
 def test_a_score_of_another_generator_may_be_left_out(
-    forger: Forger,
-    tmp_path: Path,
-    benchmark: str,
-    keys: str,
-    noted: dict[str, str],
-    is_missing: bool,
-) -> None:
-    def note(evidence: dict[str, Any]) -> None:
+    forger, tmp_path, benchmark, keys, noted, is_missing
+):
+    def note(evidence):
         for lineage in evidence["lineages"]:
             params = lineage["stages"][f"score@{MODEL}"]["params"]["data/resolved.json"]
             params[f"score.{MODEL}"][f"{benchmark}/{keys}"] = noted
@@ -544,19 +386,14 @@ def test_a_score_of_another_generator_may_be_left_out(
 @pytest.mark.parametrize(
     "change", [lambda rows: rows.clear(), lambda rows: rows.append(rows[0])], ids=["none", "twice"]
 )
-def test_a_bundle_without_a_score_or_with_one_twice_is_refused(
-    forger: Forger,
-    tmp_path: Path,
-    change: Callable[[list[Any]], object],
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_a_bundle_without_a_score_or_with_one_twice_is_refused(forger, tmp_path, change, capsys):
     forger.json(EVIDENCE, lambda evidence: change(evidence["lineages"]))
     forger.rehash()
     assert run(forger.write(tmp_path / "x.zip")) == 2
     assert "holds no score, one of them twice" in capsys.readouterr().err
 
 
-def test_ties_and_missing_descriptions_are_computed_again(forger: Forger, tmp_path: Path) -> None:
+def test_ties_and_missing_descriptions_are_computed_again(forger, tmp_path):
     """Two support descriptions and a test description are alike, of a digit each, and two are
     empty."""
     records, score = f"{TRAC_RECORDS}/records.jsonl", f"{TRAC}/score.json"
@@ -607,7 +444,7 @@ def _emptied(reply: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in reply.items() if name != "text"} | {"outcome": "empty"}
 
 
-def test_an_owner_who_mends_all_that_there_is_passes(forger: Forger, tmp_path: Path) -> None:
+def test_an_owner_who_mends_all_that_there_is_passes(forger, tmp_path):
     """So a finding of the cases above is of the change, and not of how it was mended."""
     before = set(forger.members)
     forger.follow()
@@ -616,7 +453,7 @@ def test_an_owner_who_mends_all_that_there_is_passes(forger: Forger, tmp_path: P
 
 
 @pytest.mark.parametrize("start", [FILES, LISTINGS, FEATURES, LEDGER])
-def test_one_changed_byte_is_found(forger: Forger, tmp_path: Path, start: str) -> None:
+def test_one_changed_byte_is_found(forger, tmp_path, start):
     names = sorted(name for name in forger.members if name.startswith(start))[
         :: max(1, len(forger.members) // 8)
     ]
@@ -637,9 +474,7 @@ def test_one_changed_byte_is_found(forger: Forger, tmp_path: Path, start: str) -
 
 @pytest.mark.parametrize("hostile", [None, {}, "\x1b[2J", 10**400])
 @pytest.mark.parametrize("field", ["file", "sha256", "sample", "t", "parent_sha256"])
-def test_records_of_other_types_are_findings_and_no_crash(
-    forger: Forger, tmp_path: Path, field: str, hostile: object, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_records_of_other_types_are_findings_and_no_crash(forger, tmp_path, field, hostile, capsys):
     forger.row(RECORDS, lambda row: row.update({field: hostile}))
     forger.follow()
     assert differing(forger.check(tmp_path))
@@ -649,7 +484,7 @@ def test_records_of_other_types_are_findings_and_no_crash(
 
 def ours(**members: bytes) -> bytes:
     file = io.BytesIO()
-    archive.write(file, {name: lambda data=data: data for name, data in members.items()})  # type: ignore[misc]
+    archive.write(file, {name: lambda data=data: data for name, data in members.items()})
     return file.getvalue()
 
 
@@ -708,7 +543,7 @@ NOT_ARCHIVES = [
 
 
 @pytest.mark.parametrize("data", NOT_ARCHIVES, ids=range(len(NOT_ARCHIVES)))
-def test_a_file_of_another_form_is_refused(data: bytes, tmp_path: Path) -> None:
+def test_a_file_of_another_form_is_refused(data, tmp_path):
     with pytest.raises(BundleError):
         Archive(io.BytesIO(data))
     (tmp_path / "x.zip").write_bytes(data)
@@ -716,56 +551,39 @@ def test_a_file_of_another_form_is_refused(data: bytes, tmp_path: Path) -> None:
     assert not is_bundle(tmp_path / "x.zip")
 
 
-def test_every_bit_of_the_form_counts() -> None:
+def test_every_bit_of_the_form_counts():
     for place in range(len(PLAIN)):
         changed = PLAIN[:place] + bytes([PLAIN[place] ^ 1 << place % 8]) + PLAIN[place + 1 :]
         with pytest.raises(BundleError):
             b"".join(map(Archive(io.BytesIO(changed)).read, "ab"))
 
 
-MANIFESTS: list[tuple[Callable[[bytes], bytes], str]] = [
-    (lambda data: data + b"\n", "not written in the one form"),
-    (lambda data: data[:-1] + b',"schema":2}', "the key 'schema' is there twice"),
-    (lambda data: data.replace(b'"schema":2', b'"schema":NaN'), "NaN, which is no finite number"),
-    (
-        lambda data: data.replace(b'"schema":2', b'"schema":1e999'),
-        "1e999, which is no finite number",
-    ),
-    (
-        lambda data: data.replace(b'"schema":2', b'"schema":' + b"[" * 99_999 + b"]" * 99_999),
-        "nests too deep",
-    ),
-    (
-        lambda data: data.replace(b'"schema":2', b'"schema":true'),
-        "schema True; this checker knows schema 2",
-    ),
-    (lambda data: data.replace(b'"schema":2', b'"schema":1'), "knows schema 2"),
-    (lambda data: data.replace(b'"name":', b'"name":"\\ud800","x":', 1), "surrogates not allowed"),
-    (
-        lambda data: data.replace(
-            b'"left_out":{', b'"left_out":{"../x":{"bytes":0,"md5":"","sha256":""}'
-        ),
-        "names a file",
-    ),
-    (lambda data: b"[]", "does not hold what it must"),
-    (lambda data: b"", "does not hold what it must: JSONDecodeError"),
+DEEP = b'"schema":' + b"[" * 99_999 + b"]" * 99_999
+MANIFESTS = [
+    (b"", b"\n", "not written in the one form"),
+    (b'"schema":2', b'"schema":2,"schema":2', "the key 'schema' is there twice"),
+    (b'"schema":2', b'"schema":NaN', "NaN, which is no finite number"),
+    (b'"schema":2', b'"schema":1e999', "1e999, which is no finite number"),
+    (b'"schema":2', DEEP, "nests too deep"),
+    (b'"schema":2', b'"schema":true', "schema True; this checker knows schema 2"),
+    (b'"schema":2', b'"schema":1', "knows schema 2"),
+    (b'"name":', b'"name":"\\ud800","x":', "surrogates not allowed"),
+    (b'"left_out":{', b'"left_out":{"../x":{"bytes":0,"md5":"","sha256":""}', "names a file"),
+    (None, b"[]", "does not hold what it must"),
+    (None, b"", "does not hold what it must: JSONDecodeError"),
 ]
+"""What is replaced in the manifest, or all of it, by what, and the sentence."""
 
 
-@pytest.mark.parametrize(("change", "sentence"), MANIFESTS, ids=[each[1] for each in MANIFESTS])
-def test_a_manifest_that_reads_in_two_ways_or_in_none(
-    forger: Forger,
-    tmp_path: Path,
-    change: Callable[[bytes], bytes],
-    sentence: str,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    forger.members[MANIFEST] = change(forger.members[MANIFEST])
+@pytest.mark.parametrize(("old", "new", "says"), MANIFESTS, ids=[each[2] for each in MANIFESTS])
+def test_a_manifest_that_reads_in_two_ways_or_in_none(forger, tmp_path, old, new, says, capsys):
+    manifest = forger.members[MANIFEST]
+    forger.members[MANIFEST] = new if old is None else manifest.replace(old, new, 1)
     assert run(forger.write(tmp_path / "x.zip")) == 2
-    assert sentence in capsys.readouterr().err
+    assert says in capsys.readouterr().err
 
 
-def test_json_has_every_line(score_zip: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_has_every_line(score_zip, capsys):
     assert run(score_zip, as_json=True) == 0
     report = json.loads(capsys.readouterr().out)
     assert (report["holds"], report["code"]) == (True, 0)

@@ -21,7 +21,7 @@ CATEGORIES = {"small categories": ["x"] * 6 + ["y"] * 3 + ["z"] * 3}
 
 
 @pytest.mark.parametrize("name", CLUSTERS)
-def test_both_give_the_same_interval(name: str) -> None:
+def test_both_give_the_same_interval(name):
     values = np.random.default_rng(3).random(12).tolist()
     categories, clusters = CATEGORIES.get(name, ["x"] * 6 + ["y"] * 6), CLUSTERS[name]
     found = mean_interval(values, categories, 0.9, clusters).interval

@@ -30,7 +30,7 @@ SIZES = [(96, 72), (72, 96), (64, 64), (120, 40)]
 
 
 @pytest.fixture(scope="session")
-def built(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+def built(tmp_path_factory) -> dict[str, Path]:
     """A checkpoint of each layout, to look at only."""
     from tests.support.checkpoints import vision_language
 
@@ -39,26 +39,26 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 @pytest.fixture(params=LAYOUTS)
-def checkpoint(request: pytest.FixtureRequest, built: dict[str, Path]) -> Path:
+def checkpoint(request, built) -> Path:
     """Each of them in turn."""
     return built[request.param]
 
 
 @pytest.fixture
-def llava(built: dict[str, Path], tmp_path: Path) -> Path:
+def llava(built, tmp_path) -> Path:
     """A copy to change."""
     return Path(shutil.copytree(built["llava"], tmp_path / "llava"))
 
 
 @pytest.fixture(scope="session")
-def images(tmp_path_factory: pytest.TempPathFactory) -> list[Medium]:
+def images(tmp_path_factory) -> list[Medium]:
     root = tmp_path_factory.mktemp("images")
     drawn = [draw(root / f"{number}.png", number, size) for number, size in enumerate(SIZES)]
     return [Medium(path, sha256_file(path)) for path in drawn]
 
 
 @pytest.fixture(scope="session")
-def asked(images: list[Medium]) -> list[Conversation]:
+def asked(images) -> list[Conversation]:
     """Four conversations of different lengths about images of different shapes."""
     return [Conversation.ask(prompt, image) for prompt, image in zip(PROMPTS, images, strict=True)]
 

@@ -40,11 +40,11 @@ SIZES = [(400, 310), (299, 299), (60, 90), (500, 20)]
 
 
 @pytest.fixture(scope="session")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+def built(tmp_path_factory) -> Callable[[str], Path]:
     """Make a checkpoint, once, to look at only; torch is left with one thread."""
     root, made = tmp_path_factory.mktemp("checkpoints"), {}
 
-    def build(name: str) -> Path:
+    def build(name):
         if name not in made:
             import_module("torch").set_num_threads(1)
             module, _, function = BUILDS[name].partition(".")
@@ -57,7 +57,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
 
 
 @pytest.fixture
-def copied(built: Callable[[str], Path], tmp_path: Path) -> Callable[[str], Path]:
+def copied(built, tmp_path) -> Callable[[str], Path]:
     """Make a copy of a checkpoint, to change."""
     return lambda name: Path(shutil.copytree(built(name), tmp_path / name))
 
@@ -73,7 +73,7 @@ def images() -> list[Image.Image]:
 
 
 @pytest.fixture
-def said(caplog: pytest.LogCaptureFixture) -> Iterator[pytest.LogCaptureFixture]:
+def said(caplog) -> Iterator[pytest.LogCaptureFixture]:
     """What transformers logs, which it keeps from other loggers."""
     logger = logging.getLogger("transformers")
     logger.addHandler(caplog.handler)

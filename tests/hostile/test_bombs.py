@@ -5,7 +5,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from pathlib import Path
 
 import pytest
 from PIL import Image
@@ -23,6 +22,7 @@ from driftledger.ledger.lock import parse_lock
 from driftledger.ledger.objects.files import parse_listing
 from driftledger.project.settings import load_settings
 from driftledger_check import strict_json
+from tests.support.cases import cases
 
 _TOLD = """
 import pathlib, re
@@ -73,7 +73,7 @@ class Line(Record):
     text: str = ""
 
 
-def test_yaml(tmp_path: Path) -> None:
+def test_yaml(tmp_path):
     (tmp_path / "texts.json").write_text(json.dumps([text for text, _ in YAML.values()]))
     said, memory = peak(
         f"import json, sys\nfrom {load_yaml.__module__} import load_yaml\n"
@@ -102,16 +102,12 @@ def text_of(parts: Sequence[tuple[str, int]]) -> str:
     ("loader", "parts", "says"),
     [
         (loader, case["parts"], case["says"])
-        for case in map(
-            json.loads, (Path(__file__).parent / "cases/texts.jsonl").read_text().splitlines()
-        )
+        for case in cases(__file__, "texts")
         for loader in case["loaders"]
     ],
     ids=str,
 )
-def test_a_text_is_read_or_refused_in_bounded_time(
-    loader: str, parts: Sequence[tuple[str, int]], says: str
-) -> None:
+def test_a_text_is_read_or_refused_in_bounded_time(loader, parts, says):
     data, before = text_of(parts).encode(), time.process_time()
     try:
         LOADERS[loader](data)
@@ -124,7 +120,7 @@ def test_a_text_is_read_or_refused_in_bounded_time(
     assert time.process_time() - before < 2
 
 
-def test_settings_and_locks(tmp_path: Path) -> None:
+def test_settings_and_locks(tmp_path):
     (tmp_path / "params.yaml").write_text(BOMB)
     with pytest.raises(
         ConfigError, match=r"is not YAML: line 2, column 10: an alias stands inside"
@@ -146,7 +142,7 @@ def test_settings_and_locks(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("start", "end"), [("[", "]"), ('{"a":', "}")])
-def test_deep_json(start: str, end: str, tmp_path: Path) -> None:
+def test_deep_json(start, end, tmp_path):
     text = start * 100_000 + "1" + end * 100_000
     with pytest.raises(ValueError, match="nested too deep"):
         load_json(text.encode())
@@ -158,7 +154,7 @@ def test_deep_json(start: str, end: str, tmp_path: Path) -> None:
     assert not parse_listing(text.encode())
 
 
-def test_large_records(tmp_path: Path) -> None:
+def test_large_records(tmp_path):
     (tmp_path / "rows").write_bytes(b'{"schema":2,"text":"%s"}' % (b"x" * LARGEST_JSON))
     with pytest.raises(StoreError, match=r"it has 16,777,238 bytes, and up to 16,777,216 are read"):
         read_jsonl(tmp_path / "rows", Line, "rows")
@@ -168,7 +164,7 @@ def test_large_records(tmp_path: Path) -> None:
         read_jsonl(tmp_path / "rows.jsonl", Line)
 
 
-def test_an_image_of_many_pixels(tmp_path: Path) -> None:
+def test_an_image_of_many_pixels(tmp_path):
     Image.new("1", (13_300, 13_300)).save(tmp_path / "large.png", optimize=True)
     assert (tmp_path / "large.png").stat().st_size < 30_000
     said, memory = peak(

@@ -3,7 +3,6 @@ through them."""
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -15,14 +14,14 @@ from tests.conftest import draw
 
 
 @pytest.fixture
-def secret(tmp_path: Path) -> Path:
+def secret(tmp_path) -> Path:
     """A folder of another user, with an image in it."""
     draw(tmp_path / "secret" / "a.png", 1)
     return tmp_path / "secret"
 
 
 @pytest.fixture
-def given(tmp_path: Path) -> Path:
+def given(tmp_path) -> Path:
     """A folder that was given to us, with an image of its own."""
     draw(tmp_path / "given" / "own.png", 2)
     (tmp_path / "given" / "cats").mkdir()
@@ -42,14 +41,14 @@ LINKS: dict[str, Callable[[Path, Path], object]] = {
 
 @pytest.mark.parametrize("kind", LINKS)
 @pytest.mark.parametrize("settings", [{}, {"labelled": True}], ids=str)
-def test_an_image_folder(kind: str, settings: dict[str, Any], given: Path, secret: Path) -> None:
+def test_an_image_folder(kind, settings, given, secret):
     LINKS[kind](given, secret)
     for read in (lambda folder: folder.source_digest(), lambda folder: list(folder.items())):
         with pytest.raises(DataError, match="is a link out of"):
             read(ImageFolder(path=given, **settings))
 
 
-def test_a_sheet_that_is_a_link(given: Path, secret: Path) -> None:
+def test_a_sheet_that_is_a_link(given, secret):
     (secret / "passwords.csv").write_text("sample,t,text,annotator\na,1,my password,me\n")
     (given / "sheet.csv").symlink_to(secret / "passwords.csv")
     with pytest.raises(
@@ -59,7 +58,7 @@ def test_a_sheet_that_is_a_link(given: Path, secret: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["sheet.csv", "images", "index.html"])
-def test_nothing_is_written_through_a_link(given: Path, secret: Path, name: str) -> None:
+def test_nothing_is_written_through_a_link(given, secret, name):
     (given / name).symlink_to(secret / name)
     with pytest.raises(DataError, match=f"{name} is a link out of its folder; remove it"):
         write_sheet(given, [], None, "Describe.")
@@ -67,7 +66,7 @@ def test_nothing_is_written_through_a_link(given: Path, secret: Path, name: str)
 
 
 @pytest.mark.parametrize("to", ["/dev/zero", "/dev/tty", "."])
-def test_records_that_are_no_file(tmp_path: Path, to: str) -> None:
+def test_records_that_are_no_file(tmp_path, to):
     (tmp_path / "samples.jsonl").symlink_to(to)
     with pytest.raises(StoreError, match=r"samples\.jsonl cannot be read \(not a regular file\)"):
         read_samples(tmp_path)

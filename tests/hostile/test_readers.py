@@ -47,7 +47,7 @@ MAY_READ = {
 """Module → how many such calls it has, none of them of a file that a stranger's checkout names."""
 
 
-def test_nothing_else_reads_files() -> None:
+def test_nothing_else_reads_files():
     counts: Counter[str] = Counter()
     for path in SOURCE.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):

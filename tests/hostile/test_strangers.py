@@ -10,7 +10,6 @@ import shutil
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
-from pathlib import Path
 from typing import NamedTuple
 
 import pytest
@@ -19,7 +18,7 @@ import yaml
 
 from driftledger.cli import READ_OTHERS, app
 from driftledger.collect.store import CallStore
-from tests.hostile.conftest import Ledger, Stranger, read_in_turn
+from tests.hostile.conftest import Stranger, read_in_turn
 from tests.ledger.conftest import CHAINS, GENCEPTION, MODEL
 from tests.support.canned_server import Canned
 
@@ -376,7 +375,7 @@ KINDS: dict[str, dict[str, Case]] = {
 }
 
 
-def test_every_command_that_reads_others_is_tried() -> None:
+def test_every_command_that_reads_others_is_tried():
     assert {command for command, *_ in READERS} == READ_OTHERS
     parameters = {
         command.name: [each.name for each in command.params]
@@ -391,9 +390,7 @@ def test_every_command_that_reads_others_is_tried() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
-def test_who_reads_a_checkout_runs_asks_and_writes_nothing(
-    kind: str, original: Ledger, listener: Canned, tmp_path: Path
-) -> None:
+def test_who_reads_a_checkout_runs_asks_and_writes_nothing(kind, original, listener, tmp_path):
     strangers = {
         name: Stranger(tmp_path / str(number) / "checkout")
         for number, name in enumerate(KINDS[kind])

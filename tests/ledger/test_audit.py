@@ -124,7 +124,10 @@ def test_a_value_offers_all_that_round_to_it(original: Ledger) -> None:
 def test_a_value_that_no_number_has_names_the_nearest(original: Ledger) -> None:
     number = resolved(original, f"{RUN}:gc_at_2").number
     assert number is not None
-    nearest = rf"no number here is \S+; nearest: {number.value:.6g} \({RUN}:gc_at_2\), \S+ \({RUN}:\w+\), \S+ \(\S+\)$"
+    nearest = (
+        rf"no number here is \S+; nearest: {number.value:.6g} \({RUN}:gc_at_2\), "
+        rf"\S+ \({RUN}:\w+\), \S+ \(\S+\)$"
+    )
     with pytest.raises(LedgerError, match=nearest):
         audit(original.project, f"{number.value + 1e-9:.12f}", {}, full=False, as_json=False)
 
@@ -173,7 +176,7 @@ def test_a_word_offers_the_numbers_that_are_called_so(original: Ledger, text: st
     assert meant(sources(original), "nonsense") == []
 
 
-ANSWERS = Path("tests/cases/answers.txt")
+ANSWERS = Path("tests/cases/ledger/answers.txt")
 """What is printed of one project, without digests and dates. When a sentence changes, delete it and
 run this file: it is written again, and Git shows the difference."""
 

@@ -1,4 +1,4 @@
-"""Each line of ``cases/<metric>.jsonl`` is worked by hand or published, each line of
+"""Each line of ``tests/cases/metrics/<metric>.jsonl`` is worked by hand or published, each line of
 ``calls.jsonl`` is a call.
 
 A call gives what is in ``gives``, or raises a ValueError that matches ``error``. Its arguments may
@@ -9,7 +9,6 @@ import json
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,8 +25,9 @@ from driftledger.metrics import (
     structural,
     yes_no,
 )
+from tests.support.cases import CASES
 
-FOLDER = Path(__file__).parent / "cases"
+FOLDER = CASES / "metrics"
 Compared = Iterator[tuple[Any, Any]]
 """What a function gives, and what it should give."""
 

@@ -61,7 +61,7 @@ def features(n: int, d: int, seed: int, scale: float = 1.0) -> Array:
     """Return samples with correlated features, as an encoder's are."""
     random = dice(seed)
     mixing = random.normal(size=(d, d)) / np.sqrt(d)
-    return scale * random.normal(size=(n, d)) @ mixing + random.normal(size=d)  # type: ignore[no-any-return]
+    return scale * random.normal(size=(n, d)) @ mixing + random.normal(size=d)
 
 
 def by_symmetric_eigenvalues(a: Array, b: Array) -> float:
@@ -137,7 +137,7 @@ def test_ssim_is_equation_13_at_every_window() -> None:
     window = np.exp(-(at[:, None] ** 2 + at**2) / (2 * 1.5**2))
 
     def mean(values: Array) -> Array:
-        return scipy.signal.convolve2d(values, window / window.sum(), mode=("valid"))  # type: ignore[no-any-return]
+        return scipy.signal.convolve2d(values, window / window.sum(), mode="valid")
 
     a = dice(1).integers(0, 256, (32, 24), dtype=np.uint8)
     for b in (

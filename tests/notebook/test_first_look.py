@@ -282,7 +282,8 @@ def test_an_interruption_ends_it(tmp_path: Path) -> None:
                 }
             },
             ConfigError,
-            r"nothing was asked yet: models\.x: openai x: the environment variable OPENAI_API_KEY is not set",
+            r"nothing was asked yet: models\.x: openai x: the environment variable "
+            r"OPENAI_API_KEY is not set",
         ),
         ({"encoder": "tfidf"}, ConfigError, "'tfidf' has no image tower"),
         ({"generator": Saying()}, ConfigError, "tests:Saying is not a generator"),

@@ -111,7 +111,7 @@ def next_version(folder: Path) -> Path:
 
 
 @pytest.fixture
-def theirs(tmp_path: Path) -> Theirs:
+def theirs(tmp_path) -> Theirs:
     made = Theirs(tmp_path / "theirs", new_environment(tmp_path / "environment"))
     install(made.programs, build_wheel(REPOSITORY, tmp_path / "wheel"))
     photograph(made.root / "photos", PHOTOGRAPHS, size=(96, 72))
@@ -122,8 +122,8 @@ def theirs(tmp_path: Path) -> Theirs:
 
 
 def test_own_photographs_are_evaluated_audited_and_after_an_upgrade_asked_nothing_again(
-    theirs: Theirs, tmp_path: Path
-) -> None:
+    theirs, tmp_path
+):
     where = theirs.run("python", "-c", "import driftledger; print(driftledger.__file__)").strip()
     assert Path(where).is_relative_to(theirs.programs.parent)
 

@@ -36,7 +36,7 @@ def theirs(root: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.slow
-def test_nothing_of_theirs_is_touched_and_both_run(tmp_path: Path) -> None:
+def test_nothing_of_theirs_is_touched_and_both_run(tmp_path):
     root = tmp_path / "theirs"
     top, own = Checkout(root, tmp_path / "state"), Checkout(root / OURS, tmp_path / "state")
     for name, text in THEIRS.items():

@@ -57,7 +57,7 @@ class Spent(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def spent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Spent]:
+def spent(tmp_path_factory) -> Iterator[Spent]:
     checkout = make_checkout(tmp_path_factory.mktemp("services"))
     with OpenAIServer(
         api_key=KEY, served_models=("m-2026-01", "m-2026-02"), switch_after=20
@@ -71,7 +71,7 @@ def spent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Spent]:
         yield Spent(checkout, refused, requests_refused, printed, server)
 
 
-def test_a_wrong_key_ends_the_run_and_is_shown_nowhere(spent: Spent) -> None:
+def test_a_wrong_key_ends_the_run_and_is_shown_nowhere(spent):
     assert spent.refused.returncode != 0
     assert "check the key in TEST_SERVICE_KEY" in spent.refused.stdout + spent.refused.stderr
     assert "sk-wrong" not in spent.refused.stdout + spent.refused.stderr
@@ -80,7 +80,7 @@ def test_a_wrong_key_ends_the_run_and_is_shown_nowhere(spent: Spent) -> None:
     assert not files_that_hold(spent.checkout.root, "sk-wrong")
 
 
-def test_spend_and_versions(spent: Spent) -> None:
+def test_spend_and_versions(spent):
     checkout, server = spent.checkout, spent.server
     assert "openai vision-1: 16 attempts so far, cost" in spent.printed
     assert "openai image-1: 16 attempts so far, cost 0.64" in spent.printed

@@ -79,14 +79,12 @@ def outputs_of_default_run(folder: Path, machine: dict[str, str]) -> dict[str, b
 
 
 @pytest.fixture(scope="module")
-def here(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+def here(tmp_path_factory) -> dict[str, bytes]:
     return outputs_of_default_run(tmp_path_factory.mktemp("here") / "run", {})
 
 
 @pytest.mark.parametrize("machine", MACHINES.values(), ids=MACHINES)
-def test_default_run_gives_the_same_bytes(
-    machine: dict[str, str], here: dict[str, bytes], tmp_path: Path
-) -> None:
+def test_default_run_gives_the_same_bytes(machine, here, tmp_path):
     there = outputs_of_default_run(tmp_path / "run", machine)
     assert there.keys() == here.keys()
     assert [name for name, content in here.items() if there[name] != content] == []

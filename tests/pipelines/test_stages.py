@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from driftledger.benchmarks.mm_vet.spec import CALIBRATION
 from driftledger.benchmarks.registry import benchmark
 from driftledger.commands.collect import collect
 from driftledger.commands.stages import report, score
@@ -21,6 +20,7 @@ from driftledger_demo.generators.painter import Painter
 from driftledger_demo.models.controls import WordCounter
 from driftledger_demo.models.rubric import Rubric
 from tests.conftest import REPOSITORY, Checkout, draw
+from tests.support.cases import cases
 from tests.support.evaluation import build
 from tests.support.own_code import write_module
 from tests.support.small import (
@@ -46,7 +46,7 @@ CALLED = {
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def made(tmp_path_factory) -> Path:
     root = tmp_path_factory.mktemp("small") / "project"
     with pytest.MonkeyPatch.context() as patch:
         root.mkdir()
@@ -56,7 +56,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def root(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def root(made, tmp_path, monkeypatch) -> Path:
     """The top folder of an evaluated project, to be changed; it is the current folder."""
     shutil.copytree(made, tmp_path / "project")
     monkeypatch.chdir(tmp_path / "project")
@@ -64,15 +64,13 @@ def root(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def calls(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+def calls(monkeypatch) -> Counter[str]:
     """How many calls models, generators and judges are asked for from here on."""
     counted: Counter[str] = Counter()
     for role, (component, method) in CALLED.items():
         original = getattr(component, method)
 
-        def count(
-            self: Any, asked: Any, *more: Any, role: str = role, original: Any = original
-        ) -> Any:
+        def count(self, asked, *more: Any, role=role, original=original):
             counted[role] += len(asked)
             return original(self, asked, *more)
 
@@ -80,79 +78,33 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     return counted
 
 
-def set_all(benchmark_name: str, **values: Any) -> Callable[[Params], object]:
-    return lambda params: params[benchmark_name].update(values)
+def change(case: dict[str, Any]) -> Callable[[Params], None]:
+    """Change settings, and draw an image, as a case says."""
+
+    def edit(params: Params) -> None:
+        for *above, last, value in case["sets"]:
+            section = params
+            for key in above:
+                section = section[key]
+            section[last] = value
+
+    if "draws" in case:
+        path, number = case["draws"]
+        draw(Path(path), number, (24, 18))
+    return edit
 
 
-def add_dataset(params: Params) -> None:
-    params["datasets"]["others"] = {"provider": "image_folder", "path": "others"}
-    for section in ("datasets", "genception"):
-        params["run"][section].append("others")
-    draw(Path("others/0.png"), 7, (24, 18))
+def set_one(*place_and_value: Any) -> Callable[[Params], None]:
+    return change({"sets": [place_and_value]})
 
 
-def judge_by_another(params: Params) -> None:
-    params["models"]["strict"] = {"provider": "rubric", "batch_size": 3}
-    params["run"]["judge"] = "strict"
-
-
-CHANGES: dict[str, tuple[Callable[[Params], object], tuple[str, ...]]] = {
-    "nothing": (lambda params: None, ()),
-    "how a number is computed": (
-        set_all("genception", confidence=0.9),
-        ("reports/*/genception/*",),
-    ),
-    "what counts as right": (set_all("mm_sap", count_free_refusals=False), ("reports/*/mm_sap/*",)),
-    "a size that only scoring needs": (
-        set_all("fidelity", ssim_side=64),
-        ("reports/*/fidelity/*",),
-    ),
-    "iterations": (set_all("genception", iterations=3), ("*/genception/*",)),
-    "a prompt": (set_all("mme", prompt="So: {question}"), ("*/mme/*",)),
-    "a prompt of TRAC": (
-        lambda params: params["descriptions"]["features_by_words"].update(prompt="What is there?"),
-        ("*/trac/*",),
-    ),
-    "gradings": (set_all("mm_vet", gradings=2), ("*/mm_vet/*",)),
-    "the judge": (judge_by_another, ("*/mm_vet/*",)),
-    "an encoder": (
-        lambda params: params["encoders"]["layout"].update(batch_size=3),
-        ("reports/*/genception/*", "reports/*/fidelity/*"),
-    ),
-    "a generator": (
-        lambda params: params["generators"]["painter"].update(longest_side=20),
-        ("*/genception/*", "*/fidelity/*"),
-    ),
-    "a model": (
-        lambda params: params["models"]["blind"].update(batch_size=3),
-        ("data/records/blind/*", "reports/scores/blind/*"),
-    ),
-    "a model added": (
-        lambda params: params["run"]["models"].append("random"),
-        ("data/records/random/*", "reports/scores/random/*"),
-    ),
-    "a dataset added": (add_dataset, ("data/datasets/others", "*/genception/others/*")),
-    "an image": (
-        lambda params: draw(Path("my_images/square/0.png"), 30, (24, 18)),
-        ("data/datasets/my_images", "*/genception/my_images/*", "*/fidelity/my_images/*"),
-    ),
-    "the order of what is selected": (lambda params: params["run"]["models"].reverse(), ()),
-    "whose descriptions are compared in the report": (
-        set_all("genception", cross_check=["blind"]),
-        (),
-    ),
-}
-"""Change of a project → patterns of the folders that are made again because of it, and no others.
-"""
-
-
-@pytest.mark.parametrize("what", CHANGES)
-def test_a_change_makes_what_depends_on_it(what: str, root: Path) -> None:
-    change, patterns = CHANGES[what]
+@pytest.mark.parametrize("case", cases(__file__, "changes"), ids=lambda case: case["what"])
+def test_a_change_makes_what_depends_on_it(case, root):
+    """A case names patterns of the folders that are made again, and no others are."""
     before = folders(root)
     assert len(before) == 5 + 2 * (6 + 6)
-    made = made_by(changed(root, change))
-    assert made == matching(folders(root), patterns)
+    made = made_by(changed(root, change(case)))
+    assert made == matching(folders(root), case["makes"])
     assert before.keys() <= folders(root).keys()
 
 
@@ -161,15 +113,15 @@ def test_a_change_makes_what_depends_on_it(what: str, root: Path) -> None:
     [(Painter, ("*/genception/*", "*/fidelity/*")), (Rubric, ("*/mm_vet/*",))],
 )
 def test_a_new_version_of_a_component_makes_what_it_had_a_part_in(
-    component: type[Any], patterns: tuple[str, ...], root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    component, patterns, root, monkeypatch
+):
     monkeypatch.setattr(component, "version", "999")
     assert made_by(Project(root)) == matching(folders(root), patterns)
 
 
 def test_a_new_version_of_a_stage_makes_its_folders_and_scores_only_where_bytes_differ(
-    root: Path, calls: Counter[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+    root, calls, monkeypatch
+):
     spec = benchmark("genception")
     monkeypatch.setattr(type(spec), "collects", replace(spec.collects, version=999))
     assert made_by(Project(root)) == {CHAINS.format(model) for model in ("regions_medium", "blind")}
@@ -182,9 +134,7 @@ def test_a_new_version_of_a_stage_makes_its_folders_and_scores_only_where_bytes_
     assert not calls
 
 
-def test_what_is_no_longer_selected_is_removed_and_nothing_else_is_touched(
-    root: Path, calls: Counter[str]
-) -> None:
+def test_what_is_no_longer_selected_is_removed_and_nothing_else_is_touched(root, calls):
     before = folders(root)
     update(changed(root, lambda params: params["run"].update(models=["regions_medium"], mme=[])))
     gone = matching(before, ["reports/scores/blind/*", "*/regions_medium/mme/*"])
@@ -200,9 +150,7 @@ def test_what_is_no_longer_selected_is_removed_and_nothing_else_is_touched(
 @pytest.mark.parametrize(
     "how", ["a changed byte", "no inputs.json", "a missing file", "a further file"]
 )
-def test_a_damaged_folder_is_made_again_without_a_call(
-    how: str, damaged: str, root: Path, calls: Counter[str]
-) -> None:
+def test_a_damaged_folder_is_made_again_without_a_call(how, damaged, root, calls):
     before = contents(root)
     folder = root / damaged
     files = sorted(
@@ -220,37 +168,16 @@ def test_a_damaged_folder_is_made_again_without_a_call(
     assert not calls
 
 
-PAID: dict[str, tuple[Callable[[Params], object], dict[str, int]]] = {
-    "one iteration more": (
-        set_all("genception", iterations=3),
-        {"model": IMAGES, "generator": IMAGES},
-    ),
-    "one length more": (
-        lambda params: params["descriptions"]["features_by_words"].update(max_tokens=[60, 5]),
-        {"model": 3 * 10},  # two samples to retrieve from and one to ask about, of ten digits
-    ),
-    # of 45 questions, one of which has its options in the same order again
-    "one order of options more": (set_all("mm_sap", permutations=2), {"model": 44}),
-    "one grading more": (set_all("mm_vet", gradings=2), {"judge": QUESTIONS + len(CALIBRATION)}),
-    "one redrawing more": (set_all("fidelity", repeats=2), {"generator": IMAGES}),
-    "how a number is computed": (set_all("trac", confidence=0.9), {}),
-}
-"""Change of a project → the calls that it costs."""
-
-
-@pytest.mark.parametrize("what", PAID)
-def test_records_pay_back_into_an_empty_store(what: str, root: Path, calls: Counter[str]) -> None:
-    change, expected = PAID[what]
+@pytest.mark.parametrize("case", cases(__file__, "paid"), ids=lambda case: case["what"])
+def test_records_pay_back_into_an_empty_store(case, root, calls):
+    """A case has the calls that a change costs."""
     shutil.rmtree(root / ".driftledger")
-    update(
-        changed(
-            root, lambda params: (params["run"].update(models=["regions_medium"]), change(params))
-        )
-    )
-    assert calls == expected
+    one = {"sets": [*case["sets"], ["run", "models", ["regions_medium"]]]}
+    update(changed(root, change(one)))
+    assert calls == case["costs"]
 
 
-def test_a_record_that_was_changed_pays_nothing_back(root: Path, calls: Counter[str]) -> None:
+def test_a_record_that_was_changed_pays_nothing_back(root, calls):
     before, records = contents(root), root / CHAINS.format("regions_medium") / "records.jsonl"
     shutil.rmtree(root / ".driftledger")
     text = records.read_text(encoding="utf-8")
@@ -260,12 +187,10 @@ def test_a_record_that_was_changed_pays_nothing_back(root: Path, calls: Counter[
     assert calls == {"model": 2 * IMAGES, "generator": 2 * IMAGES}
 
 
-def test_where_one_benchmark_has_nothing_to_score_the_other_scores_are_written(
-    root: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    update(changed(root, set_all("genception", min_coverage=0.9)))
+def test_where_one_benchmark_has_nothing_to_score_the_other_scores_are_written(root, capsys):
+    update(changed(root, set_one("genception", "min_coverage", 0.9)))
     before = folders(root)
-    project = changed(root, lambda params: params["mme"].update(confidence=0.9))
+    project = changed(root, set_one("mme", "confidence", 0.9))
     folder = root / CHAINS.format("blind")
     lines = (folder / "records.jsonl").read_text(encoding="utf-8").splitlines()
     (folder / "records.jsonl").write_text(
@@ -286,27 +211,14 @@ def test_where_one_benchmark_has_nothing_to_score_the_other_scores_are_written(
 
 
 def test_what_is_not_on_this_machine_is_kept_as_it_was_noted_and_fails_where_it_is_called(
-    root: Path, calls: Counter[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    def theirs(params: Params) -> None:
-        params["models"]["theirs"] = {
-            "provider": "predictions",
-            "path": "theirs.json",
-            "understood_by": ["rubric"],
-        }
-        params["run"] |= {
-            "models": ["regions_medium", "theirs"],
-            "genception": [],
-            "fidelity": [],
-            "trac": [],
-        }
-        params["run"] |= {
-            "mm_sap": [],
-            "mm_vet": [],
-            "datasets": ["my_images"],
-            "question_sets": ["scenes_mme"],
-        }
-
+    root, calls, capsys
+):
+    theirs = {"provider": "predictions", "path": "theirs.json", "understood_by": ["rubric"]}
+    selected = {"models": ["regions_medium", "theirs"], "datasets": ["my_images"]}
+    selected["question_sets"] = ["scenes_mme"]
+    nothing = ("genception", "fidelity", "trac", "mm_sap", "mm_vet")
+    selected |= {name: [] for name in nothing}
+    sets = [["models", "theirs", theirs], *(["run", *each] for each in selected.items())]
     questions = (
         (root / "data/questions/scenes_mme/questions.jsonl")
         .read_text(encoding="utf-8")
@@ -314,7 +226,7 @@ def test_what_is_not_on_this_machine_is_kept_as_it_was_noted_and_fails_where_it_
     )
     answers = {question["id"]: question["answer"] for question in map(json.loads, questions)}
     (root / "theirs.json").write_text(json.dumps(answers), encoding="utf-8")
-    update(changed(root, theirs))
+    update(changed(root, change({"sets": sets})))
     before, noted = folders(root), (root / "data/resolved.json").read_bytes()
 
     (root / "theirs.json").unlink()
@@ -329,7 +241,7 @@ def test_what_is_not_on_this_machine_is_kept_as_it_was_noted_and_fails_where_it_
         "is not on this machine" in line and "only new calls to it fail" in line for line in told
     )
 
-    project = changed(root, set_all("mme", prompt="So: {question}"))
+    project = changed(root, set_one("mme", "prompt", "So: {question}"))
     build(project)
     with pytest.raises(
         MissingSourceError, match=r"^theirs: models\.theirs is needed: .*theirs\.json"
@@ -352,20 +264,21 @@ def says(prompt, images, *, words: str):
 
 
 def known(texts):
-    return [[float(word in text.lower()) for word in ("cat", "dog", "fish", "tree")] for text in texts]
+    words = ("cat", "dog", "fish", "tree")
+    return [[float(word in text.lower()) for word in words] for text in texts]
 
 
 reads = driftledger.encoder(texts=known)
 """
 
 
-def test_cross_check_is_what_comes_out_by_hand(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cross_check_is_what_comes_out_by_hand(root, monkeypatch):
     write_module(root, "my_own", OWN)
     shutil.copy(REPOSITORY / "dvc.yaml", root)
     monkeypatch.syspath_prepend(root)
     said = {"a": "A cat. A dog.", "b": "A cat.", "c": "A dog. A fish and a dog.", "d": "A tree."}
 
-    def change(params: Params) -> None:
+    def select(params):
         says = {"provider": "my_own:says", "understood_by": ["painter", "layout", "rubric"]}
         params["models"] |= {name: says | {"words": words} for name, words in said.items()}
         params["encoders"]["mine"] = {"provider": "my_own:reads"}
@@ -384,7 +297,7 @@ def test_cross_check_is_what_comes_out_by_hand(root: Path, monkeypatch: pytest.M
             "min_coverage": 0.1,
         }
 
-    project = changed(root, change)
+    project = changed(root, select)
     update(project)
     report(project)
     rows = {
@@ -403,10 +316,8 @@ def test_cross_check_is_what_comes_out_by_hand(root: Path, monkeypatch: pytest.M
 
 
 @pytest.mark.slow
-def test_an_experiment_and_a_worktree_use_the_store_of_the_main_checkout(
-    evaluated: Checkout, tmp_path: Path
-) -> None:
-    def to_make(checkout: Checkout) -> dict[str, int]:
+def test_an_experiment_and_a_worktree_use_the_store_of_the_main_checkout(evaluated, tmp_path):
+    def to_make(checkout):
         planned = json.loads(checkout.run("driftledger", "plan", "--json").stdout)
         return {name: each["to_make"] for name, each in planned.items()}
 

@@ -9,12 +9,12 @@ demonstration changes nothing. ``python -m tests.pipelines.test_versions`` renew
 import json
 import os
 import re
+import shutil
 import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
-import pytest
 import yaml
 
 from driftledger.benchmarks.base import Stage
@@ -25,6 +25,7 @@ from driftledger.core.files import INPUTS
 from driftledger.project import resolve
 from driftledger.project.project import Project
 from tests.conftest import draw
+from tests.support.cases import CASES
 from tests.support.own_code import write_module
 from tests.support.params import default_params
 from tests.support.small import update
@@ -89,7 +90,8 @@ class Plain(Generator):
 
 
 def hues(images):
-    return [[float(value) + 1 for value in image.convert("L").resize((3, 2)).tobytes()] for image in images]
+    small = [image.convert("L").resize((3, 2)) for image in images]
+    return [[float(value) + 1 for value in image.tobytes()] for image in small]
 
 
 def letters(texts):
@@ -100,48 +102,8 @@ hues = driftledger.encoder(images=hues)
 letters = driftledger.encoder(texts=letters)
 """
 
-SAYS = {
-    "gpt_4v": {"words": "A bright image of {light}.", "letter": "A", "yes": "Yes."},
-    "llava_13b": {"words": "It is {light}. A disc, red.", "letter": "(B)", "yes": "No, it is not."},
-    "llava_7b": {
-        "words": "Greys, I count {light} of them.",
-        "letter": "I cannot tell.",
-        "yes": "I think so, yes.",
-    },
-}
-"""Model → what it says; they are called like models that stand on leaderboards."""
-
-REFUSAL = "I do not know"
-QUESTIONS: dict[str, list[dict[str, Any]]] = {
-    "mm_sap": [
-        {
-            "subset": "basic",
-            "question": "Which colour?",
-            "options": ["red", "blue", "grey", "pink"],
-            "answer": "red",
-        },
-        {
-            "subset": "know",
-            "question": "Which town?",
-            "options": ["Oslo", "Rome", "Bern", "Kyiv"],
-            "answer": "Rome",
-        },
-        {
-            "subset": "beyond",
-            "question": "How old?",
-            "options": ["1", "2", "3", "4"],
-            "answer": None,
-        },
-    ],
-    "mm_vet": [
-        {"question": "What is it?", "answer": "a disc<AND>red", "capabilities": "rec"},
-        {"question": "What does it say?", "answer": "1<OR>one", "capabilities": "ocr,math"},
-    ],
-    "mme": [
-        {"question": "Is it red?", "answer": "yes", "category": "color", "image_id": "i"},
-        {"question": "Is it blue?", "answer": "no", "category": "color", "image_id": "i"},
-    ],
-}
+DATA = CASES / "pipelines"
+REPLACED = ("datasets", "question_sets", "descriptions", "models", "generators", "encoders")
 
 
 def make_project(root: Path) -> Project:
@@ -159,67 +121,13 @@ def make_project(root: Path) -> Project:
                 number + more,
                 (24, 18),
             )
-    params = default_params()
-    params["run"] |= {
-        "datasets": ["images", "classes"],
-        "genception": ["images"],
-        "fidelity": ["images"],
-    }
-    params["run"] |= {
-        "trac": ["classes"],
-        "text_encoders": ["letters"],
-        "encoders": ["hues"],
-        "generators": ["plain"],
-    }
-    params["run"] |= {
-        "models": [*SAYS],
-        "judge": "grader",
-        "descriptions": ["plainly"],
-        "question_sets": [*QUESTIONS],
-    }
-    params["run"] |= {name: [name] for name in QUESTIONS}
-    params["datasets"] = {
-        "images": {"provider": "image_folder", "path": "images"},
-        "classes": {"provider": "image_folder", "path": "classes", "labelled": True},
-    }
-    params["question_sets"] = {}
-    for name, questions in QUESTIONS.items():
-        rows = [
-            {"id": f"q{n}", "image": "images/round/1.png", **question}
-            for n, question in enumerate(questions)
-        ]
-        for row in rows if name == "mm_sap" else []:
-            row |= {"refusal": REFUSAL, "options": [*row["options"], REFUSAL], "subtask": "one"}
-        (root / f"{name}.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
-        params["question_sets"][name] = {
-            "provider": "table",
-            "protocol": name,
-            "path": f"{name}.jsonl",
-        }
-    for name in ("genception", "trac", "fidelity", *QUESTIONS):
-        params[name]["min_coverage"] = 0.1
-    params["genception"] |= {
-        "iterations": 2,
-        "repeats": 2,
-        "text_encoder": "letters",
-        "cross_check": [*SAYS],
-    }
-    params["fidelity"] |= {"description": "once", "repeats": 2}
-    params["mm_sap"]["permutations"] = params["mm_vet"]["gradings"] = 2
-    prompt = "What is in the image?"
-    params["descriptions"] = {
-        "once": {"prompt": prompt},
-        "plainly": {"prompt": prompt, "max_tokens": [40, 3]},
-    }
-    params["models"] = {
-        name: {"provider": "fixed_components:Says", **said} for name, said in SAYS.items()
-    }
-    params["models"]["grader"] = {"provider": "fixed_components:Grades"}
-    params["generators"] = {"plain": {"provider": "fixed_components:Plain"}}
-    params["encoders"] = {
-        name: {"provider": f"fixed_components:{name}"} for name in ("hues", "letters")
-    }
+    params = default_params() | {section: {} for section in REPLACED}
+    changes = yaml.safe_load((DATA / "fixed_project.yaml").read_text(encoding="utf-8"))
+    for section, values in changes.items():
+        params[section] = params[section] | values
     (root / "params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")
+    for name in changes["question_sets"]:
+        shutil.copy(DATA / f"{name}.jsonl", root)
     return Project(root, own_code=True)
 
 
@@ -308,9 +216,7 @@ def differences(golden: dict[str, list[Any]], found: dict[str, list[Any]]) -> li
     return told
 
 
-def test_what_stages_write_is_known_by_their_versions(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_stages_write_is_known_by_their_versions(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     found = written(tmp_path)

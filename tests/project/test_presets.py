@@ -81,12 +81,17 @@ def test_comments_quotes_and_other_values_of_the_user_stay(tmp_path: Path) -> No
     changed = apply_preset(tmp_path, "minimal")
     assert "genception: added" in changed
     text = (tmp_path / "params.yaml").read_text(encoding="utf-8")
-    for kept in ("# a note of mine", "run: # and here", (
-        "# two blanks behind  it"
-    ), "- regions_fine # mine",
-                 '["layout"]', "# three before", "seed: 7", (
-                     "'mine'"
-                 ), "# before the section"):  # fmt: skip
+    for kept in (
+        "# a note of mine",
+        "run: # and here",
+        "# two blanks behind  it",
+        "- regions_fine # mine",
+        '["layout"]',
+        "# three before",
+        "seed: 7",
+        "'mine'",
+        "# before the section",
+    ):
         assert kept in text
     assert "Cao et al." in text, "the section comes with its comments"
     again = apply_preset(tmp_path, "genception_v1")

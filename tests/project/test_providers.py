@@ -109,7 +109,7 @@ def test_what_the_page_shows_can_be_copied(tmp_path: Path) -> None:
         settings.build("models", "shouting").respond([asked])[0].text
         == "A DARK IMAGE, 50 PIXELS WIDE"
     )
-    features = settings.build("encoders", "mine").encode_images([asked.last_medium.open()])  # type: ignore[union-attr]
+    features = settings.build("encoders", "mine").encode_images([asked.last_medium.open()])
     assert features.shape == (1, 8 * 8 * 3)
 
 
@@ -150,7 +150,8 @@ LACKING = {
     ),
     "fid": (
         "encoders",
-        'class Bare(Encoder):\n    version: ClassVar[str] = "1"\n    frechet_name: ClassVar[str] = "fid"\n'
+        'class Bare(Encoder):\n    version: ClassVar[str] = "1"\n'
+        '    frechet_name: ClassVar[str] = "fid"\n'
         "    def encode_images(self, images): return []",
         "Bare",
         "has the frechet_name 'fid'; give it one of frechet_",

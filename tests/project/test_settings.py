@@ -265,7 +265,8 @@ def test_workers_are_no_part_of_what_a_component_is(load: Callable[[Change], Set
 NOT_UNDERSTOOD = {
     "a generator": (
         {},
-        r"run\.generators: 'painter' only works for models of regions, and run\.models has 'gpt_4o', of",
+        r"run\.generators: 'painter' only works for models of regions, and run\.models has "
+        r"'gpt_4o', of",
     ),
     "an encoder": (
         {"generators": ["sdxl"], "fidelity": []},

@@ -101,7 +101,7 @@ def test_letters_are_in_tables_and_figures() -> None:
     some = scored("low", LOW), scored("high", HIGH), scored("blind", LOW, "blind")
     rows = {score.model: rows for score, rows in some}
     first, *_ = tables_of([score for score, _ in some], lambda score: rows[score.model])
-    shown = {str(row[0]): (str(row[1]), row[1].bold) for row in first.rows}  # type: ignore[union-attr]
+    shown = {str(row[0]): (str(row[1]), row[1].bold) for row in first.rows}
     assert shown == {
         "high": ("50.40 a", True),
         "low": ("40.40 b", False),

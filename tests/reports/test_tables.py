@@ -1,5 +1,5 @@
-"""The tables of all benchmarks, as Markdown in ``tests/cases/tables``: worked by hand from the
-scores beside them."""
+"""The tables of all benchmarks, as Markdown in ``tests/cases/reports/tables``: worked by hand from
+the scores beside them."""
 
 import json
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import Score
 from driftledger.reports import tables
 from driftledger.reports.scores import blocks_of
-from tests.conftest import REPOSITORY
+from tests.support.cases import CASES
 from tests.support.ledgers import (
     component,
     fidelity_score,
@@ -23,7 +23,7 @@ from tests.support.ledgers import (
 )
 from tests.support.tables import HOSTILE, assert_inert, lines_of, tables_of, texts
 
-CASES = REPOSITORY / "tests" / "cases" / "tables"
+TABLES = CASES / "reports" / "tables"
 MAKERS = {"trac": trac_score, "fidelity": fidelity_score}
 GROUPS = {"visual": ["living", "objects"], "textual": ["text"]}
 
@@ -99,7 +99,7 @@ def case(name: str) -> list[Score]:
     """The scores of a case in ``scores.json``, which has what is other than a plain score of the
     benchmark."""
     made = []
-    for fields in json.loads((CASES / "scores.json").read_bytes())[name]:
+    for fields in json.loads((TABLES / "scores.json").read_bytes())[name]:
         asked = fields.pop("asked", {})
         plain = MAKERS[name](**fields) if name in MAKERS else question_score(name, **fields)
         made.append(varied(plain, **asked))
@@ -111,7 +111,7 @@ def case(name: str) -> list[Score]:
 )
 def test_tables_are_those_of_the_papers(name: str) -> None:
     scores = {"genception": genception, "people": people}.get(name, lambda: case(name))()
-    assert "\n".join(lines_of(scores)) == (CASES / f"{name}.md").read_text(encoding="utf-8")
+    assert "\n".join(lines_of(scores)) == (TABLES / f"{name}.md").read_text(encoding="utf-8")
     assert lines_of(scores[::-1]) == lines_of(scores)
 
 

@@ -3,7 +3,7 @@
 import hashlib
 import io
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +37,36 @@ class Forger:
         change(value)
         pretty = json.dumps(value, sort_keys=True, indent=2, ensure_ascii=False).encode() + b"\n"
         self.members[name] = pretty if name.startswith(FILES) else canonical(value)
+
+    def put(self, name: str, at: Sequence[str | int], to: Any) -> None:
+        """Put a value at a place in a member, or remove what is there; ``*`` is every item.
+
+        The place in a JSONL file begins with the number of a line.
+        """
+        *above, last = at
+
+        def change(value: Any) -> None:
+            holders = [value]
+            for key in above:
+                each = [holder if key == "*" else [holder[key]] for holder in holders]
+                holders = [item for items in each for item in items]
+            for holder in holders:
+                if to is None:
+                    del holder[last]
+                else:
+                    holder[last] = to
+
+        if name.endswith(".jsonl"):
+            number, *above = above
+            self.row(name.removeprefix(FILES), change, number)
+        else:
+            self.json(name, change)
+
+    def remove(self, start: str) -> None:
+        """Remove all members whose names begin so."""
+        kept = {name: data for name, data in self.members.items() if not name.startswith(start)}
+        assert kept != self.members
+        self.members = kept
 
     def row(self, name: str, change: Callable[[dict[str, Any]], object], number: int = 0) -> None:
         """Change a line of a JSONL file of the project."""
@@ -169,7 +199,7 @@ class Forger:
 
     def _file(self) -> io.BytesIO:
         file = io.BytesIO()
-        archive.write(file, {name: lambda data=data: data for name, data in self.members.items()})  # type: ignore[misc]
+        archive.write(file, {name: lambda data=data: data for name, data in self.members.items()})
         return file
 
 

@@ -1,6 +1,7 @@
 """Hand-written scores of GenCeption, and the folders that the stages behind a score write."""
 
 import hashlib
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,17 +19,14 @@ from driftledger.benchmarks.records import (
 from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import Row, Score
 from driftledger.benchmarks.scoring import Scored, write_score
-from driftledger.benchmarks.trac.collect import condition_name
 from driftledger.components.base import ComponentCard
 from driftledger.core.files import write_json, write_jsonl
 from driftledger.core.media import png_bytes
 from driftledger.core.paths import Combination
 from driftledger.core.types import Outcome
+from tests.support.cases import CASES
 
 COMBINATION = Combination("seer", "brush", "eye")
-ITERATIONS = 2
-
-KEYS = {"dataset": "shapes", **COMBINATION._asdict()}
 
 
 def component(name: str, **changes: Any) -> ComponentCard:
@@ -44,6 +42,16 @@ def component(name: str, **changes: Any) -> ComponentCard:
 
 
 BRUSH = component("brush", settings={"batch_size": 16, "longest_side": 64})
+
+
+def plain_score(name: str) -> dict[str, Any]:
+    """Read a score of ``tests/cases/support/scores.json``, with cards in the place of names."""
+    plain: dict[str, Any] = json.loads((CASES / "support/scores.json").read_bytes())[name]
+    cards = {role: component(called) for role, called in plain["components"].items()}
+    if "generator" in cards:
+        cards["generator"] = BRUSH
+    plain["components"] = cards
+    return plain
 
 
 def score_of(plain: dict[str, Any], changes: Mapping[str, Any]) -> Score:
@@ -70,56 +78,7 @@ def marked(score: Score, **marks: str) -> Score:
 
 def genception_score(**changes: Any) -> Score:
     """GenCeption over two iterations: one category, whose values are the overall ones."""
-    values = {
-        "similarity_at_1": 0.9,
-        "similarity_at_2": 0.6,
-        "gc_at_1": 0.9,
-        "gc_at_2": 0.7,
-        "frechet_eye_at_2": 4.5,
-    }
-    intervals = {
-        "gc_at_1_low": 0.8,
-        "gc_at_1_high": 0.95,
-        "gc_at_2_low": 0.65,
-        "gc_at_2_high": 0.75,
-    }
-    curves: dict[str, list[float | None]] = {
-        "similarity": [0.9, 0.6],
-        "gc": [0.9, 0.7],
-        "gc_low": [0.8, 0.65],
-        "gc_high": [0.95, 0.75],
-        "frechet_eye": [None, 4.5],
-    }
-    plain: dict[str, Any] = {
-        "benchmark": "genception",
-        "keys": KEYS,
-        "components": {"model": component("seer"), "generator": BRUSH, "encoder": component("eye")},
-        "metrics": values | intervals | {"similarity_mean": 0.75},
-        "groups": {"category": {"round": values}, "group": {}},
-        "curves": {
-            name: [
-                {"step": t, "value": value} for t, value in enumerate(some, 1) if value is not None
-            ]
-            for name, some in curves.items()
-        },
-        "scored": 2,
-        "total": 2,
-        "coverage": 1.0,
-        "details": {"groups": {}},
-        "inputs": {
-            "data_digest": "d" * 64,
-            "records": {"chain": "c" * 64},
-            "protocol": {
-                "iterations": ITERATIONS,
-                "describe_prompt": "Describe it.",
-                "max_tokens": None,
-                "generate_prompt": "Draw: {description}",
-                "seed": 7,
-            },
-            "settings": {"confidence": 0.95, "iterations": ITERATIONS, "seed": 7},
-        },
-    }
-    return score_of(plain, changes)
+    return score_of(plain_score("genception"), changes)
 
 
 def varied(score: Score, **changes: Any) -> Score:
@@ -178,75 +137,12 @@ def write_image(path: Path, colour: tuple[int, int, int]) -> None:
     path.write_bytes(png_bytes(Image.new("RGB", (40, 30), colour)))
 
 
-# Hand-written scores of TRAC and fidelity; see :mod:`tests.support.ledgers`.
-
-
-_SHORT = {"max_tokens": [32, 64], "choose": None, "shots": []}
-_SHOWN = {"max_tokens": [None], "choose": "similar_image", "shots": [1, 2]}
-
-
 def trac_score(description: str = "short", text_encoder: str = "reader", **changes: Any) -> Score:
     """TRAC of one way to ask, read by one text encoder: better with length, worse with
     demonstrations."""
-    shown = {"example_encoder": component("eye"), "example_model": component("narrator")}
-    asked: dict[str, Any] = _SHOWN if description == "shown" else _SHORT
-    top1 = {
-        (length, number): 60.0 + (length or 0) / 8 - number
-        for length in asked["max_tokens"]
-        for number in (0, *asked["shots"])
-    }
-    lengths = {length or 0: value for (length, number), value in top1.items() if number == 0}
-    shots = {
-        number: value
-        for (length, number), value in top1.items()
-        if length == asked["max_tokens"][0]
-    }
-    plain: dict[str, Any] = {
-        "benchmark": "trac",
-        "keys": {
-            "dataset": "digits",
-            "model": "seer",
-            "description": description,
-            "text_encoder": text_encoder,
-        },
-        "components": {
-            "model": component("seer"),
-            "text_encoder": component(text_encoder),
-            **(shown if description == "shown" else {}),
-        },
-        "metrics": {"top1": 64.0, "top1_low": 60.0, "class_mean": 58.0, "chance": 10.0},
-        "groups": {
-            "class": {"seven": {"top1": 50.0, "test": 1.0}, "=one": {"top1": 75.0}},
-            "condition": {
-                condition_name(length, number): {
-                    "top1": value,
-                    "shots": number,
-                    "scored": 1,
-                    "total": 1,
-                }
-                | ({} if length is None else {"max_tokens": length})
-                for (length, number), value in top1.items()
-            },
-        },
-        "curves": {
-            "vote": curve({1: 64.0, 2: 66.0}),
-            **({"by_length/top1": curve(lengths)} if len(lengths) > 1 else {}),
-            **({"by_shots/top1": curve(shots)} if len(shots) > 1 else {}),
-        },
-        "outcomes": {"ok": 1},
-        "scored": 1,
-        "total": 1,
-        "coverage": 1.0,
-        "details": {
-            "headline": condition_name(asked["max_tokens"][0], max(asked["shots"], default=0)),
-        },
-        "inputs": {
-            "data_digest": "d" * 64,
-            "records": {"describe": "f" * 64},
-            "protocol": {"prompt": "Describe the digit.", **asked, "seed": 7},
-            "settings": {"confidence": 0.95, "seed": 7},
-        },
-    }
+    plain = plain_score(f"trac {'shown' if description == 'shown' else 'short'}")
+    plain["keys"] |= {"description": description, "text_encoder": text_encoder}
+    plain["components"]["text_encoder"] = component(text_encoder)
     return score_of(plain, changes)
 
 
@@ -276,75 +172,12 @@ def values_of(name: str, values: dict[str, list[float | None]]) -> dict[str, lis
 
 def fidelity_score(**changes: Any) -> Score:
     """Fidelity of ``shapes``, seen by an encoder that reads no text."""
-    plain: dict[str, Any] = {
-        "benchmark": "fidelity",
-        "keys": KEYS,
-        "components": {"model": component("seer"), "generator": BRUSH, "encoder": component("eye")},
-        "metrics": {"image_similarity": 71.0, "ssim": 31.5, "frechet_eye": 4.5, "human": 3.5},
-        "groups": {"category": {"round": {"ssim": 31.5}}},
-        "outcomes": {"ok": 1, "refused": 1},
-        "scored": 1,
-        "total": 2,
-        "coverage": 0.5,
-        "absent": {"clip_s": "eye has no text tower"},
-        "details": {"ratings": {"used": 6, "raters": 3, "stale": 0, "counts": [0, 1, 2, 2, 1]}},
-        "inputs": {
-            "data_digest": "d" * 64,
-            "records": {"redraw": "c" * 64},
-            "protocol": {
-                "iterations": 1,
-                "describe_prompt": "Describe the shape.",
-                "max_tokens": 64,
-                "generate_prompt": "Draw: {description}",
-                "seed": 7,
-            },
-            "settings": {"confidence": 0.95, "ssim_side": 128, "seed": 7},
-        },
-    }
-    return score_of(plain, changes)
-
-
-# The question benchmarks' part of a hand-written ledger; see :mod:`tests.support.ledgers`.
-
-
-EXAM = {"question_set": "exam", "model": "seer"}
-PROTOCOLS: dict[str, dict[str, Any]] = {
-    "mm_sap": {"prompt": "{question} {options}", "permutations": 2, "parser": "1", "seed": 7},
-    "mm_vet": {
-        "prompt": "{question}",
-        "grade_prompt": "{question} {truth} {prediction}",
-        "gradings": 2,
-        "parser": "1",
-    }
-    | {"grade_again": "\nA digit: ", "seed": 7},
-    "mme": {"prompt": "{question}", "parser": "1", "seed": 7},
-}
+    return score_of(plain_score("fidelity"), changes)
 
 
 def question_score(benchmark: str = "mm_sap", **changes: Any) -> Score:
     """A model's score on the question set ``exam``."""
-    judged = {"judge": component("rubric")} if benchmark == "mm_vet" else {}
-    settings: dict[str, Any] = {"confidence": 0.95, "seed": 7}
-    if benchmark == "mm_sap":
-        settings["count_free_refusals"] = True
-    plain: dict[str, Any] = {
-        "benchmark": benchmark,
-        "keys": EXAM,
-        "components": {"model": component("seer"), **judged},
-        "metrics": {"score": 62.0, "score_std": 0.85, "free_refusals": 5.0},
-        "groups": {"subset": {"basic": {"score": 70.0, "score_std": 1.0}}},
-        "outcomes": {"ok": 3, "refused": 1},
-        "scored": 4,
-        "total": 4,
-        "coverage": 1.0,
-        "inputs": {
-            "data_digest": "e" * 64,
-            "records": {"answer": "f" * 64},
-            "protocol": PROTOCOLS[benchmark],
-            "settings": settings,
-        },
-    }
-    return score_of(plain, changes)
+    return score_of(plain_score(benchmark), changes)
 
 
 # Records as a collect stage writes them, without asking anybody, and rows of scores.

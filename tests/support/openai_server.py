@@ -12,7 +12,7 @@ from http.server import BaseHTTPRequestHandler
 from types import TracebackType
 from typing import Any, NamedTuple
 
-from tests.acceptance.service import describe, draw
+from tests.acceptance.service import describe, draw, send
 from tests.support.canned_server import OnLoopback
 
 KEY = "sk-secret-0123456789abcdef"
@@ -87,7 +87,6 @@ class OpenAIServer(OnLoopback):
                 pass
 
         super().__init__(Handler)
-        self._server.daemon_threads = True
 
     def __exit__(
         self,
@@ -108,7 +107,7 @@ class OpenAIServer(OnLoopback):
                 None,
                 request.headers.get("authorization", "").removeprefix("Bearer "),
             ):
-                return _send(request, 401, {"error": {"message": "Incorrect API key provided."}})
+                return send(request, {"error": {"message": "Incorrect API key provided."}}, 401)
             kind = self.faults.pop(0) if self.faults else ""
             served = body["model"]
             if self._served_models:
@@ -130,10 +129,10 @@ class OpenAIServer(OnLoopback):
                 else request.connection.close()
             )
         if request.path.endswith("/images/generations"):
-            return _send(request, 200, _image(body), cut=kind == "drop_midway")
+            return send(request, _image(body), cut=kind == "drop_midway")
         text, status = self._reply(body)
         made = _chat(text, served) if status == 200 else {"error": {"message": text}}
-        return _send(request, status, made, cut=kind == "drop_midway")
+        return send(request, made, status, cut=kind == "drop_midway")
 
 
 def _chat(text: str, served: str) -> dict[str, Any]:
@@ -155,15 +154,3 @@ def _image(body: dict[str, Any]) -> dict[str, Any]:
         "data": [{"b64_json": drawn, "revised_prompt": f"{body['prompt'].strip()} Flat."}],
         "usage": usage,
     }
-
-
-def _send(
-    request: BaseHTTPRequestHandler, status: int, body: dict[str, Any], *, cut: bool = False
-) -> None:
-    content = json.dumps(body).encode()
-    request.send_response(status)
-    request.send_header("content-type", "application/json")
-    request.send_header("content-length", str(len(content)))
-    request.end_headers()
-    request.wfile.write(content[: len(content) // 2] if cut else content)
-    request.close_connection = cut

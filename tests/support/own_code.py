@@ -39,7 +39,10 @@ class Plain(Generator):
     version: ClassVar[str] = "1"
 
     def generate(self, prompts, seeds):
-        return [Generated(Image.new("RGB", (32, 32), (len(prompt) % 256, 90, 10))) for prompt in prompts]
+        return [Generated(self._image(prompt)) for prompt in prompts]
+
+    def _image(self, prompt):
+        return Image.new("RGB", (32, 32), (len(prompt) % 256, 90, 10))
 '''
 
 

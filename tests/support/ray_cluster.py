@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import psutil  # type: ignore[import-untyped]
+import psutil
 
 from driftledger.collect.ray import import_ray
 

@@ -4,15 +4,9 @@ Who has evaluated something else has results of their own in their places, about
 have nothing to say: where ``params.yaml`` is not the default, they are skipped.
 """
 
-from collections.abc import Mapping
-
 import pytest
 import yaml
 
-from driftledger.benchmarks.base import Benchmark
-from driftledger.benchmarks.registry import benchmark
-from driftledger.benchmarks.score import SCORE, Score
-from driftledger.core.files import read_json
 from tests.conftest import REPOSITORY
 from tests.support.params import default_params
 
@@ -24,18 +18,6 @@ def _is_default() -> bool:
     score depends."""
     params = yaml.safe_load((REPOSITORY / "params.yaml").read_text(encoding="utf-8"))
     return {**params, "tracking": None} == {**default_params(), "tracking": None}
-
-
-def _score(spec: Benchmark, keys: Mapping[str, str]) -> Score:
-    path = REPOSITORY / spec.scores.at(keys) / SCORE
-    if not (path.exists() and _is_default()):
-        pytest.skip(OTHERS)
-    return read_json(path, Score)
-
-
-def shipped_score(name: str, **keys: str) -> Score:
-    """A score that the default selects."""
-    return _score(benchmark(name), keys)
 
 
 def shipped_leaderboard() -> str:

@@ -136,7 +136,7 @@ def simulate(
             return time.monotonic()
 
     for seen in (LEFT, ENGINE, CARD):
-        seen.clear()  # type: ignore[attr-defined]
+        seen.clear()
     with mock.patch.object(asyncio, "to_thread", in_time), mock.patch.object(batches, "_LOOK", 0.0):
         end = virtual_time.run(collect())
     report: dict[str, Any] = {"seconds": round(end - virtual_time.STARTED)}

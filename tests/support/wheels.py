@@ -44,18 +44,7 @@ def build(source: Path, folder: Path) -> tuple[Path, Path]:
 
 def build_wheel(source: Path, folder: Path) -> Path:
     """The wheel alone."""
-    _uv(
-        "build",
-        "--quiet",
-        "--wheel",
-        "--python",
-        sys.executable,
-        "--out-dir",
-        str(folder),
-        str(source),
-    )
-    (wheel,) = folder.glob("*.whl")
-    return wheel
+    return build(source, folder)[1]
 
 
 def new_environment(folder: Path) -> Path:

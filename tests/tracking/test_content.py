@@ -15,7 +15,7 @@ from driftledger.ledger.lineage import CodeVersion
 from driftledger.tracking.content import artifacts_of, metrics_of, params_of, rows_csv, tags_of
 from driftledger.tracking.traces import traces_of
 from driftledger.tracking.view import VIEW_TAG, leaderboard
-from tests.conftest import REPOSITORY
+from tests.support.cases import CASES
 from tests.support.ledgers import fidelity_score, question_score, trac_score
 from tests.tracking.project import SAMPLES, card, evidence, gen_score, rows, write_project
 from tests.words.spec import Words
@@ -188,7 +188,7 @@ def test_the_saved_view_is_as_mlflow_keeps_one() -> None:
     shown = view(
         leaderboard(["similarity/a"], {"gc/a": "GC@5 · a"}, ["gc/a", "similarity/a"], higher=True)
     )
-    assert {VIEW_TAG: shown} == json.loads((REPOSITORY / "tests/cases/view.json").read_text())
+    assert {VIEW_TAG: shown} == json.loads((CASES / "tracking/view.json").read_text())
     titles = {str(n): "".join(map(chr, range(33 + n % 50, 90 + n % 37))) for n in range(200)}
     tag = leaderboard([], titles, [*titles], higher=False)
     assert len(tag) <= 5000

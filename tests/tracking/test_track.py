@@ -296,7 +296,10 @@ def test_a_run_that_another_clone_is_writing_is_left_alone(
 ) -> None:
     track(tmp_path, runs[1:], store)
     theirs = left_running(store, runs[0].fingerprint, 60)
-    sentence = r"another clone is writing the same runs \(seer · brush · eye\); run 'driftledger track' again"
+    sentence = (
+        r"another clone is writing the same runs \(seer · brush · eye\); "
+        r"run 'driftledger track' again"
+    )
     with pytest.raises(DriftledgerError, match=sentence):
         track(tmp_path, runs, store)
     assert stages(store)[theirs] == "active"

@@ -12,7 +12,7 @@ from driftledger.core.errors import CoverageError
 from driftledger.core.types import Outcome
 from driftledger.data.records import read_questions
 from tests.benchmarks._questions.asking import OPTIONS, SAP, Exam, Says, exam, sap
-from tests.conftest import REPOSITORY
+from tests.support.cases import CASES
 from tests.support.tables import tables_of
 
 REFUSES = OPTIONS[4]
@@ -183,7 +183,7 @@ def test_an_answer_in_another_order_than_the_seed_gives_is_found(tmp_path: Path)
 # table.
 
 
-PUBLISHED = json.loads((REPOSITORY / "tests" / "cases" / "mm_sap_tables.json").read_bytes())
+PUBLISHED = json.loads((CASES / "benchmarks" / "mm_sap_tables.json").read_bytes())
 QUESTIONS: dict[str, int] = PUBLISHED["questions"]
 RIGHT, OTHER, REFUSAL = 1, 2, 4
 HEADS = {

@@ -105,7 +105,7 @@ def test_what_brings_no_grade_is_asked_once_more_with_the_published_words_behind
     assert [each.record.place for each in read(exam)[:2]] == ["q0, step 1", "q0, step 1, repeat 1"]
     _, replay = exam.follow()
     _, first, again, *_ = (each.call for each in replay.calls.values())
-    [text], [longer] = (ask.conversation.turns[-1].parts for ask in (first, again))  # type: ignore[union-attr]
+    [text], [longer] = (ask.conversation.turns[-1].parts for ask in (first, again))
     assert text == "Grade it.\n\nWhat is 0? | red  <AND>  blue | It is red, and seven. | "
     assert longer == text + SECTIONS["mm_vet"]["grade_again"]
     assert exam.score().score.served == {"judge": {"umpire-2": 6}}

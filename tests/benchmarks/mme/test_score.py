@@ -16,7 +16,7 @@ from driftledger.core.files import read_json, write_json
 from driftledger.core.types import Conversation, Outcome, Reply
 from driftledger.data.records import QuestionSetCard
 from tests.benchmarks._questions.asking import MME, Exam, Says, checked, exam
-from tests.conftest import REPOSITORY
+from tests.support.cases import CASES
 
 COUNTS = [{"picture": 9, "answer": answer, "category": "existence"} for answer in ("yes", "yes")]
 
@@ -91,7 +91,7 @@ def test_a_group_has_the_mean_over_its_categories_if_each_has_a_score(tmp_path: 
 # 200 odd answers.
 
 
-CASE: dict[str, Any] = json.loads((REPOSITORY / "tests" / "cases" / "mme_public.json").read_bytes())
+CASE: dict[str, Any] = json.loads((CASES / "benchmarks" / "mme_public.json").read_bytes())
 IMAGES: list[list[list[str]]] = CASE["images"]
 PAIRS = [pair for image in IMAGES for pair in image]
 ABILITIES = {

@@ -8,7 +8,6 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser
 
 from lab.pictures import browser as chromium
-from tests.conftest import Checkout
 
 pytestmark = pytest.mark.slow
 
@@ -27,9 +26,7 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.mark.parametrize("pattern", KINDS.values(), ids=list(KINDS))
-def test_a_page_is_whole_asks_for_nothing_elsewhere_and_is_accessible(
-    pattern: str, browser: Browser, finished: Checkout
-) -> None:
+def test_a_page_is_whole_asks_for_nothing_elsewhere_and_is_accessible(pattern, browser, finished):
     file = sorted((finished.root / "reports/site").glob(pattern))[0]
     page, problems, asked = browser.new_page(), list[str](), list[str]()
     page.on(
@@ -52,8 +49,8 @@ def test_a_page_is_whole_asks_for_nothing_elsewhere_and_is_accessible(
 
 @pytest.mark.parametrize("width", [1280, 768, 390])
 def test_no_page_is_wider_than_its_window_and_a_run_is_read_in_five_screens(
-    width: int, browser: Browser, finished: Checkout
-) -> None:
+    width, browser, finished
+):
     page = browser.new_page(viewport={"width": width, "height": 844})
     for file in sorted((finished.root / "reports/site").rglob("*.html")):
         page.goto(file.as_uri())
@@ -66,9 +63,7 @@ def test_no_page_is_wider_than_its_window_and_a_run_is_read_in_five_screens(
     assert page.evaluate(f"{first}.scrollWidth <= {first}.clientWidth") is (width == 1280)
 
 
-def test_a_link_to_a_number_opens_what_it_is_folded_in(
-    browser: Browser, finished: Checkout
-) -> None:
+def test_a_link_to_a_number_opens_what_it_is_folded_in(browser, finished):
     file = sorted((finished.root / "reports/site/runs").glob("*.html"))[0]
     page = browser.new_page()
     page.goto(file.as_uri())

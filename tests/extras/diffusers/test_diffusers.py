@@ -19,6 +19,7 @@ from transformers import CLIPConfig, CLIPImageProcessor
 from driftledger.components.diffusers import Diffusers
 from driftledger.core.errors import ConfigError, MissingExtraError
 from driftledger.core.types import Generated, Outcome, PromptUsage
+from tests.support.cases import cases
 from tests.support.checkpoints import diffusion
 from tests.support.checkpoints.diffusion import SIDE
 from tests.support.checkpoints.weights import change_one_weight, seeded
@@ -34,7 +35,6 @@ READ = {
     "qwen_image": 512,
 }
 """Layout → how many of a prompt's own tokens are read."""
-LONG = {"sd": "stable_diffusion", "sdxl": "stable_diffusion_xl"}
 MORE: dict[str, dict[str, Any]] = {
     "pixart": {"arguments": {"use_resolution_binning": False}},
     "sana": {"arguments": {"use_resolution_binning": False}},
@@ -48,13 +48,13 @@ INDEX, UNET = "model_index.json", "unet/diffusion_pytorch_model.safetensors"
 
 
 @pytest.fixture(scope="module")
-def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+def folders(tmp_path_factory) -> dict[str, Path]:
     root = tmp_path_factory.mktemp("checkpoints")
-    return {kind: getattr(diffusion, f"build_{LONG.get(kind, kind)}")(root / kind) for kind in READ}
+    return {kind: diffusion.build(root / kind, kind) for kind in READ}
 
 
 @pytest.fixture
-def copy(folders: dict[str, Path], tmp_path: Path) -> Path:
+def copy(folders, tmp_path) -> Path:
     """A Stable Diffusion that a test may change."""
     return Path(shutil.copytree(folders["sd"], tmp_path / "sd"))
 
@@ -67,7 +67,7 @@ def generator(folder: Path, **settings: Any) -> Diffusers:
 
 
 @pytest.fixture(scope="module")
-def loaded(folders: dict[str, Path]) -> dict[str, Diffusers]:
+def loaded(folders) -> dict[str, Diffusers]:
     return {kind: generator(folder, **MORE.get(kind, {})) for kind, folder in folders.items()}
 
 
@@ -186,50 +186,10 @@ def test_a_prompt_cannot_end_itself(loaded, kind, end):
 # Settings
 
 
-@pytest.mark.parametrize(
-    ("kind", "settings", "said"),
-    [
-        (
-            "sd",
-            {"scheduler": "DDIMSheduler"},
-            "scheduler 'DDIMSheduler' is unknown; did you mean 'DDIMScheduler'",
-        ),
-        (
-            "sd",
-            {"scheduler": "FlowMatchEulerDiscreteScheduler"},
-            "is unknown.*valid: .*PNDMScheduler",
-        ),
-        ("sd", {"scheduler": "StableDiffusionPipeline"}, "is unknown"),
-        ("flux", {"negative_prompt": "a cat"}, "negative_prompt has no effect on a FluxPipeline"),
-        (
-            "flux",
-            {"arguments": {"true_cfg_scale": 4}},
-            "true_cfg_scale has no effect on a FluxPipeline",
-        ),
-        (
-            "qwen_image",
-            {"guidance_scale": 4},
-            "guidance_scale has no effect on a QwenImagePipeline",
-        ),
-        ("flux_2", {"guidance_scale": 4}, "guidance_scale has no effect on a Flux2KleinPipeline"),
-        (
-            "sd",
-            {"negative_prompt": "a cat", "guidance_scale": 1},
-            "without guidance, negative_prompt has no effect",
-        ),
-        (
-            "sd",
-            {"arguments": {"guidance_rescal": 1}},
-            "'guidance_rescal' is unknown; did you mean 'guidance_rescale'",
-        ),
-        ("sd", {"arguments": {"output_type": "latent"}}, "argument 'output_type' is unknown"),
-        ("sd", {"offload": "model"}, "offload is for a device beside the CPU"),
-        ("sd", {"variant": "fp16"}, "variant=fp16"),
-    ],
-)
-def test_settings_that_do_not_fit_are_one_sentence(folders, kind, settings, said):
-    with pytest.raises(ConfigError, match=said):
-        generator(folders[kind], **settings).generate(["a cat"], [1])
+@pytest.mark.parametrize("case", cases(__file__, "settings"), ids=str)
+def test_settings_that_do_not_fit_are_one_sentence(folders, case):
+    with pytest.raises(ConfigError, match=case["says"]):
+        generator(folders[case["kind"]], **case["settings"]).generate(["a cat"], [1])
 
 
 @pytest.mark.parametrize(
@@ -293,12 +253,10 @@ def test_a_gguf_file_replaces_the_transformers_weights(folders, tmp_path):
             fits = name == "q8_0.gguf" and weight.ndim == 2 and weight.shape[1] % 32 == 0
             values = gguf.quants.quantize(weight.numpy(), kind) if fits else weight.numpy()
             file.add_tensor(key, values, raw_dtype=kind if fits else None)
-        (
-            file.write_header_to_file(),
-            file.write_kv_data_to_file(),
-            file.write_tensors_to_file(),
-            file.close(),
-        )
+        file.write_header_to_file()
+        file.write_kv_data_to_file()
+        file.write_tensors_to_file()
+        file.close()
         images.append(drawn(generator(flux, gguf={"path": str(tmp_path), "file": name})))
     plain, whole, quantized = images
     assert (plain == whole).all()
@@ -351,7 +309,7 @@ def test_only_the_flagged_image_of_a_batch_is_filtered(copy):
 def test_an_image_that_is_not_finite_is_a_failure_and_not_a_black_image(folders):
     component = generator(folders["sd"])
 
-    def overflow(_: Any, __: Any, features: "torch.Tensor") -> "torch.Tensor":
+    def overflow(_, __, features):
         features[1, 0, 0, 0] = torch.inf
         return features
 

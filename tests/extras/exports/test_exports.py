@@ -11,13 +11,12 @@ from inspect_ai.log import read_eval_log
 
 from driftledger.exports import export
 from driftledger.project.project import Project
-from tests.acceptance.checkout import Folder
 from tests.demo.test_sounds import RUN
-from tests.ledger.conftest import MODEL, Ledger
+from tests.ledger.conftest import MODEL
 from tests.ledger.test_exports import exported
 
 
-def test_every_eval_ever_takes_each_score(original: Ledger, tmp_path: Path) -> None:
+def test_every_eval_ever_takes_each_score(original, tmp_path):
     """The schema is that of the package's wheel, which ``make test-all`` installs; its code wants a
     newer Python."""
     schemas = Path(sys.prefix, "schemas/every_eval_ever/schemas")
@@ -32,7 +31,7 @@ def test_every_eval_ever_takes_each_score(original: Ledger, tmp_path: Path) -> N
         assert record["schema_version"] == schema["version"]
 
 
-def test_inspect_reads_every_step_of_every_unit(original: Ledger, tmp_path: Path) -> None:
+def test_inspect_reads_every_step_of_every_unit(original, tmp_path):
     [file] = exported(original, "inspect", tmp_path).glob("*genception*")
     log = read_eval_log(str(file), resolve_attachments=True)
     assert (log.status, log.eval.model, log.eval.task) == ("success", MODEL, "genception_my_images")
@@ -53,7 +52,7 @@ def shown(log: Any, kind: str) -> list[str]:
     return [getattr(part, kind) for part in parts if part.type == kind]
 
 
-def test_inspect_plays_the_sounds_of_every_step(heard: Folder, tmp_path: Path) -> None:
+def test_inspect_plays_the_sounds_of_every_step(heard, tmp_path):
     assert export(Project(heard.root), "inspect", RUN, tmp_path) >= 2
     [file] = tmp_path.glob("*genception*")
     sounds = shown(read_eval_log(str(file), resolve_attachments=True), "audio")

@@ -10,6 +10,7 @@ from driftledger.components.service import Limits
 from driftledger.core.errors import ServiceError
 from driftledger.core.types import Conversation, Outcome, Reply, Turn, Usage
 from tests.support.canned_server import Canned
+from tests.support.cases import cases
 
 HELLO = Conversation((Turn("user", ("Hello",)),))
 THOUGHT = {"type": "thinking", "thinking": "Is it?", "signature": "x"}
@@ -51,54 +52,19 @@ def ask(model: str, status: int, answer: dict[str, Any]) -> tuple[Reply, int]:
 
 
 @pytest.fixture(autouse=True)
-def key(monkeypatch: pytest.MonkeyPatch) -> None:
+def key(monkeypatch) -> None:
     monkeypatch.setenv("SOME_KEY", "sk-some")
 
 
-@pytest.mark.parametrize(
-    ("model", "answer", "outcome", "text", "requests"),
-    [
-        ("anthropic/claude-1", CLAUDE, Outcome.OK, "A boat.", 1),
-        (
-            "anthropic/claude-1",
-            CLAUDE | {"stop_reason": "max_tokens"},
-            Outcome.TRUNCATED,
-            "A boat.",
-            1,
-        ),
-        (
-            "anthropic/claude-1",
-            CLAUDE | {"stop_reason": "refusal", "content": []},
-            Outcome.FILTERED,
-            "",
-            1,
-        ),
-        ("anthropic/claude-1", CLAUDE | {"content": []}, Outcome.OK, "", 2),
-        ("openai/gpt-1", GPT, Outcome.OK, "A boat.", 1),
-        (
-            "openai/gpt-1",
-            GPT | {"choices": [CHOICE | {"finish_reason": "length"}]},
-            Outcome.TRUNCATED,
-            "A boat.",
-            1,
-        ),
-        (
-            "openai/gpt-1",
-            GPT | {"choices": [CHOICE | {"finish_reason": "content_filter"}]},
-            Outcome.FILTERED,
-            None,
-            1,
-        ),
-    ],
-)
-def test_an_answer(
-    model: str, answer: dict[str, Any], outcome: Outcome, text: str | None, requests: int
-) -> None:
-    reply, asked = ask(model, 200, answer)
-    assert (reply.outcome, asked) == (outcome, requests)
-    assert text is None or reply.text == text
-    assert reply.usage == Usage(9, 3)
-    assert reply.served_model == model.partition("/")[2]
+@pytest.mark.parametrize("case", cases(__file__, "answers"), ids=str)
+def test_an_answer(case):
+    plain = CLAUDE if case["model"].startswith("anthropic/") else GPT
+    answer = plain | case["changes"]
+    reply, asked = ask(case["model"], 200, answer)
+    assert (reply.outcome, asked) == (case["outcome"], case["requests"])
+    assert reply.text == (reply.text if case["text"] is None else case["text"])
+    assert reply.usage == Usage(9, case.get("output_tokens", 3))
+    assert reply.served_model == case["model"].partition("/")[2]
     assert reply.reasoning == ("Is it?" if THOUGHT in answer.get("content", []) else None)
 
 
@@ -110,7 +76,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("message", REFUSED)
-def test_a_refusal_names_what_to_change(message: str) -> None:
+def test_a_refusal_names_what_to_change(message):
     status, advice = REFUSED[message]
     error = {"type": "error", "error": {"type": "invalid_request_error", "message": message}}
     with pytest.raises(ServiceError) as refused:
@@ -119,27 +85,15 @@ def test_a_refusal_names_what_to_change(message: str) -> None:
     assert advice in str(refused.value)
 
 
-def test_an_overloaded_service_is_asked_again() -> None:
+def test_an_overloaded_service_is_asked_again():
     error = {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}
     reply, asked = ask("anthropic/claude-1", 529, error)
     assert (reply.outcome, asked) == (Outcome.FAILED, 2)
     assert "Overloaded" in (reply.error or "")
 
 
-def test_thoughts_beside_the_answer_are_output() -> None:
-    beside = {"prompt_tokens": 9, "completion_tokens": 3, "total_tokens": 1012}
-    reply, _ = ask("openai/gpt-1", 200, GPT | {"usage": beside})
-    assert reply.usage == Usage(9, 1003)
-
-
-def test_half_of_a_surrogate_pair_loses_no_answer() -> None:
-    half = CHOICE | {"message": {"role": "assistant", "content": "A \ud83d"}}
-    reply, asked = ask("openai/gpt-1", 200, GPT | {"choices": [half]})
-    assert (reply.outcome, reply.text, asked) == (Outcome.OK, "A \ufffd", 1)
-
-
 @pytest.mark.parametrize("status", [200, 402])
-def test_a_lack_of_credit_ends_the_run_inside_http_200_too(status: int) -> None:
+def test_a_lack_of_credit_ends_the_run_inside_http_200_too(status):
     with pytest.raises(
         ServiceError,
         match=r"HTTP 402: .*Pay\.; check the account's credit, whose key is in SOME_KEY",

@@ -47,7 +47,7 @@ def answer(body: dict[str, Any]) -> ChatAnswer:
 
 
 @pytest.fixture
-def proxy(tmp_path: Path) -> Iterator[tuple[Callable[[], AbstractContextManager[Any]], str]]:
+def proxy(tmp_path) -> Iterator[tuple[Callable[[], AbstractContextManager[Any]], str]]:
     """What starts the proxy, and its address."""
     with OpenAIServer(reply=answer) as behind:
         port, config = free_port(), tmp_path / "config.yaml"
@@ -64,11 +64,7 @@ def proxy(tmp_path: Path) -> Iterator[tuple[Callable[[], AbstractContextManager[
         )
 
 
-def test_a_proxy_answers_refuses_and_comes_back(
-    proxy: tuple[Callable[[], AbstractContextManager[Any]], str],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_proxy_answers_refuses_and_comes_back(proxy, tmp_path, monkeypatch):
     monkeypatch.setattr(service, "_BACKOFF", lambda state: 1.0)
     start, address = proxy
     path = draw(tmp_path / "one.png", 1)
@@ -76,7 +72,7 @@ def test_a_proxy_answers_refuses_and_comes_back(
     here = {"base_url": address, "api_key_env": None, "limits": {"attempts": 60}}
     far = OpenAIChat.model_validate({"model": "tiny", **here})
 
-    def asked(kind: str) -> list[Conversation]:
+    def asked(kind):
         return [Conversation.ask(f"A {kind} question, {number}.", image) for number in range(8)]
 
     with start() as process:

@@ -2,7 +2,6 @@
 images to a score."""
 
 import re
-from pathlib import Path
 
 import pytest
 
@@ -14,7 +13,7 @@ pytestmark = pytest.mark.slow
 IMAGES = 3
 
 
-def test_folders_of_checkpoints_become_a_model_a_generator_and_an_encoder(tmp_path: Path) -> None:
+def test_folders_of_checkpoints_become_a_model_a_generator_and_an_encoder(tmp_path):
     project = Checkout(tmp_path / "theirs", tmp_path / "state")
     for number in range(IMAGES):
         draw(project.root / "photos" / f"{number}.png", number)

@@ -3,20 +3,19 @@ them."""
 
 import doctest
 import time
-from pathlib import Path
 
 import nbclient
 import nbformat
 import pytest
 
-from tests.conftest import REPOSITORY, Checkout
+from tests.conftest import REPOSITORY
 
 NOTEBOOK = REPOSITORY / "examples" / "own_images.ipynb"
 PAGE = REPOSITORY / "docs" / "python.md"
 SECONDS = 60
 
 
-def test_the_notebook_is_in_git_without_what_came_of_it() -> None:
+def test_the_notebook_is_in_git_without_what_came_of_it():
     notebook = nbformat.read(NOTEBOOK, as_version=4)
     nbformat.validate(notebook)
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
@@ -26,8 +25,8 @@ def test_the_notebook_is_in_git_without_what_came_of_it() -> None:
 
 @pytest.mark.slow
 def test_the_notebook_goes_from_own_images_to_a_table_and_pictures(
-    evaluated: Checkout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    evaluated, tmp_path, monkeypatch
+):
     for name in ("IPYTHONDIR", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR"):
         monkeypatch.setenv(name, str(tmp_path / name.lower()))
     folder = evaluated.root / "examples"
@@ -54,9 +53,7 @@ def test_the_notebook_goes_from_own_images_to_a_table_and_pictures(
 
 
 @pytest.mark.slow
-def test_what_the_page_on_python_says_is_so(
-    finished: Checkout, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_the_page_on_python_says_is_so(finished, monkeypatch):
     monkeypatch.chdir(finished.root)
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
     result = doctest.testfile(

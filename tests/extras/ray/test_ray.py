@@ -96,7 +96,7 @@ def killing(log: Path, cluster: Any) -> Iterator[None]:
     add_node(cluster)
 
 
-def test_actors_and_a_node_are_lost_and_no_call_is(cluster: Any, tmp_path: Path) -> None:
+def test_actors_and_a_node_are_lost_and_no_call_is(cluster, tmp_path):
     shown, log = images(tmp_path, 12), tmp_path / "log"
     with killing(log, cluster):
         there = run(*pair(log, seconds=0.5), shown, tmp_path / "there", workers(cluster.address, 2))
@@ -110,7 +110,7 @@ def test_actors_and_a_node_are_lost_and_no_call_is(cluster: Any, tmp_path: Path)
     }
 
 
-def test_sounds_go_to_actors_and_come_back(cluster: Any, tmp_path: Path) -> None:
+def test_sounds_go_to_actors_and_come_back(cluster, tmp_path):
     shown = []
     for item in list(Sounds().items())[::7]:
         (file := tmp_path / f"{item.id}.wav").write_bytes(item.read())
@@ -121,7 +121,7 @@ def test_sounds_go_to_actors_and_come_back(cluster: Any, tmp_path: Path) -> None
     assert len({sha256 for chain in there for _, sha256 in chain if sha256}) == 2 * len(shown)
 
 
-def test_a_batch_that_takes_every_actor_down_ends_the_run(cluster: Any, tmp_path: Path) -> None:
+def test_a_batch_that_takes_every_actor_down_ends_the_run(cluster, tmp_path):
     model, generator = pair(tmp_path / "log")
     deadly = model.model_copy(update={"deadly": "s2 "})
     with pytest.raises(
@@ -131,7 +131,7 @@ def test_a_batch_that_takes_every_actor_down_ends_the_run(cluster: Any, tmp_path
     assert {row["sample"] for row in stored_rows(tmp_path / "store").values()} == {"s0", "s1"}
 
 
-def test_a_node_with_another_component_is_refused(cluster: Any, tmp_path: Path) -> None:
+def test_a_node_with_another_component_is_refused(cluster, tmp_path):
     model, generator = pair(tmp_path / "log")
     model.spec["identity"] |= {"code": "of yesterday"}
     with pytest.raises(
@@ -140,7 +140,7 @@ def test_a_node_with_another_component_is_refused(cluster: Any, tmp_path: Path) 
         run(model, generator, images(tmp_path, 1), tmp_path / "store", workers(cluster.address, 1))
 
 
-def test_a_cluster_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
+def test_a_cluster_that_is_not_there_is_one_sentence(tmp_path):
     with pytest.raises(WorkersError, match=r"Ray cluster at 127\.0\.0\.1:9 cannot be used"):
         run(
             *pair(tmp_path / "log"),

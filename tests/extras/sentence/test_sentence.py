@@ -1,6 +1,5 @@
 """Sentence embeddings: what sentence-transformers gives, module by module."""
 
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -16,11 +15,11 @@ encoder = partial(tiny, Sentence)
 
 
 @pytest.fixture
-def folder(copied: Callable[[str], Path]) -> Path:
+def folder(copied) -> Path:
     return copied("sentence")
 
 
-def test_it_is_what_the_library_gives(folder: Path):
+def test_it_is_what_the_library_gives(folder):
     model = sentence_transformers.SentenceTransformer(
         str(folder), device="cpu", local_files_only=True
     )
@@ -29,14 +28,14 @@ def test_it_is_what_the_library_gives(folder: Path):
     )
 
 
-def test_special_tokens_in_a_text_are_characters(folder: Path):
+def test_special_tokens_in_a_text_are_characters(folder):
     sentence = encoder(folder)
     assert sentence.read_texts(["[SEP]"]) == sentence.read_texts(["[xyz]"])
     apart, together = sentence.encode_texts(["red [SEP] cat", "red [ SEP ] cat"])
     assert (apart == together).all()
 
 
-def test_weights_of_a_pooler_may_be_missing(folder: Path, said: pytest.LogCaptureFixture):
+def test_weights_of_a_pooler_may_be_missing(folder, said):
     """No sentence embedding looks at it."""
     file = folder / "model.safetensors"
     weights = {
@@ -49,7 +48,7 @@ def test_weights_of_a_pooler_may_be_missing(folder: Path, said: pytest.LogCaptur
     refused(encoder(folder), r"lack the weights embeddings\.LayerNorm\.bias,")
 
 
-def test_a_plain_transformer_is_refused(folder: Path):
+def test_a_plain_transformer_is_refused(folder):
     """The library would pool it as nobody trained it."""
     (folder / "modules.json").unlink()
     refused(encoder(folder), r"no modules\.json")

@@ -86,7 +86,7 @@ def postgres() -> Iterator[str]:
     ) as folder:
         (password := Path(folder, "password")).write_text(SECRET, encoding="utf-8")
 
-        def program(name: str, *arguments: str) -> None:
+        def program(name, *arguments: str):
             command = [programs[-1] / name, f"--pgdata={folder}/data", *arguments]
             subprocess.run(command, cwd=folder, user=user, stdout=subprocess.DEVNULL, check=True)
 
@@ -102,9 +102,7 @@ def postgres() -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def mlflow(
-    bucket: Bucket, postgres: str, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[str]:
+def mlflow(bucket, postgres, tmp_path_factory) -> Iterator[str]:
     """A server that keeps runs in PostgreSQL and artifacts in the bucket; who asks it needs no
     key."""
     keys = KEYS | {"MLFLOW_S3_ENDPOINT_URL": bucket.address}
@@ -114,9 +112,7 @@ def mlflow(
 
 
 @pytest.fixture(scope="module")
-def team(
-    pristine: Checkout, bucket: Bucket, mlflow: str, tmp_path_factory: pytest.TempPathFactory
-) -> Team:
+def team(pristine, bucket, mlflow, tmp_path_factory) -> Team:
     folder = tmp_path_factory.mktemp("team")
     a = pristine.copy(folder / "a")
     a.env |= KEYS | {"MLFLOW_TRACKING_URI": mlflow}
@@ -136,7 +132,7 @@ def team(
     return Team(a, b, bucket)
 
 
-def test_what_one_has_run_the_other_has(team: Team) -> None:
+def test_what_one_has_run_the_other_has(team):
     a, b, bucket = team
     assert not (b.root / "my_images").exists()
     outputs = a.outputs()
@@ -159,7 +155,7 @@ def test_what_one_has_run_the_other_has(team: Team) -> None:
         assert SECRET not in (clone.root / ".dvc" / "config").read_text(encoding="utf-8")
 
 
-def test_scores_are_computed_anew_where_no_image_is(team: Team, tmp_path: Path) -> None:
+def test_scores_are_computed_anew_where_no_image_is(team, tmp_path):
     b = team.b.copy(tmp_path / "b")
     b.params(lambda params: params["genception"].update(confidence=0.9))
     assert b.repro() == ["resolve", "score@regions_medium", "report"]

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from driftledger.core.types import Medium
 from tests.conftest import REPOSITORY
 from tests.extras.chatting import model
 from tests.extras.vllm.engine import SETTINGS, conversations, plain
@@ -25,14 +24,14 @@ pytestmark = pytest.mark.skipif(
 
 
 @pytest.fixture(scope="module")
-def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def checkpoint(tmp_path_factory) -> Path:
     from tests.support.checkpoints.vision_language import build_qwen2_5_vl
 
     return build_qwen2_5_vl(tmp_path_factory.mktemp("checkpoint") / "qwen2_5_vl", head=64)
 
 
 @pytest.fixture(scope="module")
-def result(checkpoint: Path, images: list[Medium]) -> dict[str, Any]:
+def result(checkpoint, images) -> dict[str, Any]:
     command = [
         PYTHON,
         "-m",
@@ -56,12 +55,10 @@ def result(checkpoint: Path, images: list[Medium]) -> dict[str, Any]:
             check=False,
         )
     assert ended.returncode == 0, ended.stderr[-4000:]
-    return json.loads(ended.stdout.splitlines()[-1])  # type: ignore[no-any-return]
+    return json.loads(ended.stdout.splitlines()[-1])
 
 
-def test_it_says_what_transformers_says(
-    result: dict[str, Any], checkpoint: Path, images: list[Medium]
-) -> None:
+def test_it_says_what_transformers_says(result, checkpoint, images):
     """Together, alone, and where each joins others that are being computed."""
     asked = conversations([image.path for image in images[:3]])
     expected = plain(model(checkpoint, image_backend="torchvision", **SETTINGS).respond(asked))
@@ -72,7 +69,7 @@ def test_it_says_what_transformers_says(
     assert result["vllm"].startswith("0.32.")
 
 
-def test_a_prompt_that_it_refuses_fails_alone(result: dict[str, Any]) -> None:
+def test_a_prompt_that_it_refuses_fails_alone(result):
     first, too_long, too_many, last = result["refused"]
     assert [first, last] == result["together"][:2]
     assert "maximum context length is 400 tokens" in too_long[-1]
@@ -80,11 +77,11 @@ def test_a_prompt_that_it_refuses_fails_alone(result: dict[str, Any]) -> None:
     assert {too_long[1], too_many[1]} == {"failed"}
 
 
-def test_arguments_reach_it_and_an_unknown_one_is_named(result: dict[str, Any]) -> None:
+def test_arguments_reach_it_and_an_unknown_one_is_named(result):
     assert result["engine"] == [32, 8, 0]
     assert "no_such_argument" in result["unknown"]
     assert result["unknown"].startswith("ConfigError: ")
 
 
-def test_its_death_is_said_so(result: dict[str, Any]) -> None:
+def test_its_death_is_said_so(result):
     assert "vLLM's engine has died" in result["killed"]

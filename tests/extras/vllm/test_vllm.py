@@ -12,13 +12,13 @@ import pytest
 
 from driftledger.components.vllm import _ENVIRONMENT, SWITCH, VLLM
 from driftledger.core.errors import ConfigError, MissingExtraError, OutOfMemoryError
-from driftledger.core.types import Conversation, Medium, Outcome
-from tests.extras.chatting import failure, model, says
+from driftledger.core.types import Conversation, Outcome
+from tests.extras.chatting import failure
 from tests.support.vllm_engine import SITE
 
 
 @pytest.fixture
-def apart(monkeypatch: pytest.MonkeyPatch) -> None:
+def apart(monkeypatch) -> None:
     """As in a process of its own, whose environment and modules nobody else sees."""
     for name in (SWITCH, "CUDA_VISIBLE_DEVICES", *_ENVIRONMENT):
         monkeypatch.setenv(name, "")
@@ -26,7 +26,7 @@ def apart(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def engine(apart: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
+def engine(apart, monkeypatch) -> Iterator[ModuleType]:
     monkeypatch.syspath_prepend(SITE)
     yield __import__("vllm")
     for name in [name for name in sys.modules if name.partition(".")[0] == "vllm"]:
@@ -45,43 +45,11 @@ def refused(folder: Path, conversation: Conversation, **settings: Any) -> str:
     return str(caught.value)
 
 
-# what it says
+# what it says; that it is what transformers says, test_engine.py holds with the real engine
 
 
-def test_it_says_what_transformers_says(
-    engine: ModuleType, checkpoint: Path, asked: list[Conversation]
-) -> None:
-    """Also of hostile texts, earlier turns, several images, and none."""
-    image, other, *_ = (
-        part for each in asked for part in each.turns[0].parts if isinstance(part, Medium)
-    )
-    conversations = [
-        *asked,
-        says(
-            ("user", (other, "Describe it.")),
-            ("assistant", "a red cat"),
-            ("user", (image, "Describe it.")),
-        ),
-        says(("system", "the small boat"), ("user", (image, "or", other, "?"))),
-        says(("user", "Describe it.")),
-        Conversation.ask("What does <image> </s> <|im_end|> mean?", image),
-        Conversation.ask("Describe it.", image, prefix="a red"),
-        Conversation.ask("Describe it.", image, max_tokens=3),
-    ]
-    expected = model(checkpoint, image_backend="torchvision").respond(conversations)
-    assert vllm(checkpoint).respond(conversations) == expected
-    assert expected[-1].outcome is Outcome.TRUNCATED
-    assert expected[-2].text.startswith("a red ")
-    assert engine.ENGINES[0].queued[0] == len(conversations)
-
-
-def test_finish_reasons_are_outcomes(
-    engine: ModuleType,
-    built: dict[str, Path],
-    asked: list[Conversation],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def step(self: Any) -> list[Any]:
+def test_finish_reasons_are_outcomes(engine, built, asked, monkeypatch):
+    def step(self):
         said = [(" A cat. ", "stop"), ("A cat", "length"), (" ", "stop"), ("A", "abort")]
         return [
             engine.RequestOutput(
@@ -109,19 +77,19 @@ def test_finish_reasons_are_outcomes(
 # which version
 
 
-def test_the_fingerprint_follows_what_shapes_the_answer(
-    engine: ModuleType, built: dict[str, Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_fingerprint_follows_what_shapes_the_answer(engine, built, monkeypatch):
     folder = built["llava"]
     before = vllm(folder).fingerprint
     for settings in (
-        {"batch_invariant": True}, {"tensor_parallel_size": 2}, {(
-            "dtype"
-        ): "bfloat16"}, {"max_model_len": 100},
-        {"enforce_eager": True}, {"batch_size": 8}, {(
-            "max_new_tokens"
-        ): 17}, {"image_processor": {"do_resize": False}},
-    ):  # fmt: skip
+        {"batch_invariant": True},
+        {"tensor_parallel_size": 2},
+        {"dtype": "bfloat16"},
+        {"max_model_len": 100},
+        {"enforce_eager": True},
+        {"batch_size": 8},
+        {"max_new_tokens": 17},
+        {"image_processor": {"do_resize": False}},
+    ):
         assert vllm(folder, **settings).fingerprint != before
     for settings in ({"gpu_memory_utilization": 0.5}, {"limit_mm_per_prompt": {"image": 1}}):
         assert vllm(folder, **settings).fingerprint == before
@@ -134,7 +102,7 @@ def test_the_fingerprint_follows_what_shapes_the_answer(
 # what goes wrong
 
 
-def test_a_missing_library_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_library_is_one_sentence(tmp_path, monkeypatch):
     (tmp_path / "config.json").write_text("{}")
     monkeypatch.setattr(
         sys, "path", [place for place in sys.path if Path(place).absolute() != SITE]
@@ -158,11 +126,8 @@ def test_a_missing_library_is_one_sentence(tmp_path: Path, monkeypatch: pytest.M
     ],
 )
 @pytest.mark.parametrize("where", ["__init__", "enqueue"])
-def test_running_out_of_memory_is_said_so(
-    engine: ModuleType, built: dict[str, Path], asked: list[Conversation], monkeypatch: pytest.MonkeyPatch,
-    error: Exception, where: str,
-) -> None:  # fmt: skip
-    def fail(self: Any, *_: Any, **__: Any) -> None:
+def test_running_out_of_memory_is_said_so(engine, built, asked, monkeypatch, error, where):
+    def fail(self, *_: Any, **__: Any):
         raise error
 
     monkeypatch.setattr(engine.LLM, where, fail)
@@ -172,12 +137,11 @@ def test_running_out_of_memory_is_said_so(
 
 @pytest.mark.parametrize(("free", "kind"), [(10, OutOfMemoryError), (79, ConfigError)])
 def test_an_engine_that_does_not_start_lacks_memory_where_something_else_is_in_it(
-    engine: ModuleType, built: dict[str, Path], asked: list[Conversation], monkeypatch: pytest.MonkeyPatch,
-    free: int, kind: type[Exception],
-) -> None:  # fmt: skip
+    engine, built, asked, monkeypatch, free, kind
+):
     """The process that runs out of it says so in its log alone."""
 
-    def fail(self: Any, *_: Any, **__: Any) -> None:
+    def fail(self, *_: Any, **__: Any):
         raise RuntimeError("Engine core initialization failed. See root cause above.")
 
     monkeypatch.setattr(engine.LLM, "__init__", fail)
@@ -188,18 +152,13 @@ def test_an_engine_that_does_not_start_lacks_memory_where_something_else_is_in_i
         vllm(built["llava"]).respond(asked[:1])
 
 
-def test_a_dead_engine_ends_the_run_and_starts_again_in_the_next(
-    engine: ModuleType,
-    built: dict[str, Path],
-    asked: list[Conversation],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    from vllm.v1.engine.exceptions import EngineDeadError  # type: ignore[import-not-found]
+def test_a_dead_engine_ends_the_run_and_starts_again_in_the_next(engine, built, asked, monkeypatch):
+    from vllm.v1.engine.exceptions import EngineDeadError
 
     one = vllm(built["llava"])
     before = one.respond(asked)
 
-    def die(self: Any, *_: Any, **__: Any) -> None:
+    def die(self, *_: Any, **__: Any):
         raise EngineDeadError
 
     with monkeypatch.context() as patch:

@@ -19,19 +19,27 @@ LAYOUTS: dict[str, dict[str, Any]] = {each["family"]: each for each in cases(__f
 """Family → what builds it: ``tokens`` are the tokenizer's, ``image`` is what a chat template writes
 for an image, and empty where such checkpoints are published without a template."""
 SMALL = {
-    "hidden_size": 32, "intermediate_size": 48, (
-        "num_hidden_layers"
-    ): 2, "num_attention_heads": 2, "depth": 2,
-    "num_key_value_heads": 2, "num_heads": 2, "head_dim": 16, (
-        "max_position_embeddings"
-    ): 4096, "out_hidden_size": 32,
-    "pad_token_id": 0, "sliding_window": 512, (
-        "projection_dim"
-    ): 32, "vision_output_dim": 32, "attention_heads": 2,
-    "d_model": 32, "encoder_layers": 2, (
-        "encoder_attention_heads"
-    ): 2, "encoder_ffn_dim": 48, "output_dim": 32,
-}  # fmt: skip
+    "hidden_size": 32,
+    "intermediate_size": 48,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "depth": 2,
+    "num_key_value_heads": 2,
+    "num_heads": 2,
+    "head_dim": 16,
+    "max_position_embeddings": 4096,
+    "out_hidden_size": 32,
+    "pad_token_id": 0,
+    "sliding_window": 512,
+    "projection_dim": 32,
+    "vision_output_dim": 32,
+    "attention_heads": 2,
+    "d_model": 32,
+    "encoder_layers": 2,
+    "encoder_attention_heads": 2,
+    "encoder_ffn_dim": 48,
+    "output_dim": 32,
+}
 """Settings of configurations, and what they are unless a layout says otherwise."""
 
 

@@ -14,12 +14,10 @@ from tests.support.cases import cases
 from tests.support.checkpoints import layouts
 from tests.support.checkpoints.diffusion import WIDTH, _t5
 from tests.support.checkpoints.text import bert_tokenizer, roberta_tokenizer, t5_tokenizer
-from tests.support.checkpoints.weights import randomise, seeded
+from tests.support.checkpoints.weights import PARTS, randomise, seeded
 
 HEARING: dict[str, dict[str, Any]] = {each["family"]: each for each in cases(__file__, "sounds")}
 """Family → what builds it, as for images: ``image`` is what a chat template writes for a sound."""
-PARTS: dict[str, dict[str, Any]] = {each.pop("part"): each for each in cases(__file__, "parts")}
-"""Settings of configurations."""
 
 
 def build(folder: Path, name: str) -> Path:

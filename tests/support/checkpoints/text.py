@@ -14,13 +14,35 @@ from transformers import (
 from lab.trio.tokens import merges_of
 
 WORDS = (
-    "a", "the", "of", "on", "in", "with", "and", "red", (
-        "green"
-    ), "blue", "yellow", "dark", "bright", "small", "large",
-    "round", "square", "cat", "dog", "house", "tree", (
-        "river"
-    ), "circle", "street", "face", "sky", "car", "boat",
-)  # fmt: skip
+    "a",
+    "the",
+    "of",
+    "on",
+    "in",
+    "with",
+    "and",
+    "red",
+    "green",
+    "blue",
+    "yellow",
+    "dark",
+    "bright",
+    "small",
+    "large",
+    "round",
+    "square",
+    "cat",
+    "dog",
+    "house",
+    "tree",
+    "river",
+    "circle",
+    "street",
+    "face",
+    "sky",
+    "car",
+    "boat",
+)
 """What each tokenizer has an entry for."""
 
 SPACE = "Ġ"

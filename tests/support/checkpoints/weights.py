@@ -3,12 +3,17 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import torch
 from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 from torch import nn
 
+from tests.support.cases import cases
+
+PARTS: dict[str, dict[str, Any]] = {each.pop("part"): each for each in cases(__file__, "parts")}
+"""Settings of configurations."""
 GAIN = 1.5
 """Times 1/√fan_in. With the libraries' own initialisation all inputs give nearly equal outputs."""
 

@@ -107,7 +107,7 @@ class ColourModel(Model):
         shown = conversation.last_medium
         if shown is None:
             return Reply("nothing")
-        red, green, blue = shown.open().getpixel((0, 0))  # type: ignore[misc]
+        red, green, blue = shown.open().getpixel((0, 0))
         if blue == 1:
             return Reply("No.", Outcome.REFUSED)
         if blue == 2:

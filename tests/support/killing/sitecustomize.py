@@ -27,8 +27,9 @@ def _watch(calls: int, delay: float) -> None:
             threading.Timer(delay, _kill).start()
         return stored
 
-    CallStore.put = counted  # type: ignore[method-assign]
+    CallStore.put = counted
 
 
-if os.path.basename(sys.orig_argv[1] if len(sys.orig_argv) > 1 else ("")) == "driftledger":  # noqa: PTH119
+called = sys.orig_argv[1] if len(sys.orig_argv) > 1 else ""
+if os.path.basename(called) == "driftledger":  # noqa: PTH119
     _watch(int(os.environ["KILLED_AT"]), float(os.environ["KILLED_LATER"]))

@@ -32,6 +32,7 @@ from lab.reading import LETTERS, counted, kinds, ours, yes_or_no
 from lab.reading import cases as corpus
 from lab.reading import table as tables
 from tests.conftest import REPOSITORY
+from tests.support.cases import lines
 from tests.support.growth import grows_linearly
 
 YES, NO = (table()["words"][name].split(" | ") for name in ("YES_WORD", "NO_WORD"))
@@ -52,9 +53,9 @@ READERS = {
     "spelling": (lambda case: Parsed(Outcome.OK, plain(case["reply"]), ""), str),
 }
 CASES = [
-    pytest.param(name, json.loads(line), id=f"{name}: {line[:90]}")
+    pytest.param(name, case, id=f"{name}: {json.dumps(case, ensure_ascii=False)[:90]}")
     for name in READERS
-    for line in (REPOSITORY / f"tests/cases/{name}.jsonl").read_text(encoding="utf-8").splitlines()
+    for case in lines(f"benchmarks/parsing/{name}.jsonl")
 ]
 
 

@@ -20,7 +20,7 @@ Weights = dict[str, Tensor]
 
 
 @pytest.fixture(autouse=True)
-def save_often(monkeypatch: pytest.MonkeyPatch) -> None:
+def save_often(monkeypatch) -> None:
     """Every second step."""
     monkeypatch.setattr(loop, "_SAVE_EVERY", 2)
     monkeypatch.setattr(loop, "_WARM_UP", 3)
@@ -78,14 +78,11 @@ def step_of(file: Path) -> int:
         return int(opened.metadata()["step"])
 
 
-# --- stopping and going on
-# --------------------------------------------------------------------------------------------
+# stopping and going on
 
 
 @pytest.mark.parametrize("broken_at", range(1, STEPS + 1))
-def test_training_that_was_stopped_goes_on_as_if_it_had_not_been(
-    tmp_path: Path, broken_at: int
-) -> None:
+def test_training_that_was_stopped_goes_on_as_if_it_had_not_been(tmp_path, broken_at):
     whole = trained(tmp_path / "whole", milestones=[3])
     model = untrained()
     with pytest.raises(KilledError):
@@ -99,14 +96,11 @@ def test_training_that_was_stopped_goes_on_as_if_it_had_not_been(
     assert loss.calls == STEPS - kept
 
 
-# --- a loss that is no number
-# -----------------------------------------------------------------------------------------
+# a loss that is no number
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
-def test_a_loss_that_is_no_number_stops_training_and_leaves_the_last_state(
-    tmp_path: Path, value: float
-) -> None:
+def test_a_loss_that_is_no_number_stops_training_and_leaves_the_last_state(tmp_path, value):
     whole = trained(tmp_path / "whole")
     model = untrained()
     with pytest.raises(FloatingPointError, match=f"the loss is {value} at step 6"):

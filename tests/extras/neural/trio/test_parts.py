@@ -62,7 +62,7 @@ def short() -> TrioSettings:
 
 
 @pytest.fixture(scope="module")
-def lessons(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def lessons(tmp_path_factory) -> Path:
     """Some of the shipped drawings and questions, as lessons."""
     folder = tmp_path_factory.mktemp("lessons")
     images = [
@@ -102,7 +102,7 @@ def little() -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def trained(little: None, lessons: Path, tmp_path_factory: pytest.TempPathFactory) -> Workshop:
+def trained(little, lessons, tmp_path_factory) -> Workshop:
     """All parts."""
     at = workshop(tmp_path_factory.mktemp("trained"), lessons)
     for part in train.PARTS.values():
@@ -111,7 +111,7 @@ def trained(little: None, lessons: Path, tmp_path_factory: pytest.TempPathFactor
 
 
 @pytest.fixture(scope="module")
-def shown(tmp_path_factory: pytest.TempPathFactory) -> dict[Arrangement, Medium]:
+def shown(tmp_path_factory) -> dict[Arrangement, Medium]:
     """Three arrangements, drawn into files."""
     some = arrangements(random_for(9), 3, held_out=True)
     return {
@@ -138,11 +138,10 @@ def model(at: Workshop, name: str = "llava_final") -> Transformers:
     return Transformers(path=str(at.folder / name), max_new_tokens=8, device="cpu")
 
 
-# --- what is saved
-# ----------------------------------------------------------------------------------------------------
+# what is saved
 
 
-def test_a_folder_for_each_checkpoint_and_no_pickle_in_it(trained: Workshop) -> None:
+def test_a_folder_for_each_checkpoint_and_no_pickle_in_it(trained):
     assert {folder.name for folder in trained.folder.iterdir()} == MODELS | GENERATORS | ENCODERS
     assert {file.suffix for file in map(Path, hashes(trained.folder))} <= {
         ".safetensors",
@@ -152,9 +151,7 @@ def test_a_folder_for_each_checkpoint_and_no_pickle_in_it(trained: Workshop) -> 
     }
 
 
-def test_training_again_writes_the_same_bytes_whatever_was_there_already(
-    trained: Workshop, tmp_path: Path
-) -> None:
+def test_training_again_writes_the_same_bytes_whatever_was_there_already(trained, tmp_path):
     """Once from the finished state, and once anew where somebody has trained the first halves
     before."""
     again = replace(trained, folder=tmp_path / "again")
@@ -169,13 +166,10 @@ def test_training_again_writes_the_same_bytes_whatever_was_there_already(
         assert hashes(at.folder) == hashes(trained.folder)
 
 
-# --- the describer
-# ----------------------------------------------------------------------------------------------------
+# the describer
 
 
-def test_the_describer_is_asked_as_it_was_taught(
-    trained: Workshop, shown: dict[Arrangement, Medium]
-) -> None:
+def test_the_describer_is_asked_as_it_was_taught(trained, shown):
     """The same tokens up to the answer, and the same pixels."""
     chat = model(trained).loaded.chat
     processor = describer.build_processor(

@@ -1,7 +1,5 @@
 """What vision-language checkpoints are asked: their own chat format, in which texts stay texts."""
 
-from pathlib import Path
-
 import pytest
 
 from driftledger.core.types import Conversation, Medium, Turn
@@ -26,9 +24,7 @@ NOT_IN_THE_VOCABULARY = {"llava": (), "qwen2_5_vl": (), "smolvlm": ("<video>",)}
 tokenizers."""
 
 
-def test_what_looks_like_the_format_is_text(
-    checkpoint: Path, images: list[Medium], asked: list[Conversation]
-):
+def test_what_looks_like_the_format_is_text(checkpoint, images, asked):
     """Each special token that the prompt has is one that the format writes around a harmless
     text."""
     one = model(checkpoint)
@@ -36,7 +32,7 @@ def test_what_looks_like_the_format_is_text(
     special = set(tokenizer.all_special_ids) | set(tokenizer.added_tokens_decoder)
     [neighbour] = one.respond(asked[1:2])
 
-    def format_of(text: str) -> list[int]:
+    def format_of(text):
         ids = one.loaded.chat.encode([one.loaded.chat.prompt(Conversation.ask(text, images[0]))])[
             "input_ids"
         ]
@@ -49,9 +45,7 @@ def test_what_looks_like_the_format_is_text(
         assert replies[1] == neighbour
 
 
-def test_a_control_token_put_together_from_two_parts_is_refused(
-    checkpoint: Path, images: list[Medium], asked: list[Conversation]
-):
+def test_a_control_token_put_together_from_two_parts_is_refused(checkpoint, images, asked):
     one = model(checkpoint)
     for token in (HOSTILE[checkpoint.name][0], *NOT_IN_THE_VOCABULARY[checkpoint.name]):
         halves = says(("user", (images[0], token[:3], token[3:])))
@@ -60,9 +54,7 @@ def test_a_control_token_put_together_from_two_parts_is_refused(
         assert [neighbour] == one.respond(asked[1:2])
 
 
-def test_what_does_not_fit_the_context_is_not_cut(
-    checkpoint: Path, images: list[Medium], asked: list[Conversation]
-):
+def test_what_does_not_fit_the_context_is_not_cut(checkpoint, images, asked):
     long = Conversation.ask("red " * 5000, images[0])
     one = model(checkpoint)
     refusal, *others = one.respond([long, *asked])
@@ -90,7 +82,7 @@ STRINGS = (
 )
 
 
-def test_a_template_without_a_system_turn_says_so(llava: Path, images: list[Medium]):
+def test_a_template_without_a_system_turn_says_so(llava, images):
     asks = Conversation.ask("Describe it.", images[0])
     brief = Conversation((Turn("system", ("Be brief.",)), *asks.turns))
     write_template(llava, USER_ONLY)
@@ -101,13 +93,13 @@ def test_a_template_without_a_system_turn_says_so(llava: Path, images: list[Medi
     assert "no system role" in refused(llava, brief)
 
 
-def test_a_list_that_a_template_writes_out_is_no_text(llava: Path, images: list[Medium]):
+def test_a_list_that_a_template_writes_out_is_no_text(llava, images):
     write_template(llava, "{% for message in messages %}{{ message['content'] }}{% endfor %}")
     asks = says(("system", "Be brief."), ("user", "Describe it."))
     assert "leaves out a part of its text" in failure(model(llava).respond([asks])[0])
 
 
-def test_a_template_may_want_strings(llava: Path, images: list[Medium]):
+def test_a_template_may_want_strings(llava, images):
     write_template(llava, STRINGS)
     prompts = [
         model(llava)
@@ -129,16 +121,14 @@ def test_a_template_may_want_strings(llava: Path, images: list[Medium]):
         "",
     ],
 )
-def test_a_broken_or_missing_template_is_one_sentence(
-    llava: Path, asked: list[Conversation], template: str
-):
+def test_a_broken_or_missing_template_is_one_sentence(llava, asked, template):
     write_template(llava, template)
     assert "chat template" in refused(llava, asked[0])
     (llava / "chat_template.jinja").unlink()
     assert "has no chat template" in refused(llava, asked[0])
 
 
-def test_the_date_in_a_template_is_a_setting(llava: Path, asked: list[Conversation]):
+def test_the_date_in_a_template_is_a_setting(llava, asked):
     dated = (llava / "chat_template.jinja").read_text(encoding="utf-8")
     for date in ("2025-01-01", "2031-12-30"):
         write_template(llava, f"It is {date}. {dated}")
@@ -148,7 +138,7 @@ def test_the_date_in_a_template_is_a_setting(llava: Path, asked: list[Conversati
         assert one.respond(asked) == expected
 
 
-def test_variables_of_the_template_are_settings(llava: Path, asked: list[Conversation]):
+def test_variables_of_the_template_are_settings(llava, asked):
     plain = (llava / "chat_template.jinja").read_text(encoding="utf-8")
     write_template(
         llava,
@@ -163,7 +153,7 @@ def test_variables_of_the_template_are_settings(llava: Path, asked: list[Convers
     )
 
 
-def test_settings_of_the_image_processor(built: dict[str, Path], asked: list[Conversation]):
+def test_settings_of_the_image_processor(built, asked):
     whole = model(built["smolvlm"], image_processor={"do_image_splitting": False}).respond(asked)
     tiled = model(built["smolvlm"]).respond(asked)
     for fewer, more in zip(whole, tiled, strict=True):
@@ -185,7 +175,7 @@ def few_shot(images: list[Medium]) -> Conversation:
     )
 
 
-def test_examples_are_earlier_turns_each_with_its_image(checkpoint: Path, images: list[Medium]):
+def test_examples_are_earlier_turns_each_with_its_image(checkpoint, images):
     one = model(checkpoint)
     prompt = one.loaded.chat.prompt(few_shot(images))
     assert prompt.images == tuple(images[:3])
@@ -203,7 +193,7 @@ def test_examples_are_earlier_turns_each_with_its_image(checkpoint: Path, images
     assert reply.text != other.text
 
 
-def test_a_reply_goes_on_from_its_beginning(checkpoint: Path, images: list[Medium]):
+def test_a_reply_goes_on_from_its_beginning(checkpoint, images):
     one = model(checkpoint)
     plain, begun = (
         Conversation.ask("Describe it.", images[0], prefix=prefix) for prefix in (None, "It has")
@@ -246,9 +236,7 @@ ONE_IMAGE = {
         ("one or none", "one image only"),
     ],
 )
-def test_a_template_that_takes_one_image_says_so(
-    llava: Path, images: list[Medium], kind: str, why: str
-):
+def test_a_template_that_takes_one_image_says_so(llava, images, kind, why):
     write_template(llava, ONE_IMAGE[kind])
     assert why in refused(llava, few_shot(images))
     assert model(llava).respond([Conversation.ask("Describe it.", images[0])])[0].outcome.goes_on

@@ -98,7 +98,7 @@ def takes_thoughts_out(model: Transformers, asked: Conversation, begin: str, end
 
 # Not Fuyu, whose processor fails.
 @pytest.mark.parametrize("family", [each for each in (*OLDER, *layouts.LAYOUTS) if each != "Fuyu"])
-def test_a_layout_describes(family: str, tmp_path: Path):
+def test_a_layout_describes(family, tmp_path):
     found = row(family, tmp_path)
     assert found == {
         "family": family,

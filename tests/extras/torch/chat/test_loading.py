@@ -3,7 +3,6 @@ refused in a sentence."""
 
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 import torch
@@ -11,7 +10,6 @@ from safetensors.torch import load_file, save_file
 from transformers import LlavaForConditionalGeneration
 
 from driftledger.core.errors import MissingExtraError
-from driftledger.core.types import Conversation
 from tests.extras.chatting import change_json, model, refused
 from tests.support.checkpoints.weights import change_one_weight, drop_one_weight
 
@@ -25,19 +23,19 @@ def test_settings_are_checked_without_a_heavy_library():
     assert done.stdout.strip() == ""
 
 
-def test_the_fingerprint_follows_the_weights_and_what_shapes_the_answer(
-    llava: Path, tmp_path: Path
-):
+def test_the_fingerprint_follows_the_weights_and_what_shapes_the_answer(llava, tmp_path):
     before = model(llava).fingerprint
     for settings in (
-        {"dtype": "bfloat16"}, {"max_new_tokens": 17}, {(
-            "beams"
-        ): 2}, {"attention": "eager"}, {"today": "2025-01-02"},
-        {"image_backend": "torchvision"}, {"image_processor": {(
-            "do_resize"
-        ): False}}, {"batch_size": 3},
+        {"dtype": "bfloat16"},
+        {"max_new_tokens": 17},
+        {"beams": 2},
+        {"attention": "eager"},
+        {"today": "2025-01-02"},
+        {"image_backend": "torchvision"},
+        {"image_processor": {"do_resize": False}},
+        {"batch_size": 3},
         {"by_length": True},
-    ):  # fmt: skip
+    ):
         assert model(llava, **settings).fingerprint != before
     moved = llava.rename(tmp_path / "there")
     assert model(moved).fingerprint == before
@@ -49,9 +47,7 @@ def test_the_fingerprint_follows_the_weights_and_what_shapes_the_answer(
     assert model(moved).fingerprint != before
 
 
-def test_both_image_backends_and_reduced_precision_answer(
-    checkpoint: Path, asked: list[Conversation]
-):
+def test_both_image_backends_and_reduced_precision_answer(checkpoint, asked):
     for settings in (
         {"image_backend": "torchvision"},
         {"dtype": "bfloat16"},
@@ -64,9 +60,7 @@ def test_both_image_backends_and_reduced_precision_answer(
         assert one.loaded.chat.processor.image_processor.backend == one.backend
 
 
-def test_after_release_it_loads_again_and_says_the_same(
-    checkpoint: Path, asked: list[Conversation]
-):
+def test_after_release_it_loads_again_and_says_the_same(checkpoint, asked):
     one = model(checkpoint)
     before = one.respond(asked)
     first = one.loaded
@@ -75,12 +69,12 @@ def test_after_release_it_loads_again_and_says_the_same(
     assert one.loaded is not first
 
 
-def test_missing_weights_are_refused(llava: Path, asked: list[Conversation]):
+def test_missing_weights_are_refused(llava, asked):
     drop_one_weight(llava)
     assert "lack the weights lm_head.weight" in refused(llava, asked[0])
 
 
-def test_an_adapter_is_refused(llava: Path, asked: list[Conversation]):
+def test_an_adapter_is_refused(llava, asked):
     """With peft installed, transformers would load the base that it names, from anywhere."""
     (llava / "adapter_config.json").write_text(
         '{"base_model_name_or_path": "some/base"}', encoding="utf-8"
@@ -90,7 +84,7 @@ def test_an_adapter_is_refused(llava: Path, asked: list[Conversation]):
     assert "merge it into its base first" in said
 
 
-def test_pickles_are_loaded_only_where_allowed(llava: Path, asked: list[Conversation]):
+def test_pickles_are_loaded_only_where_allowed(llava, asked):
     before = model(llava).respond(asked)
     torch.save(load_file(llava / "model.safetensors"), llava / "pytorch_model.bin")
     (llava / "model.safetensors").unlink()
@@ -98,18 +92,14 @@ def test_pickles_are_loaded_only_where_allowed(llava: Path, asked: list[Conversa
     assert model(llava, allow_pickle=True).respond(asked) == before
 
 
-def test_code_from_a_repository_needs_the_environments_word(
-    llava: Path, asked: list[Conversation], monkeypatch: pytest.MonkeyPatch
-):
+def test_code_from_a_repository_needs_the_environments_word(llava, asked, monkeypatch):
     monkeypatch.delenv("DRIFTLEDGER_TRUST_REMOTE_CODE", raising=False)
     assert "DRIFTLEDGER_TRUST_REMOTE_CODE=1" in refused(llava, asked[0], trust_remote_code=True)
     monkeypatch.setenv("DRIFTLEDGER_TRUST_REMOTE_CODE", "1")
     assert model(llava, trust_remote_code=True).respond(asked) == model(llava).respond(asked)
 
 
-def test_quantization_without_its_library_is_one_sentence(
-    llava: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_quantization_without_its_library_is_one_sentence(llava, monkeypatch):
     monkeypatch.setitem(sys.modules, "bitsandbytes", None)
     one = model(llava, quantization="4bit")
     for use in (lambda: one.identity(), lambda: one.loaded):
@@ -119,7 +109,7 @@ def test_quantization_without_its_library_is_one_sentence(
 
 @pytest.mark.parametrize("name", ["AutoModelForCausalLM", "AutoModel"])
 def test_code_of_a_repository_is_found_by_the_class_that_its_map_names(
-    name: str, llava: Path, asked: list[Conversation], monkeypatch: pytest.MonkeyPatch
+    name, llava, asked, monkeypatch
 ):
     """As MiniCPM-V, Ovis, Kimi-VL and Molmo name theirs."""
     before = model(llava).respond(asked)
@@ -138,7 +128,7 @@ def test_code_of_a_repository_is_found_by_the_class_that_its_map_names(
 
 
 def test_a_template_of_the_users_is_taken_and_its_text_is_in_the_fingerprint(
-    llava: Path, asked: list[Conversation], tmp_path: Path
+    llava, asked, tmp_path
 ):
     before = model(llava).respond(asked)
     template = (llava / "chat_template.jinja").rename(tmp_path / "template.jinja")
@@ -152,21 +142,20 @@ def test_a_template_of_the_users_is_taken_and_its_text_is_in_the_fingerprint(
     assert "'nowhere' cannot be read" in refused(llava, asked[0], chat_template="nowhere")
 
 
-def test_torchvision_handles_images_only_where_pillow_cannot_and_the_fingerprint_says_so(
-    llava: Path,
-):
+def test_torchvision_handles_images_only_where_pillow_cannot_and_the_fingerprint_says_so(llava):
     assert model(llava).fingerprint == model(llava, image_backend="pil").fingerprint
-    change_json(llava / "processor_config.json", lambda held: held["image_processor"].update(
-        image_processor_type="Llama4ImageProcessorFast"
-    ))  # fmt: skip
+    change_json(
+        llava / "processor_config.json",
+        lambda held: held["image_processor"].update(
+            image_processor_type="Llama4ImageProcessorFast"
+        ),
+    )
     one = model(llava)
     assert (one.backend, one.spec["settings"]["image_backend"]) == ("torchvision", "torchvision")
     assert {"torchvision"} == {"torchvision", "pillow"} & set(one.identity()["libraries"])
 
 
-def test_a_limit_that_leaves_no_room_for_a_prompt_is_refused_before_the_first_call(
-    llava: Path, asked: list[Conversation]
-):
+def test_a_limit_that_leaves_no_room_for_a_prompt_is_refused_before_the_first_call(llava, asked):
     change_json(
         llava / "config.json",
         lambda config: config["text_config"].update(max_position_embeddings=1024),
@@ -177,9 +166,7 @@ def test_a_limit_that_leaves_no_room_for_a_prompt_is_refused_before_the_first_ca
     assert model(llava, max_new_tokens=8).respond(asked[:1])[0].text
 
 
-def test_attention_that_a_checkpoint_does_not_support_is_one_sentence(
-    llava: Path, asked: list[Conversation], monkeypatch: pytest.MonkeyPatch
-):
+def test_attention_that_a_checkpoint_does_not_support_is_one_sentence(llava, asked, monkeypatch):
     monkeypatch.setattr("transformers.LlavaForConditionalGeneration._supports_sdpa", False)
     assert "attention: sdpa; set attention: eager" in refused(llava, asked[0])
     with pytest.raises(

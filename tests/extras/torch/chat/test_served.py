@@ -19,9 +19,7 @@ from tests.support.real_server import free_port, running
 pytest.importorskip("uvicorn")
 
 
-def test_a_real_server_answers_refuses_and_comes_back(
-    built: dict[str, Path], images: list[Medium], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_real_server_answers_refuses_and_comes_back(built, images, tmp_path, monkeypatch):
     monkeypatch.setattr(service, "_BACKOFF", lambda state: 2.0)
     port, folder = free_port(), built["qwen2_5_vl"]
     transformers = [

@@ -2,7 +2,6 @@
 company."""
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,7 +9,7 @@ import torch
 import transformers
 
 from driftledger.core.errors import OutOfMemoryError
-from driftledger.core.types import Conversation, Medium, Outcome
+from driftledger.core.types import Conversation, Outcome
 from tests.extras.chatting import change_json, failure, model, says, texts
 
 LEAKING: dict[str, Any] = {
@@ -34,7 +33,7 @@ LEAKING: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("beams", [1, 3])
-def test_a_batch_says_what_each_says_alone(checkpoint: Path, asked: list[Conversation], beams: int):
+def test_a_batch_says_what_each_says_alone(checkpoint, asked, beams):
     one = model(checkpoint, beams=beams)
     together = one.respond(asked)
     # so there is padding
@@ -43,7 +42,7 @@ def test_a_batch_says_what_each_says_alone(checkpoint: Path, asked: list[Convers
 
 
 @pytest.mark.parametrize("beams", [1, 3])
-def test_it_says_what_the_library_says(checkpoint: Path, images: list[Medium], beams: int):
+def test_it_says_what_the_library_says(checkpoint, images, beams):
     processor = transformers.AutoProcessor.from_pretrained(checkpoint, backend="torchvision")
     library = transformers.AutoModelForImageTextToText.from_pretrained(checkpoint)
     decoding = {"num_beams": beams, "length_penalty": 2.0 if beams > 1 else 1.0}
@@ -77,7 +76,7 @@ def test_it_says_what_the_library_says(checkpoint: Path, images: list[Medium], b
     )
 
 
-def test_beams_and_their_length_penalty_change_what_it_says(llava: Path, asked: list[Conversation]):
+def test_beams_and_their_length_penalty_change_what_it_says(llava, asked):
     greedy, short, long = (
         texts(model(llava, **settings).respond(asked))
         for settings in (
@@ -90,23 +89,19 @@ def test_beams_and_their_length_penalty_change_what_it_says(llava: Path, asked: 
     assert len(" ".join(short)) < len(" ".join(long))
 
 
-def test_a_tokenizer_saved_with_padding_on_the_right_changes_nothing(
-    llava: Path, asked: list[Conversation]
-):
+def test_a_tokenizer_saved_with_padding_on_the_right_changes_nothing(llava, asked):
     before = model(llava).respond(asked)
     change_json(llava / "tokenizer_config.json", lambda config: config.update(padding_side="right"))
     assert model(llava).respond(asked) == before
 
 
-def test_a_checkpoints_own_generation_settings_change_nothing(
-    llava: Path, asked: list[Conversation]
-):
+def test_a_checkpoints_own_generation_settings_change_nothing(llava, asked):
     before = model(llava).respond(asked)
     change_json(llava / "generation_config.json", lambda config: config.update(LEAKING))
     assert model(llava).respond(asked) == before
 
 
-def test_an_answer_without_an_end_is_truncated(llava: Path, asked: list[Conversation]):
+def test_an_answer_without_an_end_is_truncated(llava, asked):
     """A word becomes the second token that ends an answer; also where it is the last token
     allowed."""
     [before] = model(llava, max_new_tokens=8).respond(asked[:1])
@@ -125,9 +120,7 @@ def test_an_answer_without_an_end_is_truncated(llava: Path, asked: list[Conversa
         )
 
 
-def test_an_empty_answer_has_no_text(
-    llava: Path, asked: list[Conversation], monkeypatch: pytest.MonkeyPatch
-):
+def test_an_empty_answer_has_no_text(llava, asked, monkeypatch):
     one = model(llava)
     ends = torch.full((len(asked), 1), 354)
     monkeypatch.setattr(
@@ -140,13 +133,13 @@ def test_an_empty_answer_has_no_text(
 
 @pytest.mark.parametrize("beams", [1, 3])
 def test_scores_that_are_no_numbers_are_told_of_the_row_that_has_them(
-    beams: int, llava: Path, asked: list[Conversation], monkeypatch: pytest.MonkeyPatch
+    beams, llava, asked, monkeypatch
 ):
     """What is computed for a row after its end is padding."""
     one = model(llava, beams=beams)
     said = torch.tensor([[7, 354, 9], [7, 8, 9], [7, 8, 354]])
 
-    def generate(**given: Any) -> Any:
+    def generate(**given: Any):
         for step in range(3):
             scores = torch.full((3 * beams, 5), -torch.inf)
             scores[[0, -1], 2] = torch.nan if step == 2 else 0.0
@@ -159,13 +152,11 @@ def test_scores_that_are_no_numbers_are_told_of_the_row_that_has_them(
     assert "scores are no numbers" in failure(last)
 
 
-def test_out_of_memory_is_said_so_that_the_batch_can_be_halved(
-    llava: Path, asked: list[Conversation], monkeypatch: pytest.MonkeyPatch
-):
+def test_out_of_memory_is_said_so_that_the_batch_can_be_halved(llava, asked, monkeypatch):
     one = model(llava)
     generate: Callable[..., Any] = one.loaded.model.generate
 
-    def crowded(**inputs: Any) -> Any:
+    def crowded(**inputs: Any):
         if len(inputs["input_ids"]) > 2:
             raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.")
         return generate(**inputs)
@@ -180,7 +171,7 @@ def limited(conversation: Conversation, most: int | None) -> Conversation:
     return Conversation(conversation.turns, max_tokens=most)
 
 
-def test_a_conversation_may_allow_fewer_tokens(checkpoint: Path, asked: list[Conversation]):
+def test_a_conversation_may_allow_fewer_tokens(checkpoint, asked):
     one = model(checkpoint)
     limits = (3, None, 40, 3)
     together = one.respond([limited(each, most) for each, most in zip(asked, limits, strict=True)])
@@ -191,9 +182,7 @@ def test_a_conversation_may_allow_fewer_tokens(checkpoint: Path, asked: list[Con
     assert together[0].outcome is Outcome.TRUNCATED
 
 
-def test_a_row_without_images_is_not_batched_with_rows_that_have_some(
-    llava: Path, asked: list[Conversation], monkeypatch: pytest.MonkeyPatch
-):
+def test_a_row_without_images_is_not_batched_with_rows_that_have_some(llava, asked, monkeypatch):
     """Llama 3.2 Vision would answer it otherwise than alone."""
     one, batches = model(llava), []
     generate: Callable[..., Any] = one.loaded.model.generate

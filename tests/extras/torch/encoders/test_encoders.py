@@ -102,22 +102,22 @@ pytestmark = [pytest.mark.filterwarnings("ignore:.torch.jit:FutureWarning")]
 
 
 @pytest.fixture(params=PROVIDERS)
-def name(request: pytest.FixtureRequest) -> str:
+def name(request) -> str:
     return request.param
 
 
 @pytest.fixture
-def provider(name: str) -> Provider:
+def provider(name) -> Provider:
     return PROVIDERS[name]
 
 
 @pytest.fixture
-def folder(name: str, copied: Callable[[str], Path]) -> Path:
+def folder(name, copied) -> Path:
     return copied(name)
 
 
 @pytest.fixture
-def encoder(provider: Provider, folder: Path) -> Callable[..., Any]:
+def encoder(provider, folder) -> Callable[..., Any]:
     return partial(tiny, provider.kind, folder, allow_pickle=provider.allow_pickle)
 
 
@@ -135,9 +135,7 @@ def features(provider: Provider, encoder: Any, images: list[Image.Image]) -> Flo
     return np.concatenate([encode(inputs) for encode, inputs in towers(provider, encoder, images)])
 
 
-def test_a_batch_is_as_one_by_one_and_inputs_differ(
-    provider: Provider, encoder, images: list[Image.Image]
-):
+def test_a_batch_is_as_one_by_one_and_inputs_differ(provider, encoder, images):
     some = list(towers(provider, encoder(), images))
     assert some
     for encode, inputs in some:
@@ -149,7 +147,7 @@ def test_a_batch_is_as_one_by_one_and_inputs_differ(
 
 
 @pytest.mark.parametrize("name", READING)
-def test_how_much_of_a_text_is_read(provider: Provider, encoder):
+def test_how_much_of_a_text_is_read(provider, encoder):
     limit = provider.limit
     tokens = {
         "a red cat": 3,
@@ -163,9 +161,7 @@ def test_how_much_of_a_text_is_read(provider: Provider, encoder):
     assert [reading.cut for reading in readings] == [False, False, True, False, True]
 
 
-def test_the_fingerprint_follows_the_weights_and_not_the_folder(
-    provider: Provider, encoder, folder: Path
-):
+def test_the_fingerprint_follows_the_weights_and_not_the_folder(provider, encoder, folder):
     before = encoder().fingerprint
     moved = folder.rename(folder.with_name("elsewhere"))
     assert encoder(path=str(moved)).fingerprint == before
@@ -176,9 +172,7 @@ def test_the_fingerprint_follows_the_weights_and_not_the_folder(
     assert encoder(path=str(moved)).fingerprint != before
 
 
-def test_a_released_encoder_loads_again(
-    provider: Provider, encoder, images: list[Image.Image], monkeypatch: pytest.MonkeyPatch
-):
+def test_a_released_encoder_loads_again(provider, encoder, images, monkeypatch):
     monkeypatch.setattr("gc.collect", lambda: 0)  # which takes long where so much is imported
     one = encoder()
     before, loaded = features(provider, one, images), one.loaded
@@ -188,20 +182,18 @@ def test_a_released_encoder_loads_again(
 
 
 @pytest.mark.parametrize("name", SAFETENSORS)
-def test_missing_weights_are_refused(provider: Provider, encoder, folder: Path):
+def test_missing_weights_are_refused(provider, encoder, folder):
     drop_one_weight(folder)
     refused(encoder(), f"cannot be loaded.*{provider.lacking}")
 
 
-def test_a_broken_file_is_refused(provider: Provider, encoder, folder: Path):
+def test_a_broken_file_is_refused(provider, encoder, folder):
     file = folder / provider.file
     file.write_bytes(file.read_bytes()[:-1000])
     refused(encoder(), "cannot be loaded")
 
 
-def test_a_pickle_is_loaded_only_where_it_is_allowed(
-    provider: Provider, encoder, folder: Path, images: list[Image.Image]
-):
+def test_a_pickle_is_loaded_only_where_it_is_allowed(provider, encoder, folder, images):
     safe = features(provider, encoder(), images)
     if provider.pickled != provider.file:
         torch.save(load_file(folder / provider.file), folder / provider.pickled)
@@ -219,9 +211,7 @@ def test_a_pickle_is_loaded_only_where_it_is_allowed(
         ("clip", "vit", "'vit' model, and clip reads clip"),
     ],
 )
-def test_another_kind_of_model_is_refused(
-    provider: Provider, other: str, message: str, copied: Callable[[str], Path]
-):
+def test_another_kind_of_model_is_refused(provider, other, message, copied):
     refused(tiny(provider.kind, copied(other)), message)
 
 
@@ -229,7 +219,7 @@ def test_another_kind_of_model_is_refused(
 
 
 @pytest.fixture
-def clip_folder(copied: Callable[[str], Path]) -> Path:
+def clip_folder(copied) -> Path:
     return copied("clip")
 
 
@@ -260,7 +250,7 @@ def test_both_towers_are_those_of_the_whole_model(copied, images, name, kind, li
     assert np.abs(np.linalg.norm(seen, axis=1) - 1).min() > 0.1
 
 
-def test_a_special_token_in_a_text_does_not_end_it(clip_folder: Path):
+def test_a_special_token_in_a_text_does_not_end_it(clip_folder):
     clip = tiny(CLIP, clip_folder)
     start, cat, dog = clip.encode_texts(["red", "red <|endoftext|> cat", "red <|endoftext|> dog"])
     assert relative(cat, dog) > 0.01
@@ -269,7 +259,7 @@ def test_a_special_token_in_a_text_does_not_end_it(clip_folder: Path):
     assert reading.tokens > 3
 
 
-def test_a_tokenizer_without_the_models_end_token_is_refused(clip_folder: Path):
+def test_a_tokenizer_without_the_models_end_token_is_refused(clip_folder):
     """All texts would have the features of the first token."""
     change_json(
         clip_folder / "config.json", lambda config: config["text_config"].update(eos_token_id=5)
@@ -281,7 +271,7 @@ def test_a_tokenizer_without_the_models_end_token_is_refused(clip_folder: Path):
 
 
 @pytest.fixture
-def vit_folder(copied: Callable[[str], Path]) -> Path:
+def vit_folder(copied) -> Path:
     return copied("vit")
 
 
@@ -295,7 +285,7 @@ def set_weights(vit_folder: Path, value: float) -> None:
 
 
 def test_the_class_token_after_the_layer_norm_of_images_prepared_as_the_checkpoint_says(
-    vit_folder: Path, images: list[Image.Image]
+    vit_folder, images
 ):
     resized = [
         np.asarray(image.resize((SIDE, SIDE), Image.Resampling.BILINEAR), dtype=np.float32)
@@ -311,9 +301,7 @@ def test_the_class_token_after_the_layer_norm_of_images_prepared_as_the_checkpoi
     assert relative(found, seen.pooler_output.numpy()) > 0.1
 
 
-def test_what_resizes_is_a_setting_and_in_the_fingerprint(
-    vit_folder: Path, images: list[Image.Image]
-):
+def test_what_resizes_is_a_setting_and_in_the_fingerprint(vit_folder, images):
     pillow, torchvision = (
         tiny(ViT, vit_folder, image_backend="pil"),
         tiny(ViT, vit_folder, image_backend="torchvision"),
@@ -324,15 +312,13 @@ def test_what_resizes_is_a_setting_and_in_the_fingerprint(
     assert 0 < relative(torchvision.encode_images(images), pillow.encode_images(images)) < 0.1
 
 
-def test_features_without_a_direction_are_an_error(vit_folder: Path, images: list[Image.Image]):
+def test_features_without_a_direction_are_an_error(vit_folder, images):
     set_weights(vit_folder, 0.0)
     with pytest.raises(ValueError, match="all zero"):
         tiny(ViT, vit_folder).encode_images(images)
 
 
-def test_features_that_are_not_finite_name_the_encoder_and_the_image(
-    vit_folder: Path, tmp_path: Path
-):
+def test_features_that_are_not_finite_name_the_encoder_and_the_image(vit_folder, tmp_path):
     set_weights(vit_folder, float("nan"))
     Image.new("RGB", (8, 8)).save(tmp_path / "moon.png")
     with pytest.raises(

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -34,14 +33,14 @@ torch = import_module("torch")
 
 
 @pytest.fixture(scope="session")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], str]:
+def built(tmp_path_factory) -> Callable[[str], str]:
     root, checkpoints = (
         tmp_path_factory.mktemp("checkpoints"),
         import_module("tests.support.checkpoints.sounds"),
     )
     torch.set_num_threads(1)
 
-    def build(name: str) -> str:
+    def build(name):
         folder = root / name
         return str(folder if folder.exists() else checkpoints.build(folder, name))
 
@@ -53,7 +52,7 @@ def sounds() -> list[Sound]:
     return [read_wav(item.read()) for item in Sounds().items()][::3]
 
 
-def test_a_chain_of_three_is_the_same_twice(built: Callable[[str], str], tmp_path: Path) -> None:
+def test_a_chain_of_three_is_the_same_twice(built, tmp_path):
     samples = []
     for item in list(Sounds(per_category=1).kept_items())[:2]:
         (file := tmp_path / f"{item.id}.wav").write_bytes(item.read())
@@ -81,9 +80,7 @@ def test_a_chain_of_three_is_the_same_twice(built: Callable[[str], str], tmp_pat
 @pytest.mark.parametrize(
     ("family", "seconds"), [("Qwen2-Audio", 30), ("Qwen2.5-Omni", 60), ("Gemma 3n", 30)]
 )
-def test_a_describer_hears_a_whole_sound_or_none(
-    family: str, seconds: int, built: Callable[[str], str], sounds: list[Sound], tmp_path: Path
-) -> None:
+def test_a_describer_hears_a_whole_sound_or_none(family, seconds, built, sounds, tmp_path):
     model = TransformersSounds(path=built(family), device="cpu", max_new_tokens=4)
     assert check_component(model) == []
     asked = []
@@ -107,9 +104,7 @@ LENGTHS = {"stable_audio": {"audio_end_in_s": 0.5}, "audioldm_2": {"audio_length
 
 
 @pytest.mark.parametrize("name", ["musicgen", "bark", "vits", *LENGTHS])
-def test_a_generator_goes_by_the_seed_and_the_text_alone(
-    name: str, built: Callable[[str], str]
-) -> None:
+def test_a_generator_goes_by_the_seed_and_the_text_alone(name, built):
     if name == "stable_audio":
         pytest.importorskip("torchsde")
     settings: dict[str, Any] = {"path": built(name), "device": "cpu"}
@@ -144,7 +139,7 @@ def test_a_generator_goes_by_the_seed_and_the_text_alone(
         assert [each.outcome for each in generator.generate(["日本", ""], [1, 1])] == ["failed"] * 2
 
 
-def test_clap_is_the_librarys(built: Callable[[str], str], sounds: list[Sound]) -> None:
+def test_clap_is_the_librarys(built, sounds):
     encoder, texts = CLAP(path=built("clap"), device="cpu"), ["a bell", "the low sound of a bell"]
     model, processor = (
         kind.from_pretrained(built("clap"))
@@ -174,9 +169,7 @@ def test_clap_is_the_librarys(built: Callable[[str], str], sounds: list[Sound]) 
 
 
 @pytest.mark.parametrize("kind", ["Wav2Vec2", "Hubert"])
-def test_wav2vec_is_the_mean_over_time(
-    kind: str, built: Callable[[str], str], sounds: list[Sound]
-) -> None:
+def test_wav2vec_is_the_mean_over_time(kind, built, sounds):
     folder = built(kind.lower())
     encoder = Wav2Vec2(path=folder, device="cpu")
     model = getattr(transformers, f"{kind}Model").from_pretrained(folder).eval()
