@@ -1,7 +1,7 @@
 """Comparisons of hand-made runs: differences worked out by hand, and a case for each rule that
 forbids a ranking."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,8 @@ from driftledger.ledger.lineage import CodeVersion, Evidence, Folder, Lineage
 from driftledger.ledger.objects.contents import Contents
 from driftledger.ledger.objects.files import Workspace, listing_md5
 from driftledger.metrics.paired import minimum_detectable_difference
+from tests.conftest import REPOSITORY
+from tests.support.cases import cases
 from tests.support.ledgers import (
     COMBINATION,
     component,
@@ -277,99 +279,39 @@ def test_too_few_samples_show_nothing(tmp_path: Path) -> None:
     assert score.verdict.startswith("not ranked: 3 samples can vary")
 
 
-TOLD = varied(
-    genception_score(metrics=genception_score().metrics | {"text_similarity_at_2": 0.8}),
-    text_encoder=component("reader"),
-)
-
-
-def texts(**changes: Any) -> dict[str, Score]:
-    return {"score": varied(TOLD, **changes)}
-
-
-def redraws(**changes: Any) -> dict[str, Score]:
-    return {"score": varied(fidelity_score(metrics=SEEN), **changes)}
-
-
-def descriptions(**changes: Any) -> dict[str, Score]:
-    return {"score": varied(trac_score("short"), **changes)}
-
-
-def answers(benchmark: str, **changes: Any) -> dict[str, Score]:
-    return {"score": varied(question_score(benchmark, metrics=_metrics(benchmark)), **changes)}
-
-
-def _metrics(benchmark: str) -> dict[str, float]:
-    return {"total" if benchmark == "mm_vet" else "score": 50.0}
-
-
-def scored(made: dict[str, Score], **settings: Any) -> dict[str, Score]:
-    return {"score": varied(made["score"], settings=made["score"].inputs.settings | settings)}
-
-
-LENS = component("lens")
-UNFAIR: list[tuple[str, str, dict[str, Any]]] = [
-    ("genception", "dataset", texts(data_digest="e" * 64)),
-    ("genception", "describe_prompt", texts(describe_prompt="Tell it.")),
-    ("genception", "max_tokens", texts(max_tokens=30)),
-    ("genception", "generate_prompt", texts(generate_prompt="{description}")),
-    ("genception", "iterations", texts(iterations=3)),
-    ("genception", "iterations_by_group", texts(iterations_by_group={"textual": 1})),
-    ("genception", "encoder", texts(encoder=LENS)),
-    ("genception", "text_encoder", texts(text_encoder=LENS)),
-    ("genception", "unread", scored(texts(), unread="worst")),
-    ("trac", "unread", scored(descriptions(), unread="worst")),
-    ("fidelity", "unread", scored(redraws(), unread="worst")),
-    ("trac", "dataset", descriptions(data_digest="e" * 64)),
-    ("trac", "prompt", descriptions(prompt="Tell it.")),
-    ("trac", "prefix", descriptions(prefix="It has")),
-    ("trac", "length", descriptions(max_tokens=[16, 64])),
-    ("trac", "examples", descriptions(choose="random", shots=[4])),
-    ("trac", "text_encoder", descriptions(text_encoder=LENS)),
-    ("fidelity", "dataset", redraws(data_digest="e" * 64)),
-    ("fidelity", "describe_prompt", redraws(describe_prompt="Tell it.")),
-    ("fidelity", "prefix", redraws(prefix="It has")),
-    ("fidelity", "max_tokens", redraws(max_tokens=30)),
-    ("fidelity", "generate_prompt", redraws(generate_prompt="{description}")),
-    ("fidelity", "encoder", redraws(encoder=LENS)),
-    ("fidelity", "ssim_side", scored(redraws(), ssim_side=64)),
-    *(
-        case
-        for benchmark in ("mm_sap", "mm_vet", "mme")
-        for case in (
-            (benchmark, "question_set", answers(benchmark, data_digest="0" * 64)),
-            (benchmark, "prompt", answers(benchmark, prompt="{question}!")),
-            (benchmark, "parser", answers(benchmark, parser="2")),
-            (benchmark, "unread", scored(answers(benchmark), unread="worst")),
-        )
-    ),
-    ("mm_sap", "count_free_refusals", scored(answers("mm_sap"), count_free_refusals=False)),
-    ("mm_vet", "judge", answers("mm_vet", judge=LENS)),
-    ("mm_vet", "served_judge", {"served": {"judge": {"gpt-4-0613": 9}}}),
-    ("mm_vet", "grade_prompt", answers("mm_vet", grade_prompt="Grade it.")),
-    ("mm_vet", "grade_again", answers("mm_vet", grade_again="\nAgain: ")),
-]
-BUILD: dict[str, Callable[..., Lineage]] = {
-    "genception": lambda root, name, changes: chains(root, name, LOW, **{"score": TOLD} | changes),
-    "trac": lambda root, name, changes: retrieved(
-        root, name, dict.fromkeys(EIGHT, True), **changes
-    ),
-    "fidelity": lambda root, name, changes: redrawn(
-        root, name, dict.fromkeys(EIGHT, SEEN), **{"metrics": SEEN} | changes
-    ),
-} | {
-    each: lambda root, name, changes, each=each: answered(
-        root, name, dict(BY_IMAGE), each, **changes
-    )
-    for each in ("mm_sap", "mm_vet", "mme")
+UNFAIR = cases(REPOSITORY / "tests" / "all", "ledger/unfair")
+"""What of a score is changed, the fact that then differs, and the metrics that it moves alone."""
+TOLD = genception_score(metrics=genception_score().metrics | {"text_similarity_at_2": 0.8})
+BASE: dict[str, Score] = {
+    "genception": varied(TOLD, text_encoder=component("reader")),
+    "trac": trac_score("short"),
+    "fidelity": fidelity_score(metrics=SEEN),
+    "mm_sap": question_score("mm_sap", metrics={"score": 50.0}),
+    "mm_vet": question_score("mm_vet", metrics={"total": 50.0}),
+    "mme": question_score("mme", metrics={"score": 50.0}),
 }
-ONLY = {
-    ("genception", "encoder"): {"gc_at_2", "similarity_at_2"},
-    ("genception", "text encoder"): {"text_similarity_at_2"},
-    ("fidelity", "generate prompt"): {"ssim", "image_similarity"},
-    ("fidelity", "encoder"): {"image_similarity", "clip_s"},
-    ("fidelity", "ssim side"): {"ssim"},
-}
+
+
+def changed(name: str, change: Mapping[str, Any]) -> Score:
+    """Return the score of a benchmark with other inputs; ``lens`` is another component."""
+    score = BASE[name]
+    inputs = {key: component(value) if value == "lens" else value for key, value in change.items()}
+    if "served" in inputs:
+        return score.model_copy(update=inputs)
+    if "settings" in inputs:
+        inputs["settings"] = score.inputs.settings | inputs["settings"]
+    return varied(score, **inputs)
+
+
+def built(root: Path, side: str, score: Score) -> Lineage:
+    """Return a lineage of a score, with the same rows whatever the score says."""
+    if score.benchmark == "genception":
+        return chains(root, side, LOW, score)
+    if score.benchmark == "trac":
+        return retrieved(root, side, dict.fromkeys(EIGHT, True), score)
+    if score.benchmark == "fidelity":
+        return redrawn(root, side, dict.fromkeys(EIGHT, SEEN), score)
+    return answered(root, side, dict(BY_IMAGE), score.benchmark, score)
 
 
 def test_two_text_encoders_on_the_same_data_are_told_apart(tmp_path: Path) -> None:
@@ -392,28 +334,28 @@ def test_two_text_encoders_on_the_same_data_are_told_apart(tmp_path: Path) -> No
     assert (alone.only_a, alone.only_b) == (["trac on digits · shown · tfidf"], [])
 
 
-@pytest.mark.parametrize(
-    ("benchmark", "fact", "changes"), UNFAIR, ids=[f"{case[0]} {case[1]}" for case in UNFAIR]
-)
+@pytest.mark.parametrize("case", UNFAIR, ids=lambda case: f"{case['benchmark']} {case['fact']}")
 def test_what_moves_the_numbers_by_itself_forbids_a_ranking(
-    tmp_path: Path, benchmark: str, fact: str, changes: dict[str, Any]
+    tmp_path: Path, case: dict[str, Any]
 ) -> None:
-    a, b = BUILD[benchmark](tmp_path, "a", {}), BUILD[benchmark](tmp_path, "b", changes)
-    found, fact = compared(tmp_path, a, b), fact.replace("_", " ")
+    name = case["benchmark"]
+    fact = case["fact"].replace("_", " ")
+    a = built(tmp_path, "a", BASE[name])
+    b = built(tmp_path, "b", changed(name, case["change"]))
+    found = compared(tmp_path, a, b)
     assert not found.comparable
     [unfair] = [each for each in found.pairs[0].differing if each.weight == "unfair"]
     assert unfair.what == fact
     assert unfair.a != unfair.b
-    assert [
-        each.startswith(f"{found.pairs[0].name}: {fact} differs (") for each in found.reasons
-    ] == [True]
+    [reason] = found.reasons
+    assert reason.startswith(f"{found.pairs[0].name}: {fact} differs (")
     barred = {
-        name
-        for name, each in metrics(found).items()
+        key
+        for key, each in metrics(found).items()
         if each.verdict.startswith(f"not ranked: {fact} differs")
     }
-    assert barred == ONLY.get((benchmark, fact), set(metrics(found)))
-    assert all(metrics(found)[name].difference is None for name in barred)
+    assert barred == set(case.get("only", metrics(found)))
+    assert all(metrics(found)[key].difference is None for key in barred)
     assert "use --anyway" in printed(as_table(found))
     anyway = compared(tmp_path, a, b, anyway=True)
     assert (anyway.comparable, anyway.reasons) == (False, found.reasons)
@@ -421,34 +363,26 @@ def test_what_moves_the_numbers_by_itself_forbids_a_ranking(
 
 
 def test_every_rule_is_tried() -> None:
-    tried = {case[0] for case in UNFAIR}
+    tried = {case["benchmark"] for case in UNFAIR}
     ours = [spec for spec in benchmarks() if spec.name in tried]
     rules = {(spec.name, rule.fact) for spec in ours for rule in spec.unfair}
     of_all = {(spec.name, fact) for spec in ours for fact in (spec.data.name, "unread")}
     assert len(ours) >= 6
-    assert {case[:2] for case in UNFAIR} == rules | of_all
+    assert {(case["benchmark"], case["fact"]) for case in UNFAIR} == rules | of_all
 
 
 @pytest.mark.parametrize(
-    ("made", "earlier", "today"),
-    [
-        (texts(), {}, {"unread": "left_out"}),
-        (answers("mme"), {"unread": "wrong"}, {"unread": "worst"}),
-    ],
+    ("name", "earlier", "today"),
+    [("genception", {}, {"unread": "left_out"}), ("mme", {"unread": "wrong"}, {"unread": "worst"})],
 )
 def test_what_an_unread_reply_counted_as_in_earlier_versions_is_known(
-    tmp_path: Path, made: dict[str, Score], earlier: dict[str, str], today: dict[str, str]
+    tmp_path: Path, name: str, earlier: dict[str, str], today: dict[str, str]
 ) -> None:
-    of = made["score"].benchmark
-    pair = [
-        BUILD[of](tmp_path, name, scored(made, **some))
-        for name, some in (("a", earlier), ("b", today))
-    ]
-    assert [each.score.inputs.settings.get("unread") for each in pair] == [
-        earlier.get("unread"),
-        today["unread"],
-    ]
-    found = compared(tmp_path, *pair)
+    a = built(tmp_path, "a", changed(name, {"settings": earlier}))
+    b = built(tmp_path, "b", changed(name, {"settings": today}))
+    unread = [each.score.inputs.settings.get("unread") for each in (a, b)]
+    assert unread == [earlier.get("unread"), today["unread"]]
+    found = compared(tmp_path, a, b)
     assert (found.comparable, found.reasons) == (True, [])
 
 

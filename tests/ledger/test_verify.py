@@ -3,8 +3,8 @@
 import json
 import re
 import shutil
-from collections.abc import Callable
 from datetime import UTC, datetime
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -27,236 +27,76 @@ from driftledger.ledger.verify.components import Components
 from driftledger.ledger.verify.files import check_hashes
 from driftledger.ledger.verify.replay import draw_lots, regenerate
 from driftledger.reports.report import check_report
+from tests.conftest import REPOSITORY
 from tests.ledger.conftest import CHAINS, GENCEPTION, MODEL, SCORES, SETS, Ledger
+from tests.support.cases import cases
 from tests.support.params import default_params
 from tests.support.terminal import printed
 
-SAMPLES = "data/datasets/my_images/samples.jsonl"
+FORGERIES = cases(REPOSITORY / "tests" / "all", "ledger/forgeries")
+"""Changes of files, and kind and beginning of the place of a finding; an empty place is where
+nothing is found. Of ``relocked`` ones all hashes are repaired, and ``score`` is computed again."""
 RECORDS = f"{CHAINS}/records.jsonl"
-FIDELITY = f"{SCORES}/fidelity/my_images/painter/layout"
 MM_VET = f"{SCORES}/mm_vet/{SETS['mm_vet']}"
-GRADES = f"data/records/{MODEL}/mm_vet/{SETS['mm_vet']}/records.jsonl"
-Change = Callable[[Ledger], object]
 
 
-def replaced(path: str, old: str, new: str) -> Change:
+def forgeries(kind: str) -> Any:
+    found = [case for case in FORGERIES if case["kind"] == kind]
+    return pytest.mark.parametrize("case", found, ids=lambda case: case["what"])
+
+
+def named(ledger: Ledger, text: str) -> str:
+    """Return a text with the paths of this project in place of their names."""
+    chains = ledger.root / CHAINS
+    return text.format(
+        chains=CHAINS,
+        fidelity=f"{SCORES}/fidelity/my_images/painter/layout",
+        genception=GENCEPTION,
+        grades=f"data/records/{MODEL}/mm_vet/{SETS['mm_vet']}/records.jsonl",
+        image=next(chains.rglob("*.png")).relative_to(ledger.root),
+        mm_vet=MM_VET,
+        model=MODEL,
+        published=next((ledger.root / "ledger").iterdir()).relative_to(ledger.root),
+        records=RECORDS,
+        scores=SCORES,
+    )
+
+
+def replace_text(file: Path, pattern: str, new: str) -> None:
     """Replace the first match of a pattern in a text file."""
-
-    def change(ledger: Ledger) -> None:
-        text = (ledger.root / path).read_text()
-        assert re.search(old, text), text
-        (ledger.root / path).write_text(re.sub(old, new, text, count=1))
-
-    return change
+    text, count = re.subn(pattern, new, file.read_text(), count=1)
+    assert count
+    file.write_text(text)
 
 
-def edited(path: str, change: Callable[[Any], object], row: int | None = None) -> Change:
-    return lambda ledger: ledger.edit(path, change, row)
+def set_value(content: Any, case: dict[str, Any]) -> None:
+    """Set or leave out what is at a place of a JSON value."""
+    *above, last = case["at"]
+    for key in above:
+        content = content[key]
+    if "to" in case:
+        content[last] = case["to"]
+    else:
+        del content[last]
 
 
-def the_image(ledger: Ledger) -> str:
-    return next((ledger.root / CHAINS).rglob("*.png")).relative_to(ledger.root).as_posix()
-
-
-def damage_cache(ledger: Ledger) -> None:
-    for path in (ledger.root / ".dvc/cache/files/md5").glob("*/*"):
-        if not path.name.endswith(".dir"):
-            path.chmod(0o644)
-            path.write_bytes(path.read_bytes() + b" ")
-
-
-PLAIN: dict[str, tuple[Change, str]] = {
-    "a record": (replaced(RECORDS, '"step":1', '"step":2'), f"bytes {RECORDS}"),
-    "an image is deleted": (
-        lambda ledger: (ledger.root / the_image(ledger)).unlink(),
-        f"missing {CHAINS}/images",
-    ),
-    "a file is added": (lambda ledger: (ledger.root / CHAINS / "x").touch(), f"bytes {CHAINS}/x"),
-    "a folder is replaced by a link": (
-        lambda ledger: (
-            shutil.move(ledger.root / CHAINS, ledger.root.parent / "elsewhere"),
-            (ledger.root / CHAINS).symlink_to(ledger.root.parent / "elsewhere"),
-        ),
-        "",
-    ),
-    "the cache": (damage_cache, "bytes .dvc/cache/files/md5/"),
-    "inputs.json": (
-        replaced(f"{CHAINS}/inputs.json", '"files": "..', '"files": "00'),
-        f"bytes {CHAINS}/inputs.json",
-    ),
-    "a command": (
-        replaced("dvc.lock", "driftledger stage score", "rm"),
-        f"bytes dvc.lock: score@{MODEL}",
-    ),
-    "what a stage read": (
-        replaced("dvc.lock", r"(?s)(score@.*?path: data/datasets.*?md5: )....", r"\g<1>0000"),
-        f"bytes dvc.lock: score@{MODEL}",
-    ),
-    "the seed of a stage": (
-        replaced("dvc.lock", r"(?s)(score@.*?seed: )1", r"\g<1>2"),
-        f"bytes {FIDELITY}/score.json: inputs.settings.seed",
-    ),
-    "a version of a stage": (
-        replaced("dvc.lock", r"(?s)(score@.*?version: )\d+", r"\g<1>99"),
-        f"bytes {FIDELITY}/score.json: inputs.version",
-    ),
-    "a published run": (
-        lambda ledger: replaced(
-            read_published(ledger.root)[0].file, '"dirty": false', '"dirty": true'
-        )(ledger),
-        "bytes ledger/",
-    ),
-    "a published run is deleted": (
-        lambda ledger: (ledger.root / read_published(ledger.root)[0].file).unlink(),
-        "missing ledger/",
-    ),
-}
-"""Changes by hand → kind and beginning of the place of a finding; none for what is no difference.
-"""
-
-UNREADABLE: dict[str, tuple[Change, str]] = {
-    "a number": (
-        edited(f"{GENCEPTION}/score.json", lambda score: score["metrics"].update(gc_at_2=0.9)),
-        f"bytes {GENCEPTION}/score.json",
-    ),
-    "scores are deleted": (lambda ledger: shutil.rmtree(ledger.root / SCORES), "missing evidence"),
-    "a conflict": (replaced("dvc.lock", "stages:", "<<<<<<< HEAD\nstages:"), "bytes dvc.lock"),
-    "an output": (replaced("dvc.lock", r"(?s)(collect@.*?outs:.*?md5: )....", r"\g<1>0000"), ""),
-    "dvc.lock is deleted": (lambda ledger: (ledger.root / "dvc.lock").unlink(), "bytes dvc.lock"),
-}
-"""The same where the evidence cannot be read."""
-
-
-def describe_otherwise(record: dict[str, Any]) -> None:
-    record["results"][0]["text"] += " And more."
-
-
-RELOCKED: dict[str, tuple[Change, str, str]] = {
-    "a description": (
-        edited(RECORDS, describe_otherwise, 0),
-        "",
-        f"bytes {GENCEPTION}/score.json: inputs.records.chain",
-    ),
-    "a seed of a record": (
-        edited(RECORDS, lambda row: row["extra"].update(seed=1), 0),
-        GENCEPTION,
-        f"numbers {RECORDS}: ",
-    ),
-    "a sample's category": (
-        edited(SAMPLES, lambda row: row.update(category="oval"), 0),
-        "",
-        "bytes data/datasets/my_images/dataset.json",
-    ),
-    "an image": (
-        lambda ledger: shutil.copy(
-            ledger.root / "my_images/round/1.png", ledger.root / the_image(ledger)
-        ),
-        "",
-        f"bytes {CHAINS}/images",
-    ),
-    "a fingerprint": (
-        edited(
-            f"{CHAINS}/components.json",
-            lambda card: card["components"]["model"].update(version="9"),
-        ),
-        "",
-        f"bytes {GENCEPTION}/score.json: components.model",
-    ),
-    "a prompt": (
-        edited(
-            f"{GENCEPTION}/score.json",
-            lambda score: score["inputs"]["protocol"].update(describe_prompt="x"),
-        ),
-        "",
-        f"bytes {GENCEPTION}/score.json: inputs.protocol.describe_prompt",
-    ),
-    "a score's model": (
-        edited(f"{GENCEPTION}/score.json", lambda score: score["keys"].update(model="blind")),
-        "",
-        f"bytes {GENCEPTION}/score.json: keys",
-    ),
-    "a number": (
-        edited(f"{GENCEPTION}/score.json", lambda score: score["metrics"].update(gc_at_2=0.9)),
-        GENCEPTION,
-        f"numbers {GENCEPTION}/score.json: metrics.gc_at_2",
-    ),
-    "a setting is left out": (
-        edited(
-            f"{GENCEPTION}/score.json", lambda score: score["inputs"]["settings"].pop("confidence")
-        ),
-        GENCEPTION,
-        "numbers ",
-    ),
-    "a row": (
-        edited(f"{GENCEPTION}/rows.jsonl", lambda row: row["values"]["gc"].__setitem__(1, 0.9), 0),
-        GENCEPTION,
-        f"numbers {GENCEPTION}/rows.jsonl",
-    ),
-    "a row is left out": (
-        lambda ledger: (ledger.root / GENCEPTION / "rows.jsonl").write_text(
-            "".join(
-                (ledger.root / GENCEPTION / "rows.jsonl").read_text().splitlines(keepends=True)[1:]
-            )
-        ),
-        GENCEPTION,
-        f"numbers {GENCEPTION}/rows.jsonl",
-    ),
-    "a grade": (
-        edited(GRADES, lambda row: row["results"][1].update(text="0.3"), 0),
-        MM_VET,
-        f"numbers {MM_VET}",
-    ),
-    "an answer": (
-        edited(GRADES, lambda row: row["results"][0].update(text="0.3"), 0),
-        MM_VET,
-        f"numbers {MM_VET}/score.json",
-    ),
-    "records that cannot be read": (
-        lambda ledger: (ledger.root / RECORDS).write_text("[]\n"),
-        GENCEPTION,
-        f"bytes {CHAINS}",
-    ),
-}
-"""Changes whose hashes were all repaired → the score to compute again, and a finding."""
-
-
-REPORT: dict[str, tuple[Change, str]] = {
-    "leaderboard.md": (
-        replaced("reports/leaderboard.md", r"0\.\d\d\d", "0.999"),
-        "reports/leaderboard.md",
-    ),
-    "leaderboard.csv": (
-        replaced("reports/leaderboard.csv", r"0\.\d{5}", "0.99999"),
-        "reports/leaderboard.csv",
-    ),
-    "metrics": (
-        replaced("reports/metrics.json", r"0\.\d{5}", "0.99999"),
-        "reports/metrics.json",
-    ),
-    "a plot": (
-        replaced("reports/plots/genception/gc.json", r"0\.\d{5}", "0.99999"),
-        "reports/plots/genception/gc",
-    ),
-    "a page": (
-        replaced(f"reports/site/runs/{MODEL}.html", r"0\.\d\d\d", "0.999"),
-        "reports/site/runs",
-    ),
-    "a page more": (
-        lambda ledger: shutil.copy(
-            ledger.root / "reports/site/index.html", ledger.root / "reports/site/best.html"
-        ),
-        "reports/site/best.html",
-    ),
-    "a file less": (
-        lambda ledger: (ledger.root / "reports/plots/mme/scores.json").unlink(),
-        "reports/plots/mme/",
-    ),
-    "the script of the pages": (
-        replaced("reports/site/assets/site.js", r"^", "alert(1);"),
-        "reports/site/assets/",
-    ),
-}
-"""Changes of what people look at → the place of a finding, whether or not hashes are repaired."""
+def forge(ledger: Ledger, case: dict[str, Any]) -> None:
+    """Change the files of a project as a case says."""
+    root = ledger.root
+    if "replace" in case:
+        file, pattern, new = case["replace"]
+        replace_text(root / named(ledger, file), pattern, new)
+    elif "edit" in case:
+        file = named(ledger, case["edit"])
+        ledger.edit(file, lambda content: set_value(content, case), case.get("row"))
+    elif "copy" in case:
+        source, target = case["copy"]
+        shutil.copy(root / source, root / named(ledger, target))
+    else:
+        path = root / named(ledger, case.get("link") or case["delete"])
+        path.rename(root.parent / "elsewhere")
+        if "link" in case:
+            path.symlink_to(root.parent / "elsewhere")
 
 
 def places(result: Any) -> list[str]:
@@ -286,27 +126,35 @@ def test_an_untouched_project_holds(original: Ledger) -> None:
     assert original.git("status", "--porcelain") == ""
 
 
-@pytest.mark.parametrize("name", PLAIN)
-def test_a_change_is_found(ledger: Ledger, name: str) -> None:
-    change, place = PLAIN[name]
-    change(ledger)
+@forgeries("plain")
+def test_a_change_is_found(ledger: Ledger, case: dict[str, Any]) -> None:
+    place = named(ledger, case["place"])
+    forge(ledger, case)
     found = places(ledger.check())
     assert any(each.startswith(place) for each in found) if place else not found, found
 
 
-@pytest.mark.parametrize("name", UNREADABLE)
-def test_what_keeps_evidence_from_being_read_is_found(ledger: Ledger, name: str) -> None:
-    change, place = UNREADABLE[name]
-    change(ledger)
+def test_a_change_of_the_cache_is_found(ledger: Ledger) -> None:
+    for path in (ledger.root / ".dvc/cache/files/md5").glob("*/*"):
+        if path.suffix != ".dir":
+            path.chmod(0o644)
+            path.write_bytes(path.read_bytes() + b" ")
+    assert any(each.startswith("bytes .dvc/cache/files/md5/") for each in places(ledger.check()))
+
+
+@forgeries("unreadable")
+def test_what_keeps_evidence_from_being_read_is_found(ledger: Ledger, case: dict[str, Any]) -> None:
+    forge(ledger, case)
     found = places(verify(ledger.project, None).result)
-    assert found
+    place = case["place"].format(genception=GENCEPTION)
     assert any(each.startswith(place) for each in found), found
 
 
-@pytest.mark.parametrize("name", RELOCKED)
-def test_a_change_with_all_hashes_repaired_is_found(ledger: Ledger, name: str) -> None:
-    change, score, place = RELOCKED[name]
-    change(ledger)
+@forgeries("relocked")
+def test_a_change_with_all_hashes_repaired_is_found(ledger: Ledger, case: dict[str, Any]) -> None:
+    place = named(ledger, case["place"])
+    score = named(ledger, case.get("score", ""))
+    forge(ledger, case)
     ledger.relock()
     found = places(ledger.check(score))
     assert any(each.startswith(place) for each in found), found
@@ -347,14 +195,14 @@ def test_a_forged_description_is_found_when_its_call_is_made_again(
         Subject("", 2, ""),
     )
 
-    def forge(row: dict[str, Any]) -> None:
+    def change(row: dict[str, Any]) -> None:
         row["results"][0]["text"] = text
         row["results"][1]["key"] = drawing.key
         if failed:
             del row["results"][1]
             row["results"][0] |= {"outcome": "failed", "text": "", "error": "timeout"}
 
-    ledger.edit(RECORDS, forge, place)
+    ledger.edit(RECORDS, change, place)
     sha256 = sha256_file(ledger.root / RECORDS)
     ledger.edit(
         f"{GENCEPTION}/score.json", lambda score: score["inputs"]["records"].update(chain=sha256)
@@ -510,13 +358,14 @@ def test_the_first_page_says_when_and_at_which_commit(ledger: Ledger) -> None:
 
 @pytest.mark.parametrize("mended", [False, True])
 def test_changed_reports_are_found(ledger: Ledger, mended: bool) -> None:
-    for change, _ in REPORT.values():
-        change(ledger)
+    forged = [case for case in FORGERIES if case["kind"] == "report"]
+    for case in forged:
+        forge(ledger, case)
     if mended:
         ledger.relock()
     found = places(check_report(ledger.project, Contents(ledger.root, trust=False)))
-    for name, (_, place) in REPORT.items():
-        assert [each for each in found if each.startswith(f"numbers {place}")], (name, found)
+    for case in forged:
+        assert [each for each in found if each.startswith(f"numbers {case['place']}")], case
     assert any(each.startswith("bytes reports/") for each in found) is not mended
 
 
@@ -530,7 +379,7 @@ def test_changed_reports_are_found(ledger: Ledger, mended: bool) -> None:
 def test_a_report_that_cannot_be_compared_is_said(
     ledger: Ledger, pattern: str, by: str, why: str
 ) -> None:
-    replaced("dvc.lock", pattern, by)(ledger)
+    replace_text(ledger.root / "dvc.lock", pattern, by)
     [skipped] = check_report(ledger.project, Contents(ledger.root, trust=False)).skipped
     assert why in skipped.why
 

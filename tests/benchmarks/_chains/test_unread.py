@@ -5,9 +5,7 @@ The original has the features (100, 0), and a description says which features it
 two images have the same width, so that each is asked about by a call of its own.
 """
 
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -23,6 +21,8 @@ from driftledger.components.base import Generator, Model
 from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import StoreError
 from driftledger.core.types import Conversation, Generated, Medium, Outcome, Reply, Sample
+from tests.conftest import REPOSITORY
+from tests.support.cases import cases
 from tests.support.chains import chains, collected
 from tests.support.fakes import LetterEncoder
 from tests.support.records import without
@@ -120,79 +120,14 @@ def test_a_chain_without_records_is_named(name: str, tmp_path: Path) -> None:
         scored(tmp_path, name, {}, lost="s1")
 
 
-@dataclass(frozen=True)
-class Case:
-    """What s1 is described as at some t; s0 is plain all along."""
-
-    reply: Reply
-    outcome: Outcome
-    """Of the row."""
-    similarity: Sequence[float | None]
-    """Of GenCeption, where an unread reply is the worst."""
-    text: Sequence[float | None]
-    fidelity: Mapping[str, float]
-    """The values of fidelity's row, where an unread reply is the worst."""
-    is_worst: bool = True
-    """Whether it is the model's doing; else the chain is left out, or is whole."""
-    t: int = 2
-
-
-WORST = {"clip_s_i": 0.0, "ssim": 0.0, "clip_s": 0.0}
-ENDED: dict[str, Any] = {"similarity": [0.8, 0, 0], "text": [None, 0, 0], "fidelity": WORST}
-LEFT_OUT: dict[str, Any] = {
-    "similarity": [0.8, None, None],
-    "text": [None, None, None],
-    "is_worst": False,
-}
-# What a model says when it declines is drawn as (60, 80), and has an a and a b: (1, 1). Of grey
-# values a and b of one colour each SSIM is (2ab + C1) / (a² + b² + C1) with C1 = 6.5025: 30 of the
-# original, 59 plain and 65 of (60, 80).
+CASES = cases(REPOSITORY / "tests" / "all", "benchmarks/unread")
+"""How s1 is described at t, the outcome of its row, its values in GenCeption and fidelity where an
+unread reply is the worst, and whether it is one; s0 is plain all along."""
+WORST = ("clip_s_i", "ssim", "clip_s")
+# Of grey values a and b of one colour each SSIM is (2ab + C1) / (a² + b² + C1) with C1 = 6.5025:
+# 30 of the original, 59 plain and 65 of (60, 80).
 PLAIN_WORTH = {"clip_s_i": 80.0, "ssim": 100 * 3546.5025 / 4387.5025, "clip_s": 80.0}
-IN_WORDS = {"clip_s_i": 60.0, "ssim": 100 * 3906.5025 / 5131.5025, "clip_s": 100 * math.sqrt(0.5)}
-CASES = {
-    "empty": Case(Reply(""), Outcome.EMPTY, **ENDED),
-    "empty from the first on": Case(
-        Reply(" \n"), Outcome.EMPTY, similarity=[0, 0, 0], text=[None, 0, 0], fidelity=WORST, t=1
-    ),
-    "empty at the end": Case(Reply(""), Outcome.EMPTY, [0.8, 0.8, 0], [None, 1, 0], WORST, t=3),
-    "refused by the service": Case(Reply("I cannot.", Outcome.REFUSED), Outcome.REFUSED, **ENDED),
-    "filtered by the service": Case(
-        Reply("80 60 aaaab", Outcome.FILTERED), Outcome.FILTERED, **ENDED
-    ),
-    "cut inside its thoughts": Case(
-        Reply("<think>80 60", Outcome.TRUNCATED), Outcome.TRUNCATED, **ENDED
-    ),
-    "the call failed": Case(
-        Reply("", Outcome.FAILED, error="no answer"), Outcome.FAILED, **LEFT_OUT, fidelity={}
-    ),
-    "filtered by the generator": Case(
-        Reply("filtered aaaabbb"), Outcome.FILTERED, **LEFT_OUT, fidelity={"clip_s": 80.0}
-    ),
-    "the generator failed": Case(  # "failed" has an a: (5, 3)
-        Reply("failed aaaabbb"),
-        Outcome.FAILED,
-        **LEFT_OUT,
-        fidelity={"clip_s": 500 / math.sqrt(34)},
-    ),
-    "a refusal in words": Case(
-        Reply("Sorry, I cannot describe it."),
-        Outcome.OK,
-        similarity=[0.8, 0.6, 0.8],
-        text=[None, 7 / math.sqrt(50), 1],  # (4, 3) · (1, 1) = 7
-        fidelity=IN_WORDS,
-        is_worst=False,
-    ),
-    "cut in its description": Case(
-        Reply("80 60 aaaabbb", Outcome.TRUNCATED),
-        Outcome.TRUNCATED,
-        similarity=[0.8, 0.8, 0.8],
-        text=[None, 1, 1],
-        fidelity=PLAIN_WORTH,
-        is_worst=False,
-        t=3,
-    ),
-}
-EACH = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+EACH = pytest.mark.parametrize("case", CASES, ids=lambda case: case["what"])
 UNREAD = pytest.mark.parametrize("unread", ["worst", "left_out"])
 
 
@@ -200,22 +135,27 @@ def known(values: Sequence[float | None]) -> list[float]:
     return [value for value in values if value is not None]
 
 
-def counts(case: Case, unread: str, whole: bool) -> tuple[int, int, int]:
+def replied(case: dict[str, Any]) -> Reply:
+    reply = case["reply"]
+    return Reply(reply["text"], Outcome(reply.get("outcome", "ok")), error=reply.get("error"))
+
+
+def counts(case: dict[str, Any], unread: str, whole: bool) -> tuple[int, int, int]:
     """Scored, counted, and all: of two chains."""
-    counted = whole or (case.is_worst and unread == "worst")
+    counted = whole or (case["is_worst"] and unread == "worst")
     return 1 + whole, 1 + counted, 2
 
 
 @EACH
 @UNREAD
-def test_genception(tmp_path: Path, case: Case, unread: str) -> None:
-    score, rows = scored(tmp_path, "genception", {("s1", case.t): case.reply}, unread=unread)
-    similarity, text = list(case.similarity), list(case.text)
-    if case.is_worst and unread == "left_out":
-        similarity[case.t - 1 :] = [None] * (T - case.t + 1)
-        text[case.t - 1 :] = [None] * (T - case.t + 1)
+def test_genception(tmp_path: Path, case: dict[str, Any], unread: str) -> None:
+    score, rows = scored(tmp_path, "genception", {("s1", case["t"]): replied(case)}, unread=unread)
+    similarity, text = list(case["similarity"]), list(case["text"])
+    if case["is_worst"] and unread == "left_out":
+        similarity[case["t"] - 1 :] = [None] * (T - case["t"] + 1)
+        text[case["t"] - 1 :] = [None] * (T - case["t"] + 1)
     assert rows["s0"].values["similarity"] == pytest.approx([0.8] * T)
-    assert rows["s1"].outcome is case.outcome
+    assert rows["s1"].outcome == case["outcome"]
     for key, expected in {"similarity": similarity, "text_similarity": text}.items():
         there = rows["s1"].values[key]
         assert [value is None for value in there] == [value is None for value in expected], key
@@ -225,27 +165,27 @@ def test_genception(tmp_path: Path, case: Case, unread: str) -> None:
     assert score.metrics["gc_at_3"] == pytest.approx(sum(gc) / len(gc))
     means = [0.8] + [sum(known(similarity)) / T] * whole
     assert score.metrics["similarity_mean"] == pytest.approx(sum(means) / len(means))
-    reaches = not case.is_worst and whole
+    reaches = not case["is_worst"] and whole
     assert (score.scored, score.counted, score.total) == counts(case, unread, reaches)
     assert score.coverage == score.scored / 2
-    drawn = case.t - 1 if not reaches else T
+    drawn = case["t"] - 1 if not reaches else T
     assert {t for t in range(1, T + 1) if f"whole_frechet_table_at_{t}" in score.metrics} == {
         *range(1, drawn + 1)
     }
     flag = (
-        f"for 1 of 2 chains the model gave no description (1 {case.outcome}): similarities count "
-        "as 0 from there on"
+        f"for 1 of 2 chains the model gave no description (1 {case['outcome']}): "
+        "similarities count as 0 from there on"
     )
-    assert (flag in score.flags) is (case.is_worst and unread == "worst")
+    assert (flag in score.flags) is (case["is_worst"] and unread == "worst")
 
 
 @EACH
 @UNREAD
-def test_fidelity(tmp_path: Path, case: Case, unread: str) -> None:
-    score, rows = scored(tmp_path, "fidelity", {("s1", 1): case.reply}, unread=unread)
-    left_out = case.is_worst and unread == "left_out"
-    expected = {} if left_out else case.fidelity
-    assert rows["s1"].outcome is case.outcome
+def test_fidelity(tmp_path: Path, case: dict[str, Any], unread: str) -> None:
+    score, rows = scored(tmp_path, "fidelity", {("s1", 1): replied(case)}, unread=unread)
+    left_out = case["is_worst"] and unread == "left_out"
+    expected = {} if left_out else case["fidelity"]
+    assert rows["s1"].outcome == case["outcome"]
     worth = {"s0": PLAIN_WORTH, "s1": expected}
     for name, values in worth.items():
         of_row = {key: value for key, [value] in rows[name].values.items()}
@@ -253,14 +193,14 @@ def test_fidelity(tmp_path: Path, case: Case, unread: str) -> None:
     for key, plain in PLAIN_WORTH.items():
         several = [plain, *([expected[key]] if key in expected else [])]
         assert score.metrics[key] == pytest.approx(np.mean(several), abs=1e-4)
-    reaches = not case.is_worst and "ssim" in expected
+    reaches = not case["is_worst"] and "ssim" in expected
     assert (score.scored, score.counted, score.total) == counts(case, unread, reaches)
     assert ("frechet_table" in score.metrics) is reaches
     flag = (
-        f"for 1 of 2 images the model gave no description (1 {case.outcome}): similarities count "
-        "as 0 from there on"
+        f"for 1 of 2 images the model gave no description (1 {case['outcome']}): "
+        "similarities count as 0 from there on"
     )
-    assert (flag in score.flags) is (case.is_worst and unread == "worst")
+    assert (flag in score.flags) is (case["is_worst"] and unread == "worst")
 
 
 @pytest.mark.parametrize("name", ["genception", "fidelity"])

@@ -255,27 +255,6 @@ def test_a_strict_reader_takes_what_the_published_evaluator_takes(
 # --- Scores ---
 
 
-def test_grades_are_means_per_capability_with_a_judge_that_holds_still(tmp_path: Path) -> None:
-    score, rows = taken(tmp_path, Grades()).collect().score()
-    assert (score.metrics["total"], score.metrics["total_std"], score.flags) == (75, 0, [])
-    assert {name: values["grade"] for name, values in score.groups["capability"].items()} == {
-        **{"rec": 50, "ocr": 100, "math": 100}
-    }
-    assert score.groups["combination"]["ocr+math"] == {"grade": 100, "grade_std": 0}
-    assert [
-        (item["known"], item["forged"], item["given"]) for item in score.details["calibration"]
-    ] == [(known.grade, known.forged, [known.grade] * 2) for known in CALIBRATION]
-    assert score.absent == {
-        f"{name}: grade": "no question needs it" for name in ("know", "gen", "spat")
-    }
-    assert [row.values["total"] for row in rows] == [[0.5, 0.5], [1.0, 1.0]]
-    assert rows[1].extra == {
-        "combination": "ocr+math",
-        "outcomes": ["ok", "ok"],
-        "read": [1.0, 1.0],
-    }
-
-
 def test_grades_between_two_tenths_are_scored_as_what_they_are_in_any_order(tmp_path: Path) -> None:
     exam = taken(tmp_path, Grades()).collect()
     exam.read_as([(Outcome.OK, grade) for grade in (0.75, 0.5, 0.333, 0.25)])
@@ -289,18 +268,6 @@ def test_grades_between_two_tenths_are_scored_as_what_they_are_in_any_order(tmp_
     assert expected.interval is not None
     assert score.interval("total") == pytest.approx([100 * end for end in expected.interval])
     assert [row.values["total"] for row in rows] == [[0.75, 0.5], [0.333, 0.25]]
-
-
-def test_a_capability_of_which_no_grade_could_be_read_is_absent_and_says_why(
-    tmp_path: Path,
-) -> None:
-    exam = taken(tmp_path, Grades(), unread="left_out").collect()
-    exam.read_as([(Outcome.UNPARSED, None)] * 2 + [(Outcome.OK, 1.0)] * 2)
-    score, rows = exam.score()
-    assert (score.metrics["total"], score.groups["capability"]["rec"]) == (100, {})
-    assert score.absent["rec: grade"] == "no grade could be read"
-    assert (score.scored, score.total) == (2, 4)
-    assert (rows[0].outcome, rows[0].values) == (Outcome.UNPARSED, {"total": [None, None]})
 
 
 def test_an_answer_that_is_not_there_is_not_graded(tmp_path: Path) -> None:

@@ -1,0 +1,156 @@
+"""Scores of chains worked by hand: the encoder reads vectors from pixels, and letters from texts.
+
+A case says of each repeat, sample by sample, the cosine between the original and the image at
+t = 1, 2, …, or the outcome that ended the chain. A sample's category is its first letter.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from PIL import Image
+
+from driftledger.benchmarks._chains.records import ChainRequest
+from driftledger.benchmarks.base import Benchmark
+from driftledger.benchmarks.fidelity.ratings import COLUMNS
+from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
+from driftledger.benchmarks.registry import benchmark
+from driftledger.benchmarks.scoring import ToScore
+from driftledger.components.base import ComponentCard
+from driftledger.core.canonical import sha256_bytes
+from driftledger.core.errors import CoverageError
+from driftledger.core.files import write_json, write_jsonl
+from driftledger.core.media import png_bytes
+from driftledger.core.text import csv_text
+from driftledger.data.records import DatasetCard, SampleEntry
+from tests.conftest import REPOSITORY
+from tests.support.by_hand import assert_holds, assert_score
+from tests.support.cases import cases
+from tests.support.fakes import EchoModel, LetterEncoder, SizeGenerator, TableEncoder
+from tests.support.ledgers import iteration, result
+
+CASES = cases(REPOSITORY / "tests" / "all", "benchmarks/chains")
+VECTORS = {
+    1: (200, 0),
+    0.96: (192, 56),
+    0.8: (160, 120),
+    0.6: (120, 160),
+    0.28: (56, 192),
+    0: (0, 200),
+}
+"""Cosine with the original, which is (200, 0) → the red and the green of an image."""
+KEYS = {"dataset": "d", "model": "m", "generator": "g"}
+
+
+class Step(NamedTuple):
+    """An iteration: the cosine of what was drawn, or the outcome that ended the chain."""
+
+    sample: str
+    t: int
+    repeat: int
+    ended: float | str
+    text: str | None
+
+
+def steps(case: dict[str, Any]) -> Iterator[Step]:
+    texts = case.get("texts", {})
+    for repeat, chains in enumerate(case["chains"]):
+        for sample, chain in chains.items():
+            for t, ended in enumerate(chain, 1):
+                said = texts.get(sample, [])
+                yield Step(sample, t, repeat, ended, said[t - 1] if t <= len(said) else None)
+
+
+def write_image(folder: Path, cosine: float) -> str:
+    folder.mkdir(parents=True, exist_ok=True)
+    image = Image.new("RGB", (16, 16), (*VECTORS[cosine], 0))
+    (folder / f"{cosine}.png").write_bytes(png_bytes(image))
+    return f"{cosine}.png"
+
+
+def write_dataset(folder: Path, case: dict[str, Any]) -> None:
+    twins = case.get("twins", {})
+    entries = []
+    for sample in case["chains"][0]:
+        entry = {
+            "id": sample,
+            "file": write_image(folder, 1),
+            "category": sample[0],
+            "sha256": sha256_bytes(twins.get(sample, sample).encode()),
+            "width": 16,
+            "height": 16,
+        }
+        entries.append(SampleEntry.model_validate(entry))
+    write_jsonl(folder / "samples.jsonl", entries)
+    card = {"name": "d", "provider": "x", "settings": {}, "source": {}, "samples": len(entries)}
+    card |= {"categories": {}, "digest": "dd", "groups": case.get("groups", {})}
+    write_json(folder / "dataset.json", DatasetCard.model_validate(card))
+
+
+def write_records(folder: Path, spec: Benchmark, case: dict[str, Any]) -> None:
+    records = []
+    for step in steps(case):
+        drawn = None if isinstance(step.ended, str) else write_image(folder, step.ended)
+        by_generator = step.ended == "filtered"
+        outcome = "ok" if drawn or by_generator else str(step.ended)
+        record = iteration(step.sample, step.t, step.text, drawn, outcome, step.repeat, f"{drawn}")
+        if by_generator:
+            record.results.append(result("generator", step.ended))
+        records.append(record)
+    write_jsonl(folder / RECORDS, records)
+    asked = ChainRequest(
+        iterations=case.get("iterations", 3),
+        describe_prompt="p",
+        max_tokens=None,
+        generate_prompt="{description}",
+        seed=1,
+        repeats=len(case["chains"]),
+    )
+    card = CollectedCard(
+        benchmark=spec.name,
+        stage=spec.collects.name,
+        keys=KEYS,
+        data_digest="dd",
+        components={
+            "model": ComponentCard.of("m", EchoModel()),
+            "generator": ComponentCard.of("g", SizeGenerator()),
+        },
+        protocol=asked.model_dump(),
+    )
+    write_json(folder / CARD, card)
+
+
+def to_score(folder: Path, spec: Benchmark, case: dict[str, Any]) -> ToScore:
+    write_dataset(folder / "d", case)
+    write_records(folder / "c", spec, case)
+    settings = {"iterations": 3, "iterations_by_group": None, "ssim_side": 64, "unread": "left_out"}
+    settings |= {"confidence": 0.95, "min_coverage": 0.0, "text_encoder": None}
+    settings |= case.get("settings", {})
+    section = spec.settings.model_construct(**settings)
+    encoders = {"encoder": LetterEncoder(wide=2) if case.get("letters") else TableEncoder()}
+    if settings["text_encoder"]:
+        encoders["text_encoder"] = LetterEncoder()
+    folders = {"dataset": folder / "d", spec.collects.name: folder / "c"}
+    beside = {}
+    if "ratings" in case:
+        beside["ratings"] = folder / "ratings.csv"
+        beside["ratings"].write_text(csv_text(COLUMNS, case["ratings"]), encoding="utf-8")
+    return ToScore(KEYS | {"encoder": "e"}, folders, section, 1, encoders, beside=beside)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["what"][:90])
+def test_a_score_by_hand(tmp_path: Path, case: dict[str, Any]) -> None:
+    spec = benchmark(case["benchmark"])
+    given = to_score(tmp_path, spec, case)
+    if "error" in case:
+        with pytest.raises(CoverageError, match=case["error"]):
+            spec.score(given)
+        return
+    score, rows = spec.score(given)
+    assert_score(case, score, rows)
+    assert (score.unranked is not None) == case.get("unranked", False)
+    for key, value in case.get("ranked", {}).items():
+        assert_holds(spec.ranked(score, key), value, key)
+    if "headlines" in case:
+        assert [*spec.headlines(score)] == case["headlines"]

@@ -1,0 +1,49 @@
+"""Which samples fidelity asks about, and how."""
+
+from pathlib import Path
+
+from driftledger.benchmarks.collecting import StageInputs
+from driftledger.benchmarks.descriptions import Description
+from driftledger.benchmarks.fidelity.spec import Fidelity, FidelitySettings
+from driftledger.core.types import Sample
+from driftledger.data.records import read_samples
+from tests.support.fakes import ColourModel, SizeGenerator, TableEncoder
+from tests.support.labelled import Item, write_labelled
+from tests.support.params import default_params
+
+
+def test_the_test_set_is_redrawn_or_everything_where_there_is_none(tmp_path: Path) -> None:
+    items = [Item("s", "x", "support", (1, 0, 0)), Item("a", "x", "test", (2, 0, 0))]
+    write_labelled(tmp_path / "d", items)
+    samples = read_samples(tmp_path / "d")
+    assert [sample.id for sample in Fidelity().samples(samples)] == ["a"]
+    plain = [Sample(sample.id, sample.medium) for sample in samples]
+    assert Fidelity().samples(plain) == plain
+
+
+def test_a_redrawing_is_a_chain_of_one_iteration_with_the_filled_prompt(tmp_path: Path) -> None:
+    card = write_labelled(tmp_path / "d", [Item("a", "x", "test", (1, 2, 3))])
+    way = Description(prompt="Tell me of the {category}.", max_tokens=(40,), prefix="It has")
+    section = default_params()["fidelity"] | {"generate_prompt": "{description}", "repeats": 2}
+    given = StageInputs(
+        keys={"dataset": "d"},
+        section=FidelitySettings.model_validate(section),
+        seed=3,
+        folders={},
+        model=lambda name: ColourModel(),
+        generator=lambda name: SizeGenerator(),
+        encoder=lambda name: TableEncoder(),
+        description=lambda name: way,
+    )
+    asked = Fidelity().request(given, card)
+    assert (asked.iterations, asked.describe_prompt, asked.max_tokens) == (
+        1,
+        "Tell me of the bird.",
+        40,
+    )
+    assert (asked.generate_prompt, asked.seed, asked.prefix, asked.repeats) == (
+        "{description}",
+        3,
+        "It has",
+        2,
+    )

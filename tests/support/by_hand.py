@@ -1,0 +1,43 @@
+"""Compare a score with what a case says of it that was worked by hand."""
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from driftledger.benchmarks.score import Row, Score
+
+
+def assert_holds(found: Any, expected: Any, place: str = "score") -> None:
+    """Assert some values of a mapping (null: it has none), all of a list, numbers to 6 digits.
+
+    A number may be a fraction such as "200/3", and what is empty has to be empty.
+    """
+    if isinstance(expected, dict) and expected:
+        for key, value in expected.items():
+            assert_holds(found.get(key), value, f"{place}.{key}")
+    elif isinstance(expected, list) and expected:
+        assert len(found) == len(expected), place
+        for number, value in enumerate(expected):
+            assert_holds(found[number], value, f"{place}.{number}")
+    elif expected and isinstance(found, int | float):
+        assert found == pytest.approx(float(Fraction(expected)), rel=1e-6), place
+    else:
+        assert found == expected, place
+
+
+def assert_score(case: Mapping[str, Any], score: Score, rows: Sequence[Row]) -> None:
+    """Assert what a case says of a score, of its rows by their units, and of its flags."""
+    assert_holds(score.to_dict(), case["score"])
+    by_unit = {row.unit: row.to_dict() for row in rows}
+    for unit, expected in case.get("rows", {}).items():
+        assert_holds(by_unit[unit], expected, unit)
+    for flag in case.get("flags", ()):
+        assert any(flag in each for each in score.flags), (flag, score.flags)
+    for flag in case.get("no_flags", ()):
+        assert not any(flag in each for each in score.flags), (flag, score.flags)
+    for key, low in score.metrics.items():
+        if key.endswith("_low"):
+            name = key.removesuffix("_low")
+            assert low <= score.metrics[name] <= score.metrics[f"{name}_high"], name
