@@ -81,7 +81,7 @@ def texts(replies: list[Reply]) -> list[str]:
 
 def failure(reply: Reply) -> str:
     """Why a call failed, which then says nothing."""
-    assert (reply.outcome, reply.text) == (Outcome.FAILED, "")
+    assert (reply.outcome, reply.text or "") == (Outcome.FAILED, "")
     return str(reply.error)
 
 

@@ -86,6 +86,17 @@ class LoRA(WeightsFile):
     scale: float = Field(default=1.0, ge=-10, le=10)
 
 
+def _spelled(token: str) -> str:
+    """Return a pattern for a token; T5's reads full-width letters as it reads plain ones."""
+    pattern = ""
+    for letter in token:
+        plain = re.escape(letter)
+        if "!" <= letter <= "~":
+            plain = f"[{plain}{chr(ord(letter) + 0xFEE0)}]"
+        pattern += plain
+    return pattern
+
+
 class PromptReader:
     """The tokenizers of a loaded pipeline: what is read of a prompt, and prompts that cannot
     command them.
@@ -102,36 +113,23 @@ class PromptReader:
         self.limit = limit
         self.preprocess = getattr(pipeline, "_text_preprocessing", None)
         """How a pipeline rewrites prompts before it reads them (PixArt, Sana)."""
-        parts = {
-            name: getattr(part, "tokenizer", part) for name, part in pipeline.components.items()
-        }
-        tokenizers = {name: part for name, part in parts.items() if isinstance(part, base)}
-        encoders = {
-            name: parts.get(name.replace("tokenizer", "text_encoder")) for name in tokenizers
-        }
-        self.towers: list[tuple[Any, Any]] = [
-            (
-                tokenizers[name],
-                encoder.text_model if encoder.config.model_type == "clap" else encoder,
-            )
-            for name, encoder in encoders.items()
-            if isinstance(encoder, import_extra("transformers").PreTrainedModel)
-        ]
-        tokens = {
-            token.strip()
-            for tokenizer in tokenizers.values()
-            for token in tokenizer.all_special_tokens
-        }
-        # SDXL's second tokenizer pads with "!". T5's reads full-width letters as it reads plain
-        # ones.
-        spelled = [
-            "".join(
-                re.escape(x) if not "!" <= x <= "~" else f"[{re.escape(x)}{chr(ord(x) + 0xFEE0)}]"
-                for x in token
-            )
-            for token in sorted(tokens, key=len, reverse=True)
-            if token[1:]
-        ]
+        parts = {}
+        for name, part in pipeline.components.items():
+            parts[name] = getattr(part, "tokenizer", part)
+        self.towers: list[tuple[Any, Any]] = []
+        tokens: set[str] = set()
+        for name, tokenizer in parts.items():
+            if not isinstance(tokenizer, base):
+                continue
+            tokens.update(map(str.strip, tokenizer.all_special_tokens))
+            encoder = parts.get(name.replace("tokenizer", "text_encoder"))
+            if isinstance(encoder, import_extra("transformers").PreTrainedModel):
+                if encoder.config.model_type == "clap":
+                    encoder = encoder.text_model
+                self.towers.append((tokenizer, encoder))
+        longest_first = sorted(tokens, key=len, reverse=True)
+        # SDXL's second tokenizer pads with "!".
+        spelled = [_spelled(token) for token in longest_first if token[1:]]
         self.control = re.compile("|".join(spelled) or "(?!)", re.IGNORECASE)
 
     @contextmanager
@@ -295,12 +293,12 @@ class Diffusers(CheckpointComponent, Generator):
             with ready.reader.listening() as rows:
                 drawn = self._draw(ready, texts, seeds)
             readings = [ready.reader.reading(text, rows) for text in texts]
-        return [
-            replace(result, reading=reading, revised_prompt=None if text == prompt else text)
-            for result, reading, prompt, text in zip(
-                self.results(ready, drawn), readings, prompts, texts, strict=True
-            )
-        ]
+        results = []
+        calls = zip(self.results(ready, drawn), readings, prompts, texts, strict=True)
+        for result, reading, prompt, text in calls:
+            revised = None if text == prompt else text
+            results.append(replace(result, reading=reading, revised_prompt=revised))
+        return results
 
     def results(self, ready: Ready, drawn: Any) -> list[Result]:
         """Return the result of a pipeline's output for each prompt."""
@@ -521,11 +519,11 @@ class Diffusers(CheckpointComponent, Generator):
         such part, or where it is a safety checker that is not wanted."""
         index = self._json("model_index.json")
         unwanted = "" if self.safety_checker else "safety_checker"
-        return {
-            name: [None, None] if name == unwanted else part
-            for name, part in index.items()
-            if isinstance(part, list) and len(part) == 2 and not name.startswith("_")
-        }
+        parts: dict[str, list[Any]] = {}
+        for name, part in index.items():
+            if isinstance(part, list) and len(part) == 2 and not name.startswith("_"):
+                parts[name] = [None, None] if name == unwanted else part
+        return parts
 
     @cached_property
     def _scheduler_config(self) -> tuple[str, dict[str, Any]]:

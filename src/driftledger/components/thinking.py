@@ -63,11 +63,8 @@ def without_thinking(text: str, *, ended: bool = False) -> tuple[str, str, bool]
     position = 0
     opened = 0
     thinking = False
-    marks = [
-        (*mark.span(), begins)
-        for begins, marks in ((0, _ENDS), (1, _BEGINS))
-        for mark in marks.finditer(text)
-    ]
+    marks = [(*mark.span(), False) for mark in _ENDS.finditer(text)]
+    marks += [(*mark.span(), True) for mark in _BEGINS.finditer(text)]
     if not marks:
         return text, "", True
     for start, end, begins in sorted(marks):
@@ -86,9 +83,8 @@ def without_thinking(text: str, *, ended: bool = False) -> tuple[str, str, bool]
         position = len(text)
         thinking = False
     (inside if thinking else outside).append(text[position:])
-    answer, thoughts = (
-        "\n".join(part.strip() for part in parts if part.strip()) for parts in (outside, inside)
-    )
+    answer = "\n".join(filter(None, map(str.strip, outside)))
+    thoughts = "\n".join(filter(None, map(str.strip, inside)))
     return _AROUND_THE_ANSWER.sub("", answer).strip(), thoughts, not thinking
 
 
@@ -131,18 +127,16 @@ def decoded(
             reply.
         plain: the reply without special tokens, where an engine has decoded it already.
     """
-    special = {
-        number: any(marks.fullmatch(token.content) for marks in (_BEGINS, _ENDS, _PIECE))
-        for number, token in tokenizer.added_tokens_decoder.items()
-        if token.special
-    }
+    special: dict[int, bool] = {}
+    for number, token in tokenizer.added_tokens_decoder.items():
+        if token.special:
+            special[number] = any(
+                marks.fullmatch(token.content) for marks in (_BEGINS, _ENDS, _PIECE)
+            )
 
     def with_marks(part: Sequence[int]) -> str:
-        return str(
-            tokenizer.decode(
-                [token for token in part if special.get(token, True)], skip_special_tokens=False
-            )
-        )
+        shown = [token for token in part if special.get(token, True)]
+        return str(tokenizer.decode(shown, skip_special_tokens=False))
 
     if any(special.get(token) for token in tokens):
         plain = with_marks(tokens)

@@ -124,10 +124,9 @@ class Chat:
             )
         if "strftime_now" not in template:
             return str(template)
-        codes = "".join(
-            f".replace('%{code}', '{self.today.strftime('%' + code)}')"
-            for code in "aAbBdeFHIjmMpSTuUwWyYZ"
-        )
+        codes = ""
+        for code in "aAbBdeFHIjmMpSTuUwWyYZ":
+            codes += f".replace('%{code}', '{self.today.strftime('%' + code)}')"
         return (
             f"{{%- macro strftime_now(format) -%}}{{{{ format{codes} }}}}{{%- endmacro "
             f"%}}{template}"
@@ -141,20 +140,16 @@ class Chat:
         Blanks and plain words with an entry of their own are text.
         """
         tokenizer = self.processor.tokenizer
-        added = [
-            token.content
-            for token in tokenizer.added_tokens_decoder.values()
-            if token.special or (token.content in self.template and not token.content.isalnum())
-        ]
-        named = [
-            str(value)
-            for name, value in vars(self.processor).items()
-            if name.endswith("_token") and value
-        ]
-        tokens = {
-            token for token in (*added, *named, *tokenizer.all_special_tokens) if token.strip()
-        }
-        longest_first = sorted(tokens, key=lambda token: (-len(token), token))
+        tokens = set(tokenizer.all_special_tokens)
+        for token in tokenizer.added_tokens_decoder.values():
+            is_of_format = token.content in self.template and not token.content.isalnum()
+            if token.special or is_of_format:
+                tokens.add(token.content)
+        for name, value in vars(self.processor).items():
+            if name.endswith("_token") and value:
+                tokens.add(str(value))
+        words = filter(str.strip, tokens)
+        longest_first = sorted(words, key=lambda token: (-len(token), token))
         return re.compile("|".join(map(re.escape, longest_first)) or "(?!)")
 
     def prompt(self, conversation: Conversation) -> Prompt:
@@ -167,30 +162,24 @@ class Chat:
                 format.
         """
         control = self.control_tokens
-        turns = [
-            Turn(
-                turn.role,
-                tuple(
-                    disarmed(part, control) if isinstance(part, str) else part
-                    for part in turn.parts
-                ),
-            )
-            for turn in conversation.turns
-        ]
-        texts = ["".join(part for part in turn.parts if isinstance(part, str)) for turn in turns]
-        if any(map(control.search, texts)):  # put together from two parts
-            raise UnfitError("its text would be read as control tokens of the chat format")
+        turns: list[Turn] = []
+        for turn in conversation.turns:
+            parts = []
+            for part in turn.parts:
+                parts.append(disarmed(part, control) if isinstance(part, str) else part)
+            turns.append(Turn(turn.role, tuple(parts)))
+            if control.search(turns[-1].text):  # put together from two parts
+                raise UnfitError("its text would be read as control tokens of the chat format")
         rendered, as_string = self._rendered(turns)
-        places = [
-            (at, n)
-            for at, turn in enumerate(turns)
-            for n, part in enumerate(turn.parts)
-            if isinstance(part, Medium)
-        ]
+        places: list[tuple[int, int]] = []
+        for at, turn in enumerate(turns):
+            for place, part in enumerate(turn.parts):
+                if isinstance(part, Medium):
+                    places.append((at, place))
         for number, (at, place) in enumerate(places if len(places) > 1 else (), 1):
-            role = turns[at].role
-            parts = turns[at].parts
-            fewer = [*turns[:at], Turn(role, parts[:place] + parts[place + 1 :]), *turns[at + 1 :]]
+            shown = turns[at].parts
+            without = Turn(turns[at].role, shown[:place] + shown[place + 1 :])
+            fewer = [*turns[:at], without, *turns[at + 1 :]]
             with suppress(*_template_errors()):  # one that cannot do without the image shows it
                 # an image would take the place of another
                 if self._render(fewer, as_string) == rendered:
@@ -601,18 +590,19 @@ class Transformers(ImageCheckpoint, ChatCheckpoint):
         else:
             lengths = dict(zip(prompts, inputs["attention_mask"].sum(dim=1).tolist(), strict=True))
             limit = "max_new_tokens" if most == self.max_new_tokens else "max_tokens"
-            unfit = {
-                index: (
-                    f"{length} tokens and up to {most} to answer ({limit}) do not fit into the "
-                    f"model's context of {ready.context}"
-                )
-                for index, length in lengths.items()
-                if ready.context is not None and length + most > ready.context
-            }
+            unfit = {}
+            for index, length in lengths.items():
+                if ready.context is not None and length + most > ready.context:
+                    unfit[index] = (
+                        f"{length} tokens and up to {most} to answer ({limit}) do not fit into the "
+                        f"model's context of {ready.context}"
+                    )
         fit = {index: prompt for index, prompt in prompts.items() if index not in unfit}
-        return (
-            self._encoded(ready, fit, most)[0] if unfit and fit else inputs if fit else None
-        ), unfit
+        if not fit:
+            return None, unfit
+        if unfit:
+            inputs, _ = self._encoded(ready, fit, most)
+        return inputs, unfit
 
     def _answers(
         self, ready: _Ready, conversations: Sequence[Conversation], inputs: Any, most: int

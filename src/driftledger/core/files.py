@@ -305,9 +305,10 @@ def load_json(
         levels += 1
         if levels > DEEPEST:
             raise ValueError("it is nested too deep")
-        level = [
-            child for each in level for child in (each.values() if isinstance(each, dict) else each)
-        ]
+        inner: list[Any] = []
+        for each in level:
+            inner += each.values() if isinstance(each, dict) else each
+        level = inner
     if b"\\u" in data:
         text = json.dumps(value, ensure_ascii=False)
         if _HALF_A_PAIR.search(text):

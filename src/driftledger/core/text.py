@@ -173,7 +173,7 @@ def shown_apart(one: Any, two: Any) -> tuple[str, str]:
     same = same_start(*texts)
     if max(map(len, texts)) > MOST_SHOWN and same > 30:
         texts = [f'"…{text[same - 30 :]}' for text in texts]
-    first, second = (
-        t if len(t) <= MOST_SHOWN else f"{t[:MOST_SHOWN]}… ({len(t)} characters)" for t in texts
-    )
-    return first, second
+    for number, text in enumerate(texts):
+        if len(text) > MOST_SHOWN:
+            texts[number] = f"{text[:MOST_SHOWN]}… ({len(text)} characters)"
+    return texts[0], texts[1]

@@ -57,6 +57,11 @@ class Turn:
     role: Literal["system", "user", "assistant"]
     parts: tuple[str | Medium, ...]
 
+    @property
+    def text(self) -> str:
+        """The texts among its parts, together."""
+        return "".join(part for part in self.parts if isinstance(part, str))
+
 
 class Subject(NamedTuple):
     """What a call is about: a sample at iteration ``t``. For messages and look-ups; not part of the
@@ -102,9 +107,9 @@ class Conversation:
     def prefix(self) -> str:
         """The beginning of the reply, which the model goes on from; empty where it begins by
         itself."""
-        return "".join(
-            str(part) for turn in self.turns[-1:] if turn.role == "assistant" for part in turn.parts
-        )
+        if not self.turns or self.turns[-1].role != "assistant":
+            return ""
+        return self.turns[-1].text
 
     def whole(self, text: str) -> str:
         """Return the reply of a model that went on from :attr:`prefix`, with it.
@@ -121,13 +126,10 @@ class Conversation:
 
     def with_media(self, change: Callable[[Medium], Medium]) -> "Conversation":
         """Return the same conversation with other files of its images and sounds."""
-        turns = (
-            replace(
-                turn,
-                parts=tuple(part if isinstance(part, str) else change(part) for part in turn.parts),
-            )
-            for turn in self.turns
-        )
+        turns: list[Turn] = []
+        for turn in self.turns:
+            parts = [part if isinstance(part, str) else change(part) for part in turn.parts]
+            turns.append(replace(turn, parts=tuple(parts)))
         return replace(self, turns=tuple(turns))
 
     @property
