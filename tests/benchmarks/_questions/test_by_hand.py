@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from driftledger.benchmarks._questions.spec import joint_outcome
+from driftledger.benchmarks.records import read_records
+from driftledger.collect.store import CallStore
 from driftledger.core.errors import CoverageError, StoreError
 from driftledger.core.types import Outcome
 from tests.benchmarks._questions.asking import MME, SAP, VET, Grades, Says, checked, exam, sap
@@ -45,6 +47,9 @@ def test_a_score_by_hand(tmp_path: Path, case: dict[str, Any]) -> None:
     settings = {"min_coverage": 0.1} | case.get("settings", {})
     questions = questions_of(case)
     taken = exam(tmp_path, case["benchmark"], questions, model, Grades(), **settings).collect()
+    given = [each for record in read_records(taken.answers) for each in record.results]
+    with CallStore(tmp_path / "store", writes=False) as store:
+        assert store.count() == len({each.key for each in given if each.outcome != "failed"})
     if "read" in case:
         taken.read_as(readings(case))
     if "error" in case:
