@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from PIL import Image
 from sklearn.metrics import pairwise as sklearn_pairwise
 
-from driftledger.metrics.correlation import kendall, pearson, spearman
 from driftledger.metrics.drift import cosine_similarity
 from driftledger.metrics.frechet import frechet_distance
 from driftledger.metrics.groups import Difference, groups, shown
@@ -363,12 +362,6 @@ def test_clustered_errors_are_bell_and_mccaffreys_by_matrices() -> None:
         assert (expected[0] - end) ** 2 == pytest.approx(off, rel=1e-9)
 
 
-def test_two_images_show_a_spread_and_one_does_not() -> None:
-    of_two = mean_interval([1.0, 0.0, 1.0, 1.0], ["all"] * 4, 0.9, list("aabb"))
-    assert of_two[:3] == pytest.approx((0.75, 0.25, 1.0))
-    assert mean_interval([1.0, 0.0], ["all"] * 2, 0.9, list("aa")).interval is None
-
-
 @pytest.mark.parametrize(("right", "n"), [(0, 1), (3, 3), (5, 21), (199, 200)])
 def test_proportions_are_scipys(right: int, n: int) -> None:
     theirs = scipy.stats.binomtest(right, n).proportion_ci(0.9, method="wilson")
@@ -470,13 +463,6 @@ def test_totals_of_published_scores() -> None:
 
 
 # Correlations, repeats
-
-
-def test_a_correlation_is_scipys() -> None:
-    x, y = dice(5).integers(1, 6, 30), dice(6).normal(size=30)
-    assert pearson(x, y) == pytest.approx(scipy.stats.pearsonr(x, y).statistic, abs=1e-6)
-    assert spearman(x, y) == pytest.approx(scipy.stats.spearmanr(x, y).statistic, abs=1e-6)
-    assert kendall(x, y) == pytest.approx(scipy.stats.kendalltau(x, y).statistic, abs=1e-6)
 
 
 def test_spreads_are_numpys() -> None:
