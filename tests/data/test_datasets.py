@@ -185,83 +185,20 @@ def test_support_and_test_set(tmp_path: Path) -> None:
     assert entries_of(tmp_path / "pets")[2].notes == ["same image as s1 of the support set"]
 
 
-SUPPORT, TEST = item("s", 1, label="cat", split="support"), item("t", 2, label="cat", split="test")
-LIVING = item("a", category="living")
-REFUSED: dict[str, tuple[tuple[SourceItem, ...], dict[str, Any], str]] = {
-    "none": ((), {}, "dataset 'mine' has no samples; check where its settings point"),
-    "twice": (
-        (item("Cat"), item("cAT")),
-        {},
-        "mine: cAT.bmp has the id 'cAT' of Cat.bmp, capitals aside",
-    ),
-    "broken": (
-        (item("a"), replace(item("b"), read=lambda: b"no image")),
-        {},
-        "mine: b.bmp is not an image",
-    ),
-    "large": (
-        (item("a"),),
-        {"max_pixels": 15},
-        "mine: a.bmp is 4×4 pixels, and max_pixels allows 15",
-    ),
-    "group": (
-        (LIVING,),
-        {"groups": {"v": ["livin"]}},
-        "group 'v': category 'livin' is unknown; did you mean 'living'?",
-    ),
-    "grouped": (
-        (LIVING,),
-        {"groups": {"v": ["living"], "t": ["living"]}},
-        "'living' is listed in groups 2 times",
-    ),
-    "no split": (
-        (SUPPORT, TEST, item("x", 3, label="cat")),
-        {},
-        "x has no split, and other samples have one",
-    ),
-    "no label": (
-        (SUPPORT, TEST, item("x", 3, label=" ", split="test")),
-        {},
-        "x is in the test set without a label",
-    ),
-    "one set": ((SUPPORT,), {}, "dataset 'mine' has no test set; add samples to it"),
-    "alone": (
-        (SUPPORT, TEST, item("x", 3, label="dog", split="test")),
-        {},
-        "class without support: 'dog'",
-    ),
-    **{
-        repr(name): (
-            (item(name),),
-            {},
-            f"has the id {name!r:.200}, which is not a safe file name (use up to 100 of",
-        )
-        for name in (
-            "../x",
-            "/etc/passwd",
-            "a/b",
-            "",
-            ".",
-            "..",
-            ".hidden",
-            "a b",
-            "a\0b",
-            "a\n",
-            "é",
-            "a" * 101,
-        )
-    },
-}
-
-
-@pytest.mark.parametrize("case", REFUSED)
-def test_a_dataset_that_is_refused_leaves_the_one_that_was_there(case: str, tmp_path: Path) -> None:
-    items, settings, says = REFUSED[case]
+@pytest.mark.parametrize("case", cases(__file__, "refused"), ids=lambda case: case["what"])
+def test_a_dataset_that_is_refused_leaves_the_one_that_was_there(
+    case: dict[str, Any], tmp_path: Path
+) -> None:
+    items = []
+    for fields in case["items"]:
+        broken = fields.pop("bytes", None)
+        made = item(**fields)
+        items.append(replace(made, read=broken.encode) if broken else made)
     build("mine", Given(given=(item("old"),)), tmp_path / "mine")
     before = tree(tmp_path)
     with pytest.raises(DataError) as caught:
-        build("mine", Given(given=items, **settings), tmp_path / "mine")
-    assert says in str(caught.value)
+        build("mine", Given(given=tuple(items), **case["settings"]), tmp_path / "mine")
+    assert case["says"] in str(caught.value)
     assert "\n" not in str(caught.value)
     assert tree(tmp_path) == before
 

@@ -1,5 +1,6 @@
 """Leaderboards of others: what is shipped is what is printed, and a bad row is one sentence."""
 
+import json
 from collections import defaultdict
 from pathlib import Path
 
@@ -14,43 +15,11 @@ SHIPPED = sorted((REPOSITORY / "src/driftledger/catalogue/leaderboards").glob("*
 HEAD = "model,benchmark,value,source,date\n"
 ROW = 'GPT-4V,MME,126.5,"Cao et al., Table 2",2025\n'
 
-VISUAL = (
-    *(
-        "Existence",
-        "Count",
-        "Position",
-        "Color",
-        "Poster",
-        "Celebrity",
-        "Scene",
-        "Landmark",
-        "Artwork",
-    ),
-    "Commonsense",
-)
-TEXTUAL = ("Code reasoning", "Numerical calc.", "Text translation", "OCR")
-
-MODELS = (
-    "Gemini1.5-Pro",
-    "Claude3-Opus",
-    "GPT-4o",
-    "GPT-4V",
-    "mPLUG-Owl2",
-    "LLaVA-13B",
-    "LLaVA-7B",
-)
-RANKS = {  # Table 2 of the GenCeption paper, in the order of the models
-    "MME/Visual Mean": (2, 7, 1, 6, 5, 3, 5),
-    "GC@3/Visual Mean": (1, 4, 3, 2, 5, 6, 7),
-    "GC_FID@3/Visual Mean": (1, 4, 3, 2, 5, 7, 6),
-    "MME/Textual Mean": (2, 4, 1, 3, 5, 6, 7),
-    "GC@3/Textual Mean": (2, 3, 1, 4, 5, 6, 7),
-    "GC_FID@3/Textual Mean": (2, 3, 1, 4, 5, 6, 7),
-    "MME": (2, 7, 1, 4, 3, 5, 6),
-    "GC@3": (1, 4, 2, 3, 5, 6, 7),
-    "GC_FID@3": (1, 4, 2, 3, 5, 6, 7),
-    "HallusionBench": (3, 4, 1, 2, 6, 7, 5),
-}
+CASES = json.loads((Path(__file__).parent / "cases" / "leaderboards.json").read_bytes())
+"""Names and ranks of Table 2 of the GenCeption paper, values of other tables, and bad rows."""
+VISUAL = CASES["visual"]
+TEXTUAL = CASES["textual"]
+MODELS = tuple(CASES["models"])
 NOT_ITS_RANK = {("MME/Visual Mean", "LLaVA-7B"): 4}
 """Where a printed rank is not that of the printed means, of which no two are equal there."""
 NOT_ITS_MEAN = {("GC_FID@3", "LLaVA-7B"): 290.4}
@@ -93,23 +62,12 @@ def test_table_2_has_every_value_with_its_source() -> None:
     }
 
 
-PRINTED = {
-    ("genception_v1", "HallusionBench"): (46.5, 25.7, 29.4, 27.4),
-    ("genception_v1", "OpenCompass"): (64.2, 47.8, 49.7, 46.8),
-    ("mm_vet", "total/Rec+Know+Gen"): (29.8, 35.3, 22.5),  # Table 3, and so on
-    ("mm_vet", "total/Rec alone"): (59.5, 54.1, 33.0),
-    ("mm_vet", "total/OCR+Spat"): (21.2, 13.5, 69.2),
-    ("mm_vet", "total/OCR+Spat+Math"): (14.3, 7.1, 78.6),
-    ("mm_vet", "total/OCR+Math"): (36.2, 38.5, 83.0),
-}
-
-
 def test_other_tables_have_the_printed_values() -> None:
     models = ("LLaVA-13B (LLaMA-2)", "LLaMA-Adapter v2-7B", "MM-ReAct-GPT-4")
-    for (board, benchmark), printed in PRINTED.items():
+    for board, benchmark, printed in CASES["printed"]:
         found = values(board)[benchmark]
         assert tuple(found) == (models if board == "mm_vet" else MODELS[3:])
-        assert tuple(found.values()) == printed
+        assert list(found.values()) == printed
 
 
 @pytest.mark.parametrize(
@@ -137,34 +95,22 @@ def test_printed_means_are_those_of_the_printed_categories(benchmark: str) -> No
             assert printed == pytest.approx(mean, abs=unit), (name, model)
 
 
-@pytest.mark.parametrize("benchmark", RANKS)
+@pytest.mark.parametrize("benchmark", CASES["ranks"])
 def test_ranks_are_those_of_table_2(benchmark: str) -> None:
     found = values("mmeception")[benchmark]
     assert tuple(found) == MODELS
     ranks = competition_ranks(
         list(found.values()), higher_is_better=not benchmark.startswith("GC_FID")
     )
-    printed = dict(zip(MODELS, RANKS[benchmark], strict=True))
+    printed = dict(zip(MODELS, CASES["ranks"][benchmark], strict=True))
     changed = {model: rank for (of, model), rank in NOT_ITS_RANK.items() if of == benchmark}
     assert dict(zip(MODELS, ranks, strict=True)) == printed | changed
 
 
-BAD = {
-    "line 2 of mine.csv: model: ": ROW.replace("GPT-4V", " "),
-    "line 2 of mine.csv: source: ": 'GPT-4V,MME,126.5,"",2025\n',
-    "value: Input should be a valid number, unable to parse string as a number "
-    "(got '126,5')": ROW.replace("126.5", '"126,5"'),
-    "value: Input should be a finite number (got 'nan')": ROW.replace("126.5", "nan"),
-    "value: Input should be a finite number (got '1e999')": ROW.replace("126.5", "1e999"),
-    "line 2 of mine.csv: date: ": ROW.replace("2025", "2024-13"),
-    "line 3 of mine.csv: 'GPT-4V' has another value of 'MME' above": ROW + ROW,
-}
-
-
-@pytest.mark.parametrize("says", BAD)
+@pytest.mark.parametrize("says", CASES["bad"])
 def test_a_bad_row_is_a_sentence_that_names_file_and_line(says: str, tmp_path: Path) -> None:
     with pytest.raises(DataError) as refused:
-        read_leaderboards([write(tmp_path / "boards", HEAD + BAD[says])])
+        read_leaderboards([write(tmp_path / "boards", HEAD + CASES["bad"][says])])
     assert says in str(refused.value)
     assert "\n" not in str(refused.value)
 

@@ -383,127 +383,32 @@ def test_columns_of_other_names(tmp_path: Path) -> None:
     assert entry.options == ["red", "blue", REFUSAL, "green", "white"]
 
 
-ANSWERS: dict[str, list[tuple[Any, int | None]]] = {
-    "text": [("white", 4), (" WHITE\n", 4), ("purple", None)],
-    "letter": [
-        ("E", 4),
-        ("e", 4),
-        (" A ", 0),
-        *((each, None) for each in ("F", "AB", "white", "4", "Ä", "(A)", "A\0")),
-    ],
-}
-
-
-@pytest.mark.parametrize(
-    ("form", "answer", "index"), [(form, *each) for form in ANSWERS for each in ANSWERS[form]]
-)
-def test_an_answer_is_a_text_or_a_letter(
-    form: str, answer: Any, index: int | None, tmp_path: Path
-) -> None:
-    file = jsonl(tmp_path, SAP | {"answer": answer})
-    if index is not None:
-        assert read(file, tmp_path, answer_is=form)[0].answer == index
+@pytest.mark.parametrize("case", cases(__file__, "answers"), ids=str)
+def test_an_answer_is_a_text_or_a_letter(case: dict[str, Any], tmp_path: Path) -> None:
+    form = case["answer_is"]
+    file = jsonl(tmp_path, SAP | {"answer": case["answer"]})
+    if case["index"] is not None:
+        assert read(file, tmp_path, answer_is=form)[0].answer == case["index"]
     else:
         said = refused_table(file, answer_is=form)
         assert "line 1 of questions.jsonl has the answer " in said
         assert len(said) < 400
 
 
-CELLS: dict[str, tuple[str, Row, Row, str]] = {
-    **{
-        f"options {value!r:.20}": (
-            "mm_sap",
-            {"options": value},
-            {},
-            "line 2 of questions.jsonl in options holds ",
-        )
-        for value in (
-            None,
-            "red, blue",
-            '{"A": "red"}',
-            "[",
-            "[" * 100_000,
-            3,
-            {"A": "red"},
-            [["red"], "b"],
-        )
-    },
-    **{
-        f"{field} list": (
-            "mm_sap",
-            {field: ["a"]},
-            {},
-            f"in {field} holds a list where a text belongs",
-        )
-        for field in ("question", "answer", "refusal", "subset", "subtask", "image")
-    },
-    **{
-        f"no image {value!r}": (
-            "mm_vet",
-            {"image": value},
-            {},
-            "line 2 of questions.jsonl is empty or has no image;",
-        )
-        for value in ("", " ", None)
-    },
-    **{
-        f"image {value!r:.20}": ("mm_vet", {"image": value}, {}, f"names {value!r:.200}, which ")
-        for value in (
-            "b.png",
-            "A.PNG ",
-            "a.png/a.png",
-            "a\0.png",
-            "x" * 5000,
-            "sub",
-            "loop.png",
-            "pipe.png",
-        )
-    },
-    **{
-        f"out {value}": (
-            "mm_vet",
-            {"image": value},
-            {},
-            f"names {value!r}, which lies outside of its folder",
-        )
-        for value in (
-            "../private.png",
-            "./../private.png",
-            "/etc/passwd",
-            "link.png",
-            "out/private.png",
-        )
-    },
-    "image_id": ("mme", {"image_id": " "}, {}, "line 2 of questions.jsonl has no image_id; "),
-    "expect": (
-        "mm_vet",
-        {},
-        {"expect": {"questions": 3}},
-        "should have 3 questions (has 2), as its expect says",
-    ),
-    "groups": (
-        "mme",
-        {},
-        {"groups": {"x": ["existenc"]}},
-        "category 'existenc' is unknown; did you mean 'existence'?",
-    ),
-}
-
-
-@pytest.mark.parametrize("case", CELLS)
-def test_a_table_that_is_refused(case: str, tmp_path: Path) -> None:
-    protocol, change, settings, says = CELLS[case]
+@pytest.mark.parametrize("case", cases(__file__, "cells"), ids=lambda case: case["says"][:60])
+def test_a_table_that_is_refused(case: dict[str, Any], tmp_path: Path) -> None:
+    protocol = case["protocol"]
     (tmp_path / "private.png").write_bytes(png(200))
     first, second = MME if protocol == "mme" else (RIGHT[protocol], RIGHT[protocol])
-    both = {"image_id": "x"} if case == "image_id" else {}
-    file = jsonl(tmp_path / "in", first | both, second | both | change)
+    both = case.get("both", {})
+    file = jsonl(tmp_path / "in", first | both, second | both | case["change"])
     (tmp_path / "in" / "sub").mkdir()
     (tmp_path / "in" / "link.png").symlink_to(tmp_path / "private.png")
     (tmp_path / "in" / "loop.png").symlink_to("loop.png")
     (tmp_path / "in" / "out").symlink_to(tmp_path, target_is_directory=True)
     os.mkfifo(tmp_path / "in" / "pipe.png")
-    said = refused_table(file, protocol=protocol, **settings)
-    assert says in said
+    said = refused_table(file, protocol=protocol, **case.get("settings", {}))
+    assert case["says"] in said
     assert len(said) < 450
     digest = table(file, protocol).source_digest()
     (tmp_path / "private.png").write_bytes(png(201))
@@ -628,8 +533,17 @@ SHEET_CELLS: list[tuple[Any, str, str]] = [
 """A cell's value, its format, and what is said of it."""
 
 
-@pytest.mark.parametrize("column", ["question", "answer", "A", "refusal", "subtask", "id", "image"])
-@pytest.mark.parametrize(("value", "shown_as", "says"), SHEET_CELLS, ids=str)
+@pytest.mark.parametrize(
+    ("column", "value", "shown_as", "says"),
+    [
+        *(("question", *cell) for cell in SHEET_CELLS),
+        *(
+            (column, *SHEET_CELLS[0])
+            for column in ("answer", "A", "refusal", "subtask", "id", "image")
+        ),
+    ],
+    ids=str,
+)
 def test_a_cell_that_shows_something_else_than_text_is_refused(
     column: str, value: Any, shown_as: str, says: str, tmp_path: Path
 ) -> None:

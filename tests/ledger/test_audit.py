@@ -124,11 +124,9 @@ def test_a_value_offers_all_that_round_to_it(original: Ledger) -> None:
 def test_a_value_that_no_number_has_names_the_nearest(original: Ledger) -> None:
     number = resolved(original, f"{RUN}:gc_at_2").number
     assert number is not None
-    nearest = (
-        rf"no number here is \S+; nearest: {number.value:.6g} \({RUN}:gc_at_2\), "
-        rf"\S+ \({RUN}:\w+\), \S+ \(\S+\)$"
-    )
-    with pytest.raises(LedgerError, match=nearest):
+    first = rf"{number.value:.6g} \({RUN}:gc_at_2\)"
+    nearest = rf"nearest: {first}, \S+ \({RUN}:\w+\), \S+ \(\S+\)$"
+    with pytest.raises(LedgerError, match=rf"no number here is \S+; {nearest}"):
         audit(original.project, f"{number.value + 1e-9:.12f}", {}, full=False, as_json=False)
 
 

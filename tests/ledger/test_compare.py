@@ -16,8 +16,7 @@ from driftledger.ledger.lineage import CodeVersion, Evidence, Folder, Lineage
 from driftledger.ledger.objects.contents import Contents
 from driftledger.ledger.objects.files import Workspace, listing_md5
 from driftledger.metrics.paired import minimum_detectable_difference
-from tests.conftest import REPOSITORY
-from tests.support.cases import cases
+from tests.support.cases import lines
 from tests.support.ledgers import (
     COMBINATION,
     component,
@@ -279,7 +278,7 @@ def test_too_few_samples_show_nothing(tmp_path: Path) -> None:
     assert score.verdict.startswith("not ranked: 3 samples can vary")
 
 
-UNFAIR = cases(REPOSITORY / "tests" / "all", "ledger/unfair")
+UNFAIR = lines("ledger/unfair.jsonl")
 """What of a score is changed, the fact that then differs, and the metrics that it moves alone."""
 TOLD = genception_score(metrics=genception_score().metrics | {"text_similarity_at_2": 0.8})
 BASE: dict[str, Score] = {

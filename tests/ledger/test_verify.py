@@ -27,13 +27,12 @@ from driftledger.ledger.verify.components import Components
 from driftledger.ledger.verify.files import check_hashes
 from driftledger.ledger.verify.replay import draw_lots, regenerate
 from driftledger.reports.report import check_report
-from tests.conftest import REPOSITORY
 from tests.ledger.conftest import CHAINS, GENCEPTION, MODEL, SCORES, SETS, Ledger
-from tests.support.cases import cases
+from tests.support.cases import lines
 from tests.support.params import default_params
 from tests.support.terminal import printed
 
-FORGERIES = cases(REPOSITORY / "tests" / "all", "ledger/forgeries")
+FORGERIES = lines("ledger/forgeries.jsonl")
 """Changes of files, and kind and beginning of the place of a finding; an empty place is where
 nothing is found. Of ``relocked`` ones all hashes are repaired, and ``score`` is computed again."""
 RECORDS = f"{CHAINS}/records.jsonl"

@@ -2,12 +2,10 @@
 in full."""
 
 import math
-from collections import Counter
 from fractions import Fraction
 from itertools import combinations, pairwise, permutations
 
 import numpy as np
-import pandas as pd
 import pytest
 import scipy.linalg
 import scipy.signal
@@ -18,8 +16,6 @@ from numpy.typing import NDArray
 from PIL import Image
 from sklearn.metrics import pairwise as sklearn_pairwise
 
-from driftledger.metrics.capabilities import by_combination
-from driftledger.metrics.correlation import kendall, pearson, spearman
 from driftledger.metrics.drift import cosine_similarity
 from driftledger.metrics.frechet import frechet_distance
 from driftledger.metrics.groups import Difference, groups, shown
@@ -33,7 +29,7 @@ from driftledger.metrics.paired import (
 )
 from driftledger.metrics.repeats import mean_over_repeats, spread
 from driftledger.metrics.retrieval import hits, votes
-from driftledger.metrics.self_awareness import MEASURES, by_group, over_permutations, score
+from driftledger.metrics.self_awareness import over_permutations, score
 from driftledger.metrics.structural import comparable, structural_similarity
 from driftledger.metrics.yes_no import YesNoScores, total
 
@@ -221,20 +217,6 @@ def test_a_cosine_halfway_between_two_steps() -> None:
     assert found.similarities.tolist() == [[0.000976563] * 4]
 
 
-def test_votes_are_counted_nearest_first() -> None:
-    random = dice(4)
-    support, queries = random.integers(-2, 3, size=(2, 60, 4)).astype(np.float32)
-    labels = random.choice(list("abcdef"), 60).tolist()
-    found, order = votes(support, labels, queries, 60), nearest(support, queries, 60).indices
-    for k in (1, 2, 3, 7, 60):
-        expected = []
-        for row in order[:, :k].tolist():
-            # keeps the order in which labels first come
-            counts = Counter(labels[place] for place in row)
-            expected.append(max(counts, key=lambda label: counts[label]))
-        assert found.by(k) == expected
-
-
 def test_the_variance_of_the_support_set_is_that_of_leaving_out_each_row() -> None:
     """Small integers, so that there are ties; the last text is one that the encoder knows nothing
     of."""
@@ -380,12 +362,6 @@ def test_clustered_errors_are_bell_and_mccaffreys_by_matrices() -> None:
         assert (expected[0] - end) ** 2 == pytest.approx(off, rel=1e-9)
 
 
-def test_two_images_show_a_spread_and_one_does_not() -> None:
-    of_two = mean_interval([1.0, 0.0, 1.0, 1.0], ["all"] * 4, 0.9, list("aabb"))
-    assert of_two[:3] == pytest.approx((0.75, 0.25, 1.0))
-    assert mean_interval([1.0, 0.0], ["all"] * 2, 0.9, list("aa")).interval is None
-
-
 @pytest.mark.parametrize(("right", "n"), [(0, 1), (3, 3), (5, 21), (199, 200)])
 def test_proportions_are_scipys(right: int, n: int) -> None:
     theirs = scipy.stats.binomtest(right, n).proportion_ci(0.9, method="wilson")
@@ -458,46 +434,13 @@ def test_levels_directions_and_letters_beyond_z() -> None:
 # Questions
 
 
-def test_choosing_by_the_option_gives_the_same_under_every_permutation() -> None:
-    random = dice(3)
-    subset = np.repeat(["basic", "know", "beyond"], 40)
-    ids = random.permuted(np.tile(np.arange(5), (120, 1)), axis=1)
-    correct, refusal, wanted = (
-        np.where(subset == "beyond", -1, ids[:, 0]),
-        ids[:, 1],
-        random.integers(0, 5, 120),
-    )
-    one = score(wanted, correct, refusal, subset.tolist())
-    over = over_permutations([one] * 5)
-    assert over == {name: (getattr(one, name), 0.0, 5) for name in MEASURES}
-    groups_of = by_group(wanted, correct, refusal, subset.tolist(), subset.tolist())
-    assert list(groups_of) == ["basic", "beyond", "know"]
+def test_a_permutation_in_which_a_measure_has_no_value_is_left_out_of_its_mean() -> None:
     declined = score(np.array([4]), np.array([1]), np.array([4]), ["basic"])
     over = over_permutations(
         [declined, score(np.array([1]), np.array([1]), np.array([4]), ["basic"])]
     )
     assert (over["answer_rate"].mean, over["answer_accuracy"]) == (0.5, (1.0, None, 1))
     assert "known_unknowns" not in over
-
-
-def test_grades_are_those_of_mm_vets_scorer() -> None:
-    """By pandas: sums per grading, divided by the questions, times 100."""
-    random = dice(4)
-    grades = np.where(random.random((40, 5)) < 0.1, np.nan, random.integers(0, 11, (40, 5)) / 10)
-    needed = [
-        random.choice(["rec", "ocr", "math"], size=int(random.integers(1, 4)), replace=False)
-        for _ in grades
-    ]
-    for name, found in by_combination(grades, needed).items():
-        frame = 100 * pd.DataFrame(grades)[[set(each) == set(name.split("+")) for each in needed]]
-        assert found.mean == pytest.approx(frame.mean().mean(), abs=1e-9)
-        assert found.std == pytest.approx(frame.mean().std(ddof=0), abs=1e-9)
-        assert (found.scored, found.total) == (frame.count().sum(), frame.size)
-    tenths = [[3], [7], [1]]
-    assert (
-        by_combination([[each / 10 for each in row] for row in tenths], [["rec"]] * 3)["rec"].mean
-        == 1100 / 30
-    )
 
 
 def test_totals_of_published_scores() -> None:
@@ -520,13 +463,6 @@ def test_totals_of_published_scores() -> None:
 
 
 # Correlations, repeats
-
-
-def test_a_correlation_is_scipys() -> None:
-    x, y = dice(5).integers(1, 6, 30), dice(6).normal(size=30)
-    assert pearson(x, y) == pytest.approx(scipy.stats.pearsonr(x, y).statistic, abs=1e-6)
-    assert spearman(x, y) == pytest.approx(scipy.stats.spearmanr(x, y).statistic, abs=1e-6)
-    assert kendall(x, y) == pytest.approx(scipy.stats.kendalltau(x, y).statistic, abs=1e-6)
 
 
 def test_spreads_are_numpys() -> None:

@@ -21,6 +21,7 @@ from driftledger.project.project import Project
 from driftledger.project.settings import load_settings
 from tests.acceptance.own_code import ENCODER, install
 from tests.conftest import REPOSITORY, draw, shapes_only
+from tests.support.cases import cases
 from tests.support.own_code import GENERATOR, MODEL, write_module
 from tests.support.params import default_params
 
@@ -122,74 +123,13 @@ class Whole(Model):
     def respond(self, conversations): return []
 
 """
-LACKING = {
-    "no class": (
-        "models",
-        "shout = 1",
-        "shout",
-        "derived from driftledger.components.base.Model; derive",
-    ),
-    "a function": ("models", "def f(): pass", "f", "or wrap a function by driftledger.model"),
-    "another kind": (
-        "generators",
-        "",
-        "Whole",
-        "is not derived from driftledger.components.base.Generator",
-    ),
-    "no version": (
-        "models",
-        "class Bare(Model):\n    def respond(self, conversations): return []",
-        "Bare",
-        "has no version; add version: ClassVar",
-    ),
-    "abstract": (
-        "generators",
-        'class Bare(Generator):\n    version: ClassVar[str] = "1"',
-        "Bare",
-        "does not implement generate; write what Generator asks for",
-    ),
-    "fid": (
-        "encoders",
-        'class Bare(Encoder):\n    version: ClassVar[str] = "1"\n'
-        '    frechet_name: ClassVar[str] = "fid"\n'
-        "    def encode_images(self, images): return []",
-        "Bare",
-        "has the frechet_name 'fid'; give it one of frechet_",
-    ),
-    "no such name": (
-        "models",
-        "",
-        "Nowhere",
-        "own_lacking.py) has no Nowhere; name one of its classes",
-    ),
-    "an import that fails": (
-        "models",
-        "import not_installed_here",
-        "Whole",
-        "own_lacking cannot be imported: 'not_installed_here' is not in ",
-    ),
-    "what is raised": (
-        "models",
-        "1 / 0",
-        "Whole",
-        "cannot be imported (ZeroDivisionError: division by zero in ",
-    ),
-    "an exit": ("models", "raise SystemExit(3)", "Whole", "cannot be imported (SystemExit: 3 in "),
-    "no Python": (
-        "models",
-        "def f(:",
-        "Whole",
-        "cannot be imported (SyntaxError: invalid syntax (",
-    ),
-}
 
 
-@pytest.mark.parametrize("case", LACKING)
-def test_what_a_class_lacks_is_one_sentence(tmp_path: Path, case: str) -> None:
-    section, text, name, expected = LACKING[case]
+@pytest.mark.parametrize("case", cases(__file__, "lacking"), ids=lambda case: case["what"])
+def test_what_a_class_lacks_is_one_sentence(tmp_path: Path, case: dict[str, str]) -> None:
     write_module(tmp_path, "own_other", HEAD + "class Told(Whole): pass\n")
-    write_module(tmp_path, "own_lacking", HEAD + text)
-    assert expected in said(tmp_path, section, f"own_lacking:{name}")
+    write_module(tmp_path, "own_lacking", HEAD + case["code"])
+    assert case["says"] in said(tmp_path, case["section"], f"own_lacking:{case['name']}")
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,6 @@ from driftledger.benchmarks.registry import benchmark, section_text
 from driftledger.collect.settings import WorkerSettings
 from driftledger.core.errors import ConfigError
 from driftledger.project.settings import Settings, load_settings
-from driftledger_demo.encoders.layout import LayoutEncoder
-from driftledger_demo.generators.painter import Painter
 from driftledger_demo.models.regions import Regions
 from tests.support.cases import cases
 from tests.support.params import default_params, default_settings
@@ -82,17 +80,6 @@ def test_the_prompts_are_the_papers() -> None:
     assert isinstance(genception, GenCeptionSettings)
     assert genception.describe_prompt == DESCRIBE
     assert genception.generate_prompt == GENERATE
-
-
-def test_the_repositorys_own_settings_load_and_build() -> None:
-    settings = default_settings()
-    assert settings.section("genception").model_dump()["iterations"] == 5
-    assert settings.build("models", "regions_fine") == Regions(
-        detail="fine", knowledge=True, refuses=True
-    )
-    assert settings.build("generators", "painter") == Painter(longest_side=256)
-    assert settings.build("encoders", "layout") == LayoutEncoder()
-    assert settings.build("datasets", "photos").groups["textual"] == ["text"]
 
 
 CASES = cases(__file__, "settings")
@@ -260,36 +247,6 @@ def test_workers_are_no_part_of_what_a_component_is(load: Callable[[Change], Set
     given = settings.workers(settings.build("models", "blind"))
     assert given == WorkerSettings(replicas=3, resources={"big": 1})
     assert settings.workers(settings.build("models", "always_refuse")) == WorkerSettings()
-
-
-NOT_UNDERSTOOD = {
-    "a generator": (
-        {},
-        r"run\.generators: 'painter' only works for models of regions, and run\.models has "
-        r"'gpt_4o', of",
-    ),
-    "an encoder": (
-        {"generators": ["sdxl"], "fidelity": []},
-        r"run\.encoders: 'layout' only .+ select vit or dinov2",
-    ),
-    "a judge": (
-        {"genception": [], "fidelity": []},
-        r"run\.judge: 'rubric' only .+ select gpt_4_1_judge",
-    ),
-}
-
-
-@pytest.mark.parametrize("case", NOT_UNDERSTOOD)
-def test_components_that_only_understand_each_other_say_so(
-    load: Callable[[Change], Settings], case: str
-) -> None:
-    selected, sentence = NOT_UNDERSTOOD[case]
-
-    def change(params: dict[str, Any]) -> None:
-        params["run"] |= {"models": ["regions_fine", "blind", "gpt_4o"], **selected}
-
-    with pytest.raises(ConfigError, match=sentence):
-        load(change)
 
 
 def test_a_user_may_vouch_for_a_model(load: Callable[[Change], Settings]) -> None:

@@ -24,13 +24,12 @@ from driftledger.core.files import write_json, write_jsonl
 from driftledger.core.media import png_bytes
 from driftledger.core.text import csv_text
 from driftledger.data.records import DatasetCard, SampleEntry
-from tests.conftest import REPOSITORY
 from tests.support.by_hand import assert_holds, assert_score
-from tests.support.cases import cases
+from tests.support.cases import lines
 from tests.support.fakes import EchoModel, LetterEncoder, SizeGenerator, TableEncoder
 from tests.support.ledgers import iteration, result
 
-CASES = cases(REPOSITORY / "tests" / "all", "benchmarks/chains")
+CASES = lines("benchmarks/chains.jsonl")
 VECTORS = {
     1: (200, 0),
     0.96: (192, 56),

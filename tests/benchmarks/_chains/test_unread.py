@@ -21,8 +21,7 @@ from driftledger.components.base import Generator, Model
 from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import StoreError
 from driftledger.core.types import Conversation, Generated, Medium, Outcome, Reply, Sample
-from tests.conftest import REPOSITORY
-from tests.support.cases import cases
+from tests.support.cases import lines
 from tests.support.chains import chains, collected
 from tests.support.fakes import LetterEncoder
 from tests.support.records import without
@@ -120,7 +119,7 @@ def test_a_chain_without_records_is_named(name: str, tmp_path: Path) -> None:
         scored(tmp_path, name, {}, lost="s1")
 
 
-CASES = cases(REPOSITORY / "tests" / "all", "benchmarks/unread")
+CASES = lines("benchmarks/unread.jsonl")
 """How s1 is described at t, the outcome of its row, its values in GenCeption and fidelity where an
 unread reply is the worst, and whether it is one; s0 is plain all along."""
 WORST = ("clip_s_i", "ssim", "clip_s")

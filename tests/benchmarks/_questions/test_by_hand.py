@@ -10,15 +10,16 @@ from typing import Any
 import pytest
 
 from driftledger.benchmarks._questions.spec import joint_outcome
+from driftledger.benchmarks.records import read_records
+from driftledger.collect.store import CallStore
 from driftledger.core.errors import CoverageError, StoreError
 from driftledger.core.types import Outcome
 from tests.benchmarks._questions.asking import MME, SAP, VET, Grades, Says, checked, exam, sap
-from tests.conftest import REPOSITORY
 from tests.support.by_hand import assert_score
-from tests.support.cases import cases
+from tests.support.cases import lines
 from tests.support.tables import tables_of
 
-CASES = cases(REPOSITORY / "tests" / "all", "benchmarks/questions")
+CASES = lines("benchmarks/questions.jsonl")
 PLAIN: dict[str, Any] = {"mm_sap": SAP, "mm_vet": VET, "mme": MME}
 """The questions of a case that says none."""
 
@@ -45,6 +46,9 @@ def test_a_score_by_hand(tmp_path: Path, case: dict[str, Any]) -> None:
     settings = {"min_coverage": 0.1} | case.get("settings", {})
     questions = questions_of(case)
     taken = exam(tmp_path, case["benchmark"], questions, model, Grades(), **settings).collect()
+    given = [each for record in read_records(taken.answers) for each in record.results]
+    with CallStore(tmp_path / "store", writes=False) as store:
+        assert store.count() == len({each.key for each in given if each.outcome != "failed"})
     if "read" in case:
         taken.read_as(readings(case))
     if "error" in case:

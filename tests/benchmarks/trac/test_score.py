@@ -17,15 +17,14 @@ from driftledger.core.errors import CoverageError, StoreError
 from driftledger.core.files import write_json, write_jsonl
 from driftledger.core.types import Split
 from driftledger_demo.encoders.tfidf import TfIdf
-from tests.conftest import REPOSITORY
 from tests.support.by_hand import assert_score
-from tests.support.cases import cases
+from tests.support.cases import lines
 from tests.support.fakes import ColourModel, LetterEncoder
 from tests.support.labelled import Item, write_labelled
 from tests.support.ledgers import record, trac_score
 from tests.support.records import without
 
-CASES = cases(REPOSITORY / "tests" / "all", "benchmarks/trac")
+CASES = lines("benchmarks/trac.jsonl")
 PLAIN = CASES[0]
 """The case whose support and test set the others have where they say nothing else."""
 Said = tuple[str, str, Split, str | None, str]
