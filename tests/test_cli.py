@@ -284,21 +284,6 @@ def test_a_report_is_the_stages_or_is_written_elsewhere_with_or_without_images(
     assert "--no-images needs --out FOLDER" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("missing", [[], ["models.x: no key", "generators.y: no server"]])
-def test_plan_names_what_is_missing_and_then_ends_with_one(missing, monkeypatch, tmp_path, capsys):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(
-        collecting, "plan", lambda project: collecting.Preview({}, missing, ["models.x: no price"])
-    )
-    assert run(monkeypatch, "plan", "--json") == bool(missing)
-    printed = capsys.readouterr()
-    assert json.loads(printed.out) == {}
-    assert printed.err.splitlines() == [
-        "models.x: no price",
-        *(f"missing: {each}" for each in missing),
-    ]
-
-
 def test_a_plan_fits_80_columns_and_has_none_that_says_nothing():
     free = {"stored": 1_234_567, "to_make": 5, "spent": 0.0, "likely_cost": None, "most_cost": None}
     paid = free | {"likely_cost": 1.2, "most_cost": 1234.5, "spent": 7.25}

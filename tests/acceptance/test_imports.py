@@ -1,8 +1,10 @@
-"""Packages and rooms import one way, and no private name of DVC or MLflow is reached."""
+"""Packages and rooms import one way, no private name of DVC or MLflow is reached, and sources stay
+plain."""
 
 import ast
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -139,3 +141,87 @@ def test_what_is_stored_is_read_without_components(room):
     models = ["openai", "transformers", "vllm", "diffusers", "encoders", "checkpoints", "service"]
     assert not {each for each in loaded if each.startswith(tuple(components + m for m in models))}
     assert room != "benchmarks" or not {top(name) for name in loaded} & set(HEAVY.split())
+
+
+# How dense the sources are, and how their docstrings begin.
+
+COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+NO_BEGINNINGS = {
+    *("What", "Whether", "Which", "Where", "Those"),
+    *("Of", "By", "For", "As", "Behind", "Beside"),
+}
+
+
+def sources(package: str) -> dict[str, tuple[list[str], ast.Module]]:
+    """Each module's lines and syntax tree, by its path."""
+    found = {}
+    for path in sorted((SOURCE / package).rglob("*.py")):
+        text = path.read_text(encoding="utf-8")
+        found[str(path.relative_to(REPOSITORY))] = (text.splitlines(), ast.parse(text))
+    assert found
+    return found
+
+
+def is_prose(node: ast.AST) -> bool:
+    value = node.value if isinstance(node, ast.Expr) else None
+    return isinstance(value, ast.Constant) and isinstance(value.value, str)
+
+
+def is_pair(node: ast.AST) -> bool:
+    """Tell whether a statement is ``a, b = x, y``."""
+    if not isinstance(node, ast.Assign):
+        return False
+    return isinstance(node.targets[0], ast.Tuple) and isinstance(node.value, ast.Tuple)
+
+
+def code_lines(lines: list[str], tree: ast.Module) -> Iterator[str]:
+    """Lines that are neither empty, nor a comment, nor in a docstring."""
+    prose = set()
+    for node in ast.walk(tree):
+        if is_prose(node):
+            prose |= set(range(node.lineno, node.end_lineno + 1))
+    for number, line in enumerate(lines, 1):
+        if line.strip() and not line.strip().startswith("#") and number not in prose:
+            yield line
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_a_line_of_code_is_one_thought(package):
+    counts = Counter()
+    for lines, tree in sources(package).values():
+        counts["code"] += len(list(code_lines(lines, tree)))
+        for node in ast.walk(tree):
+            counts["nodes"] += 1
+            counts["pairs"] += is_pair(node)
+            counts["comprehensions"] += isinstance(node, COMPREHENSIONS)
+    assert counts["nodes"] <= 9 * counts["code"]
+    assert counts["pairs"] <= counts["code"] * 2 / 1000
+    assert counts["comprehensions"] <= counts["code"] * 40 / 1000
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_no_line_is_over_100_characters(package):
+    long = []
+    for path, (lines, _) in sources(package).items():
+        long += [f"{path}:{n}" for n, line in enumerate(lines, 1) if len(line) > 100]
+    assert not long
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_a_docstring_begins_with_a_verb_or_a_noun(package):
+    wrong = []
+    for path, (_, tree) in sources(package).items():
+        for node in ast.walk(tree):
+            text = ast.get_docstring(node) if isinstance(node, FUNCTIONS) else None
+            if text and text.split()[0].strip(".,:`*") in NO_BEGINNINGS:
+                wrong.append(f"{path}:{node.lineno}: {text.splitlines()[0]}")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_a_class_name_is_used_once():
+    names = Counter()
+    for _, tree in sources("driftledger").values():
+        names.update(node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
+    assert names
+    assert not [name for name, count in names.items() if count > 1]

@@ -30,16 +30,11 @@ from transformers import (
 from transformers.models.dinov3_vit.image_processing_dinov3_vit import DINOv3ViTImageProcessor
 
 from tests.support.checkpoints.text import CLIP_LENGTH, bert_tokenizer, clip_tokenizer
-from tests.support.checkpoints.weights import randomise, seeded
+from tests.support.checkpoints.weights import PARTS, randomise, seeded
 
 SIDE, PATCH = 32, 8
 SIZE = {"height": SIDE, "width": SIDE}
-TOWER: dict[str, Any] = {
-    "hidden_size": 32,
-    "intermediate_size": 48,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 2,
-}
+TOWER: dict[str, Any] = PARTS["tower"]
 IMAGE: dict[str, Any] = TOWER | {"image_size": SIDE, "patch_size": PATCH}
 SENTENCE_LENGTH = 32
 

@@ -11,35 +11,14 @@ from transformers import CONFIG_MAPPING, GenerationConfig
 from driftledger.components.transformers import model_class
 from tests.extras.chatting import change_json
 from tests.support.cases import cases
+from tests.support.checkpoints import vision_language
 from tests.support.checkpoints.text import chat_tokenizer, spoken
-from tests.support.checkpoints.vision_language import PARTS
-from tests.support.checkpoints.weights import randomise, seeded
+from tests.support.checkpoints.weights import PARTS, randomise, seeded
 
 LAYOUTS: dict[str, dict[str, Any]] = {each["family"]: each for each in cases(__file__, "layouts")}
 """Family → what builds it: ``tokens`` are the tokenizer's, ``image`` is what a chat template writes
 for an image, and empty where such checkpoints are published without a template."""
-SMALL = {
-    "hidden_size": 32,
-    "intermediate_size": 48,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 2,
-    "depth": 2,
-    "num_key_value_heads": 2,
-    "num_heads": 2,
-    "head_dim": 16,
-    "max_position_embeddings": 4096,
-    "out_hidden_size": 32,
-    "pad_token_id": 0,
-    "sliding_window": 512,
-    "projection_dim": 32,
-    "vision_output_dim": 32,
-    "attention_heads": 2,
-    "d_model": 32,
-    "encoder_layers": 2,
-    "encoder_attention_heads": 2,
-    "encoder_ffn_dim": 48,
-    "output_dim": 32,
-}
+SMALL = PARTS["small"]
 """Settings of configurations, and what they are unless a layout says otherwise."""
 
 
@@ -88,8 +67,9 @@ def build(folder: Path, layout: dict[str, Any], seed: int = 0) -> Path:
         eos_token_id=tokenizer.eos_token_id, pad_token_id=tokenizer.pad_token_id
     )
     if layout["image"]:
-        turn = "{% for message in messages %}{{ message['role'] }}: " + PARTS.replace(
-            "IMAGE", layout["image"]
+        turn = (
+            "{% for message in messages %}{{ message['role'] }}: "
+            + vision_language.MESSAGE.replace("IMAGE", layout["image"])
         )
         processor.chat_template = (
             turn + "\n{% endfor %}{% if add_generation_prompt %}assistant:{% endif %}"

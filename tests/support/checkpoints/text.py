@@ -12,37 +12,9 @@ from transformers import (
 )
 
 from lab.trio.tokens import merges_of
+from tests.support.checkpoints.weights import PARTS
 
-WORDS = (
-    "a",
-    "the",
-    "of",
-    "on",
-    "in",
-    "with",
-    "and",
-    "red",
-    "green",
-    "blue",
-    "yellow",
-    "dark",
-    "bright",
-    "small",
-    "large",
-    "round",
-    "square",
-    "cat",
-    "dog",
-    "house",
-    "tree",
-    "river",
-    "circle",
-    "street",
-    "face",
-    "sky",
-    "car",
-    "boat",
-)
+WORDS: tuple[str, ...] = tuple(PARTS["words"]["entries"])
 """What each tokenizer has an entry for."""
 
 SPACE = "Ġ"

@@ -28,24 +28,11 @@ from transformers.models.smolvlm.image_processing_smolvlm import SmolVLMImagePro
 from transformers.models.smolvlm.video_processing_smolvlm import SmolVLMVideoProcessor
 
 from tests.support.checkpoints.text import chat_tokenizer, spoken
-from tests.support.checkpoints.weights import randomise, seeded
+from tests.support.checkpoints.weights import PARTS, randomise, seeded
 
 TILE, PATCH, MERGED = 32, 8, 2
-VISION = {
-    "hidden_size": 32,
-    "intermediate_size": 48,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 2,
-}
-TEXT = {
-    "hidden_size": 48,
-    "intermediate_size": 96,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 3,
-    "num_key_value_heads": 1,
-    "max_position_embeddings": 4096,
-    "tie_word_embeddings": False,
-}
+VISION = PARTS["vision"]
+TEXT = PARTS["text"]
 
 SHORT = 0.7
 """Of the weights that end an answer: no answer is empty, and most reach 16 tokens."""
@@ -53,7 +40,7 @@ SHORT = 0.7
 LEAKING = {"do_sample": True, "temperature": 1.5, "top_k": 5, "repetition_penalty": 1.3}
 """Saved with Qwen2.5-VL. The penalty is in force in greedy decoding too, unless a call sets it."""
 
-PARTS = (
+MESSAGE = (
     "{% if message['content'] is string %}{{ message['content'] }}{% else %}{% for part in "
     "message['content'] %}{% if part['type'] == 'text' %}{{ part['text'] }}{% else %}IMAGE{% "
     "endif %}{% endfor %}{% endif %}"
@@ -71,7 +58,7 @@ def build_llava(folder: Path, seed: int = 0) -> Path:
         image_token_index=tokenizer.convert_tokens_to_ids("<image>"),
         image_seq_length=(TILE // PATCH) ** 2,
     )
-    turns = "{% for message in messages %}{{ message['role'] | upper }}: " + PARTS.replace(
+    turns = "{% for message in messages %}{{ message['role'] | upper }}: " + MESSAGE.replace(
         "IMAGE", "<image>\n"
     )
     processor = LlavaProcessor(
@@ -125,7 +112,7 @@ def build_qwen2_5_vl(folder: Path, seed: int = 0, head: int = 16) -> Path:
         "patch_size": PATCH,
         "merge_size": MERGED,
     }
-    parts = PARTS.replace("IMAGE", "<|vision_start|><|image_pad|><|vision_end|>")
+    parts = MESSAGE.replace("IMAGE", "<|vision_start|><|image_pad|><|vision_end|>")
     processor = Qwen2_5_VLProcessor(
         Qwen2VLImageProcessor(**sizes),
         tokenizer,
@@ -158,7 +145,7 @@ def build_smolvlm(folder: Path, seed: int = 0) -> Path:
         SmolVLMVideoProcessor(**sizes),
         image_seq_len=(TILE // PATCH // MERGED) ** 2,
         chat_template=turns
-        + PARTS.replace("IMAGE", "<image>")
+        + MESSAGE.replace("IMAGE", "<image>")
         + "<end_of_utterance>\n{% endfor %}{% if add_generation_prompt %}Assistant:{% endif %}",
     )
     with seeded(seed):

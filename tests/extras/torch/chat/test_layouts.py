@@ -9,12 +9,9 @@ import torch
 
 from driftledger.components.thinking import separated
 from driftledger.components.transformers import Transformers
-from driftledger.core.canonical import sha256_file
-from driftledger.core.errors import DriftledgerError
-from driftledger.core.types import Conversation, Medium, Outcome, Turn
-from tests.conftest import draw
-from tests.extras.chatting import PROMPTS, SIZES
-from tests.support.checkpoints import layouts, vision_language
+from driftledger.core.types import Conversation, Outcome
+from tests.extras.chatting import says
+from tests.support.checkpoints import layouts
 
 WITHOUT_TEMPLATE = {"BLIP-2", "Florence-2", "Fuyu", "PaliGemma"}
 TORCHVISION = {"Command A Vision", "Fuyu", "LFM2-VL", "Llama 4", "Phi-4-multimodal"}
@@ -35,43 +32,19 @@ MARKS |= dict.fromkeys(("Mistral Small 3", "Pixtral"), ("[THINK]", "[/THINK]"))
 ``<think>``."""
 
 
-def row(family: str, root: Path) -> dict[str, Any]:
-    """What becomes of one layout; ``error`` says why not."""
-    folder = root / family.replace(" ", "_")
-    settings: dict[str, Any] = {"path": str(folder), "device": "cpu", "max_new_tokens": 8}
+def settings_of(family: str, built: dict[str, Path], root: Path) -> dict[str, Any]:
+    """Build a layout's checkpoint; the settings of a model that loads it."""
+    settings: dict[str, Any] = {"device": "cpu", "max_new_tokens": 8}
     if family in OLDER:
-        getattr(vision_language, f"build_{OLDER[family]}")(folder)
-    else:
-        layout = layouts.LAYOUTS[family]
-        layouts.build(folder, layout)
-        if not layout["image"]:
-            template = root / "template.jinja"
-            template.write_text(
-                TEMPLATE.replace("IMAGE", layout.get("placeholder", "")), encoding="utf-8"
-            )
-            settings |= {"chat_template": str(template)} | layout.get("settings", {})
-    drawn = [draw(root / f"{number}.png", number, size) for number, size in enumerate(SIZES)]
-    images = [Medium(path, sha256_file(path)) for path in drawn]
-    asked = [Conversation.ask(prompt, image) for prompt, image in zip(PROMPTS, images, strict=True)]
-    model = Transformers.model_validate(settings)
-    default = "chat_template" not in settings
-    found: dict[str, Any] = {"family": family, "default entry": default, "images": model.backend}
-    # some refuse to be asked without
-    blind = [Conversation((Turn("user", ("Describe it.",)),))] if default else []
-    try:
-        together = model.respond([*asked, *blind])
-        alone = [model.respond([each])[0] for each in (*asked, *blind)]
-    except (DriftledgerError, ValueError, TypeError, RuntimeError) as error:
-        failed = dict.fromkeys(("describes", "batch = single", "thoughts taken out"), False)
-        return found | failed | {"error": str(error)[:200]}
-    described = all(reply.outcome.goes_on and reply.text for reply in together)
-    differ = len({model.respond([Conversation.ask("a", image)])[0].text for image in images}) > 1
-    found |= {"describes": described and differ, "batch = single": together == alone}
-    return found | {
-        "thoughts taken out": takes_thoughts_out(
-            model, asked[0], *MARKS.get(family, ("<think>", "</think>"))
-        )
-    }
+        return settings | {"path": str(built[OLDER[family]])}
+    layout = layouts.LAYOUTS[family]
+    settings["path"] = str(layouts.build(root / family.replace(" ", "_"), layout))
+    if layout["image"]:
+        return settings
+    template = root / "template.jinja"
+    text = TEMPLATE.replace("IMAGE", layout.get("placeholder", ""))
+    template.write_text(text, encoding="utf-8")
+    return settings | {"chat_template": str(template)} | layout.get("settings", {})
 
 
 def takes_thoughts_out(model: Transformers, asked: Conversation, begin: str, end: str) -> bool:
@@ -98,13 +71,19 @@ def takes_thoughts_out(model: Transformers, asked: Conversation, begin: str, end
 
 # Not Fuyu, whose processor fails.
 @pytest.mark.parametrize("family", [each for each in (*OLDER, *layouts.LAYOUTS) if each != "Fuyu"])
-def test_a_layout_describes(family, tmp_path):
-    found = row(family, tmp_path)
-    assert found == {
-        "family": family,
-        "default entry": family not in WITHOUT_TEMPLATE,
-        "images": "torchvision" if family in TORCHVISION else "pil",
-        "describes": True,
-        "batch = single": family not in DIFFERS,
-        "thoughts taken out": True,
-    }
+def test_a_layout_describes(family, built, images, asked, tmp_path):
+    settings = settings_of(family, built, tmp_path)
+    assert ("chat_template" in settings) == (family in WITHOUT_TEMPLATE)
+    model = Transformers.model_validate(settings)
+    assert model.backend == ("torchvision" if family in TORCHVISION else "pil")
+    conversations = list(asked)
+    if family not in WITHOUT_TEMPLATE:  # some of them refuse to be asked without an image
+        conversations.append(says(("user", "Describe it.")))
+    together = model.respond(conversations)
+    alone = [model.respond([each])[0] for each in conversations]
+    assert all(reply.outcome.goes_on and reply.text for reply in together)
+    assert (together == alone) == (family not in DIFFERS)
+    seen = {model.respond([Conversation.ask("a", image)])[0].text for image in images}
+    assert len(seen) > 1
+    marks = MARKS.get(family, ("<think>", "</think>"))
+    assert takes_thoughts_out(model, asked[0], *marks)

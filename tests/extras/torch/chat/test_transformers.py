@@ -11,25 +11,9 @@ import transformers
 from driftledger.core.errors import OutOfMemoryError
 from driftledger.core.types import Conversation, Outcome
 from tests.extras.chatting import change_json, failure, model, says, texts
+from tests.support.checkpoints.weights import PARTS
 
-LEAKING: dict[str, Any] = {
-    "do_sample": True,
-    "temperature": 1.7,
-    "top_k": 3,
-    "top_p": 0.5,
-    "repetition_penalty": 1.05,
-    "no_repeat_ngram_size": 2,
-    "min_new_tokens": 15,
-    "num_beams": 2,
-    "length_penalty": -2.0,
-    "suppress_tokens": list(range(300, 350)),
-    "begin_suppress_tokens": list(range(250, 354)),
-    "forced_eos_token_id": 40,
-    "exponential_decay_length_penalty": [1, 3.0],
-    "max_time": 0.0,
-    "max_new_tokens": 2,
-    "num_return_sequences": 2,
-}
+LEAKING = PARTS["leaking"]
 
 
 @pytest.mark.parametrize("beams", [1, 3])
