@@ -10,12 +10,13 @@ from driftledger.core.errors import DataError
 from driftledger.data.leaderboards import leaderboard_files, read_leaderboards
 from driftledger.metrics.ranks import competition_ranks
 from tests.conftest import REPOSITORY
+from tests.support import cases
 
 SHIPPED = sorted((REPOSITORY / "src/driftledger/catalogue/leaderboards").glob("*.csv"))
 HEAD = "model,benchmark,value,source,date\n"
 ROW = 'GPT-4V,MME,126.5,"Cao et al., Table 2",2025\n'
 
-CASES = json.loads((Path(__file__).parent / "cases" / "leaderboards.json").read_bytes())
+CASES = json.loads((cases.CASES / "data" / "leaderboards.json").read_bytes())
 """Names and ranks of Table 2 of the GenCeption paper, values of other tables, and bad rows."""
 VISUAL = CASES["visual"]
 TEXTUAL = CASES["textual"]

@@ -134,8 +134,10 @@ def test_a_judge_is_asked_as_mm_vets_own_evaluator_asks(name: str, model: str) -
 def test_a_preset_selects_what_the_paper_says(project: Path, name: str) -> None:
     apply_preset(project, name)
     settings = load_settings(project / "params.yaml")
-    selected = settings.section("genception").model_dump(include={"iterations"})
-    selected |= {name: list(getattr(settings.run, name)) for name in PROVIDED}
+    selected = {name: list(getattr(settings.run, name)) for name in PROVIDED}
+    for spec in settings.benchmarks:
+        if spec.name == "genception":
+            selected["iterations"] = settings.section(spec.name).iterations
     assert selected == PUBLISHED[name]
 
 
