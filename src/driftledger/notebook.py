@@ -19,15 +19,15 @@ from driftledger.core.canonical import Json
 from driftledger.core.errors import DriftledgerError, LedgerError, StoreError
 from driftledger.core.files import read_jsonl
 from driftledger.core.media import data_url, kind_of
-from driftledger.core.paths import Combination, Keys
+from driftledger.core.paths import Keys
 from driftledger.core.text import for_html, for_line, for_terminal, shortened
 from driftledger.core.types import Outcome
-from driftledger.ledger.answers import data_of
-from driftledger.ledger.audit import Sources, find_run, resolve_target
+from driftledger.ledger.audit import data_of, resolve_target
 from driftledger.ledger.compare import compare
-from driftledger.ledger.lineage import read_all_evidence
+from driftledger.ledger.lineage import read_runs
 from driftledger.ledger.published import read_published
-from driftledger.project.project import Project
+from driftledger.ledger.sources import Sources, find_run
+from driftledger.project.project import Combination, Project
 from driftledger.reports.scores import is_stored, selected_score
 from driftledger.reports.site.thumbnails import thumbnail
 
@@ -133,7 +133,7 @@ class OpenedProject:
         rows = []
         for combination in self._project.combinations:
             try:
-                fingerprint = read_all_evidence(self.path, self._project.selected, [combination])[
+                fingerprint = read_runs(self.path, self._project.selected, [combination])[
                     0
                 ].fingerprint
             except DriftledgerError:

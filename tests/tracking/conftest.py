@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from driftledger.ledger.lineage import Evidence
+from driftledger.ledger.lineage import Run
 from driftledger.project.settings import Tracking
 from driftledger.tracking.store import opened
 from tests.tracking.project import evidence, gen_score, settings, write_project
@@ -32,7 +32,7 @@ def store(tmp_path: Path, empty_store: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.fixture
-def runs(tmp_path: Path) -> Sequence[Evidence]:
+def runs(tmp_path: Path) -> Sequence[Run]:
     """Two runs by one generator; the first is the better one."""
     return write_project(
         tmp_path, evidence(gen_score("seer", 0.7)), evidence(gen_score("blind", 0.2))

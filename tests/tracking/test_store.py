@@ -16,7 +16,7 @@ import requests
 
 from driftledger.core import databases
 from driftledger.core.errors import ConfigError, DriftledgerError, LedgerError
-from driftledger.ledger.lineage import Evidence
+from driftledger.ledger.lineage import Run
 from driftledger.project.settings import Tracking
 from driftledger.tracking import store as tracking_store
 from driftledger.tracking.store import opened, pages, serve, where_to_look
@@ -48,7 +48,7 @@ def test_a_wrong_address_is_one_sentence(
     uri: str,
     sentence: str,
     tmp_path: Path,
-    runs: Sequence[Evidence],
+    runs: Sequence[Run],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
@@ -59,7 +59,7 @@ def test_a_wrong_address_is_one_sentence(
 
 
 def test_a_file_that_is_no_database_is_left_alone(
-    tmp_path: Path, runs: Sequence[Evidence], store: Tracking
+    tmp_path: Path, runs: Sequence[Run], store: Tracking
 ) -> None:
     file = tmp_path / "store" / "mlflow.db"
     file.write_text("my notes, which are longer than sixteen bytes")
@@ -69,7 +69,7 @@ def test_a_file_that_is_no_database_is_left_alone(
 
 
 def test_a_full_disk_is_a_sentence_and_the_next_push_completes(
-    tmp_path: Path, runs: Sequence[Evidence], store: Tracking
+    tmp_path: Path, runs: Sequence[Run], store: Tracking
 ) -> None:
     size = (tmp_path / "store" / "mlflow.db").stat().st_size
     with pytest.raises(DriftledgerError, match="MLflow"), no_file_longer_than(size + 20_000):
@@ -79,7 +79,7 @@ def test_a_full_disk_is_a_sentence_and_the_next_push_completes(
 
 
 def test_a_deleted_experiment_is_not_written_to(
-    tmp_path: Path, runs: Sequence[Evidence], store: Tracking
+    tmp_path: Path, runs: Sequence[Run], store: Tracking
 ) -> None:
     with opened(store, create=True) as client:
         client.delete_experiment(client.create_experiment(EXPERIMENT))
@@ -88,7 +88,7 @@ def test_a_deleted_experiment_is_not_written_to(
 
 
 def test_credentials_go_to_no_server_that_only_the_project_names(
-    tmp_path: Path, runs: Sequence[Evidence], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, runs: Sequence[Run], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
     monkeypatch.setenv("MLFLOW_TRACKING_TOKEN", "hush")
@@ -118,7 +118,7 @@ def test_a_server_of_another_version_is_a_sentence_before_a_run_is_made(
     answers: dict[str, str],
     sentence: str,
     tmp_path: Path,
-    runs: Sequence[Evidence],
+    runs: Sequence[Run],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     requested: list[str] = []
@@ -150,7 +150,7 @@ def test_a_server_of_another_version_is_a_sentence_before_a_run_is_made(
 
 
 def test_a_locked_file_is_waited_for(
-    tmp_path: Path, runs: Sequence[Evidence], store: Tracking, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, runs: Sequence[Run], store: Tracking, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "store" / "mlflow.db"
     with held(file, 3):
@@ -159,7 +159,7 @@ def test_a_locked_file_is_waited_for(
 
 
 def test_a_file_that_stays_locked_is_a_sentence(
-    tmp_path: Path, runs: Sequence[Evidence], store: Tracking, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, runs: Sequence[Run], store: Tracking, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(databases, "WAIT", 0.2)
     with (
@@ -169,9 +169,7 @@ def test_a_file_that_stays_locked_is_a_sentence(
         track(tmp_path, runs, store)
 
 
-def test_pages_need_an_experiment(
-    tmp_path: Path, runs: Sequence[Evidence], store: Tracking
-) -> None:
+def test_pages_need_an_experiment(tmp_path: Path, runs: Sequence[Run], store: Tracking) -> None:
     with pytest.raises(DriftledgerError, match="has no experiment 'drift' yet"):
         pages(store, "http://127.0.0.1:5000")
     track(tmp_path, runs, store)
@@ -184,7 +182,7 @@ def test_pages_need_an_experiment(
 
 
 def test_a_port_in_use_is_a_sentence_or_the_next_one_is_taken(
-    tmp_path: Path, runs: Sequence[Evidence], store: Tracking, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, runs: Sequence[Run], store: Tracking, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     track(tmp_path, runs, store)
     monkeypatch.setattr(signal, "signal", lambda *_: None)
@@ -203,7 +201,7 @@ def test_a_port_in_use_is_a_sentence_or_the_next_one_is_taken(
 
 @pytest.mark.slow
 def test_a_server_shows_the_same_as_a_file(
-    tmp_path: Path, runs: Sequence[Evidence], store: Tracking, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, runs: Sequence[Run], store: Tracking, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     track(tmp_path, runs, store)
     wanted = dump(store)

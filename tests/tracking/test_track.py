@@ -22,9 +22,9 @@ from mlflow import MlflowClient
 from driftledger.benchmarks.traces import Step, Trace
 from driftledger.core.errors import DriftledgerError
 from driftledger.core.types import Outcome
-from driftledger.ledger.lineage import Evidence
+from driftledger.ledger.lineage import Run
 from driftledger.ledger.objects.files import Workspace
-from driftledger.ledger.published import runs_of_mlflow
+from driftledger.ledger.published import mlflow_state
 from driftledger.project.settings import Tracking
 from driftledger.tracking import track as tracking_module
 from driftledger.tracking.store import opened
@@ -45,7 +45,7 @@ CREATED = f"MLflow experiment {EXPERIMENT!r}: "
 
 
 def test_runs_are_created_worst_first_and_once(
-    tmp_path: Path, runs: Sequence[Evidence], store: Tracking
+    tmp_path: Path, runs: Sequence[Run], store: Tracking
 ) -> None:
     assert track(tmp_path, runs, store) == f"{CREATED}2 runs created, 0 unchanged"
     first = dump(store)
@@ -73,11 +73,11 @@ def test_runs_are_created_worst_first_and_once(
         made = client.search_runs([client.get_experiment_by_name(EXPERIMENT).experiment_id])
     ids = {run.info.run_id: run.data.tags["driftledger.fingerprint"] for run in made}
     assert len(ids) == 2
-    assert runs_of_mlflow(Workspace(tmp_path)) == ids, "for an audit by the id of a run"
+    assert mlflow_state(Workspace(tmp_path)).runs == ids, "for an audit by the id of a run"
 
 
 def test_a_moved_checkout_goes_on_and_writes_nothing_where_it_was(
-    tmp_path: Path, runs: Sequence[Evidence], store: Tracking
+    tmp_path: Path, runs: Sequence[Run], store: Tracking
 ) -> None:
     track(tmp_path, runs, store)
     (tmp_path / "store").rename(tmp_path / "moved")
@@ -89,7 +89,7 @@ def test_a_moved_checkout_goes_on_and_writes_nothing_where_it_was(
 
 
 def test_traces_show_each_chain_with_small_pictures_attached_once(
-    tmp_path: Path, runs: Sequence[Evidence], store: Tracking
+    tmp_path: Path, runs: Sequence[Run], store: Tracking
 ) -> None:
     track(tmp_path, runs[:1], store)
     [run] = dump(store)["runs"]
@@ -107,7 +107,7 @@ def test_traces_show_each_chain_with_small_pictures_attached_once(
 
 
 def test_steps_without_a_column_are_one_span_that_shows_what_the_first_was_asked(
-    runs: Sequence[Evidence], store: Tracking
+    runs: Sequence[Run], store: Tracking
 ) -> None:
     steps = [
         Step("say", "model", {"prompt": "?"}, {"text": "a disc"}),
@@ -131,7 +131,7 @@ def shown(store: Tracking) -> list[tuple[str, str | None]]:
 
 
 def test_a_changed_generator_replaces_a_run_and_is_a_version_of_its_own(
-    tmp_path: Path, runs: Sequence[Evidence], store: Tracking
+    tmp_path: Path, runs: Sequence[Run], store: Tracking
 ) -> None:
     track(tmp_path, runs, store)
     [changed] = write_project(tmp_path, evidence(gen_score("seer", 0.6, card("brush", 2))))
@@ -152,7 +152,7 @@ def test_a_changed_generator_replaces_a_run_and_is_a_version_of_its_own(
 
 
 def test_a_run_that_a_person_restores_or_deletes_is_as_before_after_the_next_push(
-    tmp_path: Path, runs: Sequence[Evidence], store: Tracking
+    tmp_path: Path, runs: Sequence[Run], store: Tracking
 ) -> None:
     track(tmp_path, runs[:1], store)
     changed = write_project(tmp_path, evidence(gen_score("seer", 0.6, card("brush", 2))))
@@ -170,13 +170,13 @@ def test_a_run_that_a_person_restores_or_deletes_is_as_before_after_the_next_pus
 
 
 def test_an_experiment_of_dvc_leaves_the_current_runs_alone(
-    tmp_path: Path, runs: Sequence[Evidence], store: Tracking, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, runs: Sequence[Run], store: Tracking, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     track(tmp_path, runs, store)
     before = dump(store)
     changed = write_project(tmp_path, evidence(gen_score("seer", 0.6, card("brush", 2))))
 
-    def experiment(name: str, of: Sequence[Evidence]) -> None:
+    def experiment(name: str, of: Sequence[Run]) -> None:
         with monkeypatch.context() as patched:
             patched.setenv("DVC_EXP_NAME", name)
             track(tmp_path, of, store)
@@ -220,7 +220,7 @@ class Killed(BaseException):
     """Ends a push as a kill does."""
 
 
-def before() -> Evidence:
+def before() -> Run:
     """Make another version of the first run, which has columns of its own."""
     return evidence(gen_score("seer", 0.6, card("brush", 2), t=3))
 
@@ -237,7 +237,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory, empty_store: Path) -> Any:
 
 @pytest.mark.parametrize("write", WRITES)
 def test_a_push_that_is_cut_short_at_any_write_is_completed_by_the_next(
-    write: str, tmp_path: Path, runs: Sequence[Evidence], store: Tracking, whole: Any
+    write: str, tmp_path: Path, runs: Sequence[Run], store: Tracking, whole: Any
 ) -> None:
     def killed(*arguments: Any, **options: Any) -> Any:
         raise Killed
@@ -255,7 +255,7 @@ def test_a_push_that_is_cut_short_at_any_write_is_completed_by_the_next(
 
 
 def test_a_double_of_two_clones_is_removed_by_the_next_push(
-    tmp_path: Path, runs: Sequence[Evidence], store: Tracking, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, runs: Sequence[Run], store: Tracking, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     track(tmp_path, runs, store)
     before = dump(store)
@@ -292,7 +292,7 @@ def stages(store: Tracking) -> dict[str, str]:
 
 
 def test_a_run_that_another_clone_is_writing_is_left_alone(
-    tmp_path: Path, runs: Sequence[Evidence], store: Tracking
+    tmp_path: Path, runs: Sequence[Run], store: Tracking
 ) -> None:
     track(tmp_path, runs[1:], store)
     theirs = left_running(store, runs[0].fingerprint, 60)
@@ -306,7 +306,7 @@ def test_a_run_that_another_clone_is_writing_is_left_alone(
 
 
 def test_a_run_of_another_clone_that_was_cut_short_is_made_again(
-    tmp_path: Path, runs: Sequence[Evidence], store: Tracking
+    tmp_path: Path, runs: Sequence[Run], store: Tracking
 ) -> None:
     track(tmp_path, runs[1:], store)
     theirs = left_running(store, runs[0].fingerprint, 601)
@@ -315,7 +315,7 @@ def test_a_run_of_another_clone_that_was_cut_short_is_made_again(
 
 
 def test_a_run_that_another_clone_deletes_meanwhile_is_a_sentence(
-    tmp_path: Path, runs: Sequence[Evidence], store: Tracking, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, runs: Sequence[Run], store: Tracking, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log_inputs = MlflowClient.log_inputs
 
@@ -331,7 +331,7 @@ def test_a_run_that_another_clone_deletes_meanwhile_is_a_sentence(
 
 
 def test_traces_that_were_cut_short_are_removed_and_those_of_others_stay(
-    tmp_path: Path, runs: Sequence[Evidence], store: Tracking
+    tmp_path: Path, runs: Sequence[Run], store: Tracking
 ) -> None:
     track(tmp_path, runs, store)
     with opened(store, create=True) as client:

@@ -5,9 +5,29 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from driftledger.commands import ask, collect, evaluate, people, run, stages, start
+    from driftledger.commands import (
+        audit,
+        collect,
+        compare,
+        evaluate,
+        people,
+        run,
+        stages,
+        start,
+        verify,
+    )
 
-    __all__ = ["ask", "collect", "evaluate", "people", "run", "stages", "start"]
+    __all__ = [
+        "audit",
+        "collect",
+        "compare",
+        "evaluate",
+        "people",
+        "run",
+        "stages",
+        "start",
+        "verify",
+    ]
 
 
 def __getattr__(name: str) -> ModuleType:

@@ -21,6 +21,7 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
+from driftledger.commands.terminal import HEAD, line, table
 from driftledger.core.canonical import Json
 from driftledger.core.errors import ConfigError, DriftledgerError, first_few, unknown_name
 from driftledger.core.files import write_bytes, write_text
@@ -28,7 +29,6 @@ from driftledger.core.grouping import grouped
 from driftledger.core.paths import top_of
 from driftledger.core.registry import EXTRAS, provider_class
 from driftledger.core.strict import is_relative_path
-from driftledger.core.terminal import HEAD, line, table
 from driftledger.core.text import for_line, shortened
 from driftledger.data.datasets.image_folder import ImageFolder
 from driftledger.data.records import blank_notes

@@ -18,7 +18,7 @@ from driftledger.collect.features import OF_FILES, FeatureStore, Modality, Numbe
 from driftledger.core.canonical import Json, canonical_json, open_regular, sha256_bytes, sha256_of
 from driftledger.core.errors import LedgerError, first_few
 from driftledger.core.files import read_regular
-from driftledger.ledger.lineage import Evidence
+from driftledger.ledger.lineage import Run
 from driftledger.ledger.objects.contents import Contents
 from driftledger.ledger.objects.files import listing_bytes
 from driftledger.ledger.published import read_published
@@ -67,9 +67,7 @@ class KeptFeatures(FeatureStore):
         return members
 
 
-def write_bundle(
-    project: Project, evidence: Evidence, out: Path, *, images: bool = True
-) -> list[str]:
+def write_bundle(project: Project, evidence: Run, out: Path, *, images: bool = True) -> list[str]:
     """Write everything behind a run into one file, which appears whole or not at all; say what is
     in it.
 

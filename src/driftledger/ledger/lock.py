@@ -12,7 +12,6 @@ from driftledger.core.files import LARGEST_YAML, load_yaml, read_regular
 from driftledger.core.strict import Md5, RelativePath
 
 LOCK = "dvc.lock"
-RESOLVED = "data/resolved.json"
 
 
 class LockedFile(BaseModel):

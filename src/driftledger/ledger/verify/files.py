@@ -14,14 +14,14 @@ from driftledger.core.canonical import Json, sha256_file, sha256_of
 from driftledger.core.errors import LedgerError, StoreError
 from driftledger.core.files import INPUTS, Made, parse_json, read_regular
 from driftledger.ledger.findings import VerifyResult
-from driftledger.ledger.lineage import Evidence, Folder
+from driftledger.ledger.lineage import Folder, Run
 from driftledger.ledger.lock import LOCK, locked_now
 from driftledger.ledger.objects.contents import FETCH, Contents
 from driftledger.ledger.objects.files import Listing, listing_md5
 from driftledger_check import bundle, links
 
 
-def check_hashes(evidence: Sequence[Evidence], contents: Contents) -> VerifyResult:
+def check_hashes(evidence: Sequence[Run], contents: Contents) -> VerifyResult:
     """Hash every file behind these runs, and check the entries of ``dvc.lock`` that name them: each
     stage ran its own command, and read what another wrote."""
     lineages = [each for run in evidence for each in run.lineages]
@@ -63,7 +63,7 @@ def check_folders(folders: Iterable[Folder], contents: Contents) -> VerifyResult
     return result
 
 
-def check_links(evidence: Sequence[Evidence], contents: Contents) -> VerifyResult:
+def check_links(evidence: Sequence[Run], contents: Contents) -> VerifyResult:
     """Follow every hash inside of the files behind these runs, as the checker does in a bundle."""
     result = VerifyResult()
     seen = set()

@@ -44,7 +44,7 @@ from driftledger.core.files import Record, read_json, read_jsonl, read_regular
 from driftledger.core.text import same_start, shortened
 from driftledger.core.types import Outcome
 from driftledger.ledger.findings import Finding, VerifyResult
-from driftledger.ledger.lineage import Evidence, Lineage
+from driftledger.ledger.lineage import Lineage, Run
 from driftledger.ledger.objects.contents import Contents
 from driftledger.ledger.verify.components import Components
 from driftledger.project.project import Project
@@ -286,7 +286,7 @@ class Regenerated(NamedTuple):
 
 def regenerate(
     project: Project,
-    runs: Sequence[Evidence],
+    runs: Sequence[Run],
     contents: Contents,
     count: int,
     seed: int | None = None,

@@ -1,21 +1,16 @@
-"""Where commands print: one console, the looks that tables and sentences share, and a progress bar.
+"""The console that commands print on, and the looks that tables and sentences share.
 
 Never wider than the terminal; plain and never wrapped in pipes and files. Text from files, models
 and users goes through :func:`line`, which lets no markup and no control character through.
 """
 
-import math
 import shutil
-import sys
-from collections import Counter
 from collections.abc import Iterable, Sequence
-from types import SimpleNamespace
 
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
-from tqdm import tqdm
 
 from driftledger.core.text import for_line
 
@@ -80,44 +75,3 @@ def facts(pairs: Iterable[tuple[str, str]]) -> Table:
     for name, text in pairs:
         grid.add_row(line(name), line(text))
     return grid
-
-
-def _write_line(text: str) -> None:
-    """Write what tqdm would draw over the line before as a line of its own."""
-    if line := text.strip():
-        sys.stderr.write(f"{line}\n")
-
-
-class Progress(tqdm):  # type: ignore[type-arg]  # tqdm is generic in its stubs only
-    """tqdm over the calls that are made at most, and how many each component has made; for no calls
-    nothing.
-
-    In a file or a log it prints a whole line for each tenth.
-    """
-
-    def __init__(self, description: str, total: int, unit: str = "call") -> None:
-        watched = sys.stderr.isatty()
-        lines = SimpleNamespace(write=_write_line, flush=sys.stderr.flush)
-        self._made = Counter[str]()
-        self._costs = Counter[str]()
-        super().__init__(
-            desc=description,
-            total=total,
-            unit=unit,
-            file=sys.stderr if watched else lines,
-            dynamic_ncols=watched,
-            miniters=None if watched else total // 10 + 1,
-            mininterval=0.1 if watched else 0.0,
-            maxinterval=10.0 if watched else math.inf,
-            position=None if watched else 0,  # another one is a line that the cursor has to move to
-            ascii=not watched,
-            disable=not total,
-        )
-
-    def count(self, name: str, calls: int, cost: float = 0.0) -> None:
-        """Add to the calls that a component has made, and to what they have cost."""
-        self._made[name] += calls
-        self._costs[name] += cost  # type: ignore[assignment]  # a Counter of fractions works as well
-        costs = {each: f", cost {cost:.2f}" for each, cost in self._costs.items() if cost}
-        counts = (f"{each}: {calls}{costs.get(each, '')}" for each, calls in self._made.items())
-        self.set_postfix_str("; ".join(counts), refresh=False)
