@@ -20,7 +20,7 @@ from driftledger.core.errors import LedgerError, first_few
 from driftledger.core.text import figure, for_terminal, shortened
 from driftledger.ledger.audit import Candidate, candidates_for, data_of, resolve_target
 from driftledger.ledger.images import ImageTarget
-from driftledger.ledger.lineage import Lineage, place_of
+from driftledger.ledger.lineage import Lineage, place_of, short_version_of
 from driftledger.ledger.objects.git import Git, why_unread
 from driftledger.ledger.sources import Number, RunTarget, Sources
 from driftledger.ledger.versions import scores_made_with
@@ -134,7 +134,7 @@ def _version(lineage: Lineage, role: str) -> str:
     """Return ``painter@7eb2a388``, with the version that its service named."""
     card = lineage.score.components[role]
     served = ", ".join(lineage.score.served.get(role, ()))
-    return f"{card.name}@{card.fingerprint[:SHORT]}" + (f" (served as {served})" if served else "")
+    return short_version_of(card) + (f" (served as {served})" if served else "")
 
 
 def _of_run(target: RunTarget, unread: str, git: Git | None) -> Answer:

@@ -40,21 +40,22 @@ def show(shown: RenderableType) -> None:
 
 
 def line(text: str, style: str = "") -> Text:
-    """One line, in which no markup and no control character does anything, and half a character
-    becomes its code."""
+    """Return one line, in which no markup and no control character does anything.
+
+    Half a character becomes its code.
+    """
     return Text(for_line(text).encode(errors="backslashreplace").decode(), style)
 
 
 def lines(texts: Iterable[str]) -> Group:
-    """Several lines, each indented as it begins, where it wraps too."""
+    """Return several lines, each indented as it begins, where it wraps too."""
     return Group(
         *(Padding(line(text), (0, 0, 0, len(text) - len(text.lstrip(" ")))) for text in texts)
     )
 
 
 def table(*columns: str, numbers: Sequence[str] = ()) -> Table:
-    """A table without borders; what is too wide folds, the widest column first, so that nothing is
-    cut.
+    """Return a table without borders; what is too wide folds, the widest column first.
 
     Args:
         numbers: the columns that are right-justified.
@@ -68,7 +69,7 @@ def table(*columns: str, numbers: Sequence[str] = ()) -> Table:
 
 
 def facts(pairs: Iterable[tuple[str, str]]) -> Table:
-    """Names with their values, a line each."""
+    """Return names with their values, a line each."""
     grid = Table.grid(padding=(0, 2, 0, 0))
     grid.add_column(style=QUIET, no_wrap=True)
     grid.add_column(overflow="fold")

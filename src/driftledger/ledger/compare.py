@@ -7,7 +7,7 @@ can show, and without a ranking where something moves the numbers that is not wh
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from typing import Any, Literal, TypeAlias
 
@@ -19,7 +19,7 @@ from driftledger.core.canonical import Json
 from driftledger.core.errors import LedgerError, StoreError, first_few
 from driftledger.core.files import read_jsonl
 from driftledger.core.text import changes, shown_apart
-from driftledger.ledger.lineage import Lineage, Run
+from driftledger.ledger.lineage import Lineage, Run, short_version_of, version_of
 from driftledger.ledger.objects.contents import FETCH, Contents
 from driftledger.metrics.exact import exact_mean, round_significant
 from driftledger.metrics.groups import holm
@@ -36,6 +36,9 @@ NOT_RANKED = "not ranked: "
 _COMPARED = ("model", "generator")
 _SHAPING_ROLES = (*Combination._fields, "text_encoder")
 _ABSENT = (None, None)
+_BOTH_DIFFER = Rule(
+    "model and generator", "both differ, and a difference could come from either", Input.DRAWN
+)
 _OTHER_DATA = {
     "dataset": "other samples are harder or easier",
     "question_set": "other questions are harder or easier",
@@ -151,8 +154,10 @@ class Comparison:
     """What A and B are called where people read: by what differs."""
 
     def to_dict(self) -> Json:
-        """Ready for JSON."""
-        return {name: value for name, value in asdict(self).items() if name != "sides"}
+        """Return it ready for JSON."""
+        data = asdict(self)
+        del data["sides"]
+        return data
 
 
 def compare(a: Run, b: Run, contents: Contents, *, anyway: bool = False) -> Comparison:
@@ -184,7 +189,10 @@ def compare(a: Run, b: Run, contents: Contents, *, anyway: bool = False) -> Comp
     corrected = holm([metric.p_value or 0.0 for metric in tested])
     for metric, p_holm in zip(tested, corrected, strict=True):
         metric.p_holm = p_holm
-    barred = [pair for pair in compared if not pair.comparable]
+    reasons = []
+    for pair in compared:
+        if not pair.comparable:
+            reasons += [f"{pair.name}: {reason}" for reason in pair.reasons]
     sides, about = _sides(a, b)
     return Comparison(
         a=f"{a.name}, fingerprint {a.fingerprint[:12]}",
@@ -196,8 +204,8 @@ def compare(a: Run, b: Run, contents: Contents, *, anyway: bool = False) -> Comp
         only_b=only_b,
         confidence=pairs[0][0].score.confidence,
         anyway=anyway,
-        comparable=not barred,
-        reasons=[f"{pair.name}: {reason}" for pair in barred for reason in pair.reasons],
+        comparable=all(pair.comparable for pair in compared),
+        reasons=reasons,
         sides=sides,
     )
 
@@ -213,7 +221,7 @@ def _notes(a: Run, b: Run) -> Iterator[str]:
 
 
 def _named(place: str) -> str:
-    """The place of a score for people: ``genception on photos``."""
+    """Return the place of a score for people: ``genception on photos``."""
     return place.replace("/", " on ", 1).replace("/", " · ")
 
 
@@ -234,10 +242,11 @@ def _pairs(a: Run, b: Run) -> tuple[list[tuple[Lineage, Lineage]], list[str], li
     partners: dict[str, Lineage] = {}
     for shared in (place, benchmark_and_data):
         for lineage in a.lineages:
-            alike = [other for other in unpaired if shared(other) == shared(lineage)]
-            if alike and lineage.place not in partners:
-                partners[lineage.place] = alike[0]
-                unpaired.remove(alike[0])
+            for other in unpaired:
+                if lineage.place not in partners and shared(other) == shared(lineage):
+                    partners[lineage.place] = other
+                    unpaired.remove(other)
+                    break
     pairs = []
     only_a = []
     for lineage in a.lineages:
@@ -257,9 +266,8 @@ def _sides(a: Run, b: Run) -> tuple[tuple[str, str], list[str]]:
         two = b.components.get(role, one)
         if one.fingerprint == two.fingerprint or role not in _SHAPING_ROLES:
             continue
-        both = f"{one.name} {one.fingerprint[:12]} and {two.name} {two.fingerprint[:12]}"
-        about.append(f"{role.replace('_', ' ')}: {both}")
-        versions.append((f"{one.name}@{one.fingerprint[:8]}", f"{two.name}@{two.fingerprint[:8]}"))
+        about.append(f"{role.replace('_', ' ')}: {version_of(one)} and {version_of(two)}")
+        versions.append((short_version_of(one), short_version_of(two)))
         if one.name != two.name and role != "text_encoder":
             names.append((one.name, two.name))
     differing = names or versions
@@ -269,23 +277,33 @@ def _sides(a: Run, b: Run) -> tuple[tuple[str, str], list[str]]:
 
 
 def coverage_difference(a: Score, b: Score) -> Difference | None:
-    """Return the difference in how much is in the denominators, or that b or a is below
-    ``min_coverage``; None where both are equal. All tables go by it as well."""
-    for each in (b, a):
-        if each.unranked is not None:
-            return Difference(f"coverage of {each.model}", "", "", "unfair", each.unranked)
+    """Return the difference in what is in the denominators, or that b or a is below
+    ``min_coverage``.
+
+    It is None if both are equal. All tables go by it as well.
+    """
+    for score in (b, a):
+        if score.unranked is not None:
+            return Difference(
+                f"coverage of {score.model}", "", b="", weight="unfair", why=score.unranked
+            )
     if a.share == b.share:
         return None
-    what = "coverage" if a.counted == a.scored and b.counted == b.scored else "what is counted"
-    one, two = (f"{each.counted}/{each.total}, {float(each.share):.1%}" for each in (a, b))
+    is_read = a.counted == a.scored and b.counted == b.scored
+    difference = Difference(
+        "coverage" if is_read else "what is counted",
+        f"{a.counted}/{a.total}, {float(a.share):.1%}",
+        b=f"{b.counted}/{b.total}, {float(b.share):.1%}",
+        weight="noted",
+    )
     if abs(a.share - b.share) <= MOST_APART:
-        return Difference(what, one, two, "noted")
+        return difference
     why = f"more than {float(MOST_APART):.0%} apart: what is left out is seldom what is easy"
-    return Difference(what, one, two, "unfair", why)
+    return replace(difference, weight="unfair", why=why)
 
 
 def _differing(a: Lineage, b: Lineage, metrics: Collection[str]) -> Iterator[Difference]:
-    """Everything in which two scores of one benchmark differ, other than in their values.
+    """Yield everything in which two scores of one benchmark differ, other than in their values.
 
     Args:
         metrics: those by which they may be ranked.
@@ -293,47 +311,48 @@ def _differing(a: Lineage, b: Lineage, metrics: Collection[str]) -> Iterator[Dif
     spec = a.spec
     other_data = Rule(spec.data.name, _OTHER_DATA[spec.data.name])
     rules = {rule.fact: rule for rule in (*spec.unfair, UNREAD_COUNTS, other_data)}
-
-    def concerned(rule: Rule) -> tuple[str, ...] | None:
-        """Return the metrics that a rule is about; None if it is about all."""
-        keys = tuple(
-            key for key in metrics if (metric := spec.metric(key)) and rule.is_about(metric)
-        )
-        return None if len(keys) == len(metrics) else keys
-
     left = _facts(a)
     right = _facts(b)
     differing = set()
-    for what in {**left, **right}:
-        one, name_one = left.get(what, _ABSENT)
-        two, name_two = right.get(what, _ABSENT)
+    for fact in {**left, **right}:
+        one, text_one = left.get(fact, _ABSENT)
+        two, text_two = right.get(fact, _ABSENT)
         if one == two:
             continue
-        differing.add(what)
-        rule = rules.get(what)
-        apart = shown_apart(one, two)
-        yield Difference(
-            what=what.replace("_", " "),
-            a=name_one or apart[0],
-            b=name_two or apart[1],
-            weight="unfair" if rule else "compared" if what in _COMPARED else "noted",
-            why=rule.why if rule else None,
-            concerns=concerned(rule) if rule else None,
+        differing.add(fact)
+        plain_one, plain_two = shown_apart(one, two)
+        difference = Difference(
+            fact.replace("_", " "),
+            text_one or plain_one,
+            b=text_two or plain_two,
+            weight="compared" if fact in _COMPARED else "noted",
         )
+        if fact in rules:
+            difference = _unfair(difference, rules[fact], spec, metrics)
+        yield difference
     if differing.issuperset(_COMPARED):
-        both = Rule(
-            "model and generator",
-            "both differ, and a difference could come from either",
-            Input.DRAWN,
-        )
-        yield Difference(both.fact, "", "", "unfair", both.why, concerned(both))
-    if (coverage := coverage_difference(a.score, b.score)) is not None:
+        both = Difference("model and generator", "", b="", weight="unfair")
+        yield _unfair(both, _BOTH_DIFFER, spec, metrics)
+    coverage = coverage_difference(a.score, b.score)
+    if coverage is not None:
         yield coverage
     if a.score.coverage != b.score.coverage and (coverage is None or coverage.what != "coverage"):
-        read = [
-            f"{score.scored}/{score.total}, {score.coverage:.1%}" for score in (a.score, b.score)
-        ]
-        yield Difference("coverage", read[0], read[1], "noted")
+        one = f"{a.score.scored}/{a.score.total}, {a.score.coverage:.1%}"
+        two = f"{b.score.scored}/{b.score.total}, {b.score.coverage:.1%}"
+        yield Difference("coverage", one, b=two, weight="noted")
+
+
+def _unfair(
+    difference: Difference, rule: Rule, spec: Benchmark, metrics: Collection[str]
+) -> Difference:
+    """Let a difference move the metrics that a rule is about."""
+    concerns = []
+    for key in metrics:
+        metric = spec.metric(key)
+        if metric is not None and rule.is_about(metric):
+            concerns.append(key)
+    some = None if len(concerns) == len(metrics) else tuple(concerns)
+    return replace(difference, weight="unfair", why=rule.why, concerns=some)
 
 
 Facts: TypeAlias = dict[str, tuple[Any, str | None]]
@@ -346,7 +365,7 @@ def _facts(lineage: Lineage) -> Facts:
     digest = score.inputs.data_digest
     facts: Facts = {}
     for role, card in score.components.items():
-        facts[role] = (card.fingerprint, f"{card.name} {card.fingerprint[:12]}")
+        facts[role] = (card.fingerprint, version_of(card))
     for role, versions in score.served.items():
         facts[f"served_{role}"] = ([*versions], ", ".join(versions))
     facts[lineage.spec.data.name] = (digest, digest[:12])
@@ -369,10 +388,13 @@ def _pair(a: Lineage, b: Lineage, contents: Contents, anyway: bool) -> ScorePair
     for key in keys:
         compared = MetricComparison(key, a.score.metrics.get(key), b=b.score.metrics.get(key))
         metrics.append(compared)
-        barred = [] if anyway else [each.reason for each in differing if each.bars(key)]
         metric = a.spec.metric(key)
+        barred = ""
+        for difference in differing:
+            if difference.bars(key) and not anyway:
+                barred = barred or difference.reason
         if why_no_rows:
-            compared.verdict = NOT_RANKED + (barred[0] if barred else why_no_rows)
+            compared.verdict = NOT_RANKED + (barred or why_no_rows)
         elif compared.a is None or compared.b is None or metric is None:
             compared.verdict = f"{NOT_RANKED}only {'B' if compared.a is None else 'A'} has it"
         else:
@@ -468,17 +490,18 @@ def _measure(
     compared: MetricComparison,
     metric: Metric,
     rows: Sequence[Sequence[Row]],
-    barred: Sequence[str],
+    barred: str,
     confidence: float,
 ) -> None:
     """Fill in what only the rows of both scores tell."""
-    one, two = (units_of(metric, of_score, compared.metric) for of_score in rows)
+    one = units_of(metric, rows[0], compared.metric)
+    two = units_of(metric, rows[1], compared.metric)
     common, paired = paired_units(metric, one, two, confidence)
     compared.common = common
     compared.only_a = len(one) - common
     compared.only_b = len(two) - common
     if barred or paired is None:
-        compared.verdict = NOT_RANKED + (barred[0] if barred else "no sample has a value in both")
+        compared.verdict = NOT_RANKED + (barred or "no sample has a value in both")
         return
     scale = 1.0 if metric.pairing == "mean" else 100.0
     compared.difference = scale * paired.difference

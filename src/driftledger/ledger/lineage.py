@@ -162,6 +162,16 @@ class Run(Strict):
         return components
 
 
+def version_of(card: ComponentCard) -> str:
+    """Return ``painter 7eb2a3885c1d``."""
+    return f"{card.name} {card.fingerprint[:12]}"
+
+
+def short_version_of(card: ComponentCard) -> str:
+    """Return ``painter@7eb2a388``, which ``audit --generator`` takes."""
+    return f"{card.name}@{card.fingerprint[:8]}"
+
+
 def place_of(spec: Benchmark, keys: Keys) -> str:
     """Return the name of a score in its run: the benchmark, the data, and further keys."""
     own = [keys[key] for key in spec.scores.keys if key not in Combination._fields]

@@ -32,7 +32,7 @@ class Number(NamedTuple):
 
     @property
     def name(self) -> str:
-        """With its benchmark and data in front."""
+        """Its key with its benchmark and data in front."""
         return f"{self.lineage.place}/{self.key}"
 
     @property

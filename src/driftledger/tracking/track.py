@@ -86,16 +86,17 @@ _TRACES_AT_ONCE = 200
 writes what is queued it waits two seconds, so several runs are finished together."""
 
 _NOTE = """\
-[Leaderboard with charts]({1}) · [all scores]({0}): a run for each combination of model, generator and encoder.
+[Leaderboard with charts]({1}) · [all scores]({0}): a run for each combination of model, \
+generator and encoder.
 
 It is made from what DVC's lock holds: delete it, and `driftledger track` makes it again.
 
 - **Evaluation runs**: all scores, the best run first when they were made together.
 - **Traces**: chains, answers and descriptions step by step.
-- Scores are `<metric>/<data>`; intervals, categories and all other numbers are in the artifacts `scores.json` and \
-`rows.csv` of a run.
-- Runs tagged `driftledger.current: true` show what is selected now; those that they replace are deleted runs, called \
-`old · …`. Where a number comes from: `driftledger audit RUN:METRIC`.
+- Scores are `<metric>/<data>`; intervals, categories and all other numbers are in the artifacts \
+`scores.json` and `rows.csv` of a run.
+- Runs tagged `driftledger.current: true` show what is selected now; those that they replace are \
+deleted runs, called `old · …`. Where a number comes from: `driftledger audit RUN:METRIC`.
 """
 
 
