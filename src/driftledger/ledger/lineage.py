@@ -76,11 +76,8 @@ class Lineage(Strict):
     @property
     def folders(self) -> dict[str, Folder]:
         """Stage → the folder that it wrote, from the data to the score."""
-        return {
-            self.spec.data.name: self.data,
-            **self.collected,
-            self.spec.scores.name: self.folder,
-        }
+        spec = self.spec
+        return {spec.data.name: self.data, **self.collected, spec.scores.name: self.folder}
 
     def places(self, root: Path) -> dict[str, Path]:
         """Stage → its folder in the checkout ``root``."""
@@ -202,20 +199,20 @@ def read_runs(
     published = published_code(root)
     now = code_version(root)
     # a score without a generator belongs to several runs
-    shown = [(spec, keys) for spec, keys in selected if any(c.shows(keys) for c in combinations)]
-    folders = [locked_folder(lock, spec.scores, keys) for spec, keys in shown]
-    _check_outputs(tree, folders)
+    scores = [(spec, keys) for spec, keys in selected if any(c.shows(keys) for c in combinations)]
+    _check_outputs(tree, [locked_folder(lock, spec.scores, keys) for spec, keys in scores])
     lineages = []
-    for (spec, keys), folder in zip(shown, folders, strict=True):
+    for spec, keys in scores:
+        file = f"{spec.scores.at(keys)}/{SCORE}"
         # else its records held nothing to score
-        if _is_scored(lock, spec, keys) or tree.read(f"{folder.path}/{SCORE}") is not None:
+        if _is_scored(lock, spec, keys) or tree.read(file) is not None:
             lineages.append((keys, read_lineage(tree, lock, spec, keys)))
     runs = []
     for combination in combinations:
         own = [lineage for keys, lineage in lineages if combination.shows(keys)]
         if own:
-            scores = {lineage.folder.path: lineage.score for lineage in own}
-            fingerprint = fingerprint_of(scores, combination)
+            by_path = {lineage.folder.path: lineage.score for lineage in own}
+            fingerprint = fingerprint_of(by_path, combination)
             run = Run(
                 name=str(combination),
                 combination=combination,
@@ -310,9 +307,10 @@ def code_version(root: Path) -> CodeVersion:
         return CodeVersion(commit=None, dirty=is_unreadable(root))
     changes = git.changes()
     written = tuple(git.prefix + path for path in _WRITTEN)
-    dirty = changes is None or not all(
-        each.startswith(written) or each.endswith((".md", ".rst")) for each in changes
-    )
+    dirty = changes is None
+    for path in changes or ():
+        if not path.startswith(written) and not path.endswith((".md", ".rst")):
+            dirty = True
     return CodeVersion(commit=git.heads()[0], dirty=dirty)
 
 

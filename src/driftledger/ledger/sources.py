@@ -163,11 +163,12 @@ class Sources:
         """Read a published run from the newest commit that has all of its scores."""
         selected = [(benchmark(score.benchmark), score.keys) for score in published.scores]
         for tree, files in self._states:
-            digests = []
+            is_there = True
             for score in published.scores:
                 blob = files.get(f"{score.path.removeprefix(f'{SCORES}/')}/{SCORE}")
-                digests.append(sha256_bytes(tree.git.read(blob) or b""))
-            if digests == [score.score for score in published.scores]:
+                content = tree.git.read(blob) or b""
+                is_there = is_there and sha256_bytes(content) == score.score
+            if is_there:
                 return read_runs(self.root, selected, [published.combination], tree)[0]
         return None
 

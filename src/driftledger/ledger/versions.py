@@ -54,7 +54,9 @@ def scores_made_with(sources: Sources, parts: Mapping[str, str | None]) -> list[
         raise ConfigError(
             "nothing is asked; name a run, or give --generator, --model or --dataset NAME[@VERSION]"
         )
-    rows = {(row["path"], row["md5"]): (score, row) for score, row in _history(sources, wanted)}
+    rows = {}
+    for score, row in _history(sources, wanted):
+        rows[row["path"], row["md5"]] = (score, row)
     for run in sources.current:
         for lineage in run.lineages:
             key = lineage.score_path, sources.contents.manifest(lineage.folder)[SCORE]
@@ -66,7 +68,10 @@ def scores_made_with(sources: Sources, parts: Mapping[str, str | None]) -> list[
             row["runs"].append(run.fingerprint)
             if "here" not in row["known_from"]:
                 row["known_from"].append("here")
-    matches = [row for score, row in rows.values() if all(part.is_in(score) for part in wanted)]
+    matches = []
+    for score, row in rows.values():
+        if all(part.is_in(score) for part in wanted):
+            matches.append(row)
     if not matches:
         raise LedgerError(_no_match(sources, wanted[0]))
     return sorted(matches, key=lambda row: (row["first_date"] or "9", row["path"], row["md5"]))

@@ -111,8 +111,9 @@ def metrics_of(run: Run) -> list[Tracked]:
         return tracked.step > 0, "." in tracked.name, tracked.name not in headlines
 
     ordered = sorted(_tracked_in(run), key=order)
-    names = list(dict.fromkeys(tracked.name for tracked in ordered))[:MOST_METRICS]
-    return [tracked for tracked in ordered if tracked.name in names]
+    names = dict.fromkeys(tracked.name for tracked in ordered)
+    first = list(names)[:MOST_METRICS]
+    return [tracked for tracked in ordered if tracked.name in first]
 
 
 def headlines_of(run: Run) -> list[Tracked]:
@@ -132,18 +133,23 @@ def params_of(run: Run) -> dict[str, str]:
     cards = cards_of(run)
     params: dict[str, str] = {}
     for role, versions in cards.items():
-        params[role] = ", ".join(card.name for card in versions)
+        params[role] = ", ".join([card.name for card in versions])
     for role, versions in cards.items():
-        params[f"{role}_version"] = ", ".join(card.fingerprint[:_SHORT] for card in versions)
+        fingerprints = [card.fingerprint[:_SHORT] for card in versions]
+        params[f"{role}_version"] = ", ".join(fingerprints)
     for lineage in run.lineages:
         params[f"data.{lineage.score.on}"] = digest_of(lineage.score)[:_SHORT]
     if run.lineages:
         params["seed"] = str(run.lineages[0].score.inputs.settings["seed"])
     for role, (card, *_) in cards.items():
-        params |= {f"{role}.provider": card.provider, f"{role}.code_version": card.version}
+        params[f"{role}.provider"] = card.provider
+        params[f"{role}.code_version"] = card.version
     for role, (card, *_) in cards.items():
-        settings = flat(role, card.settings) | flat(f"{role}.identity", card.identity)
-        params |= {key: value for key, value in settings.items() if len(value) < _MAX_PARAM}
+        settings = flat(role, card.settings)
+        settings |= flat(f"{role}.identity", card.identity)
+        for key, value in settings.items():
+            if len(value) < _MAX_PARAM:
+                params[key] = value
     return dict(list(params.items())[:MOST_PARAMS])
 
 
@@ -178,7 +184,9 @@ def artifacts_of(run: Run, rows: Mapping[str, Sequence[Row]]) -> dict[str, bytes
     Args:
         rows: of each score, by its place.
     """
-    scores = {each.place: each.score.model_dump(mode="json") for each in run.lineages}
+    scores = {}
+    for lineage in run.lineages:
+        scores[lineage.place] = lineage.score.model_dump(mode="json")
     text = json.dumps(scores, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
     return {
         "scores.json": text.encode("utf-8", "backslashreplace"),
@@ -196,8 +204,13 @@ def rows_csv(lineages: Sequence[Lineage], rows: Mapping[str, Sequence[Row]]) -> 
                 widths[key] = max(len(values), widths.get(key, 0))
         for row in rows[lineage.place]:
             table.append(_cells(lineage, row, widths))
-    head = list(dict.fromkeys(key for cells in table for key in cells))
-    return csv_text(head, ([cells.get(key, "") for key in head] for cells in table))
+    columns: dict[str, None] = {}
+    for cells in table:
+        columns |= dict.fromkeys(cells)
+    rows_of_text = []
+    for cells in table:
+        rows_of_text.append([cells.get(column, "") for column in columns])
+    return csv_text([*columns], rows_of_text)
 
 
 def _cells(lineage: Lineage, row: Row, widths: Mapping[str, int]) -> dict[str, str]:
@@ -215,9 +228,10 @@ def _cells(lineage: Lineage, row: Row, widths: Mapping[str, int]) -> dict[str, s
         "outcome": row.outcome.value,
     }
     for key, values in row.values.items():
+        # MME has a value called 'score'
+        is_numbered = widths[key] > 1 or key in cells
         for number, value in enumerate(values, 1):
-            # MME has a value called 'score'
-            name = f"{key} {number}" if widths[key] > 1 or key in cells else key
+            name = f"{key} {number}" if is_numbered else key
             cells[name] = "" if value is None else f"{value:.6f}"
     for key, extra in row.extra.items():
         text = extra if isinstance(extra, str) else json.dumps(extra)
@@ -230,18 +244,22 @@ def _note(run: Run) -> str:
     """Describe a run: the headlines, what made them, and how to ask for more."""
     lines = ["| score | value | scored |", "|---|---|---|"]
     for tracked in headlines_of(run):
-        value = f"{tracked.value:.4g}"
-        scored = f"{tracked.score.scored} of {tracked.score.total}"
-        lines.append(f"| {in_table(title_of(tracked))} | {value} | {scored} |")
+        score = tracked.score
+        title = in_table(title_of(tracked))
+        lines.append(f"| {title} | {tracked.value:.4g} | {score.scored} of {score.total} |")
     lines += ["", "| | version | made with |", "|---|---|---|"]
     for role, versions in cards_of(run).items():
         for card in versions:
-            name = f"{card.name}@{card.fingerprint[:_SHORT]}"
-            version = f"[{name}](#/models/{ROLES[role]}.{card.name})"
-            identity = ", ".join(f"{key} {value}" for key, value in flat("", card.identity).items())
-            made_with = in_table(clip(identity or card.provider, 300))
-            lines.append(f"| {role.replace('_', ' ')} | {version} | {made_with} |")
-    digests = {lineage.score.on: digest_of(lineage.score) for lineage in run.lineages}
+            title = role.replace("_", " ")
+            page = f"#/models/{ROLES[role]}.{card.name}"
+            version = f"{card.name}@{card.fingerprint[:_SHORT]}"
+            identity = flat("", card.identity)
+            facts = ", ".join([f"{key} {value}" for key, value in identity.items()])
+            made_with = in_table(clip(facts or card.provider, 300))
+            lines.append(f"| {title} | [{version}]({page}) | {made_with} |")
+    digests = {}
+    for lineage in run.lineages:
+        digests[lineage.score.on] = digest_of(lineage.score)
     for on, digest in digests.items():
         lines.append(f"| data | {on} | `{digest}` |")
     commit = run.code.commit

@@ -227,8 +227,8 @@ def _unusable(uri: str, error: BaseException | str) -> LedgerError:
     reason = known[0] if known else shortened(reason).strip(" .;")
     fix = "start the server" if is_server(uri) else "repair it, move it away"
     return LedgerError(
-        f"the MLflow store {without_credentials(uri)} cannot be used: {reason}; the scores are safe "
-        f"in reports/scores and in DVC: {fix} or set {VARIABLE}, then run 'driftledger track'"
+        f"the MLflow store {without_credentials(uri)} cannot be used: {reason}; the scores are "
+        f"safe in reports/scores and in DVC: {fix} or set {VARIABLE}, then run 'driftledger track'"
     )
 
 

@@ -249,8 +249,8 @@ class _Push:
         models: dict[str, None] = {}
         for role, cards in cards_of(run).items():
             models |= dict.fromkeys(self._model_id(ROLES[role], card) for card in cards)
-        inputs = [LoggedModelInput(model_id) for model_id in models]
-        client.log_inputs(run_id, _datasets(run, self._root), inputs)
+        model_inputs = [LoggedModelInput(model_id) for model_id in models]
+        client.log_inputs(run_id, _datasets(run, self._root), model_inputs)
         model_id = self._model_id("model", run.components["model"])
         metrics = _metrics(run, written.info.start_time, model_id)
         params = [Param(key, value) for key, value in params_of(run).items()]
@@ -393,17 +393,18 @@ class _Push:
         pages = [page.format(self._experiment_id) for page in PAGES.values()]
         tags = {NOTE: _NOTE.format(*pages)}
         headlines: dict[str, Tracked] = {}
-        metrics = []
+        steps: dict[str, int] = {}
         for run in self._runs:
             headlines |= {tracked.name: tracked for tracked in headlines_of(run)}
-            metrics += metrics_of(run)
+            steps |= {tracked.name: tracked.step for tracked in metrics_of(run)}
         if headlines:
-            curves = dict.fromkeys(tracked.name for tracked in metrics if tracked.step)
+            curves = [name for name, step in steps.items() if step]
+            first, *_ = headlines.values()
             tags[VIEW_TAG] = leaderboard(
                 sorted(curves, key=lambda name: not name.startswith("similarity/")),
                 {name: title_of(tracked) for name, tracked in headlines.items()},
-                columns=list(dict.fromkeys(tracked.name for tracked in metrics)),
-                higher=next(iter(headlines.values())).metric.is_higher,
+                columns=list(steps),
+                higher=first.metric.is_higher,
             )
         for key, value in tags.items():
             if self._experiment_tags.get(key) != value:
@@ -473,8 +474,9 @@ def _metrics(run: Run, timestamp: int, model_id: str) -> list[Any]:
 
     metrics = metrics_of(run)
     last = {tracked.name: tracked for tracked in metrics}
-    return [
-        Metric(
+    entities = []
+    for tracked in metrics:
+        metric = Metric(
             tracked.name,
             tracked.value,
             timestamp,
@@ -483,5 +485,5 @@ def _metrics(run: Run, timestamp: int, model_id: str) -> list[Any]:
             dataset_name=tracked.score.on,
             dataset_digest=digest_of(tracked.score),
         )
-        for tracked in metrics
-    ]
+        entities.append(metric)
+    return entities
