@@ -122,24 +122,36 @@ def _headline_of(lineage: Lineage) -> Number:
 
 def _titled(number: Number) -> str:
     """Return ``GC@5 on photos: 0.743 [0.720, 0.766]``, with its group, if it has one."""
+    title = number.title
+    digits = 4
     metric = number.metric
-    unit = f" ({metric.unit})" if metric is not None and metric.unit else ""
+    if metric is not None:
+        digits = metric.digits
+        if metric.unit:
+            title += f" ({metric.unit})"
     kind, _, rest = number.key.partition("/")
-    group = f" of {kind} {rest.rpartition('/')[0]}" if rest else ""
-    value = figure(number.value, metric.digits if metric else 4, number.interval)
-    return f"{number.title}{unit}{group} on {number.lineage.place.partition('/')[2]}: {value}"
+    if rest:
+        name, _, _ = rest.rpartition("/")
+        title += f" of {kind} {name}"
+    _, _, data = number.lineage.place.partition("/")
+    value = figure(number.value, digits, number.interval)
+    return f"{title} on {data}: {value}"
 
 
 def _version(lineage: Lineage, role: str) -> str:
     """Return ``painter@7eb2a388``, with the version that its service named."""
     card = lineage.score.components[role]
-    served = ", ".join(lineage.score.served.get(role, ()))
-    return short_version_of(card) + (f" (served as {served})" if served else "")
+    version = short_version_of(card)
+    served = lineage.score.served.get(role)
+    if served:
+        version += f" (served as {', '.join(served)})"
+    return version
 
 
 def _of_run(target: RunTarget, unread: str, git: Git | None) -> Answer:
     """Answer about a run, or about one number of it."""
     run = target.run
+    fingerprint = run.fingerprint[:12]
     number = target.number
     if number is None and target.lineage is not None:
         number = _headline_of(target.lineage)
@@ -148,33 +160,39 @@ def _of_run(target: RunTarget, unread: str, git: Git | None) -> Answer:
     data: dict[str, None] = {}
     for lineage in run.lineages if number is None else [number.lineage]:
         score = lineage.score
-        key = "" if number is None else number.key
+        key = number.key if number else ""
         for role in lineage.spec.roles_of(score, key):
             if number is not None or role in _OF_RUNS:
                 kind = ROLES[role] if number is None else role
                 versions.setdefault(kind, {})[_version(lineage, role)] = None
         flags |= dict.fromkeys(lineage.spec.flags_of(score, key))
-        data[f"{score.on}@{score.inputs.data_digest[:SHORT]}"] = None
+        digest = score.inputs.data_digest[:SHORT]
+        data[f"{score.on}@{digest}"] = None
     pairs = []
     for role in ROLES:
         if role in versions:
-            pairs.append((role.replace("_", " "), ", ".join(versions[role])))
+            title = role.replace("_", " ")
+            pairs.append((title, ", ".join(versions[role])))
     if number is None:
-        head = f"{run.name}, fingerprint {run.fingerprint[:12]}"
-        scores = "; ".join(_titled(_headline_of(lineage)) for lineage in run.lineages)
+        head = f"{run.name}, fingerprint {fingerprint}"
+        headlines = [_headline_of(lineage) for lineage in run.lineages]
+        scores = "; ".join(map(_titled, headlines))
         pairs = [("scores", scores), *pairs, ("data", ", ".join(data))]
     else:
         head = _titled(number)
-        kind = number.lineage.spec.data.name.replace("_", " ")
-        scored = f"{', '.join(data)}, {number.lineage.score.how_many} scored"
-        pairs = [("run", f"{run.name}, {run.fingerprint[:12]}"), *pairs, (kind, scored)]
+        lineage = number.lineage
+        kind = lineage.spec.data.name.replace("_", " ")
+        scored = f"{', '.join(data)}, {lineage.score.how_many} scored"
+        pairs = [("run", f"{run.name}, {fingerprint}"), *pairs, (kind, scored)]
     code = run.code.named(git)
-    pairs.append(("code", code if run.code.commit else f"{code}: {unread}"))
+    if run.code.commit is None:
+        code += f": {unread}"
+    pairs.append(("code", code))
     pairs.append(("checked", _CHECKED[target.source]))
     if flags:
         pairs.append(("to know", "; ".join(flags)))
     is_selected = target.source == "dvc.lock"
-    name = shlex.quote(run.combination.path if is_selected else run.fingerprint[:12])
+    name = shlex.quote(run.combination.path if is_selected else fingerprint)
     return head, [*pairs, ("next", f"driftledger verify {name}; more: --full")]
 
 
@@ -183,28 +201,38 @@ def _of_image(target: ImageTarget) -> Answer:
     use, *others = target.places
     entry = use["entry"]
     card = use["card"]
+    folder = use["folder"]
+    keys = card.get("keys", {})
     name = entry.get("unit") or entry.get("id")
-    on = card.get("keys", {}).get("dataset") or use["folder"].split("/")[2]
+    on = keys.get("dataset") or folder.split("/")[2]
     heads = {
         "sample": f"sample {name} of dataset {on}",
         "question": f"image of question {name} of {on}",
     }
     drawn = f"made of sample {name} of dataset {on} at t = {entry.get('step')}"
-    texts = [result["text"] for result in entry.get("results", []) if result.get("text")]
+    texts = []
+    for result in entry.get("results", []):
+        if result.get("text"):
+            texts.append(result["text"])
     used = []
     for score in use["scores"]:
-        used.append(f"{score['path']} ({score['headline']} = {score['value']!r})")
+        value = f"{score['headline']} = {score['value']!r}"
+        used.append(f"{score['path']} ({value})")
+    _, _, parent = (use["parent"] or "").rpartition(", ")
     values = {
-        "file": f"{use['folder']}/{use['file']}",
+        "file": f"{folder}/{use['file']}",
         "described as": texts[0] if texts else None,
         "question": entry.get("question"),
-        "made from": (use["parent"] or "").rpartition(", ")[2],
+        "made from": parent,
     }
     for role, component in card.get("components", {}).items():
-        values[role] = f"{component['name']}@{component['fingerprint'][:SHORT]}"
-    values["digest"] = (card.get("digest") or card.get("data_digest") or "")[:SHORT]
+        fingerprint = component["fingerprint"][:SHORT]
+        values[role] = f"{component['name']}@{fingerprint}"
+    digest = card.get("digest") or card.get("data_digest") or ""
+    values["digest"] = digest[:SHORT]
     values["used by"] = first_few(used, 1)
-    values["also"] = first_few([f"{other['folder']}/{other['file']}" for other in others], 1)
+    files = [f"{other['folder']}/{other['file']}" for other in others]
+    values["also"] = first_few(files, 1)
     pairs = [(key, shortened(str(text), _WIDE)) for key, text in values.items() if text]
     return heads.get(use["role"], drawn), pairs
 
@@ -216,9 +244,12 @@ def candidates_table(text: str, candidates: Sequence[Candidate], git: Git | None
         lineage = candidate.number.lineage
         role = "generator" if "generator" in lineage.score.components else "model"
         state = "selected now" if candidate.selected else "published earlier"
-        made_by = f"{role} {_version(lineage, role)}; {state}, {candidate.run.code.named(git)}"
-        texts.append(f"{_titled(candidate.number)}; {made_by}")
-        texts.append(f"  driftledger audit {shlex.quote(candidate.target)}")
+        code = candidate.run.code.named(git)
+        version = _version(lineage, role)
+        title = _titled(candidate.number)
+        texts.append(f"{title}; {role} {version}; {state}, {code}")
+        target = shlex.quote(candidate.target)
+        texts.append(f"  driftledger audit {target}")
     if candidates[_OFFERED:]:
         texts.append(f"and {len(candidates) - _OFFERED} more")
     return Group(line(f"{text:.40} could mean:", HEAD), lines(texts))
@@ -231,9 +262,11 @@ def versions_table(rows: Sequence[Json]) -> Group:
         spec = benchmark(row["benchmark"])
         versions = {}
         for part in row["versions"]:
-            versions[part["part"]] = f"{part['name']}@{part['fingerprint'][:SHORT]}"
+            fingerprint = part["fingerprint"][:SHORT]
+            versions[part["part"]] = f"{part['name']}@{fingerprint}"
         model = versions.pop("model")
-        made_with = ", ".join(sorted({*versions.values()}))
+        others = sorted({*versions.values()})
+        made_with = ", ".join(others)
         if made_with not in tables:
             tables[made_with] = table(
                 "score", "model", "metric", "value", "stood", "run", numbers=["value"]
@@ -244,9 +277,13 @@ def versions_table(rows: Sequence[Json]) -> Group:
         if row["value"] is not None:
             value = figure(row["value"], metric.digits if metric else 4)
         since = str(row["first_date"] or "–")[:10]
-        stood = f"since {since}" if row["current"] else f"{since} to {row['last_date']:.10}"
-        runs = first_few([run[:SHORT] for run in row["runs"]], 1) or "–"
-        cells = (place_of(spec, row["keys"]), model, spec.titled(key), value, stood, runs)
+        stood = f"since {since}"
+        if not row["current"]:
+            stood = f"{since} to {row['last_date']:.10}"
+        fingerprints = [run[:SHORT] for run in row["runs"]]
+        runs = first_few(fingerprints, 1) or "–"
+        place = place_of(spec, row["keys"])
+        cells = (place, model, spec.titled(key), value, stood, runs)
         tables[made_with].add_row(*map(line, cells))
     blocks: list[RenderableType] = []
     for made_with, scores in tables.items():

@@ -9,7 +9,7 @@ from driftledger.commands.terminal import BAD, GOOD, line, lines
 from driftledger.components.checkpoints import forget_sha256
 from driftledger.core.errors import DriftledgerError, LedgerError
 from driftledger.ledger.findings import Finding, Kind, VerifyResult
-from driftledger.ledger.lineage import PUBLISHED, Folder, locked_folder
+from driftledger.ledger.lineage import PUBLISHED, Folder, Lineage, locked_folder
 from driftledger.ledger.lock import LOCK, locked_now, read_lock
 from driftledger.ledger.objects.contents import Contents
 from driftledger.ledger.published import check_published
@@ -62,11 +62,15 @@ class Verified(NamedTuple):
             )
             for kind in self.again.kinds:
                 texts.append("{name}: {compared:,} of {calls:,} made again".format(**kind))
-        texts += [f"{name}: {_counts(check)}" for name, check in self.checks.items()]
-        texts += [f"{each.kind}: {each.where}: {each.what}" for each in result.findings]
-        kinds = dict.fromkeys(finding.kind for finding in result.findings)
-        texts += [f"→ {_REMEDY[kind]}" for kind in kinds]
-        texts += [f"not checked: {each.where}: {each.why}" for each in result.skipped[:_SHOWN]]
+        for name, check in self.checks.items():
+            texts.append(f"{name}: {_counts(check)}")
+        remedies: dict[str, None] = {}
+        for finding in result.findings:
+            texts.append(f"{finding.kind}: {finding.where}: {finding.what}")
+            remedies[f"→ {_REMEDY[finding.kind]}"] = None
+        texts += remedies
+        for skipped in result.skipped[:_SHOWN]:
+            texts.append(f"not checked: {skipped.where}: {skipped.why}")
         if len(result.skipped) > _SHOWN:
             texts.append(f"not checked: {len(result.skipped) - _SHOWN} more; --json has them all")
         runs = self.names[0] if len(self.names) == 1 else f"{len(self.names)} runs"
@@ -133,7 +137,9 @@ def verify(
         # the damaged file may be the one that says what is behind the run
         return _damaged(project, chosen, contents, error)
     components = Components(project)
-    lineages = [lineage for each in runs for lineage in each.lineages]
+    lineages: list[Lineage] = []
+    for each in runs:
+        lineages += each.lineages
     checks = {
         _HASHES: check_hashes(runs, contents),
         "links between them": check_links(runs, contents),

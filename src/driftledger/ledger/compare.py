@@ -290,8 +290,9 @@ def coverage_difference(a: Score, b: Score) -> Difference | None:
     if a.share == b.share:
         return None
     is_read = a.counted == a.scored and b.counted == b.scored
+    what = "coverage" if is_read else "what is counted"
     difference = Difference(
-        "coverage" if is_read else "what is counted",
+        what,
         f"{a.counted}/{a.total}, {float(a.share):.1%}",
         b=f"{b.counted}/{b.total}, {float(b.share):.1%}",
         weight="noted",
@@ -337,9 +338,11 @@ def _differing(a: Lineage, b: Lineage, metrics: Collection[str]) -> Iterator[Dif
     if coverage is not None:
         yield coverage
     if a.score.coverage != b.score.coverage and (coverage is None or coverage.what != "coverage"):
-        one = f"{a.score.scored}/{a.score.total}, {a.score.coverage:.1%}"
-        two = f"{b.score.scored}/{b.score.total}, {b.score.coverage:.1%}"
-        yield Difference("coverage", one, b=two, weight="noted")
+        yield Difference("coverage", _coverage(a.score), b=_coverage(b.score), weight="noted")
+
+
+def _coverage(score: Score) -> str:
+    return f"{score.scored}/{score.total}, {score.coverage:.1%}"
 
 
 def _unfair(

@@ -28,7 +28,8 @@ class Part(NamedTuple):
     def is_in(self, score: Score) -> bool:
         """Return True if a score was made with it."""
         for name, versions in _made_with(score, self.kind):
-            if self.name in ("", name) and f'"{self.version}' in versions:
+            is_named = self.name in ("", name)
+            if is_named and f'"{self.version}' in versions:
                 return True
         return False
 
@@ -59,11 +60,13 @@ def scores_made_with(sources: Sources, parts: Mapping[str, str | None]) -> list[
         rows[row["path"], row["md5"]] = (score, row)
     for run in sources.current:
         for lineage in run.lineages:
-            key = lineage.score_path, sources.contents.manifest(lineage.folder)[SCORE]
-            if key not in rows:
-                row = _row(*key, lineage.score, stood=None)
-                rows[key] = lineage.score, row | {"known_from": []}
-            _, row = rows[key]
+            manifest = sources.contents.manifest(lineage.folder)
+            path = lineage.score_path
+            md5 = manifest[SCORE]
+            if (path, md5) not in rows:
+                row = _row(path, md5, lineage.score, stood=None)
+                rows[path, md5] = (lineage.score, row)
+            _, row = rows[path, md5]
             row["current"] = True
             row["runs"].append(run.fingerprint)
             if "here" not in row["known_from"]:
@@ -81,8 +84,11 @@ def _no_match(sources: Sources, part: Part) -> str:
     names = set()
     for _, lineage in sources.lineages:
         for known, versions in _made_with(lineage.score, part.kind):
-            names.add(f"{known}@{json.loads(versions)[0][:16]}")
-    text = f"{part.kind} {part.name}{'@' if part.version else ''}{part.version}"
+            version, *_ = json.loads(versions)
+            names.add(f"{known}@{version[:16]}")
+    text = f"{part.kind} {part.name}"
+    if part.version:
+        text += f"@{part.version}"
     known_names = nearest(part.name, sorted(names))
     return f"no score was made with {text}; there are: {known_names}{sources.incomplete}"
 
@@ -122,7 +128,12 @@ def _row(path: str, md5: str, score: Score, stood: tuple[Commit, Commit] | None)
     for role, card in score.components.items():
         content = card.model_dump(mode="json", include=shaping)
         versions.append({"role": ROLES.get(role, role), "part": role, **content})
-    first, last = stood or (None, None)
+    known_from = []
+    first = None
+    last = None
+    if stood is not None:
+        known_from.append("git")
+        first, last = stood
     return {
         "path": path,
         "md5": md5,
@@ -135,7 +146,7 @@ def _row(path: str, md5: str, score: Score, stood: tuple[Commit, Commit] | None)
         "versions": versions,
         "served": {role: sorted(served) for role, served in score.served.items()},
         "runs": [],
-        "known_from": ["git"],
+        "known_from": known_from,
         "first_commit": first and first.id,
         "first_date": first and first.date,
         "last_commit": last and last.id,

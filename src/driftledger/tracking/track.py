@@ -356,11 +356,14 @@ class _Push:
 
         A deleted run that is selected again is restored. An experiment of DVC changes no other run.
         """
-        current = {run.fingerprint: run for run in self._runs}
-        names = {run.name for run in self._runs}
-        controls = {
-            run.combination.model for run in self._runs if run.components["model"].is_control
-        }
+        current = {}
+        names = set()
+        controls = set()
+        for selected in self._runs:
+            current[selected.fingerprint] = selected
+            names.add(selected.name)
+            if selected.components["model"].is_control:
+                controls.add(selected.combination.model)
         colours = colour_of(self._models, controls)
         for fingerprint, stored in finished.items():
             run_id = stored.info.run_id
@@ -452,7 +455,9 @@ def _datasets(run: Run, root: Path) -> list[Any]:
     from mlflow.entities import Dataset, DatasetInput, InputTag
 
     inputs = []
-    lineages = {lineage.score.on: lineage for lineage in run.lineages}
+    lineages = {}
+    for lineage in run.lineages:
+        lineages[lineage.score.on] = lineage
     for on, lineage in lineages.items():
         data = lineage.data
         files = [root / data.path / name for name in (SAMPLES, QUESTIONS)]
@@ -460,8 +465,12 @@ def _datasets(run: Run, root: Path) -> list[Any]:
         profile = json.dumps({"samples": sum(counts)}) if counts else None
         source = json.dumps({"uri": data.path})
         dataset = Dataset(on, digest_of(lineage.score), "local", source, profile=profile)
-        tags = {"mlflow.data.context": "evaluation", "dvc.out": data.out, "dvc.md5": data.md5}
-        inputs.append(DatasetInput(dataset, [InputTag(key, value) for key, value in tags.items()]))
+        tags = [
+            InputTag("mlflow.data.context", "evaluation"),
+            InputTag("dvc.out", data.out),
+            InputTag("dvc.md5", data.md5),
+        ]
+        inputs.append(DatasetInput(dataset, tags))
     return inputs
 
 
