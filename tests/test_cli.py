@@ -16,8 +16,9 @@ import yaml
 from rich.cells import cell_len
 
 from driftledger import cli
-from driftledger.commands import ask, stages
 from driftledger.commands import collect as collecting
+from driftledger.commands import stages
+from driftledger.commands import verify as verifying
 from driftledger.core.errors import StoreError
 from driftledger.core.paths import project_above
 from driftledger.ledger.findings import Finding, Skipped, VerifyResult
@@ -59,7 +60,7 @@ def raising(error: BaseException) -> Any:
 HOSTILE = "\x1b[2J\x9b1m\u202e[red]markup[/red]\r\nall holds"
 
 
-def verified(*, holds: bool) -> ask.Verified:
+def verified(*, holds: bool) -> verifying.Verified:
     findings = [
         Finding("bytes", f"data/{HOSTILE}/{number}.png", "is another") for number in range(3)
     ]
@@ -70,13 +71,13 @@ def verified(*, holds: bool) -> ask.Verified:
         "calls made again": VerifyResult([], skipped, Counter()),
         "links between them": VerifyResult(),
     }
-    return ask.Verified(["seer · brush · eye"], checks)
+    return verifying.Verified(["seer · brush · eye"], checks)
 
 
 @pytest.mark.parametrize("holds", [True, False])
 def test_verify_exits_with_one_where_something_does_not_hold(holds, monkeypatch, capsys, tmp_path):
     found = verified(holds=holds)
-    monkeypatch.setattr(ask, "verify", lambda project, run, **how: found)
+    monkeypatch.setattr(verifying, "verify", lambda project, run, **how: found)
     monkeypatch.chdir(tmp_path)
     for arguments in (["verify"], ["verify", "seer/brush/eye"]):
         assert run(monkeypatch, *arguments) == (0 if holds else 1)

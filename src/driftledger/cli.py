@@ -242,7 +242,7 @@ def plan(
 
     The exit code is 1 if something is missing.
     """
-    from driftledger.core.terminal import show
+    from driftledger.commands.terminal import show
 
     project = reading(context, not local)
     preview = commands.collect.plan(project)
@@ -265,7 +265,7 @@ def models(
     as_json: JsonOption = False,
 ) -> None:
     """List the catalogue: what each needs, what it costs, checked when."""
-    from driftledger.core.terminal import show
+    from driftledger.commands.terminal import show
 
     rows = commands.models.catalogue_rows(words)
     show(json.dumps(rows, indent=2) if as_json else commands.models.catalogue_table(rows))
@@ -277,7 +277,7 @@ def preset(
     name: Annotated[str | None, typer.Argument(help="The preset to select.")] = None,
 ) -> None:
     """Select a published protocol in params.yaml, or list them."""
-    from driftledger.core.terminal import facts, show
+    from driftledger.commands.terminal import facts, show
     from driftledger.project.presets import apply_preset, presets_in_words
 
     if name is None:
@@ -423,7 +423,7 @@ def audit(
 
     The answer goes back to images, versions, dataset and commit.
     """
-    from driftledger.core.terminal import show
+    from driftledger.commands.terminal import show
 
     versions = {
         "model": model,
@@ -432,7 +432,9 @@ def audit(
         "judge": judge,
         "dataset": dataset,
     }
-    show(commands.ask.audit(reading(context, trust), target, versions, full=full, as_json=as_json))
+    show(
+        commands.audit.audit(reading(context, trust), target, versions, full=full, as_json=as_json)
+    )
 
 
 @app.command(rich_help_panel=ASK)
@@ -450,14 +452,10 @@ def compare(
 
     Differences have paired intervals over the samples that both runs have.
     """
-    from driftledger.core.terminal import show
-    from driftledger.ledger.audit import Sources, find_run
-    from driftledger.ledger.compare import as_table
-    from driftledger.ledger.compare import compare as compared
+    from driftledger.commands.terminal import show
 
-    sources = Sources(reading(context, trust))
-    answer = compared(find_run(sources, a), find_run(sources, b), sources.contents, anyway=anyway)
-    show(json.dumps(answer.to_dict(), indent=2) if as_json else as_table(answer))
+    project = reading(context, trust)
+    show(commands.compare.compare(project, a, b, anyway=anyway, as_json=as_json))
 
 
 @app.command(rich_help_panel=ASK)
@@ -479,9 +477,11 @@ def verify(
 
     The exit code is 1 if something does not.
     """
-    from driftledger.core.terminal import show
+    from driftledger.commands.terminal import show
 
-    verified = commands.ask.verify(reading(context, trust), run, regenerated=regenerate, seed=seed)
+    verified = commands.verify.verify(
+        reading(context, trust), run, regenerated=regenerate, seed=seed
+    )
     show(json.dumps(verified.to_dict(), indent=2) if as_json else verified.as_text())
     raise typer.Exit(0 if verified.result.holds else 1)
 
@@ -562,8 +562,8 @@ def bundle(
 
     'driftledger check' reads it, also without this checkout.
     """
-    from driftledger.ledger.audit import Sources, find_run
     from driftledger.ledger.bundle import write_bundle
+    from driftledger.ledger.sources import Sources, find_run
 
     project = reading(context, trust)
     _say(*write_bundle(project, find_run(Sources(project), run), out, images=images))
@@ -654,8 +654,6 @@ def main() -> None:
     gc.set_threshold(50_000)
     # likewise at the end, of all that was imported: a quarter of a short command
     atexit.register(gc.freeze)
-    # else it reads about all that is installed to find some
-    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "true")
     if isinstance(sys.stdout, io.TextIOWrapper):
         # a terminal need not have every character that models and tables use
         sys.stdout.reconfigure(errors="replace")

@@ -23,7 +23,7 @@ from driftledger.core.files import INPUTS, load_json, read_jsonl, read_regular, 
 from driftledger.core.media import data_url, kind_of
 from driftledger.core.registry import import_extra
 from driftledger.core.text import csv_text
-from driftledger.ledger.lineage import Evidence, Lineage, read_all_evidence
+from driftledger.ledger.lineage import Lineage, Run, read_runs
 from driftledger.ledger.objects.git import Git
 from driftledger.project.project import Project
 
@@ -68,7 +68,7 @@ def export(project: Project, kind: str, run: str, out: Path) -> int:
     combinations = {name: each for each in project.combinations for name in (str(each), each.path)}
     if run not in combinations:
         raise LedgerError(unknown_name("selected run", run, combinations))
-    evidence = read_all_evidence(project.root, project.selected, [combinations[run]])[0]
+    evidence = read_runs(project.root, project.selected, [combinations[run]])[0]
     git = Git.around(project.root)
     commit = evidence.code.commit
     date = next((each.date for each in (git.commits() if git else []) if each.id == commit), None)
@@ -93,7 +93,7 @@ def _metrics(lineage: Lineage) -> Iterator[tuple[str, Metric]]:
     )
 
 
-def _csv(root: Path, run: Evidence, date: datetime) -> dict[str, bytes]:
+def _csv(root: Path, run: Run, date: datetime) -> dict[str, bytes]:
     rows = []
     for lineage in run.lineages:
         score = lineage.score
@@ -107,7 +107,7 @@ def _csv(root: Path, run: Evidence, date: datetime) -> dict[str, bytes]:
     return {"scores.csv": csv_text(CSV_COLUMNS, rows).encode()}
 
 
-def _leaderboard(root: Path, run: Evidence, date: datetime) -> dict[str, bytes]:
+def _leaderboard(root: Path, run: Run, date: datetime) -> dict[str, bytes]:
     """GC@3 as an entry of ``leaderboard/leaderboard.json`` in github.com/EQTPartners/GenCeption, a
     file per dataset."""
     files = {}
@@ -144,7 +144,7 @@ def _repository(model: ComponentCard) -> str:
     return str(weights.get("repository", "")) if isinstance(weights, dict) else ""
 
 
-def _every_eval_ever(root: Path, run: Evidence, date: datetime) -> dict[str, bytes]:
+def _every_eval_ever(root: Path, run: Run, date: datetime) -> dict[str, bytes]:
     files = {}
     when = str(int(date.timestamp()))
     for lineage in run.lineages:
@@ -217,7 +217,7 @@ def _every_eval_ever(root: Path, run: Evidence, date: datetime) -> dict[str, byt
     return files
 
 
-def _inspect(root: Path, run: Evidence, date: datetime) -> dict[str, bytes]:
+def _inspect(root: Path, run: Run, date: datetime) -> dict[str, bytes]:
     log = import_extra("inspect_ai.log")
     files = {}
     for lineage in run.lineages:
@@ -305,7 +305,7 @@ def _texts(shown: Mapping[str, Shown]) -> Iterator[str]:
         )
 
 
-def _noted(root: Path, run: Evidence, lineage: Lineage) -> Json:
+def _noted(root: Path, run: Run, lineage: Lineage) -> Json:
     return {
         "run": run.name,
         "run_fingerprint": run.fingerprint,

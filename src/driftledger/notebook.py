@@ -21,15 +21,15 @@ from driftledger.core.canonical import Json
 from driftledger.core.errors import DriftledgerError, LedgerError, StoreError
 from driftledger.core.files import read_jsonl
 from driftledger.core.media import data_url, kind_of
-from driftledger.core.paths import Combination, Keys
+from driftledger.core.paths import Keys
 from driftledger.core.text import for_html, for_line, for_terminal, shortened
 from driftledger.core.types import Outcome
-from driftledger.ledger.answers import data_of
-from driftledger.ledger.audit import Sources, find_run, resolve_target
+from driftledger.ledger.audit import data_of, resolve_target
 from driftledger.ledger.compare import compare
-from driftledger.ledger.lineage import read_all_evidence
+from driftledger.ledger.lineage import read_runs
 from driftledger.ledger.published import read_published
-from driftledger.project.project import Project
+from driftledger.ledger.sources import Sources, find_run
+from driftledger.project.project import Combination, Project
 from driftledger.reports.scores import is_stored, selected_score
 from driftledger.reports.site.thumbnails import thumbnail
 
@@ -140,7 +140,7 @@ class OpenedProject:
         for combination in self._project.combinations:
             fingerprint = ""
             with suppress(DriftledgerError):
-                [run] = read_all_evidence(self.path, selected, [combination])
+                [run] = read_runs(self.path, selected, [combination])
                 fingerprint = run.fingerprint
             scores = [each for each in selected if combination.shows(each[1])]
             stored = sum(is_stored(self._project, *each) for each in scores)

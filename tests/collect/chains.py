@@ -6,11 +6,11 @@ from typing import TypeVar
 
 from driftledger.collect.batches import Workers
 from driftledger.collect.call import Ask, Draw, Steps
+from driftledger.collect.progress import Progress
 from driftledger.collect.run import Collector
 from driftledger.collect.store import CallStore
 from driftledger.components.base import Generator, Model
 from driftledger.core.canonical import sha256_file
-from driftledger.core.terminal import Progress
 from driftledger.core.types import Conversation, Medium, Subject
 from tests.conftest import draw
 from tests.support.fakes.services import FarGenerator

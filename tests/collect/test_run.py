@@ -16,6 +16,7 @@ import pytest
 from tenacity import wait_none
 
 from driftledger.collect.call import Ask, Call, Steps, walk
+from driftledger.collect.progress import Progress
 from driftledger.collect.run import Collector
 from driftledger.collect.store import CallStore
 from driftledger.components import service as patience
@@ -23,7 +24,6 @@ from driftledger.components.base import Generator, Model
 from driftledger.components.openai import OpenAIChat
 from driftledger.components.service import Limits, Prices
 from driftledger.core.errors import BudgetError, ServiceError, StoreError
-from driftledger.core.terminal import Progress
 from driftledger.core.types import Conversation, Medium, Result, Subject, Turn
 from tests.collect.chains import EXPECTED, chain, eight_images, run
 from tests.support import virtual_time

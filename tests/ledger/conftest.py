@@ -12,7 +12,7 @@ import pytest
 from driftledger.core.canonical import md5_bytes
 from driftledger.core.files import INPUTS, Made, files_digest, read_json, write_json
 from driftledger.ledger.findings import VerifyResult
-from driftledger.ledger.lineage import Evidence, read_all_evidence
+from driftledger.ledger.lineage import Run, read_runs
 from driftledger.ledger.lock import read_lock
 from driftledger.ledger.objects.contents import Contents
 from driftledger.ledger.objects.files import Workspace, listing_bytes, listing_md5
@@ -41,8 +41,8 @@ class Ledger:
     def project(self) -> Project:
         return Project(self.root)
 
-    def evidence(self) -> Evidence:
-        [evidence] = read_all_evidence(self.root, self.project.selected, self.project.combinations)
+    def evidence(self) -> Run:
+        [evidence] = read_runs(self.root, self.project.selected, self.project.combinations)
         return evidence
 
     def check(self, score: str = "") -> VerifyResult:

@@ -12,22 +12,22 @@ import pytest
 import yaml
 from PIL import Image
 
-from driftledger.commands.ask import audit
-from driftledger.core.errors import ConfigError, LedgerError
-from driftledger.ledger.answers import as_answer, as_yaml, data_of, offers_table, touched_table
-from driftledger.ledger.audit import (
-    ImageTarget,
-    RunTarget,
-    Sources,
-    find_image,
-    find_run,
-    meant,
-    resolve_target,
-    touched,
+from driftledger.commands.audit import (
+    as_answer,
+    as_yaml,
+    audit,
+    candidates_table,
+    versions_table,
 )
-from driftledger.ledger.compare import as_table, compare
+from driftledger.commands.compare import as_table
+from driftledger.core.errors import ConfigError, LedgerError
+from driftledger.ledger.audit import candidates_for, data_of, resolve_target
+from driftledger.ledger.compare import compare
+from driftledger.ledger.images import ImageTarget, find_image
 from driftledger.ledger.objects.contents import Contents
-from driftledger.ledger.published import MLFLOW_RUNS, note_runs_of_mlflow
+from driftledger.ledger.published import MLFLOW, note_mlflow
+from driftledger.ledger.sources import RunTarget, Sources, find_run
+from driftledger.ledger.versions import scores_made_with
 from tests.conftest import REPOSITORY
 from tests.ledger.conftest import CHAINS, GENCEPTION, MODEL, Ledger
 from tests.support.terminal import printed
@@ -114,10 +114,10 @@ def test_a_value_offers_all_that_round_to_it(original: Ledger) -> None:
         f"{100 * number.value:.1f} %",
         f"{number.value:.3f}".replace(".", ","),
     ):
-        offers = meant(sources(original), text)
+        offers = candidates_for(sources(original), text)
         assert f"{RUN}:gc_at_2" in [offer.target for offer in offers]
-    assert f"  driftledger audit {RUN}:gc_at_2\n" in printed(offers_table("0.7", offers, None))
-    offers = meant(sources(original), "100.0")
+    assert f"  driftledger audit {RUN}:gc_at_2\n" in printed(candidates_table("0.7", offers, None))
+    offers = candidates_for(sources(original), "100.0")
     assert f"{RUN}:genception/my_images/coverage" in [offer.target for offer in offers]
 
 
@@ -136,11 +136,11 @@ def test_a_note_of_track_leads_from_the_id_of_a_run_in_mlflow(ledger: Ledger) ->
         LedgerError, match=r"'driftledger track' notes the ids of MLflow's runs; nearest: regions_m"
     ):
         resolve_target(sources(ledger), run)
-    note_runs_of_mlflow(ledger.root, {"f" * 32: "0" * 64, run: ledger.evidence().fingerprint})
-    note_runs_of_mlflow(ledger.root, {"e" * 32: "0" * 64})
-    assert resolved(ledger, run).evidence == find_run(sources(ledger), run) == ledger.evidence()
+    note_mlflow(ledger.root, {"f" * 32: "0" * 64, run: ledger.evidence().fingerprint})
+    note_mlflow(ledger.root, {"e" * 32: "0" * 64})
+    assert resolved(ledger, run).run == find_run(sources(ledger), run) == ledger.evidence()
     assert resolved(ledger, f"{run}:gc_at_2") == resolved(ledger, f"{RUN}:gc_at_2")
-    notes = ledger.root / MLFLOW_RUNS
+    notes = ledger.root / MLFLOW
     shutil.copy(notes, ledger.root.parent / "elsewhere.json")
     notes.unlink()
     notes.symlink_to(ledger.root.parent / "elsewhere.json")  # as a stranger's checkout might
@@ -156,13 +156,13 @@ def test_a_former_value_names_the_command_that_answers(ledger: Ledger) -> None:
         f"{GENCEPTION}/score.json", lambda score: score["inputs"].update(data_digest="0" * 64)
     )
     commits(ledger)
-    offers = meant(sources(ledger), f"{number.value:.12f}")
+    offers = candidates_for(sources(ledger), f"{number.value:.12f}")
     former = next(offer for offer in offers if not offer.selected)
     assert former.target == f"{run.fingerprint[:12]}:gc_at_2"
     answer = resolved(ledger, former.target)
     assert (answer.number, answer.source) == (former.number, "git")
     assert former.number.value == number.value
-    shown = printed(offers_table("0.7", offers[offers.index(former) :], sources(ledger).git))
+    shown = printed(candidates_table("0.7", offers[offers.index(former) :], sources(ledger).git))
     assert f"; published earlier, commit {run.code.commit[:12]} of 2" in " ".join(shown.split())
     selected = [offer.selected for offer in offers]
     assert selected == sorted(selected, reverse=True)
@@ -170,8 +170,8 @@ def test_a_former_value_names_the_command_that_answers(ledger: Ledger) -> None:
 
 @pytest.mark.parametrize("text", ["GC@2", "gc_at_2", "genception"])
 def test_a_word_offers_the_numbers_that_are_called_so(original: Ledger, text: str) -> None:
-    assert f"{RUN}:gc_at_2" in [offer.target for offer in meant(sources(original), text)]
-    assert meant(sources(original), "nonsense") == []
+    assert f"{RUN}:gc_at_2" in [offer.target for offer in candidates_for(sources(original), text)]
+    assert candidates_for(sources(original), "nonsense") == []
 
 
 ANSWERS = Path("tests/cases/ledger/answers.txt")
@@ -254,8 +254,8 @@ def test_a_published_run_is_read_from_git(ledger: Ledger) -> None:
     shutil.rmtree(ledger.root / "reports")
     published = resolved(ledger, fingerprint[:12])
     assert published.source == "git"
-    assert published.evidence.fingerprint == fingerprint
-    [score] = [each.score for each in published.evidence.lineages if each.folder.path == GENCEPTION]
+    assert published.run.fingerprint == fingerprint
+    [score] = [each.score for each in published.run.lineages if each.folder.path == GENCEPTION]
     assert score.metrics["gc_at_2"] != 0.123
 
 
@@ -302,7 +302,7 @@ def test_the_scores_of_a_version_are_found_here_and_in_git(ledger: Ledger) -> No
         f"painter@{generator.fingerprint[:8]}",
         f"@{generator.fingerprint[:8]}",
     ):
-        rows = touched(sources(ledger), {"generator": version})
+        rows = scores_made_with(sources(ledger), {"generator": version})
         assert [(row["benchmark"], row["current"]) for row in rows].count(("genception", True)) == 1
         assert [(row["benchmark"], row["current"]) for row in rows].count(
             ("genception", False)
@@ -317,9 +317,10 @@ def test_the_scores_of_a_version_are_found_here_and_in_git(ledger: Ledger) -> No
         ["git", "here"],
     )
     assert json.loads(json.dumps(rows)) == rows
-    assert "0.123" in printed(touched_table(rows))
+    assert "0.123" in printed(versions_table(rows))
     assert {
-        row["on"] for row in touched(sources(ledger), {"dataset": "digits", "encoder": "tfidf"})
+        row["on"]
+        for row in scores_made_with(sources(ledger), {"dataset": "digits", "encoder": "tfidf"})
     } == {"digits"}
 
 
@@ -340,7 +341,7 @@ def test_a_version_that_touched_nothing(
     original: Ledger, asked: dict[str, str | None], kind: type[Exception], sentence: str
 ) -> None:
     with pytest.raises(kind, match=sentence):
-        touched(sources(original), asked)
+        scores_made_with(sources(original), asked)
 
 
 def test_text_from_files_is_inert(ledger: Ledger) -> None:

@@ -9,10 +9,11 @@ import pytest
 
 from driftledger.benchmarks.registry import benchmarks
 from driftledger.benchmarks.score import ROWS, Row, Score
+from driftledger.commands.compare import as_table
 from driftledger.core.errors import LedgerError
 from driftledger.core.files import write_jsonl
-from driftledger.ledger.compare import Comparison, MetricComparison, as_table, compare
-from driftledger.ledger.lineage import CodeVersion, Evidence, Folder, Lineage
+from driftledger.ledger.compare import Comparison, MetricComparison, compare
+from driftledger.ledger.lineage import CodeVersion, Folder, Lineage, Run
 from driftledger.ledger.objects.contents import Contents
 from driftledger.ledger.objects.files import Workspace, listing_md5
 from driftledger.metrics.paired import minimum_detectable_difference
@@ -36,7 +37,7 @@ OTHER = component("oracle")
 """Another model than the ledgers' own."""
 
 
-def run(*lineages: Lineage, **changes: Any) -> Evidence:
+def run(*lineages: Lineage, **changes: Any) -> Run:
     plain: dict[str, Any] = {
         "name": str(COMBINATION),
         "combination": COMBINATION,
@@ -44,7 +45,7 @@ def run(*lineages: Lineage, **changes: Any) -> Evidence:
         "lineages": list(lineages),
         "code": CodeVersion(commit="c" * 40, dirty=False),
     }
-    return Evidence(**plain | changes)
+    return Run(**plain | changes)
 
 
 def chains(
@@ -141,8 +142,8 @@ BY_IMAGE: Values = {f"{number}-{n}": [1.0] for number in range(8) for n in (1, 2
 SAME = "no difference that these samples show"
 
 
-def compared(root: Path, a: Lineage | Evidence, b: Lineage | Evidence, **more: Any) -> Comparison:
-    sides = [each if isinstance(each, Evidence) else run(each) for each in (a, b)]
+def compared(root: Path, a: Lineage | Run, b: Lineage | Run, **more: Any) -> Comparison:
+    sides = [each if isinstance(each, Run) else run(each) for each in (a, b)]
     return compare(sides[0], sides[1], Contents(root, trust=False), **more)
 
 

@@ -1,4 +1,4 @@
-"""Evidence: what is behind each run, its fingerprint, and the code that made it."""
+"""Runs: what is behind each, its fingerprint, and the code that made it."""
 
 import shutil
 
@@ -8,7 +8,7 @@ import yaml
 from driftledger.benchmarks.records import RECORDS
 from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import Inputs, base_key
-from driftledger.commands.ask import audit
+from driftledger.commands.audit import audit
 from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import LedgerError
 from driftledger.ledger.lineage import (
@@ -16,7 +16,7 @@ from driftledger.ledger.lineage import (
     code_version,
     fingerprint_of,
     place_of,
-    read_all_evidence,
+    read_runs,
 )
 from driftledger.ledger.objects.git import CommitTree, Git
 from tests.ledger.conftest import CHAINS, GENCEPTION, MODEL, SCORES, Ledger
@@ -63,7 +63,7 @@ def test_a_commit_has_the_evidence_that_the_checkout_had(original: Ledger) -> No
     git = Git.around(original.root)
     assert git is not None
     tree, project = CommitTree(git, git.heads()[0]), original.project
-    [then] = read_all_evidence(original.root, project.selected, project.combinations, tree)
+    [then] = read_runs(original.root, project.selected, project.combinations, tree)
     assert then == original.evidence()
 
 

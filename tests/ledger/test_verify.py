@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 
 from driftledger.collect.call import Draw
-from driftledger.commands.ask import Verified, verify
+from driftledger.commands.verify import Verified, verify
 from driftledger.components.base import Component
 from driftledger.components.predictions import Predictions
 from driftledger.components.transformers import Transformers
@@ -311,7 +311,7 @@ def test_without_any_bytes_the_files_are_missing(ledger: Ledger) -> None:
 def test_verify_ends_with_1_and_its_json_names_the_findings(ledger: Ledger) -> None:
     (ledger.root / read_published(ledger.root)[0].file).unlink()
     said = json.loads(ledger.run("driftledger", "verify", "--json", check=False))
-    assert set(said) == {"runs", "holds", "checked", "findings", "skipped", "told"}
+    assert set(said) == {"runs", "holds", "checked", "findings", "skipped", "notes"}
     assert set(said["findings"][0]) == {"kind", "where", "what"}
     assert said["holds"] is False
 

@@ -16,10 +16,9 @@ from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import Score
 from driftledger.core.errors import ConfigError
 from driftledger.core.files import write_folder, write_jsonl
-from driftledger.core.paths import Combination
 from driftledger.core.types import Outcome
 from driftledger.data.records import QuestionEntry, SampleEntry
-from driftledger.project.project import Project
+from driftledger.project.project import Combination, Project
 from driftledger.reports.charts import figures_of, series_of
 from driftledger.reports.correlation import correlation
 from driftledger.reports.report import write_report

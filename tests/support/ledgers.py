@@ -22,8 +22,8 @@ from driftledger.benchmarks.scoring import Scored, write_score
 from driftledger.components.base import ComponentCard
 from driftledger.core.files import write_json, write_jsonl
 from driftledger.core.media import png_bytes
-from driftledger.core.paths import Combination
 from driftledger.core.types import Outcome
+from driftledger.project.project import Combination
 from tests.support.cases import CASES
 
 COMBINATION = Combination("seer", "brush", "eye")

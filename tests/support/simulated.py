@@ -18,10 +18,10 @@ from PIL import Image
 
 from driftledger.collect import batches
 from driftledger.collect.batches import Workers
+from driftledger.collect.progress import Progress
 from driftledger.collect.run import Collector
 from driftledger.collect.store import CallStore
 from driftledger.components.base import Generator, Model, QueueModel
-from driftledger.core.terminal import Progress
 from driftledger.core.types import Conversation, Generated, Medium, Reply
 from tests.collect.chains import chain
 from tests.support import virtual_time

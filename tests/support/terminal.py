@@ -10,7 +10,7 @@ from unittest.mock import patch
 from rich.cells import cell_len
 from rich.console import RenderableType
 
-from driftledger.core.terminal import show
+from driftledger.commands.terminal import show
 
 WIDTHS = (60, 80, 120)
 """Of terminals, in columns."""

@@ -2,15 +2,23 @@
 ran once."""
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
+from mlflow import MlflowClient
+from mlflow.entities import ViewType
 
-from driftledger.ledger.lineage import Evidence
+from driftledger.benchmarks.score import Score
+from driftledger.ledger.lineage import Run
 from driftledger.project.settings import Tracking
 from driftledger.tracking.store import opened
-from tests.tracking.project import evidence, gen_score, settings, write_project
+from driftledger.tracking.track import track
+from tests.tracking.dump import dump
+from tests.tracking.project import EXPERIMENT, evidence, gen_score, settings, write_project
 
 
 @pytest.fixture(scope="session")
@@ -31,9 +39,49 @@ def store(tmp_path: Path, empty_store: Path, monkeypatch: pytest.MonkeyPatch) ->
     return settings(tmp_path / "store")
 
 
+@dataclass
+class Evaluated:
+    """An evaluated project, with runs that no store shows yet."""
+
+    root: Path
+    tracking: Tracking
+    runs: Sequence[Run]
+
+    def track(self, *runs: Run) -> str:
+        """Push some runs, by default all."""
+        return track(self.root, runs or self.runs, self.tracking)
+
+    def change(self, score: Score) -> Run:
+        """Evaluate what gives another score."""
+        [run] = write_project(self.root, evidence(score))
+        return run
+
+    def dump(self) -> dict[str, Any]:
+        return dump(self.tracking)
+
+    def shown(self) -> list[tuple[str, str | None]]:
+        """List the names of the runs that a reader sees, and whether each is current."""
+        runs = self.dump()["runs"]
+        return [(run["name"], run["tags"].get("driftledger.current")) for run in runs]
+
+    def stages(self) -> dict[str, str]:
+        """Return run → whether it is deleted."""
+        with self.client() as (client, experiment):
+            runs = client.search_runs([experiment], "", ViewType.ALL)
+        return {run.info.run_id: run.info.lifecycle_stage for run in runs}
+
+    @contextmanager
+    def client(self) -> Iterator[tuple[MlflowClient, str]]:
+        """Open the store; the id of its experiment."""
+        with opened(self.tracking, create=True) as client:
+            experiment = client.get_experiment_by_name(EXPERIMENT)
+            yield client, experiment.experiment_id if experiment else ""
+
+
 @pytest.fixture
-def runs(tmp_path: Path) -> Sequence[Evidence]:
+def project(tmp_path: Path, store: Tracking) -> Evaluated:
     """Two runs by one generator; the first is the better one."""
-    return write_project(
+    runs = write_project(
         tmp_path, evidence(gen_score("seer", 0.7)), evidence(gen_score("blind", 0.2))
     )
+    return Evaluated(tmp_path, store, runs)

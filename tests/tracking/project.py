@@ -12,9 +12,9 @@ from driftledger.components.base import ComponentCard
 from driftledger.core.canonical import sha256_of
 from driftledger.core.files import write_jsonl
 from driftledger.core.media import png_bytes
-from driftledger.core.paths import Combination
 from driftledger.data.records import SampleEntry
-from driftledger.ledger.lineage import CodeVersion, Evidence, Folder, Lineage
+from driftledger.ledger.lineage import CodeVersion, Folder, Lineage, Run
+from driftledger.project.project import Combination
 from driftledger.project.settings import Tracking
 from tests.support.ledgers import component, genception_score, iteration, row, varied
 
@@ -67,12 +67,12 @@ def lineage(of: Score) -> Lineage:
     )
 
 
-def evidence(*scores: Score) -> Evidence:
+def evidence(*scores: Score) -> Run:
     keys = scores[0].keys
     combination = Combination(
         keys["model"], keys.get("generator", "brush"), keys.get("encoder", "eye")
     )
-    return Evidence(
+    return Run(
         name=str(combination),
         combination=combination,
         fingerprint=sha256_of([each.to_dict() for each in scores]),
@@ -81,7 +81,7 @@ def evidence(*scores: Score) -> Evidence:
     )
 
 
-def write_project(root: Path, *runs: Evidence) -> Sequence[Evidence]:
+def write_project(root: Path, *runs: Run) -> Sequence[Run]:
     """Write the data, the records and the rows behind runs of GenCeption alone, which has a picture
     per step."""
     entries = []

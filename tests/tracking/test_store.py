@@ -5,9 +5,7 @@ import re
 import signal
 import socket
 import sys
-from collections.abc import Sequence
 from http.server import BaseHTTPRequestHandler
-from pathlib import Path
 from urllib.parse import urlsplit
 
 import mlflow
@@ -16,8 +14,6 @@ import requests
 
 from driftledger.core import databases
 from driftledger.core.errors import ConfigError, DriftledgerError, LedgerError
-from driftledger.ledger.lineage import Evidence
-from driftledger.project.settings import Tracking
 from driftledger.tracking import store as tracking_store
 from driftledger.tracking.store import opened, pages, serve, where_to_look
 from driftledger.tracking.track import track
@@ -25,7 +21,7 @@ from tests.support.canned_server import Canned, OnLoopback
 from tests.support.full_disk import no_file_longer_than
 from tests.support.locked import held
 from tests.support.mlflow_server import mlflow_server
-from tests.tracking.dump import dump
+from tests.tracking.conftest import Evaluated
 from tests.tracking.project import EXPERIMENT, settings
 
 WRONG = {
@@ -45,50 +41,40 @@ WRONG = {
 
 @pytest.mark.parametrize(("uri", "sentence"), WRONG.values(), ids=WRONG)
 def test_a_wrong_address_is_one_sentence(
-    uri: str,
-    sentence: str,
-    tmp_path: Path,
-    runs: Sequence[Evidence],
-    monkeypatch: pytest.MonkeyPatch,
+    uri: str, sentence: str, project: Evaluated, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
     with pytest.raises(DriftledgerError, match=re.escape(sentence)) as error:
-        track(tmp_path, runs, settings(tmp_path))
+        track(project.root, project.runs, settings(project.root))
     assert "\n" not in str(error.value)
     assert "hush" not in str(error.value)
 
 
-def test_a_file_that_is_no_database_is_left_alone(
-    tmp_path: Path, runs: Sequence[Evidence], store: Tracking
-) -> None:
-    file = tmp_path / "store" / "mlflow.db"
+def test_a_file_that_is_no_database_is_left_alone(project: Evaluated) -> None:
+    file = project.root / "store" / "mlflow.db"
     file.write_text("my notes, which are longer than sixteen bytes")
     with pytest.raises(DriftledgerError, match="it is not a SQLite database"):
-        track(tmp_path, runs, store)
+        project.track()
     assert file.read_text().startswith("my notes")
 
 
-def test_a_full_disk_is_a_sentence_and_the_next_push_completes(
-    tmp_path: Path, runs: Sequence[Evidence], store: Tracking
-) -> None:
-    size = (tmp_path / "store" / "mlflow.db").stat().st_size
+def test_a_full_disk_is_a_sentence_and_the_next_push_completes(project: Evaluated) -> None:
+    size = (project.root / "store" / "mlflow.db").stat().st_size
     with pytest.raises(DriftledgerError, match="MLflow"), no_file_longer_than(size + 20_000):
-        track(tmp_path, runs, store)
-    track(tmp_path, runs, store)
-    assert [len(run["traces"]) for run in dump(store)["runs"]] == [2, 2]
+        project.track()
+    project.track()
+    assert [len(run["traces"]) for run in project.dump()["runs"]] == [2, 2]
 
 
-def test_a_deleted_experiment_is_not_written_to(
-    tmp_path: Path, runs: Sequence[Evidence], store: Tracking
-) -> None:
-    with opened(store, create=True) as client:
+def test_a_deleted_experiment_is_not_written_to(project: Evaluated) -> None:
+    with opened(project.tracking, create=True) as client:
         client.delete_experiment(client.create_experiment(EXPERIMENT))
     with pytest.raises(DriftledgerError, match=f"experiment '{EXPERIMENT}' is deleted"):
-        track(tmp_path, runs, store)
+        project.track()
 
 
 def test_credentials_go_to_no_server_that_only_the_project_names(
-    tmp_path: Path, runs: Sequence[Evidence], monkeypatch: pytest.MonkeyPatch
+    project: Evaluated, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
     monkeypatch.setenv("MLFLOW_TRACKING_TOKEN", "hush")
@@ -96,7 +82,7 @@ def test_credentials_go_to_no_server_that_only_the_project_names(
         Canned(404, "") as server,
         pytest.raises(DriftledgerError, match=f"MLFLOW_TRACKING_URI={server.address}"),
     ):
-        track(tmp_path, runs, settings(tmp_path, uri=server.address))
+        track(project.root, project.runs, settings(project.root, uri=server.address))
     assert server.requests == []
 
 
@@ -115,11 +101,7 @@ OLD = {
 
 @pytest.mark.parametrize(("answers", "sentence"), OLD.values(), ids=OLD)
 def test_a_server_of_another_version_is_a_sentence_before_a_run_is_made(
-    answers: dict[str, str],
-    sentence: str,
-    tmp_path: Path,
-    runs: Sequence[Evidence],
-    monkeypatch: pytest.MonkeyPatch,
+    answers: dict[str, str], sentence: str, project: Evaluated, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     requested: list[str] = []
 
@@ -142,7 +124,7 @@ def test_a_server_of_another_version_is_a_sentence_before_a_run_is_made(
     with OnLoopback(Handler) as server:
         monkeypatch.setenv("MLFLOW_TRACKING_URI", server.address)
         with pytest.raises(DriftledgerError, match=sentence) as error:
-            track(tmp_path, runs, settings(tmp_path))
+            track(project.root, project.runs, settings(project.root))
     assert requested[0] == "/version"
     assert not [path for path in requested if path.endswith("/create")]
     assert "\n" not in str(error.value)
@@ -150,52 +132,50 @@ def test_a_server_of_another_version_is_a_sentence_before_a_run_is_made(
 
 
 def test_a_locked_file_is_waited_for(
-    tmp_path: Path, runs: Sequence[Evidence], store: Tracking, capsys: pytest.CaptureFixture[str]
+    project: Evaluated, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    file = tmp_path / "store" / "mlflow.db"
+    file = project.root / "store" / "mlflow.db"
     with held(file, 3):
-        assert "2 runs created" in track(tmp_path, runs, store)
+        assert "2 runs created" in project.track()
     assert f"{file} is locked by another program" in capsys.readouterr().err
 
 
 def test_a_file_that_stays_locked_is_a_sentence(
-    tmp_path: Path, runs: Sequence[Evidence], store: Tracking, monkeypatch: pytest.MonkeyPatch
+    project: Evaluated, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(databases, "WAIT", 0.2)
     with (
-        held(tmp_path / "store" / "mlflow.db", 60),
+        held(project.root / "store" / "mlflow.db", 60),
         pytest.raises(DriftledgerError, match=r"another program that has it open keeps it locked"),
     ):
-        track(tmp_path, runs, store)
+        project.track()
 
 
-def test_pages_need_an_experiment(
-    tmp_path: Path, runs: Sequence[Evidence], store: Tracking
-) -> None:
+def test_pages_need_an_experiment(project: Evaluated) -> None:
     with pytest.raises(DriftledgerError, match="has no experiment 'drift' yet"):
-        pages(store, "http://127.0.0.1:5000")
-    track(tmp_path, runs, store)
-    scores, view = pages(store, "http://127.0.0.1:5000")
+        pages(project.tracking, "http://127.0.0.1:5000")
+    project.track()
+    scores, view = pages(project.tracking, "http://127.0.0.1:5000")
     assert re.fullmatch(
         r"scores: http://127\.0\.0\.1:5000/#/experiments/\d+/evaluation-runs", scores
     )
     assert "viewStateShareKey=" in view
-    assert where_to_look(store) == "scores: 'driftledger ui' shows them in MLflow"
+    assert where_to_look(project.tracking) == "scores: 'driftledger ui' shows them in MLflow"
 
 
 def test_a_port_in_use_is_a_sentence_or_the_next_one_is_taken(
-    tmp_path: Path, runs: Sequence[Evidence], store: Tracking, monkeypatch: pytest.MonkeyPatch
+    project: Evaluated, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    track(tmp_path, runs, store)
+    project.track()
     monkeypatch.setattr(signal, "signal", lambda *_: None)
     # in the place of MLflow, whose exit code is 0, too
     monkeypatch.setattr(sys, "executable", "/bin/true")
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
         with pytest.raises(ConfigError, match=rf"port {port} on 127\.0\.0\.1 is in use, .* --port"):
-            next(serve(store, port))
+            next(serve(project.tracking, port))
         monkeypatch.setattr(tracking_store, "PORT", port)
-        said = serve(store, None)
+        said = serve(project.tracking, None)
         assert int(urlsplit(next(said).partition(" ")[2]).port or 0) in range(port + 1, port + 100)
         with pytest.raises(LedgerError, match="MLflow ended by itself"):
             list(said)
@@ -203,17 +183,17 @@ def test_a_port_in_use_is_a_sentence_or_the_next_one_is_taken(
 
 @pytest.mark.slow
 def test_a_server_shows_the_same_as_a_file(
-    tmp_path: Path, runs: Sequence[Evidence], store: Tracking, monkeypatch: pytest.MonkeyPatch
+    project: Evaluated, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    track(tmp_path, runs, store)
-    wanted = dump(store)
-    backend, files = f"sqlite:///{tmp_path}/server.db", (tmp_path / "files").as_uri()
-    with mlflow_server(tmp_path, backend, files, {}) as address:
+    project.track()
+    wanted = project.dump()
+    backend, files = f"sqlite:///{project.root}/server.db", (project.root / "files").as_uri()
+    with mlflow_server(project.root, backend, files, {}) as address:
         monkeypatch.setenv("MLFLOW_TRACKING_URI", address)
-        assert "2 runs created" in track(tmp_path, runs, store)
-        assert "2 unchanged" in track(tmp_path, runs, store)
-        shown = dump(store)
-        [scores, _] = serve(store, 1)
+        assert "2 runs created" in project.track()
+        assert "2 unchanged" in project.track()
+        shown = project.dump()
+        [scores, _] = serve(project.tracking, 1)
         assert requests.get(scores.partition(" ")[2], timeout=30).ok
     assert shown.pop("experiments") != wanted.pop("experiments")  # the server made an empty one
     assert shown == wanted

@@ -405,7 +405,9 @@ class Tracked(NamedTuple):
     key: str
     """As the score file has it; ``<curve>@<step>`` of a curve."""
     value: float
-    step: int
+    metric: Metric
+    score: Score
+    step: int = 0
     """0 for a value that is no point of a curve."""
     is_earlier: bool = False
     """Of a family over t: the value at a t before the last one."""
@@ -650,14 +652,22 @@ class Benchmark(ABC):
                 for key in members:
                     shown = name.format(**(metric.match(key) or {}))
                     is_earlier = over_t and key != members[-1]
-                    value = score.metrics[key]
-                    yield Tracked(shown, key, value=value, step=0, is_earlier=is_earlier)
+                    yield Tracked(
+                        shown,
+                        key,
+                        value=score.metrics[key],
+                        metric=metric,
+                        score=score,
+                        is_earlier=is_earlier,
+                    )
             if name and over_t:
                 curve = metric.key.removesuffix("_at_{t}")
                 shown = name.removesuffix("_at_{t}")
                 for point in score.curves.get(curve, ()):
                     key = f"{curve}@{point.step}"
-                    yield Tracked(shown, key, value=point.value, step=point.step)
+                    yield Tracked(
+                        shown, key, value=point.value, metric=metric, score=score, step=point.step
+                    )
 
     def headline(self, score: Score) -> tuple[str, float | None]:
         """Return the first headline of a score; the key of the first metric if it has none."""

@@ -24,13 +24,13 @@ from typing import Any, TypeAlias, TypeVar
 from PIL import Image
 
 from driftledger.collect.call import Ask, Call, Draw
+from driftledger.collect.progress import Progress
 from driftledger.components.base import Component, QueueModel
 from driftledger.components.checkpoints import CheckpointComponent
 from driftledger.components.thinking import separated
 from driftledger.core.errors import ConfigError, DriftledgerError, OutOfMemoryError
 from driftledger.core.grouping import grouped
 from driftledger.core.media import encoded
-from driftledger.core.terminal import Progress
 from driftledger.core.text import say
 from driftledger.core.types import Medium, Outcome, Result
 

@@ -12,11 +12,11 @@ from typing import Any, NamedTuple, Self, TypeAlias, TypeVar
 
 from driftledger.collect.batches import ENDED, Units, Waiting, Workers, finished, set_error
 from driftledger.collect.call import Call, Draw, NotStoredError, Planned, Spent, Steps, walk
+from driftledger.collect.progress import Progress
 from driftledger.collect.store import CallStore, component_id
 from driftledger.components.base import Component
 from driftledger.components.service import Meter, RemoteComponent, ServiceClient
 from driftledger.core.errors import ConfigError
-from driftledger.core.terminal import Progress
 from driftledger.core.text import say
 from driftledger.core.types import Result
 

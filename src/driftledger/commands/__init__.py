@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from driftledger.commands import (
-        ask,
+        audit,
         collect,
+        compare,
         evaluate,
         gc,
         init,
@@ -16,11 +17,13 @@ if TYPE_CHECKING:
         people,
         run,
         stages,
+        verify,
     )
 
     __all__ = [
-        "ask",
+        "audit",
         "collect",
+        "compare",
         "evaluate",
         "gc",
         "init",
@@ -29,6 +32,7 @@ if TYPE_CHECKING:
         "people",
         "run",
         "stages",
+        "verify",
     ]
 
 

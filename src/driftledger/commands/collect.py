@@ -28,9 +28,11 @@ from driftledger.benchmarks.collecting import Collecting, FailedCalls, write_col
 from driftledger.benchmarks.records import CARD, CollectedCard, CollectedRecord, read_records
 from driftledger.collect.call import NotStoredError
 from driftledger.collect.plan import Plan, PlannedCalls
+from driftledger.collect.progress import Progress
 from driftledger.collect.run import Collector, Shard, part_of
 from driftledger.collect.store import CallStore, stores_in
 from driftledger.commands.stages import data
+from driftledger.commands.terminal import line, table
 from driftledger.components.base import Generator
 from driftledger.components.service import RemoteComponent
 from driftledger.core.errors import (
@@ -53,7 +55,6 @@ from driftledger.core.files import (
 )
 from driftledger.core.grouping import grouped
 from driftledger.core.paths import STATE
-from driftledger.core.terminal import Progress, line, table
 from driftledger.core.text import for_line, say
 from driftledger.core.types import Subject
 from driftledger.project.project import Project

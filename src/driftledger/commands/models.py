@@ -7,12 +7,12 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
+from driftledger.commands.terminal import HEAD, line, table
 from driftledger.core.canonical import Json
 from driftledger.core.errors import ConfigError, DriftledgerError, unknown_name
 from driftledger.core.files import write_text
 from driftledger.core.grouping import grouped
 from driftledger.core.registry import EXTRAS, provider_class
-from driftledger.core.terminal import HEAD, line, table
 from driftledger.project.catalogue import SECTIONS, catalogue, selectable
 from driftledger.project.presets import with_entry
 from driftledger.project.project import Project

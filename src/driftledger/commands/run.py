@@ -38,6 +38,7 @@ from driftledger.commands.collect import (
     tasks_of,
 )
 from driftledger.commands.stages import data, track
+from driftledger.commands.terminal import HEAD, QUIET, line, show, table
 from driftledger.core.canonical import Json
 from driftledger.core.errors import (
     ConfigError,
@@ -57,7 +58,6 @@ from driftledger.core.files import (
     write_json,
 )
 from driftledger.core.paths import STATE
-from driftledger.core.terminal import HEAD, QUIET, line, show, table
 from driftledger.core.text import for_line, say
 from driftledger.ledger.lineage import place_of
 from driftledger.ledger.lock import LOCK, parse_lock
@@ -343,12 +343,14 @@ def _make_calls(project: Project, start: Start, *, pull: bool) -> int:
 def _fill_mlflow(project: Project) -> None:
     """Show the selected runs in MLflow where its store is not the one that the stage ``track``
     filled last."""
-    from driftledger.tracking.track import TRACKED, filled_note
+    from driftledger.ledger.objects.files import Workspace
+    from driftledger.ledger.published import mlflow_state
+    from driftledger.tracking.track import TRACKED, fill_of
 
     if not (project.root / TRACKED).is_file():
         return  # a pipeline without that stage
-    note, text = filled_note(project.root, project.settings.tracking)
-    if not note.is_file() or note.read_bytes() != text.encode():
+    filled = mlflow_state(Workspace(project.root)).filled
+    if filled != fill_of(project.root, project.settings.tracking):
         say("filling MLflow")
         with redirect_stdout(sys.stderr):
             track(project)

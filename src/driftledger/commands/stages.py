@@ -7,7 +7,7 @@ from driftledger.benchmarks.base import DATASET, QUESTION_SET, SCORES, Benchmark
 from driftledger.benchmarks.registry import question_rules
 from driftledger.core.canonical import sha256_of
 from driftledger.core.errors import CoverageError, DriftledgerError, StoreError
-from driftledger.core.files import keep_only, make, write_json, write_text
+from driftledger.core.files import keep_only, make, write_json
 from driftledger.core.text import for_line, say
 from driftledger.project.project import Project
 
@@ -110,10 +110,10 @@ def track(project: Project) -> None:
     Raises:
         LedgerError: the evidence cannot be read, or files of published runs were deleted.
     """
-    from driftledger.ledger.lineage import read_all_evidence
+    from driftledger.ledger.lineage import read_runs
     from driftledger.ledger.objects.git import is_unreadable, why_unread
-    from driftledger.ledger.published import publish, refuse_if_deleted
-    from driftledger.tracking.track import TRACKED, filled_note
+    from driftledger.ledger.published import note_mlflow, publish, refuse_if_deleted
+    from driftledger.tracking.track import TRACKED, fill_of
     from driftledger.tracking.track import track as show_in_mlflow
 
     if is_unreadable(project.root):
@@ -123,11 +123,9 @@ def track(project: Project) -> None:
     combinations = [
         each for each in project.combinations if (project.root / SCORES / each.model).is_dir()
     ]
-    evidence = read_all_evidence(
-        project.root, project.selected, combinations or project.combinations
-    )
-    print(show_in_mlflow(project.root, evidence, project.settings.tracking), flush=True)
-    written = [path for each in evidence if (path := publish(project.root, each)) is not None]
+    runs = read_runs(project.root, project.selected, combinations or project.combinations)
+    print(show_in_mlflow(project.root, runs, project.settings.tracking), flush=True)
+    written = [path for run in runs if (path := publish(project.root, run)) is not None]
     print(f"{len(written)} new files in ledger/", flush=True)
-    write_json(project.root / TRACKED, {each.name: each.fingerprint for each in evidence})
-    write_text(*filled_note(project.root, project.settings.tracking))
+    write_json(project.root / TRACKED, {run.name: run.fingerprint for run in runs})
+    note_mlflow(project.root, {}, fill_of(project.root, project.settings.tracking))

@@ -1,11 +1,10 @@
-"""The name of a run, links that lead out of a folder, and the main checkout, which keeps what all
-checkouts share."""
+"""Links that lead out of a folder, and the main checkout, which keeps what all checkouts share."""
 
 import os
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from driftledger.core.canonical import md5_file, open_regular
 
@@ -17,28 +16,6 @@ _COPIES = (".dvc", "tmp", "exps")
 
 Keys: TypeAlias = Mapping[str, str]
 """What names a folder of a stage: ``dataset``, ``model`` and the like → a name."""
-
-
-class Combination(NamedTuple):
-    """What one MLflow run shows; a generator or encoder that none of its scores uses is an empty
-    name."""
-
-    model: str
-    generator: str
-    encoder: str
-
-    def __str__(self) -> str:
-        return " · ".join(filter(None, self))
-
-    @property
-    def path(self) -> str:
-        """The name of the run in commands: ``model/generator/encoder``."""
-        return "/".join(filter(None, self))
-
-    def shows(self, keys: Keys) -> bool:
-        """Return True if its run shows a score: a model, generator or encoder among the score's
-        keys is the combination's."""
-        return all(keys.get(role, name) == name for role, name in self._asdict().items())
 
 
 def leads_out(path: Path, folder: Path) -> bool:

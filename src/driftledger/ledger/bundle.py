@@ -18,7 +18,7 @@ from driftledger.collect.features import OF_FILES, FeatureStore, Modality, Numbe
 from driftledger.core.canonical import Json, canonical_json, open_regular, sha256_bytes, sha256_of
 from driftledger.core.errors import LedgerError, first_few
 from driftledger.core.files import read_regular
-from driftledger.ledger.lineage import Evidence
+from driftledger.ledger.lineage import Folder, Run
 from driftledger.ledger.objects.contents import Contents
 from driftledger.ledger.objects.files import listing_bytes
 from driftledger.ledger.published import read_published
@@ -53,23 +53,24 @@ class KeptFeatures(FeatureStore):
         return features
 
     def members(self) -> dict[str, bytes]:
-        """The members of a bundle that hold the features of each encoder; none of one with several
-        widths."""
+        """Return the members of a bundle that hold the features of each encoder.
+
+        An encoder with features of several widths has none.
+        """
         members = {}
-        for encoder, of_encoder in self.rows.items():
-            rows = sorted(of_encoder.items())
-            table = io.BytesIO()
-            if len({row.shape for _, row in rows}) == 1:
-                np.save(table, np.stack([row for _, row in rows]), allow_pickle=False)
-                digests = "".join(f"{digest}\n" for digest, _ in rows)
+        for encoder, features in self.rows.items():
+            digests = sorted(features)
+            rows = [features[digest] for digest in digests]
+            if len({row.shape for row in rows}) == 1:
+                table = io.BytesIO()
+                np.save(table, np.stack(rows), allow_pickle=False)
+                text = "\n".join([*digests, ""])
                 members[f"{bundle.FEATURES}{encoder}.npy"] = table.getvalue()
-                members[f"{bundle.FEATURES}{encoder}.txt"] = digests.encode()
+                members[f"{bundle.FEATURES}{encoder}.txt"] = text.encode()
         return members
 
 
-def write_bundle(
-    project: Project, evidence: Evidence, out: Path, *, images: bool = True
-) -> list[str]:
+def write_bundle(project: Project, run: Run, out: Path, *, images: bool = True) -> list[str]:
     """Write everything behind a run into one file, which appears whole or not at all; say what is
     in it.
 
@@ -85,69 +86,54 @@ def write_bundle(
     if out.exists() and not (out.is_file() and is_bundle(out)):
         raise LedgerError(f"{out} is not a bundle; move it away, or name another file with -o")
     contents = Contents(project.root, trust=project.own_code)
-    folders = list(
-        dict.fromkeys(each for lineage in evidence.lineages for each in lineage.folders.values())
-    )
-    if absent := [each.path for each in folders if not contents.has(each)]:
+    folders: dict[Folder, None] = {}
+    for lineage in run.lineages:
+        folders |= dict.fromkeys(lineage.folders.values())
+    if absent := [folder.path for folder in folders if not contents.has(folder)]:
         raise LedgerError(f"{first_few(absent)} is not here; run 'dvc pull' first")
     # those of others may be forged
     features = KeptFeatures(project.state / "features" if project.own_code else None)
-    recomputed = recompute(project, evidence.lineages, contents, features=features)
+    recomputed = recompute(project, run.lineages, contents, features=features)
     if recomputed.findings:
-        first = recomputed.findings[0]
+        finding = recomputed.findings[0]
         raise LedgerError(
-            f"nothing is bundled: {first.where}: {first.what}; run 'driftledger verify' to see "
+            f"nothing is bundled: {finding.where}: {finding.what}; run 'driftledger verify' to see "
             "all of it"
         )
-    published = next(
-        (each for each in read_published(project.root) if each.fingerprint == evidence.fingerprint),
-        None,
-    )
-    if published is None:
-        raise LedgerError(f"{evidence.name} is not published; run 'driftledger track' first")
-    run = {
-        "name": evidence.name,
-        "combination": [*evidence.combination],
-        "fingerprint": evidence.fingerprint,
+    named = {
+        "name": run.name,
+        "combination": [*run.combination],
+        "fingerprint": run.fingerprint,
     }
-    lineages = [
-        each.model_dump(mode="json", by_alias=True, exclude={"score"}) for each in evidence.lineages
-    ]
-    code = evidence.code.model_dump(mode="json")
-    small = {
-        bundle.EVIDENCE: canonical_json(run | {"lineages": lineages, "code": code}).encode(),
-        f"{bundle.LEDGER}{sha256_of(published.to_dict())}.json": canonical_json(
-            published.to_dict()
-        ).encode(),
-        **features.members(),
-    }
-    small |= {
-        bundle.LISTINGS + each.md5: listing_bytes(contents.output(each.out, each.md5))
-        for each in folders
-    }
+    small = _evidence(project, run, named) | features.members()
+    for folder in folders:
+        listing = contents.output(folder.out, folder.md5)
+        small[bundle.LISTINGS + folder.md5] = listing_bytes(listing)
     held = Json()
     left_out = Json()
-    members = dict[str, Callable[[], bytes]]()
+    members: dict[str, Callable[[], bytes]] = {}
     for folder in folders:
         for name, md5 in contents.manifest(folder).items():
             path = f"{folder.path}/{name}"
-            file = contents.path(md5, f"{folder.path}/{name}")
+            file = contents.path(md5, path)
             assert file is not None  # all of it is here
+            digests = bundle.digests(read_regular(file))
             if images or path.endswith((".json", ".jsonl")):
-                held[path] = bundle.digests(read_regular(file))
+                held[path] = digests
                 members[bundle.FILES + path] = partial(read_regular, file)
             else:
-                left_out[path] = bundle.digests(read_regular(file))
+                left_out[path] = digests
     manifest = {
         "schema": bundle.SCHEMA,
         "kind": bundle.KIND,
-        "run": run,
+        "run": named,
         "files": held,
         "left_out": left_out,
         "members": {name: sha256_bytes(data) for name, data in small.items()},
     }
-    members |= {name: partial(bytes, data) for name, data in small.items()}
-    members[bundle.MANIFEST] = lambda: canonical_json(manifest).encode()
+    small[bundle.MANIFEST] = canonical_json(manifest).encode()
+    for name, data in small.items():
+        members[name] = partial(bytes, data)
     partial_file = out.with_name(out.name + ".partial")
     try:
         with partial_file.open("wb") as output:
@@ -160,14 +146,34 @@ def write_bundle(
     left = f" and the hashes of {len(left_out):,} images" if left_out else ""
     notes = dict.fromkeys(f"to know: {each.where}: {each.why}" for each in recomputed.skipped)
     return [
-        f"{out}: {evidence.name}, {len(held):,} files{left}, {out.stat().st_size / 1e6:.1f} MB",
+        f"{out}: {run.name}, {len(held):,} files{left}, {out.stat().st_size / 1e6:.1f} MB",
         *list(notes)[:5],
         f"'driftledger check {out.name}' checks it",
     ]
 
 
+def _evidence(project: Project, run: Run, named: Json) -> dict[str, bytes]:
+    """Return the members that say where the scores of a run come from, and its published file.
+
+    Raises:
+        LedgerError: the run was not published.
+    """
+    evidence = named | {"lineages": [], "code": run.code.model_dump(mode="json")}
+    for lineage in run.lineages:
+        content = lineage.model_dump(mode="json", by_alias=True, exclude={"score"})
+        evidence["lineages"].append(content)
+    for published in read_published(project.root):
+        if published.fingerprint == run.fingerprint:
+            content = published.to_dict()
+            return {
+                bundle.EVIDENCE: canonical_json(evidence).encode(),
+                f"{bundle.LEDGER}{sha256_of(content)}.json": canonical_json(content).encode(),
+            }
+    raise LedgerError(f"{run.name} is not published; run 'driftledger track' first")
+
+
 def is_bundle(path: Path) -> bool:
-    """Whether a file has the form of a bundle."""
+    """Return True if a file has the form of a bundle."""
     try:
         with open_regular(path) as file:
             bundle.Bundle(archive.Archive(file))

@@ -7,33 +7,25 @@ can show, and without a ranking where something moves the numbers that is not wh
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
-from rich.console import Group, RenderableType
 
 from driftledger.benchmarks.base import UNREAD_COUNTS, Benchmark, Input, Metric, Rule
-from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import ROWS, Row, Score
 from driftledger.core.canonical import Json
 from driftledger.core.errors import LedgerError, StoreError, first_few
 from driftledger.core.files import read_jsonl
-from driftledger.core.paths import Combination
-from driftledger.core.terminal import HEAD, line, lines, table
-from driftledger.core.text import changes, figure, shown_apart
-from driftledger.ledger.lineage import Evidence, Lineage
+from driftledger.core.text import changes, shown_apart
+from driftledger.ledger.lineage import Lineage, Run, short_version_of, version_of
 from driftledger.ledger.objects.contents import FETCH, Contents
 from driftledger.metrics.exact import exact_mean, round_significant
 from driftledger.metrics.groups import holm
 from driftledger.metrics.intervals import DIGITS, fewest
-from driftledger.metrics.paired import (
-    POWER,
-    Paired,
-    minimum_detectable_difference,
-    paired_interval,
-)
+from driftledger.metrics.paired import Paired, minimum_detectable_difference, paired_interval
+from driftledger.project.project import Combination
 
 Units = Mapping[str, tuple[float, str, str]]
 """Unit → its value, the category that it is averaged in, and the cluster that it is drawn with."""
@@ -42,7 +34,11 @@ MOST_APART = Fraction(1, 20)
 easy: who leaves out what is hard has the better score."""
 NOT_RANKED = "not ranked: "
 _COMPARED = ("model", "generator")
+_SHAPING_ROLES = (*Combination._fields, "text_encoder")
 _ABSENT = (None, None)
+_BOTH_DIFFER = Rule(
+    "model and generator", "both differ, and a difference could come from either", Input.DRAWN
+)
 _OTHER_DATA = {
     "dataset": "other samples are harder or easier",
     "question_set": "other questions are harder or easier",
@@ -158,11 +154,13 @@ class Comparison:
     """What A and B are called where people read: by what differs."""
 
     def to_dict(self) -> Json:
-        """Ready for JSON."""
-        return {name: value for name, value in asdict(self).items() if name != "sides"}
+        """Return it ready for JSON."""
+        data = asdict(self)
+        del data["sides"]
+        return data
 
 
-def compare(a: Evidence, b: Evidence, contents: Contents, *, anyway: bool = False) -> Comparison:
+def compare(a: Run, b: Run, contents: Contents, *, anyway: bool = False) -> Comparison:
     """Compare two runs, metric by metric, over the units that both have a value for.
 
     Intervals have the confidence of A's scores.
@@ -183,17 +181,18 @@ def compare(a: Evidence, b: Evidence, contents: Contents, *, anyway: bool = Fals
             f"{has_b}"
         )
     compared = [_pair(one, two, contents, anyway) for one, two in pairs]
-    tested = [
-        metric
-        for pair in compared
-        for metric in pair.metrics
-        if metric.ranked and metric.p_value is not None
-    ]
-    for metric, corrected in zip(
-        tested, holm([metric.p_value or 0.0 for metric in tested]), strict=True
-    ):
-        metric.p_holm = corrected
-    barred = [pair for pair in compared if not pair.comparable]
+    tested = []
+    for pair in compared:
+        for metric in pair.metrics:
+            if metric.ranked and metric.p_value is not None:
+                tested.append(metric)
+    corrected = holm([metric.p_value or 0.0 for metric in tested])
+    for metric, p_holm in zip(tested, corrected, strict=True):
+        metric.p_holm = p_holm
+    reasons = []
+    for pair in compared:
+        if not pair.comparable:
+            reasons += [f"{pair.name}: {reason}" for reason in pair.reasons]
     sides, about = _sides(a, b)
     return Comparison(
         a=f"{a.name}, fingerprint {a.fingerprint[:12]}",
@@ -205,13 +204,13 @@ def compare(a: Evidence, b: Evidence, contents: Contents, *, anyway: bool = Fals
         only_b=only_b,
         confidence=pairs[0][0].score.confidence,
         anyway=anyway,
-        comparable=not barred,
-        reasons=[f"{pair.name}: {reason}" for pair in barred for reason in pair.reasons],
+        comparable=all(pair.comparable for pair in compared),
+        reasons=reasons,
         sides=sides,
     )
 
 
-def _notes(a: Evidence, b: Evidence) -> Iterator[str]:
+def _notes(a: Run, b: Run) -> Iterator[str]:
     """Say that the code differs, and what components say of themselves."""
     if a.code != b.code:
         yield f"code: {a.code.named(None)} and {b.code.named(None)}"
@@ -222,70 +221,90 @@ def _notes(a: Evidence, b: Evidence) -> Iterator[str]:
 
 
 def _named(place: str) -> str:
-    """The place of a score for people: ``genception on photos``."""
+    """Return the place of a score for people: ``genception on photos``."""
     return place.replace("/", " on ", 1).replace("/", " · ")
 
 
-def _pairs(a: Evidence, b: Evidence) -> tuple[list[tuple[Lineage, Lineage]], list[str], list[str]]:
-    """Pair scores at the same place, then those of the same benchmark and data; and name what only
-    one side has."""
+def _pairs(a: Run, b: Run) -> tuple[list[tuple[Lineage, Lineage]], list[str], list[str]]:
+    """Pair scores at the same place, then those of the same benchmark and data.
 
-    def data_of(lineage: Lineage) -> str:
+    Returns:
+        The pairs, and the names of scores that only A and only B has.
+    """
+
+    def place(lineage: Lineage) -> str:
+        return lineage.place
+
+    def benchmark_and_data(lineage: Lineage) -> str:
         return f"{lineage.score.benchmark} on {lineage.score.on}"
 
-    left = list(b.lineages)
-    others = {}
-    for shared in (lambda lineage: lineage.place, data_of):
+    unpaired = list(b.lineages)
+    partners: dict[str, Lineage] = {}
+    for shared in (place, benchmark_and_data):
         for lineage in a.lineages:
-            alike = [other for other in left if shared(other) == shared(lineage)]
-            if alike and lineage.place not in others:
-                others[lineage.place] = alike[0]
-                left.remove(alike[0])
-    pairs = [(lineage, others[lineage.place]) for lineage in a.lineages if lineage.place in others]
-    only_a = [_named(lineage.place) for lineage in a.lineages if lineage.place not in others]
-    return pairs, only_a, [_named(lineage.place) for lineage in left]
+            for other in unpaired:
+                if lineage.place not in partners and shared(other) == shared(lineage):
+                    partners[lineage.place] = other
+                    unpaired.remove(other)
+                    break
+    pairs = []
+    only_a = []
+    for lineage in a.lineages:
+        if lineage.place in partners:
+            pairs.append((lineage, partners[lineage.place]))
+        else:
+            only_a.append(_named(lineage.place))
+    return pairs, only_a, [_named(lineage.place) for lineage in unpaired]
 
 
-def _sides(a: Evidence, b: Evidence) -> tuple[tuple[str, str], list[str]]:
-    """Return what people call both sides, by what differs, and a line about each component that
-    does."""
+def _sides(a: Run, b: Run) -> tuple[tuple[str, str], list[str]]:
+    """Name both sides by what differs, and describe each component that does."""
     about = []
     names = []
     versions = []
     for role, one in a.components.items():
         two = b.components.get(role, one)
-        if one.fingerprint != two.fingerprint and role in (*Combination._fields, "text_encoder"):
-            both = f"{one.name} {one.fingerprint[:12]} and {two.name} {two.fingerprint[:12]}"
-            about.append(f"{role.replace('_', ' ')}: {both}")
-            versions.append(
-                (f"{one.name}@{one.fingerprint[:8]}", f"{two.name}@{two.fingerprint[:8]}")
-            )
-            if one.name != two.name and role != "text_encoder":
-                names.append((one.name, two.name))
-    left, right = (
-        " · ".join(side) for side in zip(*(names or versions or [("A", "B")]), strict=True)
-    )
+        if one.fingerprint == two.fingerprint or role not in _SHAPING_ROLES:
+            continue
+        about.append(f"{role.replace('_', ' ')}: {version_of(one)} and {version_of(two)}")
+        versions.append((short_version_of(one), short_version_of(two)))
+        if one.name != two.name and role != "text_encoder":
+            names.append((one.name, two.name))
+    differing = names or versions
+    left = " · ".join(one for one, _ in differing)
+    right = " · ".join(two for _, two in differing)
     return (left, right) if left != right else ("A", "B"), about
 
 
 def coverage_difference(a: Score, b: Score) -> Difference | None:
-    """Return the difference in how much is in the denominators, or that b or a is below
-    ``min_coverage``; None where both are equal. All tables go by it as well."""
-    for each in (b, a):
-        if each.unranked is not None:
-            return Difference(f"coverage of {each.model}", "", "", "unfair", each.unranked)
+    """Return the difference in what is in the denominators, or that b or a is below
+    ``min_coverage``.
+
+    It is None if both are equal. All tables go by it as well.
+    """
+    for score in (b, a):
+        if score.unranked is not None:
+            return Difference(
+                f"coverage of {score.model}", "", b="", weight="unfair", why=score.unranked
+            )
     if a.share == b.share:
         return None
-    what = "coverage" if a.counted == a.scored and b.counted == b.scored else "what is counted"
-    one, two = (f"{each.counted}/{each.total}, {float(each.share):.1%}" for each in (a, b))
+    is_read = a.counted == a.scored and b.counted == b.scored
+    what = "coverage" if is_read else "what is counted"
+    difference = Difference(
+        what,
+        f"{a.counted}/{a.total}, {float(a.share):.1%}",
+        b=f"{b.counted}/{b.total}, {float(b.share):.1%}",
+        weight="noted",
+    )
     if abs(a.share - b.share) <= MOST_APART:
-        return Difference(what, one, two, "noted")
+        return difference
     why = f"more than {float(MOST_APART):.0%} apart: what is left out is seldom what is easy"
-    return Difference(what, one, two, "unfair", why)
+    return replace(difference, weight="unfair", why=why)
 
 
 def _differing(a: Lineage, b: Lineage, metrics: Collection[str]) -> Iterator[Difference]:
-    """Everything in which two scores of one benchmark differ, other than in their values.
+    """Yield everything in which two scores of one benchmark differ, other than in their values.
 
     Args:
         metrics: those by which they may be ranked.
@@ -293,47 +312,50 @@ def _differing(a: Lineage, b: Lineage, metrics: Collection[str]) -> Iterator[Dif
     spec = a.spec
     other_data = Rule(spec.data.name, _OTHER_DATA[spec.data.name])
     rules = {rule.fact: rule for rule in (*spec.unfair, UNREAD_COUNTS, other_data)}
-
-    def concerned(rule: Rule) -> tuple[str, ...] | None:
-        """Return the metrics that a rule is about; None if it is about all."""
-        keys = tuple(
-            key for key in metrics if (metric := spec.metric(key)) and rule.is_about(metric)
-        )
-        return None if len(keys) == len(metrics) else keys
-
     left = _facts(a)
     right = _facts(b)
     differing = set()
-    for what in {**left, **right}:
-        one, name_one = left.get(what, _ABSENT)
-        two, name_two = right.get(what, _ABSENT)
+    for fact in {**left, **right}:
+        one, text_one = left.get(fact, _ABSENT)
+        two, text_two = right.get(fact, _ABSENT)
         if one == two:
             continue
-        differing.add(what)
-        rule = rules.get(what)
-        apart = shown_apart(one, two)
-        yield Difference(
-            what=what.replace("_", " "),
-            a=name_one or apart[0],
-            b=name_two or apart[1],
-            weight="unfair" if rule else "compared" if what in _COMPARED else "noted",
-            why=rule.why if rule else None,
-            concerns=concerned(rule) if rule else None,
+        differing.add(fact)
+        plain_one, plain_two = shown_apart(one, two)
+        difference = Difference(
+            fact.replace("_", " "),
+            text_one or plain_one,
+            b=text_two or plain_two,
+            weight="compared" if fact in _COMPARED else "noted",
         )
+        if fact in rules:
+            difference = _unfair(difference, rules[fact], spec, metrics)
+        yield difference
     if differing.issuperset(_COMPARED):
-        both = Rule(
-            "model and generator",
-            "both differ, and a difference could come from either",
-            Input.DRAWN,
-        )
-        yield Difference(both.fact, "", "", "unfair", both.why, concerned(both))
-    if (coverage := coverage_difference(a.score, b.score)) is not None:
+        both = Difference("model and generator", "", b="", weight="unfair")
+        yield _unfair(both, _BOTH_DIFFER, spec, metrics)
+    coverage = coverage_difference(a.score, b.score)
+    if coverage is not None:
         yield coverage
     if a.score.coverage != b.score.coverage and (coverage is None or coverage.what != "coverage"):
-        read = [
-            f"{score.scored}/{score.total}, {score.coverage:.1%}" for score in (a.score, b.score)
-        ]
-        yield Difference("coverage", read[0], read[1], "noted")
+        yield Difference("coverage", _coverage(a.score), b=_coverage(b.score), weight="noted")
+
+
+def _coverage(score: Score) -> str:
+    return f"{score.scored}/{score.total}, {score.coverage:.1%}"
+
+
+def _unfair(
+    difference: Difference, rule: Rule, spec: Benchmark, metrics: Collection[str]
+) -> Difference:
+    """Let a difference move the metrics that a rule is about."""
+    concerns = []
+    for key in metrics:
+        metric = spec.metric(key)
+        if metric is not None and rule.is_about(metric):
+            concerns.append(key)
+    some = None if len(concerns) == len(metrics) else tuple(concerns)
+    return replace(difference, weight="unfair", why=rule.why, concerns=some)
 
 
 Facts: TypeAlias = dict[str, tuple[Any, str | None]]
@@ -343,59 +365,48 @@ Facts: TypeAlias = dict[str, tuple[Any, str | None]]
 def _facts(lineage: Lineage) -> Facts:
     """Gather what may differ between two scores, other than their values."""
     score = lineage.score
-    spec = lineage.spec
-    facts: Facts = {
-        role: (card.fingerprint, f"{card.name} {card.fingerprint[:12]}")
-        for role, card in score.components.items()
-    }
+    digest = score.inputs.data_digest
+    facts: Facts = {}
+    for role, card in score.components.items():
+        facts[role] = (card.fingerprint, version_of(card))
     for role, versions in score.served.items():
         facts[f"served_{role}"] = ([*versions], ", ".join(versions))
-    facts[spec.data.name] = (score.inputs.data_digest, score.inputs.data_digest[:12])
-    return (
-        facts
-        | {name: (value, None) for name, value in spec.facts(score).items()}
-        | {"N": (score.total, None)}
-    )
+    facts[lineage.spec.data.name] = (digest, digest[:12])
+    for name, value in lineage.spec.facts(score).items():
+        facts[name] = (value, None)
+    facts["N"] = (score.total, None)
+    return facts
 
 
 def _pair(a: Lineage, b: Lineage, contents: Contents, anyway: bool) -> ScorePair:
     keys = _compared_keys(a.spec, a.score, b.score)
     differing = list(_differing(a, b, keys))
-    rows = []
-    why_not = ""
+    rows: list[list[Row]] = []
+    why_no_rows = ""
     try:
-        for lineage in (a, b):  # the rows of this very version of each score
-            path = contents.within(lineage.folder, ROWS)
-            if path is None:
-                raise LedgerError(
-                    f"{lineage.rows_path} of that version (md5 {lineage.folder.md5}) is not here; "
-                    f"{FETCH}"
-                )
-            rows.append(read_jsonl(path, Row, lineage.rows_path))
+        rows = [_rows_of(lineage, contents) for lineage in (a, b)]
     except (LedgerError, StoreError) as error:
-        why_not = f"no rows available: {error}"
+        why_no_rows = f"no rows available: {error}"
     metrics = []
     for key in keys:
-        barred = [] if anyway else [each.reason for each in differing if each.bars(key)]
-        values = (a.score.metrics.get(key), b.score.metrics.get(key))
-        metric = a.spec.metric(key)
-        compared = MetricComparison(key, *values)
+        compared = MetricComparison(key, a.score.metrics.get(key), b=b.score.metrics.get(key))
         metrics.append(compared)
-        if why_not:
-            compared.verdict = NOT_RANKED + (barred[0] if barred else why_not)
-        elif None in values or metric is None:
-            compared.verdict = f"{NOT_RANKED}only {'B' if values[0] is None else 'A'} has it"
+        metric = a.spec.metric(key)
+        barred = ""
+        for difference in differing:
+            if difference.bars(key) and not anyway:
+                barred = barred or difference.reason
+        if why_no_rows:
+            compared.verdict = NOT_RANKED + (barred or why_no_rows)
+        elif compared.a is None or compared.b is None or metric is None:
+            compared.verdict = f"{NOT_RANKED}only {'B' if compared.a is None else 'A'} has it"
         else:
-            _measure(compared, metric, rows, barred, a.score.confidence)
-    shaping = {"provider", "version", "settings", "identity"}
-    changed = []
-    for role, one in a.score.components.items():
-        two = b.score.components.get(role, one)
-        if one.name == two.name:
-            old = one.model_dump(mode="json", include=shaping)
-            new = two.model_dump(mode="json", include=shaping)
-            changed += [f"{role} {one.name}, {change}" for change in changes(old, new)]
-    unfair = [each for each in differing if each.weight == "unfair" and each.concerns != ()]
+            _measure(compared, metric, rows, barred, confidence=a.score.confidence)
+    reasons = []
+    for each in differing:
+        if each.weight == "unfair" and each.concerns != ():
+            concerns = f" [{', '.join(each.concerns)}]" if each.concerns else ""
+            reasons.append(each.reason + concerns)
     return ScorePair(
         benchmark=a.score.benchmark,
         on=a.score.on,
@@ -403,39 +414,61 @@ def _pair(a: Lineage, b: Lineage, contents: Contents, anyway: bool) -> ScorePair
         a=a.score_path,
         b=b.score_path,
         differing=differing,
-        changed=changed,
+        changed=_changed_settings(a.score, b.score),
         metrics=metrics,
         comparable=not any(each.bars(key) for each in differing for key in keys),
-        reasons=[
-            f"{each.reason} [{', '.join(each.concerns)}]" if each.concerns else each.reason
-            for each in unfair
-        ],
+        reasons=reasons,
     )
 
 
+def _rows_of(lineage: Lineage, contents: Contents) -> list[Row]:
+    """Read the rows of this very version of a score."""
+    path = contents.within(lineage.folder, ROWS)
+    if path is None:
+        raise LedgerError(
+            f"{lineage.rows_path} of that version (md5 {lineage.folder.md5}) is not here; {FETCH}"
+        )
+    return read_jsonl(path, Row, lineage.rows_path)
+
+
+def _changed_settings(a: Score, b: Score) -> list[str]:
+    """List what differs between components of the same role and name."""
+    shaping = {"provider", "version", "settings", "identity"}
+    changed = []
+    for role, one in a.components.items():
+        two = b.components.get(role, one)
+        if one.name == two.name:
+            old = one.model_dump(mode="json", include=shaping)
+            new = two.model_dump(mode="json", include=shaping)
+            for change in changes(old, new):
+                changed.append(f"{role} {one.name}, {change}")
+    return changed
+
+
 def _compared_keys(spec: Benchmark, a: Score, b: Score) -> list[str]:
-    """The metrics to rank by that rows can pair and either has, in the order of the table; of a
-    family over t the last that both have."""
+    """List the metrics to rank by: paired by rows, in either score, in the order of the table.
+
+    Of a family over t it is the last that both have.
+    """
     keys = []
     for metric in spec.metrics:
-        if (
-            (metric.headline or metric.compared)
-            and metric.row
-            and metric.higher_is_better is not None
-        ):
+        is_ranked = metric.headline or metric.compared
+        if is_ranked and metric.row and metric.higher_is_better is not None:
             ours = spec.keys_of(metric, a)
             theirs = spec.keys_of(metric, b)
-            both = [key for key in ours if key in theirs]
-            keys += (both or [*ours, *theirs])[-1:]
+            common = [key for key in ours if key in theirs]
+            keys += (common or [*ours, *theirs])[-1:]
     return keys
 
 
 def units_of(metric: Metric, rows: Sequence[Row], key: str) -> Units:
     """Return what the rows of a score are worth in a number; the mean over orders or gradings."""
-    values = [
-        (row, [value for value in metric.values_in(row, key) if value is not None]) for row in rows
-    ]
-    return {row.unit: (exact_mean(some), row.group, row.cluster) for row, some in values if some}
+    units = {}
+    for row in rows:
+        values = [value for value in metric.values_in(row, key) if value is not None]
+        if values:
+            units[row.unit] = (exact_mean(values), row.group, row.cluster)
+    return units
 
 
 def paired_units(
@@ -445,11 +478,12 @@ def paired_units(
 
     Those of another category in one of them, or of a ratio another cluster, do not count.
     """
-    place = 2 if metric.pairing == "ratio" else 1
-    common = [unit for unit in a if unit in b and a[unit][place] == b[unit][place]]
+    column = 2 if metric.pairing == "ratio" else 1
+    common = [unit for unit in a if unit in b and a[unit][column] == b[unit][column]]
     if not common:
         return 0, None
-    one, two = (np.array([side[unit][0] for unit in common]) for side in (a, b))
+    one = np.array([a[unit][0] for unit in common])
+    two = np.array([b[unit][0] for unit in common])
     groups = [a[unit][1] for unit in common]
     clusters = [a[unit][2] for unit in common]
     return len(common), paired_interval(one, two, groups, clusters, confidence=confidence)
@@ -459,17 +493,18 @@ def _measure(
     compared: MetricComparison,
     metric: Metric,
     rows: Sequence[Sequence[Row]],
-    barred: Sequence[str],
+    barred: str,
     confidence: float,
 ) -> None:
     """Fill in what only the rows of both scores tell."""
-    one, two = (units_of(metric, some, compared.metric) for some in rows)
+    one = units_of(metric, rows[0], compared.metric)
+    two = units_of(metric, rows[1], compared.metric)
     common, paired = paired_units(metric, one, two, confidence)
     compared.common = common
     compared.only_a = len(one) - common
     compared.only_b = len(two) - common
     if barred or paired is None:
-        compared.verdict = NOT_RANKED + (barred[0] if barred else "no sample has a value in both")
+        compared.verdict = NOT_RANKED + (barred or "no sample has a value in both")
         return
     scale = 1.0 if metric.pairing == "mean" else 100.0
     compared.difference = scale * paired.difference
@@ -478,115 +513,19 @@ def _measure(
     compared.verdict = NOT_RANKED + paired.reason
     if paired.interval is not None:
         low, high = paired.interval
-        compared.low, compared.high = (
-            round_significant(scale * end, DIGITS) for end in paired.interval
-        )
+        compared.low = round_significant(scale * low, DIGITS)
+        compared.high = round_significant(scale * high, DIGITS)
         compared.standard_error = scale * paired.standard_error
-        detectable = minimum_detectable_difference(
+        compared.detectable = scale * minimum_detectable_difference(
             paired.standard_error, paired.df, confidence=confidence
         )
-        compared.detectable = scale * detectable
         compared.df = paired.df
         compared.p_value = paired.p_value
-        compared.verdict = (
-            "B is higher"
-            if low > 0
-            else "A is higher"
-            if high < 0
-            else "no difference that these samples show"
-        )
+        compared.verdict = "no difference that these samples show"
+        if low > 0:
+            compared.verdict = "B is higher"
+        elif high < 0:
+            compared.verdict = "A is higher"
     if paired.free < (least := fewest(confidence)):
-        few = (
-            f"{paired.free} samples can vary, and fewer than {least} show nothing with "
-            f"{confidence:.0%}"
-        )
-        compared.verdict = NOT_RANKED + few
-
-
-def as_table(comparison: Comparison) -> Group:
-    """A sentence and a table per benchmark, with remarks and what is not ranked below it."""
-    a, b = comparison.sides
-    about = "; ".join(comparison.about) or "the same components in both"
-    head = [f"A, {a}: {comparison.a}", f"B, {b}: {comparison.b}", f"compared: {about}"]
-    head += [f"to know: {each}" for each in comparison.noted]
-    foot = [
-        f"shows at {POWER:.0%}: the difference that as many samples, as noisy as these, find so "
-        "often"
-    ]
-    only = (("A", comparison.only_a), ("B", comparison.only_b))
-    foot += [f"only {side} has: {'; '.join(each)}" for side, each in only if each]
-    foot.append(_FAIR if comparison.comparable else _ANYWAY if comparison.anyway else _UNFAIR)
-    blocks = [part for pair in comparison.pairs for part in (*_block(pair, comparison), "")]
-    return Group(lines(head), "", *blocks, lines(foot))
-
-
-_UNFAIR = "not comparable: not all of this may be ranked; see 'unfair', or use --anyway"
-_FAIR = "comparable: nothing but what is compared differs that would move these numbers"
-_ANYWAY = "ranked against what speaks against it; see 'unfair'"
-
-
-def _block(pair: ScorePair, comparison: Comparison) -> Iterator[RenderableType]:
-    """``regions is better than blind by 0.61 [0.58, 0.63] in GC@5``, a table of the ranked metrics,
-    and remarks."""
-    a, b = sides = comparison.sides
-    better_by = f"better by [{comparison.confidence:.0%} interval]"
-    shows = f"shows at {POWER:.0%}"
-    shown = table("", a, b, better_by, shows, "N", numbers=[a, b, shows, "N"])
-    sentence = ""
-    beneath = [
-        f"differs: {each.what}, {each.a} and {each.b}"
-        for each in pair.differing
-        if each.weight == "noted"
-    ]
-    beneath += [f"unfair: {each}" for each in pair.reasons] + [
-        f"changed: {each}" for each in pair.changed
-    ]
-    for each in pair.metrics:
-        metric = benchmark(pair.benchmark).metric(each.metric)
-        assert metric is not None  # chosen from its benchmark's table
-        title = metric.named(each.metric)
-        (better, by) = _better(metric, each)
-        numbers = (each.a, each.b, each.detectable, each.a_common, each.b_common)
-        values = ["–" if value is None else figure(value, metric.digits) for value in numbers]
-        if each.ranked:
-            who = "neither" if better is None else sides[better]
-            shown.add_row(
-                *map(line, [title, *values[:2], f"{who} {by}", values[2], str(each.common)])
-            )
-            says = f"no difference in {title} that these samples show"
-            if better is not None:
-                says = f"{sides[better]} is better than {sides[1 - better]} by {by} in {title}"
-            sentence = sentence or f": {says}"
-        else:
-            beneath.append(f"{title}, {values[0]} and {values[1]}: {each.verdict}")
-        if each.only_a or each.only_b:
-            over = (
-                ""
-                if each.a_common is None
-                else f"; over the common ones {values[3]} and {values[4]}"
-            )
-            beneath.append(
-                f"{title}: {each.only_a} have a value for {a} alone, {each.only_b} for {b} "
-                f"alone{over}"
-            )
-        if each.ranked and better is not None and (each.p_holm or 0.0) > 1 - comparison.confidence:
-            beneath.append(
-                f"{title}: not shown after Holm's correction over all metrics (p = "
-                f"{each.p_holm:.2g})"
-            )
-    yield line(f"{pair.name}{sentence}", HEAD)
-    if sentence:
-        yield shown
-    yield lines(f"  {each}" for each in beneath)
-
-
-def _better(metric: Metric, each: MetricComparison) -> tuple[int | None, str]:
-    """Which side is better, None where neither is, and by how much; where neither is, how far the
-    first is ahead."""
-    difference = each.difference or 0.0
-    low = each.low or 0.0
-    high = each.high or 0.0
-    better = None if low <= 0 <= high else int((low > 0) != (metric.higher_is_better is False))
-    if low <= 0:  # the first has more
-        difference, low, high = -difference, -high, -low
-    return better, figure(difference, metric.digits, (low, high))
+        few = f"{paired.free} samples can vary, and fewer than {least} show nothing with"
+        compared.verdict = f"{NOT_RANKED}{few} {confidence:.0%}"

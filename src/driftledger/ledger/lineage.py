@@ -13,11 +13,12 @@ from driftledger.components.base import ComponentCard
 from driftledger.core.canonical import sha256_of
 from driftledger.core.errors import LedgerError, StoreError
 from driftledger.core.files import Record, load_json, parse_json, read_bytes
-from driftledger.core.paths import Combination, Keys
+from driftledger.core.paths import Keys
 from driftledger.core.strict import Strict
-from driftledger.ledger.lock import LOCK, RESOLVED, Lock, parse_lock
+from driftledger.ledger.lock import LOCK, Lock, parse_lock
 from driftledger.ledger.objects.files import Workspace, listing_md5
 from driftledger.ledger.objects.git import CommitTree, Git, is_unreadable
+from driftledger.project.project import RESOLVED, Combination
 
 PUBLISHED = "ledger"
 """The folder of the published runs' files, below a project's top folder."""
@@ -40,7 +41,7 @@ class Folder(Strict):
 
 
 class Lineage(Strict):
-    """What one score was made from."""
+    """The folders, stages and versions that one score was made from."""
 
     score: Score
     folder: Folder
@@ -59,8 +60,7 @@ class Lineage(Strict):
 
     @property
     def place(self) -> str:
-        """Its name among all scores of a run: ``<benchmark>/<on>``, and what further keys its stage
-        has."""
+        """Its name in a run: ``<benchmark>/<on>``, and further keys of its stage."""
         return place_of(self.spec, self.score.keys)
 
     @property
@@ -76,11 +76,8 @@ class Lineage(Strict):
     @property
     def folders(self) -> dict[str, Folder]:
         """Stage → the folder that it wrote, from the data to the score."""
-        return {
-            self.spec.data.name: self.data,
-            **self.collected,
-            self.spec.scores.name: self.folder,
-        }
+        spec = self.spec
+        return {spec.data.name: self.data, **self.collected, spec.scores.name: self.folder}
 
     def places(self, root: Path) -> dict[str, Path]:
         """Stage → its folder in the checkout ``root``."""
@@ -122,7 +119,7 @@ class PublishedScore(Strict):
 
 
 class Published(Record):
-    """What stays of a run."""
+    """The file that stays of a run."""
 
     SCHEMA: ClassVar[int] = 1
     schema_: int = Field(default=1, alias="schema", ge=1, le=1)
@@ -139,8 +136,8 @@ class Published(Record):
         return f"{PUBLISHED}/{sha256_of(self.to_dict())}.json"
 
 
-class Evidence(Strict):
-    """The evidence of one run."""
+class Run(Strict):
+    """A combination, its scores and their lineage."""
 
     name: str
     combination: Combination
@@ -155,28 +152,36 @@ class Evidence(Strict):
 
     @property
     def components(self) -> dict[str, ComponentCard]:
-        """Role → the first component that played it; a role that no score of the run has is
-        absent."""
-        return {
-            role: card
-            for each in reversed(self.lineages)
-            for role, card in each.score.components.items()
-        }
+        """Role → the first component that played it, of the roles that the scores have."""
+        components: dict[str, ComponentCard] = {}
+        for lineage in reversed(self.lineages):
+            components |= lineage.score.components
+        return components
+
+
+def version_of(card: ComponentCard) -> str:
+    """Return ``painter 7eb2a3885c1d``."""
+    return f"{card.name} {card.fingerprint[:12]}"
+
+
+def short_version_of(card: ComponentCard) -> str:
+    """Return ``painter@7eb2a388``, which ``audit --generator`` takes."""
+    return f"{card.name}@{card.fingerprint[:8]}"
 
 
 def place_of(spec: Benchmark, keys: Keys) -> str:
-    """The benchmark, the data, and what else distinguishes its scores of one combination."""
+    """Return the name of a score in its run: the benchmark, the data, and further keys."""
     own = [keys[key] for key in spec.scores.keys if key not in Combination._fields]
     return "/".join([spec.name, *own])
 
 
-def read_all_evidence(
+def read_runs(
     root: Path,
     selected: Selected,
     combinations: Sequence[Combination],
     tree: Workspace | CommitTree | None = None,
-) -> list[Evidence]:
-    """Gather each combination's evidence from ``dvc.lock``, the score files and Git.
+) -> list[Run]:
+    """Read the run of each combination from ``dvc.lock``, the score files and Git.
 
     A combination without a score, because its records held nothing to score, is left out.
 
@@ -193,11 +198,34 @@ def read_all_evidence(
     lock = parse_lock(data)
     published = published_code(root)
     now = code_version(root)
-    # A score without a generator belongs to several runs.
-    shown = [
-        (spec, keys) for spec, keys in selected if any(each.shows(keys) for each in combinations)
-    ]
-    folders = [_folder(lock, spec.scores, keys) for spec, keys in shown]
+    # a score without a generator belongs to several runs
+    scores = [(spec, keys) for spec, keys in selected if any(c.shows(keys) for c in combinations)]
+    _check_outputs(tree, [locked_folder(lock, spec.scores, keys) for spec, keys in scores])
+    lineages = []
+    for spec, keys in scores:
+        file = f"{spec.scores.at(keys)}/{SCORE}"
+        # else its records held nothing to score
+        if _is_scored(lock, spec, keys) or tree.read(file) is not None:
+            lineages.append((keys, read_lineage(tree, lock, spec, keys)))
+    runs = []
+    for combination in combinations:
+        own = [lineage for keys, lineage in lineages if combination.shows(keys)]
+        if own:
+            by_path = {lineage.folder.path: lineage.score for lineage in own}
+            fingerprint = fingerprint_of(by_path, combination)
+            run = Run(
+                name=str(combination),
+                combination=combination,
+                fingerprint=fingerprint,
+                lineages=own,
+                code=published.get(fingerprint, now),
+            )
+            runs.append(run)
+    return runs
+
+
+def _check_outputs(tree: Workspace | CommitTree, folders: Sequence[Folder]) -> None:
+    """Raise LedgerError if an output that holds scores is not the one of ``dvc.lock``."""
     for out, locked in dict.fromkeys((folder.out, folder.md5) for folder in folders):
         listing = tree.listing(out)
         md5 = listing_md5(listing)
@@ -208,67 +236,41 @@ def read_all_evidence(
                 f"{out} is not what {LOCK} has (md5 {md5}, not {locked}); 'git status {out}' "
                 "shows what changed, 'dvc repro' computes it again"
             )
-    every = []
-    runs = list[Evidence]()
-    for (spec, keys), folder in zip(shown, folders, strict=True):
-        scored = lock[spec.scores.lock(keys)].params.get(RESOLVED, {}).get(f"score.{keys['model']}")
-        is_scored = (
-            isinstance(scored, dict) and folder.path.removeprefix(f"{folder.out}/") in scored
-        )
-        # else its records held nothing to score
-        if not is_scored or tree.read(f"{folder.path}/{SCORE}") is not None:
-            every.append((keys, read_lineage(tree, lock, spec, keys)))
-    for combination in combinations:
-        lineages = [each for keys, each in every if combination.shows(keys)]
-        if not lineages:
-            continue
-        fingerprint = fingerprint_of(
-            {each.folder.path: each.score for each in lineages}, combination
-        )
-        runs.append(
-            Evidence(
-                name=str(combination),
-                combination=combination,
-                fingerprint=fingerprint,
-                lineages=lineages,
-                code=published.get(fingerprint, now),
-            )
-        )
-    return runs
+
+
+def _is_scored(lock: Lock, spec: Benchmark, keys: Keys) -> bool:
+    """Return True if the stage that scores was to write a score."""
+    inner = spec.scores.at(keys).removeprefix(f"{spec.scores.out(keys)}/")
+    inputs = lock[spec.scores.lock(keys)].params.get(RESOLVED, {}).get(f"score.{keys['model']}")
+    return isinstance(inputs, dict) and inner in inputs
 
 
 def fingerprint_of(scores: Mapping[str, Score], combination: Combination) -> str:
-    """The hash of a combination and of what went into its scores: data, records, protocol,
-    settings, components.
+    """Hash a combination and the inputs of its scores: data, records, protocol, settings,
+    components.
 
     Args:
         scores: by their folders.
     """
-    return sha256_of(
-        {
-            "combination": list(combination),
-            "scores": {
-                path: {
-                    "benchmark": score.benchmark,
-                    "keys": score.keys,
-                    "inputs": score.inputs.to_dict(),
-                    "components": {
-                        role: card.fingerprint for role, card in score.components.items()
-                    },
-                }
-                for path, score in scores.items()
-            },
+    inputs = {}
+    for path, score in scores.items():
+        versions = {role: card.fingerprint for role, card in score.components.items()}
+        inputs[path] = {
+            "benchmark": score.benchmark,
+            "keys": score.keys,
+            "inputs": score.inputs.to_dict(),
+            "components": versions,
         }
-    )
+    return sha256_of({"combination": list(combination), "scores": inputs})
 
 
 def read_lineage(tree: Workspace | CommitTree, lock: Lock, spec: Benchmark, keys: Keys) -> Lineage:
-    """What one score was made from; its files are not checked.
+    """Read what one score was made from, without checking its files.
 
     Raises:
         LedgerError: a stage has not run, or ``score.json`` cannot be read.
     """
-    data, collected, score = (_folder(lock, stage, keys) for stage in spec.stages)
+    data, collected, score = (locked_folder(lock, stage, keys) for stage in spec.stages)
     path = f"{score.path}/{SCORE}"
     content = tree.read(path)
     if content is None:
@@ -282,7 +284,12 @@ def read_lineage(tree: Workspace | CommitTree, lock: Lock, spec: Benchmark, keys
     )
 
 
-def _folder(lock: Lock, stage: Stage, keys: Keys) -> Folder:
+def locked_folder(lock: Lock, stage: Stage, keys: Keys) -> Folder:
+    """Return the folder of a stage as ``dvc.lock`` has it.
+
+    Raises:
+        LedgerError: the stage has not run.
+    """
     name = stage.lock(keys)
     out = stage.out(keys)
     if name not in lock:
@@ -294,21 +301,21 @@ def _folder(lock: Lock, stage: Stage, keys: Keys) -> Folder:
 
 
 def code_version(root: Path) -> CodeVersion:
-    """The state of the checkout around ``root``, anybody's."""
+    """Return the state of the checkout around ``root``."""
     git = Git.around(root)
     if git is None:
         return CodeVersion(commit=None, dirty=is_unreadable(root))
     changes = git.changes()
     written = tuple(git.prefix + path for path in _WRITTEN)
-    dirty = changes is None or not all(
-        each.startswith(written) or each.endswith((".md", ".rst")) for each in changes
-    )
+    dirty = changes is None
+    for path in changes or ():
+        if not path.startswith(written) and not path.endswith((".md", ".rst")):
+            dirty = True
     return CodeVersion(commit=git.heads()[0], dirty=dirty)
 
 
 def published_code(root: Path) -> dict[str, CodeVersion]:
-    """Fingerprint → the code in the file of each published run; of several files of one run, clean
-    code.
+    """Return fingerprint → the code that made each published run; clean code if files differ.
 
     Files that are not as they were written are left out: verifying reports them.
     """
@@ -318,12 +325,12 @@ def published_code(root: Path) -> dict[str, CodeVersion]:
 
 
 def published_files(root: Path) -> dict[str, Published | str]:
-    """Path of each file → its run, or what is wrong with it, as a phrase after its name."""
+    """Return path of each file → its run, or what is wrong with it, as a phrase after its name."""
     folder = root / PUBLISHED
-    files = dict[str, Published | str]()
-    for path in (
-        sorted(folder.glob("*.json")) if folder.is_dir() and not folder.is_symlink() else []
-    ):
+    files: dict[str, Published | str] = {}
+    if folder.is_symlink():
+        return files
+    for path in sorted(folder.glob("*.json")):
         name = f"{PUBLISHED}/{path.name}"
         try:
             if path.is_symlink():

@@ -12,7 +12,6 @@ from driftledger.core.files import LARGEST_YAML, load_yaml, read_regular
 from driftledger.core.strict import Md5, RelativePath
 
 LOCK = "dvc.lock"
-RESOLVED = "data/resolved.json"
 
 
 class LockedFile(BaseModel):
@@ -37,8 +36,7 @@ class LockEntry(BaseModel):
     outs: list[LockedFile] = []
 
     def out(self, path: str) -> LockedFile | None:
-        """The output at ``path``, relative to the top folder; None where the stage wrote no such
-        output."""
+        """Return the output at ``path``, relative to the top folder, if the stage wrote it."""
         return next((out for out in self.outs if out.path == path), None)
 
 
@@ -51,7 +49,7 @@ class _Lock(BaseModel):
 
 
 def read_lock(root: Path) -> Lock:
-    """Stage name → entry.
+    """Read stage name → entry.
 
     Raises:
         LedgerError: ``dvc.lock`` is missing, or cannot be read.
@@ -67,7 +65,7 @@ def read_lock(root: Path) -> Lock:
 
 
 def locked_now(root: Path) -> Lock:
-    """The same; nothing where ``dvc.lock`` is missing or cannot be read."""
+    """Read the same; empty if ``dvc.lock`` is missing or cannot be read."""
     try:
         return read_lock(root)
     except LedgerError:
@@ -75,7 +73,7 @@ def locked_now(root: Path) -> Lock:
 
 
 def parse_lock(data: bytes, where: str = LOCK) -> Lock:
-    """Stage name → entry in a file of these bytes, which errors call ``where``.
+    """Read stage name → entry in a file of these bytes, which errors call ``where``.
 
     Raises:
         LedgerError: it is not a ``dvc.lock``.

@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from pydantic import Field
+
 from driftledger.core.canonical import sha256_file, sha256_of
 from driftledger.core.errors import LedgerError, StoreError
 from driftledger.core.files import Record, parse_json, write_json
@@ -17,25 +19,24 @@ from driftledger.core.paths import STATE
 from driftledger.ledger.findings import Finding, VerifyResult
 from driftledger.ledger.lineage import (
     PUBLISHED,
-    Evidence,
     Published,
     PublishedScore,
+    Run,
     published_files,
 )
 from driftledger.ledger.objects.files import Workspace
 from driftledger.ledger.objects.git import Git, why_unread
 
-MLFLOW_RUNS = f"{STATE}/mlflow_runs.json"
+MLFLOW = f"{STATE}/mlflow.json"
 """Relative to a project's top folder."""
 _NAME = re.compile(r"[0-9a-f]{64}\.json")
 
 
-def publish(root: Path, evidence: Evidence) -> Path | None:
-    """Write the file of a run; write nothing and return None where a file has its fingerprint
-    already."""
-    if any(each.fingerprint == evidence.fingerprint for each in read_published(root)):
+def publish(root: Path, run: Run) -> Path | None:
+    """Write the file of a run; None if a file has its fingerprint already."""
+    if any(each.fingerprint == run.fingerprint for each in read_published(root)):
         return None
-    published = _published(root, evidence)
+    published = _published(root, run)
     write_json(root / published.file, published)
     return root / published.file
 
@@ -54,12 +55,12 @@ def read_published(root: Path) -> list[Published]:
     return runs
 
 
-def check_published(root: Path, evidence: Sequence[Evidence] = ()) -> VerifyResult:
-    """Check that every published file has the content of its name, and that none that Git's history
-    has is gone.
+def check_published(root: Path, runs: Sequence[Run] = ()) -> VerifyResult:
+    """Check that every published file has the content of its name, and that none is gone that
+    Git's history has.
 
     Args:
-        evidence: runs that must be published, with the files that they have now.
+        runs: those that must be published, with the files that they have now.
 
     Raises:
         LedgerError: Git's history is damaged.
@@ -67,13 +68,15 @@ def check_published(root: Path, evidence: Sequence[Evidence] = ()) -> VerifyResu
     result = VerifyResult()
     files = published_files(root)
     git = Git.around(root)
-    result.checked.update({"published runs": len(files), "runs": len(evidence)})
-    for name, run in files.items():
-        if isinstance(run, str):
-            result.find(name, f"it {run}; 'git checkout {name}' restores it")
-    runs = {name: run for name, run in files.items() if isinstance(run, Published)}
-    for here in evidence:
-        result.findings += _differences(root, here, runs)
+    result.checked.update({"published runs": len(files), "runs": len(runs)})
+    intact = {}
+    for name, published in files.items():
+        if isinstance(published, str):
+            result.find(name, f"it {published}; 'git checkout {name}' restores it")
+        else:
+            intact[name] = published
+    for run in runs:
+        result.findings += _differences(root, run, intact)
     if git is None:
         result.skip(
             PUBLISHED, f"deleted files cannot be looked for in Git's history: {why_unread(root)}"
@@ -110,30 +113,33 @@ def refuse_if_deleted(root: Path) -> None:
         )
 
 
-class MlflowRuns(Record):
-    """The runs that MLflow showed when it was last filled from this checkout."""
+class MlflowState(Record):
+    """The state of MLflow's store when it was last filled from this checkout."""
 
-    fingerprints: dict[str, str]
+    filled: str = ""
+    """Which store it was, and with which runs."""
+    runs: dict[str, str] = Field(default_factory=dict)
     """Id of each run in MLflow → its fingerprint."""
 
 
-def runs_of_mlflow(files: Workspace) -> dict[str, str]:
-    """Id of each run in MLflow → its fingerprint, as they were noted here; MLflow is not asked."""
+def mlflow_state(files: Workspace) -> MlflowState:
+    """Read what was noted here about MLflow, without asking it."""
     try:
-        return parse_json(files.read(MLFLOW_RUNS) or b"", MlflowRuns, MLFLOW_RUNS).fingerprints
+        return parse_json(files.read(MLFLOW) or b"", MlflowState, MLFLOW)
     except StoreError:
-        return {}
+        return MlflowState()
 
 
-def note_runs_of_mlflow(root: Path, fingerprints: Mapping[str, str]) -> None:
-    """Note the fingerprints of runs in MLflow, by their ids, so that an audit can go by these."""
-    noted = runs_of_mlflow(Workspace(root)) | dict(fingerprints)
-    write_json(root / MLFLOW_RUNS, MlflowRuns(fingerprints=noted))
+def note_mlflow(root: Path, runs: Mapping[str, str], filled: str = "") -> None:
+    """Note runs of MLflow by their ids, so that an audit can go by these."""
+    known = mlflow_state(Workspace(root)).runs
+    write_json(root / MLFLOW, MlflowState(filled=filled, runs={**known, **runs}))
 
 
-def _published(root: Path, evidence: Evidence) -> Published:
+def _published(root: Path, run: Run) -> Published:
+    """Describe a run by the hashes of its files."""
     scores = []
-    for lineage in sorted(evidence.lineages, key=lambda lineage: lineage.folder.path):
+    for lineage in sorted(run.lineages, key=lambda lineage: lineage.folder.path):
         score = lineage.score
         components = [
             {
@@ -155,16 +161,16 @@ def _published(root: Path, evidence: Evidence) -> Published:
         )
         scores.append(published)
     return Published(
-        fingerprint=evidence.fingerprint,
-        combination=evidence.combination,
+        fingerprint=run.fingerprint,
+        combination=run.combination,
         scores=scores,
-        code=evidence.code,
+        code=run.code,
     )
 
 
-def _differences(root: Path, run: Evidence, runs: Mapping[str, Published]) -> Iterator[Finding]:
-    """What the published files say otherwise of a run that is here."""
-    files = {name: file for name, file in runs.items() if file.fingerprint == run.fingerprint}
+def _differences(root: Path, run: Run, published: Mapping[str, Published]) -> Iterator[Finding]:
+    """Yield what the published files have otherwise than the run that is here."""
+    files = {name: file for name, file in published.items() if file.fingerprint == run.fingerprint}
     if not files:
         what = (
             f"it has no file of {run.name}, fingerprint {run.fingerprint}; run 'driftledger track'"

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from driftledger.benchmarks.base import Benchmark, Selected
 from driftledger.benchmarks.collecting import StageInputs
@@ -18,13 +18,33 @@ from driftledger.components.base import Component
 from driftledger.core.canonical import Json
 from driftledger.core.errors import ConfigError, MissingSourceError, StoreError
 from driftledger.core.files import LARGEST_JSON, load_json, read_regular
-from driftledger.core.paths import STATE, Combination, Keys, main_checkout
+from driftledger.core.paths import STATE, Keys, main_checkout
 from driftledger.project.settings import PARAMS, Settings, load_settings
 
 RESOLVED = "data/resolved.json"
 """The current version of each selected name."""
 STORE = "DRIFTLEDGER_STORE"
 """Where the user names a folder for finished calls, whatever a project says."""
+
+
+class Combination(NamedTuple):
+    """A model with the generator and the encoder of its run; an empty name if no score has one."""
+
+    model: str
+    generator: str
+    encoder: str
+
+    def __str__(self) -> str:
+        return " · ".join(filter(None, self))
+
+    @property
+    def path(self) -> str:
+        """The name of the run in commands: ``model/generator/encoder``."""
+        return "/".join(filter(None, self))
+
+    def shows(self, keys: Keys) -> bool:
+        """Return True if a score with these keys belongs to the run."""
+        return all(keys.get(role, name) == name for role, name in self._asdict().items())
 
 
 @dataclass(frozen=True)

@@ -60,7 +60,7 @@ Given = Mapping[tuple[str, str], Any]
 """Section and name → a component or the provider of data."""
 
 
-class Run(Strict):
+class RunSettings(Strict):
     """Which entries are evaluated, in every combination; with a list per benchmark of what it goes
     over."""
 
@@ -104,7 +104,7 @@ class Settings(Strict):
     """All of ``params.yaml``. A name that none of its sections of entries defines is looked up in
     the catalogue."""
 
-    run: Run
+    run: RunSettings
     tracking: Tracking
     store: str | None = Field(default=None, min_length=1)
     """The folder for finished calls, where it is not ``.driftledger``; ``DRIFTLEDGER_STORE``
@@ -261,14 +261,14 @@ def _shipped_section(name: str) -> Section:
 def _settings_class(names: tuple[str, ...]) -> type[Settings]:
     """Return :class:`Settings` with what these benchmarks add: a list of each in ``run``, and its
     section."""
-    known = {*dir(Settings), *Settings.model_fields, *dir(Run), *Run.model_fields}
+    known = {*dir(Settings), *Settings.model_fields, *dir(RunSettings), *RunSettings.model_fields}
     for name in names:
         if name in known:
             raise ConfigError(
                 f"a benchmark cannot be called {name!r}, which has a meaning in {PARAMS}; rename it"
             )
     lists: dict[str, Any] = dict.fromkeys(names, (AnySelection, ()))
-    run = create_model("Run", __base__=Run, **lists)
+    run = create_model("RunSettings", __base__=RunSettings, **lists)
     sections: dict[str, Any] = {name: (benchmark(name).settings | None, None) for name in names}
     return create_model("Settings", __base__=Settings, run=(run, ...), **sections)
 

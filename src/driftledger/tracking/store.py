@@ -1,5 +1,6 @@
-"""The way into an MLflow store, quick to give up, with one sentence without secrets when it fails;
-and its pages."""
+"""The way into an MLflow store, and its pages.
+
+It is quick to give up, with one sentence without secrets."""
 
 import gc
 import logging
@@ -66,8 +67,10 @@ _SQLITE = re.compile(r"(sqlite(?:\+\w+)?:///)([^?]*)(\?.*)?")
 
 
 def tracking_uri(tracking: "Tracking") -> str:
-    """The address of the store; a relative SQLite file lies in the main checkout, for all worktrees
-    of a repository."""
+    """Return the address of the store.
+
+    A relative SQLite file lies in the main checkout, for all worktrees of a repository.
+    """
     uri = os.environ.get(VARIABLE) or tracking.uri
     here = Path.cwd()
     match = _SQLITE.fullmatch(uri)
@@ -82,24 +85,24 @@ def tracking_uri(tracking: "Tracking") -> str:
 
 
 def sqlite_file(uri: str) -> Path | None:
-    """The file behind ``sqlite:///…``; None for any other address."""
+    """Return the file behind ``sqlite:///…``; None for any other address."""
     match = _SQLITE.fullmatch(uri)
     return Path(match[2]) if match else None
 
 
 def is_server(uri: str) -> bool:
-    """Whether the address is that of an MLflow server."""
+    """Return True if the address is that of an MLflow server."""
     return uri.startswith(("http://", "https://"))
 
 
 def without_credentials(text: str) -> str:
-    """The text without ``user:password@`` and queries in the addresses that it holds."""
+    """Return the text without ``user:password@`` and queries in the addresses that it holds."""
     return re.sub(r"\?\S*", "", re.sub(r"//\S*@", "//", text))
 
 
 @contextmanager
 def opened(tracking: "Tracking", *, create: bool) -> Iterator["MlflowClient"]:
-    """A client of the project's store, which MLflow's own functions use meanwhile as well.
+    """Open the project's store, which MLflow's own functions use meanwhile as well.
 
     Args:
         create: whether a missing SQLite file is made.
@@ -165,8 +168,10 @@ def _refuse_other_version(uri: str) -> None:
 
 
 def _client(uri: str) -> "MlflowClient":
-    """A client of a store that has answered; a new SQLite file appears whole, so that a kill leaves
-    no half schema."""
+    """Return a client of a store that has answered.
+
+    A new SQLite file appears whole, so that a kill leaves no half schema.
+    """
     import mlflow
 
     file = sqlite_file(uri)
@@ -191,7 +196,7 @@ def _client(uri: str) -> "MlflowClient":
 
 
 def artifact_location(tracking: "Tracking") -> str | None:
-    """Where the files of a new experiment go; None where a server decides.
+    """Return where the files of a new experiment go; None if a server decides.
 
     Raises:
         ConfigError: the store is a database, and nothing says so.
@@ -212,29 +217,23 @@ def artifact_location(tracking: "Tracking") -> str | None:
 
 
 def _unusable(uri: str, error: BaseException | str) -> LedgerError:
-    """One sentence: which store cannot be used, why, without the credentials in its address, and
-    what to do."""
+    """Say which store cannot be used, why, without the credentials in its address, and what to
+    do."""
     reason = without_credentials(str(error))
     in_address = re.split(r"[:/@]", match[1]) if (match := re.search(r"//(\S*)@", uri)) else []
     for secret in filter(None, (*in_address, *map(os.environ.get, _CREDENTIALS))):
         reason = reason.replace(secret, "***")
-    reason = next(
-        (words for sign, words in _REASONS.items() if sign in reason),
-        shortened(reason).strip(" .;"),
-    )
-    fix = (
-        f"start the server or set {VARIABLE}"
-        if is_server(uri)
-        else f"repair it, move it away or set {VARIABLE}"
-    )
+    known = [words for sign, words in _REASONS.items() if sign in reason]
+    reason = known[0] if known else shortened(reason).strip(" .;")
+    fix = "start the server" if is_server(uri) else "repair it, move it away"
     return LedgerError(
-        f"the MLflow store {without_credentials(uri)} cannot be used: {reason}; "
-        f"the scores are safe in reports/scores and in DVC: {fix}, then run 'driftledger track'"
+        f"the MLflow store {without_credentials(uri)} cannot be used: {reason}; the scores are "
+        f"safe in reports/scores and in DVC: {fix} or set {VARIABLE}, then run 'driftledger track'"
     )
 
 
 def all_pages(search: Any, *arguments: Any, **options: Any) -> list[Any]:
-    """Everything that one of the client's search methods finds."""
+    """Return everything that one of the client's search methods finds."""
     page = search(*arguments, **options)
     items = list(page)
     while page.token:
@@ -309,8 +308,7 @@ def where_to_look(tracking: "Tracking") -> str:
 
 
 def pages(tracking: "Tracking", server: str) -> list[str]:
-    """The addresses of the evaluation runs and of the leaderboard's charts, at a server of the
-    project's store.
+    """Return the addresses of the evaluation runs and of the leaderboard's charts at a server.
 
     Raises:
         LedgerError: MLflow cannot be asked, or has no such experiment.

@@ -6,10 +6,11 @@ from dataclasses import replace
 from functools import lru_cache
 from itertools import groupby
 from pathlib import Path
+from statistics import fmean
 from typing import TYPE_CHECKING, Any, Literal
 
 from driftledger.benchmarks.score import Row
-from driftledger.benchmarks.traces import Shot, Shown, Trace, worth_showing
+from driftledger.benchmarks.traces import Shot, Shown, Step, Trace, worth_showing
 from driftledger.core.errors import LedgerError
 from driftledger.core.media import MEDIA, kind_of
 from driftledger.core.types import Outcome
@@ -48,16 +49,14 @@ def traces_of(
         return
     spec = lineage.spec
     score = lineage.score
-    shown = worth_showing(spec, score, rows, None if at_most == "all" else at_most)
-    traces = list(spec.traces(lineage.places(root), score, shown))
-    averages = {
-        metric.named(key)
-        for key, value in spec.headlines(score).items()
-        if (metric := spec.metric(key))
-        and len(worth := [trace.values.get(metric.named(key)) for trace in traces]) == len(rows)
-        and None not in worth
-        and abs(sum(filter(None, worth)) / len(worth) - value) < 1e-9
-    }
+    chosen = worth_showing(spec, score, rows, None if at_most == "all" else at_most)
+    traces = list(spec.traces(lineage.places(root), score, chosen))
+    averages = set()
+    for key, value in spec.headlines(score).items():
+        title = spec.titled(key)
+        values = [trace.values[title] for trace in traces if title in trace.values]
+        if len(values) == len(rows) and abs(fmean(values) - value) < 1e-9:
+            averages.add(title)
     for trace in traces:
         scores = {title: value for title, value in trace.values.items() if title in averages}
         yield replace(trace, outputs={**trace.outputs, **trace.values}, values=scores)
@@ -97,35 +96,36 @@ class Traces:
         root.set_inputs(self._plain(trace.inputs, trace_id))
         for column, group in groupby(trace.steps, key=lambda step: (step.again, step.column)):
             steps = list(group)
-            name = " ".join(filter(None, column)) or steps[0].name
-            inputs = self._plain(steps[0].inputs, trace_id)
             span = mlflow.start_span_no_context(
-                name,
+                " ".join(filter(None, column)) or steps[0].name,
                 _KINDS[steps[0].role],
                 root,
-                inputs,
+                self._plain(steps[0].inputs, trace_id),
                 {_RUN: self._run_id},
                 start_time_ns=moment,
             )
-            gave: dict[str, Any] = {}
-            for step in steps:
-                for key, value in (
-                    *step.outputs.items(),
-                    *([("error", step.error)] if step.error else []),
-                ):
-                    gave[f"{step.name}: {key}" if key in gave else key] = self._plain(
-                        value, trace_id
-                    )
-            worst = next(
-                (step.outcome for step in steps if _status(step.outcome) != "OK"), Outcome.OK
+            failed = [step.outcome for step in steps if _status(step.outcome) != "OK"]
+            span.end(
+                outputs=self._outputs(steps, trace_id),
+                status=_status(failed[0] if failed else Outcome.OK),
+                end_time_ns=moment,
             )
-            span.end(outputs=gave, status=_status(worst), end_time_ns=moment)
         root.end(
             outputs=self._plain(trace.outputs, trace_id),
             status=_status(trace.outcome),
             end_time_ns=moment,
         )
         self._written[trace_id] = trace
+
+    def _outputs(self, steps: Sequence[Step], trace_id: str) -> dict[str, Any]:
+        """Gather the outputs of the steps of a column; of equal names the later has its step's."""
+        outputs: dict[str, Any] = {}
+        for step in steps:
+            own = {**step.outputs, "error": step.error} if step.error else step.outputs
+            for key, value in own.items():
+                name = f"{step.name}: {key}" if key in outputs else key
+                outputs[name] = self._plain(value, trace_id)
+        return outputs
 
     def complete(self) -> None:
         """Add the scores, once MLflow has written its queue.
@@ -136,10 +136,8 @@ class Traces:
         import mlflow
         from mlflow.entities import AssessmentSource
 
-        if (
-            set(trace_ids(self._client, self._experiment_id, OF_RUN.format(self._run_id)))
-            != self._written.keys()
-        ):
+        arrived = trace_ids(self._client, self._experiment_id, OF_RUN.format(self._run_id))
+        if {*arrived} != self._written.keys():
             raise LedgerError(
                 "MLflow did not take all traces of a run; run 'driftledger track' again"
             )
@@ -149,7 +147,7 @@ class Traces:
                 mlflow.log_feedback(trace_id=trace_id, name=title, value=value, source=source)
 
     def _plain(self, shown: Shown, trace_id: str) -> Any:
-        """As MLflow takes it."""
+        """Convert a value to what MLflow takes."""
         if isinstance(shown, Shot):
             picture = self._attached(shown.file, MEDIA[".webp"], trace_id)
             if kind_of(shown.file) == "image":
@@ -161,11 +159,11 @@ class Traces:
         if isinstance(shown, Mapping):
             return {key: self._plain(value, trace_id) for key, value in shown.items()}
         if isinstance(shown, Sequence) and not isinstance(shown, str):
-            return [self._plain(each, trace_id) for each in shown]
+            return [self._plain(item, trace_id) for item in shown]
         return shown
 
     def _attached(self, file: Path, media_type: str, trace_id: str) -> Any:
-        """A picture of a file, or a sound itself; of one that is attached already, a reference."""
+        """Attach a picture of a file, or a sound itself; refer to one that is attached already."""
         from mlflow.tracing.attachments import Attachment
 
         if (file, media_type) in self._attachments:
@@ -185,6 +183,7 @@ def delete_traces(client: "MlflowClient", experiment_id: str, of: str) -> None:
 
 
 def trace_ids(client: "MlflowClient", experiment_id: str, of: str) -> list[str]:
+    """List the ids of the traces for which MLflow's filter ``of`` holds."""
     traces = all_pages(
         client.search_traces,
         locations=[experiment_id],
@@ -196,5 +195,5 @@ def trace_ids(client: "MlflowClient", experiment_id: str, of: str) -> list[str]:
 
 
 def _status(outcome: Outcome) -> str:
-    """A refusal is an answer, and no error that a reader must look at."""
+    """Return the status of an outcome; a refusal is an answer, and no error to look at."""
     return "OK" if outcome.goes_on or outcome is Outcome.REFUSED else "ERROR"

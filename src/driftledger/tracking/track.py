@@ -12,7 +12,7 @@ import os
 import platform
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -20,17 +20,16 @@ from typing import TYPE_CHECKING, Any
 
 from filelock import FileLock
 
-from driftledger.benchmarks.base import ROLES, Kind
+from driftledger.benchmarks.base import ROLES, Kind, Tracked
 from driftledger.benchmarks.score import Row
 from driftledger.components.base import ComponentCard
 from driftledger.core.canonical import canonical_json, md5_file, sha256_of
 from driftledger.core.errors import LedgerError, first_few
 from driftledger.core.files import read_jsonl
-from driftledger.core.grouping import grouped
 from driftledger.core.paths import STATE, main_checkout
 from driftledger.data.records import QUESTIONS, SAMPLES
-from driftledger.ledger.lineage import Evidence
-from driftledger.ledger.published import note_runs_of_mlflow
+from driftledger.ledger.lineage import Run
+from driftledger.ledger.published import note_mlflow
 from driftledger.reports.charts import colour_of
 from driftledger.tracking.content import (
     CURRENT,
@@ -44,6 +43,7 @@ from driftledger.tracking.content import (
     metrics_of,
     params_of,
     tags_of,
+    title_of,
 )
 from driftledger.tracking.store import (
     all_pages,
@@ -58,7 +58,8 @@ from driftledger.tracking.view import PAGES, VIEW_TAG, leaderboard
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
-    from mlflow.entities import Experiment, Run
+    from mlflow.entities import Experiment
+    from mlflow.entities import Run as MlflowRun
 
     from driftledger.project.settings import Tracking
 
@@ -85,22 +86,22 @@ _TRACES_AT_ONCE = 200
 writes what is queued it waits two seconds, so several runs are finished together."""
 
 _NOTE = """\
-[Leaderboard with charts]({1}) · [all scores]({0}): a run for each combination of model, generator and encoder.
+[Leaderboard with charts]({1}) · [all scores]({0}): a run for each combination of model, \
+generator and encoder.
 
 It is made from what DVC's lock holds: delete it, and `driftledger track` makes it again.
 
 - **Evaluation runs**: all scores, the best run first when they were made together.
 - **Traces**: chains, answers and descriptions step by step.
-- Scores are `<metric>/<data>`; intervals, categories and all other numbers are in the artifacts `scores.json` and \
-`rows.csv` of a run.
-- Runs tagged `driftledger.current: true` show what is selected now; those that they replace are deleted runs, called \
-`old · …`. Where a number comes from: `driftledger audit RUN:METRIC`.
+- Scores are `<metric>/<data>`; intervals, categories and all other numbers are in the artifacts \
+`scores.json` and `rows.csv` of a run.
+- Runs tagged `driftledger.current: true` show what is selected now; those that they replace are \
+deleted runs, called `old · …`. Where a number comes from: `driftledger audit RUN:METRIC`.
 """
 
 
-def track(root: Path, evidence: Sequence[Evidence], tracking: "Tracking") -> str:
-    """Let the current runs of the experiment be exactly those of ``evidence``; say how many were
-    created.
+def track(root: Path, runs: Sequence[Run], tracking: "Tracking") -> str:
+    """Let the current runs of the experiment be exactly these; say how many were created.
 
     Raises:
         LedgerError: the MLflow store cannot be used; the next call does what is left to do.
@@ -111,12 +112,11 @@ def track(root: Path, evidence: Sequence[Evidence], tracking: "Tracking") -> str
         lock = file.with_name(f"{file.name}.lock")
     lock.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(lock), opened(tracking, create=True) as client:
-        return _Push(client, root, evidence, tracking).push()
+        return _Push(client, root, runs, tracking).push()
 
 
-def filled_note(root: Path, tracking: "Tracking") -> tuple[Path, str]:
-    """Return the file that notes which store was filled last, and what it says if that is the one
-    to use now.
+def fill_of(root: Path, tracking: "Tracking") -> str:
+    """Return the store to use now and the tracked runs, to compare with what was filled last.
 
     A file that is made again under its name has another number, and the runs of an experiment of
     DVC are not current.
@@ -124,22 +124,21 @@ def filled_note(root: Path, tracking: "Tracking") -> tuple[Path, str]:
     uri = tracking_uri(tracking)
     file = sqlite_file(uri)
     number = file.stat().st_ino if file is not None and file.exists() else 0
-    runs = md5_file(root / TRACKED)
-    note = [without_credentials(uri), tracking.experiment, number, runs, os.environ.get(EXPERIMENT)]
-    return root / STATE / "mlflow.json", canonical_json(note)
+    experiments = [tracking.experiment, os.environ.get(EXPERIMENT)]
+    return canonical_json([without_credentials(uri), number, md5_file(root / TRACKED), experiments])
 
 
 class _Push:
     """One update of an experiment."""
 
     def __init__(
-        self, client: "MlflowClient", root: Path, evidence: Sequence[Evidence], tracking: "Tracking"
+        self, client: "MlflowClient", root: Path, runs: Sequence[Run], tracking: "Tracking"
     ) -> None:
         self._client = client
         self._root = root
         self._tracking = tracking
-        self._models = list(dict.fromkeys(each.combination.model for each in evidence))
-        self._evidence = sorted(evidence, key=_worth)
+        self._models = list(dict.fromkeys(run.combination.model for run in runs))
+        self._runs = sorted(runs, key=_worth)
         # one without a generator is in several runs
         self._rows_of = cache(lambda path: read_jsonl(root / path, Row))
         self._writer = sha256_of([platform.node(), str(main_checkout(root))])[:16]
@@ -161,36 +160,29 @@ class _Push:
             LedgerError: another clone is writing some of the runs; all else is done.
         """
         finished = self._finished()
-        missing = [
-            each
-            for each in self._evidence
-            if each.fingerprint not in finished.keys() | self._elsewhere
-        ]
-        for each in missing:
-            finished[each.fingerprint] = self._write(each)
+        known = finished.keys() | self._elsewhere
+        missing = [run for run in self._runs if run.fingerprint not in known]
+        for run in missing:
+            finished[run.fingerprint] = self._write(run)
             if sum(map(len, self._unfinished.values())) >= _TRACES_AT_ONCE:
                 self._finish()
         self._finish()
         self._mark(finished)
-        note_runs_of_mlflow(
-            self._root, {run.info.run_id: fingerprint for fingerprint, run in finished.items()}
-        )
+        note_mlflow(self._root, {each.info.run_id: key for key, each in finished.items()})
         if EXPERIMENT not in os.environ:
             self._describe()
-        others = [
-            each.name
-            for each in self._evidence
-            if each.fingerprint in self._elsewhere - finished.keys()
-        ]
+        elsewhere = self._elsewhere - finished.keys()
+        others = [run.name for run in self._runs if run.fingerprint in elsewhere]
         if others:
             raise LedgerError(
                 f"another clone is writing the same runs ({first_few(others)}); run 'driftledger "
                 f"track' again when it has ended, or in {UNDER_WAY // 60} minutes if it was killed"
             )
-        counts = f"{len(missing)} runs created, {len(self._evidence) - len(missing)} unchanged"
+        counts = f"{len(missing)} runs created, {len(self._runs) - len(missing)} unchanged"
         return f"MLflow experiment {self._tracking.experiment!r}: {counts}"
 
     def _experiment(self) -> "Experiment":
+        """Return the experiment, created if it is missing."""
         name = self._tracking.experiment
         experiment = self._client.get_experiment_by_name(name)
         if experiment is not None and experiment.lifecycle_stage != "active":
@@ -198,27 +190,25 @@ class _Push:
                 f"the MLflow experiment {name!r} is deleted; restore it, or set another "
                 "tracking.experiment"
             )
-        place = artifact_location(self._tracking)
-        if experiment is not None and place and _is_moved(experiment.artifact_location, place):
-            self._client.rename_experiment(
-                experiment.experiment_id, f"{name} (before {place} was its place)"
-            )
+        location = artifact_location(self._tracking)
+        if experiment and location and _is_moved(experiment.artifact_location, location):
+            former = f"{name} (before {location} was its place)"
+            self._client.rename_experiment(experiment.experiment_id, former)
             experiment = None
         if experiment is None:
-            created = self._client.create_experiment(name, place)
+            created = self._client.create_experiment(name, location)
             experiment = self._client.get_experiment(created)
         return experiment
 
-    def _finished(self) -> "dict[str, Run]":
-        """Return fingerprint → finished run, also of those that were replaced, and delete what was
-        cut short.
+    def _finished(self) -> "dict[str, MlflowRun]":
+        """Return fingerprint → finished run, also a replaced one, and delete what was cut short.
 
         Doubles are deleted, too: two clones made them that saw no run of each other.
         """
         from mlflow.entities import ViewType
         from mlflow.exceptions import MlflowException
 
-        finished: dict[str, Run] = {}
+        finished: dict[str, MlflowRun] = {}
         order = ["attributes.start_time ASC", "attributes.run_id ASC"]
         ours = f"tags.`{FINGERPRINT}` LIKE '%'"
         found = all_pages(
@@ -238,58 +228,62 @@ class _Push:
                 delete_traces(self._client, self._experiment_id, CUT_SHORT)
         return finished
 
-    def _is_under_way(self, run: "Run") -> bool:
-        """Whether another clone may be writing a run; this one writes no other run, since it holds
-        a lock."""
+    def _is_under_way(self, run: "MlflowRun") -> bool:
+        """Return True if another clone may be writing a run.
+
+        This one writes no other run, since it holds a lock.
+        """
         is_ours = run.data.tags.get(WRITER) == self._writer
         age = abs(time.time() - run.info.start_time / 1000)
         return run.info.status == "RUNNING" and not is_ours and age < UNDER_WAY
 
-    def _write(self, evidence: Evidence) -> "Run":
+    def _write(self, run: Run) -> "MlflowRun":
         """Write a run but for its status, and queue its traces."""
-        import mlflow
         from mlflow.entities import LoggedModelInput, Param, RunTag
 
         client = self._client
-        tags = tags_of(evidence)
+        tags = tags_of(run)
         first = {FINGERPRINT: tags[FINGERPRINT], WRITER: self._writer}
-        run = client.create_run(self._experiment_id, run_name=_title(evidence), tags=first)
-        run_id = run.info.run_id
-        cards = [(ROLES[role], card) for role, some in cards_of(evidence).items() for card in some]
-        models = dict.fromkeys(self._model_id(kind, card) for kind, card in cards)
-        client.log_inputs(
-            run_id, _datasets(evidence, self._root), [LoggedModelInput(each) for each in models]
-        )
-        model_id = self._model_id("model", evidence.components["model"])
-        metrics = _metrics(evidence, run.info.start_time, model_id)
-        params = [Param(key, value) for key, value in params_of(evidence).items()]
+        written = client.create_run(self._experiment_id, run_name=_title(run), tags=first)
+        run_id = written.info.run_id
+        models: dict[str, None] = {}
+        for role, cards in cards_of(run).items():
+            models |= dict.fromkeys(self._model_id(ROLES[role], card) for card in cards)
+        model_inputs = [LoggedModelInput(model_id) for model_id in models]
+        client.log_inputs(run_id, _datasets(run, self._root), model_inputs)
+        model_id = self._model_id("model", run.components["model"])
+        metrics = _metrics(run, written.info.start_time, model_id)
+        params = [Param(key, value) for key, value in params_of(run).items()]
         run_tags = [RunTag(key, value) for key, value in tags.items()]
         client.log_batch(run_id, params=params, tags=run_tags)
         for start in range(0, len(metrics), _METRICS_PER_CALL):
             client.log_batch(run_id, metrics[start : start + _METRICS_PER_CALL])
-        rows = {each.place: self._rows_of(each.rows_path) for each in evidence.lineages}
+        rows = {each.place: self._rows_of(each.rows_path) for each in run.lineages}
         with tempfile.TemporaryDirectory(prefix="driftledger-") as folder:
-            for path, content in artifacts_of(evidence, rows).items():
-                file = Path(folder, path)
-                file.parent.mkdir(parents=True, exist_ok=True)
-                file.write_bytes(content)
+            for path, content in artifacts_of(run, rows).items():
+                Path(folder, path).write_bytes(content)
             client.log_artifacts(run_id, folder)
-        queued = Traces(client, self._experiment_id, run_id)
-        records = {
-            str(sorted(file.path for file in each.collected.values())): each
-            for each in evidence.lineages[::-1]
-        }
-        for lineage in list(records.values())[::-1]:  # several scores may be of the same records
+        self._queue_traces(run, run_id, rows)
+        return written
+
+    def _queue_traces(self, run: Run, run_id: str, rows: Mapping[str, Sequence[Row]]) -> None:
+        """Queue the traces of a run, of several scores of the same records those of the first."""
+        import mlflow
+
+        traces = Traces(self._client, self._experiment_id, run_id)
+        seen = []
+        for lineage in run.lineages:
+            if lineage.collected in seen:
+                continue
+            seen.append(lineage.collected)
             for trace in traces_of(lineage, self._root, rows[lineage.place], self._tracking.traces):
-                queued.add(lineage, trace)
-                if len(queued) % _TRACES_AT_ONCE == 0:
+                traces.add(lineage, trace)
+                if len(traces) % _TRACES_AT_ONCE == 0:
                     mlflow.flush_trace_async_logging()
-        self._unfinished[run_id] = queued
-        return run
+        self._unfinished[run_id] = traces
 
     def _model_id(self, kind: Kind, card: ComponentCard) -> str:
-        """The logged model behind the registered version with the component's fingerprint, made
-        where it is missing.
+        """Return the logged model behind the registered version of a component, made if missing.
 
         The source of a version is a logged model of MLflow, the only one that any server accepts
         and that needs no files.
@@ -356,58 +350,64 @@ class _Push:
             self._client.delete_tag(run_id, WRITER)
         self._unfinished = {}
 
-    def _mark(self, finished: "dict[str, Run]") -> None:
+    def _mark(self, finished: "dict[str, MlflowRun]") -> None:
         """Let the tags and names of all runs say which are current, and delete those that these
         replace.
 
         A deleted run that is selected again is restored. An experiment of DVC changes no other run.
         """
-        current = {each.fingerprint: each for each in self._evidence}
-        names = {each.name for each in self._evidence}
-        controls = {
-            each.combination.model for each in self._evidence if each.components["model"].is_control
-        }
+        current = {}
+        names = set()
+        controls = set()
+        for selected in self._runs:
+            current[selected.fingerprint] = selected
+            names.add(selected.name)
+            if selected.components["model"].is_control:
+                controls.add(selected.combination.model)
         colours = colour_of(self._models, controls)
-        for fingerprint, run in finished.items():
-            run_id = run.info.run_id
-            name = str(run.info.run_name)
-            evidence = current.get(fingerprint)
-            if run.info.lifecycle_stage == "deleted":
-                if evidence is None:
+        for fingerprint, stored in finished.items():
+            run_id = stored.info.run_id
+            name = str(stored.info.run_name)
+            run = current.get(fingerprint)
+            if stored.info.lifecycle_stage == "deleted":
+                if run is None:
                     continue
                 self._client.restore_run(run_id)
-                self._client.update_run(run_id, name=_title(evidence))
+                self._client.update_run(run_id, name=_title(run))
             if EXPERIMENT in os.environ:
                 continue
-            tags = {CURRENT: str(evidence is not None).lower()}
+            tags = {CURRENT: str(run is not None).lower()}
             wanted = name
-            if evidence is not None:
-                wanted = evidence.name
-                tags["mlflow.runColor"] = colours[evidence.combination.model].colour
+            if run is not None:
+                wanted = run.name
+                tags["mlflow.runColor"] = colours[run.combination.model].colour
             elif name.removeprefix(OLD) in names:
                 wanted = OLD + name.removeprefix(OLD)
             if wanted != name:
                 self._client.update_run(run_id, name=wanted)
             for key, value in tags.items():
-                if run.data.tags.get(key) != value:
+                if stored.data.tags.get(key) != value:
                     self._client.set_tag(run_id, key, value)
             if wanted.startswith(OLD):
                 self._client.delete_run(run_id)
 
     def _describe(self) -> None:
         """Let the experiment's page have a note and the saved view."""
-        tags = {NOTE: _NOTE.format(*(page.format(self._experiment_id) for page in PAGES.values()))}
-        headlines = {
-            each.name: each for evidence in self._evidence for each in headlines_of(evidence)
-        }
+        pages = [page.format(self._experiment_id) for page in PAGES.values()]
+        tags = {NOTE: _NOTE.format(*pages)}
+        headlines: dict[str, Tracked] = {}
+        steps: dict[str, int] = {}
+        for run in self._runs:
+            headlines |= {tracked.name: tracked for tracked in headlines_of(run)}
+            steps |= {tracked.name: tracked.step for tracked in metrics_of(run)}
         if headlines:
-            metrics = [metric for evidence in self._evidence for metric in metrics_of(evidence)]
-            curves = dict.fromkeys(metric.name for metric in metrics if metric.tracked.step)
-            first = sorted(curves, key=lambda name: not name.startswith("similarity/"))
-            titles = {name: each.title for name, each in headlines.items()}
-            columns = list(dict.fromkeys(metric.name for metric in metrics))
+            curves = [name for name, step in steps.items() if step]
+            first, *_ = headlines.values()
             tags[VIEW_TAG] = leaderboard(
-                first, titles, columns, next(iter(headlines.values())).is_higher
+                sorted(curves, key=lambda name: not name.startswith("similarity/")),
+                {name: title_of(tracked) for name, tracked in headlines.items()},
+                columns=list(steps),
+                higher=first.metric.is_higher,
             )
         for key, value in tags.items():
             if self._experiment_tags.get(key) != value:
@@ -415,8 +415,11 @@ class _Push:
 
 
 def _is_moved(before: str, now: str) -> bool:
-    """Whether an experiment keeps its files where the checkout was before it was moved or copied:
-    MLflow would write there. Its runs are made again beside it."""
+    """Return True if an experiment keeps its files where the checkout was before it was moved or
+    copied.
+
+    MLflow would write there. Its runs are made again in a new experiment.
+    """
     return (
         before != now
         and before.startswith("file:")
@@ -425,69 +428,71 @@ def _is_moved(before: str, now: str) -> bool:
     )
 
 
-def _title(evidence: Evidence) -> str:
-    """Return the name of a run that is made or brought back: MLflow cuts names, so the experiment
-    stands first."""
+def _title(run: Run) -> str:
+    """Return the name of a run that is made or brought back.
+
+    MLflow cuts names, so the experiment stands first.
+    """
     if EXPERIMENT in os.environ:
-        return f"exp {os.environ[EXPERIMENT]} · {evidence.name}"
-    return evidence.name
+        return f"exp {os.environ[EXPERIMENT]} · {run.name}"
+    return run.name
 
 
-def _worth(evidence: Evidence) -> float:
-    """Return what sorts the worst first, and what has no rank before it: MLflow lists the newest
+def _worth(run: Run) -> float:
+    """Return what sorts the worst first, and runs without a rank before it: MLflow lists the newest
     runs first."""
-    headlines = headlines_of(evidence)
-    if not headlines or headlines[0].lineage.score.unranked is not None:
-        return -math.inf
-    return headlines[0].tracked.value * (1 if headlines[0].is_higher else -1)
+    for headline in headlines_of(run)[:1]:
+        if headline.score.unranked is None:
+            return headline.value if headline.metric.is_higher else -headline.value
+    return -math.inf
 
 
-def _datasets(evidence: Evidence, root: Path) -> list[Any]:
-    """Return an input per dataset, by the digest of its content; its tags have DVC's digest of the
-    output it lies in.
+def _datasets(run: Run, root: Path) -> list[Any]:
+    """Return an input per dataset, by the digest of its content, with DVC's digest of its output.
 
     Its profile counts all samples or questions, where the data is in this checkout.
     """
     from mlflow.entities import Dataset, DatasetInput, InputTag
 
     inputs = []
-    for on, some in grouped(evidence.lineages, lambda each: each.score.on).items():
-        each = some[-1]
-        files = [root / each.data.path / name for name in (SAMPLES, QUESTIONS)]
+    lineages = {}
+    for lineage in run.lineages:
+        lineages[lineage.score.on] = lineage
+    for on, lineage in lineages.items():
+        data = lineage.data
+        files = [root / data.path / name for name in (SAMPLES, QUESTIONS)]
         counts = [file.read_bytes().count(b"\n") for file in files if file.is_file()]
-        source = json.dumps({"uri": each.data.path})
-        tags = {
-            "mlflow.data.context": "evaluation",
-            "dvc.out": each.data.out,
-            "dvc.md5": each.data.md5,
-        }
-        dataset = Dataset(
-            on,
-            digest_of(each),
-            "local",
-            source,
-            profile=json.dumps({"samples": sum(counts)}) if counts else None,
-        )
-        inputs.append(DatasetInput(dataset, [InputTag(key, value) for key, value in tags.items()]))
+        profile = json.dumps({"samples": sum(counts)}) if counts else None
+        source = json.dumps({"uri": data.path})
+        dataset = Dataset(on, digest_of(lineage.score), "local", source, profile=profile)
+        tags = [
+            InputTag("mlflow.data.context", "evaluation"),
+            InputTag("dvc.out", data.out),
+            InputTag("dvc.md5", data.md5),
+        ]
+        inputs.append(DatasetInput(dataset, tags))
     return inputs
 
 
-def _metrics(evidence: Evidence, timestamp: int, model_id: str) -> list[Any]:
-    """All are linked to the model under evaluation, a curve by its last value: MLflow shows one
-    link beside each."""
+def _metrics(run: Run, timestamp: int, model_id: str) -> list[Any]:
+    """Return the metrics of a run, linked to its model.
+
+    A curve is linked by its last value, since MLflow shows a link beside each.
+    """
     from mlflow.entities import Metric
 
-    metrics = metrics_of(evidence)
-    last = {each.name: each for each in metrics}
-    return [
-        Metric(
-            each.name,
-            each.tracked.value,
+    metrics = metrics_of(run)
+    last = {tracked.name: tracked for tracked in metrics}
+    entities = []
+    for tracked in metrics:
+        metric = Metric(
+            tracked.name,
+            tracked.value,
             timestamp,
-            each.tracked.step,
-            model_id=model_id if each is last[each.name] else None,
-            dataset_name=each.lineage.score.on,
-            dataset_digest=digest_of(each.lineage),
+            tracked.step,
+            model_id=model_id if tracked is last[tracked.name] else None,
+            dataset_name=tracked.score.on,
+            dataset_digest=digest_of(tracked.score),
         )
-        for each in metrics
-    ]
+        entities.append(metric)
+    return entities

@@ -1,47 +1,77 @@
-"""One saved view of the experiment, "Leaderboard": MLflow keeps it as a tag that its pages read."""
+"""The saved view "Leaderboard" of an experiment, which MLflow keeps as a tag."""
 
 import base64
 import json
 import zlib
 from collections.abc import Mapping, Sequence
-from typing import Any
 
-from driftledger.core.canonical import sha256_of
+from driftledger.core.canonical import Json, sha256_of
 
 VIEW_KEY = sha256_of("Leaderboard")[:20]
 VIEW_TAG = f"mlflow.sharedViewState.{VIEW_KEY}"
 PAGES = {
     "scores": "#/experiments/{}/evaluation-runs",
     "leaderboard and charts": (
-        f"#/experiments/{{}}/runs?workflowType=machine_learning&viewStateShareKey={VIEW_KEY}&compareRunsMode=CHART"
+        "#/experiments/{}/runs?workflowType=machine_learning"
+        f"&viewStateShareKey={VIEW_KEY}&compareRunsMode=CHART"
     ),
 }
-"""What to look at in an experiment: where it is at a server, with a place for the experiment's id.
-"""
-_MAX_TAG = 5000
-_LINE = {
-    **{
-        "lineSmoothness": 0,
+"""Title → address at a server, with a place for the experiment's id."""
+MAX_TAG = 5000
+"""Characters of a tag that every store of MLflow takes."""
+_SECTION = sha256_of("section")[:20]
+_STATE = {
+    "searchFilter": "tags.`driftledger.current` = 'true'",
+    "startTime": "ALL",
+    "lifecycleFilter": "Active",
+    "datasetsFilter": [],
+    "modelVersionFilter": "All Runs",
+    "runsHiddenMode": "FIRST_20_RUNS",
+    "compareRunSections": [
+        {
+            "uuid": _SECTION,
+            "name": "at a glance",
+            "display": True,
+            "isReordered": False,
+            "columns": 2,
+        }
+    ],
+    "isAccordionReordered": True,
+    "hideEmptyCharts": True,
+    "useGroupedValuesInCharts": True,
+    "globalLineChartConfig": {
         "xAxisKey": "step",
-        "yAxisKey": "metric",
-        "scaleType": "linear",
-        "range": {},
-    },
-    **{
-        "xAxisScaleType": "linear",
+        "lineSmoothness": 0,
         "selectedXAxisMetricKey": "",
-        "yAxisExpressions": [],
-        "ignoreOutliers": False,
     },
-    **{"useGlobalXaxisKey": True, "useGlobalLineSmoothing": True},
+}
+_CHART = {
+    "runsCountToCompare": 20,
+    "metricSectionId": _SECTION,
+    "deleted": False,
+    "isGenerated": False,
+}
+_LINE = {
+    "lineSmoothness": 0,
+    "xAxisKey": "step",
+    "yAxisKey": "metric",
+    "scaleType": "linear",
+    "range": {},
+    "xAxisScaleType": "linear",
+    "selectedXAxisMetricKey": "",
+    "yAxisExpressions": [],
+    "ignoreOutliers": False,
+    "useGlobalXaxisKey": True,
+    "useGlobalLineSmoothing": True,
 }
 
 
 def leaderboard(
     curves: Sequence[str], headlines: Mapping[str, str], columns: Sequence[str], higher: bool
 ) -> str:
-    """The tag's value: runs sorted by the first column, the curves as line charts, then a bar chart
-    per headline.
+    """Return the tag's value: runs by the first column, curves as lines, a bar chart a headline.
+
+    Charts that do not fit into a tag are left out, the last first.
 
     Args:
         curves: metrics with a value per iteration.
@@ -49,59 +79,27 @@ def leaderboard(
         columns: metrics that the table of runs shows.
         higher: whether the highest value of the first column is the best.
     """
-    charts = [(key, f"{key} per iteration", "LINE") for key in curves]
-    charts += [(key, title, "BAR") for key, title in headlines.items()]
-    columns = columns[:40]
-    section = sha256_of("section")[:20]
-    state: dict[str, Any] = {
-        "searchFilter": "tags.`driftledger.current` = 'true'",
-        "orderByKey": f"metrics.`{columns[0]}`",
+    charts = []
+    for key in curves:
+        line = {"selectedMetricKeys": [key], **_LINE}
+        charts.append(_chart(key, "LINE", f"{key} per iteration") | line)
+    for key, title in headlines.items():
+        charts.append(_chart(key, "BAR", title))
+    metrics = [f"metrics.`{key}`" for key in columns[:40]]
+    state = _STATE | {
+        "orderByKey": metrics[0],
         "orderByAsc": not higher,
-        "startTime": "ALL",
-        "lifecycleFilter": "Active",
-        "datasetsFilter": [],
-        "modelVersionFilter": "All Runs",
-        "selectedColumns": ["params.`generator_version`", *(f"metrics.`{key}`" for key in columns)],
-        "runsHiddenMode": "FIRST_20_RUNS",
-        "compareRunCharts": [
-            {
-                "uuid": sha256_of([key, kind])[:20],
-                "type": kind,
-                "runsCountToCompare": 20,
-                "metricSectionId": section,
-                "deleted": False,
-                "isGenerated": False,
-                "displayName": title,
-                "metricKey": key,
-                **({"selectedMetricKeys": [key], **_LINE} if kind == "LINE" else {}),
-            }
-            for key, title, kind in charts
-        ],
-        "compareRunSections": [
-            {
-                "uuid": section,
-                "name": "at a glance",
-                "display": True,
-                "isReordered": False,
-                "columns": 2,
-            }
-        ],
-        "isAccordionReordered": True,
-        "hideEmptyCharts": True,
-        "useGroupedValuesInCharts": True,
-        "globalLineChartConfig": {
-            "xAxisKey": "step",
-            "lineSmoothness": 0,
-            "selectedXAxisMetricKey": "",
-        },
+        "selectedColumns": ["params.`generator_version`", *metrics],
     }
     while True:
-        packed = base64.b64encode(
-            zlib.compress(json.dumps(state, sort_keys=True).encode(), 9)
-        ).decode()
-        tag = json.dumps(
-            {"name": "Leaderboard", "createdAt": 0, "updatedAt": 0, "state": f"deflate;{packed}"}
-        )
-        if len(tag) <= _MAX_TAG or not state["compareRunCharts"]:
-            return tag
-        state["compareRunCharts"].pop()
+        text = json.dumps(state | {"compareRunCharts": charts}, sort_keys=True)
+        packed = base64.b64encode(zlib.compress(text.encode(), 9)).decode()
+        tag = {"name": "Leaderboard", "createdAt": 0, "updatedAt": 0, "state": f"deflate;{packed}"}
+        if len(json.dumps(tag)) <= MAX_TAG or not charts:
+            return json.dumps(tag)
+        charts.pop()
+
+
+def _chart(key: str, kind: str, title: str) -> Json:
+    own = {"uuid": sha256_of([key, kind])[:20], "type": kind, "displayName": title}
+    return _CHART | own | {"metricKey": key}

@@ -45,7 +45,7 @@ class Contents:
         self._git = Git.around(root)
 
     def manifest(self, folder: Folder) -> Listing:
-        """Path relative to the folder → MD5 of every file below it.
+        """Return path relative to the folder → MD5 of every file below it.
 
         Raises:
             LedgerError: which files its output had is not known.
@@ -56,39 +56,42 @@ class Contents:
             raise LedgerError(
                 f"no list of the files in {folder.out} (md5 {folder.md5}) is here; {FETCH}"
             )
-        return {
-            name.removeprefix(start): md5 for name, md5 in files.items() if name.startswith(start)
-        }
+        inner = {}
+        for name, md5 in files.items():
+            if name.startswith(start):
+                inner[name.removeprefix(start)] = md5
+        return inner
 
     def output(self, out: str, md5: str) -> Listing:
-        """The same of an output; empty where it is not known."""
+        """Return the same of an output; empty if it is not known."""
         if md5 not in self._listings:
             self._listings[md5] = next(self._known_listings(out, md5), {})
         return self._listings[md5]
 
     def path(self, md5: str, near: str) -> Path | None:
-        """A file that has this MD5, or None.
+        """Return a file that has this MD5, or None.
 
         Args:
             near: the path, relative to the top folder, at which it was written.
         """
-        if (md5, near) not in self._paths:
-            path = next(
-                (file for file in self._candidates(md5, near) if self.here.md5(file) == md5), None
-            )
-            if path is None:
-                return None
-            self._paths[md5, near] = path
-        return self._paths[md5, near]
+        if (md5, near) in self._paths:
+            return self._paths[md5, near]
+        for file in self._candidates(md5, near):
+            if self.here.md5(file) == md5:
+                self._paths[md5, near] = file
+                return file
+        return None
 
     def within(self, folder: Folder, name: str) -> Path | None:
-        """A file of a folder, wherever such bytes are; None where they are nowhere here, or the
-        folder has no such file; errors as in :meth:`manifest`."""
+        """Return a file of a folder, wherever such bytes are; errors as in :meth:`manifest`.
+
+        It is None if they are nowhere here, or the folder has no such file.
+        """
         md5 = self.manifest(folder).get(name)
         return None if md5 is None else self.path(md5, f"{folder.path}/{name}")
 
     def cached(self, md5: str) -> Iterator[Path]:
-        """Where DVC's caches keep the object of this name, whatever it holds."""
+        """Yield the files of this name in DVC's caches, whatever they hold."""
         if not _MD5.fullmatch(md5):
             return
         if (cached := self.here.here(f".dvc/cache/files/md5/{md5[:2]}/{md5[2:]}")) is not None:
@@ -98,7 +101,7 @@ class Contents:
                 yield cached
 
     def has(self, folder: Folder) -> bool:
-        """Whether every byte of a folder is here."""
+        """Return True if every byte of a folder is here."""
         try:
             files = self.manifest(folder)
         except LedgerError:
@@ -108,8 +111,7 @@ class Contents:
         )
 
     def recorded(self, folder: Folder) -> Path:
-        """A folder of exactly the recorded bytes, for code that reads folders: to be read, and not
-        written to.
+        """Return a folder of exactly the recorded bytes, for code that reads folders.
 
         It is the one in the workspace where that has these bytes. Otherwise it holds links, or
         copies where the disk has none, and lasts as long as this object.
@@ -121,23 +123,25 @@ class Contents:
             return self._recorded[folder]
         manifest = self.manifest(folder)
         top = self.root / folder.path
-        files = (file for file in top.rglob("*") if file.is_symlink() or not file.is_dir())
-        present = {file.relative_to(top).as_posix() for file in files}
+        present = set()
+        for file in top.rglob("*"):
+            if file.is_symlink() or not file.is_dir():
+                present.add(file.relative_to(top).as_posix())
         # nothing else may be read there
         if present == manifest.keys() and self.listing_here(folder.path) == manifest:
             return self._recorded.setdefault(folder, top)
-        place = Path(mkdtemp(dir=self._temporary))
+        copy = Path(mkdtemp(dir=self._temporary))
         for name, md5 in manifest.items():
             path = self.path(md5, f"{folder.path}/{name}")
             if path is None:
                 raise LedgerError(f"{folder.path}/{name} of md5 {folder.md5} is not here; {FETCH}")
-            link = place / name
+            link = copy / name
             link.parent.mkdir(parents=True, exist_ok=True)
             try:
                 link.symlink_to(path.resolve())
             except OSError:
                 shutil.copyfile(path, link)
-        return self._recorded.setdefault(folder, place)
+        return self._recorded.setdefault(folder, copy)
 
     def _known_listings(self, out: str, md5: str) -> Iterator[Listing]:
         for cached in self.cached(md5):
@@ -152,7 +156,7 @@ class Contents:
                     yield files
 
     def _candidates(self, md5: str, near: str) -> Iterator[Path]:
-        """Files that may have an MD5."""
+        """Yield files that may have an MD5."""
         yield from self.cached(md5)
         if (here := self.here.here(near)) is not None:
             yield here
@@ -176,10 +180,5 @@ class Contents:
             return []
         from dvc.api import DVCFileSystem
 
-        return [
-            Path(
-                DVCFileSystem(
-                    str(self.root), config={"core": {"no_scm": True}}
-                ).repo.cache.local.path
-            )
-        ]
+        files = DVCFileSystem(str(self.root), config={"core": {"no_scm": True}})
+        return [Path(files.repo.cache.local.path)]

@@ -35,8 +35,7 @@ class Workspace:
         self._ignored = GitIgnoreSpec.from_lines(ignored.decode(errors="replace").splitlines())
 
     def here(self, path: str | Path) -> Path | None:
-        """The file at a path, as itself or by a link to one below the top folder; None if nothing
-        is there."""
+        """Return the file at a path, as itself or by a link to one below the top folder, if any."""
         file = self.root / path
         try:
             is_here = file.is_file() and (self._trust or file.resolve().is_relative_to(self._top))
@@ -45,7 +44,7 @@ class Workspace:
         return file if is_here else None
 
     def md5(self, file: Path) -> str:
-        """The MD5 of any file; where several names lead to it, it is read once."""
+        """Return the MD5 of a file, which is read once, however many names lead to it."""
         facts = file.stat()
         key = facts.st_dev, facts.st_ino, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns
         if key not in self._md5s:
@@ -53,7 +52,7 @@ class Workspace:
         return self._md5s[key]
 
     def read(self, path: str) -> bytes | None:
-        """The bytes of a file; None where it is missing or larger than any of ours."""
+        """Read a file; None if it is missing or larger than any of ours."""
         file = self.here(path)
         try:
             return None if file is None else read_regular(file)
@@ -61,27 +60,31 @@ class Workspace:
             return None
 
     def listing(self, folder: str) -> Listing:
-        """Path relative to a folder → MD5 of every file below it, without those that ``.dvcignore``
-        names."""
+        """Return path relative to a folder → MD5 of every file below it.
+
+        Those that ``.dvcignore`` names are left out.
+        """
         top = self.root / folder
-        files = sorted(Path(below, name) for below, _, names in os.walk(top) for name in names)
-        return {
-            file.relative_to(top).as_posix(): self.md5(file)
-            for file in files
-            if self.here(file)
-            and not self._ignored.match_file(file.relative_to(self.root).as_posix())
-        }
+        files = []
+        for below, _, names in os.walk(top):
+            files += [Path(below, name) for name in names]
+        listing = {}
+        for file in sorted(files):
+            is_ignored = self._ignored.match_file(file.relative_to(self.root).as_posix())
+            if self.here(file) and not is_ignored:
+                listing[file.relative_to(top).as_posix()] = self.md5(file)
+        return listing
 
 
 def listing_bytes(files: Listing) -> bytes:
-    """DVC's list of a folder's files, by path and MD5."""
+    """Return DVC's list of a folder's files, by path and MD5."""
     return json.dumps(
         [{"md5": md5, "relpath": name} for name, md5 in sorted(files.items())]
     ).encode()
 
 
 def listing_md5(files: Listing) -> str:
-    """The MD5 by which DVC knows a folder of these files.
+    """Return the MD5 by which DVC knows a folder of these files.
 
     >>> listing_md5({"b.txt": "0" * 32, "a.txt": "1" * 32})
     '03bff49e298d673a6d85d12d3fb2add0.dir'
@@ -90,8 +93,7 @@ def listing_md5(files: Listing) -> str:
 
 
 def parse_listing(data: bytes) -> Listing | None:
-    """Relative path → MD5; None where ``data`` is not a listing of DVC's, or names files outside of
-    the folder."""
+    """Return relative path → MD5; None if it is no listing of DVC, or leads out of the folder."""
     try:
         rows = load_json(data, LARGEST_TEXT, values=MANY_VALUES)
         files = _LISTING.validate_python({row["relpath"]: row["md5"] for row in rows})

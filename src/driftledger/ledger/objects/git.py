@@ -70,12 +70,12 @@ class Git:
 
     @classmethod
     def around(cls, root: Path) -> "Git | None":
-        """None where no repository with a commit can be read; :func:`why_unread` says why."""
+        """Open a repository; None if none with a commit can be read (:func:`why_unread`)."""
         repository = _find(root)
         return None if isinstance(repository, str) else cls(root, repository)
 
     def commits(self) -> list[Commit]:
-        """Those of HEAD and of every branch and tag, here and of remotes, parents first."""
+        """List the commits of HEAD and of every branch and tag, also of remotes, parents first."""
         order = SortMode.TOPOLOGICAL | SortMode.TIME | SortMode.REVERSE
         commits = []
         for commit in self._walk(self._tips(), order):
@@ -83,55 +83,55 @@ class Git:
         return commits
 
     def date(self, commit: str) -> str:
-        """The day of a commit; empty where the repository has no such commit."""
+        """Return the day of a commit; empty if the repository has no such commit."""
         named = self._object(commit)
         return _date(named)[:10] if isinstance(named, pygit2.Commit) else ""
 
     def heads(self) -> list[str]:
-        """The ids of HEAD and of what is being merged into it."""
-        return [
-            str(head) for head in (self._checkout.head.target, *self._checkout.listall_mergeheads())
-        ]
+        """Return the ids of HEAD and of what is being merged into it."""
+        merging = self._checkout.listall_mergeheads()
+        return [str(head) for head in (self._checkout.head.target, *merging)]
 
     def changes(self) -> list[str] | None:
-        """Every path of HEAD that differs below the top of the checkout; None where that cannot be
-        told."""
+        """List every path of HEAD that differs in the checkout; None if that cannot be told."""
         top = self._checkout.workdir
         # core.worktree can name any folder of the disk
         if top is None or not Path(top, ".git").exists():
             return None
         try:
-            tracked = [Path(entry.path) for entry in self._checkout.index]
-            folders = {parent for path in tracked for parent in path.parents}
-            rules = [Path(top, folder, name) for folder in folders for name in _RULES]
-            # a pipe, which libgit2 would wait for
-            if any(rule.exists() and not rule.is_file() for rule in rules):
-                return None
+            folders: set[Path] = set()
+            for entry in self._checkout.index:
+                folders.update(Path(entry.path).parents)
+            for folder in folders:
+                for name in _RULES:
+                    rule = Path(top, folder, name)
+                    # a pipe, which libgit2 would wait for
+                    if rule.exists() and not rule.is_file():
+                        return None
             return list(self._checkout.status(untracked_files="no"))
         except _UNREADABLE:
             return None
 
     def id_at(self, commit: str, path: str) -> str | None:
-        """The id of the file or folder that a commit has at a path of the project."""
+        """Return the id of what a commit has at a path of the project, if anything."""
         try:
             return str(self._repository[commit].peel(pygit2.Tree)[self.prefix + path].id)
         except _UNREADABLE:
             return None
 
     def read(self, name: str | None) -> bytes | None:
-        """The content of a file by its id; None where the repository has no such file."""
+        """Read a file by its id; None if the repository has no such file."""
         blob = None if name is None else self._object(name)
         return blob.data if isinstance(blob, pygit2.Blob) else None
 
     def listing(self, tree: str) -> Listing:
-        """Path below a tree → MD5 of the file's content."""
+        """Return path below a tree → MD5 of the file's content."""
         return {path: self._md5(blob) for path, blob in self.files(tree).items()}
 
     def ever_at(
         self, path: str, tips: Iterable[pygit2.Oid | str] = ()
     ) -> Iterator[tuple[str, str]]:
-        """Every object that a commit has at a path, each once, the newest first: its id and the
-        commit's.
+        """Yield every object that a commit has at a path, once, the newest first, with the commit.
 
         Args:
             tips: the commits with their history; by default, those of every reference.
@@ -144,8 +144,7 @@ class Git:
                 yield named, str(commit.id)
 
     def ever_in(self, folder: str) -> dict[str, str]:
-        """Name of each file that a commit of HEAD's history has in a folder → the newest such
-        commit."""
+        """Return name of each file that HEAD's history has in a folder → its newest commit."""
         named: dict[str, str] = {}
         for tree, commit in self.ever_at(folder, self.heads()):
             for name in self.files(tree):
@@ -157,9 +156,8 @@ class Git:
         files = dict[str, str]()
         for entry in folder if isinstance(folder, pygit2.Tree) else ():
             if isinstance(entry, pygit2.Tree):
-                files |= {
-                    f"{entry.name}/{path}": blob for path, blob in self.files(str(entry.id)).items()
-                }
+                for path, blob in self.files(str(entry.id)).items():
+                    files[f"{entry.name}/{path}"] = blob
             elif entry.filemode in _FILES:  # and no link, which a reader must not follow
                 files[str(entry.name)] = str(entry.id)
         return files
@@ -206,24 +204,23 @@ class CommitTree(NamedTuple):
     commit: str
 
     def read(self, path: str) -> bytes | None:
-        """The bytes of a file; None where the commit has no such file."""
+        """Read a file; None if the commit has no such file."""
         return self.git.read(self.git.id_at(self.commit, path))
 
     def listing(self, folder: str) -> Listing:
-        """Path relative to the folder → MD5 of every file below it."""
+        """Return path relative to the folder → MD5 of every file below it."""
         tree = self.git.id_at(self.commit, folder)
         return {} if tree is None else self.git.listing(tree)
 
 
 def why_unread(root: Path) -> str:
-    """Why no Git history can be read around a folder; empty where it can be."""
+    """Say why no Git history can be read around a folder; empty if it can be."""
     repository = _find(root)
     return repository if isinstance(repository, str) else ""
 
 
 def is_unreadable(root: Path) -> bool:
-    """Whether there is a repository that cannot be read, for instance because it belongs to another
-    user."""
+    """Return True if there is a repository that cannot be read, for instance another user's."""
     return why_unread(root) not in ("", _NO_REPOSITORY, _NO_COMMIT)
 
 
@@ -241,7 +238,7 @@ def _not_files(top: Path) -> Iterator[Path]:
 
 
 def _find(root: Path) -> pygit2.Repository | str:
-    """The repository with a commit that a folder lies in, or why no such can be read."""
+    """Return the repository with a commit that a folder lies in, or why none can be read."""
     here = str(root.resolve())
     ceilings = os.environ.get("GIT_CEILING_DIRECTORIES", "")
     try:

@@ -4,7 +4,7 @@ proves nothing.
 Nothing is loaded to find out.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import cast
 
 from pydantic import ValidationError
@@ -31,9 +31,8 @@ class Components:
 
     They have the recorded settings. Those that are in no fingerprint, such as where weights are,
     come from an entry of ``params.yaml``: from the one of the recorded name, else from any of the
-    same provider. A branch of the hub is not
-    resolved: the recorded commit is taken. A service is never available, since no one else has the
-        version behind it.
+    same provider. A branch of the hub is not resolved: the recorded commit is taken. A service is
+    never available, since no one else has the version behind it.
     """
 
     def __init__(self, project: Project) -> None:
@@ -46,8 +45,7 @@ class Components:
             self._settings = None
 
     def get(self, card: ComponentCard, role: str) -> Component | str:
-        """The component of the recorded fingerprint that played a role, or a sentence why it cannot
-        be had."""
+        """Return the component of the recorded fingerprint, or a sentence why it is not here."""
         kind = ROLES[role]
         key = kind, sha256_of(card.to_dict())
         if key not in self._components:
@@ -58,10 +56,9 @@ class Components:
         return self._components[key]
 
     def _get(self, card: ComponentCard, section: str) -> Component | str:
-        if not self._trust and (
-            allowed := [each for each in _DANGEROUS if card.settings.get(each)]
-        ):
-            return f"its checkpoint may run code ({allowed[0]}); --trust allows it"
+        for setting in _DANGEROUS:
+            if card.settings.get(setting) and not self._trust:
+                return f"its checkpoint may run code ({setting}); --trust allows it"
         provider = class_of_record(section, card.provider, self._settings)
         if isinstance(provider, str):
             return provider
@@ -74,54 +71,57 @@ class Components:
                 "was used"
             )
         reasons = []
-        for given in self._candidates(card, cls, section):
+        for settings in self._candidates(card, cls, section):
             try:
-                component = cls.model_validate(given)
-                fingerprint = component.fingerprint
+                component = cls.model_validate(settings)
+                if component.fingerprint == card.fingerprint:
+                    return component
+                reasons.append(_other(card, component))
             except ValidationError as error:
-                mistakes = error.errors()
-                if all(each["type"] == "missing" for each in mistakes):
-                    reasons.append(f"no entry of params.yaml has its {mistakes[0]['loc'][0]}")
-                else:
-                    reasons.append(
-                        explain(error, "its provider here does not take its recorded settings")
-                    )
+                reasons.append(_not_taken(error))
             except (DriftledgerError, OSError) as error:
                 reasons.append(str(error))
-            else:
-                if fingerprint == card.fingerprint:
-                    return component
-                changed = next(iter(changes(card.identity, component.spec["identity"])), None)
-                other = changed and (
-                    f"its {changed.key} is {changed.new!r:.80} here, and was {changed.old!r:.80}"
-                )
-                reasons.append(
-                    other or f"its record does not fit its own fingerprint {card.fingerprint[:12]}"
-                )
         return reasons[0]
 
     def _candidates(
         self, card: ComponentCard, cls: type[Component], section: str
     ) -> Iterator[Json]:
-        """Settings that may give the recorded fingerprint, the likeliest first."""
+        """Yield settings that may give the recorded fingerprint, the likeliest first."""
         entries = self._settings.entries(section) if self._settings else {}
         own = getattr(self._settings, section) if self._settings else {}
-        recorded = {
-            key: value for key, value in card.settings.items() if key not in cls.operational()
-        }
+        operational = cls.operational()
+        recorded = _picked(card.settings, card.settings.keys() - operational)
         weights = card.identity.get("weights")
-        places = providers(section)
         repository = weights.get("repository") if isinstance(weights, dict) else None
-        for _, each in sorted(
-            entries.items(), key=lambda item: (item[0] != card.name, item[0] not in own)
-        ):
-            if places.get(each.provider, each.provider) != places.get(card.provider, card.provider):
+        commit = {"revision": weights["commit"]} if weights and repository is not None else {}
+        places = providers(section)
+        provider = places.get(card.provider, card.provider)
+        for name in sorted(entries, key=lambda name: (name != card.name, name not in own)):
+            if places.get(entries[name].provider, entries[name].provider) != provider:
                 continue
-            entry = each.model_extra or {}
-            given = {key: value for key, value in entry.items() if key in cls.operational()}
-            if repository is not None and given.get("path") != repository:
+            entry = entries[name].model_extra or {}
+            settings = _picked(entry, operational)
+            if repository is not None and settings.get("path") != repository:
                 continue
-            commit = {"revision": weights["commit"]} if repository is not None and weights else {}
             if all(not recorded.get(setting) or entry.get(setting) for setting in _DANGEROUS):
-                yield given | commit | recorded
+                yield settings | commit | recorded
         yield recorded
+
+
+def _picked(settings: Json, names: Collection[str]) -> Json:
+    return {name: value for name, value in settings.items() if name in names}
+
+
+def _other(card: ComponentCard, component: Component) -> str:
+    """Say how a component differs from the recorded one."""
+    for change in changes(card.identity, component.spec["identity"]):
+        return f"its {change.key} is {change.new!r:.80} here, and was {change.old!r:.80}"
+    return f"its record does not fit its own fingerprint {card.fingerprint[:12]}"
+
+
+def _not_taken(error: ValidationError) -> str:
+    """Say why recorded settings make no component here."""
+    mistakes = error.errors()
+    if all(mistake["type"] == "missing" for mistake in mistakes):
+        return f"no entry of params.yaml has its {mistakes[0]['loc'][0]}"
+    return explain(error, "its provider here does not take its recorded settings")

@@ -1,5 +1,5 @@
-"""Whether every file behind a run is, byte for byte, the one that was recorded, and whether these
-files fit together.
+"""Check that every file behind a run is the one that was recorded, and that these files fit
+together.
 
 DVC's hashes say that files are those that were written. The hashes inside of files say that what
 was written belongs together, and hold for files that were handed on without DVC.
@@ -14,23 +14,28 @@ from driftledger.core.canonical import Json, sha256_file, sha256_of
 from driftledger.core.errors import LedgerError, StoreError
 from driftledger.core.files import INPUTS, Made, parse_json, read_regular
 from driftledger.ledger.findings import VerifyResult
-from driftledger.ledger.lineage import Evidence, Folder
-from driftledger.ledger.lock import LOCK, locked_now
+from driftledger.ledger.lineage import Folder, Run
+from driftledger.ledger.lock import LOCK, Lock, locked_now
 from driftledger.ledger.objects.contents import FETCH, Contents
 from driftledger.ledger.objects.files import Listing, listing_md5
 from driftledger_check import bundle, links
 
 
-def check_hashes(evidence: Sequence[Evidence], contents: Contents) -> VerifyResult:
+def check_hashes(runs: Sequence[Run], contents: Contents) -> VerifyResult:
     """Hash every file behind these runs, and check the entries of ``dvc.lock`` that name them: each
     stage ran its own command, and read what another wrote."""
-    lineages = [each for run in evidence for each in run.lineages]
-    result = check_folders(
-        [folder for each in lineages for folder in each.folders.values()], contents
-    )
-    stages = {name: entry for each in lineages for name, entry in each.stages.items()}
+    folders: list[Folder] = []
+    stages: Lock = {}
+    for run in runs:
+        for lineage in run.lineages:
+            folders += lineage.folders.values()
+            stages |= lineage.stages
+    result = check_folders(folders, contents)
     result.checked["lock entries"] = len(stages)
-    wrote = {out.path: (name, out.md5) for name, entry in stages.items() for out in entry.outs}
+    wrote = {}
+    for name, entry in stages.items():
+        for out in entry.outs:
+            wrote[out.path] = (name, out.md5)
     for name, entry in stages.items():
         command = f"driftledger stage {name.replace('@', ' ')}"
         where = f"{LOCK}: {name}"
@@ -39,11 +44,8 @@ def check_hashes(evidence: Sequence[Evidence], contents: Contents) -> VerifyResu
         for dep in entry.deps:
             by, md5 = wrote.get(dep.path, (name, dep.md5))
             if md5 != dep.md5:
-                what = (
-                    f"it read {dep.path} with md5 {dep.md5}, and {by} wrote it with {md5}; run "
-                    "'dvc repro'"
-                )
-                result.find(where, what)
+                what = f"it read {dep.path} with md5 {dep.md5}, and {by} wrote it with {md5}"
+                result.find(where, f"{what}; run 'dvc repro'")
     return result
 
 
@@ -54,44 +56,47 @@ def check_folders(folders: Iterable[Folder], contents: Contents) -> VerifyResult
     at all. Others are read from wherever their bytes are.
     """
     result = VerifyResult()
-    now = {
-        (out.path, out.md5) for entry in locked_now(contents.root).values() for out in entry.outs
-    }
+    now = set()
+    for entry in locked_now(contents.root).values():
+        now |= {(out.path, out.md5) for out in entry.outs}
     for folder in dict.fromkeys(folders):
         here = contents.listing_here(folder.path) if (folder.out, folder.md5) in now else {}
         _check_folder(result, contents, folder, here)
     return result
 
 
-def check_links(evidence: Sequence[Evidence], contents: Contents) -> VerifyResult:
+def check_links(runs: Sequence[Run], contents: Contents) -> VerifyResult:
     """Follow every hash inside of the files behind these runs, as the checker does in a bundle."""
     result = VerifyResult()
     seen = set()
-    checked = set[str]()
+    checked: set[str] = set()
     opened = cache(partial(_opened, contents))
-    for run in evidence:
-        for lineage in (each for each in run.lineages if each.folder not in seen):
+    for run in runs:
+        for lineage in run.lineages:
+            if lineage.folder in seen:
+                continue
             seen.add(lineage.folder)
-            folders = {folder.path: folder for folder in lineage.folders.values()}
-            if absent := [path for path, folder in folders.items() if not contents.has(folder)]:
-                result.skip(
-                    lineage.score_path, f"{absent[0]} is not here as it was recorded; {FETCH}"
-                )
+            folders = lineage.folders.values()
+            absent = [folder.path for folder in folders if not contents.has(folder)]
+            if absent:
+                why = f"{absent[0]} is not here as it was recorded; {FETCH}"
+                result.skip(lineage.score_path, why)
                 continue
             source = _Source(
                 {"combination": run.combination},
-                {path: opened(each) for path, each in folders.items()},
+                {folder.path: opened(folder) for folder in folders},
             )
             content = lineage.model_dump(mode="json", by_alias=True)
             content["score"] = source.folder(lineage.folder.path).json(SCORE)
-            for line in (
+            followed = [
                 *links.check_components(content),
                 *links.check_lineage(source, content, checked),
-            ):
-                result.checked["links"] += 1
-                if line.status == "differs":
-                    result.find(line.where, line.what)
-            checked |= folders.keys()
+            ]
+            result.checked["links"] += len(followed)
+            for link in followed:
+                if link.status == "differs":
+                    result.find(link.where, link.what)
+            checked.update(folder.path for folder in folders)
     return result
 
 
@@ -140,15 +145,7 @@ def _check_folder(result: VerifyResult, contents: Contents, folder: Folder, here
             result.find(folder.path, what, "missing")
     for name, md5 in files.items():
         path = f"{folder.path}/{name}"
-        for cached in contents.cached(md5):
-            if contents.here.md5(cached) != md5:
-                root = contents.root
-                place = cached.relative_to(root) if cached.is_relative_to(root) else cached
-                what = (
-                    f"DVC's cache holds other bytes under the name of {path}; delete it and run "
-                    "'dvc fetch'"
-                )
-                result.find(place.as_posix(), what)
+        _check_cache(result, contents, path, md5)
         is_found = contents.path(md5, path) is not None
         if here.get(name, md5) != md5:
             more = "" if is_found else f", which is nowhere here; {FETCH}"
@@ -156,21 +153,32 @@ def _check_folder(result: VerifyResult, contents: Contents, folder: Folder, here
         elif not is_found:
             result.find(path, f"no file with md5 {md5} is here; {FETCH}", "missing")
         elif here and name not in here:
-            result.find(
-                path, f"it is not in its folder; 'dvc checkout {folder.out}' restores it", "missing"
-            )
+            what = f"it is not in its folder; 'dvc checkout {folder.out}' restores it"
+            result.find(path, what, "missing")
     for name in sorted(here.keys() - files.keys()):
         result.find(f"{folder.path}/{name}", "the folder was written without this file; delete it")
     _check_inputs(result, contents, folder, files)
 
 
+def _check_cache(result: VerifyResult, contents: Contents, path: str, md5: str) -> None:
+    """Check that the objects of a file's MD5 in DVC's caches have it."""
+    for cached in contents.cached(md5):
+        if contents.here.md5(cached) != md5:
+            is_inside = cached.is_relative_to(contents.root)
+            where = cached.relative_to(contents.root) if is_inside else cached
+            what = f"DVC's cache holds other bytes under the name of {path}"
+            result.find(where.as_posix(), f"{what}; delete it and run 'dvc fetch'")
+
+
 def _check_inputs(result: VerifyResult, contents: Contents, folder: Folder, files: Listing) -> None:
-    """The digest that the stage noted in ``inputs.json`` is that of the other files."""
-    others = {name: md5 for name, md5 in files.items() if name != INPUTS}
-    paths = {name: contents.path(md5, f"{folder.path}/{name}") for name, md5 in others.items()}
-    here = {name: path for name, path in paths.items() if path is not None}
-    if len(here) < len(paths):
-        return
+    """Check that the stage noted the digest of the other files in ``inputs.json``."""
+    digests = {}
+    for name, md5 in files.items():
+        path = contents.path(md5, f"{folder.path}/{name}")
+        if path is None and name != INPUTS:
+            return
+        if path is not None and name != INPUTS:
+            digests[name] = sha256_file(path)
     where = f"{folder.path}/{INPUTS}"
     if INPUTS not in files:
         what = f"nothing says what the folder was made from; run 'dvc repro -f {folder.out}'"
@@ -182,5 +190,5 @@ def _check_inputs(result: VerifyResult, contents: Contents, folder: Folder, file
     except StoreError as error:
         result.find(where, str(error))
         return
-    if made and made.files != sha256_of({name: sha256_file(path) for name, path in here.items()}):
+    if made and made.files != sha256_of(digests):
         result.find(where, "its digest is not that of the files beside it; one of them was changed")

@@ -12,12 +12,13 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from io import BytesIO
-from itertools import groupby
+from itertools import chain
 from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 from PIL import Image
 
 from driftledger.benchmarks.base import ROLES
@@ -41,10 +42,11 @@ from driftledger.core.errors import (
     first_few,
 )
 from driftledger.core.files import Record, read_json, read_jsonl, read_regular
+from driftledger.core.grouping import grouped
 from driftledger.core.text import same_start, shortened
 from driftledger.core.types import Outcome
 from driftledger.ledger.findings import Finding, VerifyResult
-from driftledger.ledger.lineage import Evidence, Lineage
+from driftledger.ledger.lineage import Lineage, Run
 from driftledger.ledger.objects.contents import Contents
 from driftledger.ledger.verify.components import Components
 from driftledger.project.project import Project
@@ -159,11 +161,11 @@ def _to_score(
     components: Components,
     features: FeatureStore | None,
 ) -> ToScore:
-    """What a score was made from; LedgerError where some of it is not here."""
+    """Gather what a score was made from; LedgerError if some of it is not here."""
     stored = lineage.score
     spec = lineage.spec
     encoders = dict[str, Encoder]()
-    beside = dict[str, Path]()
+    user_files = dict[str, Path]()
     for role in ("encoder", "text_encoder"):
         if role in spec.scores.keys or role in stored.components:
             component = components.get(stored.components[role], role)
@@ -171,11 +173,11 @@ def _to_score(
                 raise LedgerError(component)
             encoders[role] = component  # type: ignore[assignment]  # of the section of encoders
     for setting, sha256 in stored.inputs.beside.items():
-        given: Path | None = getattr(project.settings.section(spec.name), setting)
-        file = None if given is None else project.root / given
+        named: Path | None = getattr(project.settings.section(spec.name), setting)
+        file = None if named is None else project.root / named
         if file is None or not file.is_file() or sha256_file(file) != sha256:
             raise LedgerError(f"the file of {spec.name}.{setting} is not here as it was recorded")
-        beside[setting] = file
+        user_files[setting] = file
     return ToScore(
         keys=stored.keys,
         folders={
@@ -184,7 +186,7 @@ def _to_score(
         section=recorded(spec.settings, as_now(stored.inputs.settings), spec.scores.settings),
         seed=stored.inputs.settings["seed"],
         encoders=encoders,
-        beside=beside,
+        beside=user_files,
         features=features,
     )
 
@@ -210,9 +212,9 @@ def _compare_score(
     )
     # as its file would give it
     score = Score.model_validate_json(canonical_json(again.score.to_dict()))
-    for place, what in _differences(result, stored, score, exact=exact).items():
-        if place not in left_out:
-            result.find(f"{lineage.score_path}: {place}", what, "numbers")
+    for path, what in _differences(result, stored, score, exact=exact).items():
+        if path not in left_out:
+            result.find(f"{lineage.score_path}: {path}", what, "numbers")
     rows = read_jsonl(contents.recorded(lineage.folder) / ROWS, Row)
     _compare_rows(result, lineage.rows_path, rows, again.rows, lambda row: row.unit, exact=exact)
 
@@ -237,40 +239,43 @@ def _compare_rows(
         return
     for name, one, other in zip(names, stored, again, strict=True):
         if differences := _differences(result, one, other, exact=exact):
-            place, what = next(iter(differences.items()))
+            value, what = next(iter(differences.items()))
             more = f"; and {len(differences) - 1} more of this row" if len(differences) > 1 else ""
-            result.find(f"{path}: {name}.{place}", f"{what}{more}", "numbers")
+            result.find(f"{path}: {name}.{value}", f"{what}{more}", "numbers")
 
 
 def _differences(
     result: VerifyResult, stored: Record, again: Record, *, exact: bool
 ) -> dict[str, str]:
-    """Place of every value that differs → both values."""
-    before, after = (dict(_leaves(each.to_dict())) for each in (stored, again))
+    """Return path of every value that differs → both values."""
+    before = dict(_leaves(stored.to_dict()))
+    after = dict(_leaves(again.to_dict()))
     differences = {}
-    for place in dict.fromkeys((*before, *after)):
-        one = before.get(place)
-        other = after.get(place)
+    for path in dict.fromkeys((*before, *after)):
+        one = before.get(path)
+        other = after.get(path)
         result.checked["numbers"] += type(one) in (int, float)
         if not exact and isinstance(one, float) and isinstance(other, float):
             equal = math.isclose(one, other, rel_tol=_RELATIVE, abs_tol=_ABSOLUTE)
         else:
-            equal = place in before and place in after and type(one) is type(other) and one == other
+            in_both = path in before and path in after
+            equal = in_both and type(one) is type(other) and one == other
         if not equal:
-            shown = [
-                f"{some[place]!r:.80}" if place in some else "nothing" for some in (before, after)
-            ]
-            differences[place] = f"{shown[0]} is stored, the records give {shown[1]}"
+            old = f"{one!r:.80}" if path in before else "nothing"
+            new = f"{other!r:.80}" if path in after else "nothing"
+            differences[path] = f"{old} is stored, the records give {new}"
     return differences
 
 
-def _leaves(value: Any, place: str = "") -> Iterator[tuple[str, Any]]:
-    """Every value in JSON, by its place with dots: ``metrics.gc_at_5``."""
-    if isinstance(value, dict | list):
-        for name, each in value.items() if isinstance(value, dict) else enumerate(value):
-            yield from _leaves(each, f"{place}.{name}" if place else str(name))
+def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield every value in JSON, by its path with dots: ``metrics.gc_at_5``."""
+    if isinstance(value, list):
+        value = dict(enumerate(value))
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            yield from _leaves(inner, f"{path}.{name}" if path else str(name))
     else:
-        yield place, value
+        yield path, value
 
 
 class Regenerated(NamedTuple):
@@ -286,13 +291,13 @@ class Regenerated(NamedTuple):
 
 def regenerate(
     project: Project,
-    runs: Sequence[Evidence],
+    runs: Sequence[Run],
     contents: Contents,
     count: int,
     seed: int | None = None,
     components: Components | None = None,
 ) -> Regenerated:
-    """Make some of the calls behind runs again and compare texts, and images byte by byte.
+    """Make some of the calls behind runs again, and compare texts, and images byte by byte.
 
     They are drawn by lot among those with a component that is here in the recorded version and
     gives equal bytes for equal calls, equally many of each kind as far as there are; the calls of
@@ -309,9 +314,10 @@ def regenerate(
     result = VerifyResult()
     compared = Counter[str]()
     # One score of each set of records: several encoders look at the same ones.
-    lineages = {
-        (each.data, *each.collected.values()): each for run in runs for each in run.lineages
-    }
+    lineages = {}
+    for run in runs:
+        for lineage in run.lineages:
+            lineages[lineage.data, *lineage.collected.values()] = lineage
     pools: dict[str, list[Recorded]] = {}
     for lineage in lineages.values():
         with _reading(lineage, f"calls of {lineage.spec.collects.name}", result):
@@ -320,13 +326,11 @@ def regenerate(
                 if call.gave.outcome is Outcome.FAILED:
                     kind += ", failed"
                 pools.setdefault(f"{lineage.spec.name}: {kind}", []).append(call)
+    drawn = draw_lots(pools, count * len(runs), seed)
+    calls_of = grouped(drawn, lambda pair: pair[1].call.component.fingerprint)
     # Component by component, so that no two of them need the memory at once.
-    drawn = sorted(
-        draw_lots(pools, count * len(runs), seed),
-        key=lambda pair: pair[1].call.component.fingerprint,
-    )
-    for _, some in groupby(drawn, key=lambda pair: pair[1].call.component.fingerprint):
-        for kind, call in some:
+    for fingerprint in sorted(calls_of):
+        for kind, call in calls_of[fingerprint]:
             try:
                 what = _difference(call)
             except (DriftledgerError, Image.DecompressionBombError) as error:
@@ -341,18 +345,16 @@ def regenerate(
                 result.findings.append(Finding("bytes", call.place, what))
         call.call.component.release()
     result.checked["calls"] = compared.total()
-    kinds = [
-        {"name": kind, "calls": len(calls), "compared": compared[kind]}
-        for kind, calls in sorted(pools.items())
-    ]
+    kinds = []
+    for kind, calls in sorted(pools.items()):
+        kinds.append({"name": kind, "calls": len(calls), "compared": compared[kind]})
     return Regenerated(seed, kinds, result)
 
 
 def _calls(
     lineage: Lineage, contents: Contents, components: Components, result: VerifyResult
 ) -> list[Recorded]:
-    """The calls behind records that can be made again; components that cannot are noted in
-    ``result``."""
+    """Return the calls behind records that can be made again; note components that cannot."""
     replay, _, played = _follow(lineage, contents, components)
     path = lineage.collected[lineage.spec.collects.name].path
     here = []
@@ -379,12 +381,14 @@ def _calls(
 def draw_lots(
     pools: Mapping[str, Sequence[Recorded]], count: int, seed: int
 ) -> list[tuple[str, Recorded]]:
-    """``count`` calls, each with its kind: kinds take turns, and within a kind each call is equally
-    likely."""
+    """Draw ``count`` calls, each with its kind: kinds take turns, and within a kind each call is
+    equally likely."""
     random = Random(seed)
-    shuffled = [(kind, random.sample(calls, len(calls))) for kind, calls in sorted(pools.items())]
-    lots = [(place, kind, call) for kind, calls in shuffled for place, call in enumerate(calls)]
-    return [(kind, call) for _, kind, call in sorted(lots, key=lambda lot: lot[0])[:count]]
+    rounds: dict[int, list[tuple[str, Recorded]]] = {}
+    for kind, calls in sorted(pools.items()):
+        for number, call in enumerate(random.sample(calls, len(calls))):
+            rounds.setdefault(number, []).append((kind, call))
+    return list(chain.from_iterable(rounds.values()))[:count]
 
 
 def _difference(recorded: Recorded) -> str:
@@ -433,10 +437,8 @@ def _difference(recorded: Recorded) -> str:
     if png == stored:
         return ""
     if isinstance(component, CheckpointComponent):
-        one, other = (
-            np.asarray(Image.open(BytesIO(each)).convert("RGB"), dtype=np.int16)
-            for each in (stored, png)
-        )
+        one = _pixels(stored)
+        other = _pixels(png)
         if one.shape == other.shape and int(np.abs(one - other).max()) <= _GREY_LEVELS:
             raise LedgerError(
                 f"drawn again it differs by at most {_GREY_LEVELS} of 255, as by another processor"
@@ -444,3 +446,7 @@ def _difference(recorded: Recorded) -> str:
     return (
         f"sha256 {digest[:12]}… is stored, {component.provider} now draws {sha256_bytes(png)[:12]}…"
     )
+
+
+def _pixels(image: bytes) -> NDArray[np.int16]:
+    return np.asarray(Image.open(BytesIO(image)).convert("RGB"), dtype=np.int16)

@@ -18,12 +18,11 @@ from driftledger.benchmarks.traces import Trace, worth_showing
 from driftledger.core.canonical import sha256_bytes
 from driftledger.core.files import Files
 from driftledger.core.grouping import grouped
-from driftledger.core.paths import Combination
 from driftledger.core.text import for_terminal
 from driftledger.ledger.lineage import code_version, fingerprint_of, place_of, published_code
 from driftledger.ledger.lock import locked_now
 from driftledger.ledger.objects.git import Git
-from driftledger.project.project import Project
+from driftledger.project.project import Combination, Project
 from driftledger.reports.charts import Drawing, series_of
 from driftledger.reports.correlation import Correlation
 from driftledger.reports.leaderboard import (

@@ -4,7 +4,8 @@ import re
 
 import pytest
 
-from driftledger.core.terminal import BAD, Progress, facts, line, lines, show, table
+from driftledger.collect.progress import Progress
+from driftledger.commands.terminal import BAD, facts, line, lines, show, table
 from tests.support.terminal import fitting, printed
 
 WORDS = "word " * 60

@@ -1,0 +1,291 @@
+"""``driftledger audit``: show where a number comes from, and which scores a version is behind.
+
+All text from files is inert in the answers.
+"""
+
+import json
+import shlex
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
+
+import yaml
+from rich.console import Group, RenderableType
+from rich.table import Table
+
+from driftledger.benchmarks.base import ROLES
+from driftledger.benchmarks.registry import benchmark
+from driftledger.commands.terminal import HEAD, facts, line, lines, table
+from driftledger.core.canonical import Json
+from driftledger.core.errors import LedgerError, first_few
+from driftledger.core.text import figure, for_terminal, shortened
+from driftledger.ledger.audit import Candidate, candidates_for, data_of, resolve_target
+from driftledger.ledger.images import ImageTarget
+from driftledger.ledger.lineage import Lineage, place_of, short_version_of
+from driftledger.ledger.objects.git import Git, why_unread
+from driftledger.ledger.sources import Number, RunTarget, Sources
+from driftledger.ledger.versions import scores_made_with
+from driftledger.project.project import Project
+
+SHORT = 8
+"""Letters of a fingerprint, which ``audit --generator NAME@VERSION`` takes."""
+_OFFERED = 9
+"""Most candidates that are listed."""
+_OF_RUNS = ("model", "generator", "encoder", "text_encoder", "judge")
+_WIDE = 124
+"""Letters beside a name, on two lines."""
+_CHECKED = {
+    "dvc.lock": "score.json, against dvc.lock; nothing behind it yet",
+    "git": "score.json and dvc.lock are of one commit; nothing behind them",
+}
+
+Answer: TypeAlias = tuple[str, list[tuple[str, str]]]
+"""A headline, and names with their values below it."""
+
+
+def audit(
+    project: Project,
+    target: str | None,
+    versions: Mapping[str, str | None],
+    *,
+    full: bool,
+    as_json: bool,
+) -> RenderableType:
+    """Show where a run, a score, an image or a number comes from; or what a value or a name could
+    mean.
+
+    Args:
+        target: None: show every score that one of the ``versions`` is behind, here and in Git's
+            history.
+
+    Raises:
+        LedgerError: nothing has that name.
+    """
+    sources = Sources(project)
+    if target is None:
+        rows = scores_made_with(sources, versions)
+        notes = [_read_of_git(sources)]
+        if as_json:
+            return json.dumps({"scores": rows, "notes": notes}, indent=2)
+        return Group(versions_table(rows), lines(notes))
+    try:
+        resolved = resolve_target(sources, target)
+    except LedgerError:
+        candidates = [] if as_json else candidates_for(sources, target)
+        if not candidates:
+            raise
+        return candidates_table(target, candidates, sources.git)
+    if as_json:
+        return json.dumps(data_of(resolved), indent=2)
+    if full:
+        return as_yaml(resolved)
+    return as_answer(resolved, why_unread(project.root), sources.git)
+
+
+def _read_of_git(sources: Sources) -> str:
+    """Say how much of Git's history was read."""
+    if sources.git is None:
+        return f"Git was not read: {why_unread(sources.root)}"
+    shallow = ""
+    if sources.git.is_shallow:
+        shallow = "; the clone is shallow, and older commits are not in it"
+    return f"from Git: {len(sources.git.commits())} commits were read{shallow}"
+
+
+def as_yaml(target: RunTarget | ImageTarget) -> str:
+    """Write :func:`~driftledger.ledger.audit.data_of` as YAML."""
+    plain = json.loads(json.dumps(data_of(target)))
+    return for_terminal(yaml.safe_dump(plain, allow_unicode=True, sort_keys=False, width=120))
+
+
+def as_answer(target: RunTarget | ImageTarget, unread: str = "", git: Git | None = None) -> Group:
+    """Answer in a few lines: the value, the versions behind it, what was checked, what to type
+    next.
+
+    Args:
+        unread: why Git cannot be read here, if it cannot.
+        git: knows on which day the commit was made.
+    """
+    if isinstance(target, ImageTarget):
+        head, pairs = _of_image(target)
+    else:
+        head, pairs = _of_run(target, unread, git)
+    return Group(line(head, HEAD), facts(pairs))
+
+
+def _headline_of(lineage: Lineage) -> Number:
+    """Return the first headline of a score, or else its coverage."""
+    key, value = lineage.spec.headline(lineage.score)
+    if value is None:
+        return Number("coverage", lineage.score.coverage, lineage)
+    return Number(key, value, lineage)
+
+
+def _titled(number: Number) -> str:
+    """Return ``GC@5 on photos: 0.743 [0.720, 0.766]``, with its group, if it has one."""
+    title = number.title
+    digits = 4
+    metric = number.metric
+    if metric is not None:
+        digits = metric.digits
+        if metric.unit:
+            title += f" ({metric.unit})"
+    kind, _, rest = number.key.partition("/")
+    if rest:
+        name, _, _ = rest.rpartition("/")
+        title += f" of {kind} {name}"
+    _, _, data = number.lineage.place.partition("/")
+    value = figure(number.value, digits, number.interval)
+    return f"{title} on {data}: {value}"
+
+
+def _version(lineage: Lineage, role: str) -> str:
+    """Return ``painter@7eb2a388``, with the version that its service named."""
+    card = lineage.score.components[role]
+    version = short_version_of(card)
+    served = lineage.score.served.get(role)
+    if served:
+        version += f" (served as {', '.join(served)})"
+    return version
+
+
+def _of_run(target: RunTarget, unread: str, git: Git | None) -> Answer:
+    """Answer about a run, or about one number of it."""
+    run = target.run
+    fingerprint = run.fingerprint[:12]
+    number = target.number
+    if number is None and target.lineage is not None:
+        number = _headline_of(target.lineage)
+    versions: dict[str, dict[str, None]] = {}
+    flags: dict[str, None] = {}
+    data: dict[str, None] = {}
+    for lineage in run.lineages if number is None else [number.lineage]:
+        score = lineage.score
+        key = number.key if number else ""
+        for role in lineage.spec.roles_of(score, key):
+            if number is not None or role in _OF_RUNS:
+                kind = ROLES[role] if number is None else role
+                versions.setdefault(kind, {})[_version(lineage, role)] = None
+        flags |= dict.fromkeys(lineage.spec.flags_of(score, key))
+        digest = score.inputs.data_digest[:SHORT]
+        data[f"{score.on}@{digest}"] = None
+    pairs = []
+    for role in ROLES:
+        if role in versions:
+            title = role.replace("_", " ")
+            pairs.append((title, ", ".join(versions[role])))
+    if number is None:
+        head = f"{run.name}, fingerprint {fingerprint}"
+        headlines = [_headline_of(lineage) for lineage in run.lineages]
+        scores = "; ".join(map(_titled, headlines))
+        pairs = [("scores", scores), *pairs, ("data", ", ".join(data))]
+    else:
+        head = _titled(number)
+        lineage = number.lineage
+        kind = lineage.spec.data.name.replace("_", " ")
+        scored = f"{', '.join(data)}, {lineage.score.how_many} scored"
+        pairs = [("run", f"{run.name}, {fingerprint}"), *pairs, (kind, scored)]
+    code = run.code.named(git)
+    if run.code.commit is None:
+        code += f": {unread}"
+    pairs.append(("code", code))
+    pairs.append(("checked", _CHECKED[target.source]))
+    if flags:
+        pairs.append(("to know", "; ".join(flags)))
+    is_selected = target.source == "dvc.lock"
+    name = shlex.quote(run.combination.path if is_selected else fingerprint)
+    return head, [*pairs, ("next", f"driftledger verify {name}; more: --full")]
+
+
+def _of_image(target: ImageTarget) -> Answer:
+    """Answer about the first use of an image, and name another one."""
+    use, *others = target.places
+    entry = use["entry"]
+    card = use["card"]
+    folder = use["folder"]
+    keys = card.get("keys", {})
+    name = entry.get("unit") or entry.get("id")
+    on = keys.get("dataset") or folder.split("/")[2]
+    heads = {
+        "sample": f"sample {name} of dataset {on}",
+        "question": f"image of question {name} of {on}",
+    }
+    drawn = f"made of sample {name} of dataset {on} at t = {entry.get('step')}"
+    texts = []
+    for result in entry.get("results", []):
+        if result.get("text"):
+            texts.append(result["text"])
+    used = []
+    for score in use["scores"]:
+        value = f"{score['headline']} = {score['value']!r}"
+        used.append(f"{score['path']} ({value})")
+    _, _, parent = (use["parent"] or "").rpartition(", ")
+    values = {
+        "file": f"{folder}/{use['file']}",
+        "described as": texts[0] if texts else None,
+        "question": entry.get("question"),
+        "made from": parent,
+    }
+    for role, component in card.get("components", {}).items():
+        fingerprint = component["fingerprint"][:SHORT]
+        values[role] = f"{component['name']}@{fingerprint}"
+    digest = card.get("digest") or card.get("data_digest") or ""
+    values["digest"] = digest[:SHORT]
+    values["used by"] = first_few(used, 1)
+    files = [f"{other['folder']}/{other['file']}" for other in others]
+    values["also"] = first_few(files, 1)
+    pairs = [(key, shortened(str(text), _WIDE)) for key, text in values.items() if text]
+    return heads.get(use["role"], drawn), pairs
+
+
+def candidates_table(text: str, candidates: Sequence[Candidate], git: Git | None) -> Group:
+    """List the numbers that could be meant: each with its versions, and the command to type."""
+    texts = []
+    for candidate in candidates[:_OFFERED]:
+        lineage = candidate.number.lineage
+        role = "generator" if "generator" in lineage.score.components else "model"
+        state = "selected now" if candidate.selected else "published earlier"
+        code = candidate.run.code.named(git)
+        version = _version(lineage, role)
+        title = _titled(candidate.number)
+        texts.append(f"{title}; {role} {version}; {state}, {code}")
+        target = shlex.quote(candidate.target)
+        texts.append(f"  driftledger audit {target}")
+    if candidates[_OFFERED:]:
+        texts.append(f"and {len(candidates) - _OFFERED} more")
+    return Group(line(f"{text:.40} could mean:", HEAD), lines(texts))
+
+
+def versions_table(rows: Sequence[Json]) -> Group:
+    """Show scores by the versions that made them, the oldest first, with dates and runs."""
+    tables: dict[str, Table] = {}
+    for row in rows:
+        spec = benchmark(row["benchmark"])
+        versions = {}
+        for part in row["versions"]:
+            fingerprint = part["fingerprint"][:SHORT]
+            versions[part["part"]] = f"{part['name']}@{fingerprint}"
+        model = versions.pop("model")
+        others = sorted({*versions.values()})
+        made_with = ", ".join(others)
+        if made_with not in tables:
+            tables[made_with] = table(
+                "score", "model", "metric", "value", "stood", "run", numbers=["value"]
+            )
+        key = row["headline"]
+        metric = spec.metric(key)
+        value = "–"
+        if row["value"] is not None:
+            value = figure(row["value"], metric.digits if metric else 4)
+        since = str(row["first_date"] or "–")[:10]
+        stood = f"since {since}"
+        if not row["current"]:
+            stood = f"{since} to {row['last_date']:.10}"
+        fingerprints = [run[:SHORT] for run in row["runs"]]
+        runs = first_few(fingerprints, 1) or "–"
+        place = place_of(spec, row["keys"])
+        cells = (place, model, spec.titled(key), value, stood, runs)
+        tables[made_with].add_row(*map(line, cells))
+    blocks: list[RenderableType] = []
+    for made_with, scores in tables.items():
+        blocks += [line(f"made with {made_with}", HEAD), scores, ""]
+    return Group(*blocks, line(f"{len(rows)} score{'' if len(rows) == 1 else 's'}"))

@@ -1,0 +1,220 @@
+"""The scores of a project: those that are selected, and published ones in Git's history."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from difflib import get_close_matches
+from functools import cached_property
+from typing import Literal, NamedTuple
+
+from driftledger.benchmarks.base import SCORES, Metric
+from driftledger.benchmarks.registry import benchmark
+from driftledger.benchmarks.score import SCORE, interval_of
+from driftledger.core.canonical import sha256_bytes
+from driftledger.core.errors import DriftledgerError, LedgerError, first_few
+from driftledger.ledger.lineage import Lineage, Published, Run, read_runs
+from driftledger.ledger.objects.contents import Contents
+from driftledger.ledger.objects.git import CommitTree, Git
+from driftledger.ledger.published import mlflow_state, read_published
+from driftledger.metrics.intervals import ConfidenceInterval
+from driftledger.project.project import Combination, Project
+
+RUN_OF_MLFLOW = re.compile("[0-9a-f]{32}")
+
+
+class Number(NamedTuple):
+    """One number of a score file."""
+
+    key: str
+    """As the score file has it: ``gc_at_5``, ``category/cats/gc_at_5``."""
+    value: float
+    lineage: Lineage
+
+    @property
+    def name(self) -> str:
+        """Its key with its benchmark and data in front."""
+        return f"{self.lineage.place}/{self.key}"
+
+    @property
+    def metric(self) -> Metric | None:
+        """The row of its benchmark's table, if one has it."""
+        return self.lineage.spec.metric(self.key.rpartition("/")[2])
+
+    @property
+    def title(self) -> str:
+        """The name in tables: ``GC@5``."""
+        return self.lineage.spec.titled(self.key.rpartition("/")[2])
+
+    @property
+    def interval(self) -> ConfidenceInterval | None:
+        """Its interval, if it has one."""
+        score = self.lineage.score
+        group, _, key = self.key.rpartition("/")
+        kind, _, name = group.partition("/")
+        return interval_of(score.groups[kind][name] if group else score.metrics, key)
+
+
+class RunTarget(NamedTuple):
+    """A run, or the one score file or number of it that was asked for."""
+
+    run: Run
+    lineage: Lineage | None = None
+    number: Number | None = None
+    source: Literal["dvc.lock", "git"] = "dvc.lock"
+    """Where it is from: the working tree or a commit."""
+
+
+class Sources:
+    """What is known of the scores in a project."""
+
+    def __init__(self, project: Project) -> None:
+        self.root = project.root
+        self.git = Git.around(project.root)
+        self.contents = Contents(project.root, trust=project.own_code)
+        self.selected = project.selected
+        self.combinations = project.combinations
+        self.incomplete = ""
+        """What is wrong with a run that :attr:`current` leaves out, after a semicolon."""
+
+    @cached_property
+    def current(self) -> list[Run]:
+        """The selected runs that are complete."""
+        try:
+            return self.runs(self.combinations)
+        except DriftledgerError as error:
+            self.incomplete = f"; {error}"
+            runs = []
+            for combination in self.combinations:
+                with suppress(DriftledgerError):
+                    runs += self.runs([combination])
+            return runs
+
+    @property
+    def lineages(self) -> list[tuple[Run, Lineage]]:
+        """Every score of the runs, once, with the first run that shows it."""
+        scores: dict[str, tuple[Run, Lineage]] = {}
+        for run in self.current:
+            for lineage in run.lineages:
+                scores.setdefault(lineage.score_path, (run, lineage))
+        return list(scores.values())
+
+    def runs(self, combinations: Sequence[Combination]) -> list[Run]:
+        """Read runs; errors as in :func:`~driftledger.ledger.lineage.read_runs`."""
+        return read_runs(self.root, self.selected, combinations, self.contents.here)
+
+    def find(self, text: str) -> RunTarget | None:
+        """Find a run by its name, ``model/generator/encoder``, the id of its run in MLflow, or
+        eight or more digits of its fingerprint.
+
+        One that is not here but published is read from the newest commit that has its scores.
+
+        Raises:
+            LedgerError: its scores are incomplete, or several runs begin so.
+        """
+        for combination in self.combinations:
+            if text in (str(combination), combination.path):
+                return RunTarget(self.runs([combination])[0])
+        if RUN_OF_MLFLOW.fullmatch(text):
+            text = mlflow_state(self.contents.here).runs.get(text, text)
+        if not re.fullmatch("[0-9a-f]{8,64}", text):
+            return None
+        known: list[Run | Published] = [*self.current, *read_published(self.root)]
+        matches = [run for run in known if run.fingerprint.startswith(text)]
+        if len({run.fingerprint for run in matches}) > 1:
+            raise LedgerError(
+                f"several runs have a fingerprint that begins with {text}; give more of it"
+            )
+        for run in matches:
+            if isinstance(run, Run):
+                return RunTarget(run)
+            former = self._from_git(run)
+            if former is not None:
+                return RunTarget(former, source="git")
+        return None
+
+    def former(self) -> Iterator[tuple[Run, Lineage]]:
+        """Yield every score of published runs that only Git has, once."""
+        here = {run.fingerprint for run in self.current}
+        seen = [lineage.score for _, lineage in self.lineages]
+        for published in read_published(self.root):
+            run = None if published.fingerprint in here else self._from_git(published)
+            if run is None:
+                continue
+            for lineage in run.lineages:
+                if lineage.score not in seen:
+                    seen.append(lineage.score)
+                    yield run, lineage
+
+    @cached_property
+    def _states(self) -> list[tuple[CommitTree, Mapping[str, str]]]:
+        """Each state of the scores in Git's history: the newest commit that has it, and path → id
+        of each file."""
+        git = self.git
+        if git is None:
+            return []
+        newest: dict[str | None, str] = {}
+        for commit in git.commits()[::-1]:
+            newest.setdefault(git.id_at(commit.id, SCORES), commit.id)
+        return [
+            (CommitTree(git, commit), git.files(tree)) for tree, commit in newest.items() if tree
+        ]
+
+    def _from_git(self, published: Published) -> Run | None:
+        """Read a published run from the newest commit that has all of its scores."""
+        selected = [(benchmark(score.benchmark), score.keys) for score in published.scores]
+        for tree, files in self._states:
+            is_there = True
+            for score in published.scores:
+                blob = files.get(f"{score.path.removeprefix(f'{SCORES}/')}/{SCORE}")
+                content = tree.git.read(blob) or b""
+                is_there = is_there and sha256_bytes(content) == score.score
+            if is_there:
+                return read_runs(self.root, selected, [published.combination], tree)[0]
+        return None
+
+    def nearest(self, text: str) -> str:
+        """Name the selected runs, of many the nearest, for the end of a sentence."""
+        paths = [combination.path for combination in self.combinations]
+        return f"; nearest: {nearest(text, paths)}{self.incomplete}"
+
+
+def nearest(text: str, names: Iterable[str]) -> str:
+    """List the nearest of some names, all of them if they are few."""
+    return ", ".join(get_close_matches(text[:200], names, n=8, cutoff=0.0)) or "none"
+
+
+def find_run(sources: Sources, text: str) -> Run:
+    """Find a run.
+
+    Raises:
+        LedgerError: it does not exist, or is incomplete.
+    """
+    if target := sources.find(text):
+        return target.run
+    raise LedgerError(
+        f"no run {text!r:.300} is selected in params.yaml or published{sources.nearest(text)}"
+    )
+
+
+def find_number(lineages: Sequence[Lineage], name: str) -> Number:
+    """Find a number by its name: ``gc_at_5``, ``gc_at_5/photos`` as in MLflow, or
+    ``genception/photos/gc_at_5``.
+
+    Raises:
+        LedgerError: no score file has it, or several have.
+    """
+    numbers: dict[str, list[Number]] = {}
+    for lineage in lineages:
+        score = lineage.score
+        in_mlflow = {tracked.key: tracked.name for tracked in lineage.spec.tracked(score)}
+        for key, value in score.numbers():
+            number = Number(key, value, lineage)
+            for alias in {key, f"{in_mlflow.get(key, key)}/{score.on}", number.name}:
+                numbers.setdefault(alias, []).append(number)
+    if name not in numbers:
+        raise LedgerError(f"no metric is called {name!r:.100}; nearest: {nearest(name, numbers)}")
+    found = numbers[name]
+    if len(found) > 1 and "/" not in name:
+        names = first_few([number.name for number in found])
+        raise LedgerError(f"{len(found)} score files have a {name!r:.100}; name one: {names}")
+    return found[0]
