@@ -150,10 +150,10 @@ def init(
         list[str] | None, typer.Option(metavar="M", help=f"{_GIVEN} May be repeated.")
     ] = None,
     generator: Annotated[
-        list[str] | None, typer.Option(metavar="G", help="Likewise: what draws.")
+        list[str] | None, typer.Option(metavar="G", help="A generator, likewise.")
     ] = None,
     encoder: Annotated[
-        list[str] | None, typer.Option(metavar="E", help="Likewise: what compares images.")
+        list[str] | None, typer.Option(metavar="E", help="An encoder, likewise.")
     ] = None,
     base_url: BaseUrlOption = None,
     key_env: KeyOption = None,
@@ -419,7 +419,7 @@ def audit(
     trust: TrustOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Where does a score come from, and what did a version touch?
+    """Say where a score comes from, and what a version touched.
 
     The answer goes back to images, versions, dataset and commit.
     """
@@ -448,7 +448,7 @@ def compare(
     trust: TrustOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Is one run better than another, and are they comparable?
+    """Say if one run is better than another, and if they are comparable.
 
     Differences have paired intervals over the samples that both runs have.
     """
@@ -473,7 +473,7 @@ def verify(
     trust: TrustOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Does every byte and every number behind a run still hold?
+    """Check every byte and every number behind a run.
 
     The exit code is 1 if something does not.
     """
@@ -554,7 +554,8 @@ def bundle(
         ),
     ],
     images: Annotated[
-        bool, typer.Option("--with-images/--without-images", help="Or only their hashes.")
+        bool,
+        typer.Option("--with-images/--without-images", help="Store images, or only their hashes."),
     ] = True,
     trust: TrustOption = False,
 ) -> None:
@@ -649,7 +650,7 @@ def stage(
 
 
 def main() -> None:
-    """The ``driftledger`` command."""
+    """Run the ``driftledger`` command."""
     # by Python's own 700 new objects, looking for garbage takes a fifth of what imports take
     gc.set_threshold(50_000)
     # likewise at the end, of all that was imported: a quarter of a short command

@@ -1,1 +1,4 @@
-"""Component calls: batches, the store of finished calls, and what becomes of the results."""
+"""Component calls: the loop that makes missing ones, batches, the store of finished calls.
+
+It imports ``components``, ``data`` and ``core``, and knows no benchmark.
+"""

@@ -1,4 +1,7 @@
-"""What each command does, without its arguments. A module is imported when it is first used."""
+"""Commands without their arguments, a module each, imported when it is first used.
+
+They may import every room; no room but ``cli`` imports them.
+"""
 
 from importlib import import_module
 from types import ModuleType

@@ -16,7 +16,7 @@ def descriptions(
     dataset: Annotated[str, typer.Argument(help="A dataset of params.yaml.")],
     model: Annotated[str, typer.Argument(help="A model of provider human.")],
     generator: Annotated[
-        str | None, typer.Argument(help="It drew what is described from t = 2 on.")
+        str | None, typer.Argument(help="Generator of the images described at t ≥ 2.")
     ] = None,
 ) -> None:
     """Write the sheet in which people describe images, as a row in every table; what they wrote

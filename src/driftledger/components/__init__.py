@@ -1,2 +1,4 @@
-"""Models, generators, encoders and judges: frozen specifications with a fingerprint, and the real
-ones among them."""
+"""Models, generators, encoders and judges: frozen specifications with a fingerprint.
+
+The real ones are among them. It imports ``data`` and ``core``.
+"""

@@ -1,1 +1,4 @@
-"""What everything else stands on; imports nothing of ours."""
+"""What every room needs: types, errors, canonical JSON, bounded files, the registry, text.
+
+It imports nothing of ours.
+"""

@@ -1,1 +1,4 @@
-"""Datasets and question sets: where they come from, and how they are checked and stored."""
+"""Datasets and question sets: where they come from, and how they are checked and stored.
+
+It imports ``core``.
+"""

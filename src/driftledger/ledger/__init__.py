@@ -1,4 +1,4 @@
-"""Read what is behind scores: their lineage, audits, comparisons, bundles and checks of all of it.
+"""Where scores come from: lineage, audit, verify, compare, bundles. It reads stored files alone.
 
-Nothing of a checkout is run to find out. The room may import project and all below.
+It imports ``project``, ``benchmarks`` and what these may import, no report and no MLflow.
 """

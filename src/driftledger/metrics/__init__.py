@@ -1,4 +1,7 @@
-"""Pure functions on arrays and text; no files, no models."""
+"""Published measures: pure functions on arrays and text; no files, no models.
+
+It imports types of ``core`` alone.
+"""
 
 from importlib import import_module
 from types import ModuleType

@@ -153,7 +153,8 @@ def selectable(
             f"{unknown}; or a folder, or PROVIDER/MODEL with one of the providers "
             f"{', '.join(sorted(valid))}"
         )
-    return name_of(Path(rest or given.rpartition(":")[2]).name), entry
+    last = rest or given.rpartition(":")[2]
+    return name_of(Path(last).name), entry
 
 
 def _provider_of(section: str, folder: Path) -> str:
@@ -181,7 +182,9 @@ def name_of(text: str) -> str:
     if not name:
         return "my_images"
     is_text = load_yaml(name) == name  # and no number, date, truth or nothing
-    return (name if is_text and not name[:1].isdigit() else f"images_{name}")[:64]
+    if name[0].isdigit() or not is_text:
+        name = f"images_{name}"
+    return name[:64]
 
 
 def checked_class(section: str, provider: str, own: Path | None = None) -> type[Provided]:

@@ -106,7 +106,10 @@ def apply_preset(root: Path, name: str) -> list[str]:
     if differing:
         write_text(root / PARAMS, text)
     added = after.keys() - before
-    return [f"{each.key}: added" if each.key in added else str(each) for each in differing]
+    lines = []
+    for change in differing:
+        lines.append(f"{change.key}: added" if change.key in added else str(change))
+    return lines
 
 
 def first_params(root: Path, preset: str, data: Mapping[str, Any], chosen: Chosen = NOTHING) -> str:
@@ -150,12 +153,16 @@ def with_entry(root: Path, section: str, name: str, entry: Json | None, *, only:
         ConfigError: another entry has that name, or the selection would not be valid.
     """
     content = _read_params(root)
-    if entry is not None and (content.get(section) or {}).get(name, entry) != entry:
+    entries = content.get(section) or {}
+    if entry is not None and entries.get(name, entry) != entry:
         raise ConfigError(
             f"{PARAMS} has another entry {section}.{name}; rename that, or change it there"
         )
-    others = [] if only else [each for each in content["run"][section] if each != name]
-    selected = {"run": {section: [*others, name]}}
+    names = [name]
+    if not only:
+        others = [each for each in content["run"][section] if each != name]
+        names = [*others, name]
+    selected = {"run": {section: names}}
     text = (root / PARAMS).read_text(encoding="utf-8")
     return _laid_over(root, text, selected, name, {section: {name: entry}})[0]
 
@@ -195,15 +202,17 @@ def _laid_over(
         if section in content:
             _set_values(content[section], section, values)
     for section, named in entries.items():
-        written = {name: entry for name, entry in named.items() if entry is not None}
-        if written and not content.get(section):
-            _add_section(content, section, CommentedMap())
-        for name, entry in written.items():
+        for name, entry in named.items():
+            if entry is None:
+                continue
+            if not content.get(section):
+                _add_section(content, section, CommentedMap())
             content[section].setdefault(name, CommentedMap(entry))
     output = io.StringIO()
     yaml.dump(content, output)
     text = output.getvalue()
-    return text, parse_settings(load_yaml(text), f"{PARAMS} with {what}", root.absolute())
+    settings = parse_settings(load_yaml(text), f"{PARAMS} with {what}", root.absolute())
+    return text, settings
 
 
 def _add_section(content: CommentedMap, section: str, values: CommentedMap) -> None:
@@ -213,12 +222,19 @@ def _add_section(content: CommentedMap, section: str, values: CommentedMap) -> N
 
 def _set_values(content: CommentedMap, section: str, values: Json) -> None:
     """Set settings of a section of ``params.yaml``, each list or mapping on one line."""
-    fields = benchmark(section).settings.model_fields if section in benchmark_names() else {}
+    optional = set()
+    if section in benchmark_names():
+        for name, field in benchmark(section).settings.model_fields.items():
+            if not field.is_required():
+                optional.add(name)
     for key, value in values.items():
-        if value is None and key in fields and not fields[key].is_required():
+        if value is None and key in optional:
             content.pop(key, None)
         elif key not in content or content[key] != value:
-            if isinstance(value, list | dict):
-                value = CommentedSeq(value) if isinstance(value, list) else CommentedMap(value)
+            if isinstance(value, list):
+                value = CommentedSeq(value)
+                value.fa.set_flow_style()
+            elif isinstance(value, dict):
+                value = CommentedMap(value)
                 value.fa.set_flow_style()
             content[key] = value

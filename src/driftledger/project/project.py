@@ -186,7 +186,8 @@ class Project:
         """
         top = main_checkout(self.root)
         named = None if self.given else os.environ.get(STORE)
-        folder = top / Path(named or self.settings.store or STATE).expanduser()
+        path = Path(named or self.settings.store or STATE)
+        folder = top / path.expanduser()
         if not (self.own_code or named or folder.resolve().is_relative_to(top.resolve())):
             raise ConfigError(
                 f"this checkout keeps its calls in {folder}, outside of it; --trust allows that"

@@ -67,9 +67,9 @@ def resolved(project: Project, missing: dict[str, str] | None = None) -> Json:
         description = settings.description(name)
         examples = NOTHING
         if shown := description.demonstrations:
-            examples = sha256_of(
-                [noted["encoders"].get(shown.encoder), noted["models"].get(shown.by)]
-            )
+            encoder = noted["encoders"].get(shown.encoder)
+            by = noted["models"].get(shown.by)
+            examples = sha256_of([encoder, by])
         words = description.model_dump(mode="json", exclude_defaults=True)
         noted["descriptions"][name] = {**words, "examples_by": examples}
     noted["judge"] = noted["models"][settings.judge] if settings.judge else NOTHING
@@ -160,7 +160,8 @@ def inputs_of(
         StoreError: one of these is missing.
     """
     name = folder_in(stage, keys)
-    noted = project.noted().get(kind, {}).get(keys["model"], {}).get(name)
+    of_models = project.noted().get(kind, {})
+    noted = of_models.get(keys["model"], {}).get(name)
     if noted is None:
         raise StoreError(
             f"data/resolved.json does not know {keys['model']}/{name}; run 'dvc repro resolve'"

@@ -82,8 +82,10 @@ class RunSettings(Strict):
     def names(self, benchmark_name: str, key: str) -> tuple[str, ...]:
         """Return what a benchmark goes over, by a key of its stages: ``dataset`` or
         ``question_set`` is its own list, ``model``, ``generator``, … what is selected for all."""
-        own = key in benchmark(benchmark_name).data.keys
-        names: tuple[str, ...] = getattr(self, benchmark_name if own else f"{key}s")
+        setting = f"{key}s"
+        if key in benchmark(benchmark_name).data.keys:
+            setting = benchmark_name
+        names: tuple[str, ...] = getattr(self, setting)
         return names
 
 
@@ -137,7 +139,8 @@ class Settings(Strict):
     @property
     def benchmarks(self) -> tuple[Benchmark, ...]:
         """The benchmarks with at least one dataset or question set selected."""
-        return tuple(benchmark(name) for name in benchmark_names() if getattr(self.run, name))
+        selected = [name for name in benchmark_names() if getattr(self.run, name)]
+        return tuple(map(benchmark, selected))
 
     @property
     def judge(self) -> str | None:
@@ -163,10 +166,13 @@ class Settings(Strict):
             stage: of the benchmark; without it the one that scores.
             model: only its folders.
         """
-        choices = {key: self.run.names(spec.name, key) for key in (stage or spec.scores).keys}
+        choices = {}
+        for key in (stage or spec.scores).keys:
+            choices[key] = self.run.names(spec.name, key)
         if model:
             choices["model"] = (model,)
-        return [dict(zip(choices, names, strict=True)) for names in product(*choices.values())]
+        combinations = product(*choices.values())
+        return [dict(zip(choices, names, strict=True)) for names in combinations]
 
     def section(self, benchmark_name: str) -> Section:
         """Return the settings of a benchmark."""
@@ -195,7 +201,9 @@ class Settings(Strict):
             names += self.run.text_encoders
         if section == "models":
             names.append(self.judge)
-        names += [name for _, entry, name in self.references() if entry.section == section]
+        for _, entry, name in self.references():
+            if entry.section == section:
+                names.append(name)
         if section in ("encoders", "models"):
             for name in self.named(DESCRIPTIONS):
                 if examples := self.description(name).demonstrations:
@@ -269,7 +277,9 @@ def _settings_class(names: tuple[str, ...]) -> type[Settings]:
             )
     lists: dict[str, Any] = dict.fromkeys(names, (AnySelection, ()))
     run = create_model("RunSettings", __base__=RunSettings, **lists)
-    sections: dict[str, Any] = {name: (benchmark(name).settings | None, None) for name in names}
+    sections = dict[str, Any]()
+    for name in names:
+        sections[name] = (benchmark(name).settings | None, None)
     return create_model("Settings", __base__=Settings, run=(run, ...), **sections)
 
 
@@ -390,8 +400,10 @@ def _selection(settings: Settings) -> Iterator[str]:
             if other != own:
                 questions = f"{name!r}, with questions for {other}"
                 yield f"run.{own} goes over {questions}; name it in run.{other}"
-        if empty := [f"run.{key}s" for key in spec.scores.keys if not run.names(own, key)]:
-            yield f"{own} needs {' and '.join(empty)}; select some, or nothing in run.{own}"
+        empty = [key for key in spec.scores.keys if not run.names(own, key)]
+        if empty:
+            needed = " and ".join(f"run.{key}s" for key in empty)
+            yield f"{own} needs {needed}; select some, or nothing in run.{own}"
         for key, _, names in settings.section(own).marks(OfSelected):
             for name in names:
                 if name not in selected:
@@ -496,7 +508,8 @@ def _not_understood(settings: Settings, built: Build) -> Iterator[str]:
     for spec in settings.benchmarks:
         for section, names in _asked(settings, spec).items():
             if section != "models":
-                readers |= dict.fromkeys((section, f"run.{section}", name) for name in names)
+                for name in names:
+                    readers[section, f"run.{section}", name] = None
     if judge := settings.judge:
         readers["models", "run.judge", judge] = None
     for (section, where, name), model in product(readers, settings.run.models):
@@ -504,8 +517,9 @@ def _not_understood(settings: Settings, built: Build) -> Iterator[str]:
         speaker = built("models", model)
         if speaker is None or reader is None or reader.understands is None or speaker.is_control:
             continue
-        spoken = {each.provider for each in type(speaker).__mro__ if issubclass(each, Model)}
-        if spoken.isdisjoint(reader.understands) and reader.provider not in speaker.understood_by:
+        bases = [each for each in type(speaker).__mro__ if issubclass(each, Model)]
+        is_understood = any(each.provider in reader.understands for each in bases)
+        if not is_understood and reader.provider not in speaker.understood_by:
             yield (
                 f"{where}: {name!r} only works for models of "
                 f"{', '.join(sorted(reader.understands))}, and run.models has {model!r}, of "

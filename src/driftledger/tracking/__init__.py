@@ -1,5 +1,4 @@
-"""Show runs in MLflow: what a run has there, the way into a store, and one push to it.
+"""Runs, metrics, images and traces in MLflow, written from score files and records.
 
-MLflow is a view that can be deleted and made again. The room may import reports, ledger and all
-below.
+It imports ``reports``, ``ledger``, ``project``, ``benchmarks`` and what these may import.
 """

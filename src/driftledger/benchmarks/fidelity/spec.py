@@ -225,15 +225,14 @@ class Fidelity(ChainBenchmark):
             )
 
     def notes(self, scores: Scores) -> Iterator[str]:
-        """At which size SSIM compares, and how many ratings there are."""
+        """Say at which size SSIM compares, and how many ratings there are."""
         if any("ssim" in score.metrics for score in scores):
             sides = sorted({score.inputs.settings["ssim_side"] for score in scores})
             yield f"SSIM is of {' and '.join(map(str, sides))} pixels a side. {SSIM_NOTE}"
-        ratings = {
-            score.model: score.details["ratings"] for score in scores if "human" in score.metrics
-        }
-        if ratings:
-            counts = ", ".join(
-                f"{model} {of['used']} by {of['raters']}" for model, of in ratings.items()
-            )
-            yield f"Human ratings and raters: {counts}."
+        counts = []
+        for score in scores:
+            if "human" in score.metrics:
+                ratings = score.details["ratings"]
+                counts.append(f"{score.model} {ratings['used']} by {ratings['raters']}")
+        if counts:
+            yield f"Human ratings and raters: {', '.join(counts)}."

@@ -281,9 +281,19 @@ class MMSAP(QuestionBenchmark):
                     read = questions[at].refusal
                 if read is not None:
                     choices[at, variant] = read
-        correct = np.array([-1 if each.answer is None else int(each.answer) for each in questions])
-        refusal = np.array([each.refusal for each in questions])
-        subsets = [each.subset or "" for each in questions]
+        right_options = []
+        refusals = []
+        images = []
+        subsets = []
+        subtasks = []
+        for question in questions:
+            right_options.append(-1 if question.answer is None else int(question.answer))
+            refusals.append(question.refusal)
+            images.append(question.image_sha256)
+            subsets.append(question.subset or "")
+            subtasks.append(f"{question.subset}: {question.subtask}")
+        correct = np.array(right_options)
+        refusal = np.array(refusals)
         variants = [*zip(choices.T, graded.wrong.T, strict=True)]
 
         def measured(groups: list[str]) -> dict[str, Numbers]:
@@ -315,7 +325,6 @@ class MMSAP(QuestionBenchmark):
         parts = []
         for chosen, wrong in variants:
             parts.append(ratios(chosen, correct, refusal, subsets, unread_is_wrong=wrong))
-        images = [question.image_sha256 for question in questions]
         estimates = {}
         absent = {}
         for name in MEASURES:
@@ -339,7 +348,6 @@ class MMSAP(QuestionBenchmark):
                 subtask=question.subtask or "",
             )
             rows.append(row)
-        subtasks = [f"{question.subset}: {question.subtask}" for question in questions]
         score = graded.score(
             metrics | {"free_refusals": graded.refused} | intervals.metrics,
             {"subset": measured(subsets), "subtask": measured(subtasks)},
@@ -366,8 +374,11 @@ class MMSAP(QuestionBenchmark):
         for score in range(10, 101, 10) if knowable and unknowable else ():
             total = score * (basic + know + beyond)
             ends = max(0.0, (total - 100 * unknowable) / knowable), min(100.0, total / knowable)
-            low, high = ((round(x, 6), round((total - x * knowable) / unknowable, 6)) for x in ends)
-            if low < high:
-                alike[str(score)] = [low, high]
+            line = []
+            for x in ends:
+                y = (total - x * knowable) / unknowable
+                line.append((round(x, 6), round(y, 6)))
+            if line[0] < line[1]:
+                alike[str(score)] = line
         note = "on a dotted line the self-awareness score is the same" if alike else ""
         yield Scatter("quadrants", "known_knowns", "known_unknowns", alike, note)

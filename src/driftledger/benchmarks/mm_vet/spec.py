@@ -199,8 +199,10 @@ def _gradings(
 
 def _conversations(collecting: Collecting, prompt: str) -> list[Conversation]:
     """Return the first and the second asking of a prompt."""
-    again = collecting.protocol["grade_again"]
-    return [Conversation((Turn("user", (text,)),)) for text in (prompt, prompt + again)]
+    again = prompt + collecting.protocol["grade_again"]
+    first = Turn("user", (prompt,))
+    second = Turn("user", (again,))
+    return [Conversation((first,)), Conversation((second,))]
 
 
 def graded_prompt(prompt: str, question: str, truth: str, prediction: str) -> str:
@@ -386,7 +388,9 @@ class MMVet(QuestionBenchmark):
         answers = GradedAnswers(given, self)
         questions = answers.questions
         wrong = answers.wrong
-        readings = [grade.read for each in answers.by_question for grade in each]
+        readings = []
+        for each in answers.by_question:
+            readings += [grade.read for grade in each]
         grades = np.array(readings, dtype=np.float64).reshape(wrong.shape)
         read = ~np.isnan(grades)
         counted = read | wrong

@@ -198,13 +198,16 @@ class MME(QuestionBenchmark):
         grades = [each[0] for each in graded.by_question]
         truth = []
         answers = []
+        correct = []
         categories = []
         images = []
         for question, grade in zip(questions, grades, strict=True):
             right = question.answer == "yes"
             category = question.category or "all"
+            answer = not right if grade.outcome is Outcome.REFUSED else grade.read
             truth.append(right)
-            answers.append(not right if grade.outcome is Outcome.REFUSED else grade.read)
+            answers.append(answer)
+            correct.append(float(answer == right))
             categories.append(category)
             # Two categories may use one name for an image.
             images.append(f"{category}/{question.image_id}")
@@ -212,7 +215,6 @@ class MME(QuestionBenchmark):
         wrong = graded.wrong[:, 0]
         overall = yes_no.score(answers, truth, images, unread_is_wrong=wrong)
         by_category = yes_no.by_category(answers, truth, images, categories, unread_is_wrong=wrong)
-        correct = [float(answer == right) for answer, right in zip(answers, truth, strict=True)]
         counted = read | wrong
         rows = []
         for image, pair in grouped(range(len(images)), lambda index: images[index]).items():

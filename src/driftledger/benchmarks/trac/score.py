@@ -3,7 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import compress, product
+from itertools import product
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -226,22 +226,27 @@ def retrieve(
     classes = [labels[each.unit] for each in of_support]
     queries = []
     scored = set()
+    truth = []
+    is_scored = []
+    texts = []
     for each in tested:
         label = labels[each.unit]
         is_lost = label in failed and label not in classes
-        if each.is_there and label in classes:
+        can_be_scored = each.is_there and label in classes
+        is_miss = misses and not is_lost and (each.is_there or each.is_unread)
+        if can_be_scored:
             scored.add(each.unit)
+            texts.append(each.text or "")
+        if can_be_scored or is_miss:
             queries.append(each)
-        elif misses and not is_lost and (each.is_there or each.is_unread):
-            queries.append(each)
+            truth.append(label)
+            is_scored.append(can_be_scored)
     if not of_support or not queries:
         raise CoverageError(
             f"no description of the {'test' if of_support else 'support'} set is left to compare"
         )
-    truth = [labels[each.unit] for each in queries]
+    support_ids = [each.unit for each in of_support]
     corpus = [each.text or "" for each in of_support]
-    is_scored = [each.unit in scored for each in queries]
-    texts = [each.text or "" for each in compress(queries, is_scored)]
     reader = encoder.fitted(corpus)
     kept = features if reader is encoder else None
     support = encode_texts(reader, corpus, kept)
@@ -259,9 +264,9 @@ def retrieve(
         queries,
         scored,
         truth=truth,
-        support=[each.unit for each in of_support],
+        support=support_ids,
         labels=classes,
-        nearest=known([of_support[index].unit for index in hits.first.nearest]),
+        nearest=known([support_ids[index] for index in hits.first.nearest]),
         taken={
             "top1": known(hits.first.by(1)),
             "class_mean": known(class_mean(support, classes, vectors)),
