@@ -65,7 +65,7 @@ def test_all_are_registered() -> None:
 
 
 def said(model: Model, text: str, images: int = 1) -> list[str]:
-    """What a model says about so many images, none of which exists."""
+    """Ask a model about so many images, none of which exists."""
     asked = [
         Conversation.ask(text, Medium(Path("/nowhere/at/all.png"), f"{at:064x}"))
         for at in range(images)

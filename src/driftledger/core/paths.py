@@ -32,17 +32,16 @@ class Combination(NamedTuple):
 
     @property
     def path(self) -> str:
-        """What commands call the run: ``model/generator/encoder``."""
+        """The name of the run in commands: ``model/generator/encoder``."""
         return "/".join(filter(None, self))
 
     def shows(self, keys: Keys) -> bool:
-        """Whether its run shows a score: a model, generator or encoder among the score's keys is
-        the combination's."""
+        """Return whether its run shows a score, going by the score's keys."""
         return all(keys.get(role, name) == name for role, name in self._asdict().items())
 
 
 def leads_out(path: Path, folder: Path) -> bool:
-    """Whether links lead from ``path``, somewhere below ``folder``, to a place outside of it.
+    """Return whether links lead from ``path``, below ``folder``, to a place outside of it.
 
     An object in a cache of DVC (``cache.type symlink``), which is named by its MD5, counts as
     inside.

@@ -51,15 +51,15 @@ class Strict(BaseModel):
 def mistakes(error: ValidationError) -> list[str]:
     """List everything that is wrong as ``a.b: what``."""
     sentences = []
-    for each in error.errors(include_url=False):
-        place = each["loc"]
-        message = each["msg"].removeprefix("Value error, ")
-        given = each["input"]
-        if isinstance(given, _Unknown):
+    for mistake in error.errors(include_url=False):
+        place = mistake["loc"]
+        message = mistake["msg"].removeprefix("Value error, ")
+        value = mistake["input"]
+        if isinstance(value, _Unknown):
             place = place[:-1]
-            message = given
-        elif isinstance(given, str | int | float):
-            message += f" (got {given!r:.80})"
+            message = value
+        elif isinstance(value, str | int | float):
+            message += f" (got {value!r:.80})"
         where = for_line(".".join(map(str, place)))
         sentences.append(f"{where}: {message}" if where else message)
     return sentences
@@ -71,18 +71,20 @@ def explain(error: ValidationError, where: str) -> str:
 
 
 def is_id(text: str) -> bool:
-    """Whether a sample or question may be called so: it is a file name on every disk."""
+    """Return whether a sample or question may be called so: it is a file name on every disk."""
     return re.fullmatch(_ID, text) is not None
 
 
 def is_relative_path(text: str) -> bool:
-    """Whether it names something below a folder, parted by ``/``, and nothing else.
+    """Return whether it names something below a folder, parted by ``/``, and nothing else.
 
-    >>> [is_relative_path(path) for path in ("images/a b.png", "../a.png", "/etc/passwd", "a//b", r"C:\\a", "")]
-    [True, False, False, False, False, False]
+    >>> is_relative_path("images/a b.png")
+    True
+    >>> [is_relative_path(path) for path in ("../a.png", "/etc/passwd", "a//b", r"C:\\a", "")]
+    [False, False, False, False, False]
     """
     parts = text.split("/")
-    if _UNFIT.search(text) or not all(parts) or {".", ".."} & {*parts}:
+    if _UNFIT.search(text) or not {"", ".", ".."}.isdisjoint(parts):
         return False
     return max(len(part.encode()) for part in parts) <= 255 and len(text.encode()) <= 4096
 

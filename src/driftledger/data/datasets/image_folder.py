@@ -91,7 +91,7 @@ class ImageFolder(DatasetProvider):
         return {"kind": self.provider, "folder": printable(self._folder.name)} | named
 
     def is_read(self, name: str) -> bool:
-        """Whether a file has the suffix of a format that is read."""
+        """Return whether a file has the suffix of a format that is read."""
         return Image.registered_extensions().get(Path(name).suffix.lower()) in FORMATS
 
     def blank(self) -> list[str]:
@@ -118,7 +118,7 @@ class ImageFolder(DatasetProvider):
         )
 
     def files(self) -> tuple[ByName, ByName]:
-        """The files that are read, and those that are left out, by their names below the folder.
+        """Find the files that are read, and those that are left out, by names below the folder.
 
         These are the same on every machine. Links inside the folder and into a cache of DVC are
         followed. The folder may come from somebody else, so no other link may lead out of it.
