@@ -44,8 +44,8 @@ def check_same_lengths(**columns: Sized) -> None:
     """Require columns of one length; the error names each with its length."""
     lengths = {name: len(column) for name, column in columns.items()}
     if len(set(lengths.values())) > 1:
-        shown = ", ".join(f"{length} of {name}" for name, length in lengths.items())
-        raise ValueError(f"every entry needs one of each, but there are {shown}")
+        listed = ", ".join(f"{length} of {name}" for name, length in lengths.items())
+        raise ValueError(f"every entry needs one of each, but there are {listed}")
 
 
 def check_integers(name: str, values: ArrayLike) -> NDArray[np.int64]:

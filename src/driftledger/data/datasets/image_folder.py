@@ -136,10 +136,11 @@ class ImageFolder(DatasetProvider):
             if real in seen:
                 raise DataError(f"{top} is a link to a folder that is read already; remove it")
             seen.add(real)
-            folders[:] = [each for each in folders if not each.startswith(".")]
-            for path in (
-                Path(top, each) for each in (*folders, *files) if not each.startswith(".")
-            ):
+            folders[:] = [name for name in folders if not name.startswith(".")]
+            for name in (*folders, *files):
+                if name.startswith("."):
+                    continue
+                path = Path(top, name)
                 is_folder = path.name in folders
                 is_read = self.is_read(path.name)
                 leaves = path.is_symlink() and path.exists() and leads_out(path, folder)

@@ -43,7 +43,7 @@ def outlines(labels: Whole, count: int) -> list[Outline]:
     ones = np.ones_like(labels)
     powers = np.stack([ones, across, down, across**2, across * down, down**2], axis=-1)
     sums = label_sums(labels, powers, count).tolist()
-    found = []
+    regions = []
     for label, (area, x, y, xx, xy, yy) in enumerate(sums):
         pixel = area * area  # a pixel is a square, not a point: 1/12 of its own
         moments = _Moments(
@@ -54,8 +54,8 @@ def outlines(labels: Whole, count: int) -> list[Outline]:
             xy=12 * (area * xy - x * y),
             yy=12 * (area * yy - y * y) + pixel,
         )
-        found.append(_outline(labels == label, moments))
-    return found
+        regions.append(_outline(labels == label, moments))
+    return regions
 
 
 class _Moments(NamedTuple):
