@@ -1,9 +1,9 @@
 """Filters of 8-bit images and of labels, in whole numbers: the same on every processor."""
 
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 Pixels = NDArray[np.uint8]
@@ -11,40 +11,55 @@ Pixels = NDArray[np.uint8]
 Mask = NDArray[np.bool_]
 Whole = NDArray[np.int64]
 
-_CROSS = (1, 1), (0, 1), (2, 1), (1, 0), (1, 2)
+_CROSS = np.array([[0, 1, 0], [1, 1, 1], [0, 1, 0]])[..., None]
+"""A pixel and its four neighbours, in one channel."""
 
 
 def median(pixels: Pixels, reach: int) -> Pixels:
     """Return the median in a window of 2 · ``reach`` + 1 pixels a side; edges repeat outside."""
-    padded = _padded(pixels, reach)
-    return _middle(_shifted(padded, np.ndindex(2 * reach + 1, 2 * reach + 1), reach))
-
-
-def gradient(pixels: Pixels) -> Pixels:
-    """Return the range of values around each pixel, in the channel where it is largest."""
-    return _range(_shifted(_padded(pixels, 1), np.ndindex(3, 3), 1))
+    side = 2 * reach + 1
+    padded = np.pad(pixels, ((reach, reach), (reach, reach), (0, 0)), mode="edge")
+    windows = sliding_window_view(padded, (side, side), axis=(0, 1))
+    return _middle([windows[..., down, across] for down, across in np.ndindex(side, side)])
 
 
 def cross_median(pixels: Pixels) -> Pixels:
     """Return the median of each pixel and its four neighbours; at an edge, the upper of two."""
+    from scipy.ndimage import median_filter
+
     padded = np.pad(pixels, ((1, 1), (1, 1), (0, 0)), constant_values=255)
     # A corner lacks two neighbours: one white and one black leave the median of the other three.
     padded[[[1], [-2]], [0, -1]] = 0
-    return _middle(_shifted(padded, _CROSS, 1))
+    return np.asarray(median_filter(padded, footprint=_CROSS)[1:-1, 1:-1])
+
+
+def gradient(pixels: Pixels) -> Pixels:
+    """Return the range of values around each pixel, in the channel where it is largest."""
+    from scipy.ndimage import morphological_gradient
+
+    ranges = morphological_gradient(pixels, size=(3, 3, 1), mode="nearest")
+    return np.asarray(ranges.max(axis=-1))
 
 
 def cross_gradient(pixels: Pixels) -> Pixels:
     """Return :func:`gradient` of each pixel and its four neighbours alone."""
-    return _range(_shifted(_padded(pixels, 1), _CROSS, 1))
+    from scipy.ndimage import morphological_gradient
+
+    ranges = morphological_gradient(pixels, footprint=_CROSS, mode="nearest")
+    return np.asarray(ranges.max(axis=-1))
 
 
 def touching(labels: Whole, count: int) -> list[tuple[int, int]]:
     """Return the pairs of labels, 0 … ``count`` − 1, that touch."""
-    beside = labels[:, :-1] * count + labels[:, 1:]
+    right = labels[:, :-1] * count + labels[:, 1:]
     below = labels[:-1] * count + labels[1:]
-    codes = np.unique(np.concatenate([beside.ravel(), below.ravel()])).tolist()
-    pairs = (divmod(code, count) for code in codes)
-    return [(one, other) for one, other in pairs if one != other]
+    codes = np.unique(np.concatenate([right.ravel(), below.ravel()])).tolist()
+    pairs = []
+    for code in codes:
+        one, other = divmod(code, count)
+        if one != other:
+            pairs.append((one, other))
+    return pairs
 
 
 def label_sums(labels: Whole, values: NDArray[np.integer[Any]], count: int) -> Whole:
@@ -60,22 +75,6 @@ def label_means(labels: Whole, pixels: Pixels, count: int) -> Pixels:
     total = label_sums(labels, pixels, count)
     areas = np.bincount(labels.ravel())[:, None]
     return ((2 * total + areas) // (2 * areas)).astype(np.uint8)
-
-
-def _padded(pixels: Pixels, reach: int) -> Pixels:
-    return np.pad(pixels, ((reach, reach), (reach, reach), (0, 0)), mode="edge")
-
-
-def _shifted(padded: Pixels, steps: Iterable[tuple[int, ...]], reach: int) -> list[Pixels]:
-    """Return the image inside the padding, moved by so many pixels (down, across)."""
-    height = len(padded) - 2 * reach
-    width = padded.shape[1] - 2 * reach
-    return [padded[down : down + height, across : across + width] for down, across in steps]
-
-
-def _range(values: list[Pixels]) -> Pixels:
-    ranges = np.maximum.reduce(values) - np.minimum.reduce(values)
-    return np.asarray(ranges.max(axis=-1))
 
 
 def _middle(values: list[Pixels]) -> Pixels:

@@ -36,16 +36,21 @@ def polygon(shape: tuple[int, int], corners: Sequence[Point]) -> Mask:
     down, across = _centres(shape)
     inside = np.zeros(shape, dtype=np.bool_)
     for number, corner in enumerate(corners):
-        (x0, y0), (x1, y1) = sorted([corners[number - 1], corner], key=lambda point: point[1])
+        upper, lower = sorted([corners[number - 1], corner], key=lambda point: point[1])
+        x0, y0 = upper
+        x1, y1 = lower
         rows = np.flatnonzero((y0 <= down) & (down < y1))
-        inside[rows] ^= across < x0 + (x1 - x0) * (down[rows] - y0) // max(1, y1 - y0)
+        edge = x0 + (x1 - x0) * (down[rows] - y0) // max(1, y1 - y0)
+        inside[rows] ^= across < edge
     return inside
 
 
 def disc(shape: tuple[int, int], centre: Point, radius: int) -> Mask:
     """Return the pixels whose centres lie within ``radius``."""
     down, across = _centres(shape)
-    return np.asarray((across - centre[0]) ** 2 + (down - centre[1]) ** 2 < radius**2)
+    x, y = centre
+    distances = (across - x) ** 2 + (down - y) ** 2
+    return np.asarray(distances < radius**2)
 
 
 def figure(name: str, shape: tuple[int, int], centre: Point, extent: int) -> Mask:
@@ -64,13 +69,16 @@ def figure(name: str, shape: tuple[int, int], centre: Point, extent: int) -> Mas
     if name == "circle":
         return disc(shape, (x, y), half)
     if name == "ring":
-        return disc(shape, (x, y), half) & ~disc(shape, (x, y), half * 6 // 10)
+        hole = disc(shape, (x, y), half * 6 // 10)
+        return disc(shape, (x, y), half) & ~hole
     outline = _OUTLINES[name]
-    corners = zip(outline[::2], outline[1::2], strict=True)
-    placed = [(x + half * across // 1000, y + half * down // 1000) for across, down in corners]
-    return polygon(shape, placed)
+    corners = []
+    for across, down in zip(outline[::2], outline[1::2], strict=True):
+        corners.append((x + half * across // 1000, y + half * down // 1000))
+    return polygon(shape, corners)
 
 
 def _centres(shape: tuple[int, int]) -> tuple[Whole, Whole]:
     down, across = np.ogrid[: shape[0], : shape[1]]
-    return down * SUB + SUB // 2, across * SUB + SUB // 2
+    half = SUB // 2
+    return down * SUB + half, across * SUB + half

@@ -15,7 +15,9 @@ def figures(form: str, text: str, low: N, high: N, kind: Callable[[str], N]) -> 
     [150, 3]
     """
     match = re.search(form, text)
-    return [max(low, min(high, kind(part))) for part in match.groups()] if match else []
+    if match is None:
+        return []
+    return [max(low, min(high, kind(part))) for part in match.groups()]
 
 
 class Words(Generic[T]):

@@ -2,9 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 from functools import partial
+from itertools import product
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from driftledger.components.base import Encoder, Generator, library_versions
 from driftledger.core.canonical import sha256_of
@@ -43,49 +45,63 @@ def synthesise(heard: Heard, seed: int) -> Sound:
     """Make a sound; the seed draws its noise."""
     n = int(heard.seconds * RATE)
     share = np.arange(n) / n
+    noisy = heard.noise / 100
+    tone = _tone(heard, share)
+    hiss = _hiss(heard, n, seed)
+    mixed = (1 - noisy) * tone + noisy * hiss / np.abs(hiss).max()
+    sounding = 1 if heard.pulses == 1 else 0.6
+    within = share * heard.pulses % 1 / sounding
+    fading = np.where(within < 1, (heard.fade / 100) ** within, 0)
+    attack = np.minimum(1, within * 50)
+    samples = fading * attack * 0.8 * mixed
+    return Sound(samples.astype(np.float32)[:, None], RATE)
+
+
+def _tone(heard: Heard, share: Float64) -> Float64:
+    """Return the pitch and its overtones at each ``share`` of the sound's length."""
     pitch = heard.start * (heard.end / heard.start) ** share
     phase = 2 * np.pi * np.cumsum(pitch) / RATE
     brightness = heard.brightness / 100
-    tone = np.zeros(n)
+    tone = np.zeros(len(share))
     for overtone in range(12):
-        is_audible = (overtone + 1) * pitch < 7_000
-        tone += brightness**overtone * np.sin((overtone + 1) * phase) * is_audible
-    tone /= max(1.0, 1 / (1.01 - brightness))
+        multiple = overtone + 1
+        is_audible = multiple * pitch < 7_000
+        tone += brightness**overtone * np.sin(multiple * phase) * is_audible
+    return tone / max(1.0, 1 / (1.01 - brightness))
+
+
+def _hiss(heard: Heard, n: int, seed: int) -> Float64:
+    """Return n samples of noise around the middle of the pitches."""
     frequencies = np.maximum(np.fft.rfftfreq(n, 1 / RATE), 1)
-    octaves = np.log2(frequencies / np.sqrt(heard.start * heard.end))
+    middle = np.sqrt(heard.start * heard.end)
+    octaves = np.log2(frequencies / middle)
     noise = np.random.default_rng(seed).standard_normal(n)
-    hiss = np.fft.irfft(np.fft.rfft(noise) * np.exp(-(octaves**2)), n)
-    within = share * heard.pulses % 1 / (1 if heard.pulses == 1 else 0.6)
-    fading = np.where(within < 1, (heard.fade / 100) ** within, 0)
-    loudness = fading * np.minimum(1, within * 50) * 0.8
-    mixed = (1 - heard.noise / 100) * tone + heard.noise / 100 * hiss / np.abs(hiss).max()
-    return Sound((loudness * mixed).astype(np.float32)[:, None], RATE)
+    spectrum = np.fft.rfft(noise) * np.exp(-(octaves**2))
+    return np.fft.irfft(spectrum, n)
 
 
 def listen(sound: Sound) -> Heard:
     """Measure a sound: its pitch at both ends, overtones, noise and envelope."""
     samples = sound.mono(RATE).astype(np.float64)
-    samples = np.pad(samples, (0, max(0, 2 * _FRAME - len(samples))))
+    missing = max(0, 2 * _FRAME - len(samples))
+    samples = np.pad(samples, (0, missing))
     windows = np.lib.stride_tricks.sliding_window_view(samples, _FRAME)
     frames = windows[::_HOP] * np.hanning(_FRAME)
     loud = np.sqrt((frames**2).mean(axis=1))
     if loud.max() < 1e-4:
         return Heard(noise=100, fade=1, seconds=len(samples) / RATE)
     active = np.flatnonzero(loud > 0.1 * loud.max())
-    pulses = np.split(active, np.flatnonzero(np.diff(active) > 1) + 1)
+    gaps = np.flatnonzero(np.diff(active) > 1)
+    pulses = np.split(active, gaps + 1)
     power = np.abs(np.fft.rfft(frames[active], _SPECTRUM)) ** 2
     peaks = power[:, 40:].argmax(axis=1) + 40  # from 78 Hz on
-    width = _SPECTRUM // _FRAME * 2
-    around = np.arange(-width, width + 1)
-    overtones = []
-    for multiple in range(1, 6):
-        middles = np.minimum(multiple * peaks, power.shape[1] - width - 1)[:, None]
-        overtones.append(np.take_along_axis(power, middles + around, axis=1).sum(axis=1))
+    overtones = _powers_of_overtones(power, peaks)
     tonal = np.sum(overtones, axis=0) / power.sum(axis=1)
     noise = float(np.clip((0.95 - np.median(tonal)) / 0.5, 0, 1))
     pitches = peaks * RATE / _SPECTRUM
     ends = len(active) if noise > 0.5 else max(1, len(active) // 8)
-    brightness = float(np.median(np.sqrt(overtones[1] / overtones[0])))
+    ratios = np.sqrt(overtones[1] / overtones[0])
+    brightness = float(np.median(ratios))
     longest = loud[max(pulses, key=len)]
     fade = float(longest[-4:].mean() / longest.max())
     return Heard(
@@ -99,7 +115,28 @@ def listen(sound: Sound) -> Heard:
     )
 
 
-_PITCHES = Words({"very low": 110, "low": 220, "middling": 440, "high": 880, "very high": 1760})
+def _powers_of_overtones(power: Float64, peaks: NDArray[np.int64]) -> list[Float64]:
+    """Return the power around the first five multiples of each frame's peak."""
+    width = _SPECTRUM // _FRAME * 2
+    around = np.arange(-width, width + 1)
+    last = power.shape[1] - width - 1
+    overtones = []
+    for multiple in range(1, 6):
+        middles = np.minimum(multiple * peaks, last)[:, None]
+        near = np.take_along_axis(power, middles + around, axis=1)
+        overtones.append(near.sum(axis=1))
+    return overtones
+
+
+_PITCHES = Words(
+    {
+        "very low": 110,
+        "low": 220,
+        "middling": 440,
+        "high": 880,
+        "very high": 1760,
+    }
+)
 _MOVES = Words({"rises": 2.0, "falls": 0.5, "stays": 1.0})
 _TIMBRES = Words({"dull": 10, "bright": 55})
 _ENDS = Words({"fading": 10, "steady": 80})
@@ -114,14 +151,17 @@ def _nearest(words: Words[Any], value: float) -> str:
 
 def say(heard: Heard, detail: Literal["coarse", "fine"]) -> str:
     """Describe a sound: timbre and pitch in words, and in the fine form every number too."""
+    timbre = _nearest(_TIMBRES, heard.brightness)
+    pitch = _nearest(_PITCHES, heard.start)
     kind = "noise" if heard.noise > 50 else "tone"
-    brief = f"A {_nearest(_TIMBRES, heard.brightness)}, {_nearest(_PITCHES, heard.start)} {kind}"
+    brief = f"A {timbre}, {pitch} {kind}"
     if detail == "coarse":
         return f"{brief}."
     pulses = "several pulses" if heard.pulses > 1 else "one piece"
+    end = _nearest(_ENDS, heard.fade)
     move = _nearest(_MOVES, heard.end / heard.start)
     return (
-        f"{brief} in {pulses}, {_nearest(_ENDS, heard.fade)}. Its pitch {move}. "
+        f"{brief} in {pulses}, {end}. Its pitch {move}. "
         f"It goes from {heard.start:.0f} Hz to {heard.end:.0f} Hz in {heard.seconds} seconds "
         f"with {heard.pulses} pulses, each ending at {heard.fade}%. "
         f"Its brightness is {heard.brightness}%; {heard.noise}% of it is noise."
@@ -166,18 +206,19 @@ class Sounds(SoundDataset):
         splits: tuple[Split | None, ...] = ("support", "test") if self.labelled else (None,)
         for split in splits:
             draws = np.random.default_rng(1 if split == "support" else 0)
-            for category in ("bells", "drones", "glides", "noises"):
-                for number in range(5):
-                    sound = synthesise(_example(category, number, draws), number)
-                    name = f"{split}-{category}-{number}" if split else f"{category}-{number}"
-                    yield SourceItem(
-                        id=name,
-                        name=name,
-                        read=partial(wav_bytes, sound),
-                        category=None if split else category,
-                        label=category if split else None,
-                        split=split,
-                    )
+            for category, number in product(("bells", "drones", "glides", "noises"), range(5)):
+                sound = synthesise(_example(category, number, draws), number)
+                name = f"{category}-{number}"
+                if split:
+                    name = f"{split}-{name}"
+                yield SourceItem(
+                    id=name,
+                    name=name,
+                    read=partial(wav_bytes, sound),
+                    category=None if split else category,
+                    label=category if split else None,
+                    split=split,
+                )
 
     def source_digest(self) -> str:
         return sha256_of([self.provider, 1, self.labelled])
@@ -190,7 +231,8 @@ def _example(category: str, number: int, draws: np.random.Generator) -> Heard:
     low = float(draws.uniform(150, 700))
     first, second, third = draws.uniform(size=3).tolist()
     seconds = round(1 + first, 2)
-    plain = Heard(low, low, 20 + round(50 * second), seconds=seconds)
+    brightness = 20 + round(50 * second)
+    plain = Heard(low, low, brightness=brightness, seconds=seconds)
     match category:
         case "bells":
             fade = 3 + round(12 * third)
@@ -235,8 +277,11 @@ class Synthesiser(Generator):
         return library_versions("numpy")
 
     def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Generated]:
-        pairs = zip(prompts, seeds, strict=True)
-        return [Generated(sound=synthesise(read(prompt), seed)) for prompt, seed in pairs]
+        sounds = []
+        for prompt, seed in zip(prompts, seeds, strict=True):
+            sound = synthesise(read(prompt), seed)
+            sounds.append(Generated(sound=sound))
+        return sounds
 
 
 class LogMel(Encoder):
@@ -247,10 +292,11 @@ class LogMel(Encoder):
     understands: ClassVar[frozenset[str]] = frozenset({"listener"})
 
     def encode_sounds(self, sounds: Sequence[Sound]) -> Float32:
-        return np.stack([self._features(sound) for sound in sounds]).astype(np.float32)
+        features = [self._features(sound) for sound in sounds]
+        return np.stack(features).astype(np.float32)
 
     def _features(self, sound: Sound) -> Float64:
         levels = log_mel(sound, bands=32) / 80 + 1
         moments = np.stack([part.mean(axis=0) for part in np.array_split(levels, 16)])
-        shape = (moments - moments.mean()).ravel()
-        return np.concatenate([shape, [1.0, min(sound.seconds, 10)]])
+        shape = moments - moments.mean()
+        return np.concatenate([shape.ravel(), [1.0, min(sound.seconds, 10)]])

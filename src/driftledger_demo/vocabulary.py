@@ -79,7 +79,10 @@ def _shade(hue: RGB, value: int, saturation: int) -> RGB:
 
 
 def _all_colours() -> dict[str, RGB]:
-    colours = {name: (level * 255 // 100,) * 3 for name, (level,) in _GREYS.items()}
+    colours: dict[str, RGB] = {}
+    for name, (level,) in _GREYS.items():
+        grey = level * 255 // 100
+        colours[name] = (grey, grey, grey)
     for tone, (value, saturation) in _TONES.items():
         for name, hue in _HUES.items():
             colours[f"{tone} {name}".strip()] = _shade(hue, value, saturation)
@@ -170,7 +173,8 @@ FORMATS: dict[str, int] = {
 }
 """Width to height of the whole picture in percent."""
 
-ROUND, BOXY = "ellipse", "rectangle"
+ROUND = "ellipse"
+BOXY = "rectangle"
 SHAPES: dict[str, str] = {
     "ellipse": ROUND,
     "oval": ROUND,

@@ -222,7 +222,6 @@ def test_a_folder_is_made_again_only_when_inputs_or_files_changed(tmp_path: Path
         ("a:\n  b: 1\n c: 2", "line 3, column 2: did not find expected key; close what is opened"),
         ("a: !x 1", "line 1, column 4: could not determine a constructor for the tag"),
         ("x:\n  a: 1\ny:\n  a: 2\n", None),
-        ("b: &b {x: 1}\nc:\n  <<: *b\n  x: 2\n", None),
         ("- a\n- a\n", None),
         ("? [a, b]\n: 1\n? [a, b]\n: 1\n", "found duplicate key"),
         ("a: [yes, off, 010, 0o10, 1e3, 1_000, .5, ~, 2020-02-01, y]\nb: 190:20:30\nc: 1:30", None),

@@ -92,8 +92,7 @@ def controls(text: str) -> set[str]:
 
 
 def cells_of(text: str) -> list[str]:
-    """The cells of a one-row Markdown table around ``text``, as a reader sees them; fails on any
-    markup in them."""
+    """Return the cells of a one-row Markdown table around ``text``; fail on any markup."""
     tokens = (
         MarkdownIt("commonmark")
         .enable(["table", "strikethrough"])

@@ -1,6 +1,5 @@
 """Controls and the judge: what they say, which a table holds."""
 
-import math
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -65,7 +64,7 @@ def test_all_are_registered() -> None:
 
 
 def said(model: Model, text: str, images: int = 1) -> list[str]:
-    """What a model says about so many images, none of which exists."""
+    """Ask a model about so many images, none of which exists."""
     asked = [
         Conversation.ask(text, Medium(Path("/nowhere/at/all.png"), f"{at:064x}"))
         for at in range(images)
@@ -275,23 +274,6 @@ TEXTS = [
     "A dark red ellipse, 20% by 30%.",
     "Größe: 写真 🐦\n\tend",
 ]
-
-
-def test_tfidf_by_hand() -> None:
-    """`car` in both texts weighs ln(3/3) + 1; `red` and `blue`, in one each, ln(3/2) + 1."""
-    features = (
-        TfIdf()
-        .fitted(["red car", "blue car car"])
-        .encode_texts(["red car", "blue car car", "green car", "…"])
-    )
-    rare = math.log(1.5) + 1
-    expected = [  # blue, car, red
-        np.array([0, 1, rare]) / math.hypot(1, rare),
-        np.array([rare, 2, 0]) / math.hypot(2, rare),
-        np.array([0, 1, 0]),
-        np.zeros(3),
-    ]
-    assert features == pytest.approx(np.array(expected), abs=1e-7)
 
 
 @pytest.mark.parametrize("ngrams", [1, 2, 3])

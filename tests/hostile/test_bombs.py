@@ -50,22 +50,16 @@ def peak(code: str, *arguments: str, most: int = 4096) -> tuple[list[str], float
 LAUGHS = "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 10))
 BOMB = f"a0: &a0 [lol, lol, lol]\n{LAUGHS}"
 """Half a kilobyte of aliases that stand for 10^9 words."""
-MERGES = "".join(f"b{n}: &b{n} {{<<: [{', '.join([f'*b{n - 1}'] * 9)}]}}\n" for n in range(1, 9))
 
 YAML = {
-    "aliases": (BOMB, "line 2, column 10: an alias stands inside of what an anchor names"),
-    "merges": (
-        f"a: &a {{x: 1}}\nb0: &b0 {{<<: *a}}\n{MERGES}",
-        "line 2, column 14: an alias stands inside of what an anchor names",
-    ),
-    "itself": ("&a [*a]", "line 1, column 5: an alias stands inside"),
-    "itself below": ("a: &a\n  b: {c: *a}", "line 2, column 10: an alias stands inside"),
-    "itself as key": ("&a {? *a : 1}", "line 1, column 7: an alias stands inside"),
+    "aliases": (BOMB, "line 2, column 10: *a0 is an alias, which is not read; write out"),
+    "a merge": ("a: &a {x: 1}\nb: {<<: *a}", "line 2, column 9: *a is an alias"),
+    "itself": ("&a [*a]", "line 1, column 5: *a is an alias"),
+    "itself as key": ("&a {? *a : 1}", "line 1, column 7: *a is an alias"),
     **{each: (each * 100_000, "deeper than 64 levels") for each in ("[", "- ", "{a: ", "? ")},
     "long": ("a" * (LARGEST_YAML + 1), "characters, and up to 4,194,304 are read"),
     "many": ("[" + "a," * 1_100_000 + "]", "more than 1,048,576 values"),
-    "repeated": ("[" + "a," * 1100 + "&b b, " + "*b, " * 1000 + "]", "more than 1,048,576 values"),
-    "a long text": (f"a: &a {'x' * 2**20}\nb: [{'*a, ' * 100}]", "more than 1,048,576 values"),
+    "a long text": (f"a: &a {'x' * 2**20}\nb: [{'*a, ' * 100}]", "*a is an alias"),
 }
 
 
@@ -123,7 +117,7 @@ def test_a_text_is_read_or_refused_in_bounded_time(loader, parts, says):
 def test_settings_and_locks(tmp_path):
     (tmp_path / "params.yaml").write_text(BOMB)
     with pytest.raises(
-        ConfigError, match=r"is not YAML: line 2, column 10: an alias stands inside"
+        ConfigError, match=r"is not YAML: line 2, column 10: \*a0 is an alias"
     ) as caught:
         load_settings(tmp_path / "params.yaml")
     assert len(str(caught.value).splitlines()) == 1
@@ -135,7 +129,7 @@ def test_settings_and_locks(tmp_path):
     ):
         with pytest.raises(
             LedgerError,
-            match=r"^dvc\.lock is not a dvc\.lock: (line \d+, column \d+: (it|an alias) |it has )",
+            match=r"^dvc\.lock is not a dvc\.lock: (line \d+, column \d+: (it|\*a0) |it has )",
         ) as refused:
             parse_lock(text.encode())
         assert len(str(refused.value)) < 300

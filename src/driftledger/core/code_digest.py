@@ -24,26 +24,28 @@ _INSTALLED = ("site-packages", "dist-packages")
 
 
 def is_ours(module: str) -> bool:
-    """Return True if a module is one of driftledger's own, which have a version instead of a
-    digest."""
+    """Return whether a module is driftledger's own, which has a version instead of a digest."""
     return module.partition(".")[0] == "driftledger"
 
 
 def code_digest(*targets: str) -> str:
-    """Hex SHA-256 of the code of ``package.module`` or ``package.module:Name``, of several
-    together.
+    """Return the hex SHA-256 of the code of one or several targets together.
+
+    Args:
+        targets: ``package.module`` or ``package.module:Name``.
 
     Raises:
         ConfigError: the code of a target is in no file, or a file cannot be read as Python.
     """
-    return sha256_of(
-        dict(part for target in targets for part in _digests(target.partition(":")[0]))
-    )
+    digests: dict[str, str] = {}
+    for target in targets:
+        digests.update(_digests(target.partition(":")[0]))
+    return sha256_of(digests)
 
 
 @cache
 def _digests(module: str) -> tuple[tuple[str, str], ...]:
-    """Dotted name of each module, or path of each data file, and its digest."""
+    """List the dotted name of each module, or path of each data file, with its digest."""
     if module == "__main__":
         script = sys.modules["__main__"]
         spec = getattr(script, "__spec__", None)
@@ -56,10 +58,10 @@ def _digests(module: str) -> tuple[tuple[str, str], ...]:
         if home is None or (not is_of_package and (home.name in _INSTALLED or is_ours(name))):
             return None
         path = home.joinpath(*name.split("."))
-        return next(
-            (file for file in (path / "__init__.py", path.with_suffix(".py")) if file.is_file()),
-            None,
-        )
+        for file in (path / "__init__.py", path.with_suffix(".py")):
+            if file.is_file():
+                return file
+        return None
 
     if home is None or own_file(module) is None:
         raise ConfigError(
@@ -67,11 +69,11 @@ def _digests(module: str) -> tuple[tuple[str, str], ...]:
             "put it into a module that can be imported"
         )
     digests = {}
-    waiting = {
-        name: file
-        for name in accumulate(module.split("."), "{}.{}".format)
-        if (file := own_file(name))
-    }
+    waiting = {}
+    for name in accumulate(module.split("."), "{}.{}".format):
+        file = own_file(name)
+        if file:
+            waiting[name] = file
     while waiting:
         name, file = waiting.popitem()
         try:
@@ -80,11 +82,11 @@ def _digests(module: str) -> tuple[tuple[str, str], ...]:
             raise ConfigError(f"{file} cannot be read as Python ({error}); correct it") from None
         digests[name] = sha256_bytes(_written(tree).encode())
         nodes = [*ast.walk(tree)]
-        for imported in _imports(
-            nodes, name if file.name == "__init__.py" else name.rpartition(".")[0]
-        ):
-            if imported not in digests and (beside := own_file(imported)):
-                waiting[imported] = beside
+        package = name if file.name == "__init__.py" else name.rpartition(".")[0]
+        for imported in _imports(nodes, package):
+            imported_file = own_file(imported)
+            if imported_file and imported not in digests:
+                waiting[imported] = imported_file
         for data in _data_files(nodes, file):
             digests[data.relative_to(home).as_posix()] = sha256_file(data)
     return tuple(sorted(digests.items()))
@@ -101,59 +103,65 @@ def _home(module: str) -> Path | None:
 
 
 def _written(value: object) -> str:
-    """Return a syntax tree as text that Python 3.11 to 3.13 write alike, without what cannot change
-    what a module does."""
+    """Write a syntax tree as text in which Python 3.11 to 3.13 agree.
+
+    What cannot change what a module does is left out.
+    """
     if isinstance(value, list):
-        return "".join(f"{_written(each)}," for each in value if _counts(each))
+        return "".join(_written(item) + "," for item in value if _counts(item))
     if not isinstance(value, ast.AST):
         return ascii(value)
-    fields = {
-        name: getattr(value, name, None) for name in value._fields if name not in ("ctx", "kind")
-    }
-    if isinstance(value, ast.JoinedStr):  # 3.12 writes empty parts that 3.11 does not
-        fields["values"] = [each for each in value.values if getattr(each, "value", None) != ""]
-    # Later versions have more fields, which are empty where 3.11 can read the code.
-    parts = (
-        f"{name}={_written(field)};"
-        for name, field in fields.items()
-        if field is not None and field != []
-    )
-    return f"{type(value).__name__}({''.join(parts)})"
+    text = ""
+    for name in value._fields:
+        field = getattr(value, name, None)
+        if isinstance(value, ast.JoinedStr):  # 3.12 writes empty parts that 3.11 does not
+            field = [part for part in value.values if getattr(part, "value", None) != ""]
+        # Later versions have more fields, which are empty where 3.11 can read the code.
+        if name not in ("ctx", "kind") and field is not None and field != []:
+            text += f"{name}={_written(field)};"
+    return f"{type(value).__name__}({text})"
 
 
 def _counts(node: object) -> bool:
+    """Return whether a node can change what a module does: docstrings and a version cannot."""
     if isinstance(node, ast.Expr):
         return not (isinstance(node.value, ast.Constant) and isinstance(node.value.value, str))
     if isinstance(node, ast.Assign):
-        return [each.id for each in node.targets if isinstance(each, ast.Name)] != ["__version__"]
+        names = [target.id for target in node.targets if isinstance(target, ast.Name)]
+        return names != ["__version__"]
     return True
 
 
 def _imports(nodes: Iterable[ast.AST], package: str) -> Iterator[str]:
-    """Yield the dotted names that may be modules, and the packages around each, which importing it
-    runs too."""
+    """Yield the dotted names that may be modules, and the packages around each.
+
+    Importing a module runs these, too.
+    """
     for node in nodes:
         names = []
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
-            above = package.split(".")[: package.count(".") + 2 - node.level] if node.level else []
-            base = ".".join([*above, *([node.module] if node.module else [])])
+            above = []
+            if node.level:
+                above = package.split(".")[: package.count(".") + 2 - node.level]
+            if node.module:
+                above.append(node.module)
+            base = ".".join(above)
             names = [base, *(f"{base}.{alias.name}" for alias in node.names)]
         for name in names:
             yield from accumulate(name.split("."), "{}.{}".format)  # a.b.c: a, a.b, a.b.c
 
 
 def _data_files(nodes: Iterable[ast.AST], module: Path) -> Iterator[Path]:
-    beside = {each.name for each in module.parent.iterdir()}
+    """Yield the files beside a module, or below its folder, that a text of its code names."""
+    siblings = {path.name for path in module.parent.iterdir()}
     for node in nodes:
-        if (
-            isinstance(node, ast.Constant)
-            and isinstance(node.value, str)
-            and 0 < len(node.value) < 200
-        ):
-            parts = node.value.split("/")
-            if parts[0] in beside and not {"", ".", ".."} & set(parts) and "\0" not in node.value:
-                file = module.parent.joinpath(*parts)
-                if file.is_file() and file.suffix != ".py":
-                    yield file
+        text = node.value if isinstance(node, ast.Constant) else None
+        if not isinstance(text, str) or not 0 < len(text) < 200 or "\0" in text:
+            continue
+        parts = text.split("/")
+        if parts[0] in siblings and {"", ".", ".."}.isdisjoint(parts):
+            file = module.parent.joinpath(*parts)
+            if file.is_file() and file.suffix != ".py":
+                yield file

@@ -10,7 +10,7 @@ WAIT = 60
 
 
 def is_locked(error: Exception) -> bool:
-    """Return True if SQLite has given up waiting for another program."""
+    """Return whether SQLite has given up waiting for another program."""
     return getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY
 
 

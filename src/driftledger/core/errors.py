@@ -65,22 +65,21 @@ class LedgerError(DriftledgerError):
 
 
 def unknown_name(what: str, name: str, valid: Iterable[str]) -> str:
-    """Say that ``name`` is not a valid ``what``, which name is nearest and which are valid; of
-    many, the nearest."""
+    """Say that ``name`` is not a valid ``what``, and which are; of many, the nearest."""
     names = sorted(valid)
     nearest = get_close_matches(name, names, n=1)
     hint = f"did you mean {nearest[0]!r}? " if nearest else ""
-    more = (
-        f" and {len(names) - 8} more, which 'driftledger models' lists" if len(names) > 30 else ""
-    )
-    names = get_close_matches(name, names, n=8, cutoff=0) if more else names
-    return (
-        f"{what} {name!r} is unknown; {hint}valid: {', '.join(names) if names else '(none)'}{more}"
-    )
+    more = ""
+    if len(names) > 30:
+        more = f" and {len(names) - 8} more, which 'driftledger models' lists"
+        names = get_close_matches(name, names, n=8, cutoff=0)
+    listed = ", ".join(names) or "(none)"
+    return f"{what} {name!r} is unknown; {hint}valid: {listed}{more}"
 
 
 def first_few(things: Sequence[str], most: int = 5) -> str:
     """Join the first few, and say how many more there are: ``a; b; and 3 more``."""
-    return "; ".join(
-        [*things[:most], *([f"and {len(things) - most} more"] if len(things) > most else [])]
-    )
+    named = list(things[:most])
+    if len(things) > most:
+        named.append(f"and {len(things) - most} more")
+    return "; ".join(named)

@@ -19,7 +19,13 @@ from typing import Any, ClassVar, TypeAlias, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
-from ruamel.yaml.events import AliasEvent, CollectionEndEvent, CollectionStartEvent, ScalarEvent
+from ruamel.yaml.events import (
+    AliasEvent,
+    CollectionEndEvent,
+    CollectionStartEvent,
+    Event,
+    ScalarEvent,
+)
 
 from driftledger.core.canonical import (
     Json,
@@ -46,8 +52,7 @@ LARGEST_YAML = 2**22
 DEEPEST = 64
 """Levels of YAML or JSON. Ours has eight; parsers give up, or crash, at some thousand."""
 MOST_VALUES = 2**20
-"""Values in one YAML file or JSON value. In YAML, each counts for every 64 characters once more,
-and an alias as all that stands before it."""
+"""Values in one YAML file or JSON value."""
 MANY_VALUES = 2**24
 """Of a file of :data:`LARGEST_TEXT`: DVC's list of four million files has as many."""
 LONGEST_NUMBER = 100
@@ -82,12 +87,14 @@ Files: TypeAlias = Mapping[str, bytes | None]
 
 def write_json(path: Path, value: Record | Json) -> None:
     """Write a JSON file in one step."""
-    write_text(path, pretty_json(value.to_dict() if isinstance(value, Record) else value))
+    content = value.to_dict() if isinstance(value, Record) else value
+    write_text(path, pretty_json(content))
 
 
 def write_jsonl(path: Path, rows: Iterable[Record]) -> None:
     """Write one canonical JSON object per line, in one step."""
-    write_text(path, "".join(f"{canonical_json(row.to_dict())}\n" for row in rows))
+    lines = [canonical_json(row.to_dict()) + "\n" for row in rows]
+    write_text(path, "".join(lines))
 
 
 def write_text(path: Path, text: str) -> None:
@@ -134,9 +141,13 @@ def write_folder(folder: Path, files: Files, within: Iterable[str] = ("",)) -> N
 
 def unlink_folders(top: Path) -> None:
     """Remove links to folders at and below ``top``, since they lead to what is not ours."""
-    for place in (top, *(Path(above, name) for above, names, _ in os.walk(top) for name in names)):
-        if place.is_symlink():
-            place.unlink()
+    if top.is_symlink():
+        top.unlink()
+    for above, names, _ in os.walk(top):
+        for name in names:
+            folder = Path(above, name)
+            if folder.is_symlink():
+                folder.unlink()
 
 
 def link_file(source: Path, target: Path) -> None:
@@ -154,8 +165,9 @@ def link_file(source: Path, target: Path) -> None:
 
 def free_space(folder: Path) -> int:
     """Return the free bytes of the disk on which a folder is, or would be made."""
-    disk = next(each for each in (folder, *folder.parents) if each.is_dir())
-    return shutil.disk_usage(disk).free
+    while not folder.is_dir():
+        folder = folder.parent
+    return shutil.disk_usage(folder).free
 
 
 @contextmanager
@@ -172,9 +184,8 @@ def new_folder(target: Path) -> Iterator[Path]:
 def _replacing(target: Path, *, shared: bool = False) -> Iterator[Path]:
     """Give the name under which a file or folder is made; ``shared`` if others may make it at the
     same time."""
-    partial = target.with_name(
-        f"{target.name}{f'.{os.getpid()}.{get_ident()}' if shared else ''}.partial"
-    )
+    own = f".{os.getpid()}.{get_ident()}" if shared else ""
+    partial = target.with_name(f"{target.name}{own}.partial")
     target.parent.mkdir(parents=True, exist_ok=True)
     _remove(partial)
     try:
@@ -208,10 +219,10 @@ def read_jsonl(path: Path, kind: type[R], name: str | None = None) -> list[R]:
     lines = read_bytes(path).removesuffix(b"\n").split(b"\n")
     if lines == [b""]:
         return []
-    return [
-        parse_json(line, kind, f"{name or path}, line {number}")
-        for number, line in enumerate(lines, 1)
-    ]
+    rows = []
+    for number, line in enumerate(lines, 1):
+        rows.append(parse_json(line, kind, f"{name or path}, line {number}"))
+    return rows
 
 
 def read_bytes(path: Path) -> bytes:
@@ -295,34 +306,41 @@ def load_json(
     decoder = _LENIENT
     if strict:
         decoder = _FINITE if finite else _ANY_NUMBER
+    text = data.decode("utf-8" if strict else "utf-8-sig")
     try:
-        value = decoder.decode(data.decode("utf-8" if strict else "utf-8-sig"))
+        value = decoder.decode(text)
     except RecursionError:
         raise ValueError("it is nested too deep") from None
-    level = [value] if brackets > DEEPEST else []
-    levels = 0
-    while level := [each for each in level if isinstance(each, dict | list)]:
-        levels += 1
-        if levels > DEEPEST:
-            raise ValueError("it is nested too deep")
-        inner: list[Any] = []
-        for each in level:
-            inner += each.values() if isinstance(each, dict) else each
-        level = inner
+    if brackets > DEEPEST and _levels(text) > DEEPEST:
+        raise ValueError("it is nested too deep")
     if b"\\u" in data:
-        text = json.dumps(value, ensure_ascii=False)
-        if _HALF_A_PAIR.search(text):
+        written = json.dumps(value, ensure_ascii=False)
+        if _HALF_A_PAIR.search(written):
             if strict:
                 raise ValueError("it holds half of a surrogate pair, which is not a character")
-            value = json.loads(_HALF_A_PAIR.sub("\ufffd", text))
+            value = json.loads(_HALF_A_PAIR.sub("\ufffd", written))
     return value
+
+
+def _levels(text: str) -> int:
+    """Count the levels of a JSON text: how many brackets are open at most, outside of texts."""
+    deepest = 0
+    level = 0
+    for token in _BRACKET.finditer(text):
+        if token[0] in "[{":
+            level += 1
+            deepest = max(deepest, level)
+        elif token[0] in "]}":
+            level -= 1
+    return deepest
 
 
 def _each_once(pairs: list[tuple[str, Any]]) -> Json:
     """Make an object, in time that grows with its length."""
     value = dict(pairs)
     if len(value) < len(pairs):
-        [(name, _)] = Counter(name for name, _ in pairs).most_common(1)
+        names = Counter(name for name, _ in pairs)
+        [(name, _)] = names.most_common(1)
         raise ValueError(f"it has the key {name!r:.80} twice")
     return value
 
@@ -342,6 +360,8 @@ def _finite(text: str) -> float:
     return value
 
 
+_BRACKET = re.compile(r'"(?:[^"\\]|\\.)*+"|[\[\]{}]', re.DOTALL)
+"""A text, which may hold brackets, or a bracket."""
 _HALF_A_PAIR = re.compile("[\ud800-\udfff]")
 _LENIENT = json.JSONDecoder(strict=False, parse_int=_whole)
 _ANY_NUMBER = json.JSONDecoder(object_pairs_hook=_each_once, parse_int=_whole)
@@ -364,14 +384,15 @@ _REMEDIES = {
 
 
 def load_yaml(text: str | bytes) -> Any:
-    """Read YAML safely, by the parser that DVC reads it with: 1.2, in which ``yes`` is a text and
-    ``010`` is 10.
+    """Read YAML safely, by the parser that DVC reads it with.
+
+    That is YAML 1.2, in which ``yes`` is a text and ``010`` is 10. Aliases are refused: a few bytes
+    of them stand for any number of values.
 
     Raises:
-        ValueError: it is not YAML, has a key twice, or more bytes, levels or values than the bounds
-            above; the sentence begins with line and column where there are some.
+        ValueError: it is not YAML, has a key twice or an alias, or more bytes, levels or values
+            than the bounds above; the sentence begins with line and column where there are some.
     """
-    parser = YAML(typ="safe")
     if len(text) > LARGEST_YAML:
         raise ValueError(f"it has {len(text):,} characters, and up to {LARGEST_YAML:,} are read")
     if isinstance(text, bytes):
@@ -379,43 +400,9 @@ def load_yaml(text: str | bytes) -> Any:
     for number, line in enumerate(text.split("\n"), 1):
         if line.startswith("<<<<<<< "):
             raise ValueError(f"line {number} {CONFLICT}; keep one of its sides")
-    # Before anything is built: an alias is a few bytes and repeats up to all that stands before it.
-    values = 0
-    repeated = 0
-    anchors = list[str | None]()
+    parser = YAML(typ="safe")
     try:
-        for event in parser.parse(text):
-            problem = ""
-            if isinstance(event, CollectionEndEvent):
-                anchors.pop()
-            elif isinstance(event, AliasEvent):
-                repeated += values
-                if any(anchors):
-                    problem = (
-                        "an alias stands inside of what an anchor names; write out what it repeats"
-                    )
-            elif isinstance(event, ScalarEvent):
-                values += 1 + len(event.value) // 64
-                is_number = not event.style and _NUMBER.fullmatch(event.value)
-                if len(event.value) > LONGEST_NUMBER and (
-                    is_number or (event.tag or "").endswith((":int", ":float"))
-                ):
-                    problem = (
-                        f"{event.value:.20}… has {len(event.value):,} digits, and up to "
-                        f"{LONGEST_NUMBER} are read"
-                    )
-            elif isinstance(event, CollectionStartEvent):
-                anchors.append(event.anchor)
-                values += 1
-            if len(anchors) > DEEPEST:
-                problem = f"it is nested deeper than {DEEPEST} levels"
-            if values + repeated > MOST_VALUES:
-                problem = (
-                    f"it holds more than {MOST_VALUES:,} values, those that aliases repeat among "
-                    "them"
-                )
-            if problem:
-                raise MarkedYAMLError(problem=problem, problem_mark=event.start_mark)
+        _check_events(parser.parse(text))  # before anything is built
         return parser.load(text)
     except (AttributeError, IndexError, KeyError, TypeError):  # of constructors
         raise ValueError(
@@ -424,10 +411,50 @@ def load_yaml(text: str | bytes) -> Any:
     except YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         problem = getattr(error, "problem", None) or str(error)
-    remedies = [remedy for part, remedy in _REMEDIES.items() if part in problem]
-    place = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
-    what = shortened(problem.partition(" with value ")[0])  # of a key that stands twice
-    raise ValueError("; ".join([place + what, *remedies[:1]]))
+    sentence = shortened(problem.partition(" with value ")[0])  # of a key that stands twice
+    if mark:
+        sentence = f"line {mark.line + 1}, column {mark.column + 1}: {sentence}"
+    for part, remedy in _REMEDIES.items():
+        if part in problem:
+            raise ValueError(f"{sentence}; {remedy}")
+    raise ValueError(sentence)
+
+
+def _check_events(events: Iterable[Event]) -> None:
+    """Refuse aliases, and more levels, values or digits than are read.
+
+    Raises:
+        MarkedYAMLError: it names the place.
+    """
+    level = 0
+    values = 0
+    for event in events:
+        problem = ""
+        if isinstance(event, AliasEvent):
+            problem = f"*{event.anchor} is an alias, which is not read; write out what it repeats"
+        elif isinstance(event, CollectionEndEvent):
+            level -= 1
+        elif isinstance(event, CollectionStartEvent):
+            level += 1
+            values += 1
+        elif isinstance(event, ScalarEvent):
+            values += 1
+            if len(event.value) > LONGEST_NUMBER and _is_number(event):
+                problem = f"{event.value:.20}… has {len(event.value):,} digits, and up to "
+                problem += f"{LONGEST_NUMBER} are read"
+        if level > DEEPEST:
+            problem = f"it is nested deeper than {DEEPEST} levels"
+        elif values > MOST_VALUES:
+            problem = f"it holds more than {MOST_VALUES:,} values"
+        if problem:
+            raise MarkedYAMLError(problem=problem, problem_mark=event.start_mark)
+
+
+def _is_number(scalar: ScalarEvent) -> bool:
+    """Return whether a scalar is read as a number, by its form or by its tag."""
+    if (scalar.tag or "").endswith((":int", ":float")):
+        return True
+    return not scalar.style and _NUMBER.fullmatch(scalar.value) is not None
 
 
 class Made(Record):
@@ -445,8 +472,11 @@ class Made(Record):
 def files_digest(folder: Path) -> str:
     """Hex SHA-256 of the names and contents of all files below ``folder``, without its
     ``inputs.json``."""
-    paths = sorted(path for path in folder.rglob("*") if path.is_file() and path != folder / INPUTS)
-    return sha256_of({path.relative_to(folder).as_posix(): sha256_file(path) for path in paths})
+    digests = {}
+    for path in folder.rglob("*"):
+        if path.is_file() and path != folder / INPUTS:
+            digests[path.relative_to(folder).as_posix()] = sha256_file(path)
+    return sha256_of(digests)
 
 
 def made_from(folder: Path) -> Made | None:
@@ -464,10 +494,11 @@ def make(folder: Path, inputs: str, write: Callable[[], int | None]) -> None:
     Args:
         write: returns how much was ended by a failed call; such a folder is made again each time.
     """
-    mark = made_from(folder)
-    if mark is None or mark.failed or mark.inputs != inputs or mark.files != files_digest(folder):
+    made = made_from(folder)
+    if made is None or made.failed or made.inputs != inputs or made.files != files_digest(folder):
         failed = write() or 0
-        write_json(folder / INPUTS, Made(inputs=inputs, files=files_digest(folder), failed=failed))
+        made = Made(inputs=inputs, files=files_digest(folder), failed=failed)
+        write_json(folder / INPUTS, made)
 
 
 def keep_only(top: Path, folders: Collection[Path]) -> None:
@@ -477,8 +508,12 @@ def keep_only(top: Path, folders: Collection[Path]) -> None:
     waiting = [top]
     while waiting:
         place = waiting.pop()
-        for path in list(place.iterdir()) if place.is_dir() else []:
-            if path in above and path not in kept:
+        if not place.is_dir():
+            continue
+        for path in list(place.iterdir()):
+            if path in kept:
+                continue
+            if path in above:
                 waiting.append(path)
-            elif path not in kept:
+            else:
                 _remove(path)

@@ -1,4 +1,4 @@
-"""Things by a key of theirs."""
+"""Items by a key."""
 
 from collections.abc import Callable, Hashable, Iterable
 from typing import TypeVar
@@ -7,13 +7,13 @@ T = TypeVar("T")
 K = TypeVar("K", bound=Hashable)
 
 
-def grouped(things: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
-    """Group things by key, keys and things in the order in which they came.
+def grouped(items: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
+    """Group items by key, keys and items in the order in which they came.
 
     >>> grouped(["ab", "c", "de"], len)
     {2: ['ab', 'de'], 1: ['c']}
     """
     groups: dict[K, list[T]] = {}
-    for thing in things:
-        groups.setdefault(key(thing), []).append(thing)
+    for item in items:
+        groups.setdefault(key(item), []).append(item)
     return groups

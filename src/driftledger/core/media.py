@@ -1,5 +1,7 @@
-"""Images and sounds as files. Every PNG and WAV of ours is written here, so that equal pixels and
-equal samples are equal files."""
+"""Images and sounds as files.
+
+Every PNG and WAV of ours is written here, so that equal pixels and equal samples are equal files.
+"""
 
 import base64
 import io
@@ -50,7 +52,10 @@ class Sound:
 
         common = gcd(rate, self.rate)
         samples = resample_poly(
-            self.samples.astype(np.float64), rate // common, self.rate // common, axis=0
+            self.samples.astype(np.float64),
+            rate // common,
+            self.rate // common,
+            axis=0,
         )
         return Sound(samples.astype(np.float32), rate)
 
@@ -87,7 +92,7 @@ class Medium:
 
 
 def kind_of(file: Path) -> Kind:
-    """Return the kind of medium in a file of ours."""
+    """Return the medium of a stored file."""
     return "sound" if file.suffix == ".wav" else "image"
 
 
@@ -126,8 +131,9 @@ def image_in(text: str) -> bytes | None:
 
 
 def data_url(path: Path) -> str:
-    """Return a file inside an address."""
-    return f"data:{MEDIA[path.suffix]};base64,{base64.b64encode(read_regular(path)).decode()}"
+    """Write a file as an address that holds it."""
+    content = base64.b64encode(read_regular(path)).decode()
+    return f"data:{MEDIA[path.suffix]};base64,{content}"
 
 
 def encoded(medium: Image.Image | Sound) -> bytes:
@@ -146,11 +152,12 @@ def png_bytes(image: Image.Image) -> bytes:
 
 
 def wav_bytes(sound: Sound) -> bytes:
-    """Encode as a WAV of 16 bits, rounded to the nearest of its levels; what is outside of −1 to 1
-    is clipped."""
-    levels = (
-        np.rint(sound.samples.astype(np.float64) * 2**15).clip(-(2**15), 2**15 - 1).astype("<i2")
-    )
+    """Encode as a WAV of 16 bits.
+
+    Samples are rounded to the nearest of its levels; what is outside of −1 to 1 is clipped.
+    """
+    rounded = np.rint(sound.samples.astype(np.float64) * 2**15)
+    levels = rounded.clip(-(2**15), 2**15 - 1).astype("<i2")
     buffer = io.BytesIO()
     with wave.open(buffer, "wb") as file:
         file.setparams((levels.shape[1], 2, sound.rate, 0, "NONE", ""))
@@ -177,7 +184,5 @@ def read_wav(data: bytes) -> Sound:
     levels = np.zeros((count * channels, 4), np.uint8)
     # 8 bits have no sign
     levels[:, 4 - width :] = raw.reshape(-1, width) ^ (0x80 if width == 1 else 0)
-    return Sound(
-        (levels.view("<i4").astype(np.float64) / 2**31).astype(np.float32).reshape(-1, channels),
-        rate,
-    )
+    samples = levels.view("<i4").astype(np.float64) / 2**31
+    return Sound(samples.astype(np.float32).reshape(-1, channels), rate)

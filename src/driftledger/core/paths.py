@@ -19,8 +19,7 @@ Keys: TypeAlias = Mapping[str, str]
 
 
 def leads_out(path: Path, folder: Path) -> bool:
-    """Return True if links lead from ``path``, somewhere below ``folder``, to a place outside of
-    it.
+    """Return whether links lead from ``path``, below ``folder``, to a place outside of it.
 
     An object in a cache of DVC (``cache.type symlink``), which is named by its MD5, counts as
     inside.
@@ -43,7 +42,7 @@ def main_checkout(root: Path) -> Path:
     read, without starting Git.
     """
     here = root.resolve()
-    copies = next((each for each in here.parents if each.parts[-3:] == _COPIES), None)
+    copies = next((folder for folder in here.parents if folder.parts[-3:] == _COPIES), None)
     if copies and (top := top_of(here)) and (main := top_of(copies.parents[2])):
         here = main / here.relative_to(top)
     # a further checkout's names its place in the repository
@@ -61,13 +60,15 @@ def main_checkout(root: Path) -> Path:
 def checkouts(root: Path) -> list[Path]:
     """Return the same folder as ``root`` in each checkout of its repository, the main one first."""
     main = main_checkout(root).resolve()
-    if (top := top_of(main)) is None:
+    top = top_of(main)
+    if top is None:
         return [main]
-    others = []
-    for each in top.glob(".git/worktrees/*/gitdir"):
-        with suppress(OSError), open_regular(each) as file:
-            others.append(Path(os.fsdecode(file.read(_LONGEST_PATH)).strip()).parent)
-    return [main, *(each / main.relative_to(top) for each in others)]
+    folders = [main]
+    for entry in top.glob(".git/worktrees/*/gitdir"):
+        with suppress(OSError), open_regular(entry) as file:
+            named = Path(os.fsdecode(file.read(_LONGEST_PATH)).strip())
+            folders.append(named.parent / main.relative_to(top))
+    return folders
 
 
 def project_above(folder: Path) -> Path:
@@ -76,14 +77,17 @@ def project_above(folder: Path) -> Path:
 
     Like Git, pass by what belongs to somebody else: settings name code that is run.
     """
-    for each in (folder, *folder.parents):
-        if (each / "params.yaml").is_file() and each.stat().st_uid == folder.stat().st_uid:
-            return each
-        if (each / ".git").exists():
+    for place in (folder, *folder.parents):
+        if (place / "params.yaml").is_file() and place.stat().st_uid == folder.stat().st_uid:
+            return place
+        if (place / ".git").exists():
             break
     return folder
 
 
 def top_of(folder: Path) -> Path | None:
     """Return the top folder of a checkout."""
-    return next((each for each in (folder, *folder.parents) if (each / ".git").exists()), None)
+    for place in (folder, *folder.parents):
+        if (place / ".git").exists():
+            return place
+    return None

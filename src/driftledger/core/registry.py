@@ -163,8 +163,10 @@ def import_place(place: str, folder: Path | None = None) -> Any:
 
 @cache
 def installed() -> Any:  # a type of Python 3.11 that 3.12 has no more
-    """Return what installed distributions name, read once: it opens a file of each, and does not
-    see what is installed later."""
+    """Return what installed distributions name.
+
+    It is read once, since that opens a file of each; what is installed later is not seen.
+    """
     return metadata.entry_points()
 
 
@@ -229,8 +231,10 @@ def not_installed(library: str, extra: str | None = None) -> MissingExtraError:
             :data:`EXTRAS`.
     """
     named = (extra or EXTRAS.get(library, "")).replace("_", "-")
-    requirements = [re.findall(r"[\w.-]+", each) for each in metadata.requires("driftledger") or ()]
-    # torch==2; extra == 'torch'
-    packages = [words[0] for words in requirements if words[-2:] == ["extra", named]]
+    packages = []
+    for requirement in metadata.requires("driftledger") or ():  # torch==2; extra == 'torch'
+        words = re.findall(r"[\w.-]+", requirement)
+        if words[-2:] == ["extra", named]:
+            packages.append(words[0])
     what = " ".join(packages or [library])
     return MissingExtraError(f"the library {library!r} is not installed; run: pip install {what}")

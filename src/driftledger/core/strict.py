@@ -51,15 +51,15 @@ class Strict(BaseModel):
 def mistakes(error: ValidationError) -> list[str]:
     """List everything that is wrong as ``a.b: what``."""
     sentences = []
-    for each in error.errors(include_url=False):
-        place = each["loc"]
-        message = each["msg"].removeprefix("Value error, ")
-        given = each["input"]
-        if isinstance(given, _Unknown):
+    for mistake in error.errors(include_url=False):
+        place = mistake["loc"]
+        message = mistake["msg"].removeprefix("Value error, ")
+        value = mistake["input"]
+        if isinstance(value, _Unknown):
             place = place[:-1]
-            message = given
-        elif isinstance(given, str | int | float):
-            message += f" (got {given!r:.80})"
+            message = value
+        elif isinstance(value, str | int | float):
+            message += f" (got {value!r:.80})"
         where = for_line(".".join(map(str, place)))
         sentences.append(f"{where}: {message}" if where else message)
     return sentences
@@ -71,12 +71,12 @@ def explain(error: ValidationError, where: str) -> str:
 
 
 def is_id(text: str) -> bool:
-    """Return True if a sample or question may be called so: it is a file name on every disk."""
+    """Return whether a sample or question may be called so: it is a file name on every disk."""
     return re.fullmatch(_ID, text) is not None
 
 
 def is_relative_path(text: str) -> bool:
-    """Return True if it names something below a folder, parted by ``/``, and nothing else.
+    """Return whether it names something below a folder, parted by ``/``, and nothing else.
 
     >>> is_relative_path("images/a b.png")
     True
@@ -84,7 +84,7 @@ def is_relative_path(text: str) -> bool:
     [False, False, False, False, False]
     """
     parts = text.split("/")
-    if _UNFIT.search(text) or not all(parts) or {".", ".."} & {*parts}:
+    if _UNFIT.search(text) or not {"", ".", ".."}.isdisjoint(parts):
         return False
     return max(len(part.encode()) for part in parts) <= 255 and len(text.encode()) <= 4096
 

@@ -26,9 +26,9 @@ _MARKDOWN = re.compile(
 """
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "＝", "＋", "－", "＠")
 _INERT = re.compile(
-    r"(?!.*@[\w-]*\.[0-9])-?(?:[^\W_]|(?<=[^\W_])[_'+-](?=[^\W_])|(?<=[0-9])\.(?=[0-9])"
-    r"|(?<=\S)[.:](?= |$)|(?<=[^\W_])\+(?=[ ,]|$)|(?<=\S) (?=\S)|(?<= )[+=](?= )"
-    r"|[,;%@()/–±·×÷−Δ→])*"
+    r"(?!.*@[\w-]*\.[0-9])-?(?:[^\W_]|(?<=[^\W_])[_'+-](?=[^\W_])"
+    r"|(?<=[0-9])\.(?=[0-9])|(?<=\S)[.:](?= |$)"
+    r"|(?<=[^\W_])\+(?=[ ,]|$)|(?<=\S) (?=\S)|(?<= )[+=](?= )|[,;%@()/–±·×÷−Δ→])*"
 )
 """Text in which nothing is Markdown: words and numbers with what joins and ends them."""
 _QUOTED = re.compile(r'[",;\t\r\n]')
@@ -37,14 +37,12 @@ MOST_SHOWN = 120
 
 
 def for_terminal(text: str) -> str:
-    """Write out control characters, escape sequences, direction marks and what is invisible, e.g.
-    ``\\x1b``; tabs and newlines stay."""
+    """Write out what is obeyed or not seen, such as ``\\x1b``; tabs and newlines stay."""
     return _CONTROL.sub(lambda match: f"\\x{ord(match[0]):02x}", text)
 
 
 def say(text: str) -> None:
-    """Print to stderr at once, with :func:`for_terminal`; a terminal that is closed ends
-    nothing."""
+    """Print to stderr at once, with :func:`for_terminal`; a closed terminal ends nothing."""
     with suppress(OSError):
         print(for_terminal(text), file=sys.stderr, flush=True)
 
@@ -55,21 +53,19 @@ def for_line(text: str) -> str:
 
 
 def for_cell(text: str) -> str:
-    """One line of plain text inside Markdown, a table cell included: no markup, no HTML, no links.
+    """Write one line of plain text inside Markdown, or a table's cell: no markup, no links.
 
     Text in which nothing is Markdown stays as it is, so that a table's source can be read.
     """
     line = for_line(text)
+    if _INERT.fullmatch(line):
+        return line
     escaped = html.escape(line, quote=False)
-    return (
-        line
-        if _INERT.fullmatch(line)
-        else _MARKDOWN.sub(lambda at: f"\\{at[1]}" if at[1] else at[0], escaped)
-    )
+    return _MARKDOWN.sub(lambda match: f"\\{match[1]}" if match[1] else match[0], escaped)
 
 
 def for_html(text: str) -> str:
-    """Plain text inside HTML, an attribute's value in double quotes included; lines stay.
+    """Write plain text inside HTML, or an attribute's value in double quotes; lines stay.
 
     >>> for_html('<b onclick="x">\\x1b')
     '&lt;b onclick=&quot;x&quot;&gt;\\\\x1b'
@@ -78,28 +74,31 @@ def for_html(text: str) -> str:
 
 
 def for_csv(text: str) -> str:
-    """Return a cell that no spreadsheet takes for a formula."""
+    """Write a cell that no spreadsheet takes for a formula."""
     inert = for_terminal(text)
     return f"'{inert}" if inert.startswith(_FORMULA) else inert
 
 
 def csv_text(head: Sequence[str], rows: Iterable[Iterable[object]]) -> str:
-    """Return a CSV file's text; untrusted cells go through :func:`for_csv` first, since numbers
-    must not.
+    """Write a CSV file's text; untrusted cells go through :func:`for_csv` first, numbers do not.
 
     A cell with a semicolon or a tab is quoted too: where these separate cells, a formula could
-        follow one.
+    follow one.
     """
 
     def quoted(cell: object) -> str:
         text = "" if cell is None else str(cell)
-        return '"' + text.replace('"', '""') + '"' if _QUOTED.search(text) else text
+        if not _QUOTED.search(text):
+            return text
+        doubled = text.replace('"', '""')
+        return f'"{doubled}"'
 
-    return "".join(",".join(map(quoted, row)) + "\n" for row in (head, *rows))
+    lines = [",".join(map(quoted, row)) + "\n" for row in (head, *rows)]
+    return "".join(lines)
 
 
 def shortened(text: str, most: int = 300) -> str:
-    """Return a library's message on one line of at most ``most`` characters, without its middle.
+    """Cut a library's message to one line of at most ``most`` characters, without its middle.
 
     Its beginning says what went wrong and its end what to do; in between are paths, which may be
     long.
@@ -113,13 +112,16 @@ def shortened(text: str, most: int = 300) -> str:
 
 
 def figure(value: float, digits: int, ends: tuple[float, float] | None = None) -> str:
-    """Return a value with as many decimals, and its interval in brackets.
+    """Write a value with as many decimals, and its interval in brackets.
 
     >>> figure(0.7432, 3, (0.7198, 0.7661)), figure(-0.01, 1)
     ('0.743 [0.720, 0.766]', '0.0')
     """
     text = f"{value:z.{digits}f}"
-    return text if ends is None else f"{text} [{', '.join(f'{end:z.{digits}f}' for end in ends)}]"
+    if ends is None:
+        return text
+    low, high = ends
+    return f"{text} [{low:z.{digits}f}, {high:z.{digits}f}]"
 
 
 class Change(NamedTuple):
@@ -139,14 +141,14 @@ def changes(old: Any, new: Any, key: str = "") -> Iterator[Change]:
     """Yield every value that differs, in the order of the keys; mappings are entered, all else is
     compared whole.
 
-    >>> before = {"T": 5, "seeds": {"run": 1}}
-    >>> after = {"T": 3, "seeds": {"run": 1}, "new": "x"}
-    >>> [str(change) for change in changes(before, after)]
+    >>> old, new = {"T": 5, "seeds": {"run": 1}}, {"T": 3, "seeds": {"run": 1}, "new": "x"}
+    >>> [str(change) for change in changes(old, new)]
     ['T: 5 → 3', 'new: nothing → "x"']
     """
     if isinstance(old, Mapping) and isinstance(new, Mapping):
-        for each in sorted(old.keys() | new.keys(), key=str):
-            yield from changes(old.get(each), new.get(each), f"{key}.{each}" if key else str(each))
+        for name in sorted(old.keys() | new.keys(), key=str):
+            below = f"{key}.{name}" if key else str(name)
+            yield from changes(old.get(name), new.get(name), below)
     elif old != new:
         yield Change(key, old, new)
 
@@ -157,8 +159,12 @@ def same_start(one: str, two: str) -> int:
     >>> same_start("a red cup", "a road")
     3
     """
-    pairs = enumerate(zip(one, two, strict=False))
-    return next((at for at, (x, y) in pairs if x != y), min(len(one), len(two)))
+    same = 0
+    for first, second in zip(one, two, strict=False):
+        if first != second:
+            break
+        same += 1
+    return same
 
 
 def shown_apart(one: Any, two: Any) -> tuple[str, str]:
@@ -167,13 +173,21 @@ def shown_apart(one: Any, two: Any) -> tuple[str, str]:
     >>> shown_apart("red " * 100 + "disc", "red " * 100 + "ring")
     ('"…d red red red red red red red disc"', '"…d red red red red red red red ring"')
     """
-    texts = [
-        "nothing" if value is None else for_line(canonical_json(value)) for value in (one, two)
-    ]
-    same = same_start(*texts)
-    if max(map(len, texts)) > MOST_SHOWN and same > 30:
-        texts = [f'"…{text[same - 30 :]}' for text in texts]
-    for number, text in enumerate(texts):
-        if len(text) > MOST_SHOWN:
-            texts[number] = f"{text[:MOST_SHOWN]}… ({len(text)} characters)"
-    return texts[0], texts[1]
+    first = _one_line(one)
+    second = _one_line(two)
+    same = same_start(first, second)
+    if max(len(first), len(second)) > MOST_SHOWN and same > 30:
+        first = f'"…{first[same - 30 :]}'
+        second = f'"…{second[same - 30 :]}'
+    return _begun(first), _begun(second)
+
+
+def _one_line(value: Any) -> str:
+    return "nothing" if value is None else for_line(canonical_json(value))
+
+
+def _begun(text: str) -> str:
+    """Return the beginning of a text, and its length where it is cut."""
+    if len(text) <= MOST_SHOWN:
+        return text
+    return f"{text[:MOST_SHOWN]}… ({len(text)} characters)"

@@ -1,5 +1,4 @@
-"""A provider's samples or questions → a folder of checked entries and their PNGs or WAVs, whole or
-not at all.
+"""A provider's samples or questions → a folder of checked entries and their files, or no folder.
 
 Nothing after this point checks the data again. Ids are safe file names and unique on every disk,
 each image is an upright RGB PNG and each sound a WAV, known by its hash, every group's categories
@@ -11,8 +10,9 @@ the set.
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 from driftledger.core.canonical import sha256_bytes
 from driftledger.core.errors import DataError, first_few, unknown_name
@@ -55,7 +55,8 @@ def build(name: str, dataset: DatasetProvider, target: Path) -> DatasetCard:
     with new_folder(target) as folder:
         (folder / f"{dataset.medium}s").mkdir()
         for item in dataset.kept_items():
-            if problem := _id_problem(item.id, item.name, ids):
+            problem = _id_problem(item.id, item.name, ids)
+            if problem:
                 raise DataError(f"{name}: {problem}")
             try:
                 medium, notes = dataset.decode(item.read(), item.name)
@@ -68,7 +69,8 @@ def build(name: str, dataset: DatasetProvider, target: Path) -> DatasetCard:
             else:
                 file = f"images/{item.id}.png"
                 size = {"width": medium.width, "height": medium.height}
-            (folder / file).write_bytes(data := encoded(medium))
+            data = encoded(medium)
+            (folder / file).write_bytes(data)
             entries.append(
                 SampleEntry(
                     id=item.id,
@@ -88,17 +90,22 @@ def build(name: str, dataset: DatasetProvider, target: Path) -> DatasetCard:
         if not entries:
             raise DataError(f"dataset {name!r} has no samples; check where its settings point")
         card = _dataset_card(name, dataset, entries)
-        first: dict[str, str] = {}
-        for entry in entries:
-            twin = first.setdefault(entry.sha256, entry.id)
-            leak = card.leaks.get(entry.id)
-            if leak:
-                entry.notes.append(f"same {dataset.medium} as {leak} of the support set")
-            if twin not in (entry.id, leak):
-                entry.notes.append(f"same {dataset.medium} as {twin}")
+        _note_twins(entries, card.leaks, dataset.medium)
         write_jsonl(folder / SAMPLES, entries)
         write_json(folder / DATASET_CARD, card)
     return card
+
+
+def _note_twins(entries: Sequence[SampleEntry], leaks: Mapping[str, str], medium: str) -> None:
+    """Note in each entry the first one with equal bytes, and the one of the support set."""
+    firsts: dict[str, str] = {}
+    for entry in entries:
+        twin = firsts.setdefault(entry.sha256, entry.id)
+        leak = leaks.get(entry.id)
+        if leak:
+            entry.notes.append(f"same {medium} as {leak} of the support set")
+        if twin not in (entry.id, leak):
+            entry.notes.append(f"same {medium} as {twin}")
 
 
 def _dataset_card(
@@ -107,16 +114,11 @@ def _dataset_card(
     where = f"dataset {name!r}"
     categories = _counts(entry.category for entry in entries)
     _check_groups(where, dataset.groups, categories, dataset.first)
-    for category, count in Counter(
-        each for members in dataset.groups.values() for each in members
-    ).items():
+    for category, count in Counter(chain(*dataset.groups.values())).items():
         if count > 1:
             raise DataError(
                 f"{where}: category {category!r} is listed in groups {count} times; list it once"
             )
-    # the first wins
-    support = {entry.sha256: entry.id for entry in reversed(entries) if entry.split == "support"}
-    tested = [entry for entry in entries if entry.split == "test"]
     return DatasetCard(
         name=name,
         provider=dataset.provider,
@@ -127,14 +129,27 @@ def _dataset_card(
         groups=dataset.groups,
         general_category=dataset.general_category,
         labels=_label_counts(where, entries),
-        leaks={entry.id: support[entry.sha256] for entry in tested if entry.sha256 in support},
+        leaks=_leaks(entries),
         blank=_blank(entries),
         digest=dataset_digest(entries),
     )
 
 
+def _leaks(entries: Sequence[SampleEntry]) -> dict[str, str]:
+    """Map each test sample to the first support sample with equal bytes, if there is one."""
+    support: dict[str, str] = {}
+    for entry in entries:
+        if entry.split == "support":
+            support.setdefault(entry.sha256, entry.id)
+    leaks = {}
+    for entry in entries:
+        if entry.split == "test" and entry.sha256 in support:
+            leaks[entry.id] = support[entry.sha256]
+    return leaks
+
+
 def _label_counts(where: str, entries: Sequence[SampleEntry]) -> Labels:
-    """Label → split → how many samples; empty where no sample has a split.
+    """Count the samples of each label by split; none where no sample has a split.
 
     Raises:
         DataError: a sample lacks its split or label, a set is empty, or a class has test samples
@@ -159,11 +174,11 @@ def _label_counts(where: str, entries: Sequence[SampleEntry]) -> Labels:
     for split in splits:
         if not any(count[split] for count in counts.values()):
             raise DataError(f"{where} has no {split} set; add samples to it")
-    if alone := [
-        f"{label!r:.80}"
-        for label, count in sorted(counts.items())
-        if count["test"] and not count["support"]
-    ]:
+    alone = []
+    for label, count in sorted(counts.items()):
+        if count["test"] and not count["support"]:
+            alone.append(f"{label!r:.80}")
+    if alone:
         raise DataError(
             f"{where}: class without support: {first_few(alone)}; add images of it to the support "
             "set"
@@ -195,28 +210,22 @@ def build_questions(
         for question in provider.kept_questions(rules):
             # without the image
             by_image.setdefault(question.image_id, []).append(replace(question, read=bytes))
-            problem = (
-                None
-                if question.question.strip()
-                else "has an empty question (write one, or remove it)"
-            )
-            if problem := problem or rules.problem(question):
-                problems.append(f"{question.name} {problem}")
-            elif problem := _id_problem(question.id, question.name, ids):
+            problem = _problem(question, rules, ids)
+            if problem:
                 problems.append(problem)
             try:
                 stored = images.put(question)
             except DataError as error:
                 problems.append(str(error))
             if not problems:
-                copied = {key: getattr(question, key) for key in _COPIED}
-                answer, refusal = rules.stored(question)
-                entries.append(QuestionEntry(**copied, answer=answer, refusal=refusal, **stored))
+                entries.append(_entry(question, rules, stored))
         if not by_image:
             raise DataError(
                 f"question set {name!r} has no questions; check where its settings point"
             )
-        if problems := problems or list(rules.problems_of_images(by_image.values())):
+        if not problems:
+            problems.extend(rules.problems_of_images(by_image.values()))
+        if problems:
             raise DataError(f"question set {name!r}: {first_few(problems)}")
         write_jsonl(folder / QUESTIONS, entries)
         card = _question_set_card(name, provider, entries)
@@ -224,18 +233,43 @@ def build_questions(
     return card
 
 
-_COPIED = (
-    "id",
-    "image_id",
-    "question",
-    "options",
-    "subset",
-    "subtask",
-    "capabilities",
-    "category",
-    "source",
-)
-"""Fields of a question that are stored as their source has them."""
+def _problem(question: SourceQuestion, rules: QuestionRules, ids: dict[str, str]) -> str | None:
+    """Say what is wrong with a question by itself, or note its id in ``ids``."""
+    problem = rules.problem(question)
+    if not question.question.strip():
+        problem = "has an empty question (write one, or remove it)"
+    if problem:
+        return f"{question.name} {problem}"
+    return _id_problem(question.id, question.name, ids)
+
+
+def _entry(question: SourceQuestion, rules: QuestionRules, image: "_Stored") -> QuestionEntry:
+    answer, refusal = rules.stored(question)
+    return QuestionEntry(
+        id=question.id,
+        image=image.file,
+        image_sha256=image.sha256,
+        image_id=question.image_id,
+        question=question.question,
+        options=list(question.options),
+        answer=answer,
+        refusal=refusal,
+        subset=question.subset,
+        subtask=question.subtask,
+        capabilities=list(question.capabilities),
+        category=question.category,
+        source=question.source,
+        notes=image.notes,
+    )
+
+
+class _Stored(NamedTuple):
+    """A stored image of a question set."""
+
+    file: str
+    """Below the question set's folder."""
+    sha256: str
+    notes: list[str]
 
 
 @dataclass
@@ -243,15 +277,15 @@ class _Images:
     """The images of a question set: decoded once per file, and stored once per picture."""
 
     folder: Path
-    stored: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """SHA-256 of a file → the fields that entries have from it."""
+    stored: dict[str, _Stored] = field(default_factory=dict)
+    """SHA-256 of a file at its source → its image."""
     files: dict[str, str] = field(default_factory=dict)
     """SHA-256 of a picture → where it is stored."""
     by_id: dict[str, tuple[str, str]] = field(default_factory=dict)
     """``image_id`` → its first question, and the SHA-256 of its picture."""
 
-    def put(self, question: SourceQuestion) -> dict[str, Any]:
-        """Store a question's image, and return the fields of its entry."""
+    def put(self, question: SourceQuestion) -> _Stored:
+        """Store a question's image."""
         data = question.read()
         source = sha256_bytes(data)
         if source not in self.stored:
@@ -261,16 +295,11 @@ class _Images:
             if sha256 not in self.files:
                 self.files[sha256] = f"images/{len(self.files)}.png"
                 (self.folder / self.files[sha256]).write_bytes(png)
-            self.stored[source] = {
-                "image": self.files[sha256],
-                "image_sha256": sha256,
-                "notes": notes,
-            }
+            self.stored[source] = _Stored(self.files[sha256], sha256, notes=notes)
         stored = self.stored[source]
-        first, sha256 = self.by_id.setdefault(
-            question.image_id, (question.name, stored["image_sha256"])
-        )
-        if sha256 != stored["image_sha256"]:
+        own = (question.name, stored.sha256)
+        first, sha256 = self.by_id.setdefault(question.image_id, own)
+        if sha256 != stored.sha256:
             shared = f"the image_id {question.image_id!r:.80} of {first}"
             raise DataError(f"{question.name} has {shared}, and another image (correct one)")
         return stored
@@ -287,21 +316,21 @@ def _question_set_card(
     groups = getattr(provider, "groups", {})
     expected = {} if provider.first else getattr(provider, "expect", {})
     _check_groups(where, groups, categories, provider.first)
-    counted = {"questions": len(entries), "images": images, **subsets, **categories}
-    others = [
-        f"{n} {key} (has {counted.get(key, 0)})"
-        for key, n in expected.items()
-        if counted.get(key, 0) != n
-    ]
+    counted = Counter({"questions": len(entries), "images": images, **subsets, **categories})
+    others = []
+    for key, number in expected.items():
+        if counted[key] != number:
+            others.append(f"{number} {key} (has {counted[key]})")
     if others:
         raise DataError(
             f"{where} should have {', '.join(others)}, as its expect says; get the whole set, or "
             "correct expect"
         )
-    subtasks = {
-        subset: _counts(entry.subtask for entry in entries if entry.subset == subset)
-        for subset in subsets
-    }
+    subtasks: dict[str, Counts] = {}
+    for subset in subsets:
+        counts = _counts(entry.subtask for entry in entries if entry.subset == subset)
+        if counts:
+            subtasks[subset] = counts
     return QuestionSetCard(
         name=name,
         provider=provider.provider,
@@ -311,8 +340,8 @@ def _question_set_card(
         questions=len(entries),
         images=images,
         subsets=subsets,
-        subtasks={subset: counts for subset, counts in subtasks.items() if counts},
-        capabilities=_counts(name for entry in entries for name in entry.capabilities),
+        subtasks=subtasks,
+        capabilities=_counts(chain(*(entry.capabilities for entry in entries))),
         categories=categories,
         groups=groups,
         blank=_blank(entries),
@@ -330,8 +359,10 @@ def _blank(entries: Sequence[SampleEntry] | Sequence[QuestionEntry]) -> list[str
 
 
 def _id_problem(id_: str, name: str, names: dict[str, str]) -> str | None:
-    """Say why the item ``name`` cannot have this id, or note it in ``names``: folded id → name of
-    its item."""
+    """Say why the item ``name`` cannot have this id, or note it.
+
+    ``names`` maps folded ids to the names of their items.
+    """
     if not is_id(id_):
         return f"{name} has the id {id_!r:.200}, which is not a safe file name ({ID_RULE})"
     folded = id_.casefold()  # some disks keep one file for both
@@ -356,4 +387,6 @@ def _check_groups(
 
 
 def _counts(names: Iterable[str | None]) -> Counts:
-    return dict(sorted(Counter(name for name in names if name is not None).items()))
+    """Count each name, in their order; None is no name."""
+    counts = Counter(name for name in names if name is not None)
+    return dict(sorted(counts.items()))

@@ -48,8 +48,10 @@ class Source(NamedTuple):
         return str(self.folder or self.repository)
 
     def has(self, name: str) -> bool:
-        """Whether a file of that name is at the top; of the hub, offline, whether its local cache
-        has it."""
+        """Return whether a file of that name is at the top.
+
+        Of the hub, offline, it is whether its local cache has the file.
+        """
         if self.folder is not None:
             return (self.folder / name).is_file()
         hub = import_extra("huggingface_hub")
@@ -61,8 +63,7 @@ class Source(NamedTuple):
         return True
 
     def local(self, patterns: Sequence[str]) -> Path:
-        """The folder; from the hub, the files that match ``patterns`` are fetched into the hub's
-        cache.
+        """Return the folder, or fetch the files that match into the hub's cache.
 
         For libraries that take no commit: what they load is then what the identity names.
         """
@@ -84,7 +85,7 @@ class Source(NamedTuple):
 def find_source(
     path: str, revision: str | None, kind: Literal["model", "dataset"] = "model"
 ) -> Source:
-    """The folder ``path``, or the hub repository of that name at the commit behind ``revision``.
+    """Find the folder ``path``, or the hub's repository of that name at a commit.
 
     A commit is taken at its word; a branch or tag is asked of the hub, and without a network of the
     hub's local cache.
@@ -157,29 +158,24 @@ class HubTable(Provider, ABC):
         folder = self._source.folder
         if folder is None:
             return sha256_of([self.path, self._source.commit])
-        files = sorted(
-            (path.relative_to(folder), path) for path in folder.rglob("*") if path.is_file()
-        )
-        shown = [
-            (name, path)
-            for name, path in files
-            if not any(part.startswith(".") for part in name.parts)
-        ]
-        for name, path in shown:
+        files = []
+        for path in sorted(folder.rglob("*")):
+            name = path.relative_to(folder)
+            is_hidden = any(part.startswith(".") for part in name.parts)
+            if is_hidden or not path.is_file():
+                continue
             if not self._may_read(path):
                 raise DataError(
                     f"{name} in {self.path!r:.200} is a link out of that folder; remove it"
                 )
-        return digest_files((printable(name.as_posix()), path) for name, path in shown)
+            files.append((printable(name.as_posix()), path))
+        return digest_files(files)
 
     def source(self) -> dict[str, str]:
         folder, repository, commit = self._source
-        where = (
-            {"folder": printable(folder.name)}
-            if folder
-            else {"dataset": str(repository), "revision": str(commit)}
-        )
-        return {"kind": self.provider} | where
+        if folder:
+            return {"kind": self.provider, "folder": printable(folder.name)}
+        return {"kind": self.provider, "dataset": str(repository), "revision": str(commit)}
 
     def load(self, *splits: str) -> list[Any]:
         """Load all rows of each split, as the library has them."""
@@ -246,28 +242,23 @@ class HubTable(Provider, ABC):
             )
             raise ConfigError(f"{self.path}: {sentence}")
         media = table.select_columns([files]).cast_column(files, kind(decode=False))
-        paths = [
-            path
-            for chunk in media.data.column(files).chunks
-            for path in chunk.field("path").to_pylist()
-        ]
+        paths = []
+        for chunk in media.data.column(files).chunks:
+            paths += chunk.field("path").to_pylist()
         texts = table.select_columns(names)
-        labels = {
-            column: texts.features[column].names
-            for column in names
-            if hasattr(texts.features[column], "names")
-        }
+        labels = {}
+        for column in names:
+            if hasattr(texts.features[column], "names"):
+                labels[column] = texts.features[column].names
         folder = self._source.folder and self._source.folder.resolve()
         for number, path in enumerate(paths):
             cells = texts[number] if names else {}
             file = None
             if path:
-                is_below = folder and Path(path).is_relative_to(folder)
-                file = printable(
-                    Path(path).relative_to(folder).as_posix()
-                    if folder and is_below
-                    else Path(path).name
-                )
+                name = Path(path)
+                file = printable(name.name)
+                if folder and name.is_relative_to(folder):
+                    file = printable(name.relative_to(folder).as_posix())
             place = f"row {number} of {split}" + (f" ({file})" if file else "")
             for column, of_class in labels.items():
                 value = cells[column]
@@ -297,15 +288,15 @@ class HubTable(Provider, ABC):
         return read_file(Path(path), place)
 
     def _may_read(self, file: Path) -> bool:
-        """Whether ``file`` is in the dataset's folder or in the library's; a table could name any
-        file on this disk."""
+        """Return whether a file is in the dataset's folder or in the library's.
+
+        A table could name any file on this disk.
+        """
         downloads = import_extra("datasets").config.DOWNLOADED_DATASETS_PATH
         hub = import_extra("huggingface_hub.constants").HF_HUB_CACHE
-        folders = [
-            Path(downloads),
-            Path(hub),
-            *([self._source.folder] if self._source.folder else []),
-        ]
+        folders = [Path(downloads), Path(hub)]
+        if self._source.folder:
+            folders.append(self._source.folder)
         return any(not leads_out(file, folder) for folder in folders)
 
 
@@ -351,17 +342,16 @@ class HuggingFace(HubTable, DatasetProvider):
         files = getattr(self, self.files_in)
 
         def text(row: TableRow, column: str | None) -> str | None:
-            return (
-                None if column is None else as_text(row.cells[column], f"{row.place} in {column}")
-            )
+            if column is None:
+                return None
+            return as_text(row.cells[column], f"{row.place} in {column}")
 
         for loaded, (name, split) in zip(self.load(*sets), sets.items(), strict=True):
             digits = len(str(max(len(loaded) - 1, 0)))
             seen = set()
             for row in self.rows(loaded, name, files, columns, self.files_in):
-                value = canonical_json(
-                    row.cells[self.unique_column] if self.unique_column else row.number
-                )
+                unique = row.cells[self.unique_column] if self.unique_column else row.number
+                value = canonical_json(unique)
                 if value in seen:
                     continue
                 seen.add(value)
@@ -373,7 +363,5 @@ class HuggingFace(HubTable, DatasetProvider):
                     category=text(row, self.category_column) or None,
                     label=text(row, self.label_column),
                     split=split,
-                    source={"row": str(row.number)}
-                    | ({"split": name} if split else {})
-                    | ({"file": row.file} if row.file else {}),
+                    source=row.source() | ({"split": name} if split else {}),
                 )

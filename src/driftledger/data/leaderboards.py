@@ -32,13 +32,14 @@ class OutsideValue(NamedTuple):
 
 
 def leaderboard_files(root: Path) -> list[Path]:
-    """The leaderboards of a project by name: the package's, and its own, which replace those of the
-    same name."""
-    folders = (
-        Path(str(files("driftledger"))) / "catalogue" / "leaderboards",
-        root / "data" / "leaderboards",
-    )
-    paths = {path.name: path for folder in folders for path in folder.glob("*.csv")}
+    """List the package's leaderboards and a project's own by name.
+
+    Its own replace those of the same name.
+    """
+    ours = Path(str(files("driftledger"))) / "catalogue" / "leaderboards"
+    paths = {path.name: path for path in ours.glob("*.csv")}
+    for path in (root / "data" / "leaderboards").glob("*.csv"):
+        paths[path.name] = path
     return [paths[name] for name in sorted(paths)]
 
 
@@ -55,14 +56,14 @@ def read_leaderboards(paths: Iterable[Path]) -> dict[str, list[OutsideValue]]:
         values: dict[tuple[str, str], OutsideValue] = {}
         for place, cells in read_table(path).rows:
             where = f"{path.parent}: {place}"
-            given = {name.casefold(): cell.strip() for name, cell in cells.items()}
+            texts = {name.casefold(): cell.strip() for name, cell in cells.items()}
+            row = {name: texts.get(name) for name in OutsideValue._fields}
             try:
-                value = adapter.validate_python(
-                    {name: given.get(name) for name in OutsideValue._fields}
-                )
+                value = adapter.validate_python(row)
             except ValidationError as error:
                 raise DataError(f"{explain(error, where)}; correct it") from None
-            if values.setdefault((value.model, value.benchmark), value) is not value:
+            key = (value.model, value.benchmark)
+            if values.setdefault(key, value) is not value:
                 raise DataError(
                     f"{where}: {value.model!r} has another value of {value.benchmark!r} above; "
                     "keep one"

@@ -81,28 +81,32 @@ def blank_notes(blank: Sequence[str], total: int, things: str) -> list[str]:
 
 
 def dataset_digest(entries: Sequence[SampleEntry]) -> str:
-    """The digest of a dataset of these samples, in order: what a score can depend on."""
-    return sha256_of(
-        [[entry.id, entry.category, entry.label, entry.split, entry.sha256] for entry in entries]
-    )
+    """Return the digest of these samples, in order: what a score can depend on."""
+    rows = []
+    for entry in entries:
+        rows.append([entry.id, entry.category, entry.label, entry.split, entry.sha256])
+    return sha256_of(rows)
 
 
 def read_samples(folder: Path) -> list[Sample]:
-    """The samples of a dataset folder, in the order of its manifest.
+    """Read the samples of a dataset folder, in the order of its manifest.
 
     Raises:
         StoreError: ``samples.jsonl`` is missing or damaged.
     """
-    return [
-        Sample(
-            entry.id,
-            Medium(folder / entry.file, entry.sha256),
-            entry.category,
-            entry.label,
-            entry.split,
+    samples = []
+    for entry in read_jsonl(folder / SAMPLES, SampleEntry):
+        medium = Medium(folder / entry.file, entry.sha256)
+        samples.append(
+            Sample(
+                entry.id,
+                medium,
+                category=entry.category,
+                label=entry.label,
+                split=entry.split,
+            )
         )
-        for entry in read_jsonl(folder / SAMPLES, SampleEntry)
-    ]
+    return samples
 
 
 class QuestionEntry(Record):
@@ -157,17 +161,17 @@ class QuestionSetCard(Record):
 
 
 def questions_digest(entries: Sequence[QuestionEntry]) -> str:
-    """The digest of a question set of these questions, in order.
+    """Return the digest of these questions, in order.
 
     It is over what a score can depend on: everything but where they came from and how they are
-        stored.
+    stored.
     """
     left_out = {"schema_", "image", "source", "notes"}
     return sha256_of([entry.model_dump(mode="json", exclude=left_out) for entry in entries])
 
 
 def read_questions(folder: Path) -> list[QuestionEntry]:
-    """The questions of a question set's folder, in the order of their source.
+    """Read the questions of a question set's folder, in the order of their source.
 
     Raises:
         StoreError: ``questions.jsonl`` is missing or damaged.

@@ -48,9 +48,12 @@ class SheetTable(NamedTuple):
 
 
 def is_cut(text: str) -> bool:
-    """Whether a spreadsheet has cut the text: Excel counts UTF-16 code units, libraries count
-    characters."""
-    return LONGEST_CELL in (len(text), len(text.encode("utf-16-le", "surrogatepass")) // 2)
+    """Return whether a spreadsheet has cut the text.
+
+    Excel counts UTF-16 code units, libraries count characters.
+    """
+    units = len(text.encode("utf-16-le", "surrogatepass")) // 2
+    return LONGEST_CELL in (len(text), units)
 
 
 def cleaned(text: str) -> str:
@@ -92,7 +95,8 @@ def csv_rows(data: bytes) -> Iterator[tuple[int, list[str]]]:
         return csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=strict)
 
     try:
-        rows = rows_by(max(",;\t", key=lambda each: len(next(rows_by(each), []))), strict=True)
+        separator = max(",;\t", key=lambda separator: len(next(rows_by(separator), [])))
+        rows = rows_by(separator, strict=True)
         for cells in rows:
             yield line, cells
             line = rows.line_num + 1
@@ -141,11 +145,9 @@ def read_table(path: Path, required: Sequence[str], about: str, writes: str) -> 
     columns = column_names(table.head)
     for column in required:
         if columns.count(column) != 1:
-            trouble = (
-                f"names {column!r} {columns.count(column)} times"
-                if column in columns
-                else f"lacks {column!r}"
-            )
+            trouble = f"lacks {column!r}"
+            if column in columns:
+                trouble = f"names {column!r} {columns.count(column)} times"
             raise ConfigError(
                 f"{where}: the first line {trouble}; it must name {', '.join(required)} once each"
             )
@@ -153,5 +155,6 @@ def read_table(path: Path, required: Sequence[str], about: str, writes: str) -> 
 
 
 def table_text(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """The CSV file's text. Its byte order mark makes spreadsheets read UTF-8."""
-    return "\ufeff" + csv_text([*map(to_cell, head)], [map(to_cell, row) for row in rows])
+    """Write the CSV file's text. Its byte order mark makes spreadsheets read UTF-8."""
+    cells = [map(to_cell, row) for row in rows]
+    return "\ufeff" + csv_text([*map(to_cell, head)], cells)

@@ -43,6 +43,13 @@ class TableRow(NamedTuple):
     read: Callable[[], bytes]
     """Gives the image's bytes."""
 
+    def source(self) -> dict[str, str]:
+        """Return where it came from, as an entry keeps it."""
+        source = {"row": str(self.number)}
+        if self.file:
+            source["file"] = self.file
+        return source
+
 
 def read_table(file: Path) -> Table:
     """Read a table of UTF-8, or an Excel sheet; its suffix says which kind it is.
@@ -75,25 +82,26 @@ def read_table(file: Path) -> Table:
     except OSError as error:
         raise unreadable(name, error) from None
     except ValueError as error:
-        reason = (
-            "it is not UTF-8" if isinstance(error, UnicodeDecodeError) else shortened(str(error))
-        )
+        is_encoding = isinstance(error, UnicodeDecodeError)
+        reason = "it is not UTF-8" if is_encoding else shortened(str(error))
         raise DataError(f"{name} cannot be read as {kind[1:]} ({reason}); correct it") from None
-    if wrong := next((place for place, cells in rows if not isinstance(cells, dict)), None):
-        raise DataError(f"{wrong} is not a JSON object; write one per row")
-    return Table(name, list(dict.fromkeys(column for _, cells in rows for column in cells)), rows)
+    columns: dict[str, None] = {}
+    for place, cells in rows:
+        if not isinstance(cells, dict):
+            raise DataError(f"{place} is not a JSON object; write one per row")
+        columns |= dict.fromkeys(cells)
+    return Table(name, list(columns), rows)
 
 
 def _json(data: bytes) -> Iterator[Placed]:
     value = load_json(data.removeprefix(BOM_UTF8), LARGEST_TEXT, values=MANY_VALUES, finite=False)
     if isinstance(value, dict):
         for key, row in value.items():
-            yield (
-                f"item {key!r:.80}",
-                {"id": key} | (row if isinstance(row, dict) else {"answer": row}),
-            )
+            cells = row if isinstance(row, dict) else {"answer": row}
+            yield f"item {key!r:.80}", {"id": key} | cells
     elif isinstance(value, list):
-        yield from ((f"item {index}", row) for index, row in enumerate(value))
+        for index, row in enumerate(value):
+            yield f"item {index}", row
     else:
         raise ValueError("it holds neither a list nor an object")
 
@@ -109,7 +117,8 @@ def _jsonl(data: bytes) -> Iterator[Placed]:
 
 def _csv(data: bytes) -> Iterator[Placed]:
     rows = csv_rows(data)
-    head = [column.strip() for column in next(rows, (1, list[str]()))[1]]
+    _, names = next(rows, (1, list[str]()))
+    head = [name.strip() for name in names]
     _refuse_column_twice(head)
     for line, cells in rows:
         if len(cells) not in (0, len(head)):

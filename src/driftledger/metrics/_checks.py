@@ -34,15 +34,18 @@ def check_features(name: str, features: Features) -> None:
         )
     if features.size == 0:
         raise ValueError(f"{name} is empty: its shape is {features.shape}")
-    broken = np.flatnonzero(~np.isfinite(features).all(axis=1))
+    is_finite = np.isfinite(features).all(axis=1)
+    broken = np.flatnonzero(~is_finite)
     if broken.size:
         raise ValueError(f"{name} holds a value that is not finite in row {broken[0]}")
 
 
 def check_same_lengths(**columns: Sized) -> None:
-    if len({len(column) for column in columns.values()}) > 1:
-        lengths = ", ".join(f"{len(column)} of {name}" for name, column in columns.items())
-        raise ValueError(f"every entry needs one of each, but there are {lengths}")
+    """Require columns of one length; the error names each with its length."""
+    lengths = {name: len(column) for name, column in columns.items()}
+    if len(set(lengths.values())) > 1:
+        listed = ", ".join(f"{length} of {name}" for name, length in lengths.items())
+        raise ValueError(f"every entry needs one of each, but there are {listed}")
 
 
 def check_integers(name: str, values: ArrayLike) -> NDArray[np.int64]:
@@ -57,9 +60,9 @@ def check_integers(name: str, values: ArrayLike) -> NDArray[np.int64]:
     return array.astype(np.int64)
 
 
-def flags(name: str, given: Flags, shape: tuple[int, ...]) -> Bools:
+def flags(name: str, values: Flags, shape: tuple[int, ...]) -> Bools:
     """Return flags of that shape, from one for all or one for each."""
-    array = np.asarray(given)
+    array = np.asarray(values)
     if array.dtype != np.bool_:
         raise ValueError(f"{name} must hold booleans, but holds {array.dtype}")
     if array.shape not in ((), shape):

@@ -19,7 +19,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from driftledger.core.types import Float64
-from driftledger.metrics._checks import Flags, check_same_lengths, flags
+from driftledger.metrics._checks import Bools, Flags, check_same_lengths, flags
 from driftledger.metrics.exact import decimal
 from driftledger.metrics.repeats import spread
 
@@ -90,7 +90,10 @@ def by_combination(
     >>> list(by_combination([[1.0], [0.4], [0.7]], [{"math", "ocr"}, {"rec"}, {"ocr", "rec"}]))
     ['rec', 'rec+ocr', 'ocr+math']
     """
-    combinations = [["+".join(sorted(set(needed), key=_place))] for needed in capabilities]
+    combinations = []
+    for needed in capabilities:
+        names = sorted(set(needed), key=_place)
+        combinations.append(["+".join(names)])
     return _by(grades, combinations, unread_is_wrong)
 
 
@@ -116,16 +119,23 @@ def _by(grades: Grades, keys: Needed, unread_is_wrong: Flags) -> dict[str, Capab
             rows[name].append(index)
     measured = {}
     for key in sorted(rows, key=lambda key: [*map(_place, key.split("+"))]):
-        some = rows[key]
-        gradings = []
-        for grading, counts in zip(matrix[some].T, counted[some].T, strict=True):
-            if counts.any():
-                above = sum(map(decimal, np.nan_to_num(grading)), Fraction())
-                gradings.append(float(100 * above / int(counts.sum())))
-        scored = int(read[some].sum())
-        total = matrix[some].size
-        measured[key] = CapabilityScores(None, None, scored=scored, total=total)
-        if gradings:
-            mean, std, _ = spread(gradings)
-            measured[key] = CapabilityScores(mean, std, scored=scored, total=total)
+        own = rows[key]
+        gradings = _per_grading(matrix[own], counted[own])
+        mean, std, _ = spread(gradings) if gradings else (None, None, 0)
+        measured[key] = CapabilityScores(
+            mean,
+            std,
+            scored=int(read[own].sum()),
+            total=matrix[own].size,
+        )
     return measured
+
+
+def _per_grading(grades: Float64, counted: Bools) -> list[float]:
+    """Return 100 × the mean grade of each grading that has something in its denominator."""
+    scores = []
+    for grading, counts in zip(grades.T, counted.T, strict=True):
+        if counts.any():
+            total = sum(map(decimal, np.nan_to_num(grading)), Fraction())
+            scores.append(float(100 * total / int(counts.sum())))
+    return scores

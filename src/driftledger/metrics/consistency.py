@@ -30,5 +30,8 @@ def support(sentences: Float32, passages: Sequence[Float32]) -> Float64:
     """
     if not passages:
         raise ValueError("there must be at least one passage")
-    best = [nearest(passage, sentences, 1).similarities[:, 0] for passage in passages]
+    best = []
+    for passage in passages:
+        _, similarities = nearest(passage, sentences, 1)
+        best.append(similarities[:, 0])
     return np.array([exact_mean(row) for row in np.transpose(best)])

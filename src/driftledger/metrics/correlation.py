@@ -33,7 +33,8 @@ def pearson(x: Numbers, y: Numbers) -> float | None:
             raise ValueError(f"{name} must be a vector of finite numbers")
     if len(x) < FEWEST or (x == x[0]).all() or (y == y[0]).all():
         return None
-    return _rounded(np.corrcoef(x.astype(np.float64), y.astype(np.float64))[0, 1])
+    matrix = np.corrcoef(x.astype(np.float64), y.astype(np.float64))
+    return _rounded(matrix[0, 1])
 
 
 def spearman(x: Numbers, y: Numbers) -> float | None:

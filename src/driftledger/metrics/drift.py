@@ -44,14 +44,16 @@ def cosine_similarity(a: Float32, b: Float32) -> Float64:
         zero = np.flatnonzero(~features.any(axis=1))
         if zero.size:
             raise ValueError(f"{name} is all zeros in row {zero[0]}, which has no direction")
-    return np.array([*map(_cosine, a.astype(np.float64), b.astype(np.float64))])
+    pairs = zip(a.astype(np.float64), b.astype(np.float64), strict=True)
+    return np.array([_cosine(x, y) for x, y in pairs])
 
 
 def _cosine(x: Float64, y: Float64) -> float:
     # One root of the product, not the product of two roots: √(q·q) is exactly q, so equal rows give
     # exactly 1.
     length = math.sqrt(math.fsum(x * x) * math.fsum(y * y))
-    return max(-1.0, min(1.0, math.fsum(x * y) / length))
+    cosine = math.fsum(x * y) / length
+    return max(-1.0, min(1.0, cosine))
 
 
 @overload
@@ -83,13 +85,15 @@ def gc_at(similarities: Sequence[float] | Float64, t: int) -> float | Float64:
         )
     if chains.size == 0:
         raise ValueError(f"similarities are empty: their shape is {chains.shape}")
-    infinite = np.flatnonzero(np.isinf(np.atleast_2d(chains)).any(axis=1))
+    rows = np.atleast_2d(chains)
+    infinite = np.flatnonzero(np.isinf(rows).any(axis=1))
     if infinite.size:
         raise ValueError(f"similarities hold an infinity in row {infinite[0]}")
-    if not 1 <= t <= chains.shape[-1]:
-        raise ValueError(f"t must be within 1..{chains.shape[-1]}, but is {t}")
+    iterations = rows.shape[1]
+    if not 1 <= t <= iterations:
+        raise ValueError(f"t must be within 1..{iterations}, but is {t}")
     weights = np.arange(1, t + 1)
     total = t * (t + 1) // 2
-    weighted = np.atleast_2d(chains)[:, :t] * weights
+    weighted = rows[:, :t] * weights
     values = [math.fsum(row) / total for row in weighted.tolist()]
     return values[0] if chains.ndim == 1 else np.array(values)

@@ -51,7 +51,9 @@ def frechet_distance(a: Features, b: Features) -> float:
     noise = max(*a.shape, *b.shape) * _EPS * traces
     spread = traces - 2 * _root_trace(root_a, root_b, noise)
     shift = float(np.square(mean_a - mean_b).sum())
-    return shift + (spread if spread > noise else 0.0)
+    if spread <= noise:
+        return shift
+    return shift + spread
 
 
 def _centred(features: Features) -> tuple[Float64, Float64]:
@@ -63,19 +65,23 @@ def _centred(features: Features) -> tuple[Float64, Float64]:
 
 def _root_trace(a: Float64, b: Float64, noise: float) -> float:
     """Return tr((Σa Σb)^½)."""
-    if min(len(a), len(b)) > a.shape[1]:
+    n_features = a.shape[1]
+    if min(len(a), len(b)) > n_features:
         try:
-            root = np.linalg.cholesky(a.T @ a)
-            squares = np.linalg.eigvalsh(root.T @ (b.T @ b) @ root)
+            lower = np.linalg.cholesky(a.T @ a)
+            squares = np.linalg.eigvalsh(lower.T @ (b.T @ b) @ lower)
         except np.linalg.LinAlgError:  # features that depend on one another
             squares = np.zeros(1)
         # The roots must err by less than the noise. The root of what rounding leaves of a zero
         # eigenvalue does not.
         if squares[0] > 0:
-            error = np.sqrt(a.shape[1]) * _EPS * (squares[-1] / np.sqrt(squares)).sum()
+            roots = np.sqrt(squares)
+            error = np.sqrt(n_features) * _EPS * (squares[-1] / roots).sum()
             if error < noise:
-                return float(np.sqrt(squares).sum())
-    return float(np.linalg.svd(_compact(a) @ _compact(b).T, compute_uv=False).sum())
+                return float(roots.sum())
+    product = _compact(a) @ _compact(b).T
+    singular_values = np.linalg.svd(product, compute_uv=False)
+    return float(singular_values.sum())
 
 
 def _compact(root: Float64) -> Float64:

@@ -52,10 +52,13 @@ def holm(p_values: Sequence[float]) -> list[float]:
     >>> holm([0.01, 0.25, 0.5])
     [0.03, 0.5, 0.5]
     """
-    corrected = [0.0] * len(p_values)
+    total = len(p_values)
+    smallest_first = sorted(range(total), key=p_values.__getitem__)
+    corrected = [0.0] * total
     least = 0.0
-    for rank, place in enumerate(sorted(range(len(p_values)), key=p_values.__getitem__)):
-        least = max(least, min(1.0, (len(p_values) - rank) * p_values[place]))
+    for rank, place in enumerate(smallest_first):
+        multiplied = (total - rank) * p_values[place]
+        least = max(least, min(1.0, multiplied))
         corrected[place] = least
     return corrected
 
@@ -69,7 +72,10 @@ def shown(pairs: Mapping[Pair, Difference], confidence: float) -> dict[Pair, int
     >>> shown(pairs | {("a", "c"): Difference(0.4, None)}, 0.9)
     {('a', 'b'): 1, ('b', 'c'): -1, ('a', 'c'): 0}
     """
-    tested = {pair: each.p_value for pair, each in pairs.items() if each.p_value is not None}
+    tested = {}
+    for pair, test in pairs.items():
+        if test.p_value is not None:
+            tested[pair] = test.p_value
     verdicts = dict.fromkeys(pairs, 0)
     for pair, p_value in zip(tested, holm([*tested.values()]), strict=True):
         difference = pairs[pair].difference
@@ -120,20 +126,23 @@ def groups(
         letter = next(names)
         for name in clique:
             letters[name] += letter
-    ranks = {name: 1 + len(those) for name, those in better.items()}
-    return Groups(ranks, letters, better)
+    ranks = {name: 1 + len(ahead) for name, ahead in better.items()}
+    return Groups(ranks, letters, better=better)
 
 
 def _cliques(names: Sequence[str], better: Mapping[str, Set[str]]) -> Iterator[set[str]]:
     """Yield sets of names that cannot be told apart, until they cover every such pair."""
+
+    def are_apart(one: str, other: str) -> bool:
+        return other in better[one] or one in better[other]
+
     covered: set[frozenset[str]] = set()
     for pair in combinations_with_replacement(names, 2):
-        one, other = pair
-        if other in better[one] or one in better[other] or frozenset(pair) in covered:
+        if are_apart(*pair) or frozenset(pair) in covered:
             continue
-        clique = {one, other}
-        for more in names:
-            if all(more not in better[each] and each not in better[more] for each in clique):
-                clique.add(more)
+        clique = set(pair)
+        for name in names:
+            if not any(are_apart(name, member) for member in clique):
+                clique.add(name)
         covered.update(map(frozenset, product(clique, repeat=2)))
         yield clique

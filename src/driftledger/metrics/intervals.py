@@ -11,7 +11,6 @@ digits.
 import math
 from collections import defaultdict
 from collections.abc import Collection, Sequence
-from itertools import count
 from typing import NamedTuple
 
 import numpy as np
@@ -79,7 +78,10 @@ def fewest(confidence: float) -> int:
     (6, 8, 2)
     """
     check_confidence(confidence)
-    return next(n for n in count(2) if 2.0 ** (1 - n) <= 1 - confidence)
+    n = 2
+    while 2.0 ** (1 - n) > 1 - confidence:
+        n += 1
+    return n
 
 
 def t_quantile(confidence: float, df: float) -> float:
@@ -153,38 +155,37 @@ def mean_interval(
         if len(places) == 1:
             alone.append(category)
             continue
-        residuals = [math.fsum(own[some] - mean) for some in places.values()]
-        sizes = [*map(len, places.values())]
-        error, df = _cluster_robust(residuals, sizes)
-        spreads.append(_Spread(error * error, df, len(sizes)))
-        for cluster, residual, size in zip(places, residuals, sizes, strict=True):
+        residuals = []
+        sizes = []
+        for cluster, cluster_rows in places.items():
+            residual = math.fsum(own[cluster_rows] - mean)
+            size = len(cluster_rows)
+            residuals.append(residual)
+            sizes.append(size)
             moves[cluster] += residual / math.sqrt(len(own) * (len(own) - size))
+        error, df = _cluster_robust(residuals, sizes)
+        spreads.append(_Spread(error * error, df, clusters=len(sizes)))
     value = exact_mean(means)
     if alone:
         subject = "a single sample" if len(means) == 1 else f"{alone[0]} has a single sample, which"
         others = f", and so have {len(alone) - 1} more" if len(alone) > 1 else ""
         return Estimate(value, math.inf, df=0.0, reason=f"{subject} shows no spread{others}")
-    large = [each for each in spreads if each.clusters >= _FEW]
-    pooled = math.fsum(each.variance * each.clusters * each.df for each in large)
-    pooled /= math.fsum(each.df for each in large) or 1.0
-    parts = []
-    for each in spreads:
-        least = pooled / each.clusters if each.clusters < _FEW else 0.0
-        parts.append(max(each.variance, least))
+    parts = _pooled(spreads)
     total = math.fsum(parts)
     # A cluster in several categories adds to the variance; without one only rounding errors remain.
     shared = math.fsum(move * move for move in moves.values())
-    shared -= math.fsum(each.variance for each in spreads)
+    shared -= math.fsum(spread.variance for spread in spreads)
     error = math.sqrt(max(0.0, total + shared)) / len(means)
     if error <= _ROUNDING * np.abs(column).max():
-        df = float(sum(each.clusters - 1 for each in spreads))
+        df = float(sum(spread.clusters - 1 for spread in spreads))
         if len(moves) < fewest(confidence):
             reason = f"{len(moves)} samples that do not differ show no spread"
             return Estimate(value, 0.0, df=df, reason=reason)
         return Estimate(value, 0.0, df=df, interval=ConfidenceInterval(value, value))
-    shares = zip(parts, spreads, strict=True)
-    weights = math.fsum((part / total) ** 2 / each.df for part, each in shares)
-    df = min(round(1 / weights, 12), len(moves) - 1.0)
+    weights = []
+    for part, spread in zip(parts, spreads, strict=True):
+        weights.append((part / total) ** 2 / spread.df)
+    df = min(round(1 / math.fsum(weights), 12), len(moves) - 1.0)
     half = t_quantile(confidence, df) * error
     return Estimate(value, error, df=df, interval=ConfidenceInterval(value - half, value + half))
 
@@ -195,6 +196,22 @@ class _Spread(NamedTuple):
     variance: float
     df: float
     clusters: int
+
+
+def _pooled(spreads: Sequence[_Spread]) -> list[float]:
+    """Return the variances, those of few clusters at least the larger categories' pooled one."""
+    weighted = []
+    weights = []
+    for spread in spreads:
+        if spread.clusters >= _FEW:
+            weighted.append(spread.variance * spread.clusters * spread.df)
+            weights.append(spread.df)
+    pooled = math.fsum(weighted) / (math.fsum(weights) or 1.0)
+    variances = []
+    for spread in spreads:
+        least = pooled / spread.clusters if spread.clusters < _FEW else 0.0
+        variances.append(max(spread.variance, least))
+    return variances
 
 
 def proportion_interval(
@@ -220,13 +237,18 @@ def proportion_interval(
     [0.2553, 0.3662]
     """
     column = np.asarray(values, dtype=np.float64)
-    if not (column.size and (column >= 0).all() and (column <= 1).all()):
+    is_share = (column >= 0) & (column <= 1)
+    if not (column.size and is_share.all()):
         raise ValueError("values must be within [0, 1], and at least one")
     n = len(column)
-    apart = n * n / sum(size * size for size in sizes) if sizes else float(n)
+    apart = float(n)
+    if sizes:
+        apart = n * n / sum(size * size for size in sizes)
     share = exact_mean(column)
     spread = exact_mean((column - share) ** 2)
-    scatter = spread / (share * (1 - share)) if column.min() < column.max() else 1.0
+    scatter = 1.0
+    if column.min() < column.max():
+        scatter = spread / (share * (1 - share))
     smoothed = (n * share + 2) / (n + 4)
     effective = 1 / (scatter / apart + variance / (smoothed * (1 - smoothed)))
     error = math.sqrt(spread / apart + variance)
@@ -283,13 +305,17 @@ def share_interval(
     if len(sizes) < 2:
         reason = "all that counts is about one image, which shows no spread"
         return Estimate(share, math.inf, df=0.0, reason=reason)
-    pairs = zip(sums, sizes, strict=True)
-    residuals = [(total * y - total_above * m) / total for y, m in pairs]
+    residuals = []
+    for cluster_above, size in zip(sums, sizes, strict=True):
+        residuals.append((total * cluster_above - total_above * size) / total)
     error, df = _cluster_robust(residuals, sizes)
+    effective = float(len(sizes))
     if error <= _ROUNDING:
         error = 0.0
-    effective = share * (1 - share) / (error * error) if error else float(len(sizes))
-    return Estimate(share, error, df, _wilson(share, effective, t_quantile(confidence, df)))
+    else:
+        effective = share * (1 - share) / (error * error)
+    interval = _wilson(share, effective, t_quantile(confidence, df))
+    return Estimate(share, error, df=df, interval=interval)
 
 
 def _cluster_robust(residuals: Sequence[float], sizes: Sequence[int]) -> tuple[float, float]:
@@ -298,12 +324,15 @@ def _cluster_robust(residuals: Sequence[float], sizes: Sequence[int]) -> tuple[f
     They are those of :func:`share_interval`.
     """
     total = sum(sizes)
-    pairs = zip(residuals, sizes, strict=True)
-    variance = math.fsum(each * each * total / (total - size) for each, size in pairs)
+    variances = []
+    for residual, size in zip(residuals, sizes, strict=True):
+        variances.append(residual * residual * total / (total - size))
     ratios = [size * size / (total * (total - size)) for size in sizes]
     shared = math.fsum(ratios) ** 2 - math.fsum(ratio * ratio for ratio in ratios)
-    df = 1 / (math.fsum(size * size / (total * total) for size in sizes) + shared)
-    return math.sqrt(variance) / total, round(df, 12)
+    own = math.fsum(size * size / (total * total) for size in sizes)
+    df = 1 / (own + shared)
+    error = math.sqrt(math.fsum(variances)) / total
+    return error, round(df, 12)
 
 
 def _wilson(share: float, n: float, quantile: float) -> ConfidenceInterval:

@@ -50,14 +50,16 @@ def nearest(support: Features, queries: Features, k: int) -> Neighbours:
     n = len(support)
     if not 1 <= k <= n:
         raise ValueError(f"k must be within 1..{n}, the size of the support set, but is {k}")
-    places = np.arange(n - 1, -1, -1)
-    keys = []
+    from_end = np.arange(n - 1, -1, -1)
+    largest = []
     for block in _blocks(support, queries):
         # A key is a rounded cosine and, as the lesser part, the place from the end, so that no two
         # keys are equal.
-        keys.append(np.partition(block * n + places, n - k, axis=1)[:, n - k :])
-    ranked = np.sort(np.concatenate(keys), axis=1)[:, ::-1]
-    return Neighbours(n - 1 - ranked % n, ranked // n / STEPS)
+        keys = block * n + from_end
+        largest.append(np.partition(keys, n - k, axis=1)[:, n - k :])
+    ranked = np.sort(np.concatenate(largest), axis=1)[:, ::-1]
+    steps, places = np.divmod(ranked, n)
+    return Neighbours(n - 1 - places, steps / STEPS)
 
 
 def all_steps(support: Features, queries: Features) -> Iterator[Int64]:

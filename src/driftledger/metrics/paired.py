@@ -65,7 +65,8 @@ def paired_interval(
     estimate = mean_interval(differences, categories, confidence, clusters)
     apart = set(zip(categories, clusters, strict=True))
     sizes = Counter(category for category, _ in apart)
-    free = len({name for category, name in apart if sizes[category] > 1})
+    varying = {cluster for category, cluster in apart if sizes[category] > 1}
+    free = len(varying)
     difference = round(estimate.value, DECIMALS) + 0.0  # not −0
     return Paired(
         a=mean_interval(a, categories, confidence).value,
@@ -120,4 +121,5 @@ def minimum_detectable_difference(
     from scipy import special
 
     bound = special.stdtrit(df, (1 + confidence) / 2)
-    return round_significant(standard_error * float(special.nctdtrinc(df, 1 - power, bound)), 6)
+    noncentrality = float(special.nctdtrinc(df, 1 - power, bound))
+    return round_significant(standard_error * noncentrality, 6)

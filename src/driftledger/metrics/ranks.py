@@ -23,4 +23,4 @@ def competition_ranks(values: Sequence[float], higher_is_better: bool) -> list[i
     check_finite(values, "rank")
     compared = [round(float(value), DECIMALS) for value in values]
     best_first = sorted(compared, reverse=higher_is_better)
-    return [best_first.index(value) + 1 for value in compared]
+    return [1 + best_first.index(value) for value in compared]

@@ -54,12 +54,12 @@ def mean_over_repeats(values: Sequence[Float64]) -> Float64:
     >>> mean_over_repeats([np.array([0.5, 1.0]), np.array([1.0, np.nan])]).tolist()
     [0.75, 1.0]
     """
-    if not values or len({each.shape for each in values}) > 1:
-        raise ValueError(
-            f"repeats must be of one shape, but are of {[each.shape for each in values]}"
-        )
-    means = np.full(values[0].size, np.nan)
-    for place, column in enumerate(np.stack(values).reshape(len(values), -1).T):
+    shapes = [repeat.shape for repeat in values]
+    if len(set(shapes)) != 1:
+        raise ValueError(f"repeats must be of one shape, but are of {shapes}")
+    columns = np.stack(values).reshape(len(values), -1).T
+    means = np.full(len(columns), np.nan)
+    for place, column in enumerate(columns):
         finite = column[np.isfinite(column)]
         if finite.size:
             means[place] = exact_mean(finite)
@@ -72,8 +72,10 @@ def deviations(scores: Sequence[Mapping[str, float]]) -> dict[str, float]:
     >>> deviations([{"gc": 0.5, "s": 1.0}, {"gc": 0.75}])
     {'gc': 0.125}
     """
-    deviation = {}
-    for key in scores[0] if len(scores) > 1 else ():
+    deviation: dict[str, float] = {}
+    if len(scores) < 2:
+        return deviation
+    for key in scores[0]:
         values = [score.get(key, math.nan) for score in scores]
         if not any(map(math.isnan, values)):
             deviation[key] = statistics.pstdev(values)

@@ -16,10 +16,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from driftledger.core.types import Float64
-from driftledger.metrics._checks import Features, check_same_lengths
+from driftledger.metrics._checks import Bools, Features, check_same_lengths
 from driftledger.metrics.neighbours import (
     CELLS,
     STEPS,
@@ -95,28 +94,16 @@ def class_mean(support: Features, labels: Sequence[str], queries: Features) -> l
     """
     classes, numbers = _classes(support, labels, queries)
     sums = _sums(support, numbers, len(classes))
+    indices, _ = nearest(sums, queries, 1)
     names = [*classes]
-    return [names[number] for number in nearest(sums, queries, 1).indices[:, 0]]
-
-
-def vote(support: Features, labels: Sequence[str], queries: Features, k: int) -> list[str]:
-    """Return the label that most of the ``k`` nearest have, one per query.
-
-    Of several, it is that of the nearest among them.
-
-    Shapes and errors as in :func:`top1`, and ValueError if ``k`` is not within 1..n.
-
-    >>> support = np.array([[1.0, 0.0], [0.8, 0.6], [0.6, 0.8]])
-    >>> vote(support, ["robin", "wren", "wren"], np.array([[1.0, 0.1]]), k=3)
-    ['wren']
-    """
-    return votes(support, labels, queries, k).by(k)
+    return [names[number] for number in indices[:, 0]]
 
 
 def votes(support: Features, labels: Sequence[str], queries: Features, most: int) -> Votes:
     """Return the votes of the k nearest for every k from 1 to ``most`` at once.
 
-    Shapes and errors as in :func:`vote`.
+    Of equally many voters, the nearest counts. Shapes and errors as in :func:`top1`, and ValueError
+    if ``most`` is not within 1..n.
 
     >>> support = np.array([[1.0, 0.0], [0.8, 0.6], [0.6, 0.8]])
     >>> found = votes(support, ["robin", "wren", "wren"], np.array([[1.0, 0.1]]), most=3)
@@ -142,7 +129,7 @@ def hits(
     among the classes with the nearest mean. A vote of more than two that depends on the order of
     equally similar ones is the mean over :data:`ORDERS` random orders, the same in every run, with
     a standard error of at most 0.016. A row of zeros and a class without support count as 0. Shapes
-    and errors as in :func:`vote`.
+    and errors as in :func:`votes`.
 
     Leaving out row j of n from the support set changes top-1 or class mean of query i by d_ij, from
     −1 to 1. Σ_j (Σ_i d_ij / q)² is on average at least the variance over support sets; what it owes
@@ -175,40 +162,52 @@ def hits(
         if not queries[query].any():
             voted[query] = 0.0
             continue
-        near = np.flatnonzero(steps >= np.partition(steps, -most)[-most])
-        if len(np.unique(steps[near])) < len(near):
-            key = np.concatenate([steps[near], numbers[near], right[[query]]]).tobytes()
+        kth = np.partition(steps, -most)[-most]
+        near = np.flatnonzero(steps >= kth)
+        levels = steps[near]
+        voters = numbers[near]
+        if len(np.unique(levels)) < len(near):
+            key = np.concatenate([levels, voters, right[[query]]]).tobytes()
             if key not in known:
-                ranked = _in_random_orders(-steps[near], numbers[near])[:, :most]
-                known[key] = np.mean(_winners(ranked, len(classes)) == right[query], axis=0)
+                ranked = _in_random_orders(-levels, voters)[:, :most]
+                is_won = _winners(ranked, len(classes)) == right[query]
+                known[key] = is_won.mean(axis=0)
             voted[query] = known[key]
-        is_best = np.flatnonzero(steps == steps.max())
+        best = np.flatnonzero(steps == steps.max())
         is_right = numbers == right[query]
-        best = is_right[is_best]
-        voted[query, :2] = best.mean()
-        tied[query] = len(np.unique(numbers[is_best]))
-        if len(best) == 1 < len(steps):
-            others = steps.copy()
-            others[is_best] = -2 * STEPS
-            after = is_right[others == others.max()].mean()
-        else:
-            after = (best.sum() - best) / max(1, len(best) - 1)
-        change = after - best.mean()
-        moved[is_best] += change
+        voted[query, :2] = is_right[best].mean()
+        tied[query] = len(np.unique(numbers[best]))
+        change = _jackknife_changes(steps, is_right, best)
+        moved[best] += change
         squares += float(np.sum(change * change))
     class_mean, by_means = _by_means(support, numbers, queries, right)
     by_nearest = float(np.sum(moved * moved)) - squares
-    varies = {}
-    for name, excess in (("top1", by_nearest), ("class_mean", by_means)):
-        varies[name] = max(0.0, excess) / max(1, count * (count - 1))
+    pairs = max(1, count * (count - 1))
+    varies = {
+        "top1": max(0.0, by_nearest) / pairs,
+        "class_mean": max(0.0, by_means) / pairs,
+    }
     return Hits(voted, class_mean, tied=tied, varies=varies, first=first)
+
+
+def _jackknife_changes(steps: Int64, is_right: Bools, best: Int64) -> Float64:
+    """Return how top-1 of a query changes without each of its nearest neighbours, ``best``."""
+    hits = is_right[best]
+    if len(best) == 1 < len(steps):
+        others = steps.copy()
+        others[best] = -2 * STEPS
+        after = is_right[others == others.max()].mean()
+    else:
+        after = (hits.sum() - hits) / max(1, len(best) - 1)
+    return np.asarray(after - hits.mean())
 
 
 def _in_random_orders(levels: Int64, numbers: Int64) -> Int64:
     """Return ``numbers`` by ``levels``, in each row with those of one level in another order."""
-    ranks = np.unique(levels, return_inverse=True)[1]
+    _, ranks = np.unique(levels, return_inverse=True)
     random = np.random.default_rng(0).random((ORDERS, len(levels)))
-    return numbers[np.argsort(ranks + random, axis=1)]
+    orders = np.argsort(ranks + random, axis=1)
+    return numbers[orders]
 
 
 def _by_means(
@@ -222,27 +221,34 @@ def _by_means(
     steps = rounded(vectors, unit(sums).T)
     is_right = truth[:, None] == classes
     is_best = steps == steps.max(axis=1, keepdims=True)
-    before = seen * _count(is_best & is_right) / _count(is_best)
+    right_best = _count(is_best & is_right)
+    before = seen * right_best / _count(is_best)
     excess = 0.0
     for number in classes.tolist():
         rows = support[numbers == number]
         own_is_right = is_right[:, [number]]
         others = np.where(classes == number, -2 * STEPS, steps)
         best = others.max(axis=1, keepdims=True)
-        rivals = others == best
-        right_rivals = _count(rivals & is_right)
-        for some in np.array_split(rows, math.ceil(len(rows) * len(queries) / CELLS)):
+        is_rival = others == best
+        rivals = _count(is_rival)
+        right_rivals = _count(is_rival & is_right)
+        blocks = math.ceil(len(rows) * len(queries) / CELLS)
+        for left_out in np.array_split(rows, blocks):
             own = best - 1
             if len(rows) > 1:
-                own = rounded(vectors, unit(sums[number] - some).T)
+                own = rounded(vectors, unit(sums[number] - left_out).T)
             is_tied = own == best
-            shared = (right_rivals + (is_tied & own_is_right)) / (_count(rivals) + is_tied)
-            changes = seen * np.where(own > best, own_is_right, shared) - before
-            excess += float((changes.sum(axis=0) ** 2).sum() - (changes * changes).sum())
+            right = right_rivals + (is_tied & own_is_right)
+            shared = right / (rivals + is_tied)
+            after = np.where(own > best, own_is_right, shared)
+            changes = seen * after - before
+            together = changes.sum(axis=0)
+            excess += float((together**2).sum() - (changes * changes).sum())
     return before[:, 0], excess
 
 
-def _count(rows: NDArray[np.bool_]) -> Int64:
+def _count(rows: Bools) -> Int64:
+    """Count what holds in each row, q×1."""
     counts: Int64 = rows.sum(axis=1, keepdims=True)
     return counts
 
@@ -264,8 +270,11 @@ def _sums(support: Features, numbers: Int64, classes: int) -> Float64:
 
     Sums are in the place of means, since a cosine does not depend on the length.
     """
-    parts = (support[numbers == number] for number in range(classes))
-    return np.array([np.apply_along_axis(math.fsum, 0, part) for part in parts])
+    sums = []
+    for number in range(classes):
+        own = support[numbers == number]
+        sums.append(np.apply_along_axis(math.fsum, 0, own))
+    return np.array(sums)
 
 
 def _winners(ranked: Int64, classes: int) -> Int64:
@@ -283,7 +292,8 @@ def _winners(ranked: Int64, classes: int) -> Int64:
     for rank in range(voters):
         joining = ranked[:, rank]
         strength = strengths[rows, joining]
-        strength += voters + 1 + np.where(strength == 0, voters - rank, 0)
+        early = np.where(strength == 0, voters - rank, 0)
+        strength += voters + 1 + early
         strengths[rows, joining] = strength
         # Only the class of the voter who joins has gained, so no other class can have taken the
         # lead.

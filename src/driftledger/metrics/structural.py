@@ -44,8 +44,7 @@ def structural_similarity(a: Luma, b: Luma) -> float:
     image, covariances of the population, K1 = 0.01, K2 = 0.03 and L = 255. Rounded to 6 decimals.
 
     Raises:
-        ValueError: an image is not H×W of uint8 with at least 11 pixels per side, or the sizes
-            differ; says which.
+        ValueError: an image has fewer than 11 pixels per side, or the sizes differ.
 
     >>> image = np.arange(256, dtype=np.uint8).reshape(16, 16)
     >>> structural_similarity(image, image)
@@ -53,21 +52,14 @@ def structural_similarity(a: Luma, b: Luma) -> float:
     >>> structural_similarity(image, image[::-1]) < 0.1
     True
     """
-    for name, image in (("a", a), ("b", b)):
-        if image.ndim != 2 or image.dtype != np.uint8:
-            raise ValueError(
-                f"{name} must be height × width of uint8, but is {image.dtype} of shape "
-                f"{image.shape}"
-            )
-        if min(image.shape) < WINDOW:
-            raise ValueError(
-                f"{name} is {image.shape}, but a window of SSIM takes {WINDOW}×{WINDOW}"
-            )
-    if a.shape != b.shape:
-        raise ValueError(f"a and b must be of one size, but are {a.shape} and {b.shape}")
     from skimage.metrics import structural_similarity as ssim  # slow to import
 
     value: Any = ssim(
-        a, b, gaussian_weights=True, sigma=1.5, use_sample_covariance=False, data_range=255
+        a,
+        b,
+        gaussian_weights=True,
+        sigma=1.5,
+        use_sample_covariance=False,
+        data_range=255,
     )
     return round(float(value), 6) + 0.0  # the last bits vary with the processor; no −0

@@ -104,7 +104,8 @@ def by_category(
                     f"image {image!r} has {len(places)} questions, but accuracy+ is about images "
                     "with two"
                 )
-            pairs.append([rows[place] for place in places])
+            first, second = places
+            pairs.append([rows[first], rows[second]])
         accuracy = _share(right[rows], counted[rows])
         accuracy_plus = _share(right[pairs].all(axis=1), counted[pairs].all(axis=1))
         both = None

@@ -9,6 +9,7 @@ retrieval easy, is not in the other set.
 import gzip
 from collections.abc import Iterator
 from functools import cache, partial
+from operator import attrgetter
 from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -16,6 +17,7 @@ from PIL import Image
 from pydantic import Field, model_validator
 
 from driftledger.core.canonical import sha256_bytes, sha256_of
+from driftledger.core.grouping import grouped
 from driftledger.core.media import png_bytes
 from driftledger.core.types import Split
 from driftledger.data.datasets.base import DatasetProvider, SourceItem
@@ -72,10 +74,7 @@ class Digits(DatasetProvider):
         return self
 
     def items(self) -> Iterator[SourceItem]:
-        by_label: dict[str, list[Scan]] = {}
-        for scan in scans():
-            by_label.setdefault(scan.label, []).append(scan)
-        for same_label in by_label.values():
+        for same_label in grouped(scans(), attrgetter("label")).values():
             for scan in same_label[: self.support_per_label]:
                 yield _item(scan, "support")
             for scan in same_label[-self.test_per_label :]:

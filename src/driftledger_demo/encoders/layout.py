@@ -40,12 +40,14 @@ class LayoutEncoder(Encoder):
         return library_versions("pillow")
 
     def encode_images(self, images: Sequence[Image.Image]) -> Float32:
-        return np.stack([_features(image.convert("RGB")) for image in images]).astype(np.float32)
+        features = [_features(image.convert("RGB")) for image in images]
+        return np.stack(features).astype(np.float32)
 
 
 def _features(image: Image.Image) -> Float64:
+    mean, cells = _colours(image)
     blocks = [np.ones(1)]
-    for weight, block in zip(_WEIGHTS, [*_colours(image), _edges(image)], strict=True):
+    for weight, block in zip(_WEIGHTS, [mean, cells, _edges(image)], strict=True):
         squared = int((block**2).sum()) + _FAINT**2  # so that a faint block is shorter than 1
         unit = block.astype(np.float64) / np.sqrt(np.float64(squared))
         blocks.append(weight * unit)
@@ -59,8 +61,10 @@ def _colours(image: Image.Image) -> tuple[Whole, Whole]:
     """
     small = image.resize((_GRID, _GRID), Image.Resampling.BOX).convert("YCbCr")
     cells = np.asarray(small, dtype=np.int64).reshape(-1, 3) - _MIDDLE
+    count = len(cells)
     total = cells.sum(axis=0)
-    return total // len(cells), (cells * len(cells) - total).ravel() // len(cells)
+    against_mean = (cells * count - total) // count
+    return total // count, against_mean.ravel()
 
 
 def _edges(image: Image.Image) -> Whole:
@@ -69,9 +73,10 @@ def _edges(image: Image.Image) -> Whole:
     grey = np.asarray(small, dtype=np.int64)
     dx = grey[1:-1, 2:] - grey[1:-1, :-2]
     dy = grey[2:, 1:-1] - grey[:-2, 1:-1]
-    strength = np.abs(dx) + np.abs(dy)
-    direction = (dy > 0) * 4 + (dx > 0) * 2 + (np.abs(dx) > np.abs(dy))
+    across = np.abs(dx)
+    down = np.abs(dy)
+    direction = (dy > 0) * 4 + (dx > 0) * 2 + (across > down)
     rows, columns = np.indices(dx.shape) * _CELLS // len(dx)
     histogram = np.zeros((_CELLS, _CELLS, _DIRECTIONS), dtype=np.int64)
-    np.add.at(histogram, (rows, columns, direction), strength)
+    np.add.at(histogram, (rows, columns, direction), across + down)
     return histogram.ravel() * histogram.size // dx.size

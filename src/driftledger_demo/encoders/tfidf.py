@@ -73,15 +73,17 @@ class TfIdf(Encoder):
             holding.update(counts.keys())
         frequent = sorted(total, key=lambda run: (-total[run], run))[: self.max_features]
         encoder = self.model_copy()
-        encoder._weights = {run: _rarity(len(texts), holding[run]) for run in sorted(frequent)}
+        encoder._weights = {}
+        for run in sorted(frequent):
+            encoder._weights[run] = _rarity(len(texts), holding[run])
         return encoder
 
     def _counts(self, text: str) -> Counter[str]:
         words = _WORD.findall(text.lower())
         counts: Counter[str] = Counter()
         for length in range(1, self.ngrams + 1):
-            starts = range(len(words) - length + 1)
-            counts.update(" ".join(words[start : start + length]) for start in starts)
+            for start in range(len(words) - length + 1):
+                counts[" ".join(words[start : start + length])] += 1
         return counts
 
     def encode_texts(self, texts: Sequence[str]) -> Float32:
@@ -98,7 +100,8 @@ class TfIdf(Encoder):
         for row, text in zip(features, texts, strict=True):
             counts = self._counts(text)
             weights = {run: counts[run] * known[run] for run in counts if run in known}
-            length = math.sqrt(math.fsum(weight * weight for weight in weights.values()))
+            squares = [weight * weight for weight in weights.values()]
+            length = math.sqrt(math.fsum(squares))
             for run, weight in weights.items():
                 row[columns[run]] = weight / length
         return features

@@ -28,7 +28,10 @@ class Words(Encoder):
     version: ClassVar[str] = "1"
 
     def identity(self) -> dict[str, Any]:
-        weights = {path.name: sha256_file(path) for path in map(_in_wheel, (_WEIGHTS, _TOKENIZER))}
+        weights = {}
+        for file in (_WEIGHTS, _TOKENIZER):
+            path = _in_wheel(file)
+            weights[path.name] = sha256_file(path)
         return {"weights": weights, "licence": "MIT"} | library_versions("tokenizers")
 
     def encode_texts(self, texts: Sequence[str]) -> Float32:
@@ -37,7 +40,8 @@ class Words(Encoder):
         A float16 is a whole multiple of 2⁻²⁴, so that sums of fewer than 2²⁵ of them are exact in
         float64, in any order.
         """
-        return np.stack([self._mean(ids) for ids in self._tokens(texts)]).astype(np.float32)
+        means = [self._mean(ids) for ids in self._tokens(texts)]
+        return np.stack(means).astype(np.float32)
 
     def read_texts(self, texts: Sequence[str]) -> list[PromptUsage]:
         """Count the tokens of every text: there is no limit."""

@@ -78,7 +78,7 @@ def read(text: str) -> Sketch:
         form = _SHAPE.meaning(sentence)
         if BACKGROUND in sentence or "picture" in sentence:
             measured = figures(r"(\d{1,9})% as wide as tall", sentence, 10, 1000, int)
-            ratio = measured[0] if measured else _FORMAT.meaning(sentence) or ratio
+            ratio = measured[0] if measured else (_FORMAT.meaning(sentence) or ratio)
             background = colour or background
         elif colour and form and len(shapes) < MOST_SHAPES:
             shapes.append(_shape(sentence, colour, form == ROUND, ratio))
@@ -112,7 +112,8 @@ def _place(sentence: str) -> Place:
 def _tilt(sentence: str) -> int:
     tilted = re.search(r"tilted (\d{1,9}) degrees", sentence)
     if tilted:
-        return (int(tilted[1]) % 360 + TILT_STEP // 2) // TILT_STEP
+        degrees = int(tilted[1]) % 360
+        return (degrees + TILT_STEP // 2) // TILT_STEP
     return 90 // TILT_STEP if "upright" in sentence else 0
 
 
@@ -141,10 +142,11 @@ class Painter(Generator):
         return {"encoding": ENCODING} | library_versions("pillow")
 
     def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Generated]:
-        return [
-            Generated(_paint(read(prompt), self.longest_side, Random(seed)))
-            for prompt, seed in zip(prompts, seeds, strict=True)
-        ]
+        drawn = []
+        for prompt, seed in zip(prompts, seeds, strict=True):
+            image = _paint(read(prompt), self.longest_side, Random(seed))
+            drawn.append(Generated(image))
+        return drawn
 
 
 def _paint(sketch: Sketch, size: int, hand: Random) -> Image.Image:
@@ -169,12 +171,14 @@ def _corners(shape: Shape, canvas: Point, hand: Random) -> list[Point]:
     outline = [(-UNIT, -UNIT), (UNIT, -UNIT), (UNIT, UNIT), (-UNIT, UNIT)]
     if shape.round:
         outline = [(cosine(step), sine(step)) for step in range(24)]
-    centre = [
-        SUB * side * percent // 100 + longest * hand.randint(-_UNSTEADY, _UNSTEADY) // 1000
-        for side, percent in zip(canvas, shape.place, strict=True)
-    ]
-    along = cosine(shape.tilt), sine(shape.tilt)
-    aside = -along[1], along[0]
-    turned = np.array(outline) * (shape.length, shape.breadth) @ np.array([along, aside])
+    centre = []
+    for side, percent in zip(canvas, shape.place, strict=True):
+        displacement = longest * hand.randint(-_UNSTEADY, _UNSTEADY) // 1000
+        centre.append(SUB * side * percent // 100 + displacement)
+    cos = cosine(shape.tilt)
+    sin = sine(shape.tilt)
+    turn = np.array([[cos, sin], [-sin, cos]])
+    turned = np.array(outline) * (shape.length, shape.breadth) @ turn
     # lengths are from side to side, in ‰
-    return [(x, y) for x, y in (turned * longest // (2 * 1000 * UNIT**2) + centre).tolist()]
+    corners = turned * longest // (2 * 1000 * UNIT**2) + centre
+    return [(x, y) for x, y in corners.tolist()]

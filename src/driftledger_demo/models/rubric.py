@@ -55,8 +55,8 @@ def grade(truth: str, prediction: str) -> int:
     elements = truth.split("<AND>")
     present = 0
     for element in elements:
-        alternatives = map(_words, element.split("<OR>"))
-        present += any(_is_in(alternative, words) for alternative in alternatives)
+        alternatives = element.split("<OR>")
+        present += any(_is_in(_words(alternative), words) for alternative in alternatives)
     return 10 * present // len(elements)
 
 
@@ -65,6 +65,7 @@ def _words(text: str) -> list[str]:
 
 
 def _is_in(words: Sequence[str], prediction: Sequence[str]) -> bool:
-    starts = range(len(prediction) - len(words) + 1)
-    runs = (prediction[start : start + len(words)] for start in starts)
-    return bool(words) and words in runs
+    """Return whether the prediction holds these words in a row; False for no words."""
+    length = len(words)
+    starts = range(len(prediction) - length + 1)
+    return length > 0 and any(words == prediction[start : start + length] for start in starts)

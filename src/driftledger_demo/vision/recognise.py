@@ -5,7 +5,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from functools import cache, lru_cache
-from itertools import pairwise
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -57,15 +57,16 @@ class Mark(NamedTuple):
 
 def ink_of(pixels: Pixels) -> Mask:
     """Return the points of a plate that are nearer to what differs most from it than to it."""
+    height, width = pixels.shape[:2]
+    rim = height // 12
+    side = width // 24
+    inner = np.s_[rim : height - rim, side : width - side]
     values = pixels.astype(np.int64)
-    rim = len(values) // 12
-    side = values.shape[1] // 24
-    inner = values[rim : -rim or None, side : -side or None].reshape(-1, 3)
-    plate = _median(inner)
-    far = ((values - plate) ** 2).sum(axis=-1)
-    ordered = np.sort(((inner - plate) ** 2).sum(axis=-1))
-    strongest = ordered[-1 - len(inner) // 50]
-    return np.asarray((far * 4 > strongest) & (strongest >= 50**2))
+    plate = _median(values[inner].reshape(-1, 3))
+    distances = ((values - plate) ** 2).sum(axis=-1)
+    ordered = np.sort(distances[inner], axis=None)
+    strongest = ordered[-1 - len(ordered) // 50]
+    return np.asarray((distances * 4 > strongest) & (strongest >= 50**2))
 
 
 def _median(colours: Pixels | Whole) -> Whole:
@@ -78,8 +79,12 @@ def lines_of(ink: Mask, kinds: Sequence[str] = (LETTERS, DIGITS + MARKS)) -> lis
 
     A word is of characters of one of ``kinds``: of capitals, or of digits and a few signs.
     """
-    lines = [_read(ink, marks, kinds) for marks in _lines(ink)]
-    return [line for line in lines if line.strip(". ")]
+    lines = []
+    for marks in _lines(ink):
+        line = _read(ink, marks, kinds)
+        if line.strip(". "):
+            lines.append(line)
+    return lines
 
 
 def symbol_in(ink: Mask) -> Symbol | None:
@@ -87,8 +92,9 @@ def symbol_in(ink: Mask) -> Symbol | None:
     lines = _lines(ink)
     if not lines:
         return None
-    box = _around([_around(line) for line in lines])
-    if 4 * box.height < ink.shape[0] and 4 * box.width < ink.shape[1]:
+    box = _around(list(chain(*lines)))
+    height, width = ink.shape
+    if 4 * box.height < height and 4 * box.width < width:
         return None
     nearest, _ = _nearest(_shape(ink, box, box), _symbols())
     return None if nearest is None else SYMBOLS[nearest]
@@ -96,8 +102,13 @@ def symbol_in(ink: Mask) -> Symbol | None:
 
 def _around(marks: Sequence[Mark]) -> Mark:
     """Return the box around all marks."""
-    left, top, right, bottom = zip(*marks, strict=True)
-    return Mark(min(left), min(top), max(right), max(bottom))
+    lefts, tops, rights, bottoms = zip(*marks, strict=True)
+    return Mark(
+        left=min(lefts),
+        top=min(tops),
+        right=max(rights),
+        bottom=max(bottoms),
+    )
 
 
 def _lines(ink: Mask) -> list[list[Mark]]:
@@ -110,33 +121,43 @@ def _lines(ink: Mask) -> list[list[Mark]]:
         top, left, bottom, right = region.bbox
         mark = Mark(left, top, right, bottom)
         is_inside = top > 0 and left > 0 and bottom < height and right < width
-        if is_inside and mark.width < 8 * width // 10 and mark.height < 9 * height // 10:
+        is_frame = mark.width >= 8 * width // 10 or mark.height >= 9 * height // 10
+        if is_inside and not is_frame:
             marks.append(mark)
     heights = sorted(mark.height for mark in marks)
     if not heights:
         return []
-    usual = max(heights[-1 - len(heights) // 4] // 2, height // 20, 3)
-    letters = [mark for mark in marks if mark.height >= usual]
-    specks = [mark for mark in marks if _SPECK * mark.height > usual > mark.height]
+    largest = heights[-1 - len(heights) // 4]
+    usual = max(largest // 2, height // 20, 3)
     lines: list[list[Mark]] = []
-    for mark in sorted(letters, key=lambda mark: mark.top + mark.bottom):
-        for line in lines:
-            if line[-1].top < mark.middle < line[-1].bottom:
-                line.append(mark)
-                break
-        else:
-            lines.append([mark])
+    specks = []
+    for mark in sorted(marks, key=lambda mark: mark.top + mark.bottom):
+        if mark.height >= usual:
+            _add_to_lines(lines, mark)
+        elif _SPECK * mark.height > usual:
+            specks.append(mark)
     return [_merged(line, specks) for line in lines]
+
+
+def _add_to_lines(lines: list[list[Mark]], mark: Mark) -> None:
+    """Add a mark to the first line whose last mark is beside it, or begin a line with it."""
+    for line in lines:
+        if line[-1].top < mark.middle < line[-1].bottom:
+            line.append(mark)
+            return
+    lines.append([mark])
 
 
 def _merged(line: Sequence[Mark], specks: Sequence[Mark]) -> list[Mark]:
     """Return a line's characters, with its specks: pieces above one another are one, as in = : ?"""
     box = _around(line)
-    merged: list[Mark] = []
-    for mark in sorted([*line, *(mark for mark in specks if box.top <= mark.middle < box.bottom)]):
-        last = merged[-1] if merged else Mark(0, 0, 0, 0)
+    own_specks = [speck for speck in specks if box.top <= speck.middle < box.bottom]
+    first, *others = sorted([*line, *own_specks])
+    merged = [first]
+    for mark in others:
+        last = merged[-1]
         overlap = min(last.right, mark.right) - max(last.left, mark.left)
-        if merged and 2 * overlap > min(last.width, mark.width):
+        if 2 * overlap > min(last.width, mark.width):
             merged[-1] = _around([last, mark])
         else:
             merged.append(mark)
@@ -144,30 +165,40 @@ def _merged(line: Sequence[Mark], specks: Sequence[Mark]) -> list[Mark]:
 
 
 def _read(ink: Mask, marks: Sequence[Mark], kinds: Sequence[str]) -> str:
+    """Return the words of a line; they are apart by more than 40% of its height."""
     line = _around(marks)
-    words: list[list[Whole]] = [[_shape(ink, marks[0], line)]]
-    for before, after in pairwise(marks):
-        if 10 * (after.left - before.right) > 4 * line.height:
+    words: list[list[Whole]] = []
+    end = -line.height
+    for mark in marks:
+        if 10 * (mark.left - end) > 4 * line.height:
             words.append([])
-        words[-1].append(_shape(ink, after, line))
+        words[-1].append(_shape(ink, mark, line))
+        end = mark.right
     return " ".join(_word(word, kinds) for word in words)
 
 
-def _word(seen: Sequence[Whole], kinds: Sequence[str]) -> str:
+def _word(shapes: Sequence[Whole], kinds: Sequence[str]) -> str:
     """Return the reading by the kind of characters that it is most like."""
-    readings = []
+    readings: dict[int, str] = {}
     for known in kinds:
-        nearest = [_nearest(shape, _letters(known)) for shape in seen]
-        text = ["." if index is None else known[index % len(known)] for index, _ in nearest]
-        readings.append((sum(misfit for _, misfit in nearest), "".join(text)))
-    return min(readings, key=lambda reading: reading[0])[1]
+        text = ""
+        misfits = 0
+        for shape in shapes:
+            index, misfit = _nearest(shape, _letters(known))
+            text += "." if index is None else known[index % len(known)]
+            misfits += misfit
+        readings.setdefault(misfits, text)
+    return readings[min(readings)]
 
 
 def _nearest(seen: Whole, shapes: Whole) -> tuple[int | None, int]:
     """Return the index of the shape that is most like ``seen``, if any is, and the misfit."""
     misfits = np.abs(shapes - seen).sum(axis=1)
     index = int(misfits.argmin())
-    return (index, int(misfits[index])) if misfits[index] < _UNLIKE else (None, _UNLIKE)
+    misfit = int(misfits[index])
+    if misfit < _UNLIKE:
+        return index, misfit
+    return None, _UNLIKE
 
 
 def _shape(ink: Mask, mark: Mark, line: Mark) -> Whole:
@@ -175,13 +206,15 @@ def _shape(ink: Mask, mark: Mark, line: Mark) -> Whole:
 
     The latter are in percent of the character's and of the line's height, and weigh more.
     """
-    darkness = ink[mark.top : mark.bottom, mark.left : mark.right].astype(np.uint8) * 255
-    small = Image.fromarray(darkness).resize((_WIDE, _HIGH), Image.Resampling.BOX)
-    points = np.asarray(small, dtype=np.int64)
+    covered = ink[mark.top : mark.bottom, mark.left : mark.right]
+    darkness = Image.fromarray(covered.astype(np.uint8) * 255)
+    small = darkness.resize((_WIDE, _HIGH), Image.Resampling.BOX)
+    points = np.asarray(small, dtype=np.int64).ravel() * 100 // 255
     breadth = min(300, 100 * mark.width // mark.height)
-    ends = [100 * (end - line.top) // line.height for end in (mark.top, mark.bottom)]
-    place = np.array([breadth, *ends]) * (_WIDE * _HIGH // 8)
-    return np.concatenate([points.ravel() * 100 // 255, place])
+    top = 100 * (mark.top - line.top) // line.height
+    bottom = 100 * (mark.bottom - line.top) // line.height
+    place = np.array([breadth, top, bottom]) * (_WIDE * _HIGH // 8)
+    return np.concatenate([points, place])
 
 
 @cache
@@ -189,13 +222,15 @@ def _letters(known: str) -> Whole:
     """Return the shape of each character in one font, and then in another."""
     shapes = []
     for font in (ImageFont.load_default(_SIZE), _book_font()):
-        _, top, _, bottom = map(int, font.getbbox("H"))
-        shapes += [_rendered(character, font, Mark(0, top, 1, bottom)) for character in known]
+        line = Mark(*map(int, font.getbbox("H")))
+        for character in known:
+            shapes.append(_rendered(character, font, line))
     return np.array(shapes)
 
 
 @cache
 def _symbols() -> Whole:
+    """Return the shape of each mathematical symbol."""
     return np.array([_rendered(symbol.character, _book_font(), None) for symbol in SYMBOLS])
 
 
@@ -206,18 +241,24 @@ def _book_font() -> Font:
 
 
 def _rendered(character: str, font: Font, line: Mark | None) -> Whole:
+    """Return the shape of a character in a font; without a line, its place is its own."""
     paper = Image.new("L", (3 * _SIZE, 3 * _SIZE))
     ImageDraw.Draw(paper).text((_SIZE, 0), character, fill=255, font=font)
     ink = np.asarray(paper) > 127
     rows, columns = np.nonzero(ink)
-    left, right = int(columns.min()), int(columns.max()) + 1
-    top, bottom = int(rows.min()), int(rows.max()) + 1
-    mark = Mark(left, top, right, bottom)
+    mark = Mark(
+        left=int(columns.min()),
+        top=int(rows.min()),
+        right=int(columns.max()) + 1,
+        bottom=int(rows.max()) + 1,
+    )
     return _shape(ink, mark, line or mark)
 
 
-_FLAG = 48, 32
+_FLAG_WIDTH = 48
+_FLAG_HEIGHT = 32
 """Size of a flag in its own units; it is looked at where both are odd."""
+_FLAG_POINTS = [(x, y) for y in range(1, _FLAG_HEIGHT, 2) for x in range(1, _FLAG_WIDTH, 2)]
 _FITS = 72
 """Percent of these points that have the flag's colour."""
 _CLOTH = THING_COLOURS | {"light blue": (110, 170, 230)}
@@ -234,20 +275,25 @@ class Seen(NamedTuple):
     """The digits on a sign that limits the speed."""
 
 
+_ON_SIGNS = {"stop": "STOP", "parking": "P", "hospital": "H"}
+"""Road sign → what is written on it."""
+
+
 @lru_cache(maxsize=512)  # a look is kept too, so that its inset is the same object
 def recognise(inset: Inset) -> Seen:
     """Return what ``inset`` is, as far as it is understood."""
     plate = straightened(inset)
     sign = _sign(inset.mask, inset.pixels[inset.box], plate)
     if sign is not None:
-        speed = "".join(lines_of(_face_ink(plate), [DIGITS]))
-        speed = "".join(character for character in speed if character in DIGITS)
-        writing = {"stop": ["STOP"], "parking": ["P"], "hospital": ["H"], "speed limit": [speed]}
-        return Seen(sign, writing.get(sign.name, ()), speed)
+        figures = "".join(lines_of(_face_ink(plate), [DIGITS]))
+        speed = "".join(filter(str.isdigit, figures))
+        writing = speed if sign.name == "speed limit" else _ON_SIGNS.get(sign.name)
+        return Seen(sign, [writing] if writing is not None else (), speed)
     height, width = plate.shape[:2]
-    flag = _flag(plate) if 11 * height < 10 * width < 20 * height else None
-    if flag is not None:
-        return Seen(flag)
+    if 11 * height < 10 * width < 20 * height:
+        flag = _flag(plate)
+        if flag is not None:
+            return Seen(flag)
     ink = ink_of(plate)
     if 8 * height < 10 * width < 13 * height:
         return Seen(symbol_in(ink))
@@ -259,12 +305,21 @@ def straightened(inset: Inset) -> Pixels:
     upper_left, upper_right, _, lower_left = inset.quad
     across = max(int(np.abs(upper_right - upper_left).sum()), 4)
     down = max(int(np.abs(lower_left - upper_left).sum()), 4)
-    width, height = (max(8, _PLATE * side // max(across, down)) for side in (across, down))
-    u = 2 * np.arange(width) + 1
-    v = (2 * np.arange(height) + 1)[:, None]
-    right = 2 * width - u
-    below = 2 * height - v
-    weights = np.array([right * below, u * below, u * v, right * v])
+    longest = max(across, down)
+    width = max(8, _PLATE * across // longest)
+    height = max(8, _PLATE * down // longest)
+    from_left = 2 * np.arange(width) + 1
+    from_top = (2 * np.arange(height) + 1)[:, None]
+    from_right = 2 * width - from_left
+    from_bottom = 2 * height - from_top
+    weights = np.array(
+        [
+            from_right * from_bottom,
+            from_left * from_bottom,
+            from_left * from_top,
+            from_right * from_top,
+        ]
+    )
     # in sixteenths of a pixel, between whose four neighbours the colour lies
     places = np.tensordot(inset.quad.T, weights, 1) * 8 // (4 * width * height) - 8
     rows, columns = inset.pixels.shape[:2]
@@ -273,46 +328,57 @@ def straightened(inset: Inset) -> Pixels:
     straight = np.zeros((height, width, 3), dtype=np.int64)
     for row, row_weight in ((y, 16 - part_y), (y + 1, part_y)):
         for column, column_weight in ((x, 16 - part_x), (x + 1, part_x)):
-            straight += inset.pixels[row, column] * (row_weight * column_weight)[..., None]
+            weight = row_weight * column_weight
+            straight += inset.pixels[row, column] * weight[..., None]
     return (straight // 256).astype(np.uint8)
 
 
 def _flag(plate: Pixels) -> Flag | None:
     """Return the flag whose colours are at the most points where they belong."""
-    wide, high = _FLAG
-    points = [(x, y) for y in range(1, high, 2) for x in range(1, wide, 2)]
+    height, width = plate.shape[:2]
     medians = []
-    for x, y in points:
-        row = y * plate.shape[0] // high
-        column = x * plate.shape[1] // wide
+    for x, y in _FLAG_POINTS:
+        row = y * height // _FLAG_HEIGHT
+        column = x * width // _FLAG_WIDTH
         part = plate[max(0, row - 2) : row + 3, max(0, column - 2) : column + 3]
         medians.append(_median(part.reshape(-1, 3)))
     seen = nearest_colours(medians, _CLOTH, light=2)
 
     def fits(flag: Flag) -> int:
-        colours = [_at(flag, x, y) for x, y in points]
+        colours = _flag_colours(flag)
         return sum(map(str.__eq__, colours, seen))
 
     best = max(FLAGS, key=fits)
-    return best if 100 * fits(best) > _FITS * len(points) else None
+    if 100 * fits(best) > _FITS * len(_FLAG_POINTS):
+        return best
+    return None
+
+
+@cache
+def _flag_colours(flag: Flag) -> list[str]:
+    """Return the colours of a flag at :data:`_FLAG_POINTS`."""
+    return [_at(flag, x, y) for x, y in _FLAG_POINTS]
 
 
 def _at(flag: Flag, x: int, y: int) -> str:
     """Return the colour of a flag at a point."""
-    wide, high = _FLAG
     colours = flag.colours
-    off_x = abs(x - wide // 2)
-    off_y = abs(y - high // 2)
+    off_x = abs(x - _FLAG_WIDTH // 2)
+    off_y = abs(y - _FLAG_HEIGHT // 2)
     match flag.layout:
         case "|":
-            band = x * len(colours) // wide
+            band = x * len(colours) // _FLAG_WIDTH
         case "=":
-            band = y * len(colours) // high
+            band = y * len(colours) // _FLAG_HEIGHT
         case ">":
-            band = 2 if x * high < wide * min(y, high - y) else y * 2 // high
+            edge = min(y, _FLAG_HEIGHT - y)
+            in_wedge = x * _FLAG_HEIGHT < edge * _FLAG_WIDTH
+            band = 2 if in_wedge else y * 2 // _FLAG_HEIGHT
         case "+":
-            off = min(abs(x - 3 * wide // 8), off_y)
-            band = 0 if off >= 4 else 2 if off < 2 and len(colours) > 2 else 1
+            off = min(abs(x - 3 * _FLAG_WIDTH // 8), off_y)
+            band = int(off < 4)
+            if off < 2:
+                band = len(colours) - 1
         case "x":
             band = int(min(off_x, off_y) < 4 and max(off_x, off_y) < 10)
         case _:
@@ -333,8 +399,8 @@ def _sign(mask: Mask, pixels: Pixels, plate: Pixels) -> Sign | None:
             name = "priority road"
         case "square" if blue > 45:
             letter = "".join(lines_of(ink_of(plate), ["PH"]))
-            known = {"P": "parking", "H": "hospital"}
-            name = "dead end" if red > 4 else known.get(letter, "")
+            lettered = {"P": "parking", "H": "hospital"}.get(letter, "")
+            name = "dead end" if red > 4 else lettered
         case "circle" if blue > 30 and red > 15:
             name = "no stopping" if red > 52 else "no parking"
         case "circle" if blue > 30:
@@ -356,7 +422,8 @@ def _sign(mask: Mask, pixels: Pixels, plate: Pixels) -> Sign | None:
 def _triangle(mask: Mask, pixels: Pixels) -> str:
     """Return the name of a triangular sign, by its direction and by how dark its mark is."""
     height = len(mask)
-    middle = int(np.nonzero(mask)[0].sum()) * 2 // np.count_nonzero(mask)
+    rows, _ = np.nonzero(mask)
+    middle = int(rows.sum()) * 2 // len(rows)
     inner = slice(height // 3, 5 * height // 6)
     black = _shares(pixels[inner], mask[inner])["black"]
     if middle < height or black <= 1:
@@ -369,24 +436,27 @@ def _shares(pixels: Pixels, mask: Mask) -> Counter[str]:
     points = pixels[::2, ::2][mask[::2, ::2]]
     sorts, counts = np.unique(points >> 4, axis=0, return_counts=True)
     names = nearest_colours(sorts << 4 | 8, THING_COLOURS, light=2)
-    shares: Counter[str] = Counter()
+    areas: Counter[str] = Counter()
     for name, count in zip(names, counts.tolist(), strict=True):
-        shares[name] += count
-    for name, count in shares.items():
-        shares[name] = 100 * count // len(points)
-    return shares
+        areas[name] += count
+    return Counter({name: 100 * area // len(points) for name, area in areas.items()})
 
 
 def _light(pixels: Pixels, mask: Mask) -> tuple[Whole, Whole]:
     """Return rows and columns of the points far lighter than the average, the rim left out."""
     height, width = mask.shape
-    inner = np.zeros_like(mask)
-    inner[height // 6 : height - height // 6, width // 6 : width - width // 6] = True
-    inner &= mask
+    rim = height // 6
+    side = width // 6
+    inner = mask.copy()
+    inner[:rim] = False
+    inner[height - rim :] = False
+    inner[:, :side] = False
+    inner[:, width - side :] = False
     values = pixels.min(axis=-1).astype(np.int64)
     ordered = np.sort(values[inner])
     tail = len(ordered) // 20
-    rows, columns = np.nonzero(inner & (2 * values > ordered[tail] + ordered[-1 - tail]))
+    average = ordered[tail] + ordered[-1 - tail]
+    rows, columns = np.nonzero(inner & (2 * values > average))
     return rows, columns
 
 
@@ -398,19 +468,24 @@ def _arrow(pixels: Pixels, mask: Mask) -> str:
     if np.ptp(rows) > np.ptp(columns):
         return "straight on"
     middle = columns.max() + columns.min()
-    return "left" if 2 * columns.sum() // len(columns) < middle else "right"
+    heaviest = 2 * columns.sum() // len(columns)
+    return "left" if heaviest < middle else "right"
 
 
 def _is_bar(pixels: Pixels, mask: Mask) -> bool:
     """Return whether the light part of the middle is one wide bar."""
     rows, columns = _light(pixels, mask)
-    return bool(len(rows)) and bool(2 * np.ptp(rows) < np.ptp(columns) + 1)
+    return len(rows) > 0 and bool(2 * np.ptp(rows) <= np.ptp(columns))
 
 
 def _face_ink(plate: Pixels) -> Mask:
     """Return the dark marks on the face of a round sign."""
     height, width = plate.shape[:2]
-    face = plate[height // 4 : height - height // 4, width // 6 : width - width // 6]
+    rim = height // 4
+    side = width // 6
+    face = plate[rim : height - rim, side : width - side]
     values = face.max(axis=-1).astype(np.int64)
     ordered = np.sort(values, axis=None)
-    return np.asarray(2 * values < ordered[len(ordered) // 50] + ordered[len(ordered) // 2])
+    darkest = ordered[len(ordered) // 50]
+    usual = ordered[len(ordered) // 2]
+    return np.asarray(2 * values < darkest + usual)

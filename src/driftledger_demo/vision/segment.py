@@ -12,8 +12,8 @@ from collections import Counter
 from dataclasses import dataclass
 from functools import lru_cache
 from io import BytesIO
-from itertools import pairwise
-from typing import NamedTuple
+from itertools import groupby, pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 from PIL import Image
@@ -58,8 +58,8 @@ def shape_of(mask: Mask) -> str | None:
     height, width = full.shape
     points = np.argwhere(full)[:, ::-1]
     centre = (2 * points.sum(axis=0) + filled) * 1000 // filled  # thousandths of half a pixel
-    reach = int(((1000 * hull - centre) ** 2).sum(axis=1).max()) // 1000
-    solid = 1000 * 8 * filled // twice  # a pixel is four of its half ones
+    reach = int(_distance(1000 * hull, centre).max()) // 1000
+    solid = 8000 * filled // twice  # a pixel is four of its half ones
     roundness = reach * 2 // twice  # 318 for a circle, 500 for a square
     low = (centre[1] - 1000 * height) // (2 * height)  # below the middle of the height, in ‰ of it
     if solid < 730:
@@ -76,29 +76,21 @@ def shape_of(mask: Mask) -> str | None:
 
 
 def hull_of(mask: Mask) -> Whole:
-    """Return the convex hull of a region's pixels with their corners, clockwise from its left.
+    """Return the convex hull of a region's pixels with their corners, in order from its left.
 
     Its points are (across, down), n×2, in half pixels, so that the corners are whole numbers too.
     """
+    from scipy.spatial import ConvexHull
+
     rows = np.flatnonzero(mask.any(axis=1))
     left = mask[rows].argmax(axis=1)
     right = mask.shape[1] - mask[rows, ::-1].argmax(axis=1)
     across = np.concatenate([left, left, right, right])
     down = np.concatenate([rows, rows + 1, rows, rows + 1])
-    points = np.unique(2 * np.stack([across, down], axis=-1), axis=0).tolist()
-    return np.array(_half(points)[:-1] + _half(points[::-1])[:-1])
-
-
-def _half(points: list[list[int]]) -> list[list[int]]:
-    chain: list[list[int]] = []
-    for x, y in points:
-        while len(chain) > 1:
-            (x0, y0), (x1, y1) = chain[-2:]
-            if (x1 - x0) * (y - y0) > (y1 - y0) * (x - x0):
-                break
-            chain.pop()
-        chain.append([x, y])
-    return chain
+    points = 2 * np.stack([across, down], axis=-1)
+    hull = points[ConvexHull(points).vertices]
+    leftmost = np.lexsort((hull[:, 1], hull[:, 0]))[0]
+    return np.roll(hull, -leftmost, axis=0)
 
 
 def quad_around(mask: Mask) -> Whole | None:
@@ -106,11 +98,10 @@ def quad_around(mask: Mask) -> Whole | None:
 
     They are upper left, upper right, lower right and lower left, 4×2. Thin poles do not count.
     """
-    from scipy.ndimage import maximum_filter, minimum_filter
+    from scipy.ndimage import grey_opening
 
     side = max(3, max(mask.shape) // 24) | 1
-    core = minimum_filter(mask.astype(np.uint8), side, mode="constant")
-    body = mask & (maximum_filter(core, side, mode="constant") > 0)
+    body = grey_opening(mask.astype(np.uint8), (side, side), mode="constant") > 0
     if not body.any():
         return None
     hull = hull_of(body)
@@ -119,7 +110,8 @@ def quad_around(mask: Mask) -> Whole | None:
     corners = []
     for u, v in ((-1, -1), (1, -1), (1, 1), (-1, 1)):
         reach = hull @ (u * along + v * across)
-        corners.append(hull[np.lexsort((hull[:, 1], hull[:, 0], reach))[-1]])
+        furthest = np.lexsort((hull[:, 1], hull[:, 0], reach))[-1]
+        corners.append(hull[furthest])
     return np.array(corners)
 
 
@@ -128,7 +120,8 @@ def _direction(hull: Whole) -> Whole:
     sides = np.roll(hull, -1, axis=0) - hull
     along = sides @ hull.T
     across = sides @ np.array([-hull[:, 1], hull[:, 0]])
-    areas = np.ptp(along, axis=1) * np.ptp(across, axis=1) * 1000 // (sides**2).sum(axis=1)
+    extents = np.ptp(along, axis=1) * np.ptp(across, axis=1)
+    areas = extents * 1000 // (sides**2).sum(axis=1)
     u, v = sides[areas.argmin()]
     level = np.array([v, -u] if abs(v) > abs(u) else [u, v])
     return level if level[0] > 0 else -level
@@ -203,12 +196,14 @@ class Look(NamedTuple):
 def look(file: bytes, longest: int) -> Look:
     """Segment an image file; a larger one is scaled to ``longest`` pixels a side."""
     small = Image.open(BytesIO(file)).convert("RGB")
-    most = max(small.size)
+    width, height = small.size
+    most = max(width, height)
     if most > longest:
-        width, height = (max(1, side * longest // most) for side in small.size)
+        width = max(1, width * longest // most)
+        height = max(1, height * longest // most)
         small = small.resize((width, height), Image.Resampling.BOX)
-    if min(small.size) < _LEAST_SIDE:
-        return Look(*small.size, "one plain colour", grounds=[], things=[], inset=None)
+    if min(width, height) < _LEAST_SIDE:
+        return Look(width, height, "one plain colour", grounds=[], things=[], inset=None)
     pixels = np.asarray(small)
     labels, means = _regions(pixels)
     colours = lab(means)
@@ -216,10 +211,17 @@ def look(file: bytes, longest: int) -> Look:
     distances = _distance(colours[:, None], colours[grounds])
     is_ground = distances.min(axis=1) < _SAME_GROUND**2
     kinds = np.where(is_ground, distances.argmin(axis=1), -1)[labels]
-    in_order = sorted(range(len(grounds)), key=lambda kind: int(np.argmax(kinds == kind)))
-    names = nearest_colours([means[grounds[kind]] for kind in in_order], GROUND_COLOURS, light=2)
+    _, first_places = np.unique(kinds[kinds >= 0], return_index=True)
+    from_above = [grounds[kind] for kind in first_places.argsort()]
     things, inset = _things(pixels, labels, means, is_ground)
-    return Look(*small.size, _pattern(kinds), names, things, inset)
+    return Look(
+        width,
+        height,
+        pattern=_pattern(kinds),
+        grounds=nearest_colours(means[from_above], GROUND_COLOURS, light=2),
+        things=things,
+        inset=inset,
+    )
 
 
 def _regions(pixels: Pixels) -> tuple[Whole, Pixels]:
@@ -232,11 +234,10 @@ def _regions(pixels: Pixels) -> tuple[Whole, Pixels]:
     changes = gradient(calm)
     usual = int(np.sort(changes, axis=None)[changes.size // 2])
     seeds = label(changes < max(_CALM, 3 * usual), connectivity=1)
-    sizes = np.bincount(seeds.ravel())
-    seeds[(sizes < max(4, seeds.size * _SPECK // 500_000))[seeds]] = 0
-    basins = watershed(changes, seeds)
-    numbers = np.cumsum(np.bincount(basins.ravel()) > 0) - 1
-    return _joined(numbers[basins], calm)
+    is_tiny = np.bincount(seeds.ravel()) < max(4, seeds.size * _SPECK // 500_000)
+    seeds[is_tiny[seeds]] = 0
+    _, basins = np.unique(watershed(changes, seeds), return_inverse=True)
+    return _joined(basins.reshape(changes.shape), calm)
 
 
 def _joined(labels: Whole, pixels: Pixels) -> tuple[Whole, Pixels]:
@@ -245,14 +246,17 @@ def _joined(labels: Whole, pixels: Pixels) -> tuple[Whole, Pixels]:
     areas = np.bincount(labels.ravel())[:, None]
     sums = label_sums(labels, pixels, count)
     means = lab(label_means(labels, pixels, count))
+    pairs = []
+    for a, b in touching(labels, count):
+        distance = int(_distance(means[a], means[b]))
+        if distance < 4 * _ALIKE**2:
+            pairs.append((distance, a, b))
     roots = np.arange(count)
-    pairs = [(int(_distance(means[a], means[b])), a, b) for a, b in touching(labels, count)]
-    for distance, a, b in sorted(pairs):
-        if distance >= 4 * _ALIKE**2:
-            break
-        keep, drop = sorted(roots[[a, b]])
-        both = lab((sums[[keep, drop]] // areas[[keep, drop]]).astype(np.uint8))
-        if keep != drop and _distance(both[0], both[1]) < _ALIKE**2:
+    for _, a, b in sorted(pairs):
+        both = sorted(roots[[a, b]])
+        keep, drop = both
+        now = lab((sums[both] // areas[both]).astype(np.uint8))
+        if keep != drop and _distance(now[0], now[1]) < _ALIKE**2:
             roots[roots == drop] = keep
             sums[keep] += sums[drop]
             areas[keep] += areas[drop]
@@ -269,14 +273,14 @@ def _grounds(labels: Whole, colours: Whole) -> list[int]:
     counts = np.bincount(np.concatenate(border), minlength=len(colours))
     first = int(counts.argmax())
     unlike = _distance(colours, colours[first]) >= _SAME_GROUND**2
-    shares = {}
+    shares = [(0, 0, 0)]  # of like colour on the border, of its own, and less its index
     for index in np.flatnonzero(unlike & (counts > 0)).tolist():
         alike = unlike & (_distance(colours, colours[index]) < _SAME_GROUND**2)
-        shares[index] = int(counts[alike].sum()), int(counts[index]), -index
-    second = max(shares, key=shares.__getitem__, default=first)
-    if second == first or 100 * shares[second][0] < _GROUND_SHARE * counts.sum():
+        shares.append((int(counts[alike].sum()), int(counts[index]), -index))
+    share, _, below = max(shares)
+    if 100 * share < _GROUND_SHARE * counts.sum():
         return [first]
-    return [first, second]
+    return [first, -below]
 
 
 def _distance(one: Whole, other: Whole) -> Whole:
@@ -298,9 +302,10 @@ def _pattern(kinds: Whole) -> str:
 
 def _changes(line: Whole) -> int:
     """Count how often one ground follows the other, in runs that are not slivers."""
-    edges = [0, *(np.flatnonzero(np.diff(line)) + 1).tolist(), len(line)]
-    runs = [line[start] for start, end in pairwise(edges) if 40 * (end - start) >= len(line)]
-    grounds = [kind for kind in runs if kind >= 0]
+    grounds = []
+    for kind, run in groupby(line.tolist()):
+        if kind >= 0 and 40 * len(list(run)) >= len(line):
+            grounds.append(kind)
     return sum(one != other for one, other in pairwise(grounds))
 
 
@@ -313,45 +318,60 @@ def _things(
     """Return the free-standing regions outside of the largest inset, and that inset."""
     from skimage.measure import label, regionprops
 
-    height, width = labels.shape
     colours = lab(means)
-    things: list[tuple[Whole, ColourRegion]] = []
+    centres = []
+    things = []
     inset: Inset | None = None
     regions = regionprops(label(~is_ground[labels], connectivity=1))
     for region in sorted(regions, key=lambda region: -region.area)[:_MOST]:
-        area = int(region.area)
-        if area * 100_000 < _SPECK * labels.size:
+        if region.area * 100_000 < _SPECK * labels.size:
             break
-        top, left, bottom, right = region.bbox
-        mask = region.image
-        inside = Counter(labels[region.slice][mask].tolist())
+        inside = Counter(labels[region.slice][region.image].tolist())
         main = max(inside, key=lambda index: (inside[index], -index))
-        far = _distance(colours, colours[main]) >= _OTHER**2
-        others = sum(count for index, count in inside.items() if far[index])
-        mixed = 100 * others >= _LEAST_PART * area and area * 40 > labels.size
-        if mixed or mask.size * 100_000 > _INSET * labels.size:
+        is_far = _distance(colours, colours[main]) >= _OTHER**2
+        others = sum(area for index, area in inside.items() if is_far[index])
+        is_large = region.area * 40 > labels.size
+        is_mixed = 100 * others >= _LEAST_PART * region.area and is_large
+        top, left, bottom, right = region.bbox
+        if is_mixed or region.area_bbox * 100_000 > _INSET * labels.size:
             placed = np.zeros(labels.shape, dtype=np.bool_)
-            placed[region.slice] = mask
+            placed[region.slice] = region.image
             quad = quad_around(placed)
             if quad is not None and inset is None:
-                centre = (left + right) // 2, (top + bottom) // 2
-                inset = Inset(quad, mask, box=region.slice, pixels=pixels, centre=centre)
-            continue
-        extent = 1000 * max(mask.shape) // max(width, height)
-        [colour] = nearest_colours(means[main], THING_COLOURS, light=2)
-        thing = ColourRegion(
-            shape_of(mask),
-            colour,
-            size=next((name for name, most in _SIZES.items() if extent <= most), "large"),
-            column=3 * (left + right) // (2 * width),
-            row=3 * (top + bottom) // (2 * height),
-            area=area,
-        )
-        things.append((np.array([left + right, top + bottom]), thing))
-    free = [thing for centre, thing in things if inset is None or not _within(centre, inset.quad)]
+                inset = Inset(
+                    quad,
+                    region.image,
+                    box=region.slice,
+                    pixels=pixels,
+                    centre=((left + right) // 2, (top + bottom) // 2),
+                )
+        else:
+            centres.append(np.array([left + right, top + bottom]))
+            things.append(_thing(region, means[main], labels.shape))
+    free = []
+    for centre, thing in zip(centres, things, strict=True):
+        if inset is None or not _within(centre, inset.quad):
+            free.append(thing)
     return sorted(free, key=lambda thing: (thing.row, thing.column)), inset
+
+
+def _thing(region: Any, mean: Pixels, size: tuple[int, ...]) -> ColourRegion:
+    """Return what a region of a picture (H, W) with this mean colour is."""
+    height, width = size
+    top, left, bottom, right = region.bbox
+    extent = 1000 * max(region.image.shape) // max(height, width)
+    [colour] = nearest_colours(mean, THING_COLOURS, light=2)
+    return ColourRegion(
+        shape_of(region.image),
+        colour,
+        size=next((name for name, most in _SIZES.items() if extent <= most), "large"),
+        column=3 * (left + right) // (2 * width),
+        row=3 * (top + bottom) // (2 * height),
+        area=int(region.area),
+    )
 
 
 def _within(centre: Whole, quad: Whole) -> bool:
     """Return whether a point is in the upright rectangle around four corners; in half pixels."""
-    return bool(((quad.min(axis=0) < centre) & (centre < quad.max(axis=0))).all())
+    is_within = (quad.min(axis=0) < centre) & (centre < quad.max(axis=0))
+    return bool(is_within.all())

@@ -64,8 +64,10 @@ class Provider(Provided, ABC):
 
     @abstractmethod
     def source(self) -> dict[str, str]:
-        """The origin, for the card of what is built; the same on every machine, so without absolute
-        paths."""
+        """Return the origin, for the card of what is built.
+
+        It is the same on every machine, so without absolute paths.
+        """
 
 
 class DatasetProvider(Provider, ABC):
@@ -131,7 +133,7 @@ class DatasetProvider(Provider, ABC):
 
     @abstractmethod
     def items(self) -> Iterator[SourceItem]:
-        """The samples, one at a time, in any order.
+        """Yield the samples, in any order.
 
         Raises:
             ConfigError: the source is not where the settings say.
@@ -244,6 +246,9 @@ def inside(folder: Path, name: str, place: str) -> Path:
 
 
 def printable(name: str) -> str:
-    """A file name as text that can be stored: composed as Unicode prefers, undecodable bytes
-    written out."""
-    return unicodedata.normalize("NFC", os.fsencode(name).decode("utf-8", "backslashreplace"))
+    """Write a file name as text that can be stored.
+
+    It is composed as Unicode prefers, and undecodable bytes are written out.
+    """
+    text = os.fsencode(name).decode("utf-8", "backslashreplace")
+    return unicodedata.normalize("NFC", text)

@@ -118,24 +118,24 @@ def _notes_before_loading(image: Image.Image) -> list[str]:
 
 
 def _profile_notes(profile: bytes | None, mode: str) -> list[str]:
-    """Note a colour profile that is not sRGB's: libraries apply it in other ways, and no evaluation
-    tool applies it."""
+    """Note a colour profile that is not sRGB's.
+
+    Libraries apply it in other ways, and no evaluation tool applies it.
+    """
     if not profile or mode not in ("RGB", "RGBA", "CMYK"):
         return []
     try:
-        given = ImageCms.ImageCmsProfile(BytesIO(profile))
+        own = ImageCms.ImageCmsProfile(BytesIO(profile))
         if mode != "CMYK":
-            levels = np.stack(
-                np.meshgrid(*[np.array([0, 51, 102, 153, 204, 255], np.uint8)] * 3), -1
-            ).reshape(1, -1, 3)
-            transform = ImageCms.buildTransform(given, ImageCms.createProfile("sRGB"), "RGB", "RGB")
-            shown = ImageCms.applyTransform(Image.fromarray(levels), transform)
-            if abs(np.asarray(shown, int) - levels).max() <= _ALIKE:
+            levels = np.array([0, 51, 102, 153, 204, 255], np.uint8)
+            cube = np.meshgrid(levels, levels, levels)
+            colours = np.stack(cube, axis=-1).reshape(1, -1, 3)
+            transform = ImageCms.buildTransform(own, ImageCms.createProfile("sRGB"), "RGB", "RGB")
+            applied = ImageCms.applyTransform(Image.fromarray(colours), transform)
+            if abs(np.asarray(applied, int) - colours).max() <= _ALIKE:
                 return []
-        return [
-            f"its colour profile, {shortened(ImageCms.getProfileDescription(given))}, is not "
-            "applied"
-        ]
+        description = shortened(ImageCms.getProfileDescription(own))
+        return [f"its colour profile, {description}, is not applied"]
     except (ImageCms.PyCMSError, OSError, ValueError, TypeError):
         return ["its colour profile cannot be read and is not applied"]
 

@@ -91,7 +91,7 @@ class ImageFolder(DatasetProvider):
         return {"kind": self.provider, "folder": printable(self._folder.name)} | named
 
     def is_read(self, name: str) -> bool:
-        """Whether a file has the suffix of a format that is read."""
+        """Return whether a file has the suffix of a format that is read."""
         return Image.registered_extensions().get(Path(name).suffix.lower()) in FORMATS
 
     def blank(self) -> list[str]:
@@ -118,7 +118,7 @@ class ImageFolder(DatasetProvider):
         )
 
     def files(self) -> tuple[ByName, ByName]:
-        """The files that are read, and those that are left out, by their names below the folder.
+        """Find the files that are read, and those that are left out, by names below the folder.
 
         These are the same on every machine. Links inside the folder and into a cache of DVC are
         followed. The folder may come from somebody else, so no other link may lead out of it.
@@ -136,10 +136,11 @@ class ImageFolder(DatasetProvider):
             if real in seen:
                 raise DataError(f"{top} is a link to a folder that is read already; remove it")
             seen.add(real)
-            folders[:] = [each for each in folders if not each.startswith(".")]
-            for path in (
-                Path(top, each) for each in (*folders, *files) if not each.startswith(".")
-            ):
+            folders[:] = [name for name in folders if not name.startswith(".")]
+            for name in (*folders, *files):
+                if name.startswith("."):
+                    continue
+                path = Path(top, name)
                 is_folder = path.name in folders
                 is_read = self.is_read(path.name)
                 leaves = path.is_symlink() and path.exists() and leads_out(path, folder)

@@ -71,15 +71,18 @@ def decode_sound(
     notes = []
     if np.abs(samples).max() > 1:
         notes.append("clipped at full scale")
-    if (channels := samples.shape[1]) != 1 + stereo:
+    channels = samples.shape[1]
+    if channels != 1 + stereo:
         mixed = samples.mean(axis=1, keepdims=True, dtype=np.float64)
         if np.abs(mixed).max() < _FAINTEST * np.abs(samples).max():
             notes.append(f"{NOTHING_LEFT} to hear: its channels cancel one another out")
         samples = np.repeat(mixed, 1 + stereo, axis=1)
-        notes.append(f"{channels} channel{'s' * (channels > 1)} mixed into {1 + stereo}")
+        plural = "s" if channels > 1 else ""
+        notes.append(f"{channels} channel{plural} mixed into {1 + stereo}")
     if rate is not None and rate != sound.rate:
         notes.append(f"resampled from {sound.rate} Hz")
-    return Sound(samples.clip(-1, 1).astype(np.float32), sound.rate).at(rate or sound.rate), notes
+    clipped = Sound(samples.clip(-1, 1).astype(np.float32), sound.rate)
+    return clipped.at(rate or sound.rate), notes
 
 
 def _with_lengths(data: bytes) -> bytes:
@@ -88,9 +91,9 @@ def _with_lengths(data: bytes) -> bytes:
     head, mark, rest = data.partition(b"data")
     if head[:4] + head[8:12] != b"RIFFWAVE" or len(rest) < 4:
         return data
-    [whole] = unpack_from("<I", head, 4)
+    [total] = unpack_from("<I", head, 4)
     [length] = unpack_from("<I", rest)
-    is_odd = whole + 8 != len(data) and not 0 < length < 2**31 - 2**16
+    is_odd = total + 8 != len(data) and not 0 < length < 2**31 - 2**16
     if length != 2**32 - 1 and not is_odd:
         return data
     return (

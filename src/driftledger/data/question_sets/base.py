@@ -83,8 +83,8 @@ class QuestionProvider(Provider, ABC):
         if self.first is None:
             return self.questions(rules)
         categories = dict[str, str | None]()
-        for each in self.questions(rules):
-            categories[rules.unit(each)] = each.subset or each.category
+        for question in self.questions(rules):
+            categories[rules.unit(question)] = question.subset or question.category
         kept = first_of(categories, self.first)
         return (question for question in self.questions(rules) if rules.unit(question) in kept)
 

@@ -22,7 +22,7 @@ from driftledger.core.media import image_in
 from driftledger.data.datasets.base import digest_files, inside, printable, reached, read_file
 from driftledger.data.hub import HubTable
 from driftledger.data.question_sets.base import QuestionProvider, QuestionRules, SourceQuestion
-from driftledger.data.tables import TableRow, as_text, read_table
+from driftledger.data.tables import Cells, TableRow, as_text, read_table
 
 Column = Annotated[str, Field(min_length=1)]
 
@@ -86,15 +86,20 @@ class ColumnQuestions(QuestionProvider, ABC):
             ConfigError: a column is named or needed, and the table does not have it.
         """
         columns = {}
-        constant = {"subset" if subset else None, "refusal" if self.refusal is not None else None}
-        for field in (each for each in (*rules.needed, *rules.optional) if each not in constant):
+        constant = set()
+        if subset:
+            constant.add("subset")
+        if self.refusal is not None:
+            constant.add("refusal")
+        for field in (*rules.needed, *rules.optional):
+            if field in constant:
+                continue
             named = self.columns.get(field, field)
             names = (named,) if isinstance(named, str) else named or ()
             missing = [name for name in names if name not in available]
             if missing and (field in rules.needed or self.columns.get(field)):
-                raise ConfigError(
-                    f"{unknown_name(f'{table}: columns.{field}: column', missing[0], available):.1000}"
-                )
+                what = f"{table}: columns.{field}: column"
+                raise ConfigError(unknown_name(what, missing[0], available)[:1000])
             if names and not missing:
                 columns[field] = names
         return columns
@@ -117,28 +122,43 @@ class ColumnQuestions(QuestionProvider, ABC):
             DataError: a cell holds something of another kind than it should.
         """
         place = row.place
-        cells = {field: [row.cells.get(name) for name in names] for field, names in columns.items()}
+
+        def cell(field: str) -> Any:
+            """Return what the one column of a field holds; None without a column."""
+            return row.cells.get(columns[field][0]) if field in columns else None
 
         def text(field: str, *, strip: bool = True) -> str | None:
             """Return the cell as text; None where it is missing or blank."""
-            text = as_text(cells[field][0] if field in cells else None, f"{place} in {field}") or ""
-            return (text.strip() if strip else text) if text.strip() else None
+            text = as_text(cell(field), f"{place} in {field}") or ""
+            if not text.strip():
+                return None
+            return text.strip() if strip else text
 
-        options = _options(cells.get("options", []), columns.get("options", ()), place)
+        options = _options(row.cells, columns.get("options", ()), place)
         answer = text("answer", strip=False)
         if answer is not None and self.answer_is == "letter":
-            letters = string.ascii_uppercase[: len(options)]
-            if len(letter := answer.strip().upper()) != 1 or letter not in letters:
+            letters = list(string.ascii_uppercase[: len(options)])
+            letter = answer.strip().upper()
+            if letter not in letters:
                 what = f"letter of its {len(options)} options; correct it, or set answer_is"
                 raise DataError(f"{place} has the answer {answer!r:.80}, which is not a {what}")
             answer = options[letters.index(letter)]
-        capabilities = cells.get("capabilities", [None])[0]
-        if not isinstance(capabilities, list | tuple):
-            capabilities = written.split(",") if (written := text("capabilities")) else ()
-        image_id = text("image_id") if "image_id" in cells else image
+        listed = cell("capabilities")
+        if not isinstance(listed, list | tuple):
+            written = text("capabilities")
+            listed = written.split(",") if written else ()
+        capabilities = []
+        for name in listed:
+            capability = as_text(name, f"{place} in capabilities") or ""
+            capabilities.append(capability.strip())
+        image_id = text("image_id") if "image_id" in columns else image
         if image_id is None:
             raise DataError(f"{place} has no image_id; write one, or set columns.image_id to null")
-        own_id = text("id") or "" if "id" in cells else f"{row.number:0{len(str(total - 1))}}"
+        if "id" in columns:
+            own_id = text("id") or ""
+        else:
+            digits = len(str(total - 1))
+            own_id = f"{row.number:0{digits}}"
         return SourceQuestion(
             id=f"{subset}-{own_id}" if subset else own_id,
             name=place,
@@ -150,22 +170,22 @@ class ColumnQuestions(QuestionProvider, ABC):
             refusal=self.refusal or text("refusal", strip=False),
             subset=subset or text("subset"),
             subtask=text("subtask"),
-            capabilities=tuple(
-                (as_text(each, f"{place} in capabilities") or "").strip() for each in capabilities
-            ),
+            capabilities=tuple(capabilities),
             category=text("category"),
-            source={"row": str(row.number)} | ({"file": row.file} if row.file else {}),
+            source=row.source(),
         )
 
 
-def _options(cells: list[Any], columns: Sequence[str], place: str) -> tuple[str, ...]:
-    """Return the options in one cell each, or in the one cell that holds a list, or a list as
-    JSON."""
-    if len(cells) > 1:
-        named = zip(columns, cells, strict=True)
-        return tuple(as_text(cell, f"{place} in {column}") or "" for column, cell in named)
+def _options(cells: Cells, columns: Sequence[str], place: str) -> tuple[str, ...]:
+    """Return the options in one cell each, or in the one cell that holds a list.
+
+    The list may be written as JSON.
+    """
+    if len(columns) > 1:
+        texts = [as_text(cells.get(column), f"{place} in {column}") for column in columns]
+        return tuple(text or "" for text in texts)
     where = f"{place} in options"
-    options = cells[0] if cells else []
+    options = cells.get(columns[0]) if columns else []
     if isinstance(options, str):
         with suppress(ValueError):
             options = load_json(options.encode(), finite=False)
@@ -204,57 +224,67 @@ class QuestionTable(ColumnQuestions):
     def questions(self, rules: QuestionRules) -> Iterator[SourceQuestion]:
         for subset, file, folder in self._parts:
             table = read_table(file)
-            columns = (
-                self.columns_of(rules, table.name, table.columns, subset) if table.rows else {}
-            )
+            if not table.rows:
+                continue
+            columns = self.columns_of(rules, table.name, table.columns, subset)
             for number, (place, cells) in enumerate(table.rows):
                 path = as_text(cells.get(self.image_column), f"{place} in image") or ""
                 image = image_in(path)
                 if image is not None:
-                    row = TableRow(number, place, cells, None, partial(bytes, image))
-                    yield self.question(row, columns, sha256_bytes(image), len(table.rows), subset)
-                    continue
-                name = printable(PurePosixPath(path).as_posix()) if path.strip() else ""
-                row = TableRow(
-                    number, place, cells, name, partial(_image_bytes, folder, path, place)
+                    name = None
+                    image_id = sha256_bytes(image)
+                    read = partial(bytes, image)
+                else:
+                    name = printable(PurePosixPath(path).as_posix()) if path.strip() else ""
+                    image_id = name
+                    read = partial(_image_bytes, folder, path, place)
+                row = TableRow(number, place, cells, file=name, read=read)
+                yield self.question(
+                    row,
+                    columns,
+                    image=image_id,
+                    total=len(table.rows),
+                    subset=subset,
                 )
-                yield self.question(row, columns, name, len(table.rows), subset)
 
     def source_digest(self) -> str:
         files = []
         for subset, file, folder in self._parts:
             files.append((subset or "", file))
-            rows = read_table(file).rows
-            named = {
-                path for _, cells in rows if isinstance(path := cells.get(self.image_column), str)
-            }
-            for path in sorted(path for path in named if path.strip() and image_in(path) is None):
+            paths = set()
+            for _, cells in read_table(file).rows:
+                path = cells.get(self.image_column)
+                if isinstance(path, str) and path.strip() and image_in(path) is None:
+                    paths.add(path)
+            for path in sorted(paths):
                 with suppress(DataError):  # the build reports all missing images
                     files.append((printable(path), inside(folder, path, file.name)))
         return digest_files(files)
 
     def source(self) -> dict[str, str]:
-        return {
-            "kind": self.provider,
-            "file": ", ".join(printable(file.name) for _, file, _ in self._parts),
-        }
+        names = [printable(file.name) for _, file, _ in self._parts]
+        return {"kind": self.provider, "file": ", ".join(names)}
 
     @property
     def _parts(self) -> Iterator[tuple[str | None, Path, Path]]:
         """Subset, file and folder of images; one without a subset where there is one file."""
-        for subset, path in (
-            self.path.items() if isinstance(self.path, dict) else ((None, self.path),)
-        ):
+        files = self.path if isinstance(self.path, dict) else {None: self.path}
+        for subset, path in files.items():
             file = reached(path, "file", "path to the file of questions")
-            images = self.images.get(subset or "") if isinstance(self.images, dict) else self.images
-            setting = "images to the folder that the images are in"
-            yield subset, file, reached(images, "folder", setting) if images else file.parent
+            images = self.images
+            if isinstance(images, dict):
+                images = images.get(subset or "")
+            folder = file.parent
+            if images:
+                folder = reached(images, "folder", "images to the folder that the images are in")
+            yield subset, file, folder
 
 
 def _image_bytes(folder: Path, path: str, place: str) -> bytes:
-    return (
-        read_file(inside(folder, path, place), f"{place}: {path!r:.200}") if path.strip() else b""
-    )
+    """Return the bytes of an image; none where no path is written."""
+    if not path.strip():
+        return b""
+    return read_file(inside(folder, path, place), f"{place}: {path!r:.200}")
 
 
 class HuggingFaceQuestions(HubTable, ColumnQuestions):
@@ -272,5 +302,8 @@ class HuggingFaceQuestions(HubTable, ColumnQuestions):
             # machine.
             data = row.read()
             yield self.question(
-                row._replace(read=partial(bytes, data)), columns, sha256_bytes(data), len(loaded)
+                row._replace(read=partial(bytes, data)),
+                columns,
+                image=sha256_bytes(data),
+                total=len(loaded),
             )

@@ -76,7 +76,8 @@ def _sentence(parts: Sequence[str], ground: str) -> str:
     """Return an enumeration in front of its background."""
     *first, last = parts or ["nothing"]
     listed = f"{', '.join(first)} and {last}" if first else last
-    return f"{listed[:1].upper()}{listed[1:]}, on a {ground} background."
+    begun = listed[:1].upper() + listed[1:]
+    return f"{begun}, on a {ground} background."
 
 
 SIDE = 64
@@ -102,6 +103,7 @@ def covered(thing: Thing) -> Mask:
 def silhouette(shape: str, size: str, cell: int) -> Mask:
     """Return the pixels of an image that such a thing covers; one read-only array for all."""
     row, column = divmod(cell, 3)
-    mask = figure(shape, (SIDE, SIDE), (CENTRES[column], CENTRES[row]), SIZES[size])
+    centre = (CENTRES[column], CENTRES[row])
+    mask = figure(shape, (SIDE, SIDE), centre=centre, extent=SIZES[size])
     mask.flags.writeable = False
     return mask

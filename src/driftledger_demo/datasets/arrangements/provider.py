@@ -46,7 +46,8 @@ def of_count(things: int, seed: int) -> Iterator[Arrangement]:
     def make(number: int) -> Arrangement:
         key = ("count", things, seed, number)
         cells = sorted(_shuffled_cells(*key)[:things])
-        return Arrangement(_choice(GROUNDS, *key), tuple(_thing(cell, *key) for cell in cells))
+        drawn = [_thing(cell, *key) for cell in cells]
+        return Arrangement(_choice(GROUNDS, *key), tuple(drawn))
 
     return _held_out(make)
 

@@ -43,7 +43,19 @@ def outlines(labels: Whole, count: int) -> list[Outline]:
     ones = np.ones_like(labels)
     powers = np.stack([ones, across, down, across**2, across * down, down**2], axis=-1)
     sums = label_sums(labels, powers, count).tolist()
-    return [_outline(labels == label, _moments(*powers)) for label, powers in enumerate(sums)]
+    regions = []
+    for label, (area, x, y, xx, xy, yy) in enumerate(sums):
+        pixel = area * area  # a pixel is a square, not a point: 1/12 of its own
+        moments = _Moments(
+            area,
+            x,
+            down=y,
+            xx=12 * (area * xx - x * x) + pixel,
+            xy=12 * (area * xy - x * y),
+            yy=12 * (area * yy - y * y) + pixel,
+        )
+        regions.append(_outline(labels == label, moments))
+    return regions
 
 
 class _Moments(NamedTuple):
@@ -64,23 +76,13 @@ class _Moments(NamedTuple):
         return self.xx * along * along + 2 * self.xy * along * aside + self.yy * aside * aside
 
 
-def _moments(area: int, x: int, y: int, xx: int, xy: int, yy: int) -> _Moments:
-    pixel = area * area  # a pixel is a square, not a point: 1/12 of its own
-    return _Moments(
-        area,
-        x,
-        down=y,
-        xx=12 * (area * xx - x * x) + pixel,
-        xy=12 * (area * xy - x * y),
-        yy=12 * (area * yy - y * y) + pixel,
-    )
-
-
 def _tilt(moments: _Moments) -> int:
     """Return the direction of most variance; level if none stands out, since noise would choose."""
     spreads = [moments.spread(step) for step in range(TILTS)]
     most = max(spreads)
-    return spreads.index(most) if 100 * most > _STANDS_OUT * min(spreads) else 0
+    if 100 * most <= _STANDS_OUT * min(spreads):
+        return 0
+    return spreads.index(most)
 
 
 def _outline(mask: Mask, moments: _Moments) -> Outline:
@@ -91,7 +93,8 @@ def _outline(mask: Mask, moments: _Moments) -> Outline:
     lengths = []
     for step in (tilt, tilt + TILTS // 2):
         variance = moments.spread(step) * PERMILLE**2
-        length = isqrt(variance * _AXIS // (12 * area**2 * UNIT**2))
+        squared = variance * _AXIS // (12 * area**2 * UNIT**2)
+        length = isqrt(squared)
         if boxy:
             length = isqrt(length * length * _SIDE // _AXIS)
         lengths.append(length // max(mask.shape))
@@ -112,12 +115,15 @@ def _is_boxy(mask: Mask, moments: _Moments, tilt: int) -> bool:
     # small enough for int64: area < 2^14, offsets < 2^21
     dx = columns * moments.area - moments.across
     dy = rows * moments.area - moments.down
-    along = (dx * cosine(tilt) + dy * sine(tilt)) // UNIT
-    aside = (dy * cosine(tilt) - dx * sine(tilt)) // UNIT
-    major = max(1, moments.spread(tilt) // (12 * UNIT**2))
-    minor = max(1, moments.spread(tilt + TILTS // 2) // (12 * UNIT**2))
+    cos = cosine(tilt)
+    sin = sine(tilt)
+    along = (dx * cos + dy * sin) // UNIT
+    aside = (dy * cos - dx * sin) // UNIT
+    unit = 12 * UNIT**2
+    major = max(1, moments.spread(tilt) // unit)
+    minor = max(1, moments.spread(tilt + TILTS // 2) // unit)
     u = along**2 * PERMILLE // major
     v = aside**2 * PERMILLE // minor
-    in_ellipse = np.count_nonzero(u + v <= PERMILLE * _AXIS // 4)
-    in_box = np.count_nonzero(np.maximum(u, v) <= PERMILLE * _SIDE // 4)
-    return bool(in_box > in_ellipse)
+    in_ellipse = u + v <= PERMILLE * _AXIS // 4
+    in_box = np.maximum(u, v) <= PERMILLE * _SIDE // 4
+    return bool(np.count_nonzero(in_box) > np.count_nonzero(in_ellipse))

@@ -41,11 +41,12 @@ class Dials:
 
 def say(scene: SegmentedImage, dials: Dials) -> str:
     """Describe ``scene`` in less than 500 words, the largest things first."""
-    regions = list(zip(nearest_colours(scene.colours, dials.colours), scene.outlines, strict=True))
+    names = nearest_colours(scene.colours, dials.colours)
+    regions = list(zip(names, scene.outlines, strict=True))
     covered: Counter[str] = Counter()
     for colour, outline in regions:
         covered[colour] += outline.area
-    background = covered.most_common(1)[0][0]
+    [(background, _)] = covered.most_common(1)
     picture = _format(100 * scene.width // scene.height, dials)
     sentences = [f"{picture} on {_article(background).lower()} {BACKGROUND}."]
     words = len(sentences[0].split())
@@ -63,16 +64,19 @@ def _format(percent: int, dials: Dials) -> str:
     ratio = max(1, min(1000, percent))
     if dials.fluent:
         return f"A picture {ratio}% as wide as tall"
-    return f"{_article(_nearest_ratio(ratio, FORMATS))} picture"
+    name = _nearest_ratio(ratio, FORMATS)
+    return f"{_article(name)} picture"
 
 
 def _sentence(colour: str, outline: Outline, dials: Dials) -> str:
     noun = _noun(outline)
     if dials.fluent:
         return f"{_article(colour)} {noun}, {_measures(outline, noun)}."
-    size = _nearest_ratio(outline.area, {name: SIZES[name] ** 2 // 10 for name in dials.sizes})
-    words = (size, _stretch(outline, dials.stretches), colour, noun)
-    return f"{_article(' '.join(filter(None, words)))} {_place(outline, dials.places)}."
+    areas = {name: SIZES[name] ** 2 // 10 for name in dials.sizes}
+    size = _nearest_ratio(outline.area, areas)
+    stretch = _stretch(outline, dials.stretches)
+    words = " ".join(filter(None, (size, stretch, colour, noun)))
+    return f"{_article(words)} {_place(outline, dials.places)}."
 
 
 def _noun(outline: Outline) -> str:
@@ -111,7 +115,9 @@ def _stretch(outline: Outline, known: Iterable[str]) -> str:
 def _place(outline: Outline, known: Iterable[str]) -> str:
     def distance(name: str) -> int:
         place = PLACES[name]
-        return (10 * place.across - outline.across) ** 2 + (10 * place.down - outline.down) ** 2
+        across = 10 * place.across - outline.across
+        down = 10 * place.down - outline.down
+        return across**2 + down**2
 
     name = min(known, key=distance)
     return f"in the {name}" if name == "centre" else f"at the {name}"
@@ -127,4 +133,5 @@ def _ratio(one: int, other: int) -> int:
 
 
 def _article(words: str) -> str:
-    return f"{'An' if words[0] in 'aeiou' else 'A'} {words}"
+    article = "An" if words[0] in "aeiou" else "A"
+    return f"{article} {words}"

@@ -9,6 +9,7 @@ same regions on every processor.
 from collections.abc import Sequence
 from functools import lru_cache
 from heapq import heappop, heappush
+from operator import add
 from pathlib import Path
 from typing import NamedTuple
 
@@ -65,7 +66,7 @@ def merges(labels: Whole, features: Whole) -> list[tuple[int, int]]:
         merged |= {a, b}
         pairs.append((a, b))
         new = len(patches)
-        patches.append([one + other for one, other in zip(patches[a], patches[b], strict=True)])
+        patches.append(list(map(add, patches[a], patches[b])))
         neighbours.append(set())
         for other in (neighbours[a] | neighbours[b]) - merged:
             meet(other, new)
@@ -86,7 +87,7 @@ def merge(labels: Whole, pairs: Sequence[tuple[int, int]], keep: int) -> Whole:
     for node in reversed(range(len(parents))):
         parents[node] = parents[parents[node]]
     numbers: dict[int, int] = {}
-    table = [numbers.setdefault(parents[node], len(numbers)) for node in range(count)]
+    table = [numbers.setdefault(parent, len(numbers)) for parent in parents[:count]]
     return np.array(table)[labels]
 
 
@@ -94,7 +95,9 @@ def _cost(one: Sequence[int], other: Sequence[int]) -> int:
     """Return the squared deviation that joining two patches adds; each is its area and its sums."""
     n1 = one[0]
     n2 = other[0]
-    squares = sum((a * n2 - b * n1) ** 2 for a, b in zip(one, other, strict=True))
+    squares = 0
+    for a, b in zip(one, other, strict=True):
+        squares += (a * n2 - b * n1) ** 2
     return squares // (n1 * n2 * (n1 + n2))
 
 
@@ -133,7 +136,8 @@ def _parts(path: Path, sha256: str) -> _Parts:
     image = Medium(path, sha256).open()
     longest = max(image.size)
     working = min(longest, WORKING_SIDE)
-    width, height = (max(_LEAST_SIDE, side * working // longest) for side in image.size)
+    width = max(_LEAST_SIDE, image.width * working // longest)
+    height = max(_LEAST_SIDE, image.height * working // longest)
     small = np.array(image.resize((width, height), Image.Resampling.BOX))
     patches = _patches(small)
     return _Parts(image.size, small, patches=patches, merges=merges(patches, lab(small)))
