@@ -39,6 +39,12 @@ def scored(model: str, values: Sequence[float], provider: str = "", **more: Any)
     ]
 
 
+def ranks(made: Block, number: str) -> dict[str, tuple[int, str]]:
+    """Model → rank and letters, where it has a rank."""
+    cells = made.cells(number)
+    return {model: (cell.rank, cell.letters) for model, cell in cells.items() if cell.rank}
+
+
 def block(*some: Scored) -> Block:
     rows: Mapping[str, list[Row]] = {score.model: rows for score, rows in some}
     [made] = blocks_of(SPEC, [score for score, _ in some], lambda score: rows[score.model])
@@ -68,16 +74,13 @@ def test_ranks_and_letters(
         m: (tested.groups.ranks[m], tested.groups.letters[m]) for m in tested.groups.ranks
     } == expected
     assert tested.groups.best == best
-    places = made.places("ssim")
-    assert {model: (place.rank, place.letters) for model, place in places.items()} == expected
-    assert {model for model, place in places.items() if place.best} == best
+    assert ranks(made, "ssim") == expected
+    assert {model for model, cell in made.cells("ssim").items() if cell.bold} == best
 
 
 def test_a_model_beside_controls_alone_has_no_letter() -> None:
-    places = block(scored("high", HIGH), scored("blind", LOW, "blind")).places("ssim")
-    assert {model: (place.rank, place.letters) for model, place in places.items()} == {
-        "high": (1, "")
-    }
+    made = block(scored("high", HIGH), scored("blind", LOW, "blind"))
+    assert ranks(made, "ssim") == {"high": (1, "")}
 
 
 def test_controls_do_not_compete_and_are_placed_beside_each_model() -> None:
@@ -91,10 +94,7 @@ def test_controls_do_not_compete_and_are_placed_beside_each_model() -> None:
     ]
     assert [score.model for score in made.order()] == ["high", "low", "blind"]
     untested = replace(made, rows_of=lambda score: ())
-    assert {model: place.rank for model, place in untested.places("ssim").items()} == {
-        "low": 2,
-        "high": 1,
-    }
+    assert ranks(untested, "ssim") == {"low": (2, ""), "high": (1, "")}
 
 
 def test_letters_are_in_tables_and_figures() -> None:
@@ -187,11 +187,11 @@ def test_the_best_covered_model_decides_who_is_ranked() -> None:
     ]
     [made] = blocks_of(benchmark("genception"), scores)
     assert {*made.apart} == {"m90", "m94"}
-    assert {*made.places("gc_at_2")} == {"m98", "m100"}
+    assert {*ranks(made, "gc_at_2")} == {"m98", "m100"}
     assert {score.model for score in made.order()[:2]} == {"m98", "m100"}
     [made] = blocks_of(benchmark("genception"), [*scores[:2], control(scores[3])])
     assert {*made.apart} == {"m100"}
-    assert {*made.places("gc_at_2")} == {"m90", "m94"}
+    assert {*ranks(made, "gc_at_2")} == {"m90", "m94"}
 
 
 def test_a_model_below_min_coverage_has_no_rank_and_decides_for_no_one() -> None:
@@ -213,5 +213,5 @@ def test_a_model_below_min_coverage_has_no_rank_and_decides_for_no_one() -> None
         "for 90%"
     )
     assert made.apart == {"m80": reason}
-    assert {*made.places("gc_at_2")} == {"m90", "m92"}
+    assert {*ranks(made, "gc_at_2")} == {"m90", "m92"}
     assert made.order()[-1].model == "m80"
