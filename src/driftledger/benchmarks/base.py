@@ -27,6 +27,7 @@ from driftledger.data.question_sets.base import QuestionRules
 if TYPE_CHECKING:
     from driftledger.benchmarks.scoring import Scored, ToScore
     from driftledger.benchmarks.traces import Trace
+    from driftledger.collect.store import CallStore
 
 
 Recording: TypeAlias = Steps[Records]
@@ -402,6 +403,12 @@ class Benchmark(ABC):
     flagged: ClassVar[Mapping[str, tuple[str, ...]]] = {}
     """Words of a flag → the rows of the table that it concerns alone, by their keys."""
     layout: ClassVar[Layout] = Layout()
+    first_look: ClassVar[Mapping[str, object]] = {}
+    """Settings of a first look in a notebook, in place of those that ``params.yaml`` has."""
+    human_models: ClassVar[bool] = False
+    """Whether people can be its models; :meth:`write_human_sheet` writes what they fill in."""
+    board: ClassVar[str] = ""
+    """What an entry of its public leaderboard needs, for people; empty without a leaderboard."""
 
     @property
     def stages(self) -> tuple[Stage, ...]:
@@ -607,6 +614,18 @@ class Benchmark(ABC):
     def cross_check(self, section: Section) -> CrossCheck | None:
         """Return how the report checks first descriptions by other models'; None for no check."""
         return None
+
+    def write_human_sheet(self, given: StageInputs, store: "CallStore") -> str:
+        """Write the sheet for people who are its models, and say how much there is to fill in.
+
+        Raises:
+            ConfigError: the model is not a person.
+        """
+        raise NotImplementedError(f"{self.name} has no sheet for people")
+
+    def board_scores(self, score: Score) -> Numbers:
+        """Return the numbers of a score by their names in its public leaderboard, if it has any."""
+        return {}
 
     def traces(self, folders: Folders, score: Score, rows: Rows) -> Iterator["Trace"]:
         """Yield the units of these rows step by step, as MLflow's trace view shows them.
