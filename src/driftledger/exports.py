@@ -122,7 +122,7 @@ def _leaderboard(spec: Benchmark, root: Path, run: Evidence, date: datetime) -> 
 
 
 def _repository(model: ComponentCard) -> str:
-    """The repository of a model's weights; empty if they come from none."""
+    """Return the repository of a model's weights; empty if they come from none."""
     weights = model.identity.get("weights")
     return str(weights.get("repository", "")) if isinstance(weights, dict) else ""
 
@@ -304,7 +304,7 @@ def _texts_of(values: Mapping[str, object]) -> dict[str, str]:
 
 
 def _plain(value: object) -> str:
-    """A setting as text that every encoding takes."""
+    """Write a setting as text that every encoding takes."""
     text = value if isinstance(value, str) else canonical_json(value)
     return text.encode("utf-8", "backslashreplace").decode()
 

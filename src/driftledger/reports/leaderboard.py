@@ -197,14 +197,22 @@ def by_kind(table: ReportTable, parts: Parts) -> dict[str, list[Cells]]:
 
     Some of them may be absent.
     """
-    controls = {score.model for score in scores_of(parts) if score.is_control}
-    apart = {model for column in at_a_glance(parts) for model in column.block.apart}
-    kinds: dict[str, list[Cells]] = {"models": [], "not ranked": [], "controls": []}
-    for row in table.rows:
-        name = row[0] if isinstance(row[0], str) else row[0].text
-        kind = "not ranked" if name in apart else "models"
-        kinds["controls" if name in controls else kind].append(row)
-    return {kind: rows for kind, rows in kinds.items() if rows}
+    kind_of = dict[str, str]()
+    for column in at_a_glance(parts):
+        kind_of |= dict.fromkeys(column.block.apart, "not ranked")
+    for score in scores_of(parts):
+        if score.is_control:
+            kind_of[score.model] = "controls"
+    kinds: dict[str, list[Cells]] = {}
+    for kind in ("models", "not ranked", "controls"):
+        rows = [row for row in table.rows if kind_of.get(_text(row[0]), "models") == kind]
+        if rows:
+            kinds[kind] = rows
+    return kinds
+
+
+def _text(shown: Cell | str) -> str:
+    return shown if isinstance(shown, str) else shown.text
 
 
 def side_by_side(spec: Benchmark, blocks: Sequence[Block]) -> Iterator[ReportTable]:
@@ -276,19 +284,32 @@ def _csv_rows(block: Block) -> Iterator[Sequence[str]]:
     spec = block.spec
     for score in block.scores:
         keys = score.keys
-        encoder = keys.get("encoder") or keys.get("text_encoder", "")
-        fixed = [score.on, keys.get("generator", ""), encoder, keys.get("description", "")]
+        data = [
+            score.on,
+            keys.get("generator", ""),
+            keys.get("encoder") or keys.get("text_encoder", ""),
+            keys.get("description", ""),
+        ]
         apart = block.apart.get(score.model, "")
         for number, value in score.numbers():
             group, _, key = number.rpartition("/")
-            kind, _, name = (group or f"{OVERALL}/{OVERALL}").partition("/")
-            row = [f"{spec.name}/{key}", kind, for_csv(name), score.model, repr(float(value))]
+            kind, _, name = group.partition("/")
             ranked = Cell()
             if spec.metric(key) in spec.metrics and base_key(key) == key:
                 ranked = block.cells(number)[score.model]
-            rank = "" if ranked.rank is None else str(ranked.rank)
-            yield [*fixed, *row, rank, ranked.letters, apart]
+            yield [
+                *data,
+                f"{spec.name}/{key}",
+                kind or OVERALL,
+                for_csv(name or OVERALL),
+                score.model,
+                repr(float(value)),
+                str(ranked.rank or ""),
+                ranked.letters,
+                apart,
+            ]
         for curve, points in sorted(score.curves.items()):
+            metric = f"{spec.name}/{curve}"
             for point in points:
-                row = [f"{spec.name}/{curve}", STEP, str(point.step), score.model]
-                yield [*fixed, *row, repr(float(point.value)), "", "", apart]
+                row = [metric, STEP, str(point.step), score.model, repr(float(point.value))]
+                yield [*data, *row, "", "", apart]

@@ -272,17 +272,22 @@ def plots_of(scores: Sequence[Score]) -> Iterator[tuple[str, bytes]]:
         curves: dict[str, list[Json]] = {}
         metrics = dict[str, None]()
         for score in own:
-            curves |= {base_key(key): [] for key in score.curves}
-            metrics |= {key: None for key in score.metrics if base_key(key) == key}
+            for curve in score.curves:
+                curves[base_key(curve)] = []
+            for key in score.metrics:
+                metrics[base_key(key)] = None
         table = []
         for score in own:
-            row = {"of": " · ".join(score.keys[key] for key in keys), "model": score.model}
-            table.append({**row, **{key: score.metrics.get(key) for key in metrics}})
+            data = [score.keys[key] for key in keys]
+            row: Json = {"of": " · ".join(data), "model": score.model}
+            numbers = {key: score.metrics.get(key) for key in metrics}
+            table.append(row | numbers)
             for curve, rows in curves.items():
                 for point in score.curves.get(curve, ()):
-                    rows.append({**row, "step": point.step, "value": point.value})
+                    rows.append(row | {"step": point.step, "value": point.value})
         for curve, rows in curves.items():
-            yield f"plots/{name}/{curve.replace('/', '_')}.json", pretty_json(rows).encode()
+            path = f"plots/{name}/{curve.replace('/', '_')}.json"
+            yield path, pretty_json(rows).encode()
         yield f"plots/{name}/scores.json", pretty_json(table).encode()
 
 
@@ -293,13 +298,16 @@ def metrics_of(scores: Sequence[Score]) -> dict[str, dict[str, float]]:
     scores of a benchmark have a number, its name begins with the data and components in which these
     differ: ``gc_at_2`` on one dataset, ``photos.gc_at_2`` on one of two.
     """
-    values: dict[str, dict[str, float]] = {score.model: {} for score in scores}
+    values: dict[str, dict[str, float]] = {}
     for name, own in grouped(scores, lambda score: score.benchmark).items():
-        keys = [key for key in benchmark(name).scores.keys if key != "model"]
+        spec = benchmark(name)
+        keys = [key for key in spec.scores.keys if key != "model"]
         differing = [key for key in keys if len({score.keys[key] for score in own}) > 1]
         for score in own:
+            numbers = values.setdefault(score.model, {})
             words = [score.keys[key] for key in differing]
-            for tracked in benchmark(name).tracked(score):
+            for tracked in spec.tracked(score):
                 if not tracked.is_earlier:
-                    values[score.model][".".join([*words, tracked.name])] = tracked.value
+                    path = ".".join([*words, tracked.name])
+                    numbers[path] = tracked.value
     return values
