@@ -212,16 +212,18 @@ def _lines(block: Block, series: SeriesOf, curve: str, title: str, across: str) 
         highs = steps_of(score, curve + HIGH)
         has_bands = has_bands or bool(lows or highs)
         steps = steps_of(score, curve)
-        band = [step for step in steps if step in lows and step in highs]
-        ends = [lows[step] for step in band], [highs[step] for step in band]
+        band = []
+        for step in steps:
+            if step in lows and step in highs:
+                band.append((step, lows[step], highs[step]))
         if steps:
-            lines.append((score.model, steps, band, ends))
+            lines.append((score.model, steps, band))
     lines.sort(key=lambda line: -list(line[1].values())[-1])
 
     def draw(axis: "Axes") -> None:
         from matplotlib.ticker import MaxNLocator
 
-        for model, steps, band, ends in lines:
+        for model, steps, band in lines:
             mark = series[model]
             axis.plot(
                 list(steps),
@@ -235,7 +237,8 @@ def _lines(block: Block, series: SeriesOf, curve: str, title: str, across: str) 
                 markersize=5,
             )
             if band:
-                axis.fill_between(band, *ends, color=mark.colour, alpha=0.13, linewidth=0)
+                at, ends, tops = zip(*band, strict=True)
+                axis.fill_between(at, ends, tops, color=mark.colour, alpha=0.13, linewidth=0)
         axis.xaxis.set_major_locator(MaxNLocator(integer=True))
         axis.set_xlabel(across)
         axis.grid(axis="y")

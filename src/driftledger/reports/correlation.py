@@ -266,11 +266,15 @@ def _tables(boards: Iterable[str], pairs: Sequence[Correlated]) -> Iterator[Repo
     """Yield our headlines and other benchmarks, our headlines, and each leaderboard's own."""
     head = ["", "", "models", "Pearson's r", "interval", "Spearman's ρ", "Kendall's τ"]
     names = {_TO_OTHERS: "out", _OURS: "ours"}
-    names |= {_AMONG.format(board): board for board in boards}
-    rows: dict[str, list[list[str]]] = {title: [] for title in names}
-    for a, b, n, r, ends, *ranks in pairs:
+    for board in boards:
+        names[_AMONG.format(board)] = board
+    rows: dict[str, list[list[str]]] = {}
+    for title in names:
+        rows[title] = []
+    for a, b, n, r, ends, rho, tau in pairs:
         interval = f"{ends.low:.2f} to {ends.high:.2f}" if ends else NOTHING
-        row = [a.title, b.title, str(n), f"{r:.2f}", interval, *(f"{rank:.2f}" for rank in ranks)]
+        numbers = [f"{r:.2f}", interval, f"{rho:.2f}", f"{tau:.2f}"]
+        row = [a.title, b.title, str(n), *numbers]
         if a.ours != b.ours:
             rows[_TO_OTHERS].append(row)
         elif a.ours:

@@ -5,7 +5,7 @@ that both have, as ``compare`` does, with Holm's correction over all pairs. Only
 make up are tested: no unit has a share of a distance between two sets of images.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import combinations, product
@@ -20,7 +20,7 @@ from driftledger.core.grouping import grouped
 from driftledger.core.paths import Keys
 from driftledger.ledger.compare import Units, coverage_difference, paired_units, units_of
 from driftledger.metrics.exact import exact_mean
-from driftledger.metrics.groups import Difference, Groups, groups, shown
+from driftledger.metrics.groups import Difference, Groups, Pair, groups, shown
 from driftledger.metrics.intervals import ConfidenceInterval
 from driftledger.metrics.ranks import competition_ranks
 from driftledger.project.project import Project
@@ -288,18 +288,25 @@ def _test(block: Block, number: str) -> Tested | None:
             units[score.model] = block.units(metric, score, number)
             if not _makes(metric, units[score.model], values[score.model]):
                 return None
-    differences = {}
-    for pair in (*combinations(models, 2), *product(controls, models)):
-        first, second = (units[model] for model in pair)
-        paired = paired_units(metric, first, second, confidence)[1]
-        differences[pair] = Difference(0.0, None)
-        if paired:
-            differences[pair] = Difference(paired.difference, paired.p_value)
-    against = {pair: differences.pop(pair) for pair in product(controls, models)}
-    verdicts = shown(against, confidence)
-    doubtful = frozenset(model for (_, model), verdict in verdicts.items() if verdict != sign)
-    ranks = groups(models, differences, confidence=confidence, higher_is_better=sign > 0)
-    return Tested(ranks, doubtful)
+
+    def differences(pairs: Iterable[Pair]) -> dict[Pair, Difference]:
+        found = {}
+        for pair in pairs:
+            first, second = (units[model] for model in pair)
+            paired = paired_units(metric, first, second, confidence)[1]
+            found[pair] = Difference(0.0, None)
+            if paired:
+                found[pair] = Difference(paired.difference, paired.p_value)
+        return found
+
+    doubtful = set()
+    against = differences(product(controls, models))
+    for (_, model), verdict in shown(against, confidence).items():
+        if verdict != sign:
+            doubtful.add(model)
+    among = differences(combinations(models, 2))
+    ranks = groups(models, among, confidence=confidence, higher_is_better=sign > 0)
+    return Tested(ranks, frozenset(doubtful))
 
 
 def best_first(

@@ -6,6 +6,7 @@ Which numbers a table shows is in each benchmark's specification.
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import chain
 
 from driftledger.benchmarks.base import COVERAGE, Benchmark, Metric
 from driftledger.benchmarks.score import Score, base_key
@@ -129,9 +130,11 @@ def _model_tables(block: Block) -> Iterator[ReportTable]:
                     rows[model].append(value)
         if first is not None:
             head.append(BY_VALUE if block.tested(first) is None else BY_TEST)
-            for s in scores:
-                rank = block.cells(first)[s.model].rank
-                rows[s.model].append(cell(rank, s, number=first, digits=0))
+            for score in scores:
+                rank = block.cells(first)[score.model].rank
+                rows[score.model].append(cell(rank, score, number=first, digits=0))
+        for model, row in rows.items():
+            row.append(coverages[model])
         if place == 1 and any(coverage.more for coverage in coverages.values()):
             notes.append(
                 f"In brackets behind a coverage: {first_metric.named(first or '')} if all that is "
@@ -140,7 +143,7 @@ def _model_tables(block: Block) -> Iterator[ReportTable]:
         yield ReportTable(
             title,
             [*head, COVERAGE.title],
-            rows=[[*row, coverages[model]] for model, row in rows.items()],
+            rows=list(rows.values()),
             notes=notes,
             name=f"models_{place}" if len(tables) > 1 else "models",
             detail=each_t,
@@ -250,24 +253,28 @@ def generators_tables(spec: Benchmark, blocks: Sequence[Block]) -> Iterator[Repo
     keys = [key for key in spec.scores.keys if key not in ("model", "generator")]
     alike = grouped(blocks, lambda block: tuple(block.scores[0].keys[key] for key in keys))
     for names, members in alike.items():
-        columns = []
+        by_model: dict[str, list[tuple[Block, Score, str]]] = {}
+        generators = set()
+        scores = []
         notes = []
         for block in members:
             for score in block.order():
-                columns.append((block, score, f"{name_cell(score)} · {score.keys['generator']}"))
+                generator = score.keys["generator"]
+                column = (block, score, f"{name_cell(score)} · {generator}")
+                by_model.setdefault(score.model, []).append(column)
+                generators.add(generator)
+                scores.append(score)
             for model, why in block.apart.items():
                 notes.append(f"{model} on {block.on} has no rank: {why}.")
-        if len({score.keys["generator"] for _, score, _ in columns}) < 2:
+        if len(generators) < 2:
             continue
-        models = list(dict.fromkeys(score.model for _, score, _ in columns))
-        columns.sort(key=lambda column: models.index(column[1].model))
-        key = spec.keys_of(spec.metrics[0], *(score for _, score, _ in columns))[-1]
+        key = spec.keys_of(spec.metrics[0], *scores)[-1]
         kind = next(iter(spec.layout.groups))
         title = (
             f"{spec.metrics[0].named(key)} by {kind} under several generators on "
             f"{' · '.join(names)}, each ranked by itself, as in Table 4"
         )
-        table = _group_table(columns, kind, key)
+        table = _group_table([*chain.from_iterable(by_model.values())], kind, key)
         yield table._replace(title=title, notes=notes, name="-".join(("generators", *names)))
 
 

@@ -3,8 +3,10 @@ gallery."""
 
 import math
 import shlex
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -298,13 +300,19 @@ def _numbers(
     """
     spec = benchmark(score.benchmark)
     target = run or f"{spec.scores.at(score.keys)}/{SCORE}"
-    numbers = [(metric, key) for metric in spec.metrics for key in spec.keys_of(metric, score)]
-    numbers.sort(key=lambda number: number[1] != spec.headline(score)[0])
-    for metric, key in [*numbers, (COVERAGE, COVERAGE.key)]:
-        place = key
-        if run and sum(key in other.metrics for other in others) != 1:
-            place = f"{place_of(spec, score.keys)}/{key}"
-        command = f"driftledger audit {shlex.quote(f'{target}:{place}')}"
+    first, _ = spec.headline(score)
+    headline = list[tuple[Metric, str]]()
+    further = list[tuple[Metric, str]]()
+    for metric in spec.metrics:
+        for key in spec.keys_of(metric, score):
+            (headline if key == first else further).append((metric, key))
+    numbers = [*headline, *further, (COVERAGE, COVERAGE.key)]
+    counts = Counter(chain.from_iterable(other.metrics for other in others))
+    for metric, key in numbers:
+        name = key
+        if run and counts[key] != 1:
+            name = f"{place_of(spec, score.keys)}/{key}"
+        command = f"driftledger audit {shlex.quote(f'{target}:{name}')}"
         yield metric, key, score.metrics.get(key, score.coverage), command
 
 
