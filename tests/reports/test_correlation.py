@@ -7,6 +7,7 @@ import io
 import numpy as np
 import pytest
 import yaml
+from matplotlib.figure import Figure
 
 from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import Row, Score
@@ -65,6 +66,14 @@ def test_people_read_what_is_missing(found: Correlation) -> None:
         in found.lead
     )
     assert {table.name for table in found.tables} == {"genception_v1", "mmeception"}
+
+
+def test_the_matrix_is_symmetric(found: Correlation) -> None:
+    axes = Figure().subplots()
+    found.picture.draw(axes)
+    values = np.ma.filled(axes.collections[0].get_array(), np.nan)
+    assert np.array_equal(values, values.T, equal_nan=True)
+    assert np.isfinite(values).sum() > 20
 
 
 def board(*rows: tuple[str, str, float]) -> list[OutsideValue]:

@@ -131,11 +131,11 @@ def markdown(table: ReportTable) -> Iterator[str]:
         yield ""
 
 
-def _in_markdown(shown: Cell | str) -> str:
-    if isinstance(shown, str):
-        return for_cell(shown)
-    text = for_cell(shown.text)
-    if shown.bold:
+def _in_markdown(value: Cell | str) -> str:
+    if isinstance(value, str):
+        return for_cell(value)
+    text = for_cell(value.text)
+    if value.bold:
         text = f"**{text}**"
-    more = for_cell(str(shown._replace(text="")))
+    more = for_cell(str(value._replace(text="")))
     return f"{text} {more}" if more else text

@@ -161,7 +161,7 @@ def at_a_glance(parts: Parts, *, every: bool = False) -> list[MetricColumn]:
 
     Unless ``every``, they are on those alone that come first.
     """
-    shown = []
+    chosen = []
     for spec, blocks in parts.items():
         for metric in spec.metrics:
             if metric.key not in spec.glanced:
@@ -175,8 +175,8 @@ def at_a_glance(parts: Parts, *, every: bool = False) -> list[MetricColumn]:
                 own = [name for name in column.block.names if names.count(name) < len(columns)]
                 if own:
                     head += f" ({' · '.join(own)})"
-                shown.append(column._replace(head=head))
-    return shown
+                chosen.append(column._replace(head=head))
+    return chosen
 
 
 def overview(parts: Parts, *, every: bool = False) -> ReportTable | None:
@@ -211,8 +211,8 @@ def by_kind(table: ReportTable, parts: Parts) -> dict[str, list[Cells]]:
     return kinds
 
 
-def _text(shown: Cell | str) -> str:
-    return shown if isinstance(shown, str) else shown.text
+def _text(cell: Cell | str) -> str:
+    return cell if isinstance(cell, str) else cell.text
 
 
 def side_by_side(spec: Benchmark, blocks: Sequence[Block]) -> Iterator[ReportTable]:

@@ -88,7 +88,7 @@ def content(project: Project, scores: Sequence[Score]) -> Context:
     series = series_of(scores)
     for block in blocks:
         drawings = figures_of(block, series)
-        figures[block.name] = {f"{block.name}-{each.name}.svg": each for each in drawings}
+        figures[block.name] = {f"{block.name}-{made.name}.svg": made for made in drawings}
     picture = correlated.picture
     figures["correlation"] = {f"correlation-{picture.name}.svg": picture}
     return Context(project, scores, parts=parts, correlation=correlated, figures=figures)

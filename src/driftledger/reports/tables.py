@@ -109,17 +109,17 @@ def _model_tables(block: Block) -> Iterator[ReportTable]:
         named.update(number.rpartition("/")[2] for number in columns.values())
     coverages = {s.model: coverage_cell(s, more=bounds(block, s, first)) for s in scores}
     for place, (title, columns) in enumerate(tables.items(), 1):
-        shown = dict(columns)
+        numbers = dict(columns)
         if place == 1:
             unnamed = [metric.key for metric in spec.metrics if metric.key not in named]
-            shown |= dict(zip(unnamed, unnamed, strict=True))
+            numbers |= dict(zip(unnamed, unnamed, strict=True))
         each_t = place > 1 and all("{t}" in number for number in columns.values())
         if each_t and len(spec.keys_of(first_metric, *scores)) < 2:
             continue
         head = [""]
         rows: dict[str, list[Cell | str]] = {s.model: [name_cell(s)] for s in scores}
         notes = []
-        for name, number in shown.items():
+        for name, number in numbers.items():
             for key in _members(block, number, each_t=each_t):
                 metric = block.metric(key)
                 if metric is None or not block.values(key):

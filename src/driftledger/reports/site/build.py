@@ -118,11 +118,11 @@ def site_files(
     pictures: Mapping[Path, ShownImage] = {}
     thumbnails: Files = {}
     if images:
-        shown = list[Path]()
+        media = list[Path]()
         for unit_traces in chains:
             for trace in unit_traces.traces.values():
-                shown += files_of(trace)
-        pictures, thumbnails = thumbnails_of(shown, folder)
+                media += files_of(trace)
+        pictures, thumbnails = thumbnails_of(media, folder)
     templates = environment(report.parts)
     templates.globals |= {
         "locks": locked_now(root),
