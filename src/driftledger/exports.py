@@ -1,5 +1,4 @@
-"""A run as CSV, as records of Every Eval Ever 0.3, as logs of Inspect, or for GenCeption's
-leaderboard.
+"""A run as CSV, as records of Every Eval Ever 0.3, as logs of Inspect, or for a public leaderboard.
 
 Dates are the commit's. Every Eval Ever gets aggregates alone: an instance there is text, and here
 are images.
@@ -8,12 +7,14 @@ are images.
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 from driftledger import __version__
-from driftledger.benchmarks.base import Metric
+from driftledger.benchmarks.base import Benchmark, Metric
+from driftledger.benchmarks.registry import benchmarks
 from driftledger.benchmarks.score import SPREAD, Row, base_key
 from driftledger.benchmarks.traces import Shot, Shown, Trace
 from driftledger.components.base import ComponentCard
@@ -32,15 +33,6 @@ _SOURCE = {
     "source_type": "evaluation_run",
     "evaluator_relationship": "other",
 }
-_MME = (
-    "existence count position color posters celebrity scene landmark artwork "
-    "commonsense_reasoning code_reasoning"
-)
-_MME += " numerical_calculation text_translation OCR visual textual"
-_THERE = "Exist Count Posi Col Post Cel Sce Lan Art Comm Code Num Tran OCR VisMean TextMean"
-LEADERBOARD = dict(zip(_MME.split(), _THERE.split(), strict=True))
-"""Category or group of MME's images → its key in GenCeption's leaderboard; any other keeps its
-name."""
 CSV_COLUMNS = (
     "run",
     "benchmark",
@@ -57,89 +49,80 @@ CSV_COLUMNS = (
 
 
 def export(project: Project, kind: str, run: str, out: Path) -> int:
-    """Write a selected run below ``out`` in one of :data:`FORMATS`; return how many files.
+    """Write a selected run below ``out`` in one of the formats; return how many files.
 
     Raises:
         LedgerError: the format or the run is unknown, or the commit of its code is not here.
         MissingExtraError: the format's library is not installed.
     """
-    if kind not in FORMATS:
-        raise LedgerError(unknown_name("format", kind, FORMATS))
-    combinations = {name: each for each in project.combinations for name in (str(each), each.path)}
+    formats = dict(FORMATS)
+    for spec in benchmarks():
+        if spec.board:
+            formats[spec.name] = partial(_leaderboard, spec)
+    if kind not in formats:
+        raise LedgerError(unknown_name("format", kind, formats))
+    combinations = {}
+    for combination in project.combinations:
+        combinations[str(combination)] = combination
+        combinations[combination.path] = combination
     if run not in combinations:
         raise LedgerError(unknown_name("selected run", run, combinations))
     evidence = read_runs(project.root, project.selected, [combinations[run]])[0]
     git = Git.around(project.root)
     commit = evidence.code.commit
-    date = next((each.date for each in (git.commits() if git else []) if each.id == commit), None)
+    dates = {known.id: known.date for known in git.commits()} if git else {}
+    date = dates.get(commit or "")
     if date is None:
-        which = (
-            f"the commit {commit}, which is not here; fetch it with Git"
-            if commit
-            else "a commit; run 'git commit'"
-        )
-        raise LedgerError(f"an export has its date from {which}")
-    files = FORMATS[kind](project.root, evidence, datetime.fromisoformat(date))
+        source = "a commit; run 'git commit'"
+        if commit:
+            source = f"the commit {commit}, which is not here; fetch it with Git"
+        raise LedgerError(f"an export has its date from {source}")
+    files = formats[kind](project.root, evidence, datetime.fromisoformat(date))
     for name, content in files.items():
         write_bytes(out / name, content)
     return len(files)
 
 
 def _metrics(lineage: Lineage) -> Iterator[tuple[str, Metric]]:
-    return (
-        (key, each)
-        for each in lineage.spec.metrics
-        for key in lineage.spec.keys_of(each, lineage.score)
-    )
+    for metric in lineage.spec.metrics:
+        for key in lineage.spec.keys_of(metric, lineage.score):
+            yield key, metric
 
 
 def _csv(root: Path, run: Run, date: datetime) -> dict[str, bytes]:
     rows = []
     for lineage in run.lineages:
         score = lineage.score
-        numbers = dict(lineage.score.numbers())
-        for key in (each for each in numbers if base_key(each) == each):
-            values = [numbers.get(key + end, "") for end in ("", "_low", "_high", "_std")]
-            place = [run.name, lineage.spec.name, lineage.score.on, key]
-            rows.append(
-                [*place, *values, score.scored, score.total, sha256_file(root / lineage.score_path)]
-            )
+        numbers = dict(score.numbers())
+        digest = sha256_file(root / lineage.score_path)
+        for key in numbers:
+            if base_key(key) == key:
+                values = [numbers.get(key + end, "") for end in ("", "_low", "_high", "_std")]
+                place = [run.name, lineage.spec.name, score.on, key]
+                rows.append([*place, *values, score.scored, score.total, digest])
     return {"scores.csv": csv_text(CSV_COLUMNS, rows).encode()}
 
 
-def _leaderboard(root: Path, run: Run, date: datetime) -> dict[str, bytes]:
-    """GC@3 as an entry of ``leaderboard/leaderboard.json`` in github.com/EQTPartners/GenCeption, a
-    file per dataset."""
+def _leaderboard(spec: Benchmark, root: Path, run: Run, date: datetime) -> dict[str, bytes]:
+    """Make an entry of a benchmark's public leaderboard, a file per dataset."""
     files = {}
-    key = "gc_at_3"
     for lineage in run.lineages:
         score = lineage.score
-        if lineage.spec.name == "genception" and key in score.metrics:
-            rows = [
-                each
-                for kind in ("category", "group")
-                for each in score.groups.get(kind, {}).items()
-            ]
-            scores = {LEADERBOARD.get(name, name): row[key] for name, row in rows if key in row}
+        numbers = spec.board_scores(score) if lineage.spec is spec else {}
+        if numbers:
             model = score.components["model"]
-            repository = _repository(score.components["model"])
+            repository = _repository(model)
             url = f"https://huggingface.co/{repository}" if repository else ""
-            rounded = {
-                name: round(value, 3)
-                for name, value in {"Mean": score.metrics[key], **scores}.items()
-            }
+            rounded = {name: round(value, 3) for name, value in numbers.items()}
             content = {"models": [{"name": model.name, "url": url, "scores": rounded}]}
             files[f"{score.on}/leaderboard.json"] = pretty_json(content).encode()
     if not files:
-        raise LedgerError(
-            "GenCeption's leaderboard shows GC@3, which this run lacks; set "
-            "genception.iterations: 3"
-        )
+        raise LedgerError(spec.board)
     return files
 
 
 def _repository(model: ComponentCard) -> str:
-    """The repository of a model's weights; empty if they come from none."""
+    """Return the repository of a model's weights; empty if they come from none."""
     weights = model.identity.get("weights")
     return str(weights.get("repository", "")) if isinstance(weights, dict) else ""
 
@@ -321,7 +304,7 @@ def _texts_of(values: Mapping[str, object]) -> dict[str, str]:
 
 
 def _plain(value: object) -> str:
-    """A setting as text that every encoding takes."""
+    """Write a setting as text that every encoding takes."""
     text = value if isinstance(value, str) else canonical_json(value)
     return text.encode("utf-8", "backslashreplace").decode()
 
@@ -330,5 +313,5 @@ FORMATS = {
     "csv": _csv,
     "every-eval-ever": _every_eval_ever,
     "inspect": _inspect,
-    "genception": _leaderboard,
 }
+"""The formats of every benchmark; one with a public leaderboard adds its own."""

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from driftledger.benchmarks.base import Benchmark
+from driftledger.benchmarks.registry import FIRST
 from driftledger.benchmarks.registry import benchmark as benchmark_of
 from driftledger.benchmarks.score import ROWS, Row, Score
 from driftledger.benchmarks.traces import Shot, Trace
@@ -226,7 +227,7 @@ class OpenedProject:
 
         units = dict[str, None]()
         steps = list[dict[str, Any]]()
-        for spec, keys in self._stored("genception"):
+        for spec, keys in self._stored(FIRST):
             rows = self._rows(spec, keys)
             units |= dict.fromkeys(row.unit for row in rows)
             if mine := [row for row in rows if row.unit == sample]:

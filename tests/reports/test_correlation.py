@@ -6,7 +6,6 @@ import io
 
 import numpy as np
 import pytest
-import scipy.stats
 import yaml
 from matplotlib.figure import Figure
 
@@ -182,15 +181,8 @@ def test_table_3_and_its_ablation_are_made_of_ones_own_models() -> None:
         *("genception/gc_at_1", "genception/gc_at_3", "genception/similarity_at_3", "mme/score")
     ]
     [table] = growth(blocks[0], columns[3:])
-    theirs = [other for _, other in CHAINS.values()]
-    expected = []
-    for t in (1, 2, 3):
-        means = [sum(similarities[:t]) / t for similarities, _ in CHAINS.values()]
-        weighted = [
-            sum(i * s for i, s in enumerate(row[:t], 1)) / sum(range(1, t + 1))
-            for row, _ in CHAINS.values()
-        ]
-        both = (scipy.stats.pearsonr(side, theirs).statistic for side in (weighted, means))
-        expected.append(["score, mme on exam", str(t), "4", *(f"{r:.2f}" for r in both)])
-    assert table.rows == expected
-    assert expected[1][3] != expected[1][4]
+    assert table.rows == [
+        ["score, mme on exam", "1", "4", "0.96", "0.96"],
+        ["score, mme on exam", "2", "4", "0.92", "0.94"],
+        ["score, mme on exam", "3", "4", "0.98", "1.00"],
+    ], "r of the weighted and of the plain means, by scipy"

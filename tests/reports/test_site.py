@@ -19,11 +19,9 @@ from driftledger.core.files import write_folder, write_jsonl
 from driftledger.core.types import Outcome
 from driftledger.data.records import QuestionEntry, SampleEntry
 from driftledger.project.project import Combination, Project
-from driftledger.reports.charts import figures_of, series_of
-from driftledger.reports.correlation import correlation
-from driftledger.reports.report import write_report
-from driftledger.reports.scores import by_benchmark, rows_beside
-from driftledger.reports.site.build import path_of, section_of, site_files
+from driftledger.reports.report import content, write_report
+from driftledger.reports.site.build import site_files
+from driftledger.reports.site.templating import path_of, section_of
 from tests.support.ledgers import (
     component,
     genception_score,
@@ -223,15 +221,11 @@ class Written(NamedTuple):
 def write(
     project: Project, scores: list[Score], folder: Path, *, images: bool = True
 ) -> dict[str, Page]:
-    parts = by_benchmark(scores, rows_beside(project))
-    blocks, series = [block for part in parts for block in part.blocks], series_of(scores)
-    figures = {
-        block.name: {f"{block.name}-{each.name}.svg": each for each in figures_of(block, series)}
-        for block in blocks
-    }
-    pages = site_files(folder, project, parts, correlation(project, blocks), figures, images=images)
-    drawings = {f"figures/{name}": b"<svg/>" for section in figures.values() for name in section}
-    write_folder(folder, {**pages, **drawings})
+    report = content(project, scores)
+    files = site_files(folder, report, images=images)
+    for section in report.figures.values():
+        files |= {f"figures/{name}": b"<svg/>" for name in section}
+    write_folder(folder, files)
     return {
         file.relative_to(folder).as_posix(): Page(file) for file in sorted(folder.rglob("*.html"))
     }

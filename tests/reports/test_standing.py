@@ -3,13 +3,12 @@ at all."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import zip_longest
 from typing import Any
 
 import pytest
 
 from driftledger.benchmarks.registry import benchmark
-from driftledger.benchmarks.score import Row, Score
+from driftledger.benchmarks.score import RepeatRow, Row, Score
 from driftledger.metrics.exact import exact_mean
 from driftledger.reports.charts import figures_of, series_of
 from driftledger.reports.scores import Block, blocks_of
@@ -37,6 +36,12 @@ def scored(model: str, values: Sequence[float], provider: str = "", **more: Any)
     return score, [
         row(f"u{n}", {"ssim": [value]}, category="abc"[n % 3]) for n, value in enumerate(values)
     ]
+
+
+def ranks(made: Block, number: str) -> dict[str, tuple[int, str]]:
+    """Model → rank and letters, where it has a rank."""
+    cells = made.cells(number)
+    return {model: (cell.rank, cell.letters) for model, cell in cells.items() if cell.rank}
 
 
 def block(*some: Scored) -> Block:
@@ -68,16 +73,13 @@ def test_ranks_and_letters(
         m: (tested.groups.ranks[m], tested.groups.letters[m]) for m in tested.groups.ranks
     } == expected
     assert tested.groups.best == best
-    places = made.places("ssim")
-    assert {model: (place.rank, place.letters) for model, place in places.items()} == expected
-    assert {model for model, place in places.items() if place.best} == best
+    assert ranks(made, "ssim") == expected
+    assert {model for model, cell in made.cells("ssim").items() if cell.bold} == best
 
 
 def test_a_model_beside_controls_alone_has_no_letter() -> None:
-    places = block(scored("high", HIGH), scored("blind", LOW, "blind")).places("ssim")
-    assert {model: (place.rank, place.letters) for model, place in places.items()} == {
-        "high": (1, "")
-    }
+    made = block(scored("high", HIGH), scored("blind", LOW, "blind"))
+    assert ranks(made, "ssim") == {"high": (1, "")}
 
 
 def test_controls_do_not_compete_and_are_placed_beside_each_model() -> None:
@@ -91,10 +93,7 @@ def test_controls_do_not_compete_and_are_placed_beside_each_model() -> None:
     ]
     assert [score.model for score in made.order()] == ["high", "low", "blind"]
     untested = replace(made, rows_of=lambda score: ())
-    assert {model: place.rank for model, place in untested.places("ssim").items()} == {
-        "low": 2,
-        "high": 1,
-    }
+    assert ranks(untested, "ssim") == {"low": (2, ""), "high": (1, "")}
 
 
 def test_letters_are_in_tables_and_figures() -> None:
@@ -114,40 +113,28 @@ def test_letters_are_in_tables_and_figures() -> None:
 
 
 @pytest.mark.parametrize(
-    ("values", "orders", "expected"),
+    ("values", "repeats", "gc", "expected"),
     [
-        ([None, 0.2, 0.4, 0.6], [], (0.3, 0.45)),
-        ([None, 0.5, -0.1, 0.2], [], (0.125, 0.275)),  # what is below 0 is the worst
-        ([0.2, 0.4, 0.4, 0.6], [], None),
-        ([None, 0.4, 0.4, 0.6], [[0.2, None]], (0.375, 0.45)),  # the first of two repeats came
-        ([None, None, 0.4, 0.4], [], None),  # a category that ends sooner lacks nothing
+        ([None, 0.2, 0.4, 0.6], [], 0.35, (0.3, 0.45)),
+        ([None, 0.5, -0.1, 0.2], [], 0.275, (0.125, 0.275)),  # what is below 0 is the worst
+        ([0.2, 0.4, 0.4, 0.6], [], 0.4, None),
+        ([0.2, 0.4, 0.4, 0.6], [0.2, None], 0.4, (0.375, 0.45)),  # the first of two repeats came
+        ([None, None, 0.4, 0.4], [], 0.4, None),  # a category that ends sooner lacks nothing
     ],
 )
 def test_what_failed_is_bounded(
-    values: Sequence[float | None],
-    orders: Sequence[Sequence[float | None]],
+    values: list[float | None],
+    repeats: list[float | None],
+    gc: float,
     expected: tuple[float, float] | None,
 ) -> None:
-    """Two chains of the category a, and two of b."""
+    """Two chains of the category a, and two of b; the repeats are of the first."""
     rows = []
-    for n, (value, repeats) in enumerate(zip_longest(values, orders)):
-        many = [{"outcome": "ok", "values": {"gc": [1.0, each]}} for each in repeats or ()]
-        known = [each for each in repeats or [value] if each is not None]
-        row = {
-            "unit": f"u{n}",
-            "group": "aabb"[n],
-            "cluster": f"u{n}",
-            "outcome": "ok",
-            "repeats": many,
-        }
-        rows.append(
-            Row.model_validate(row | {"values": {"gc": [1.0, known[0] if known else None]}})
-        )
-    groups = [[row.values["gc"][1] for row in rows if row.group == name] for name in "ab"]
-    means = [exact_mean(some) for group in groups if (some := [v for v in group if v is not None])]
-    score = genception_score(
-        metrics={"gc_at_2": exact_mean(means)}, scored=3, total=4, coverage=0.75
-    )
+    for n, value in enumerate(values):
+        made = row(f"u{n}", {"gc": [1.0, value]}, "aabb"[n])
+        many = [RepeatRow(outcome="ok", values={"gc": [1.0, each]}) for each in repeats]
+        rows.append(made.model_copy(update={"repeats": [] if n else many}))
+    score = genception_score(metrics={"gc_at_2": gc}, scored=3, total=4, coverage=0.75)
     [made] = blocks_of(benchmark("genception"), [score], lambda score: rows)
     assert made.bounds(score, "gc_at_2") == (expected and pytest.approx(expected))
     table, *_ = tables_of([score], lambda score: rows)
@@ -187,11 +174,11 @@ def test_the_best_covered_model_decides_who_is_ranked() -> None:
     ]
     [made] = blocks_of(benchmark("genception"), scores)
     assert {*made.apart} == {"m90", "m94"}
-    assert {*made.places("gc_at_2")} == {"m98", "m100"}
+    assert {*ranks(made, "gc_at_2")} == {"m98", "m100"}
     assert {score.model for score in made.order()[:2]} == {"m98", "m100"}
     [made] = blocks_of(benchmark("genception"), [*scores[:2], control(scores[3])])
     assert {*made.apart} == {"m100"}
-    assert {*made.places("gc_at_2")} == {"m90", "m94"}
+    assert {*ranks(made, "gc_at_2")} == {"m90", "m94"}
 
 
 def test_a_model_below_min_coverage_has_no_rank_and_decides_for_no_one() -> None:
@@ -213,5 +200,5 @@ def test_a_model_below_min_coverage_has_no_rank_and_decides_for_no_one() -> None
         "for 90%"
     )
     assert made.apart == {"m80": reason}
-    assert {*made.places("gc_at_2")} == {"m90", "m92"}
+    assert {*ranks(made, "gc_at_2")} == {"m90", "m92"}
     assert made.order()[-1].model == "m80"

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from driftledger.benchmarks.base import Cell, Table
 from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import Score
 from driftledger.reports import tables
+from driftledger.reports.cells import Cell, ReportTable, markdown
 from driftledger.reports.scores import blocks_of
 from tests.support.cases import CASES
 from tests.support.ledgers import (
@@ -115,7 +115,7 @@ def test_tables_are_those_of_the_papers(name: str) -> None:
     assert lines_of(scores[::-1]) == lines_of(scores)
 
 
-def named(name: str, some: Sequence[Table]) -> Table:
+def named(name: str, some: Sequence[ReportTable]) -> ReportTable:
     [table] = [table for table in some if table.name == name]
     return table
 
@@ -189,7 +189,7 @@ def test_generators_stand_side_by_side_by_category_each_ranked_by_itself() -> No
     assert list(tables.generators_tables(spec, list(blocks_of(spec, scores[:2])))) == []
 
 
-TABLE = Table(
+TABLE = ReportTable(
     "A title, 50 %",
     ["", "top-1", "x_1"],
     [
@@ -205,7 +205,7 @@ TABLE = Table(
 
 
 def test_a_table_is_markdown() -> None:
-    assert list(tables.markdown(TABLE)) == [
+    assert list(markdown(TABLE)) == [
         *("**A title, 50 %**", "", "| | top-1 | x_1 |", "|---|---:|---:|"),
         *(
             "| seer_1 | **27.20** a (24.1–30.3) | – |",
@@ -227,4 +227,4 @@ def test_hostile_names_do_nothing() -> None:
     hostile = TABLE._replace(
         rows=[[HOSTILE, Cell(HOSTILE), Cell(HOSTILE, bold=True)]], title=HOSTILE
     )
-    assert_inert(list(tables.markdown(hostile)))
+    assert_inert(list(markdown(hostile)))

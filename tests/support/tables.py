@@ -4,17 +4,16 @@ from collections.abc import Sequence
 
 from markdown_it import MarkdownIt
 
-from driftledger.benchmarks.base import Table
 from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import Score
 from driftledger.reports import tables
+from driftledger.reports.cells import ReportTable, markdown
 from driftledger.reports.scores import RowsOf, blocks_of
-from driftledger.reports.tables import markdown
 
 HOSTILE = "=cmd()|<img src=x>[a](http://x)`\x1b[31m\n# `*"
 
 
-def tables_of(scores: Sequence[Score], rows_of: RowsOf = lambda score: ()) -> Sequence[Table]:
+def tables_of(scores: Sequence[Score], rows_of: RowsOf = lambda score: ()) -> Sequence[ReportTable]:
     """The tables of the one block that these scores are."""
     [block] = blocks_of(benchmark(scores[0].benchmark), scores, rows_of)
     return tables.tables_of(block)
@@ -25,7 +24,7 @@ def lines_of(scores: Sequence[Score]) -> list[str]:
     return [line for table in tables_of(scores) for line in markdown(table)]
 
 
-def texts(table: Table) -> list[list[str]]:
+def texts(table: ReportTable) -> list[list[str]]:
     """Its head and its rows, as people read them, but for what is bold."""
     return [list(table.head), *(list(map(str, row)) for row in table.rows)]
 

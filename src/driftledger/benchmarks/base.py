@@ -30,6 +30,7 @@ from driftledger.data.question_sets.base import QuestionRules
 if TYPE_CHECKING:
     from driftledger.benchmarks.scoring import Scored, ToScore
     from driftledger.benchmarks.traces import Trace
+    from driftledger.collect.store import CallStore
 
 
 Recording: TypeAlias = Steps[Records]
@@ -281,120 +282,38 @@ UNREAD_COUNTS = Rule(
 """The rule that holds of every benchmark."""
 
 
-class Origin(NamedTuple):
-    """The number of a score that a cell shows."""
-
-    score: Score
-    number: str
-    """Its name, as in :meth:`~driftledger.benchmarks.score.Score.numbers`; empty for what only
-    ``details`` hold."""
-
-
 NOTHING = "–"
 """The text of a cell without a value."""
 
 
-class Place(NamedTuple):
-    """The place of a model among others by one number."""
+class Value(NamedTuple):
+    """A number in a table that only one benchmark has."""
 
-    rank: int | None = None
-    """1 + how many models are shown to be better; without a test, 1 + how many have a better value.
-    None for controls, and where neither direction is better."""
-    best: bool = False
-    """No model is shown to be better, and some model to be worse."""
-    letters: str = ""
-    """Models that share one cannot be told apart; empty without a test."""
-
-
-NOWHERE = Place()
-
-
-class Cell(NamedTuple):
-    """A table's cell, without any markup."""
-
-    text: str
-    """As people read it; may be hostile."""
-    bold: bool = False
-    """It is of the best group, or sums up rows."""
-    deviation: str = ""
+    value: float | None
+    score: Score | None = None
+    """The score that has it; None where several scores went in."""
+    number: str = ""
+    """Its name, as in :meth:`~driftledger.benchmarks.score.Score.numbers`; empty for what only
+    ``details`` hold."""
+    digits: int = 2
     more: str = ""
-    """Behind a value in brackets: its interval, its coverage."""
-    value: float | None = None
-    """All digits, for programs."""
-    of: Origin | None = None
-    """The number that it shows; of a rank, the number that is ranked. None where several scores
-    went in."""
-    letters: str = ""
-    """As in :class:`Place`."""
-    shade: int = 0
-    """The rank, where a test sets some models apart; else 0."""
-
-    def __str__(self) -> str:
-        text = self.text
-        if self.letters:
-            text += f" {self.letters}"
-        if self.deviation:
-            text += f" ± {self.deviation}"
-        return f"{text} ({self.more})" if self.more else text
+    """Words in brackets after it."""
+    signed: bool = False
+    """Whether a plus sign is written."""
 
 
-def cell(
-    value: float | None,
-    place: Place = NOWHERE,
-    digits: int = 2,
-    more: str = "",
-    of: Origin | None = None,
-) -> Cell:
-    """Return a value, bold in the best group, then its letters, then ``more`` in brackets.
-
-    >>> print(cell(27.204, Place(1, True, "a"), more="24.1–30.3"))
-    27.20 a (24.1–30.3)
-    >>> print(cell(27.204, digits=1), cell(None))
-    27.2 –
-    """
-    if value is None:
-        return Cell(NOTHING)
-    shade = 0
-    if place.rank and place.letters and (place.best or place.rank > 1):
-        shade = place.rank
-    return Cell(
-        f"{value:.{digits}f}",
-        place.best,
-        more=more,
-        value=value,
-        of=of,
-        letters=place.letters,
-        shade=shade,
-    )
-
-
-def coverage_cell(score: Score, share: float | None = None) -> Cell:
-    """Return the coverage of a score, or the ``share`` that could be scored of a part of it."""
-    if share is None:
-        share = score.coverage
-    of = Origin(score, COVERAGE.key) if share == score.coverage else None
-    return cell(share, digits=COVERAGE.digits, of=of)
-
-
-Cells: TypeAlias = Sequence[Cell | str]
-"""A row."""
-
-
-class Table(NamedTuple):
-    """A table of the report as plain text, which the report makes inert in each format. The first
-    column names the rows."""
+class BenchmarkTable(NamedTuple):
+    """A table that only one benchmark has. The first column names the rows."""
 
     title: str
     """What it shows, and which table or figure of a paper it follows."""
     head: Sequence[str]
-    rows: Sequence[Cells]
-    notes: Sequence[str] = ()
-    across: bool = False
-    """Scores are columns, from the second on, instead of rows."""
-    name: str = "models"
+    rows: Sequence[Sequence[Value | str]]
+    name: str
     """Its place on the site; no other table of the same data and components has it."""
-    detail: bool = False
-    """It is last in its section and folded on the site, since few readers want it."""
+    notes: Sequence[str] = ()
+    sums: Sequence[str] = ()
+    """Names of the rows that sum up others."""
 
 
 class Tracked(NamedTuple):
@@ -411,6 +330,15 @@ class Tracked(NamedTuple):
     """0 for a value that is no point of a curve."""
     is_earlier: bool = False
     """Of a family over t: the value at a t before the last one."""
+
+
+class CrossCheck(NamedTuple):
+    """The way in which the report checks descriptions by those of other models."""
+
+    models: Sequence[str]
+    """Models whose first descriptions of a sample each other model's are checked against."""
+    text_encoder: str | None
+    """None leaves the check out."""
 
 
 class Scatter(NamedTuple):
@@ -480,6 +408,12 @@ class Benchmark(ABC):
     flagged: ClassVar[Mapping[str, tuple[str, ...]]] = {}
     """Words of a flag → the rows of the table that it concerns alone, by their keys."""
     layout: ClassVar[Layout] = Layout()
+    first_look: ClassVar[Mapping[str, object]] = {}
+    """Settings of a first look in a notebook, in place of those that ``params.yaml`` has."""
+    human_models: ClassVar[bool] = False
+    """Whether people can be its models; :meth:`write_human_sheet` writes what they fill in."""
+    board: ClassVar[str] = ""
+    """What an entry of its public leaderboard needs, for people; empty without a leaderboard."""
 
     @property
     def stages(self) -> tuple[Stage, ...]:
@@ -718,7 +652,7 @@ class Benchmark(ABC):
         """Return the value to rank models by; None if it is missing or must not be compared."""
         return score.metrics.get(key)
 
-    def tables(self, scores: Scores) -> Iterator[Table]:
+    def tables(self, scores: Scores) -> Iterator[BenchmarkTable]:
         """Yield tables beside those that :attr:`layout` names, of scores on the same data."""
         return iter(())
 
@@ -729,6 +663,22 @@ class Benchmark(ABC):
     def figures(self, scores: Scores) -> Iterator[Scatter]:
         """Yield figures beside bars and lines, of scores on the same data."""
         return iter(())
+
+    def cross_check(self, section: Section) -> CrossCheck | None:
+        """Return how the report checks first descriptions by other models'; None for no check."""
+        return None
+
+    def write_human_sheet(self, given: StageInputs, store: "CallStore") -> str:
+        """Write the sheet for people who are its models, and say how much there is to fill in.
+
+        Raises:
+            ConfigError: the model is not a person.
+        """
+        raise NotImplementedError(f"{self.name} has no sheet for people")
+
+    def board_scores(self, score: Score) -> Numbers:
+        """Return the numbers of a score by their names in its public leaderboard, if it has any."""
+        return {}
 
     def traces(self, folders: Folders, score: Score, rows: Rows) -> Iterator["Trace"]:
         """Yield the units of these rows step by step, as MLflow's trace view shows them.

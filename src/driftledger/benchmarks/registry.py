@@ -30,6 +30,9 @@ BENCHMARKS = {
 Installed distributions name further ones by entry points of the group ``driftledger.benchmarks``.
 """
 
+FIRST = next(iter(BENCHMARKS))
+"""The benchmark of a first look; notebooks show its chains."""
+
 
 @cache
 def benchmark_names() -> tuple[str, ...]:

@@ -14,8 +14,8 @@ from PIL import Image
 from platformdirs import user_cache_path
 
 from driftledger.benchmarks.base import QUESTION_SET
+from driftledger.benchmarks.registry import FIRST, shipped_section
 from driftledger.benchmarks.registry import benchmark as benchmark_of
-from driftledger.benchmarks.registry import shipped_section
 from driftledger.collect.plan import PlannedCalls
 from driftledger.commands.collect import collect, require_readiness
 from driftledger.commands.stages import data, score
@@ -71,11 +71,10 @@ class FirstLook(OpenedProject):
     def chains(self, sample: str | None = None) -> Chains:
         """As of a project; without a sample, of the one with the lowest GC@T of the first model."""
         if sample is None:
-            spec, keys = self._stored("genception")[0]
+            spec, keys = self._stored(FIRST)[0]
             rows = self._rows(spec, keys)
-            sample = min(
-                rows, key=lambda row: (row.values["gc"][-1] is None, row.values["gc"][-1] or 0.0)
-            ).unit
+            last = {row.unit: row.values[spec.metrics[0].row][-1] for row in rows}
+            sample = min(last, key=lambda unit: (last[unit] is None, last[unit] or 0.0))
         return super().chains(sample)
 
     def __repr__(self) -> str:
@@ -95,7 +94,7 @@ class FirstLook(OpenedProject):
         return "\n".join([table.to_string(), *heads, *notes])
 
     def _repr_html_(self) -> str:
-        chains = self.chains()._repr_html_() if self.benchmark == "genception" else ""
+        chains = self.chains()._repr_html_() if self.benchmark == FIRST else ""
         return f"<pre>{for_html(repr(self))}</pre>{chains}"
 
 
@@ -106,7 +105,7 @@ def evaluate(
     generator: GivenComponent = "painter",
     encoder: GivenComponent = "layout",
     questions: str | Mapping[str, Any] | QuestionProvider | None = None,
-    benchmark: str = "genception",
+    benchmark: str = FIRST,
     judge: GivenComponent | None = None,
     text_encoder: GivenComponent = "words",
     description: str = "features",
@@ -155,9 +154,7 @@ def evaluate(
     spec = benchmark_of(benchmark)
     own = dict[tuple[str, str], Any]()
     raw = load_yaml((OWN / "templates" / PARAMS).read_text(encoding="utf-8"))
-    section = shipped_section(benchmark) | {"min_coverage": 0.0}
-    if benchmark == "genception":
-        section |= {"text_encoder": None, "cross_check": []}
+    section = shipped_section(benchmark) | {"min_coverage": 0.0} | spec.first_look
     raw[benchmark] = section | settings
     select = partial(_select, raw, own)
     several = [models]

@@ -22,10 +22,7 @@ def descriptions(
     """Write the sheet in which people describe images, as a row in every table; what they wrote
     stays."""
     from driftledger.benchmarks.base import DATASET
-
-    # a stage starts without it
-    from driftledger.benchmarks.genception.human import write_human_sheet
-    from driftledger.benchmarks.registry import benchmark
+    from driftledger.benchmarks.registry import benchmarks
     from driftledger.data.build import build
 
     project = context.obj
@@ -35,11 +32,12 @@ def descriptions(
     # 'dvc repro data' needs the sheet, since a person's version is what is written there
     if not folder.is_dir():
         build(dataset, project.settings.build("datasets", dataset), folder)
-    inputs = project.stage_inputs(benchmark("genception"), keys)
+    spec = next(spec for spec in benchmarks() if spec.human_models)
+    inputs = project.stage_inputs(spec, keys)
     given = replace(inputs, model=lambda name: project.settings.build("models", name))
     # a person who has no sheet yet has no fingerprint to be resolved
     with project.store(writes=False) as store:
-        typer.echo(for_terminal(write_human_sheet(given, store)))
+        typer.echo(for_terminal(spec.write_human_sheet(given, store)))
 
 
 @app.command()

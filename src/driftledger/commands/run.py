@@ -26,7 +26,7 @@ from filelock import FileLock, Timeout
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from driftledger.benchmarks.base import COVERAGE, RECORDS_OF, SCORES, Cell, Table
+from driftledger.benchmarks.base import COVERAGE, RECORDS_OF, SCORES
 from driftledger.benchmarks.registry import benchmark
 from driftledger.commands.collect import (
     FAILED,
@@ -65,9 +65,10 @@ from driftledger.ledger.objects.git import is_unreadable, why_unread
 from driftledger.project.project import Project
 from driftledger.project.resolve import resolve
 from driftledger.project.settings import read_yaml
+from driftledger.reports.cells import Cell, ReportTable, interval
 
 if TYPE_CHECKING:
-    from driftledger.reports.scores import Part
+    from driftledger.reports.scores import Parts
 
 LOG = "run.log"
 """In the folder of the checkout's state."""
@@ -435,7 +436,7 @@ def show_scores(project: Project) -> list[str]:
     from driftledger.reports.report import SITE
     from driftledger.reports.scores import (
         by_benchmark,
-        rows_beside,
+        rows_reader,
         selected_scores,
         what_is_lacking,
     )
@@ -446,12 +447,12 @@ def show_scores(project: Project) -> list[str]:
     except DriftledgerError as error:
         show(for_line(f"no scores to show: {error}"))
         return []
-    parts = by_benchmark(scores, rows_beside(project))
+    parts = by_benchmark(scores, rows_reader(project))
     shown = overview(parts, every=True)
     further = list[str]()
     if shown is not None:
         show(glance(shown, parts))
-        numbers = [each.of for each in _cells(shown) if each.of]
+        numbers = [(each.score, each.number) for each in _cells(shown) if each.score]
         for score, key in numbers[:1]:
             run = next(each for each in project.combinations if each.shows(score.keys))
             same = [each for each in scores if each.model == score.model and key in each.metrics]
@@ -486,7 +487,7 @@ def outcome(project: Project, code: int) -> Json:
     }
 
 
-def glance(shown: Table, parts: Sequence["Part"]) -> RenderableType:
+def glance(shown: ReportTable, parts: "Parts") -> RenderableType:
     """Lay the overview of the leaderboard out for a terminal: controls and unranked models below
     the others."""
     from driftledger.reports.leaderboard import at_a_glance, by_kind
@@ -518,7 +519,7 @@ def glance(shown: Table, parts: Sequence["Part"]) -> RenderableType:
     return Group(*tables[:-1], *(line(note, QUIET) for note in notes))
 
 
-def _cells(shown: Table) -> list[Cell]:
+def _cells(shown: ReportTable) -> list[Cell]:
     """List the cells of a table that are numbers, row by row."""
     return [each for row in shown.rows for each in row if isinstance(each, Cell)]
 
@@ -526,11 +527,10 @@ def _cells(shown: Table) -> list[Cell]:
 def _in_terminal(each: Cell | str) -> Text:
     """Show a name; or a number over half its interval, the interval if it is lopsided, and a
     coverage below 1."""
-    if isinstance(each, str) or each.of is None:
+    if isinstance(each, str) or each.score is None:
         return line(each if isinstance(each, str) else each.text)
-    from driftledger.reports.tables import interval
-
-    score, key = each.of
+    score = each.score
+    key = each.number
     metric = benchmark(score.benchmark).metric(key)
     ends = score.interval(key)
     texts = [line(str(each._replace(more="")), HEAD if each.bold else "")]

@@ -6,7 +6,6 @@ replaced weight file or a new version of a component runs what depends on it, an
 """
 
 from collections.abc import Sequence
-from typing import Any
 
 from driftledger.benchmarks.base import SCORES, Benchmark, Stage
 from driftledger.benchmarks.settings import EntryOf
@@ -90,13 +89,14 @@ def resolved(project: Project, missing: dict[str, str] | None = None) -> Json:
                     inputs = _shaped_by(settings, noted, spec, stage, keys)
                     noted[kind][model][folder_in(stage, keys)] = inputs
     cross_check: Json = {}
-    if settings.run.names("genception", "dataset"):
-        genception: Any = settings.section("genception")
-        encoder = genception.text_encoder
-        cross_check = {
-            "models": [*genception.cross_check],
-            "text_encoder": encoder and noted["encoders"][encoder],
-        }
+    for spec in settings.benchmarks:
+        check = spec.cross_check(settings.section(spec.name))
+        if check is not None:
+            encoder = check.text_encoder
+            cross_check = {
+                "models": [*check.models],
+                "text_encoder": encoder and noted["encoders"][encoder],
+            }
     noted["report"] = {
         "version": REPORT_VERSION,
         "cross_check": cross_check,

@@ -7,17 +7,19 @@ is imported where a figure is drawn.
 
 import io
 import logging
-import math
 import textwrap
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+import numpy as np
 
 from driftledger.benchmarks.base import Metric, Scatter
 from driftledger.benchmarks.score import HIGH, LOW, Score, base_key
 from driftledger.core.text import for_line
 from driftledger.reports.scores import Block
-from driftledger.reports.tables import cells_of, direction, title_of
+from driftledger.reports.tables import direction, title_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -60,7 +62,7 @@ _STYLE: Any = {
 
 
 class Series(NamedTuple):
-    """What distinguishes one model's marks from another's."""
+    """The look of one model's marks."""
 
     colour: str
     marker: str
@@ -80,7 +82,7 @@ class Drawing(NamedTuple):
     title: str
     note: str
     draw: Callable[["Axes"], None]
-    """Draws on axes all that the figure shows."""
+    """A function that draws the figure on axes."""
     size: tuple[float, float]
     """Width and height in inches, without title and note."""
 
@@ -92,14 +94,18 @@ def colour_of(models: Sequence[str], controls: Collection[str] = ()) -> SeriesOf
     True
     """
     series = {}
-    for place, name in enumerate(name for name in models if name not in controls):
-        colour = COLOURS[place % len(COLOURS)]
-        dash = _DASHES[place // len(COLOURS) % len(_DASHES)]
-        series[name] = Series(colour, _MARKERS[place % len(_MARKERS)], dash, colour)
-    for place, name in enumerate(name for name in models if name in controls):
-        series[name] = Series(
-            GREY, _MARKERS[place % len(_MARKERS)], _DASHES[1 + place % 2], "white"
-        )
+    place = 0
+    grey_place = 0
+    for name in models:
+        if name in controls:
+            marker = _MARKERS[grey_place % len(_MARKERS)]
+            series[name] = Series(GREY, marker, _DASHES[1 + grey_place % 2], fill="white")
+            grey_place += 1
+        else:
+            colour = COLOURS[place % len(COLOURS)]
+            dash = _DASHES[place // len(COLOURS) % len(_DASHES)]
+            series[name] = Series(colour, _MARKERS[place % len(_MARKERS)], dash, fill=colour)
+            place += 1
     return series
 
 
@@ -110,68 +116,72 @@ def series_of(scores: Sequence[Score]) -> SeriesOf:
 
 
 def figures_of(block: Block, series: SeriesOf) -> Iterator[Drawing]:
-    """All figures of a block: bars of headlines, lines over steps, shades by group, those of the
-    benchmark alone."""
+    """Yield all figures of a block.
+
+    They are bars of headlines, lines over steps, shades by group, and those of the benchmark alone.
+    """
     spec = block.spec
     scores = block.scores
-    first = [key for score in scores for key in spec.headlines(score)][:1]
-    drawn = [
-        key
-        for metric in spec.metrics
-        if metric.key in spec.layout.bars
-        for key in spec.keys_of(metric, *scores)
-    ]
-    yield from (
-        _bars(block, series, metric, key) for key in drawn or first if (metric := spec.metric(key))
-    )
-    curves = [curve for score in scores for curve, points in score.curves.items() if points]
-    for curve in dict.fromkeys(map(base_key, curves)):
-        metric = spec.metric(f"{curve}_at_1")
+    bars = []
+    for metric in spec.metrics:
+        if metric.key in spec.layout.bars:
+            bars += spec.keys_of(metric, *scores)
+    for key in bars or list(chain.from_iterable(map(spec.headlines, scores)))[:1]:
+        if barred := spec.metric(key):
+            yield _bars(block, series, barred, key)
+    curves = dict[str, None]()
+    for score in scores:
+        curves |= {base_key(curve): None for curve, points in score.curves.items() if points}
+    for curve in curves:
+        family = spec.metric(f"{curve}_at_1")
         if curve in spec.layout.lines:
-            yield _lines(block, series, curve, *spec.layout.lines[curve])
-        elif metric is not None and "{t}" in metric.key:
-            title = metric.title.format(**{**(metric.match(f"{curve}_at_1") or {}), "t": "t"})
-            yield _lines(block, series, curve, title + direction(metric), "iteration t")
-    for kind, family in spec.layout.group_bars.items():
-        yield from _groups(
-            block, kind, next(metric for metric in spec.metrics if metric.key == family)
-        )
-    for plain in spec.figures(block.order()):
-        if any({plain.x, plain.y} <= score.metrics.keys() for score in scores):
-            yield _scatter(block, series, plain)
+            title, across = spec.layout.lines[curve]
+            yield _lines(block, series, curve, title, across)
+        elif family is not None and "{t}" in family.key:
+            words = (family.match(f"{curve}_at_1") or {}) | {"t": "t"}
+            title = family.title.format(**words) + direction(family)
+            yield _lines(block, series, curve, title, "iteration t")
+    for kind, name in spec.layout.group_bars.items():
+        for metric in spec.metrics:
+            if metric.key == name:
+                yield from _groups(block, kind, metric)
+    for scatter in spec.figures(block.order()):
+        if any({scatter.x, scatter.y} <= score.metrics.keys() for score in scores):
+            yield _scatter(block, series, scatter)
 
 
 def _about(block: Block, *notes: str, intervals: str = "", controls: bool = True) -> str:
-    """On what data and through which components, then what a reader must know."""
+    """Say on what data and through which components, then what a reader must know."""
+    phrases = [f"On {block.on}", *filter(None, notes)]
     confidence = block.scores[0].inputs.settings.get("confidence")
-    more = [f"{intervals} are intervals of {confidence:.0%}"] if intervals and confidence else []
+    if intervals and confidence:
+        phrases.append(f"{intervals} are intervals of {confidence:.0%}")
     if controls and any(score.is_control for score in block.scores):
-        more.append("controls are grey")
-    return "; ".join([f"On {block.on}", *filter(None, notes), *more]) + "."
+        phrases.append("controls are grey")
+    return "; ".join(phrases) + "."
 
 
 def _bars(block: Block, series: SeriesOf, metric: Metric, key: str) -> Drawing:
     """Draw a row per model."""
-    scores = block.scores
-    cells = cells_of(block, key)
-    intervals = {score.model: score.interval(key) for score in scores}
-    letters = {model: f" ({cell.letters})" for model, cell in cells.items() if cell.letters}
-    labels = [short(model) + letters.get(model, "") for model in cells]
+    cells = block.cells(key)
+    intervals = {score.model: score.interval(key) for score in block.scores}
+    ends = [0.0]
+    labels = []
+    for model, cell in cells.items():
+        ends += [cell.value or 0.0, *(intervals[model] or ())]
+        labels.append(f"{short(model)} ({cell.letters})" if cell.letters else short(model))
 
     def draw(axis: "Axes") -> None:
-        ends = [0.0, *(cell.value or 0.0 for cell in cells.values())]
-        for pair in intervals.values():
-            ends += pair or ()
         low = min(ends)
         high = max(ends) or 1.0
-        axis.set_xlim(low - 0.02 * (high - low) * (low < 0), high + 0.33 * (high - low))
+        span = high - low
+        axis.set_xlim(low - 0.02 * span if low < 0 else low, high + 0.33 * span)
         style: dict[str, Any] = {"ha": "right", "va": "center", "fontsize": 8.5}
         for row, (model, cell) in enumerate(cells.items()):
             if cell.value is not None:
-                look = series[model]
-                axis.barh(
-                    row, cell.value, 0.55, color=look.fill, edgecolor=look.colour, linewidth=1.2
-                )
+                mark = series[model]
+                colours: dict[str, Any] = {"color": mark.fill, "edgecolor": mark.colour}
+                axis.barh(row, cell.value, 0.55, linewidth=1.2, **colours)
             if pair := intervals[model]:
                 axis.plot(pair, [row, row], color=INK, linewidth=1.2, marker="|", markersize=5)
             axis.text(1.0, row, cell.text, transform=axis.get_yaxis_transform(), **style)
@@ -180,10 +190,12 @@ def _bars(block: Block, series: SeriesOf, metric: Metric, key: str) -> Drawing:
         axis.set_ylim(len(labels) - 0.4, -0.6)
         axis.grid(axis="x")
 
-    alike = "models that share a letter cannot be told apart" if letters else ""
-    note = _about(block, alike, intervals="whiskers" if any(intervals.values()) else "")
+    has_letters = any(cell.letters for cell in cells.values())
+    letters = "models that share a letter cannot be told apart" if has_letters else ""
+    note = _about(block, letters, intervals="whiskers" if any(intervals.values()) else "")
     title = f"{block.spec.title}: {title_of(metric, key)}"
-    return Drawing(f"bars_{key}", title, note, draw, (_WIDE, 0.4 + 0.26 * len(scores)))
+    size = (_WIDE, 0.4 + 0.26 * len(labels))
+    return Drawing(f"bars_{key}", title, note=note, draw=draw, size=size)
 
 
 def _lines(block: Block, series: SeriesOf, curve: str, title: str, across: str) -> Drawing:
@@ -193,40 +205,49 @@ def _lines(block: Block, series: SeriesOf, curve: str, title: str, across: str) 
         points = sorted(score.curves.get(name, ()), key=lambda point: point.step)
         return {point.step: point.value for point in points}
 
-    lows = {score.model: steps_of(score, curve + LOW) for score in block.scores}
-    highs = {score.model: steps_of(score, curve + HIGH) for score in block.scores}
-    lines = [(score.model, steps) for score in block.scores if (steps := steps_of(score, curve))]
+    lines = []
+    has_bands = False
+    for score in block.scores:
+        lows = steps_of(score, curve + LOW)
+        highs = steps_of(score, curve + HIGH)
+        has_bands = has_bands or bool(lows or highs)
+        steps = steps_of(score, curve)
+        band = []
+        for step in steps:
+            if step in lows and step in highs:
+                band.append((step, lows[step], highs[step]))
+        if steps:
+            lines.append((score.model, steps, band))
     lines.sort(key=lambda line: -list(line[1].values())[-1])
 
     def draw(axis: "Axes") -> None:
         from matplotlib.ticker import MaxNLocator
 
-        for model, steps in lines:
-            look = series[model]
+        for model, steps, band in lines:
+            mark = series[model]
             axis.plot(
                 list(steps),
                 list(steps.values()),
                 label=short(model),
-                marker=look.marker if len(steps) <= 12 else "",
-                markerfacecolor=look.fill,
-                color=look.colour,
-                linestyle=look.dash,
+                marker=mark.marker if len(steps) <= 12 else "",
+                markerfacecolor=mark.fill,
+                color=mark.colour,
+                linestyle=mark.dash,
                 linewidth=1.6,
                 markersize=5,
             )
-            low = lows[model]
-            high = highs[model]
-            if band := [step for step in steps if step in low and step in high]:
-                ends = [low[step] for step in band], [high[step] for step in band]
-                axis.fill_between(band, *ends, color=look.colour, alpha=0.13, linewidth=0)
+            if band:
+                at, ends, tops = zip(*band, strict=True)
+                axis.fill_between(at, ends, tops, color=mark.colour, alpha=0.13, linewidth=0)
         axis.xaxis.set_major_locator(MaxNLocator(integer=True))
         axis.set_xlabel(across)
         axis.grid(axis="y")
         axis.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), borderaxespad=0)
 
-    note = _about(block, intervals="bands" if any((*lows.values(), *highs.values())) else "")
+    note = _about(block, intervals="bands" if has_bands else "")
     name = curve.replace("/", "_")
-    return Drawing(name, f"{block.spec.title}: {title}", note, draw, (_WIDE, 3.3))
+    title = f"{block.spec.title}: {title}"
+    return Drawing(name, title, note=note, draw=draw, size=(_WIDE, 3.3))
 
 
 def _scatter(block: Block, series: SeriesOf, plain: Scatter) -> Drawing:
@@ -240,45 +261,52 @@ def _scatter(block: Block, series: SeriesOf, plain: Scatter) -> Drawing:
             axis.text(*points[-1], f" {label}", fontsize=7.5, color=MUTED, va="center")
         for score in block.scores:
             if {plain.x, plain.y} <= score.metrics.keys():
-                look = series[score.model]
+                mark = series[score.model]
                 axis.plot(
                     [score.metrics[plain.x]],
                     [score.metrics[plain.y]],
-                    look.marker,
+                    mark.marker,
                     label=short(score.model),
                     markersize=7.5,
                     clip_on=False,
-                    color=look.colour,
-                    markerfacecolor=look.fill,
+                    color=mark.colour,
+                    markerfacecolor=mark.fill,
                 )
         names = {"xlabel": f"{x}, %", "ylabel": f"{y}, %"}
         axis.set(xlim=(-2, 104), ylim=(-2, 102), aspect="equal", **names)
         axis.legend(loc="center left", bbox_to_anchor=(1.04, 0.5), borderaxespad=0)
 
     title = f"{block.spec.title}: {y} against {x}"
-    return Drawing(plain.name, title, _about(block, plain.note), draw, (_WIDE, 4.4))
+    note = _about(block, plain.note)
+    return Drawing(plain.name, title, note=note, draw=draw, size=(_WIDE, 4.4))
 
 
 def _groups(block: Block, kind: str, metric: Metric) -> Iterator[Drawing]:
-    """A row per group and a column per model; nothing for fewer than two groups."""
+    """Draw a row per group and a column per model; nothing for fewer than two groups."""
+    spec = block.spec
     scores = block.order()
-    groups = {
-        name: values for score in scores for name, values in score.groups.get(kind, {}).items()
-    }
-    keys = {key for values in groups.values() for key in values}
-    keys = {key for key in keys if base_key(key) == key and block.spec.metric(key) is metric}
-    last = max(keys, key=lambda key: (len(key), key), default="")
+    groups: dict[str, dict[str, float]] = {}
+    for score in scores:
+        groups |= score.groups.get(kind, {})
+    keys = dict.fromkeys(chain.from_iterable(groups.values()))
+    own = [key for key in keys if base_key(key) == key and spec.metric(key) is metric]
+    last = max(own, key=lambda key: (len(key), key), default="")
     names = [name for name, values in groups.items() if last in values]
-    if len(names) > 1:
-        values = [
-            [block.spec.value_of(score, f"{kind}/{name}/{last}") for score in scores]
-            for name in names
-        ]
-        most = max(abs(value) for row in values for value in row if value is not None) or 1.0
-        title = f"{block.spec.title}: {title_of(metric, last)} by {kind}"
-        models = [score.model for score in scores]
-        note = _about(block, controls=False)
-        yield matrix(f"{kind}_{last}", title, names, models, values, note, most, metric.digits)
+    if len(names) < 2:
+        return
+    values = []
+    for name in names:
+        values.append([spec.value_of(score, f"{kind}/{name}/{last}") for score in scores])
+    yield matrix(
+        f"{kind}_{last}",
+        f"{spec.title}: {title_of(metric, last)} by {kind}",
+        rows=names,
+        columns=[score.model for score in scores],
+        values=values,
+        note=_about(block, controls=False),
+        most=max(abs(value) for value in chain.from_iterable(values) if value is not None) or 1.0,
+        digits=metric.digits,
+    )
 
 
 def matrix(
@@ -291,15 +319,20 @@ def matrix(
     most: float,
     digits: int,
 ) -> Drawing:
-    """Numbers as shades: blue above zero, red below, empty without a number.
+    """Draw numbers as shades: blue above zero, red below, empty without a number.
 
     Args:
         most: the value with the darkest shade.
     """
-    rows = [short(each, 60) for each in rows]
-    columns = [short(each) for each in columns]
-    wide, high = (max(map(len, names), default=0) for names in (rows, columns))
-    steep = high > 4
+    rows = [short(name, 60) for name in rows]
+    columns = [short(name) for name in columns]
+    wide = max(map(len, rows), default=0)
+    high = max(map(len, columns), default=0)
+    turned: dict[str, Any] = {}
+    if high > 4:
+        turned = {"rotation": 40, "ha": "left"}
+    else:
+        high = 0
 
     def draw(axis: "Axes") -> None:
         from matplotlib.colors import LinearSegmentedColormap
@@ -307,37 +340,40 @@ def matrix(
         axis.set_facecolor("#f3f4f6")
         shades = LinearSegmentedColormap.from_list("shades", ["#b02a1e", "#ffffff", "#005a8c"])
         if values:
-            cells = [[math.nan if value is None else value for value in row] for row in values]
+            cells = np.array(values, dtype=float)  # None becomes NaN
             axis.pcolormesh(
                 cells, cmap=shades, vmin=-most, vmax=most, edgecolors="white", linewidth=1
             )
         style: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 7.5}
         for y, row in enumerate(values):
             for x, value in enumerate(row):
-                if value is not None:
-                    text = f"{value:.{digits}f}".replace("-", "−")
-                    text = text.replace("0.", ".", 1) if most == 1 else text
-                    colour = "white" if abs(value) > 0.6 * most else INK
-                    axis.text(x + 0.5, y + 0.5, text, color=colour, **style)
+                if value is None:
+                    continue
+                text = f"{value:.{digits}f}".replace("-", "−")
+                if most == 1:
+                    text = text.replace("0.", ".", 1)
+                colour = "white" if abs(value) > 0.6 * most else INK
+                axis.text(x + 0.5, y + 0.5, text, color=colour, **style)
         axis.invert_yaxis()
-        turned: dict[str, Any] = {"rotation": 40, "ha": "left"} if steep else {}
-        axis.set_xticks([place + 0.5 for place in range(len(columns))], columns, **turned)
-        axis.set_yticks([place + 0.5 for place in range(len(rows))], rows)
+        axis.set_xticks(np.arange(len(columns)) + 0.5, columns, **turned)
+        axis.set_yticks(np.arange(len(rows)) + 0.5, rows)
         axis.tick_params(
             length=0, labelcolor=INK, top=True, labeltop=True, bottom=False, labelbottom=False
         )
         axis.spines[:].set_visible(False)
 
-    across = 0.3 + 0.077 * wide + 0.42 * len(columns) + 0.06 * high * steep  # by letters' widths
-    down = 0.4 + max(0.28 * len(rows), 0.3) + 0.05 * high * steep
-    return Drawing(name, title, note, draw, (max(5.5, across), down))
+    across = 0.3 + 0.077 * wide + 0.42 * len(columns) + 0.06 * high  # by letters' widths
+    down = 0.4 + max(0.28 * len(rows), 0.3) + 0.05 * high
+    return Drawing(name, title, note=note, draw=draw, size=(max(5.5, across), down))
 
 
 def short(text: str, most: int = _NAME) -> str:
-    """One line of at most so many characters, valid in XML."""
-    line = "".join(
-        "?" if 0xD800 <= ord(c) < 0xE000 or ord(c) & 0xFFFE == 0xFFFE else c for c in for_line(text)
-    )
+    """Put text on one line of at most so many characters, valid in XML."""
+    line = ""
+    for character in for_line(text):
+        code = ord(character)
+        is_invalid = 0xD800 <= code < 0xE000 or code & 0xFFFE == 0xFFFE
+        line += "?" if is_invalid else character
     return line if len(line) <= most else f"{line[: most - 1].rstrip()}…"
 
 
@@ -358,20 +394,13 @@ def drawn(drawing: Drawing) -> bytes:
         warnings.simplefilter("ignore")  # readers' fonts have letters that DejaVu lacks
         figure = Figure((wide, whole), layout=ConstrainedLayoutEngine(rect=(0, 0, 1, high / whole)))
         drawing.draw(figure.add_subplot())
-        for lines, height, size, weight, colour in (
-            (title, 0.24, 11.5, "bold", INK),
-            (note, 0.17, 8.5, "normal", MUTED),
-        ):
+        looks: list[tuple[list[str], float, dict[str, Any]]] = [
+            (title, 0.24, {"fontsize": 11.5, "weight": "bold", "color": INK}),
+            (note, 0.17, {"fontsize": 8.5, "weight": "normal", "color": MUTED}),
+        ]
+        for lines, height, look in looks:
             for line in lines:
-                figure.text(
-                    0.1 / wide,
-                    1 - y / whole,
-                    line,
-                    fontsize=size,
-                    weight=weight,
-                    color=colour,
-                    va="top",
-                )
+                figure.text(0.1 / wide, 1 - y / whole, line, va="top", **look)
                 y += height
         file = io.BytesIO()
         figure.savefig(

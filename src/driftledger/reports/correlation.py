@@ -1,5 +1,4 @@
-"""Correlation: do our headlines order models alike, and as the benchmarks of published leaderboards
-do?
+"""Correlation of our headlines with each other and with benchmarks of published leaderboards.
 
 Pearson's r, Spearman's ρ and Kendall's τ over the models that two columns share. Controls and
 duplicates are left out: several that never look at an image have the same values, as one model
@@ -7,12 +6,12 @@ under two names has, and would make any two metrics agree.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import combinations
+from itertools import chain, combinations
 from typing import NamedTuple
 
 import numpy as np
 
-from driftledger.benchmarks.base import NOTHING, Table
+from driftledger.benchmarks.base import NOTHING
 from driftledger.core.errors import ConfigError, unknown_name
 from driftledger.core.text import csv_text, for_csv
 from driftledger.core.types import Float64
@@ -21,6 +20,7 @@ from driftledger.metrics.correlation import FEWEST, fisher_interval, kendall, pe
 from driftledger.metrics.intervals import ConfidenceInterval
 from driftledger.project.catalogue import CorrelationSettings
 from driftledger.project.project import Project
+from driftledger.reports.cells import ReportTable
 from driftledger.reports.charts import Drawing, matrix, short
 from driftledger.reports.scores import Block
 
@@ -28,9 +28,13 @@ MOST = 24
 """Columns in the picture, the first ones; and rows of a table that the site does not fold."""
 
 
-class Column(NamedTuple):
-    """A headline of ours or a benchmark of a leaderboard, with a value for each model that has
-    one."""
+_TO_OTHERS = "Our headlines and other benchmarks"
+_OURS = "Our headlines among each other"
+_AMONG = "{}: its benchmarks among each other"
+
+
+class Ranking(NamedTuple):
+    """A headline of ours or a benchmark of a leaderboard, with the values of its models."""
 
     of: str
     """Benchmark and data of ours, or a leaderboard."""
@@ -41,11 +45,11 @@ class Column(NamedTuple):
     ours: bool = True
 
 
-class Pair(NamedTuple):
-    """Two columns over the models that are in both."""
+class Correlated(NamedTuple):
+    """Two rankings over the models that are in both."""
 
-    a: Column
-    b: Column
+    a: Ranking
+    b: Ranking
     models: int
     pearson: float
     interval: ConfidenceInterval | None
@@ -55,10 +59,10 @@ class Pair(NamedTuple):
 
 
 class Correlation(NamedTuple):
-    """What the report says about correlation."""
+    """The page of the report about correlation."""
 
     lead: str
-    tables: Sequence[Table]
+    tables: Sequence[ReportTable]
     picture: Drawing
     csv: str
     """A row per pair."""
@@ -77,11 +81,16 @@ def correlation(project: Project, blocks: Sequence[Block]) -> Correlation:
     columns = [*our_columns(blocks), *outside_columns(boards, settings)]
     pairs = list(correlated(columns, settings.confidence))
     rows = []
-    for a, b, n, r, ends, *ranks in pairs:
-        rows.append([*map(for_csv, (a.of, a.key, b.of, b.key)), n, r, *(ends or ("", "")), *ranks])
+    for pair in pairs:
+        names = map(for_csv, (pair.a.of, pair.a.key, pair.b.of, pair.b.key))
+        ends = pair.interval or ("", "")
+        rows.append([*names, pair.models, pair.pearson, *ends, pair.spearman, pair.kendall])
     matched = []
     for board in boards:
-        models = {model for each in columns if each.of == board for model in each.values}
+        models = set[str]()
+        for column in columns:
+            if column.of == board:
+                models.update(column.values)
         ours = ", ".join(model for model in project.settings.run.models if model in models)
         matched.append(f"{board}: {ours or 'none'}")
     lead = (
@@ -95,14 +104,14 @@ def correlation(project: Project, blocks: Sequence[Block]) -> Correlation:
     )
     chains = {block.title: block for block in blocks if block.spec.layout.means_of_groups}
     others = [column for column in columns if column.of not in chains]
-    growths = [table for block in chains.values() for table in growth(block, others)]
+    tables = list(_tables(boards, pairs))
+    for block in chains.values():
+        tables += growth(block, others)
     head = ["of_a", "a", "of_b", "b", "models", "pearson", "low", "high", "spearman", "kendall"]
-    return Correlation(
-        lead, [*_tables(boards, pairs), *growths], _picture(columns, pairs), csv_text(head, rows)
-    )
+    return Correlation(lead, tables, picture=_picture(columns, pairs), csv=csv_text(head, rows))
 
 
-def our_columns(blocks: Sequence[Block]) -> Iterator[Column]:
+def our_columns(blocks: Sequence[Block]) -> Iterator[Ranking]:
     """Yield every headline, by the values that the leaderboard ranks by, without controls and
     duplicates.
 
@@ -110,89 +119,99 @@ def our_columns(blocks: Sequence[Block]) -> Iterator[Column]:
     that at T.
     """
     for block in blocks:
-        looking = _looking(block)
-        for metric in block.spec.metrics:
-            keys = block.spec.keys_of(metric, *block.scores) if metric.headline else []
-            first = keys[: metric is block.spec.metrics[0]]
+        spec = block.spec
+        models = _distinct_models(block)
+        for metric in spec.metrics:
+            if not metric.headline:
+                continue
+            keys = spec.keys_of(metric, *block.scores)
+            first = keys[:1] if metric is spec.metrics[0] else []
             for key in dict.fromkeys([*first, *keys[-1:]]):
-                values = {
-                    model: value for model, value in block.values(key).items() if model in looking
-                }
+                values = block.values(key)
+                values = {model: value for model, value in values.items() if model in models}
                 if values:
                     title = f"{metric.named(key)}, {block.title}"
-                    yield Column(block.title, f"{block.spec.name}/{key}", title, values)
+                    yield Ranking(block.title, f"{spec.name}/{key}", title=title, values=values)
 
 
-def _looking(block: Block) -> list[str]:
-    """Return the ranked models, but of those that are one component or have the same results only
-    the first."""
-    looking = []
+def _distinct_models(block: Block) -> list[str]:
+    """List the ranked models; of those with one component or the same results only the first."""
+    models = []
     seen = set[str]()
     for score in block.scores:
-        rows = [(row.unit, row.values) for row in block.rows_of(score)]
-        marks = {score.components["model"].fingerprint, *([repr(rows)] if rows else [])}
-        if not score.is_control and score.model not in block.apart and not marks & seen:
-            looking.append(score.model)
+        marks = {score.components["model"].fingerprint}
+        if rows := block.rows_of(score):
+            marks.add(repr([(row.unit, row.values) for row in rows]))
+        is_ranked = not score.is_control and score.model not in block.apart
+        if is_ranked and seen.isdisjoint(marks):
+            models.append(score.model)
             seen |= marks
-    return looking
+    return models
 
 
-def growth(block: Block, others: Sequence[Column]) -> Iterator[Table]:
-    """Set GC@t and the sum of s(1) … s(t) against other numbers, as the GenCeption paper's ablation
-    does."""
-    keys = (block.spec.keys_of(metric, *block.scores) for metric in block.spec.metrics[:2])
-    sums = dict.fromkeys(_looking(block), 0.0)
+def growth(block: Block, others: Sequence[Ranking]) -> Iterator[ReportTable]:
+    """Yield a table of GC@t and the sum of s(1) … s(t) against other numbers, as in the GenCeption
+    paper's ablation."""
+    spec = block.spec
+    gc_keys = spec.keys_of(spec.metrics[0], *block.scores)
+    similarity_keys = spec.keys_of(spec.metrics[1], *block.scores)
+    sums = dict.fromkeys(_distinct_models(block), 0.0)
     rows = []
-    for t, (gc, similarity) in enumerate(zip(*keys, strict=False), 1):
+    for t, (gc, similarity) in enumerate(zip(gc_keys, similarity_keys, strict=False), 1):
         values = block.values(similarity)
         sums = {model: total + values[model] for model, total in sums.items() if model in values}
         for other in others:
             means, weighted, theirs = _shared(sums, block.values(gc), other.values)
-            correlations = [pearson(weighted, theirs), pearson(means, theirs)]
-            if None not in correlations:
-                texts = [f"{r:.2f}" for r in correlations]
-                rows.append([other.title, str(t), str(len(theirs)), *texts])
+            by_weighted = pearson(weighted, theirs)
+            by_mean = pearson(means, theirs)
+            if by_weighted is not None and by_mean is not None:
+                correlations = [f"{by_weighted:.2f}", f"{by_mean:.2f}"]
+                rows.append([other.title, str(t), str(len(theirs)), *correlations])
     if rows:
         rows.sort(key=lambda row: row[0])
-        head = ["Pearson's r with", "T", "models", "GC@T", "mean of s(1) … s(T)"]
-        title = f"How far weighting by t matters, {block.title}"
-        yield Table(
-            title, head, rows, across=True, name=f"growth-{block.name}", detail=len(rows) > MOST
+        yield _table(
+            f"How far weighting by t matters, {block.title}",
+            ["Pearson's r with", "T", "models", "GC@T", "mean of s(1) … s(T)"],
+            rows=rows,
+            name=f"growth-{block.name}",
         )
+
+
+def _table(
+    title: str, head: Sequence[str], rows: Sequence[Sequence[str]], name: str
+) -> ReportTable:
+    return ReportTable(title, head, rows=rows, across=True, name=name, detail=len(rows) > MOST)
 
 
 def outside_columns(
     boards: Mapping[str, Sequence[OutsideValue]], settings: CorrelationSettings
-) -> Iterator[Column]:
-    """Every benchmark of every leaderboard, without its parts.
+) -> Iterator[Ranking]:
+    """Yield every benchmark of every leaderboard, without its parts.
 
     Raises:
         ConfigError: ``correlation.models`` names a leaderboard that does not exist, or a model that
             it does not have.
     """
     for board, models in settings.models.items():
+        where = "params.yaml: correlation.models"
         if board not in boards:
-            raise ConfigError(
-                unknown_name("params.yaml: correlation.models: leaderboard", board, boards)
-            )
-        valid = {each.model for each in boards[board]}
+            raise ConfigError(unknown_name(f"{where}: leaderboard", board, boards))
+        valid = {row.model for row in boards[board]}
         for own, outside in models.items():
             if outside not in valid:
-                where = f"params.yaml: correlation.models.{board}.{own}: model"
-                raise ConfigError(unknown_name(where, outside, valid))
+                raise ConfigError(unknown_name(f"{where}.{board}.{own}: model", outside, valid))
     for board, rows in boards.items():
         ours = {outside: own for own, outside in settings.models.get(board, {}).items()}
-        for benchmark in dict.fromkeys(
-            each.benchmark for each in rows if "/" not in each.benchmark
-        ):
-            values = [each for each in rows if each.benchmark == benchmark]
-            by_model = {
-                ours.get(each.model, f"{board}: {each.model}"): each.value for each in values
-            }
-            yield Column(board, benchmark, benchmark, by_model, ours=False)
+        by_name: dict[str, dict[str, float]] = {}
+        for row in rows:
+            if "/" not in row.benchmark:
+                model = ours.get(row.model, f"{board}: {row.model}")
+                by_name.setdefault(row.benchmark, {})[model] = row.value
+        for name, values in by_name.items():
+            yield Ranking(board, name, title=name, values=values, ours=False)
 
 
-def correlated(columns: Sequence[Column], confidence: float) -> Iterator[Pair]:
+def correlated(columns: Sequence[Ranking], confidence: float) -> Iterator[Correlated]:
     """Yield every two columns that share four models or more and are not constant over them."""
     for a, b in combinations(columns, 2):
         both = _shared(a.values, b.values)
@@ -200,57 +219,68 @@ def correlated(columns: Sequence[Column], confidence: float) -> Iterator[Pair]:
         rho = spearman(*both)
         n = len(both[0])
         if r is not None and rho is not None:
-            yield Pair(a, b, n, r, fisher_interval(r, n, confidence), rho, kendall(*both))
+            interval = fisher_interval(r, n, confidence)
+            tau = kendall(*both)
+            yield Correlated(a, b, n, pearson=r, interval=interval, spearman=rho, kendall=tau)
 
 
 def _shared(*columns: Mapping[str, float]) -> list[Float64]:
     """Return the values of the models that are in all columns."""
-    models = [model for model in columns[0] if all(model in each for each in columns)]
-    return [np.array([each[model] for model in models]) for each in columns]
+    models = [model for model in columns[0] if all(model in column for column in columns)]
+    return [np.array([column[model] for model in models]) for column in columns]
 
 
-def _picture(columns: Sequence[Column], pairs: Sequence[Pair]) -> Drawing:
+def _picture(columns: Sequence[Ranking], pairs: Sequence[Correlated]) -> Drawing:
     """Draw the columns that correlate with any other."""
-    pearsons = {frozenset((id(pair.a), id(pair.b))): pair.pearson for pair in pairs}
-    paired = {column for ids in pearsons for column in ids}
-    shown = [column for column in columns if id(column) in paired][:MOST]
-    numbers = []
+    pearsons = {}
+    for pair in pairs:
+        pearsons[id(pair.a), id(pair.b)] = pair.pearson
+        pearsons[id(pair.b), id(pair.a)] = pair.pearson
+    paired = set(chain.from_iterable(pearsons))
+    drawn = [column for column in columns if id(column) in paired][:MOST]
     names = []
-    for number, each in enumerate(shown, 1):
-        title = each.title if each.ours else f"{each.title}, {each.of}"
+    values = []
+    for number, column in enumerate(drawn, 1):
+        title = column.title if column.ours else f"{column.title}, {column.of}"
         names.append(f"{short(title, 44)} · {number}")
-        numbers.append(str(number))
-    values = [[pearsons.get(frozenset((id(a), id(b)))) for b in shown] for a in shown]
+        values.append([pearsons.get((id(column), id(other))) for other in drawn])
     note = "No two columns share four models."
-    if shown:
+    if drawn:
         note = (
             "Over the models that two columns share; grey where these are fewer than four, or all "
             "alike."
         )
-    title = "Pearson's r between headlines"
-    return matrix("pearson", title, names, numbers, values, note, most=1.0, digits=2)
+    return matrix(
+        "pearson",
+        "Pearson's r between headlines",
+        rows=names,
+        columns=[str(number) for number in range(1, len(drawn) + 1)],
+        values=values,
+        note=note,
+        most=1.0,
+        digits=2,
+    )
 
 
-def _tables(boards: Iterable[str], pairs: Sequence[Pair]) -> Iterator[Table]:
-    """Our headlines and other benchmarks, our headlines, and each leaderboard's own."""
-    for title, name, some in (
-        ("Our headlines and other benchmarks", "out", [p for p in pairs if p.a.ours != p.b.ours]),
-        ("Our headlines among each other", "ours", [p for p in pairs if p.a.ours and p.b.ours]),
-        *(
-            (
-                f"{of}: its benchmarks among each other",
-                of,
-                [p for p in pairs if p.a.of == p.b.of == of],
-            )
-            for of in boards
-        ),
-    ):
-        rows = []
-        for a, b, n, r, ends, *ranks in some:
-            between = f"{ends.low:.2f} to {ends.high:.2f}" if ends else NOTHING
-            rows.append(
-                [a.title, b.title, str(n), f"{r:.2f}", between, *(f"{rank:.2f}" for rank in ranks)]
-            )
-        head = ["", "", "models", "Pearson's r", "interval", "Spearman's ρ", "Kendall's τ"]
-        if rows:
-            yield Table(title, head, rows, across=True, name=name, detail=len(rows) > MOST)
+def _tables(boards: Iterable[str], pairs: Sequence[Correlated]) -> Iterator[ReportTable]:
+    """Yield our headlines and other benchmarks, our headlines, and each leaderboard's own."""
+    head = ["", "", "models", "Pearson's r", "interval", "Spearman's ρ", "Kendall's τ"]
+    names = {_TO_OTHERS: "out", _OURS: "ours"}
+    for board in boards:
+        names[_AMONG.format(board)] = board
+    rows: dict[str, list[list[str]]] = {}
+    for title in names:
+        rows[title] = []
+    for a, b, n, r, ends, rho, tau in pairs:
+        interval = f"{ends.low:.2f} to {ends.high:.2f}" if ends else NOTHING
+        numbers = [f"{r:.2f}", interval, f"{rho:.2f}", f"{tau:.2f}"]
+        row = [a.title, b.title, str(n), *numbers]
+        if a.ours != b.ours:
+            rows[_TO_OTHERS].append(row)
+        elif a.ours:
+            rows[_OURS].append(row)
+        elif a.of == b.of:
+            rows[_AMONG.format(a.of)].append(row)
+    for title, name in names.items():
+        if rows[title]:
+            yield _table(title, head, rows=rows[title], name=name)

@@ -1,7 +1,7 @@
 """Cross-check: how far other models' descriptions support a model's description of the same images.
 
-It compares models, so it is computed here, from the first descriptions of GenCeption's chains, and
-is not part of a score. Source: Sun et al., "CrossCheckGPT: Universal Hallucination Ranking for
+It compares models, so it is computed here, from the first descriptions that a benchmark collects,
+and is not part of a score. Source: Sun et al., "CrossCheckGPT: Universal Hallucination Ranking for
 Multimodal Foundation Models", with the cosine between sentences in place of BERTScore; see
 :mod:`driftledger.metrics.consistency`.
 """
@@ -9,13 +9,12 @@ Multimodal Foundation Models", with the cosine between sentences in place of BER
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import cast
+from itertools import chain
 
 import numpy as np
 
 from driftledger.benchmarks._chains.scoring import means_of
-from driftledger.benchmarks.base import DATASET, Table, cell
-from driftledger.benchmarks.genception.spec import GenCeptionSettings
+from driftledger.benchmarks.base import DATASET
 from driftledger.benchmarks.records import read_records
 from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import Score
@@ -29,8 +28,8 @@ from driftledger.metrics.consistency import support
 from driftledger.metrics.exact import exact_mean
 from driftledger.metrics.repeats import mean_over_repeats
 from driftledger.project.project import Project
-from driftledger.reports.leaderboard import Section
-from driftledger.reports.tables import interval as interval_text
+from driftledger.reports.cells import Cell, ReportTable, cell, interval
+from driftledger.reports.leaderboard import ReportSection
 
 KEY = "cross_check"
 _BETWEEN_SENTENCES = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\s*\n\s*")
@@ -51,43 +50,49 @@ def sentences(text: str) -> list[str]:
 
 
 def cross_checks(project: Project, scores: Sequence[Score]) -> list[Json]:
-    """Return a row per model, dataset and generator of GenCeption, with means per category and
-    group of categories.
+    """Return a row per model, dataset and generator, with means per category and group of
+    categories.
 
     Errors as in :meth:`Project.encoder`.
 
     Raises:
         StoreError: the records of a model are missing.
     """
-    chains = {
-        (s.on, s.model, s.keys["generator"]): s for s in scores if s.benchmark == "genception"
-    }
-    if not chains:
-        return []
-    spec = benchmark("genception")
-    settings = cast(GenCeptionSettings, project.settings.section("genception"))
-    if settings.text_encoder is None:
-        return []
-    encoder = project.component("encoders", settings.text_encoder)
-    first = {}
-    for place, score in chains.items():
-        texts: dict[int, dict[str, str]] = {}
-        for record in read_records(project.root / spec.collects.at(score.keys)):
-            if record.step == 1 and record.is_there:
-                texts.setdefault(record.repeat, {})[record.unit] = record.text or ""
-        first[place] = texts
-    rows = []
-    for (on, model, generator), score in chains.items():
-        checkers = [name for name in settings.cross_check if (on, name, generator) in chains]
-        others = {
-            name: first[on, name, generator].get(0, {})
-            for name in checkers
-            if chains[on, name, generator].components["model"].fingerprint
-            != score.components["model"].fingerprint
-        }
-        row = {"dataset": on, "model": model, "generator": generator, "checked_by": [*others]}
-        rows.append(row | _support(project, score, first[on, model, generator], others, encoder))
-    return rows
+    rows = {}
+    for name, own in grouped(scores, lambda score: score.benchmark).items():
+        check = benchmark(name).cross_check(project.settings.section(name))
+        if check is None or check.text_encoder is None:
+            continue
+        encoder = project.component("encoders", check.text_encoder)
+        for block in grouped(own, lambda score: (score.on, score.keys["generator"])).values():
+            by_model = {score.model: score for score in block}
+            first = {score.model: _first_descriptions(project, score) for score in block}
+            for score in block:
+                others = {}
+                for model in check.models:
+                    if model in by_model and _component(by_model[model]) != _component(score):
+                        others[model] = first[model].get(0, {})
+                rows[scores.index(score)] = {
+                    "dataset": score.on,
+                    "model": score.model,
+                    "generator": score.keys["generator"],
+                    "checked_by": [*others],
+                    **_support(project, score, first[score.model], others, encoder),
+                }
+    return [row for _, row in sorted(rows.items())]
+
+
+def _component(score: Score) -> str:
+    return score.components["model"].fingerprint
+
+
+def _first_descriptions(project: Project, score: Score) -> Descriptions:
+    folder = project.root / benchmark(score.benchmark).collects.at(score.keys)
+    texts: dict[int, dict[str, str]] = {}
+    for record in read_records(folder):
+        if record.step == 1 and record.is_there:
+            texts.setdefault(record.repeat, {})[record.unit] = record.text or ""
+    return texts
 
 
 def _support(
@@ -97,69 +102,63 @@ def _support(
     others: Mapping[str, Mapping[str, str]],
     encoder: Encoder,
 ) -> Json:
-    """How far the others support one model's descriptions; empty where no sample could be
-    checked."""
+    """Measure how far the others support one model's descriptions.
+
+    The result is empty where no sample could be checked.
+    """
     if not own:
         return {}
-    samples = read_samples(project.root / DATASET.at(score.keys))
-    texts = [text for some in (*own.values(), *others.values()) for text in some.values()]
+    texts = list[str]()
+    for described in (*own.values(), *others.values()):
+        texts += described.values()
     reader = encoder.fitted(texts)
-    kept = FeatureStore(project.state / "features") if reader is encoder else None
+    store = FeatureStore(project.state / "features") if reader is encoder else None
 
     def supported(text: str, sample: str) -> float:
-        claims = sentences(text)
-        passages = [sentences(some[sample]) for some in others.values() if sample in some]
-        passages = [passage for passage in passages if passage]
-        if not claims or not passages:
+        passages = [sentences(text)]
+        for described in others.values():
+            if passage := sentences(described.get(sample, "")):
+                passages.append(passage)
+        if not passages[0] or len(passages) == 1:
             return math.nan
-        features = encode_texts(
-            reader, [*claims, *(each for passage in passages for each in passage)], kept
-        )
-        of_claims, *of_others = np.split(
-            features, np.cumsum([len(claims), *map(len, passages)])[:-1]
-        )
-        return exact_mean(support(of_claims, of_others).tolist())
+        features = encode_texts(reader, [*chain.from_iterable(passages)], store)
+        ends = np.cumsum([len(passage) for passage in passages])
+        claims, *evidence = np.split(features, ends[:-1])
+        return exact_mean(support(claims, evidence).tolist())
 
-    values = mean_over_repeats(
-        [
-            np.array(
-                [
-                    supported(some[each.id], each.id) if each.id in some else math.nan
-                    for each in samples
-                ]
-            )
-            for some in own.values()
-        ]
-    )
+    samples = read_samples(project.root / DATASET.at(score.keys))
+    repeats = []
+    for described in own.values():
+        values = np.full(len(samples), math.nan)
+        for place, sample in enumerate(samples):
+            if sample.id in described:
+                values[place] = supported(described[sample.id], sample.id)
+        repeats.append(values)
+    values = mean_over_repeats(repeats)
     if not np.isfinite(values).any():
         return {}
-    categories = [each.category or ONE_CATEGORY for each in samples]
+    categories = [sample.category or ONE_CATEGORY for sample in samples]
     means = means_of({KEY: values}, categories, score.details["groups"])
-    confidence = project.settings.section("genception").confidence
+    known = interval_of_known(values, categories, score.confidence)
     return {
         **means.overall,
-        **interval_ends({KEY: interval_of_known(values, categories, confidence)}).metrics,
+        **interval_ends({KEY: known}).metrics,
         "category": {name: row[KEY] for name, row in means.by_category.items() if KEY in row},
         "group": {name: row[KEY] for name, row in means.by_group.items() if KEY in row},
     }
 
 
-def cross_check_sections(rows: Sequence[Json]) -> Iterator[Section]:
+def cross_check_sections(rows: Sequence[Json]) -> Iterator[ReportSection]:
     """Yield a table per dataset and generator; nothing where no model could be checked."""
     checked = [row for row in rows if KEY in row]
-    for place, some in grouped(checked, lambda row: (row["dataset"], row["generator"])).items():
-        table = Table(
-            f"Cross-check on {' · '.join(place)}: support by other models' descriptions, −1 to 1; "
-            "higher is better",
-            ["", "cross-check", "checked by"],
-            [
-                [
-                    row["model"],
-                    cell(row[KEY], digits=3, more=interval_text(row, KEY, 3)),
-                    ", ".join(row["checked_by"]),
-                ]
-                for row in sorted(some, key=lambda row: -row[KEY])
-            ],
-            name="cross_check",
+    for names, members in grouped(checked, lambda row: (row["dataset"], row["generator"])).items():
+        lines: list[Sequence[Cell | str]] = []
+        for row in sorted(members, key=lambda row: -row[KEY]):
+            support_cell = cell(row[KEY], digits=3, more=interval(row, KEY, 3))
+            lines.append([row["model"], support_cell, ", ".join(row["checked_by"])])
+        title = (
+            f"Cross-check on {' · '.join(names)}: support by other models' descriptions, −1 to 1; "
+            "higher is better"
         )
-        yield Section(table.title, f"cross_check-{'-'.join(place)}", [table])
+        table = ReportTable(title, ["", "cross-check", "checked by"], lines, name="cross_check")
+        yield ReportSection(title, f"cross_check-{'-'.join(names)}", [table])

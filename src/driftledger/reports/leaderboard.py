@@ -2,34 +2,15 @@
 programs."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cache
 from typing import NamedTuple, TypeVar
 
-from driftledger.benchmarks.base import (
-    COVERAGE,
-    NOTHING,
-    NOWHERE,
-    Benchmark,
-    Cell,
-    Cells,
-    Metric,
-    Table,
-)
+from driftledger.benchmarks.base import COVERAGE, Benchmark, Metric
 from driftledger.benchmarks.score import Score, base_key, marks_of
 from driftledger.core.grouping import grouped
 from driftledger.core.text import csv_text, for_cell, for_csv
-from driftledger.reports.scores import Block, Part, best_first
-from driftledger.reports.tables import (
-    bounds,
-    cells_of,
-    generators_tables,
-    interval,
-    markdown,
-    misplaced,
-    name_cell,
-    tables_of,
-    title_of,
-)
+from driftledger.reports.cells import Cell, Cells, ReportTable, interval, markdown, name_cell
+from driftledger.reports.scores import Block, Parts, best_first
+from driftledger.reports.tables import bounds, generators_tables, misplaced, tables_of, title_of
 
 T = TypeVar("T")
 
@@ -56,12 +37,12 @@ LETTERS = (
 )
 
 
-class Section(NamedTuple):
-    """What is under one heading."""
+class ReportSection(NamedTuple):
+    """The content under one heading."""
 
     title: str
     name: str
-    tables: Sequence[Table]
+    tables: Sequence[ReportTable]
     block: Block | None = None
     """None where several blocks are side by side."""
     scored: str = ""
@@ -72,46 +53,49 @@ class Section(NamedTuple):
     """What a reader must know about the numbers, with the models that this is true of."""
 
 
+def scores_of(parts: Parts) -> list[Score]:
+    """List the scores of all benchmarks."""
+    return [score for blocks in parts.values() for block in blocks for score in block.scores]
+
+
 def _with_models(
     pairs: Iterable[tuple[T, str]], scores: Sequence[Score]
 ) -> Iterator[tuple[T, str]]:
     """Yield each thing once, with the names of its models."""
-    every = {score.model for score in scores}
-    for thing, some in grouped(dict.fromkeys(pairs), lambda each: each[0]).items():
-        models = [model for _, model in some]
-        yield thing, "all models" if len(models) == len(every) > 1 else ", ".join(models)
+    count = len({score.model for score in scores})
+    for thing, members in grouped(dict.fromkeys(pairs), lambda pair: pair[0]).items():
+        models = ", ".join(model for _, model in members)
+        yield thing, "all models" if len(members) == count > 1 else models
 
 
-def sections(part: Part) -> Iterator[Section]:
-    """A benchmark's tables: what is side by side across blocks, then each block."""
-    spec = part.spec
-    blocks = part.blocks
-    several = side_by_side(part) if len({block.on for block in blocks}) > 1 else None
-    across = [*([several] if several else []), *generators_tables(spec, blocks)]
+def sections(spec: Benchmark, blocks: Sequence[Block]) -> Iterator[ReportSection]:
+    """Yield a benchmark's tables: those across blocks, then those of each block."""
+    across = list(generators_tables(spec, blocks))
+    if len({block.on for block in blocks}) > 1:
+        across = [*side_by_side(spec, blocks), *across]
     if across:
-        yield Section(f"{spec.name}, side by side", f"{spec.name}-across", across)
+        yield ReportSection(f"{spec.name}, side by side", f"{spec.name}-across", tables=across)
     for block in blocks:
         scores = block.scores
+        reasons = []
+        flags = []
+        for score in scores:
+            reasons += [(reason, score.model) for reason in sorted(score.absent.items())]
+            flags += [(flag, score.model) for flag in score.flags]
         absent = []
-        reasons = [
-            ((key, why), score.model)
-            for score in scores
-            for key, why in sorted(score.absent.items())
-        ]
         for (key, why), models in _with_models(reasons, scores):
             absent.append(f"No {spec.titled(key)} ({models}): {why}.")
-        absent += [f"No rank ({model}): {why}." for model, why in block.apart.items()]
-        flags = _with_models(
-            [(flag, score.model) for score in scores for flag in score.flags], scores
-        )
-        yield Section(
+        for model, why in block.apart.items():
+            absent.append(f"No rank ({model}): {why}.")
+        scored = ", ".join(f"{score.model} {score.how_many}" for score in scores)
+        yield ReportSection(
             block.title,
             block.name,
-            tables_of(block),
-            block,
-            f"Scored: {', '.join(f'{score.model} {score.how_many}' for score in scores)}.",
-            absent,
-            [f"{models}: {flag}" for flag, models in flags],
+            tables=tables_of(block),
+            block=block,
+            scored=f"Scored: {scored}.",
+            absent=absent,
+            flags=[f"{models}: {flag}" for flag, models in _with_models(flags, scores)],
         )
 
 
@@ -125,199 +109,207 @@ class MetricColumn(NamedTuple):
 
 
 def _columns(spec: Benchmark, blocks: Sequence[Block], metric: Metric) -> Iterator[MetricColumn]:
-    """A column per data and components on which some model has the metric."""
+    """Yield a column per data and components on which some model has the metric."""
     for block in blocks:
-        if (key := spec.shown_key(metric, block.scores)) is not None:
-            yield MetricColumn(metric, key, title_of(metric, key), block)
+        key = spec.shown_key(metric, block.scores)
+        if key is not None:
+            yield MetricColumn(metric, key, head=title_of(metric, key), block=block)
 
 
-def _table(title: str, columns: Sequence[MetricColumn], name: str) -> Table:
-    """A row per model, by the first column the best first: values with intervals, and coverages
-    below 1."""
-    cells = []
-    for metric, key, _, block in columns:
-        values = cells_of(block, key)
+def _table(title: str, columns: Sequence[MetricColumn], name: str, note: str) -> ReportTable:
+    """Make a table with a row per model, the best by the first column first.
+
+    Values have their intervals, and coverages below 1.
+    """
+    cells_by_column = []
+    notes = []
+    apart_notes = []
+    scores = dict[str, Score]()
+    for metric, key, head, block in columns:
+        cells = dict(block.cells(key))
         for score in block.scores:
-            covered = (
-                "" if score.coverage == 1 else f"coverage {score.coverage:.{COVERAGE.digits}f}"
-            )
-            ends = (interval(score.metrics, key, metric.digits), covered, bounds(block, score, key))
-            more = "; ".join(filter(None, ends))
-            each = values[score.model]
-            values[score.model] = each._replace(more=more if each.of else "", deviation="")
-        cells.append(values)
+            scores.setdefault(score.model, score)
+            made = cells[score.model]
+            if made.value is None:
+                continue
+            details = [interval(score.metrics, key, metric.digits)]
+            if score.coverage != 1:
+                details.append(f"coverage {score.coverage:.{COVERAGE.digits}f}")
+            details.append(bounds(block, score, key))
+            more = "; ".join(filter(None, details))
+            cells[score.model] = made._replace(more=more, deviation="")
+            if score.model in block.apart:
+                why = block.apart[score.model]
+                apart_notes.append(f"{head} of {score.model} has no rank: {why}.")
+        notes += misplaced(block, key, head)
+        cells_by_column.append(cells)
     first = columns[0]
-    scores = {score.model: score for column in columns[::-1] for score in column.block.scores}
-    ranked = {
-        m: c.value
-        for m, c in cells[0].items()
-        if c.value is not None and m not in first.block.apart
-    }
-    order = best_first(list(scores.values()), ranked, first.metric.is_higher)
-    rows = [
-        [name_cell(score), *(values.get(score.model, Cell(NOTHING)) for values in cells)]
-        for score in order
-    ]
-    notes = [
-        sentence
-        for column in columns
-        for sentence in misplaced(column.block, column.key, column.head)
-    ]
-    notes += [
-        f"{column.head} of {model} has no rank: {why}."
-        for column, values in zip(columns, cells, strict=True)
-        for model, why in column.block.apart.items()
-        if values[model].value is not None
-    ]
-    return Table(title, ["", *(column.head for column in columns)], rows, notes, name=name)
+    ranked = {}
+    for model, made in cells_by_column[0].items():
+        if made.value is not None and model not in first.block.apart:
+            ranked[model] = made.value
+    rows = []
+    for score in best_first(list(scores.values()), ranked, first.metric.is_higher):
+        row = [cells.get(score.model, Cell()) for cells in cells_by_column]
+        rows.append([name_cell(score), *row])
+    head_row = ["", *(column.head for column in columns)]
+    return ReportTable(title, head_row, rows=rows, notes=[note, *notes, *apart_notes], name=name)
 
 
-def at_a_glance(parts: Sequence[Part], *, every: bool = False) -> list[MetricColumn]:
-    """The first headlines of each benchmark, on all data and through all components, or on those
-    that come first."""
-    shown = []
-    for spec, _, blocks in parts:
-        for metric in (metric for metric in spec.metrics if metric.key in spec.glanced):
+def at_a_glance(parts: Parts, *, every: bool = False) -> list[MetricColumn]:
+    """Return the first headlines of each benchmark, on all data and through all components.
+
+    Unless ``every``, they are on those alone that come first.
+    """
+    chosen = []
+    for spec, blocks in parts.items():
+        for metric in spec.metrics:
+            if metric.key not in spec.glanced:
+                continue
             columns = list(_columns(spec, blocks, metric))
-            columns = columns if every else columns[:1]
-            named = [column.block.names for column in columns]
+            if not every:
+                columns = columns[:1]
+            names = [name for column in columns for name in set(column.block.names)]
             for column in columns:
-                apart = " · ".join(
-                    name for name in column.block.names if not all(name in names for names in named)
-                )
-                shown.append(
-                    column._replace(head=f"{spec.title} {column.head}{apart and f' ({apart})'}")
-                )
-    return shown
+                head = f"{spec.title} {column.head}"
+                own = [name for name in column.block.names if names.count(name) < len(columns)]
+                if own:
+                    head += f" ({' · '.join(own)})"
+                chosen.append(column._replace(head=head))
+    return chosen
 
 
-def overview(parts: Sequence[Part], *, every: bool = False) -> Table | None:
-    """One row per model, a column for each of :func:`at_a_glance`; None without any."""
+def overview(parts: Parts, *, every: bool = False) -> ReportTable | None:
+    """Return one row per model, a column for each of :func:`at_a_glance`; None without any."""
     columns = at_a_glance(parts, every=every)
     if not columns:
         return None
-    on = "; ".join(f"{column.head}: {column.block.on}" for column in columns)
-    table = _table("At a glance", columns, "overview")
+    data = "; ".join(f"{column.head}: {column.block.on}" for column in columns)
     note = (
-        f"Higher is better unless a column says otherwise; in brackets {BRACKETS}. {LETTERS} {on}."
+        f"Higher is better unless a column says otherwise; in brackets {BRACKETS}. {LETTERS} "
+        f"{data}."
     )
-    return table._replace(notes=[note, *table.notes])
+    return _table("At a glance", columns, name="overview", note=note)
 
 
-def by_kind(table: Table, parts: Sequence[Part]) -> dict[str, list[Cells]]:
-    """The rows of a table of models as ``models``, ``not ranked`` and ``controls``; some may be
-    absent."""
-    scores = [score for part in parts for score in part.scores]
-    controls = {score.model for score in scores if score.is_control}
-    apart = {model for column in at_a_glance(parts) for model in column.block.apart}
-    kinds: dict[str, list[Cells]] = {"models": [], "not ranked": [], "controls": []}
-    for row in table.rows:
-        name = row[0] if isinstance(row[0], str) else row[0].text
-        kinds[
-            "controls" if name in controls else "not ranked" if name in apart else "models"
-        ].append(row)
-    return {kind: rows for kind, rows in kinds.items() if rows}
+def by_kind(table: ReportTable, parts: Parts) -> dict[str, list[Cells]]:
+    """Group the rows of a table of models as ``models``, ``not ranked`` and ``controls``.
+
+    Some of them may be absent.
+    """
+    kind_of = dict[str, str]()
+    for column in at_a_glance(parts):
+        kind_of |= dict.fromkeys(column.block.apart, "not ranked")
+    for score in scores_of(parts):
+        if score.is_control:
+            kind_of[score.model] = "controls"
+    kinds: dict[str, list[Cells]] = {}
+    for kind in ("models", "not ranked", "controls"):
+        rows = [row for row in table.rows if kind_of.get(_text(row[0]), "models") == kind]
+        if rows:
+            kinds[kind] = rows
+    return kinds
 
 
-def side_by_side(part: Part) -> Table | None:
-    """A benchmark's metrics on all data and through all components; None without any."""
-    spec = part.spec
-    columns = [
-        column._replace(head=f"{column.head} on {column.block.on}")
-        for metric in spec.metrics
-        if metric.key in (spec.layout.across or spec.glanced)
-        for column in _columns(spec, part.blocks, metric)
-    ]
-    if not columns:
-        return None
-    table = _table(f"{spec.title} on all data, through all components", columns, spec.name)
-    return table._replace(
-        notes=[f"Each column has its own ranks; in brackets {BRACKETS}.", *table.notes]
-    )
+def _text(cell: Cell | str) -> str:
+    return cell if isinstance(cell, str) else cell.text
 
 
-def remarks(parts: Sequence[Part]) -> Iterator[str]:
-    """What components say of themselves, with the models this is true of."""
-    scores = [score for part in parts for score in part.scores]
+def side_by_side(spec: Benchmark, blocks: Sequence[Block]) -> Iterator[ReportTable]:
+    """Yield a table of a benchmark's metrics on all data and through all components, if any."""
+    columns = []
+    for metric in spec.metrics:
+        if metric.key in (spec.layout.across or spec.glanced):
+            for column in _columns(spec, blocks, metric):
+                columns.append(column._replace(head=f"{column.head} on {column.block.on}"))
+    if columns:
+        title = f"{spec.title} on all data, through all components"
+        note = f"Each column has its own ranks; in brackets {BRACKETS}."
+        yield _table(title, columns, name=spec.name, note=note)
+
+
+def remarks(scores: Sequence[Score]) -> Iterator[str]:
+    """List the marks of components with the models that they apply to."""
     marked = [(mark, score.model) for score in scores for mark in marks_of(score.components)]
-    return (f"{models}: {mark}" for mark, models in _with_models(marked, scores))
+    for mark, models in _with_models(marked, scores):
+        yield f"{models}: {mark}"
 
 
-def leaderboard_files(parts: Sequence[Part], further: Sequence[Section] = ()) -> dict[str, bytes]:
+def leaderboard_files(parts: Parts, further: Sequence[ReportSection] = ()) -> dict[str, bytes]:
     """Make ``leaderboard.csv``, one row per value, and ``leaderboard.md``, an overview and all
     tables.
 
     Args:
-        further: what follows the sections of the benchmarks.
+        further: sections after those of the benchmarks.
     """
-    glance = overview(parts)
     lines = ["# Leaderboard", ""]
+    glance = overview(parts)
     if glance:
         lines += ["## At a glance", *list(markdown(glance))[1:]]
-    lines += [line for each in remarks(parts) for line in (f"- {for_cell(each)}", "")]
-    for section in (*(section for part in parts for section in sections(part)), *further):
+    for remark in remarks(scores_of(parts)):
+        lines += [f"- {for_cell(remark)}", ""]
+    rows = list[Sequence[str]]()
+    for spec, blocks in parts.items():
+        for section in sections(spec, blocks):
+            lines += markdown_section(section)
+        for block in blocks:
+            rows += _csv_rows(block)
+    for section in further:
         lines += markdown_section(section)
-    table = csv_text(_COLUMNS, (row for part in parts for row in _csv_rows(part)))
+    table = csv_text(_COLUMNS, rows)
     return {"leaderboard.md": "\n".join(lines).encode(), "leaderboard.csv": table.encode()}
 
 
-def markdown_section(section: Section) -> Iterator[str]:
-    """Write a section as lines: the tables that most readers want, what to know, then the tables of
-    details."""
-    yield from (f"## {section.title}", "")
-    for is_detail in (False, True):
-        yield from (
-            line
-            for table in section.tables
-            if table.detail is is_detail
-            for line in markdown(table)
-        )
-        if section.block and not is_detail:
-            absent, flags = (
-                [f"- {for_cell(line)}" for line in some] for some in (section.absent, section.flags)
-            )
-            yield from (*absent, *([""] if absent else []), section.scored, "")
-            if flags:
-                yield from ("To know about these numbers:", "", *flags, "")
+def markdown_section(section: ReportSection) -> list[str]:
+    """Write a section as lines: main tables, what to know, then the tables of details."""
+    lines = [f"## {section.title}", ""]
+    details = list[str]()
+    for table in section.tables:
+        if table.detail:
+            details += markdown(table)
+        else:
+            lines += markdown(table)
+    if section.block:
+        if section.absent:
+            lines += [*(f"- {for_cell(line)}" for line in section.absent), ""]
+        lines += [section.scored, ""]
+        if section.flags:
+            lines += ["To know about these numbers:", ""]
+            lines += [*(f"- {for_cell(line)}" for line in section.flags), ""]
+    return lines + details
 
 
-def _csv_rows(part: Part) -> Iterator[tuple[str, ...]]:
-    """Every number of a score, of its groups and of its curves, with its rank among the models of
-    its block."""
-    spec = part.spec
-    for block in part.blocks:
-        places = cache(block.places)
-        for score in block.scores:
-            generator, encoder, description = (
-                score.keys.get(k, "") for k in ("generator", "encoder", "description")
-            )
-            fixed = (
-                score.on,
-                generator,
-                encoder or score.keys.get("text_encoder", ""),
-                description,
-            )
-            apart = block.apart.get(score.model, "")
-            for number, value in score.numbers():
-                group, _, key = number.rpartition("/")
-                kind, _, name = (group or f"{OVERALL}/{OVERALL}").partition("/")
-                is_ranked = spec.metric(key) in spec.metrics and base_key(key) == key
-                place = places(number).get(score.model, NOWHERE) if is_ranked else NOWHERE
-                shown = (f"{spec.name}/{key}", kind, for_csv(name), score.model, repr(float(value)))
-                yield (
-                    *fixed,
-                    *shown,
-                    "" if place.rank is None else str(place.rank),
-                    place.letters,
-                    apart,
-                )
-            for curve, points in sorted(score.curves.items()):
-                for point in points:
-                    shown = (
-                        f"{spec.name}/{curve}",
-                        STEP,
-                        str(point.step),
-                        score.model,
-                        repr(float(point.value)),
-                    )
-                    yield (*fixed, *shown, "", "", apart)
+def _csv_rows(block: Block) -> Iterator[Sequence[str]]:
+    """Yield every number of each score, its groups and its curves, with its rank in the block."""
+    spec = block.spec
+    for score in block.scores:
+        keys = score.keys
+        data = [
+            score.on,
+            keys.get("generator", ""),
+            keys.get("encoder") or keys.get("text_encoder", ""),
+            keys.get("description", ""),
+        ]
+        apart = block.apart.get(score.model, "")
+        for number, value in score.numbers():
+            group, _, key = number.rpartition("/")
+            kind, _, name = group.partition("/")
+            ranked = Cell()
+            if spec.metric(key) in spec.metrics and base_key(key) == key:
+                ranked = block.cells(number)[score.model]
+            yield [
+                *data,
+                f"{spec.name}/{key}",
+                kind or OVERALL,
+                for_csv(name or OVERALL),
+                score.model,
+                repr(float(value)),
+                str(ranked.rank or ""),
+                ranked.letters,
+                apart,
+            ]
+        for curve, points in sorted(score.curves.items()):
+            metric = f"{spec.name}/{curve}"
+            for point in points:
+                row = [metric, STEP, str(point.step), score.model, repr(float(point.value))]
+                yield [*data, *row, "", "", apart]

@@ -1,14 +1,13 @@
-"""The stage ``report``: everything in ``reports/`` that is put together from several scores; and
-its check."""
+"""The stage ``report``: files made from several scores, and their check."""
 
 import re
 from collections.abc import Iterator, Sequence
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from pathlib import Path
 
 from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import Score, base_key
-from driftledger.core.canonical import md5_bytes, pretty_json
+from driftledger.core.canonical import Json, md5_bytes, pretty_json
 from driftledger.core.errors import ConfigError, DriftledgerError
 from driftledger.core.files import (
     Files,
@@ -27,29 +26,29 @@ from driftledger.ledger.objects.files import listing_md5
 from driftledger.project.presets import OWN
 from driftledger.project.project import RESOLVED, Project
 from driftledger.project.resolve import REPORT_VERSION
+from driftledger.reports.cells import markdown
 from driftledger.reports.charts import drawn, figures_of, series_of
-from driftledger.reports.correlation import Correlation, correlation
+from driftledger.reports.correlation import correlation
 from driftledger.reports.cross_check import cross_check_sections, cross_checks
 from driftledger.reports.leaderboard import leaderboard_files
 from driftledger.reports.scores import (
-    Part,
     by_benchmark,
-    rows_beside,
+    rows_reader,
     selected_scores,
     what_is_lacking,
 )
-from driftledger.reports.site.build import STYLE, Figures, site_files
-from driftledger.reports.tables import markdown
+from driftledger.reports.site.build import STYLE, Context, Figures, site_files
 
 SITE = "reports/site"
 """The report as pages."""
 _EVALUATED = re.compile(rb'<p class="soft evaluated">[^<]*</p>')
-"""At which commit: of what was not published then, a later check may read another one."""
+"""The commit of an evaluation: where it was not published then, a later check may read another."""
 
 
 def write_report(project: Project, pages: Path | None = None, *, images: bool = True) -> str | None:
-    """Write what the scores give, and of that what has changed; return sentences, a line each,
-    about what it lacks.
+    """Write the files of ``reports``; return a line about each thing that they lack.
+
+    A file that has not changed stays as it is.
 
     Args:
         pages: a folder, into which the site alone is written.
@@ -60,49 +59,63 @@ def write_report(project: Project, pages: Path | None = None, *, images: bool = 
         DriftledgerError: as in :func:`report_files`.
     """
     site = pages or project.root / SITE
-    if (
-        site.exists()
-        and not (site / STYLE).is_file()
-        and (not site.is_dir() or any(site.iterdir()))
-    ):
+    is_ours = (site / STYLE).is_file() or (site.is_dir() and not any(site.iterdir()))
+    if site.exists() and not is_ours:
         raise ConfigError(
             f"{site} is not a report of driftledger, and would be replaced; name a new folder"
         )
     unlink_folders(site)  # before pictures that are there are counted
     if pages is not None:
-        parts, correlated, figures = _shown(project)
-        own = site_files(site, project, parts, correlated, figures, images=images)
-        write_folder(pages, {**own, **_drawn(figures)})
+        report = content(project, selected_scores(project))
+        own = site_files(site, report, images=images)
+        write_folder(pages, own | _drawn(report.figures))
         return None
     files, missing = report_files(project, site, images=images)
     # "metrics" is a folder that earlier versions wrote
     write_folder(project.root / "reports", files, ("figures", "metrics", "plots", "site"))
     lacking = what_is_lacking(project, selected_scores(project))
-    return "\n".join(filter(None, [*lacking, missing])) or None
+    if missing:
+        lacking.append(missing)
+    return "\n".join(lacking) or None
 
 
-def _shown(project: Project) -> tuple[list[Part], Correlation, Figures]:
-    """Return what the leaderboard and the pages show; errors as of :func:`report_files`."""
-    scores = selected_scores(project)
-    parts = by_benchmark(scores, rows_beside(project))
-    blocks = [block for part in parts for block in part.blocks]
+def content(project: Project, scores: Sequence[Score]) -> Context:
+    """Set scores side by side and draw them; errors as of :func:`report_files`."""
+    parts = by_benchmark(scores, rows_reader(project))
+    blocks = list(chain.from_iterable(parts.values()))
     correlated = correlation(project, blocks)
-    drawings = {block.name: list(figures_of(block, series_of(scores))) for block in blocks}
-    drawings["correlation"] = [correlated.picture]
     figures = {}
-    for section, some in drawings.items():
-        figures[section] = {f"{section}-{drawing.name}.svg": drawing for drawing in some}
-    return parts, correlated, figures
+    series = series_of(scores)
+    for block in blocks:
+        drawings = figures_of(block, series)
+        figures[block.name] = {f"{block.name}-{made.name}.svg": made for made in drawings}
+    picture = correlated.picture
+    figures["correlation"] = {f"correlation-{picture.name}.svg": picture}
+    return Context(project, scores, parts=parts, correlation=correlated, figures=figures)
 
 
-def _drawn(figures: Figures, *, again: bool = False) -> Files:
-    """Return the files of all figures below the folder of a report or a site; again, only their
-    names."""
-    files = {}
+def _drawn(figures: Figures, *, again: bool = False) -> dict[str, bytes | None]:
+    """Return the files of all figures below the folder of a report or a site.
+
+    Args:
+        again: return only their names.
+    """
+    files: dict[str, bytes | None] = {}
     for section in figures.values():
         for name, drawing in section.items():
             files[f"figures/{name}"] = None if again else drawn(drawing)
     return files
+
+
+def _absent_folders(project: Project, scores: Sequence[Score]) -> dict[str, set[str]]:
+    """Return each folder of data or records that is not in this checkout → its benchmarks."""
+    absent: dict[str, set[str]] = {}
+    for score in scores:
+        for stage in benchmark(score.benchmark).stages[:-1]:
+            folder = stage.at(score.keys)
+            if not (project.root / folder).is_dir():
+                absent.setdefault(folder, set()).add(score.benchmark)
+    return absent
 
 
 def report_files(
@@ -127,44 +140,37 @@ def report_files(
             ``reports``.
         only: of the site's pages, that of this model.
     """
-    parts, correlated, figures = _shown(project)
-    scores = [score for part in parts for score in part.scores]
-    absent: dict[str, set[str]] = {}
-    """Each folder of data or records that is not in this checkout → the benchmarks that need it."""
-    for score in scores:
-        for stage in benchmark(score.benchmark).stages[:-1]:
-            folder = stage.at(score.keys)
-            if not (project.root / folder).is_dir():
-                absent.setdefault(folder, set()).add(score.benchmark)
-    checks = []
+    scores = selected_scores(project)
+    report = content(project, scores)
+    absent = _absent_folders(project, scores)
     if again:
         checks = load_json(read_bytes(project.root / "reports" / "cross_check.json"))
-    elif "genception" not in set().union(*absent.values()):
-        checks = cross_checks(project, scores)
-    pages = site_files(site, project, parts, correlated, figures, images=images, only=only)
-    picture = "![Pearson's r between headlines](figures/correlation-pearson.svg)"
-    tables = [line for table in correlated.tables for line in markdown(table)]
-    page = ["# Correlation", "", for_cell(correlated.lead), "", picture, "", *tables]
-    drawings = _drawn(figures, again=again)
-    plots = load_yaml((OWN / "templates" / "dvc.yaml").read_text(encoding="utf-8"))["plots"]
-    # without a file that dvc.yaml names, DVC fails; one without rows is not drawn
-    drawn_by_dvc = [
-        path[len("reports/") :]
-        for plot in plots
-        for path in plot
-        if path.startswith("reports/plots/")
-    ]
-    files: Files = {
+    else:
+        incomplete = set().union(*absent.values())
+        complete = [score for score in scores if score.benchmark not in incomplete]
+        checks = cross_checks(project, complete)
+    page = ["# Correlation", "", for_cell(report.correlation.lead), ""]
+    page += ["![Pearson's r between headlines](figures/correlation-pearson.svg)", ""]
+    for table in report.correlation.tables:
+        page += markdown(table)
+    files: dict[str, bytes | None] = {
         "cross_check.json": pretty_json(checks).encode(),
-        **leaderboard_files(parts, list(cross_check_sections(checks))),
-        "correlation.csv": correlated.csv.encode(),
+        **leaderboard_files(report.parts, list(cross_check_sections(checks))),
+        "correlation.csv": report.correlation.csv.encode(),
         "correlation.md": "\n".join(page).encode(),
         "metrics.json": pretty_json(metrics_of(scores)).encode(),
-        **dict.fromkeys(drawn_by_dvc, b"[]\n"),
-        **dict(plots_of(scores)),
-        **drawings,
-        **{f"site/{name}": data for name, data in {**pages, **drawings}.items()},
     }
+    # without a file that dvc.yaml names, DVC fails; one without rows is not drawn
+    text = (OWN / "templates" / "dvc.yaml").read_text(encoding="utf-8")
+    for path in chain.from_iterable(load_yaml(text)["plots"]):
+        if path.startswith("reports/plots/"):
+            files[path.removeprefix("reports/")] = b"[]\n"
+    files |= dict(plots_of(scores))
+    drawings = _drawn(report.figures, again=again)
+    files |= drawings
+    pages = site_files(site, report, images=images, only=only)
+    for name, data in (pages | drawings).items():
+        files[f"site/{name}"] = data
     if not absent:
         return files, None
     more = f" and {len(absent) - 1} more folders" if len(absent) > 1 else ""
@@ -188,10 +194,12 @@ def check_report(project: Project, contents: Contents, model: str | None = None)
         return result
     for out in entry.outs:  # drawings and thumbnails too
         data = contents.here.read(out.path)
-        files = contents.listing_here(out.path)
-        if data is None and not files:
+        listing = contents.listing_here(out.path)
+        if data is None and not listing:
             result.skip(out.path, "it is not in this checkout")
-        elif (md5 := listing_md5(files) if data is None else md5_bytes(data)) != out.md5:
+            continue
+        md5 = listing_md5(listing) if data is None else md5_bytes(data)
+        if md5 != out.md5:
             what = f"it has md5 {md5}, and was written with {out.md5}; run 'dvc repro -f report'"
             result.find(out.path, what)
     noted = entry.params.get(RESOLVED, {}).get("report")
@@ -203,47 +211,51 @@ def check_report(project: Project, contents: Contents, model: str | None = None)
         )
         return result
     try:
-        again, missing = report_files(project, project.root / SITE, again=True, only=model)
+        files, missing = report_files(project, project.root / SITE, again=True, only=model)
     except (DriftledgerError, ValueError, LookupError, TypeError, AttributeError, OSError) as error:
         result.skip("reports", f"it cannot be made again: {shortened(str(error))}")
         return result
     if missing:
         result.skip("reports/site", missing)
-    for top, some in grouped(again, lambda name: name.partition("/")[0]).items():
-        here = f"reports/{top}"
-        if any(each.where == here for each in result.skipped):
+    skipped = {skip.where for skip in result.skipped}
+    for top, names in grouped(files, lambda name: name.partition("/")[0]).items():
+        folder = f"reports/{top}"
+        if folder in skipped:
             continue
-        is_part = here == SITE and model is not None
-        stored = set() if is_part else {f"{top}/{name}" for name in contents.listing_here(here)}
-        result.checked["files"] += len(some)
-        for name in sorted({*some} | stored):
-            data = contents.here.read(f"reports/{name}")
-            if data is None or name not in again:
-                what = (
-                    "the scores give no such file"
-                    if data is not None
-                    else "it is missing; run 'dvc repro'"
-                )
+        result.checked["files"] += len(names)
+        compared = set(names)
+        if folder != SITE or model is None:
+            compared.update(f"{top}/{name}" for name in contents.listing_here(folder))
+        for name in sorted(compared):
+            what = _finding(name, contents.here.read(f"reports/{name}"), files)
+            if what:
                 result.find(f"reports/{name}", what, "numbers")
-            elif (new := again[name]) is not None and not name.endswith(".webp"):
-                one = _EVALUATED.sub(b"", data)
-                other = _EVALUATED.sub(b"", new)
-                if one != other:
-                    what = _first_difference(
-                        one.decode(errors="replace"), other.decode(errors="replace")
-                    )
-                    result.find(f"reports/{name}", what, "numbers")
     return result
 
 
-def _first_difference(stored: str, again: str) -> str:
-    for number, lines in enumerate(
-        zip_longest(stored.split("\n"), again.split("\n"), fillvalue=""), 1
-    ):
-        if lines[0] != lines[1]:
-            start = max(same_start(*lines) - 20, 0)
-            one, other = (f"{line[start:]!r:.60}" for line in lines)
-            return f"line {number} has {one}, and the scores give {other}"
+def _finding(name: str, stored: bytes | None, files: Files) -> str:
+    """Say how a stored file differs from the one that the scores give; empty if it does not."""
+    if stored is None:
+        return "it is missing; run 'dvc repro'"
+    if name not in files:
+        return "the scores give no such file"
+    made = files[name]
+    if made is None or name.endswith(".webp"):
+        return ""
+    one = _EVALUATED.sub(b"", stored)
+    other = _EVALUATED.sub(b"", made)
+    if one == other:
+        return ""
+    return _first_difference(one.decode(errors="replace"), other.decode(errors="replace"))
+
+
+def _first_difference(stored: str, made: str) -> str:
+    pairs = zip_longest(stored.split("\n"), made.split("\n"), fillvalue="")
+    for number, (one, other) in enumerate(pairs, 1):
+        if one != other:
+            start = max(same_start(one, other) - 20, 0)
+            has = f"line {number} has {one[start:]!r:.60}"
+            return f"{has}, and the scores give {other[start:]!r:.60}"
     return "its bytes are not text"
 
 
@@ -257,23 +269,25 @@ def plots_of(scores: Sequence[Score]) -> Iterator[tuple[str, bytes]]:
     """
     for name, own in grouped(scores, lambda score: score.benchmark).items():
         keys = [key for key in benchmark(name).scores.keys if key != "model"]
-        named = [
-            ({"of": " · ".join(score.keys[key] for key in keys), "model": score.model}, score)
-            for score in own
-        ]
-        for curve in dict.fromkeys(base_key(curve) for score in own for curve in score.curves):
-            rows = [
-                {**row, "step": point.step, "value": point.value}
-                for row, score in named
-                for point in score.curves.get(curve, ())
-            ]
-            yield f"plots/{name}/{curve.replace('/', '_')}.json", pretty_json(rows).encode()
-        metrics = dict.fromkeys(
-            key for score in own for key in score.metrics if base_key(key) == key
-        )
-        table = [
-            {**row, **{key: score.metrics.get(key) for key in metrics}} for row, score in named
-        ]
+        curves: dict[str, list[Json]] = {}
+        metrics = dict[str, None]()
+        for score in own:
+            for curve in score.curves:
+                curves[base_key(curve)] = []
+            for key in score.metrics:
+                metrics[base_key(key)] = None
+        table = []
+        for score in own:
+            data = [score.keys[key] for key in keys]
+            row: Json = {"of": " · ".join(data), "model": score.model}
+            numbers = {key: score.metrics.get(key) for key in metrics}
+            table.append(row | numbers)
+            for curve, rows in curves.items():
+                for point in score.curves.get(curve, ()):
+                    rows.append(row | {"step": point.step, "value": point.value})
+        for curve, rows in curves.items():
+            path = f"plots/{name}/{curve.replace('/', '_')}.json"
+            yield path, pretty_json(rows).encode()
         yield f"plots/{name}/scores.json", pretty_json(table).encode()
 
 
@@ -284,13 +298,16 @@ def metrics_of(scores: Sequence[Score]) -> dict[str, dict[str, float]]:
     scores of a benchmark have a number, its name begins with the data and components in which these
     differ: ``gc_at_2`` on one dataset, ``photos.gc_at_2`` on one of two.
     """
-    shown: dict[str, dict[str, float]] = {score.model: {} for score in scores}
+    values: dict[str, dict[str, float]] = {}
     for name, own in grouped(scores, lambda score: score.benchmark).items():
-        parts = [key for key in benchmark(name).scores.keys if key != "model"]
-        differing = [key for key in parts if len({score.keys[key] for score in own}) > 1]
+        spec = benchmark(name)
+        keys = [key for key in spec.scores.keys if key != "model"]
+        differing = [key for key in keys if len({score.keys[key] for score in own}) > 1]
         for score in own:
+            numbers = values.setdefault(score.model, {})
             words = [score.keys[key] for key in differing]
-            for tracked in benchmark(name).tracked(score):
+            for tracked in spec.tracked(score):
                 if not tracked.is_earlier:
-                    shown[score.model][".".join([*words, tracked.name])] = tracked.value
-    return shown
+                    path = ".".join([*words, tracked.name])
+                    numbers[path] = tracked.value
+    return values

@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import combinations, product
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
-from driftledger.benchmarks.base import Benchmark, Metric, Place
+from driftledger.benchmarks.base import Benchmark, Metric
 from driftledger.benchmarks.registry import benchmark, benchmarks
-from driftledger.benchmarks.score import ROWS, SCORE, SPREAD, Row, Score
+from driftledger.benchmarks.score import ROWS, SCORE, SPREAD, STD, Row, Score
 from driftledger.core.errors import StoreError
 from driftledger.core.files import read_json, read_jsonl
 from driftledger.core.grouping import grouped
@@ -24,6 +24,7 @@ from driftledger.metrics.groups import Difference, Groups, Pair, groups, shown
 from driftledger.metrics.intervals import ConfidenceInterval
 from driftledger.metrics.ranks import competition_ranks
 from driftledger.project.project import Project
+from driftledger.reports.cells import Cell, cell, interval
 
 RowsOf = Callable[[Score], Sequence[Row]]
 """The rows behind a score; none where they are missing."""
@@ -33,7 +34,7 @@ _CLOSE = 1e-6
 
 
 def is_stored(project: Project, spec: Benchmark, keys: Keys) -> bool:
-    """Return whether a score is there."""
+    """Return True if a score is there."""
     return (project.root / spec.scores.at(keys) / SCORE).is_file()
 
 
@@ -44,21 +45,20 @@ def selected_scores(project: Project) -> list[Score]:
         StoreError: there is none, or one was computed with other settings than ``params.yaml`` has
             now.
     """
-    stored = [each for each in project.selected if is_stored(project, *each)]
-    return [selected_score(project, *each) for each in stored or project.selected]
+    stored = [entry for entry in project.selected if is_stored(project, *entry)]
+    return [selected_score(project, *entry) for entry in stored or project.selected]
 
 
 def what_is_lacking(project: Project, scores: Sequence[Score]) -> list[str]:
-    """Say which models have no score where one is selected, or no rank for lack of coverage.
+    """List the models without a selected score, or without a rank for lack of coverage.
 
     Args:
         scores: those that are there.
     """
     lacking = dict[str, None]()  # several scores may be of the same data
+    stored = {(score.benchmark, *sorted(score.keys.items())): score for score in scores}
     for spec, keys in project.selected:
-        score = next(
-            (each for each in scores if each.benchmark == spec.name and each.keys == keys), None
-        )
+        score = stored.get((spec.name, *sorted(keys.items())))
         where = f"in {spec.name} on {keys[spec.data.name]}"
         if score is None:
             lacking[f"{keys['model']} has no score {where}"] = None
@@ -70,9 +70,8 @@ def what_is_lacking(project: Project, scores: Sequence[Score]) -> list[str]:
 def selected_score(project: Project, spec: Benchmark, keys: Keys) -> Score:
     """Read one of them; errors as in :func:`selected_scores`."""
     score = read_json(project.root / spec.scores.at(keys) / SCORE, Score)
-    if score.inputs.settings != spec.scored_with(
-        project.settings.section(spec.name), project.settings.run.seed
-    ):
+    settings = project.settings
+    if score.inputs.settings != spec.scored_with(settings.section(spec.name), settings.run.seed):
         raise StoreError(
             f"the score of {spec.name} on {score.on} for {score.model} was computed with other "
             "settings than params.yaml has now; run 'dvc repro'"
@@ -80,7 +79,7 @@ def selected_score(project: Project, spec: Benchmark, keys: Keys) -> Score:
     return score
 
 
-def rows_beside(project: Project) -> RowsOf:
+def rows_reader(project: Project) -> RowsOf:
     """Return a function that reads the rows behind a score, each file once."""
 
     @cache
@@ -92,10 +91,10 @@ def rows_beside(project: Project) -> RowsOf:
 
 
 class Tested(NamedTuple):
-    """What the differences between models, unit by unit, show of one number."""
+    """The result of testing one number of every two models, unit by unit."""
 
     groups: Groups
-    """Of the models that are not controls."""
+    """Ranks and letters of the models that are not controls."""
     doubtful: frozenset[str]
     """Models that are not shown to be better than every control."""
 
@@ -129,87 +128,87 @@ class Block:
         return "-".join([self.spec.name, *self.names])
 
     def metric(self, number: str) -> Metric | None:
-        """The metric of a number, by its name in
+        """Return the metric of a number, by its name in
         :meth:`~driftledger.benchmarks.score.Score.numbers`."""
         return self.spec.metric(number.rpartition("/")[2])
 
     def values(self, number: str) -> dict[str, float]:
-        """Model → the value that it is ranked by, where it has one."""
-        values = {score.model: self.spec.value_of(score, number) for score in self.scores}
-        return {model: value for model, value in values.items() if value is not None}
+        """Return model → the value that it is ranked by, where it has one."""
+        values = {}
+        for score in self.scores:
+            value = self.spec.value_of(score, number)
+            if value is not None:
+                values[score.model] = value
+        return values
+
+    def cells(self, number: str) -> Mapping[str, Cell]:
+        """Return model → a number with its rank, and its deviation or else its interval.
+
+        Ranks go by what tests show, else by the values; controls have none, since no one chooses
+        them.
+        """
+        return _cells(self, number)
 
     def bounds(self, score: Score, number: str) -> ConfidenceInterval | None:
-        """What a number would be if all that is missing from it were worth 0, or as much as the
-        best of the rest.
+        """Return the number if all that is missing were worth 0, and if it were worth as much as
+        the best of the rest.
 
         None where nothing is missing, and of a number that rows do not make up or that is better if
         lower.
         """
         metric = self.metric(number)
-        bounded = (
-            metric is not None
-            and bool(metric.row)
-            and metric.higher_is_better
-            and number in score.metrics
-        )
-        if metric is None or not bounded or score.coverage == 1:
+        if metric is None or not metric.row or not metric.higher_is_better:
+            return None
+        if number not in score.metrics or score.coverage == 1:
             return None
         by_mean = metric.pairing == "mean"
-        rows = []
+        found: dict[str, list[list[float | None]]] = {}
+        """Group → the values of each of its units; None for a missing one."""
         for row in self.rows_of(score):
             values = []
             for repeat in range(max(1, len(row.repeats))):
                 values += metric.values_in(row.alone(repeat), number) or [None]
-            rows.append((row.group if by_mean else "", values))
-        # A group without any value has none at this step: its chains end sooner.
-        going_on = {group for group, values in rows if any(value is not None for value in values)}
-        rows = [(group, values) for group, values in rows if group in going_on]
-        present = [value for _, values in rows for value in values if value is not None]
-        makes = not by_mean or _makes(
-            metric, self.units(metric, score, number), score.metrics[number]
-        )
-        if not makes or len(present) == sum(len(values) for _, values in rows):
+            found.setdefault(row.group if by_mean else "", []).append(values)
+        units = []
+        for group, rows in found.items():
+            # A group without any value has none at this step: its chains end sooner.
+            if any(value is not None for values in rows for value in values):
+                units += [(group, values) for values in rows]
+        present = [value for _, values in units for value in values if value is not None]
+        if len(present) == sum(len(values) for _, values in units):
+            return None
+        own = self.units(metric, score, number)
+        if by_mean and not _makes(metric, own, score.metrics[number]):
             return None
 
-        def whole(missing: float) -> float:
-            filled = [
-                ([missing if value is None else value for value in values], group)
-                for group, values in rows
-            ]
-            return _value(metric, [(exact_mean(values), group) for values, group in filled])
+        def filled(missing: float) -> float:
+            means = []
+            for group, values in units:
+                whole = [missing if value is None else value for value in values]
+                means.append((exact_mean(whole), group))
+            return _value(metric, means)
 
-        return ConfidenceInterval(whole(min(0.0, *present)), whole(max(present)))
+        return ConfidenceInterval(filled(min(0.0, *present)), filled(max(present)))
 
     def tested(self, number: str) -> Tested | None:
-        """Test a number once; None where no test can be made: neither direction is better, or rows
-        do not make it up."""
+        """Test a number once; None if the metric has no direction or rows do not reproduce it."""
         return _test(self, number)
 
     def ranked(self, number: str, *, controls: bool = False) -> list[str]:
-        """The models with a value that may be ranked, or the controls that they may be set
-        against."""
+        """List the models with a value that may be ranked, or the controls to set against them."""
         values = self.values(number)
-        models = [
-            score.model
-            for score in self.scores
-            if score.is_control is controls and score.model in values
-        ]
-        return [model for model in models if model not in self.apart]
-
-    def places(self, number: str) -> dict[str, Place]:
-        """Model → its place, by what tests show, else by the values; controls have none, since no
-        one chooses them."""
-        tested = self.tested(number)
-        if tested is not None and len(tested.groups.ranks) > 1:
-            ranks = tested.groups.ranks
-            best = tested.groups.best
-            letters = tested.groups.letters
-            return {name: Place(rank, name in best, letters[name]) for name, rank in ranks.items()}
-        return {name: Place(rank) for name, rank in self.ranks_by_value(number).items()}
+        models = []
+        for score in self.scores:
+            has_rank = score.model in values and score.model not in self.apart
+            if has_rank and score.is_control is controls:
+                models.append(score.model)
+        return models
 
     def ranks_by_value(self, number: str) -> dict[str, int]:
-        """Model → 1 + how many have a better value, as the papers' tables rank; controls have
-        none."""
+        """Return model → 1 + how many have a better value, as the papers' tables rank.
+
+        Controls have none.
+        """
         metric = self.metric(number)
         models = self.ranked(number)
         if metric is None or metric.higher_is_better is None or not models:
@@ -219,123 +218,157 @@ class Block:
         return dict(zip(models, ranks, strict=True))
 
     def order(self) -> list[Score]:
-        """The scores by the first metric that some have: the best first, controls behind all."""
+        """Sort the scores by the first metric that some have: the best first, controls last."""
         for metric in self.spec.metrics:
             key = self.spec.shown_key(metric, self.scores)
             if key is not None:
-                values = self.values(key).items()
-                ranked = {model: value for model, value in values if model not in self.apart}
-                return best_first(self.scores, ranked, metric.is_higher)
+                values = self.values(key)
+                for model in self.apart:
+                    values.pop(model, None)
+                return best_first(self.scores, values, metric.is_higher)
         return best_first(self.scores, {})
 
     def units(self, metric: Metric, score: Score, number: str) -> Units:
-        """Return what the rows of a score are worth in a number, of a group's those of the
-        group."""
+        """Return the worth of each row of a score in a number; of a group's, of the group's
+        rows."""
         kind, _, rest = number.partition("/")
         name, in_group, key = rest.rpartition("/")
         rows = self.rows_of(score)
-        return units_of(
-            metric, self.spec.rows_in(score, kind, name, rows) if in_group else rows, key or number
-        )
+        if in_group:
+            rows = self.spec.rows_in(score, kind, name, rows)
+        return units_of(metric, rows, key or number)
+
+
+@lru_cache(maxsize=10_000)
+def _cells(block: Block, number: str) -> Mapping[str, Cell]:
+    tested = block.tested(number)
+    letters: Mapping[str, str] = {}
+    best = frozenset[str]()
+    ranks: Mapping[str, int] = block.ranks_by_value(number)
+    if tested is not None and len(tested.groups.ranks) > 1:
+        ranks = tested.groups.ranks
+        letters = tested.groups.letters
+        best = tested.groups.best
+    metric = block.metric(number)
+    digits = metric.digits if metric else 2
+    group, _, key = number.rpartition("/")
+    kind, _, name = group.partition("/")
+    cells = {}
+    for score in block.scores:
+        values = score.groups.get(kind, {}).get(name, {}) if group else score.metrics
+        made = cell(block.spec.value_of(score, number), score, number=number, digits=digits)
+        if made.value is not None:
+            deviation = f"{values[key + STD]:.{digits}f}" if key + STD in values else ""
+            made = made._replace(
+                rank=ranks.get(score.model),
+                bold=score.model in best,
+                letters=letters.get(score.model, ""),
+                deviation=deviation,
+                more="" if deviation else interval(values, key, digits),
+            )
+        cells[score.model] = made
+    return cells
 
 
 @lru_cache(maxsize=10_000)
 def _test(block: Block, number: str) -> Tested | None:
     metric = block.metric(number)
     confidence = block.scores[0].inputs.settings.get("confidence")
-    is_tested = metric is not None and bool(metric.row) and metric.higher_is_better is not None
-    if metric is None or confidence is None or not is_tested or number.endswith(SPREAD):
+    if metric is None or not metric.row or metric.higher_is_better is None:
+        return None
+    if confidence is None or number.endswith(SPREAD):
         return None
     sign = 1 if metric.is_higher else -1
     values = block.values(number)
     controls = block.ranked(number, controls=True)
     models = sorted(block.ranked(number), key=lambda model: (-sign * values[model], model))
-    units = {
-        s.model: block.units(metric, s, number)
-        for s in block.scores
-        if s.model in {*models, *controls}
-    }
-    if not all(_makes(metric, of_model, values[model]) for model, of_model in units.items()):
-        return None
+    units = {}
+    for score in block.scores:
+        if score.model in models or score.model in controls:
+            units[score.model] = block.units(metric, score, number)
+            if not _makes(metric, units[score.model], values[score.model]):
+                return None
 
-    def tests(pairs: Iterable[Pair]) -> dict[Pair, Difference]:
-        paired = {(a, b): paired_units(metric, units[a], units[b], confidence)[1] for a, b in pairs}
-        nothing = Difference(0.0, None)
-        return {
-            pair: Difference(each.difference, each.p_value) if each else nothing
-            for pair, each in paired.items()
-        }
+    def differences(pairs: Iterable[Pair]) -> dict[Pair, Difference]:
+        found = {}
+        for pair in pairs:
+            first, second = (units[model] for model in pair)
+            paired = paired_units(metric, first, second, confidence)[1]
+            found[pair] = Difference(0.0, None)
+            if paired:
+                found[pair] = Difference(paired.difference, paired.p_value)
+        return found
 
-    against = shown(tests(product(controls, models)), confidence)
-    return Tested(
-        groups(
-            models, tests(combinations(models, 2)), confidence=confidence, higher_is_better=sign > 0
-        ),
-        frozenset(model for (_, model), higher in against.items() if higher != sign),
-    )
+    doubtful = set()
+    against = differences(product(controls, models))
+    for (_, model), verdict in shown(against, confidence).items():
+        if verdict != sign:
+            doubtful.add(model)
+    among = differences(combinations(models, 2))
+    ranks = groups(models, among, confidence=confidence, higher_is_better=sign > 0)
+    return Tested(ranks, frozenset(doubtful))
 
 
 def best_first(
     scores: Sequence[Score], values: Mapping[str, float], higher: bool = True
 ) -> list[Score]:
-    """Order scores by the values of their models, those without one behind them, controls behind
-    all."""
-    sign = -1 if higher else 1
-    return sorted(
-        scores,
-        key=lambda s: (
-            s.is_control,
-            s.model not in values,
-            sign * values.get(s.model, 0.0),
-            s.model,
-        ),
-    )
+    """Sort scores by the values of their models; then those without one, then controls."""
+
+    def place(score: Score) -> tuple[bool, bool, float, str]:
+        value = values.get(score.model, 0.0)
+        return (
+            score.is_control,
+            score.model not in values,
+            -value if higher else value,
+            score.model,
+        )
+
+    return sorted(scores, key=place)
 
 
 def _makes(metric: Metric, units: Units, value: float) -> bool:
-    """Whether these make up the number that the score has."""
-    pairs = [(share, group) for share, group, _ in units.values()]
-    return bool(pairs) and abs(_value(metric, pairs) - value) <= _CLOSE * max(1.0, abs(value))
+    """Return True if the units reproduce the number that the score has."""
+    shares = [(share, group) for share, group, _ in units.values()]
+    return bool(shares) and abs(_value(metric, shares) - value) <= _CLOSE * max(1.0, abs(value))
 
 
 def _value(metric: Metric, units: Sequence[tuple[float, str]]) -> float:
-    """The number that units make up."""
-    by_mean = metric.pairing == "mean"
-    within = grouped(units, lambda unit: unit[1] if by_mean else "")
-    mean = exact_mean([exact_mean([share for share, _ in some]) for some in within.values()])
-    return mean * (1.0 if by_mean else 100.0)
+    """Compute a number from the worth and the group of each unit."""
+    if metric.pairing == "ratio":
+        return exact_mean([share for share, _ in units]) * 100.0
+    means = []
+    for members in grouped(units, lambda unit: unit[1]).values():
+        means.append(exact_mean([share for share, _ in members]))
+    return exact_mean(means)
 
 
-class Part(NamedTuple):
-    """A benchmark's scores."""
-
-    spec: Benchmark
-    scores: Sequence[Score]
-    blocks: Sequence[Block]
+Parts: TypeAlias = Mapping[Benchmark, Sequence[Block]]
+"""The scores of each benchmark that has some, in the order of the benchmarks."""
 
 
-def by_benchmark(scores: Sequence[Score], rows_of: RowsOf = lambda score: ()) -> list[Part]:
-    """The scores of each benchmark that has some, in the order of the benchmarks."""
-    own = [
-        (spec, [score for score in scores if score.benchmark == spec.name]) for spec in benchmarks()
-    ]
-    return [Part(spec, some, list(blocks_of(spec, some, rows_of))) for spec, some in own if some]
+def by_benchmark(scores: Sequence[Score], rows_of: RowsOf = lambda score: ()) -> Parts:
+    """Set the scores of each benchmark side by side."""
+    parts = {}
+    for spec in benchmarks():
+        blocks = list(blocks_of(spec, scores, rows_of))
+        if blocks:
+            parts[spec] = blocks
+    return parts
 
 
 def blocks_of(
     spec: Benchmark, scores: Sequence[Score], rows_of: RowsOf = lambda score: ()
 ) -> Iterator[Block]:
-    """The scores of a benchmark, those with equal keys but the model's together."""
-    places = grouped(
-        scores, lambda each: tuple(each.keys[key] for key in spec.scores.keys if key != "model")
-    )
-    for names, some in places.items():
-        models = [score for score in some if not score.is_control] or some
+    """Yield the scores of a benchmark, those with equal keys but the model's together."""
+    keys = [key for key in spec.scores.keys if key != "model"]
+    own = [score for score in scores if score.benchmark == spec.name]
+    by_names = grouped(own, lambda score: tuple(score.keys[key] for key in keys))
+    for names, members in by_names.items():
+        models = [score for score in members if not score.is_control] or members
         best = max(models, key=lambda score: (score.unranked is None, score.share))
-        differences = {score.model: coverage_difference(best, score) for score in some}
-        apart = {
-            model: each.reason
-            for model, each in differences.items()
-            if each is not None and each.why
-        }
-        yield Block(spec, some, names, apart, rows_of)
+        apart = {}
+        for score in members:
+            difference = coverage_difference(best, score)
+            if difference is not None and difference.why:
+                apart[score.model] = difference.reason
+        yield Block(spec, members, names=names, apart=apart, rows_of=rows_of)

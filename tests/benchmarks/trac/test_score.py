@@ -180,7 +180,7 @@ def test_a_row_of_conditions_has_the_lowest_coverage_of_them() -> None:
     }
     score = score.model_copy(update={"groups": score.groups | {"condition": conditions}})
     [table] = [each for each in Trac().tables([score]) if each.name == "conditions"]
-    assert [str(row[-1]) for row in table.rows] == ["0.500"]
+    assert [row[-1].value for row in table.rows] == [0.5]
 
 
 def test_a_table_with_examples_says_how_they_were_chosen() -> None:

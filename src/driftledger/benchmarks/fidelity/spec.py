@@ -23,7 +23,14 @@ from driftledger.benchmarks._chains.spec import (
     ChainBenchmark,
     chain_stage,
 )
-from driftledger.benchmarks.base import Input, Layout, Metric, Rule, Table, score_stage
+from driftledger.benchmarks.base import (
+    BenchmarkTable,
+    Input,
+    Layout,
+    Metric,
+    Rule,
+    score_stage,
+)
 from driftledger.benchmarks.collecting import StageInputs
 from driftledger.benchmarks.descriptions import filled
 from driftledger.benchmarks.fidelity.ratings import RUBRIC
@@ -210,7 +217,7 @@ class Fidelity(ChainBenchmark):
 
         return score_redrawings(given, self)
 
-    def tables(self, scores: Scores) -> Iterator[Table]:
+    def tables(self, scores: Scores) -> Iterator[BenchmarkTable]:
         """Yield how often each rating was given, as in the paper's Figure 5."""
         rows = []
         for score in scores:
@@ -220,9 +227,8 @@ class Fidelity(ChainBenchmark):
                 rows.append([score.model, *shares, str(of["used"])])
         if rows:
             head = ["", *map(str, RUBRIC), "ratings"]
-            yield Table(
-                "ratings by people and their shares, as in Figure 5", head, rows, name="ratings"
-            )
+            title = "ratings by people and their shares, as in Figure 5"
+            yield BenchmarkTable(title, head, rows=rows, name="ratings")
 
     def notes(self, scores: Scores) -> Iterator[str]:
         """Say at which size SSIM compares, and how many ratings there are."""

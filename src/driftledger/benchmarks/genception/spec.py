@@ -24,21 +24,20 @@ from driftledger.benchmarks._chains.spec import (
 from driftledger.benchmarks.base import (
     NOTHING,
     Benchmark,
-    Cell,
-    Cells,
+    BenchmarkTable,
+    CrossCheck,
     Input,
     Layout,
     Metric,
-    Origin,
     Rule,
-    Table,
-    cell,
+    Value,
     score_stage,
 )
 from driftledger.benchmarks.collecting import StageInputs
-from driftledger.benchmarks.score import Rows, Score, Scores
+from driftledger.benchmarks.score import Numbers, Rows, Score, Scores
 from driftledger.benchmarks.scoring import Scored, ToScore
 from driftledger.benchmarks.settings import DrawingPrompt, EntryOf, RepeatedSection
+from driftledger.collect.store import CallStore
 from driftledger.core.canonical import Json
 from driftledger.core.errors import ConfigError, unknown_name
 from driftledger.core.strict import Name
@@ -51,6 +50,29 @@ _PAPER = "Cao et al., GenCeption"
 _BY_T = {"gc_at_{t}": "gc_at_{t}", "similarity_at_{t}": "similarity_at_{t}"}
 _metric = partial(Metric, needs=SEEN, digits=3)
 _SAID = frozenset({Input.TEXT_ENCODER, Input.DESCRIPTIONS, Input.DATA})
+
+
+BOARD_METRIC = "gc_at_3"
+"""The metric of GenCeption's leaderboard."""
+BOARD_NAMES = {
+    "existence": "Exist",
+    "count": "Count",
+    "position": "Posi",
+    "color": "Col",
+    "posters": "Post",
+    "celebrity": "Cel",
+    "scene": "Sce",
+    "landmark": "Lan",
+    "artwork": "Art",
+    "commonsense_reasoning": "Comm",
+    "code_reasoning": "Code",
+    "numerical_calculation": "Num",
+    "text_translation": "Tran",
+    "OCR": "OCR",
+    "visual": "VisMean",
+    "textual": "TextMean",
+}
+"""Category or group of MME's images → its key in that leaderboard; any other keeps its name."""
 
 
 class GenCeptionSettings(RepeatedSection):
@@ -183,6 +205,11 @@ class GenCeption(ChainBenchmark):
         group_bars={"category": "gc_at_{t}"},
         groups={"category": ""},
     )
+    first_look: ClassVar[Mapping[str, object]] = {"text_encoder": None, "cross_check": []}
+    human_models = True
+    board = (
+        "GenCeption's leaderboard shows GC@3, which this run lacks; set genception.iterations: 3"
+    )
     flagged: ClassVar[Mapping[str, tuple[str, ...]]] = {
         "Fréchet distance is over": ("{frechet}_at_{t}", "whole_{frechet}_at_{t}")
     }
@@ -241,8 +268,28 @@ class GenCeption(ChainBenchmark):
         has_key = {key in row for row in score.groups["category"].values()}
         return score.metrics.get(key) if len(has_key) < 2 else None
 
-    def tables(self, scores: Scores) -> Iterator[Table]:
+    def tables(self, scores: Scores) -> Iterator[BenchmarkTable]:
         yield from people(self, scores)
+
+    def cross_check(self, section: GenCeptionSettings) -> CrossCheck:  # type: ignore[override]
+        return CrossCheck(section.cross_check, section.text_encoder)
+
+    def write_human_sheet(self, given: StageInputs, store: CallStore) -> str:
+        from driftledger.benchmarks.genception.human import write_human_sheet  # imports this module
+
+        return write_human_sheet(given, store)
+
+    def board_scores(self, score: Score) -> Numbers:
+        """Return GC@3 of the score, its categories and groups, as in ``leaderboard.json`` of
+        github.com/EQTPartners/GenCeption."""
+        if BOARD_METRIC not in score.metrics:
+            return {}
+        numbers = {"Mean": score.metrics[BOARD_METRIC]}
+        for kind in ("category", "group"):
+            for name, row in score.groups.get(kind, {}).items():
+                if BOARD_METRIC in row:
+                    numbers[BOARD_NAMES.get(name, name)] = row[BOARD_METRIC]
+        return numbers
 
     def rows_in(self, score: Score, kind: str, name: str, rows: Rows) -> Rows:
         """Return the rows of a category, or of a group's categories."""
@@ -254,7 +301,7 @@ PEOPLE = "human"
 """The provider of models that are people."""
 
 
-def people(spec: Benchmark, scores: Scores) -> Iterator[Table]:
+def people(spec: Benchmark, scores: Scores) -> Iterator[BenchmarkTable]:
     """Compare each person with the best model, category by category, as in the paper's Table 5."""
     gc = spec.metrics[0]
     persons = []
@@ -275,37 +322,38 @@ def people(spec: Benchmark, scores: Scores) -> Iterator[Table]:
         places = {}
         for name in in_groups | dict.fromkeys(sorted(categories)):
             places[name] = f"category/{name}/{key}"
-        rows: list[Cells] = []
-        for name, place in places.items():
-            rows.append(_against(spec, person, models, Cell(name), place))
-        for group in groups:
-            label = Cell(f"{group} mean", bold=True)
-            rows.append(_against(spec, person, models, label, f"group/{group}/{key}"))
-        rows.append(_against(spec, person, models, Cell("overall mean", bold=True), key))
+        sums = {f"{group} mean": f"group/{group}/{key}" for group in groups}
+        sums["overall mean"] = key
+        rows = []
+        for name, place in (*places.items(), *sums.items()):
+            rows.append([name, *_against(spec, person, models, place)])
         head = ["", person.model, "best model", "which", "Δ %: people ÷ best − 1"]
         coverages = ", ".join(f"{score.model} {score.coverage:.3f}" for score in (person, *models))
         title = f"{gc.named(key)} of {person.model} and of the best model, as in Table 5"
-        yield Table(title, head, rows, [f"Coverage: {coverages}."], name=f"people_{number}")
+        yield BenchmarkTable(
+            title,
+            head,
+            rows=rows,
+            name=f"people_{number}",
+            notes=[f"Coverage: {coverages}."],
+            sums=[*sums],
+        )
 
 
-def _against(spec: Benchmark, person: Score, models: Scores, label: Cell, place: str) -> Cells:
-    """Return the row that compares a number of a person with that of the best model."""
+def _against(spec: Benchmark, person: Score, models: Scores, place: str) -> list[Value | str]:
+    """Compare a number of a person with that of the best model: values, its name, difference."""
     digits = spec.metrics[0].digits
     own = spec.value_of(person, place)
-    row = [label, cell(own, digits=digits, of=Origin(person, place))]
+    first = Value(own, person, number=place, digits=digits)
     values = {}
     for score in models:
         value = spec.value_of(score, place)
         if value is not None:
             values[-value, score.model] = score
     if not values:
-        return [*row, Cell(NOTHING), NOTHING, Cell(NOTHING)]
+        return [first, Value(None), NOTHING, Value(None)]
     best = values[min(values)]
     value = spec.value_of(best, place)
-    delta = Cell(NOTHING)
-    if own is not None and value:
-        more = 100 * (own / value - 1)
-        delta = cell(more, digits=1)
-        if more > 0:
-            delta = delta._replace(text=f"+{delta.text}")
-    return [*row, cell(value, digits=digits, of=Origin(best, place)), best.model, delta]
+    ahead = None if own is None or not value else 100 * (own / value - 1)
+    second = Value(value, best, number=place, digits=digits)
+    return [first, second, best.model, Value(ahead, digits=1, signed=True)]

@@ -15,16 +15,13 @@ from driftledger.benchmarks.base import (
     DATASET,
     RECORDS_OF,
     Benchmark,
-    Cell,
+    BenchmarkTable,
     Input,
     Layout,
     Metric,
-    Origin,
     Rule,
     Stage,
-    Table,
-    cell,
-    coverage_cell,
+    Value,
     score_stage,
 )
 from driftledger.benchmarks.collecting import Collecting, StageInputs
@@ -257,7 +254,7 @@ class Trac(Benchmark):
         """Return the rows of a class; none of a condition, as rows are the headline's alone."""
         return [row for row in rows if row.extra.get("label") == name] if kind == "class" else []
 
-    def tables(self, scores: Scores) -> Iterator[Table]:
+    def tables(self, scores: Scores) -> Iterator[BenchmarkTable]:
         """Yield top-1 with lengths down and examples across, as in Table 3.
 
         Without examples, lengths are across.
@@ -283,21 +280,24 @@ class Trac(Benchmark):
         rows = []
         for score, (label, names) in product(scores, lines.items()):
             control = " (control)" if score.is_control else ""
-            row: list[Cell | str] = [f"{score.model}{control}{label}"]
+            row: list[Value | str] = [f"{score.model}{control}{label}"]
             shares = []
             for name in names:
                 group = score.groups["condition"].get(name, {})
                 words = f"{group['words']:.0f}" if "words" in group else ""
-                origin = Origin(score, f"condition/{name}/top1")
-                row.append(cell(group.get("top1"), more=words, of=origin))
+                number = f"condition/{name}/top1"
+                row.append(Value(group.get("top1"), score, number=number, more=words))
                 if group:
                     shares.append(group["scored"] / group["total"])
-            rows.append([*row, coverage_cell(score, min(shares, default=None))])
+            share = min(shares, default=score.coverage)
+            source = score if share == score.coverage else None
+            coverage = Value(share, source, number=COVERAGE.key, digits=COVERAGE.digits)
+            rows.append([*row, coverage])
         title = (
             f"top-1 (%) by {title}; in brackets the mean number of words; coverage is the lowest "
             "of a row"
         )
-        yield Table(title, ["", *head, COVERAGE.title], rows, name="conditions")
+        yield BenchmarkTable(title, ["", *head, COVERAGE.title], rows=rows, name="conditions")
 
     def notes(self, scores: Scores) -> Iterator[str]:
         if len(scores[0].groups["condition"]) > 1:

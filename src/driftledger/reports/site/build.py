@@ -3,42 +3,40 @@ gallery."""
 
 import math
 import shlex
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup, escape
-
-from driftledger import __version__
-from driftledger.benchmarks.base import COVERAGE, Metric, Origin
+from driftledger.benchmarks.base import COVERAGE, Metric
 from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import SCORE, Score
 from driftledger.benchmarks.traces import Trace, worth_showing
 from driftledger.core.canonical import sha256_bytes
 from driftledger.core.files import Files
 from driftledger.core.grouping import grouped
-from driftledger.core.text import for_terminal
 from driftledger.ledger.lineage import code_version, fingerprint_of, place_of, published_code
 from driftledger.ledger.lock import locked_now
 from driftledger.ledger.objects.git import Git
-from driftledger.project.project import Combination, Project
+from driftledger.project.project import Project
+from driftledger.reports.cells import ReportTable
 from driftledger.reports.charts import Drawing, series_of
 from driftledger.reports.correlation import Correlation
 from driftledger.reports.leaderboard import (
     BRACKETS,
     LETTERS,
-    Section,
-    by_kind,
+    ReportSection,
     overview,
     remarks,
     sections,
     side_by_side,
 )
-from driftledger.reports.scores import Part
-from driftledger.reports.site.thumbnails import thumbnails_of
-from driftledger.reports.site.units import files_of, number_of, strips_of, texts_of
-from driftledger.reports.tables import interval, title_of
+from driftledger.reports.scores import Parts
+from driftledger.reports.site.templating import environment, path_of, section_of
+from driftledger.reports.site.thumbnails import ShownImage, thumbnails_of
+from driftledger.reports.site.units import files_of, number_of
 
 HERE = Path(__file__).parent
 STYLE = "assets/site.css"
@@ -56,17 +54,12 @@ LEGEND = (
 COMPARISON = (
     f"{LETTERS} To compare two runs over the units that both have: driftledger compare RUN RUN"
 )
-KINDS = {
-    "not ranked": "Not ranked with the others",
-    "controls": "Controls, which ignore the sample",
-}
-
 Figures = Mapping[str, Mapping[str, Drawing]]
 """Section → the name of each file → its figure."""
 
 
-class Chains(NamedTuple):
-    """What one model made of some units of a score."""
+class UnitTraces(NamedTuple):
+    """The traces of some units of a score: one model's way through them."""
 
     score: Score
     traces: Mapping[str, Trace]
@@ -79,43 +72,38 @@ class Chains(NamedTuple):
         return f"{self.score.benchmark}-{self.score.on}"
 
     def unit_id(self, unit: str) -> str:
-        """The id of a unit on the model's page; names of units may be any text."""
+        """Return the id of a unit on the model's page; names of units may be any text."""
         return f"{section_of(self.score)}-unit-{sha256_bytes(unit.encode())[:12]}"
 
     def href(self, unit: str) -> str:
-        """The place of a unit, relative to the top of the site."""
+        """Return the place of a unit, relative to the top of the site."""
         return f"{path_of(self.score)}#{self.unit_id(unit)}"
 
 
-def path_of(score: Score) -> str:
-    """The page of a score's model, relative to the top of the site."""
-    return f"runs/{score.model}.html"
+@dataclass(frozen=True)
+class Context:
+    """The content of a report, made once for its files and its site."""
+
+    project: Project
+    scores: Sequence[Score]
+    """In the order of the selection."""
+    parts: Parts
+    correlation: Correlation
+    figures: Figures
 
 
-def section_of(score: Score) -> str:
-    """The id of a score's section on that page."""
-    keys = benchmark(score.benchmark).scores.keys
-    return "-".join([score.benchmark, *(score.keys[key] for key in keys if key != "model")])
+class Page(NamedTuple):
+    """A page before it is rendered."""
 
-
-def href(origin: Origin) -> str:
-    """Where a number comes from, relative to the top of the site; for one of a group, where its
-    score does."""
-    section = section_of(origin.score)
-    place = f"{section}-{origin.number}" if origin.number and "/" not in origin.number else section
-    return f"{path_of(origin.score)}#{place}"
+    path: str
+    template: str
+    title: str
+    values: Mapping[str, Any]
 
 
 def site_files(
-    folder: Path,
-    project: Project,
-    parts: Sequence[Part],
-    correlation: Correlation,
-    figures: Figures,
-    *,
-    images: bool = True,
-    only: str | None = None,
-) -> Files:
+    folder: Path, report: Context, *, images: bool = True, only: str | None = None
+) -> dict[str, bytes | None]:
     """Make the files of the site, without its figures, and without those pictures that ``folder``
     has.
 
@@ -125,124 +113,118 @@ def site_files(
 
     Errors as in :func:`~driftledger.reports.site.thumbnails.thumbnail`.
     """
-    pages: dict[str, bytes | None] = {name: (HERE / name).read_bytes() for name in (STYLE, SCRIPT)}
-    scores = [score for part in parts for score in part.scores]
-    chains, missing = _read_chains(project.root, parts, only)
-    files = [file for each in chains for trace in each.traces.values() for file in files_of(trace)]
-    pictures, thumbnails = thumbnails_of(files, folder) if images else ({}, {})
-    templates = _templates(parts)
+    root = report.project.root
+    chains, missing = _read_chains(root, report.parts, only)
+    pictures: Mapping[Path, ShownImage] = {}
+    thumbnails: Files = {}
+    if images:
+        media = list[Path]()
+        for unit_traces in chains:
+            for trace in unit_traces.traces.values():
+                media += files_of(trace)
+        pictures, thumbnails = thumbnails_of(media, folder)
+    templates = environment(report.parts)
     templates.globals |= {
-        "locks": locked_now(project.root),
-        "series": series_of(scores),
+        "locks": locked_now(root),
+        "series": series_of(report.scores),
         "pictures": pictures,
-        "figures": figures,
+        "figures": report.figures,
         "shelves": {shelf["id"]: shelf for shelf in _shelves(chains)},
     }
+    files: dict[str, bytes | None] = {name: (HERE / name).read_bytes() for name in (STYLE, SCRIPT)}
+    pages = [*_model_pages(report, chains, only)]
+    if only is None:
+        pages += [_index(report, chains if images else ()), *_table_pages(report)]
+        pages.append(Page("gallery.html", "gallery.html.j2", "Gallery", {"missing": missing}))
+        files |= thumbnails
+    for page in pages:
+        to_top = "../" * page.path.count("/")
+        template = templates.get_template(page.template)
+        text = template.render(root=to_top, path=page.path, title=page.title, **page.values)
+        files[page.path] = text.encode()
+    return files
 
-    def write(path: str, template: str, title: str, **context: Any) -> None:
-        """Make a page; ``root`` leads from it to the top of the site."""
-        root = "../" * path.count("/")
-        text = templates.get_template(template).render(root=root, path=path, title=title, **context)
-        pages[path] = text.encode()
 
-    for model, own in grouped(scores, lambda score: score.model).items():
+def _model_pages(report: Context, chains: Sequence[UnitTraces], only: str | None) -> Iterator[Page]:
+    for model, own in grouped(report.scores, lambda score: score.model).items():
         if only in (None, model):
-            views = [_score_view(score, project.combinations, own, chains) for score in own]
-            write(path_of(own[0]), "run.html.j2", model, parts=views)
-    if only is not None:
-        return pages
-    table = overview(parts)
-    write(
-        "index.html",
-        "index.html.j2",
-        "Leaderboard",
-        table=table and table._replace(notes=[LEGEND, *table.notes[1:]]),
-        scores=scores,
-        evaluated=list(_evaluated(project, scores)),
-        remarks=list(remarks(parts)),
-        chains=list(_first_chains(chains)) if images else [],
-    )
-
-    def write_tables(name: str, title: str, lead: str, tables: list[Section]) -> None:
-        write(f"{name}.html", "benchmark.html.j2", title, lead=lead, sections=tables)
-
-    for part in parts:
-        write_tables(part.spec.name, part.spec.title, "", list(sections(part)))
-    across = [table for part in parts if (table := side_by_side(part))]
-    write_tables("comparison", "Comparison", COMPARISON, [Section("Side by side", "all", across)])
-    headlines = Section("Headlines", "correlation", correlation.tables)
-    write_tables("correlation", "Correlation", correlation.lead, [headlines])
-    write("gallery.html", "gallery.html.j2", "Gallery", missing=missing)
-    return {**pages, **thumbnails}
+            views = [_score_view(report.project, score, own, chains) for score in own]
+            yield Page(path_of(own[0]), "run.html.j2", title=model, values={"parts": views})
 
 
-def _templates(parts: Sequence[Part]) -> Environment:
-    """The templates, with what all pages of a site use."""
-    templates = Environment(
-        loader=FileSystemLoader(HERE / "templates"),
-        autoescape=True,
-        finalize=lambda value: for_terminal(value) if type(value) is str else value,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    templates.globals |= {
-        "nav": [
-            ("Leaderboard", "index.html"),
-            *((part.spec.title, f"{part.spec.name}.html") for part in parts),
-            ("Comparison", "comparison.html"),
-            ("Correlation", "correlation.html"),
-            ("Gallery", "gallery.html"),
-        ],
-        "made_with": f"driftledger {__version__}",
-        "whole": lambda head: escape(for_terminal(head)).replace("–", Markup("&#8288;–&#8288;")),
-        "by_kind": lambda table: {"": table.rows} if table.across else by_kind(table, parts),
-        "kinds": KINDS,
+def _index(report: Context, chains: Sequence[UnitTraces]) -> Page:
+    table = overview(report.parts)
+    values = {
+        "table": table and table._replace(notes=[LEGEND, *table.notes[1:]]),
+        "scores": report.scores,
+        "evaluated": list(_evaluated(report)),
+        "remarks": list(remarks(report.scores)),
+        "chains": list(_first_chains(chains)),
     }
-    for function in (href, number_of, texts_of, strips_of, title_of, interval, shlex.quote):
-        templates.globals[function.__name__] = function
-    return templates
+    return Page("index.html", "index.html.j2", title="Leaderboard", values=values)
 
 
-def _read_chains(
-    root: Path, parts: Sequence[Part], only: str | None
-) -> tuple[list[Chains], list[str]]:
-    """What models, or one, made of units, once for all scores over the same records, and data
-    without records."""
+def _table_pages(report: Context) -> Iterator[Page]:
+    """Yield the pages of benchmarks, of all their data side by side, and of correlation."""
+
+    def page(name: str, title: str, lead: str, shown: Sequence[ReportSection]) -> Page:
+        values = {"lead": lead, "sections": shown}
+        return Page(f"{name}.html", "benchmark.html.j2", title=title, values=values)
+
+    across = list[ReportTable]()
+    for spec, blocks in report.parts.items():
+        yield page(spec.name, spec.title, lead="", shown=list(sections(spec, blocks)))
+        across += side_by_side(spec, blocks)
+    comparison = ReportSection("Side by side", "all", across)
+    yield page("comparison", "Comparison", lead=COMPARISON, shown=[comparison])
+    headlines = ReportSection("Headlines", "correlation", report.correlation.tables)
+    lead = report.correlation.lead
+    yield page("correlation", "Correlation", lead=lead, shown=[headlines])
+
+
+def _read_chains(root: Path, parts: Parts, only: str | None) -> tuple[list[UnitTraces], list[str]]:
+    """Read the traces of all models, or one, and list the data without records.
+
+    Several scores over the same records have them once.
+    """
     chains = []
     missing = dict[str, None]()
     done = set()
-    for block in [block for part in parts for block in part.blocks]:
-        spec = block.spec
-        for score in block.scores:
-            if only not in (None, score.model):
-                continue
-            folders = {stage.name: root / stage.at(score.keys) for stage in spec.stages}
-            *sources, _ = folders.values()
-            if not all(folder.is_dir() for folder in sources):
-                missing[f"{spec.title} on {score.on}"] = None
-            elif tuple(sources) not in done:
-                done.add(tuple(sources))
-                rows = block.rows_of(score)
-                shown = worth_showing(spec, score, rows, SHOWN)
-                traces = spec.traces(folders, score, shown) if shown else ()
-                chains.append(Chains(score, {trace.unit: trace for trace in traces}, len(rows)))
+    for spec, blocks in parts.items():
+        for block in blocks:
+            for score in block.scores:
+                if only not in (None, score.model):
+                    continue
+                folders = {stage.name: root / stage.at(score.keys) for stage in spec.stages}
+                *sources, _ = folders.values()
+                if not all(folder.is_dir() for folder in sources):
+                    missing[f"{spec.title} on {score.on}"] = None
+                elif tuple(sources) not in done:
+                    done.add(tuple(sources))
+                    rows = block.rows_of(score)
+                    chosen = worth_showing(spec, score, rows, SHOWN)
+                    traces = {}
+                    if chosen:
+                        traces = {
+                            trace.unit: trace for trace in spec.traces(folders, score, chosen)
+                        }
+                    chains.append(UnitTraces(score, traces, len(rows)))
     return chains, list(missing)
 
 
-def _evaluated(project: Project, scores: Sequence[Score]) -> Iterator[str]:
+def _evaluated(report: Context) -> Iterator[str]:
     """Say at which commit runs were published, or else are evaluated now, with its day and the
     models."""
-    published = published_code(project.root)
-    now = code_version(project.root)
-    git = Git.around(project.root)
-    models = dict[str, dict[str, None]]()
-    for run in project.combinations:
-        own = {
-            benchmark(score.benchmark).scores.at(score.keys): score
-            for score in scores
-            if run.shows(score.keys)
-        }
+    root = report.project.root
+    published = published_code(root)
+    now = code_version(root)
+    git = Git.around(root)
+    models: dict[str, dict[str, None]] = {}
+    for run in report.project.combinations:
+        own = {}
+        for score in report.scores:
+            if run.shows(score.keys):
+                own[benchmark(score.benchmark).scores.at(score.keys)] = score
         if own:
             code = published.get(fingerprint_of(own, run), now)
             models.setdefault(code.named(git), {})[run.model] = None
@@ -250,38 +232,37 @@ def _evaluated(project: Project, scores: Sequence[Score]) -> Iterator[str]:
         yield f"{text}: {', '.join(names)}" if len(models) > 1 else text
 
 
-def _first_chains(chains: Sequence[Chains]) -> Iterator[Mapping[str, Any]]:
-    """The chains of one unit by the first models and a control, for the first benchmark that has
-    chains."""
-    every = [each for each in chains if any(trace.start for trace in each.traces.values())]
-    first = [each for each in every if section_of(each.score) == section_of(every[0].score)]
-    units = (
-        [unit for unit in first[0].traces if all(unit in each.traces for each in first)]
-        if first
-        else []
-    )
+def _first_chains(chains: Sequence[UnitTraces]) -> Iterator[Mapping[str, Any]]:
+    """Yield the chains of one unit by the first models and a control.
+
+    They are of the first benchmark that has chains.
+    """
+    by_section: dict[str, list[UnitTraces]] = {}
+    for own in chains:
+        if any(trace.start for trace in own.traces.values()):
+            by_section.setdefault(section_of(own.score), []).append(own)
+    if not by_section:
+        return
+    first = next(iter(by_section.values()))
+    units = [unit for unit in first[0].traces if all(unit in own.traces for own in first)]
     if not units:
         return
     unit = units[len(units) // 2]
-    models = [each for each in first if not each.score.is_control]
-    controls = [each for each in first if each.score.is_control]
-    for each in [*models[:CHAINS], *controls[:1]]:
-        spec = benchmark(each.score.benchmark)
+    models = [own for own in first if not own.score.is_control]
+    controls = [own for own in first if own.score.is_control]
+    for own in [*models[:CHAINS], *controls[:1]]:
         yield {
-            "model": each.score.model,
-            "href": each.href(unit),
-            "spec": spec,
-            "trace": each.traces[unit],
+            "model": own.score.model,
+            "href": own.href(unit),
+            "spec": benchmark(own.score.benchmark),
+            "trace": own.traces[unit],
         }
 
 
 def _score_view(
-    score: Score,
-    combinations: Sequence[Combination],
-    others: Sequence[Score],
-    chains: Sequence[Chains],
+    project: Project, score: Score, others: Sequence[Score], chains: Sequence[UnitTraces]
 ) -> Mapping[str, Any]:
-    """A section of a model's page: a score's numbers, what is behind them, and some units.
+    """Return a section of a model's page: a score's numbers, their origins, and some units.
 
     A score without a generator or an encoder belongs to several runs of the model, so one page has
     all of them.
@@ -289,8 +270,14 @@ def _score_view(
     Args:
         others: all scores of the model.
     """
-    run = next((each.path for each in combinations if each.shows(score.keys)), None)
-    own = next((each for each in chains if each.score is score), Chains(score, {}, 0))
+    runs = [run.path for run in project.combinations if run.shows(score.keys)]
+    run = runs[0] if runs else None
+    units = {}
+    total = 0
+    for own in chains:
+        if own.score is score:
+            units = {own.unit_id(unit): trace for unit, trace in own.traces.items()}
+            total = own.total
     headline, *further = _numbers(score, run, others)
     return {
         "section": section_of(score),
@@ -299,68 +286,78 @@ def _score_view(
         "run": run,
         "headline": headline,
         "further": further,
-        "units": {own.unit_id(unit): trace for unit, trace in own.traces.items()},
-        "total": own.total,
+        "units": units,
+        "total": total,
     }
 
 
 def _numbers(
     score: Score, run: str | None, others: Sequence[Score]
 ) -> Iterator[tuple[Metric, str, float, str]]:
-    """Yield metric, key and value of a score's numbers with the command that asks where they come
-    from.
+    """Yield metric, key and value of a score's numbers with the command that audits them.
 
     The headline is first, the coverage last.
     """
     spec = benchmark(score.benchmark)
     target = run or f"{spec.scores.at(score.keys)}/{SCORE}"
-    named = [(metric, key) for metric in spec.metrics for key in spec.keys_of(metric, score)]
-    named.sort(key=lambda each: each[1] != spec.headline(score)[0])
-    for metric, key in [*named, (COVERAGE, COVERAGE.key)]:
-        alone = sum(key in other.metrics for other in others) == 1
-        place = key if alone or not run else f"{place_of(spec, score.keys)}/{key}"
-        command = f"driftledger audit {shlex.quote(f'{target}:{place}')}"
+    first, _ = spec.headline(score)
+    headline = list[tuple[Metric, str]]()
+    further = list[tuple[Metric, str]]()
+    for metric in spec.metrics:
+        for key in spec.keys_of(metric, score):
+            (headline if key == first else further).append((metric, key))
+    numbers = [*headline, *further, (COVERAGE, COVERAGE.key)]
+    counts = Counter(chain.from_iterable(other.metrics for other in others))
+    for metric, key in numbers:
+        name = key
+        if run and counts[key] != 1:
+            name = f"{place_of(spec, score.keys)}/{key}"
+        command = f"driftledger audit {shlex.quote(f'{target}:{name}')}"
         yield metric, key, score.metrics.get(key, score.coverage), command
 
 
-def _shelves(chains: Sequence[Chains]) -> Iterator[Mapping[str, Any]]:
-    """The gallery: units of each benchmark, the worst by the mean over models first; controls do
-    not count."""
-    for name, every in grouped(chains, lambda each: each.shelf).items():
-        models = [each for each in every if not each.score.is_control] or every
+def _shelves(chains: Sequence[UnitTraces]) -> Iterator[Mapping[str, Any]]:
+    """Yield the shelves of the gallery, one for each benchmark and its data.
+
+    The unit with the worst mean over models is first; controls do not count.
+    """
+    for name, members in grouped(chains, lambda own: own.shelf).items():
+        models = [own for own in members if not own.score.is_control] or members
         first = models[0].score
         spec = benchmark(first.benchmark)
         key, _ = spec.headline(first)
         metric = spec.metric(key)
         title = spec.titled(key)
         sign = -1 if metric and not metric.is_higher else 1
+
+        def badness(value: float | None, sign: int = sign) -> float:
+            return -math.inf if value is None else sign * value
+
         cards = []
-        for unit in dict.fromkeys(unit for each in models for unit in each.traces):
-            shown = [each for each in models if unit in each.traces]
-            values = {each.score.model: each.traces[unit].values.get(title) for each in shown}
-            ranks = {
-                model: -math.inf if value is None else sign * value
-                for model, value in values.items()
-            }
-            worst = min(shown, key=lambda each: ranks[each.score.model])
-            files = list(dict.fromkeys(files_of(worst.traces[unit])))
-            known = [value for value in values.values() if value is not None]
+        for unit in dict.fromkeys(unit for own in models for unit in own.traces):
+            tried = [own for own in models if unit in own.traces]
+            values = [own.traces[unit].values.get(title) for own in tried]
+            order = [badness(value) for value in values]
+            worst = tried[order.index(min(order))]
+            trace = worst.traces[unit]
+            files = list(dict.fromkeys(files_of(trace)))
+            known = [value for value in values if value is not None]
             mean = sum(known) / len(known) if known else None
             card = {
                 "name": unit,
                 "href": worst.href(unit),
                 "model": worst.score.model,
                 "number": None if mean is None else number_of(spec, title, mean),
-                "files": [*files[:1], *(files[1:][-1:] if worst.traces[unit].start else [])],
+                "files": [*files[:1], *(files[1:][-1:] if trace.start else [])],
             }
-            cards.append((-math.inf if mean is None else sign * mean, card))
-        cards.sort(key=lambda each: each[0])
+            cards.append((badness(mean), card))
+        cards.sort(key=lambda ranked: ranked[0])
         if cards:
             yield {
                 "id": name,
                 "title": f"{spec.title} on {first.on}",
                 "headline": title,
                 "total": len(cards),
-                "models": len({each.score.model for each in models}),
+                "models": len({own.score.model for own in models}),
                 "cards": [card for _, card in cards[:SHOWN]],
             }

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from io import BytesIO
 from pathlib import Path
 from typing import NamedTuple
@@ -30,7 +31,7 @@ class ShownImage(NamedTuple):
     width: int
     height: int
     sound: str = ""
-    """Where the sound is that the picture is a spectrogram of."""
+    """The path of the sound that the picture is a spectrogram of."""
 
 
 def thumbnail(file: Path, side: int = SIDE) -> bytes:
@@ -60,19 +61,35 @@ def thumbnails_of(files: Iterable[Path], site: Path) -> tuple[Mapping[Path, Show
     Errors as in :func:`thumbnail`.
     """
 
-    def made(digest: str, file: Path) -> tuple[ShownImage, Files]:
-        path = f"images/{digest[:2]}/{digest}.webp"
-        new: dict[str, bytes | None] = {path: None if (site / path).is_file() else thumbnail(file)}
-        sound = str(Path(path).with_suffix(".wav")) if kind_of(file) == "sound" else ""
-        if sound:
-            new[sound] = read_bytes(file)
-        with Image.open(BytesIO(data) if (data := new[path]) else site / path) as image:
-            return ShownImage(path, *image.size, sound), new
-
     files = list(dict.fromkeys(files))
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        digests = list(pool.map(lambda file: sha256_bytes(read_bytes(file)), files))
-        each = dict(zip(digests, files, strict=True))
-        shown = dict(zip(each, pool.map(made, each, each.values()), strict=True))
-    pictures = {file: shown[digest][0] for file, digest in zip(files, digests, strict=True)}
-    return pictures, {path: data for _, some in shown.values() for path, data in some.items()}
+        digests = dict(zip(files, pool.map(_digest, files), strict=True))
+        sources = {digest: file for file, digest in digests.items()}
+        made = list(pool.map(partial(_shown, site), sources, sources.values()))
+    shown = {}
+    new: dict[str, bytes | None] = {}
+    for digest, (image, written) in zip(sources, made, strict=True):
+        shown[digest] = image
+        new |= written
+    return {file: shown[digest] for file, digest in digests.items()}, new
+
+
+def _digest(file: Path) -> str:
+    return sha256_bytes(read_bytes(file))
+
+
+def _shown(site: Path, digest: str, file: Path) -> tuple[ShownImage, Files]:
+    path = f"images/{digest[:2]}/{digest}.webp"
+    new: dict[str, bytes | None] = {path: None}
+    picture: Path | BytesIO = site / path
+    if not (site / path).is_file():
+        data = thumbnail(file)
+        new[path] = data
+        picture = BytesIO(data)
+    sound = ""
+    if kind_of(file) == "sound":
+        sound = path.removesuffix("webp") + "wav"
+        new[sound] = read_bytes(file)
+    with Image.open(picture) as image:
+        width, height = image.size
+    return ShownImage(path, width, height, sound=sound), new

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
@@ -14,8 +15,8 @@ from driftledger.benchmarks.traces import Shot, Shown, Step, Trace
 
 PROMPT = "prompt"
 DESCRIPTION = "description"
-"""Keys of texts in a step: the prompt, which a unit shows once, and a description, which is set
-against the one before it."""
+"""Keys of texts in a step: the prompt, which a unit shows once, and a description, which is
+compared with the one before it."""
 LONGEST = 5_000
 """Characters of a text; longer ones are cut."""
 MOST_WORDS = 2_000
@@ -25,7 +26,7 @@ Words = list[tuple[str, str]]
 """Neighbouring words with the same fate: ``same``, ``gone`` or ``new``."""
 
 
-class Number(NamedTuple):
+class UnitNumber(NamedTuple):
     """A value of a unit."""
 
     title: str
@@ -36,7 +37,7 @@ class Number(NamedTuple):
 
 
 @dataclass
-class Column:
+class StepColumn:
     """Steps that are shown together."""
 
     steps: list[Step] = field(default_factory=list)
@@ -46,68 +47,92 @@ class Column:
     """Further texts that a component was sent for the first time, or answered."""
 
 
-Strips: TypeAlias = dict[str, dict[str, Column]]
-"""Repeat, empty for the first → what stands above a column → its steps."""
+Strips: TypeAlias = dict[str, dict[str, StepColumn]]
+"""Repeat, empty for the first → the head of a column → its steps."""
 
 
 def files_of(trace: Trace) -> Iterator[Path]:
-    """The files of all images in a trace."""
-    for shown in (
-        trace.inputs,
-        trace.outputs,
-        *(each for step in trace.steps for each in (step.inputs, step.outputs)),
-    ):
-        yield from (value.file for value in shown.values() if isinstance(value, Shot))
+    """Yield the files of all images in a trace."""
+    for values in (trace.inputs, trace.outputs):
+        yield from _files(values)
+    for step in trace.steps:
+        yield from _files(step.inputs)
+        yield from _files(step.outputs)
 
 
-def number_of(spec: Benchmark, title: str, value: float) -> Number:
-    """A value as its metric is written; without a metric of that title, with three decimals."""
+def _files(values: Mapping[str, Shown]) -> Iterator[Path]:
+    for value in values.values():
+        if isinstance(value, Shot):
+            yield value.file
+
+
+def number_of(spec: Benchmark, title: str, value: float) -> UnitNumber:
+    """Write a value like its metric; without a metric of that title, with three decimals."""
     metric = _metric(spec, title)
-    digits, unit = (3, "") if metric is None else (metric.digits, metric.unit)
-    bounded = metric is not None and bool(metric.higher_is_better) and (unit == "%" or digits == 3)
-    share = min(max(value / (100.0 if unit == "%" else 1.0), 0.0), 1.0) if bounded else None
-    return Number(title, f"{value:.{digits}f}{' %' if unit == '%' else ''}", value, share)
+    if metric is None:
+        return UnitNumber(title, f"{value:.3f}", value=value, share=None)
+    text = f"{value:.{metric.digits}f}"
+    most = 1.0
+    if metric.unit == "%":
+        text += " %"
+        most = 100.0
+    share = None
+    if metric.higher_is_better and (metric.unit == "%" or metric.digits == 3):
+        share = min(max(value / most, 0.0), 1.0)
+    return UnitNumber(title, text, value=value, share=share)
 
 
 @cache
 def _metric(spec: Benchmark, title: str) -> Metric | None:
-    titles = (
-        (re.sub(r"\\{\w+\\}", ".+", re.escape(metric.title)), metric) for metric in spec.metrics
-    )
-    return next((metric for pattern, metric in titles if re.fullmatch(pattern, title)), None)
+    for metric in spec.metrics:
+        pattern = re.sub(r"\\{\w+\\}", ".+", re.escape(metric.title))
+        if re.fullmatch(pattern, title):
+            return metric
+    return None
 
 
-def texts_of(shown: Mapping[str, Shown]) -> dict[str, list[str]]:
-    """What is text among values."""
-    return {key: texts for key, value in shown.items() if (texts := _texts(value))}
+def texts_of(values: Mapping[str, Shown]) -> dict[str, list[str]]:
+    """Return the texts among values."""
+    texts = {}
+    for key, value in values.items():
+        if own := _texts(value):
+            texts[key] = own
+    return texts
 
 
 def strips_of(trace: Trace) -> Strips:
     """Set the steps of each repeat side by side."""
-    seen = {(key, text) for key, texts in texts_of(trace.inputs).items() for text in texts}
+    seen = _pairs(texts_of(trace.inputs))
     strips: Strips = {}
     before: str | None = None
     for step in trace.steps:
-        before = before if step.again in strips else None
+        if step.again not in strips:
+            before = None
+            strips[step.again] = {}
         head = step.column or step.name
-        column = strips.setdefault(step.again, {}).setdefault(head, Column())
+        column = strips[step.again].setdefault(head, StepColumn())
         column.steps.append(step)
-        gave = texts_of(step.outputs)
-        for text in gave.pop(DESCRIPTION, []):
+        replies = texts_of(step.outputs)
+        for text in replies.pop(DESCRIPTION, []):
             column.words.append(changed_words(before, text))
             seen.add((DESCRIPTION, text))
             before = text
-        for key, texts in ({} if step.options else texts_of(step.inputs)).items():
-            if key != PROMPT and (
-                new := [text for text in texts if text != head and (key, text) not in seen]
-            ):
+        sent = {} if step.options else texts_of(step.inputs)
+        sent.pop(PROMPT, None)
+        for key, texts in sent.items():
+            new = [text for text in texts if text != head and (key, text) not in seen]
+            if new:
                 column.facts.setdefault(key, []).extend(new)
-                seen |= {(key, text) for text in new}
-        for key, texts in gave.items():
+                seen |= _pairs({key: new})
+        for key, texts in replies.items():
             if key not in trace.facts and not isinstance(step.outputs[key], float):
                 column.facts.setdefault(key, []).extend(texts)
-                seen |= {(key, text) for text in texts}
+                seen |= _pairs({key: texts})
     return strips
+
+
+def _pairs(texts: Mapping[str, list[str]]) -> set[tuple[str, str]]:
+    return {(key, text) for key, own in texts.items() for text in own}
 
 
 def _texts(value: Shown) -> list[str]:
@@ -117,12 +142,10 @@ def _texts(value: Shown) -> list[str]:
         return ["yes" if value else "no"]
     if isinstance(value, str | int | float):
         text = str(value)
-        return [
-            text
-            if len(text) <= LONGEST
-            else f"{text[:LONGEST]} … ({len(text) - LONGEST} more characters)"
-        ]
-    return [text for each in value for text in _texts(each)]
+        if len(text) > LONGEST:
+            text = f"{text[:LONGEST]} … ({len(text) - LONGEST} more characters)"
+        return [text]
+    return [*chain.from_iterable(map(_texts, value))]
 
 
 def changed_words(before: str | None, after: str) -> Words:
@@ -136,11 +159,13 @@ def changed_words(before: str | None, after: str) -> Words:
     if before is None or before == after or max(len(old), len(new)) > MOST_WORDS:
         return [("same", after)] if after else []
     marked: Words = []
-    bare_old, bare_new = ([word.strip() for word in words] for words in (old, new))
-    codes = SequenceMatcher(None, bare_old, bare_new, autojunk=False).get_opcodes()
-    for tag, start, end, new_start, new_end in codes:
+    bare_old = [word.strip() for word in old]
+    bare_new = [word.strip() for word in new]
+    matcher = SequenceMatcher(None, bare_old, bare_new, autojunk=False)
+    for tag, start, end, new_start, new_end in matcher.get_opcodes():
         if tag != "equal" and end > start:
             marked.append(("gone", "".join(old[start:end])))
         if new_end > new_start:
-            marked.append(("same" if tag == "equal" else "new", "".join(new[new_start:new_end])))
+            fate = "same" if tag == "equal" else "new"
+            marked.append((fate, "".join(new[new_start:new_end])))
     return marked

@@ -1,0 +1,84 @@
+"""The environment of the site's templates: their filters, and what all pages use."""
+
+import shlex
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
+
+from driftledger import __version__
+from driftledger.benchmarks.registry import benchmark
+from driftledger.benchmarks.score import Score
+from driftledger.core.text import for_terminal
+from driftledger.reports.cells import Cell, Cells, ReportTable, interval
+from driftledger.reports.leaderboard import by_kind
+from driftledger.reports.scores import Parts
+from driftledger.reports.site.units import number_of, strips_of, texts_of
+from driftledger.reports.tables import title_of
+
+TEMPLATES = Path(__file__).parent / "templates"
+KINDS = {
+    "not ranked": "Not ranked with the others",
+    "controls": "Controls, which ignore the sample",
+}
+
+
+def path_of(score: Score) -> str:
+    """Return the page of a score's model, relative to the top of the site."""
+    return f"runs/{score.model}.html"
+
+
+def section_of(score: Score) -> str:
+    """Return the id of a score's section on that page."""
+    keys = benchmark(score.benchmark).scores.keys
+    return "-".join([score.benchmark, *(score.keys[key] for key in keys if key != "model")])
+
+
+def href(cell: Cell) -> str:
+    """Return the place where a number comes from, relative to the top of the site.
+
+    A number of a group leads to its score; a cell without a score leads nowhere.
+    """
+    if cell.score is None:
+        return ""
+    section = section_of(cell.score)
+    if cell.number and "/" not in cell.number:
+        section += f"-{cell.number}"
+    return f"{path_of(cell.score)}#{section}"
+
+
+def unbroken(text: str) -> Markup:
+    """Keep a browser from breaking a line at a dash."""
+    return escape(for_terminal(text)).replace("–", Markup("&#8288;–&#8288;"))
+
+
+def environment(parts: Parts) -> Environment:
+    """Return the templates of a site."""
+
+    def rows_by_kind(table: ReportTable) -> dict[str, list[Cells]]:
+        return {"": [*table.rows]} if table.across else by_kind(table, parts)
+
+    templates = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        finalize=lambda value: for_terminal(value) if type(value) is str else value,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    templates.globals |= {
+        "nav": [
+            ("Leaderboard", "index.html"),
+            *((spec.title, f"{spec.name}.html") for spec in parts),
+            ("Comparison", "comparison.html"),
+            ("Correlation", "correlation.html"),
+            ("Gallery", "gallery.html"),
+        ],
+        "made_with": f"driftledger {__version__}",
+        "kinds": KINDS,
+        "by_kind": rows_by_kind,
+        "quote": shlex.quote,
+    }
+    for function in (href, interval, number_of, strips_of, texts_of, title_of, unbroken):
+        templates.globals[function.__name__] = function
+    return templates
