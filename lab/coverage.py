@@ -84,7 +84,9 @@ def hits(random: Dice, spread: str) -> NDArray[np.int64]:
 
 
 def mm_sap(spread: str, random: Dice) -> Drawn:
-    found = share_interval(hits(random, spread), np.full(len(MM_SAP), 5), names(MM_SAP), CONFIDENCE)
+    found = share_interval(
+        hits(random, spread), np.full(len(MM_SAP), 5), names(MM_SAP), CONFIDENCE
+    )
     return Drawn(found.value, found.interval)
 
 
@@ -99,13 +101,18 @@ def mm_vet(low: float, random: Dice) -> Drawn:
 def mme(metric: str, low: float, high: float, random: Dice) -> Drawn:
     """Two questions about each image, of which one is easy where the other is."""
     easy = np.linspace(low, high, MME.max() + 1)[MME]
-    right = random.binomial(1, random.beta(10 * easy, 10 - 10 * easy)[:, None], (len(MME), 2))
+    right = random.binomial(
+        1, random.beta(10 * easy, 10 - 10 * easy)[:, None], (len(MME), 2)
+    )
     both, mean = right.all(axis=1), right.mean(axis=1)
     if metric == "score":
         found = mean_interval(100 * (mean + both), names(MME), CONFIDENCE)
     elif metric == "accuracy":
         found = share_interval(
-            right.ravel(), np.ones(2 * len(MME), np.int64), names(np.arange(240) // 2), CONFIDENCE
+            right.ravel(),
+            np.ones(2 * len(MME), np.int64),
+            names(np.arange(240) // 2),
+            CONFIDENCE,
         )
     else:
         found = proportion_interval(both, CONFIDENCE)
@@ -121,12 +128,19 @@ def trac(how: str, sampled: int, texts: int, random: Dice) -> Drawn:
     """A new support set and test set of ten classes each time; descriptions are the likest of so
     many texts, if any."""
     centres = np.random.default_rng(7).normal(size=(CLASSES, 8))
-    of_support, of_tests = np.arange(sampled) % CLASSES, random.integers(0, CLASSES, TESTED)
-    support, tests = described(random, centres, of_support), described(random, centres, of_tests)
+    of_support, of_tests = (
+        np.arange(sampled) % CLASSES,
+        random.integers(0, CLASSES, TESTED),
+    )
+    support, tests = (
+        described(random, centres, of_support),
+        described(random, centres, of_tests),
+    )
     if texts:
         known = np.random.default_rng(9).normal(size=(texts, 8))
         support, tests = (
-            known[((x[:, None] - known) ** 2).sum(axis=2).argmin(axis=1)] for x in (support, tests)
+            known[((x[:, None] - known) ** 2).sum(axis=2).argmin(axis=1)]
+            for x in (support, tests)
         )
     labels, truth = names(of_support), names(of_tests)
     expected = expected_hits(support, labels, tests, truth, 1)
@@ -138,7 +152,9 @@ def trac(how: str, sampled: int, texts: int, random: Dice) -> Drawn:
 def sampled_classes(random: Dice) -> Drawn:
     """Other classes each time, with four support and four test images each."""
     centres, of = random.normal(size=(24, 8)), np.repeat(np.arange(24), 4)
-    taken = top1(described(random, centres, of), names(of), described(random, centres, of))
+    taken = top1(
+        described(random, centres, of), names(of), described(random, centres, of)
+    )
     right = np.array(list(map(str.__eq__, taken, names(of)))).astype(np.int64)
     found = share_interval(right, np.ones(len(of), np.int64), names(of), CONFIDENCE)
     return Drawn(found.value, found.interval)
@@ -147,7 +163,10 @@ def sampled_classes(random: Dice) -> Drawn:
 def compared_trac(sampled: int, random: Dice) -> Drawn:
     """Two models that describe the same support and test images equally well."""
     centres = np.random.default_rng(7).normal(size=(CLASSES, 8))
-    of_support, of_tests = np.arange(sampled) % CLASSES, random.integers(0, CLASSES, TESTED)
+    of_support, of_tests = (
+        np.arange(sampled) % CLASSES,
+        random.integers(0, CLASSES, TESTED),
+    )
     a, b = (
         top1(
             described(random, centres, of_support),
@@ -157,7 +176,8 @@ def compared_trac(sampled: int, random: Dice) -> Drawn:
         for _ in "ab"
     )
     one, two = (
-        np.array([*map(str.__eq__, taken, names(of_tests))], dtype=np.float64) for taken in (a, b)
+        np.array([*map(str.__eq__, taken, names(of_tests))], dtype=np.float64)
+        for taken in (a, b)
     )
     found = paired_interval(
         one, two, ["all"] * TESTED, names(np.arange(TESTED)), confidence=CONFIDENCE
@@ -177,7 +197,9 @@ def compared_photos(shape: str, random: Dice) -> Drawn:
 def compared_mm_sap(random: Dice) -> Drawn:
     easy = random.beta(2, 1, 120)[MM_SAP]
     a, b = (random.binomial(5, easy) / 5 for _ in "ab")
-    found = paired_interval(a, b, ["all"] * len(a), names(MM_SAP), confidence=CONFIDENCE)
+    found = paired_interval(
+        a, b, ["all"] * len(a), names(MM_SAP), confidence=CONFIDENCE
+    )
     return Drawn(found.difference, found.interval)
 
 
@@ -190,7 +212,10 @@ def fisher(models: int, random: Dice) -> Drawn:
 
 CASES: dict[tuple[str, str], tuple[Callable[[Dice], Drawn], int]] = {
     **{
-        ("GC@t", f"the 21 default photographs, {text}"): (partial(gc, PHOTOS, shape), 2000)
+        ("GC@t", f"the 21 default photographs, {text}"): (
+            partial(gc, PHOTOS, shape),
+            2000,
+        )
         for shape, text in (
             ("normal", "normal"),
             ("beta", "beta"),
@@ -198,7 +223,10 @@ CASES: dict[tuple[str, str], tuple[Callable[[Dice], Drawn], int]] = {
             ("2", "skewness −2"),
         )
     },
-    ("GC@t", "14 categories of five (Table 5), beta"): (partial(gc, TABLE_5, "beta"), 2000),
+    ("GC@t", "14 categories of five (Table 5), beta"): (
+        partial(gc, TABLE_5, "beta"),
+        2000,
+    ),
     ("GC@t", "five images of one category, skewness −2"): (
         partial(gc, np.zeros(5, np.int64), "2"),
         2000,
@@ -212,7 +240,12 @@ CASES: dict[tuple[str, str], tuple[Callable[[Dice], Drawn], int]] = {
             2000,
         )
         for how in ("top1", "class_mean")
-        for n, texts, text in ((20, 0, ""), (50, 0, ""), (250, 0, ""), (250, 30, " of 30 texts"))
+        for n, texts, text in (
+            (20, 0, ""),
+            (50, 0, ""),
+            (250, 0, ""),
+            (250, 30, " of 30 texts"),
+        )
     },
     ("TRAC, top-1", "24 sampled classes of four images"): (sampled_classes, 2000),
     **{
@@ -227,7 +260,10 @@ CASES: dict[tuple[str, str], tuple[Callable[[Dice], Drawn], int]] = {
         for low, text in ((0.4, "a mean of a half"), (0.1, "a mean of a fifth"))
     },
     **{
-        (f"MME's {metric}", f"120 pairs in seven categories, {low:.0%} to {high:.0%} right"): (
+        (
+            f"MME's {metric}",
+            f"120 pairs in seven categories, {low:.0%} to {high:.0%} right",
+        ): (
             partial(mme, metric, low, high),
             2000,
         )
@@ -241,7 +277,10 @@ CASES: dict[tuple[str, str], tuple[Callable[[Dice], Drawn], int]] = {
         )
         for shape, text in (("normal", "normal"), ("1", "skewness −1"))
     },
-    ("a difference of two models", "MM-SAP, difficulty by images"): (compared_mm_sap, 2000),
+    ("a difference of two models", "MM-SAP, difficulty by images"): (
+        compared_mm_sap,
+        2000,
+    ),
     **{
         ("a difference of two models", f"TRAC, top-1, {n} support descriptions"): (
             partial(compared_trac, n),
@@ -249,7 +288,10 @@ CASES: dict[tuple[str, str], tuple[Callable[[Dice], Drawn], int]] = {
         )
         for n in (20, 50, 250)
     },
-    **{("a correlation of 0.7", f"{n} models"): (partial(fisher, n), 2000) for n in (4, 7, 14)},
+    **{
+        ("a correlation of 0.7", f"{n} models"): (partial(fisher, n), 2000)
+        for n in (4, 7, 14)
+    },
 }
 """What has an interval, and of what data → a draw, and how many there are."""
 

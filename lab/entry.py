@@ -14,7 +14,10 @@ from driftledger.project.project import Project
 def new_app(purpose: str) -> typer.Typer:
     """An application without commands yet."""
     return typer.Typer(
-        help=purpose, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False
+        help=purpose,
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
     )
 
 

@@ -62,7 +62,9 @@ class Service:
         draw: PNG by the digest of a request; without it, a small plain one.
     """
 
-    def __init__(self, latency: float = 0.05, draw: Callable[[bytes], bytes] | None = None) -> None:
+    def __init__(
+        self, latency: float = 0.05, draw: Callable[[bytes], bytes] | None = None
+    ) -> None:
         self.answered: Counter[str] = Counter()
         """Digest of a request → how many answers were sent in the present project."""
         answered = self.answered
@@ -74,7 +76,10 @@ class Service:
                 self._send(
                     {
                         "object": "list",
-                        "data": [{"id": name, "object": "model"} for name in ("eyes", "hands")],
+                        "data": [
+                            {"id": name, "object": "model"}
+                            for name in ("eyes", "hands")
+                        ],
                     }
                 )
 
@@ -94,13 +99,25 @@ class Service:
                         "logprobs": None,
                         "finish_reason": "stop",
                     }
-                    usage = {"prompt_tokens": 90, "completion_tokens": 20, "total_tokens": 110}
-                    about = {"id": "1", "object": "chat.completion", "created": 1, "model": "eyes"}
+                    usage = {
+                        "prompt_tokens": 90,
+                        "completion_tokens": 20,
+                        "total_tokens": 110,
+                    }
+                    about = {
+                        "id": "1",
+                        "object": "chat.completion",
+                        "created": 1,
+                        "model": "eyes",
+                    }
                     self._send({**about, "choices": [choice], "usage": usage})
                 else:
                     drawing = (draw or plain)(digest)
                     self._send(
-                        {"created": 1, "data": [{"b64_json": base64.b64encode(drawing).decode()}]}
+                        {
+                            "created": 1,
+                            "data": [{"b64_json": base64.b64encode(drawing).decode()}],
+                        }
                     )
                 answered[digest.hex()] += 1
 
@@ -137,17 +154,30 @@ class Project:
         self.environment = os.environ | {
             "DVC_SITE_CACHE_DIR": str(root.parent / "site"),
             "GIT_CONFIG_GLOBAL": os.devnull,
-            "GIT_AUTHOR_DATE": "2026-01-01T00:00:00Z",  # so that all projects have the same commit
+            # so that all projects have the same commit
+            "GIT_AUTHOR_DATE": "2026-01-01T00:00:00Z",
             "GIT_COMMITTER_DATE": "2026-01-01T00:00:00Z",
             "NO_PROXY": "127.0.0.1",
             "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
         }
-        for name in ("dvc.yaml", "params.yaml", ".gitignore", ".dvcignore", ".dvc/config"):
+        for name in (
+            "dvc.yaml",
+            "params.yaml",
+            ".gitignore",
+            ".dvcignore",
+            ".dvc/config",
+        ):
             (root / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(repository / name, root / name)
         chosen = yaml.safe_load((root / "params.yaml").read_text(encoding="utf-8"))
-        chosen["run"] |= {name: [] for name in benchmark_names() if name in chosen["run"]}
-        chosen["run"] |= {"datasets": ["mine"], "genception": ["mine"], "question_sets": []}
+        chosen["run"] |= {
+            name: [] for name in benchmark_names() if name in chosen["run"]
+        }
+        chosen["run"] |= {
+            "datasets": ["mine"],
+            "genception": ["mine"],
+            "question_sets": [],
+        }
         chosen["run"] |= {"models": ["eyes"], "generators": ["hands"]}
         chosen["datasets"] = {"mine": {"provider": "image_folder", "path": "images"}}
         common = {
@@ -157,24 +187,33 @@ class Project:
         }
         drawing = {"provider": "openai_images", "model": "hands", "image_size": "64x64"}
         chosen["models"] = {
-            "eyes": {"provider": "openai", "model": "eyes", "understood_by": ["layout"], **common}
+            "eyes": {
+                "provider": "openai",
+                "model": "eyes",
+                "understood_by": ["layout"],
+                **common,
+            }
         }
         chosen["generators"] = {"hands": {**drawing, **common}}
         chosen["genception"] |= {"iterations": ITERATIONS, "cross_check": []}
-        (root / "params.yaml").write_text(yaml.safe_dump(chosen, sort_keys=False), encoding="utf-8")
+        (root / "params.yaml").write_text(
+            yaml.safe_dump(chosen, sort_keys=False), encoding="utf-8"
+        )
         for number in range(images):
             file = root / "images" / f"{number % 2}" / f"{number}.png"
             file.parent.mkdir(parents=True, exist_ok=True)
-            Image.linear_gradient("L").rotate(40 * number).convert("RGB").resize((96, 72)).save(
-                file
-            )
+            Image.linear_gradient("L").rotate(40 * number).convert("RGB").resize(
+                (96, 72)
+            ).save(file)
         for command in (
             ("init", "--quiet"),
             ("add", "--all"),
             ("commit", "--quiet", "--message", "a project"),
         ):
             author = ("-c", "user.name=kills", "-c", "user.email=kills@localhost")
-            subprocess.run(["git", *author, *command], cwd=root, env=self.environment, check=True)
+            subprocess.run(
+                ["git", *author, *command], cwd=root, env=self.environment, check=True
+            )
 
     def start(self, command: tuple[str, ...]) -> "subprocess.Popen[bytes]":
         """Start a command as the head of a group of processes."""
@@ -191,12 +230,17 @@ class Project:
     def files(self) -> dict[str, str]:
         """Return the digest of every output and of the lock, by path."""
         files = [
-            file for top in ("data", "reports", "ledger") for file in (self.root / top).rglob("*")
+            file
+            for top in ("data", "reports", "ledger")
+            for file in (self.root / top).rglob("*")
         ]
         return {
-            str(file.relative_to(self.root)): hashlib.sha256(file.read_bytes()).hexdigest()
+            str(file.relative_to(self.root)): hashlib.sha256(
+                file.read_bytes()
+            ).hexdigest()
             for file in (*files, self.root / "dvc.lock")
-            if file.is_file() and file.name != "tracked.json"  # which names MLflow's runs
+            if file.is_file()
+            and file.name != "tracked.json"  # which names MLflow's runs
         }
 
     def clear_rwlock(self) -> bool:
@@ -241,18 +285,28 @@ def kill(head: "subprocess.Popen[bytes]", victim: str, lots: random.Random) -> N
 def kills(
     count: Annotated[int, typer.Option(min=1, help="How many.")] = 100,
     seconds: Annotated[float, typer.Option(help="The latest moment of a kill.")] = 20.0,
-    seed: Annotated[int, typer.Option(help="Of the moments, the victims and the ways.")] = SEED,
+    seed: Annotated[
+        int, typer.Option(help="Of the moments, the victims and the ways.")
+    ] = SEED,
 ) -> None:
     """Kill, go on, compare; exit code 1 where a run did not go on, a file differed, or a call was
     made again."""
     repository, service, lots = Path.cwd(), Service(), random.Random(seed)
     counted: Counter[str] = Counter()
     stuck, different = list[str](), set[str]()
-    with tempfile.TemporaryDirectory(prefix="kills-", ignore_cleanup_errors=True) as name:
-        undisturbed = Project(Path(name) / "undisturbed" / "project", repository, service)
+    with tempfile.TemporaryDirectory(
+        prefix="kills-", ignore_cleanup_errors=True
+    ) as name:
+        undisturbed = Project(
+            Path(name) / "undisturbed" / "project", repository, service
+        )
         if undisturbed.start(WAYS[0]).wait(_PATIENCE):
             raise SystemExit(undisturbed.log.read_text(encoding="utf-8"))
-        expected, calls, runs = undisturbed.files(), set(service.answered), undisturbed.runs()
+        expected, calls, runs = (
+            undisturbed.files(),
+            set(service.answered),
+            undisturbed.runs(),
+        )
         while counted["kills"] < count and not stuck:
             service.answered.clear()
             project = Project(
@@ -272,7 +326,9 @@ def kills(
                 except subprocess.TimeoutExpired:
                     kill(head, victim, lots)
                     head.wait(_PATIENCE)
-                    in_flight += 2 * AT_ONCE  # what is asked of a model and of a generator at once
+                    in_flight += (
+                        2 * AT_ONCE
+                    )  # what is asked of a model and of a generator at once
                     counted["kills"] += 1
                     counted[" ".join(way)] += 1
                     counted["rwlock_left_unreadable"] += project.clear_rwlock()
@@ -285,7 +341,9 @@ def kills(
                         break
             if project.start(WAYS[0]).wait(_PATIENCE):
                 logs = [project.log, project.root / ".driftledger" / "run.log"]
-                stuck.append("\n".join(log.read_text(encoding="utf-8")[-2000:] for log in logs))
+                stuck.append(
+                    "\n".join(log.read_text(encoding="utf-8")[-2000:] for log in logs)
+                )
                 break
             again = sum(service.answered.values()) - len(service.answered)
             counted["calls_again_in_flight"] += min(again, in_flight)

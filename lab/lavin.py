@@ -10,7 +10,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from driftledger.benchmarks._questions.parsing.reply import Parsed
-from driftledger.benchmarks._questions.parsing.yes_no import parse_yes_no, read_literally
+from driftledger.benchmarks._questions.parsing.yes_no import (
+    parse_yes_no,
+    read_literally,
+)
 from driftledger.benchmarks.mme.spec import SUBTASKS
 from driftledger.metrics import yes_no
 from lab.entry import new_app, run

@@ -87,9 +87,12 @@ class Mutation(NamedTuple):
     def diff(self, source: bytes) -> str:
         """Return a unified diff."""
         before, after = (
-            text.decode().splitlines(keepends=True) for text in (source, self.apply(source))
+            text.decode().splitlines(keepends=True)
+            for text in (source, self.apply(source))
         )
-        return "".join(difflib.unified_diff(before, after, f"a/{self.path}", f"b/{self.path}", n=2))
+        return "".join(
+            difflib.unified_diff(before, after, f"a/{self.path}", f"b/{self.path}", n=2)
+        )
 
 
 def mutations(path: str, source: bytes) -> list[Mutation]:
@@ -120,7 +123,9 @@ def _variants(node: ast.AST) -> Iterator[tuple[ast.expr, list[ast.expr]]]:
         isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
     ):
         return
-    if isinstance(node, ast.keyword) and node.arg == "strict":  # of zip: it only stops the program
+    if (
+        isinstance(node, ast.keyword) and node.arg == "strict"
+    ):  # of zip: it only stops the program
         return
     if isinstance(node, ast.expr) and (variants := _variants_of(node)):
         yield node, variants
@@ -147,16 +152,23 @@ def _variants_of(node: ast.expr) -> list[ast.expr]:
         ]
     if isinstance(node, ast.BinOp) and type(node.op) in _ARITHMETIC:
         text = any(
-            isinstance(each, ast.JoinedStr) or _is_text(each) for each in (node.left, node.right)
+            isinstance(each, ast.JoinedStr) or _is_text(each)
+            for each in (node.left, node.right)
         )
         # a path or a text: no difference
         return [] if text else [_changed(node, op=_ARITHMETIC[type(node.op)]())]
     if isinstance(node, ast.BoolOp):
-        return [_changed(node, op=ast.Or() if isinstance(node.op, ast.And) else ast.And())]
+        return [
+            _changed(node, op=ast.Or() if isinstance(node.op, ast.And) else ast.And())
+        ]
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not | ast.USub):
         return [node.operand]
     if isinstance(node, ast.Subscript) and ast.unparse(node.slice) in ("0", "-1"):
-        return [_changed(node, slice=ast.Constant(-1 if ast.unparse(node.slice) == "0" else 0))]
+        return [
+            _changed(
+                node, slice=ast.Constant(-1 if ast.unparse(node.slice) == "0" else 0)
+            )
+        ]
     if (
         isinstance(node, ast.Call)
         and isinstance(node.func, ast.Name)
@@ -205,7 +217,9 @@ class Calls:
                 self.of[caller].add(sys.intern(text))
         self.tests = [caller for caller in self.fixtures if caller not in self.failed]
 
-    def reaching(self, path: str, function: int, seconds: float) -> list[tuple[float, list[str]]]:
+    def reaching(
+        self, path: str, function: int, seconds: float
+    ) -> list[tuple[float, list[str]]]:
         """Return the tests that call a function, the quickest first, as many as run in ``seconds``.
 
         Each batch takes three seconds, or twice as long as its first test; what tests share is made
@@ -217,16 +231,22 @@ class Calls:
         order = []
         for test in self.tests:
             users = {test, *self.fixtures[test]}
-            called = set[str]().union(*(self.of[user] for user in users if user in self.of))
+            called = set[str]().union(
+                *(self.of[user] for user in users if user in self.of)
+            )
             near = f"{path}:{function}" in called or (
                 not function and any(e.startswith(f"{path}:") for e in called)
             )
             if near or (not function and f"{path}:0" in self.of[_file(test)]):
-                order.append((not near, sum(self.seconds[user] for user in users), test))
+                order.append(
+                    (not near, sum(self.seconds[user] for user in users), test)
+                )
         batches = list[tuple[float, list[str]]]()
         spent, took, longest, paid = 0.0, 0.0, 0.0, set[str]()
         for _, whole, test in sorted(order):
-            cost = sum(self.seconds[user] for user in {test} | self.fixtures[test] - paid)
+            cost = sum(
+                self.seconds[user] for user in {test} | self.fixtures[test] - paid
+            )
             begins = not batches or took + cost > longest
             if spent + (whole if begins else cost) > seconds:
                 continue
@@ -265,14 +285,19 @@ class Bench:
         self._stages: dict[str, list[str]] = {}
         """Command → what it writes."""
         models = load_settings(root / "params.yaml").run.models
-        for name, stage in yaml.safe_load((root / "dvc.yaml").read_text(encoding="utf-8"))[
-            "stages"
-        ].items():
-            outs = [next(iter(each)) if isinstance(each, dict) else each for each in stage["outs"]]
+        for name, stage in yaml.safe_load(
+            (root / "dvc.yaml").read_text(encoding="utf-8")
+        )["stages"].items():
+            outs = [
+                next(iter(each)) if isinstance(each, dict) else each
+                for each in stage["outs"]
+            ]
             for model in models if "matrix" in stage else models[:1]:
                 if name != "track":  # MLflow notes times
                     command = stage["cmd"].replace("${item.model}", model)
-                    self._stages[command] = [out.replace("${item.model}", model) for out in outs]
+                    self._stages[command] = [
+                        out.replace("${item.model}", model) for out in outs
+                    ]
         listed = subprocess.run(
             ["git", "ls-files", "-coz", "--exclude-standard"],
             cwd=root,
@@ -280,7 +305,11 @@ class Bench:
             capture_output=True,
             text=True,
         )
-        files = [name for name in listed.stdout.split("\0") if name and (root / name).is_file()]
+        files = [
+            name
+            for name in listed.stdout.split("\0")
+            if name and (root / name).is_file()
+        ]
         first = folder / "0"
         for name in files:
             (first / name).parent.mkdir(parents=True, exist_ok=True)
@@ -288,14 +317,18 @@ class Bench:
         # By hash, not by time: a fault may come and go within a second and leave the file as long
         # as it was.
         compileall.compile_dir(
-            first / "src", quiet=1, invalidation_mode=py_compile.PycInvalidationMode.CHECKED_HASH
+            first / "src",
+            quiet=1,
+            invalidation_mode=py_compile.PycInvalidationMode.CHECKED_HASH,
         )
         if self._exit_code(first, _TYPES, 1000):
             raise ConfigError("mypy finds errors without a fault")
         for again in (False, True):  # calls are made once, and replayed from then on
             for stage, outs in self._stages.items():
                 self._unmark(first, outs)
-                traced = {"CALLED": str(folder / "called"), "CALLER": stage} if again else {}
+                traced = (
+                    {"CALLED": str(folder / "called"), "CALLER": stage} if again else {}
+                )
                 if self._exit_code(first, ["-m", *stage.split()], 1000, **traced):
                     raise ConfigError(f"the default run fails without a fault: {stage}")
         for top in _MADE:
@@ -307,7 +340,8 @@ class Bench:
         tests = [
             name
             for name in files
-            if fnmatch(name, "tests/*test_*.py") and not name.startswith("tests/extras/")
+            if fnmatch(name, "tests/*test_*.py")
+            and not name.startswith("tests/extras/")
         ]
         with ThreadPoolExecutor(jobs) as pool:
             list(pool.map(self._trace, [*tests, "src/driftledger/metrics"]))
@@ -318,7 +352,11 @@ class Bench:
         copy = self._free.get()
         called = str(self._folder / "called")
         self._exit_code(
-            copy, [*self._pytest, "-p", "sitecustomize", file], 1000, CALLED=called, CALLER=file
+            copy,
+            [*self._pytest, "-p", "sitecustomize", file],
+            1000,
+            CALLED=called,
+            CALLER=file,
         )
         self._free.put(copy)
 
@@ -346,11 +384,16 @@ class Bench:
                 self._unmark(copy, outs)
                 code = self._exit_code(copy, arguments, cost)
                 if code not in (0, 5) or any(
-                    _files(copy / out) != _files(self._folder / "expected" / out) for out in outs
+                    _files(copy / out) != _files(self._folder / "expected" / out)
+                    for out in outs
                 ):
-                    output = (copy / "output").read_text(encoding="utf-8", errors="replace")
+                    output = (copy / "output").read_text(
+                        encoding="utf-8", errors="replace"
+                    )
                     return next(
-                        iter(re.findall(r"^(?:FAILED|ERROR) (\S+)", output, re.MULTILINE)),
+                        iter(
+                            re.findall(r"^(?:FAILED|ERROR) (\S+)", output, re.MULTILINE)
+                        ),
                         " ".join(arguments),
                     )
             return None
@@ -367,7 +410,9 @@ class Bench:
             for mark in (copy / out).rglob(INPUTS):
                 mark.unlink()
 
-    def _exit_code(self, copy: Path, arguments: list[str], seconds: float, **traced: str) -> int:
+    def _exit_code(
+        self, copy: Path, arguments: list[str], seconds: float, **traced: str
+    ) -> int:
         """Run Python in a copy, and end it with all that it has started when it takes far more than
         ``seconds``.
 
@@ -376,7 +421,9 @@ class Bench:
         """
         limits = f"ulimit -t {20 + 5 * seconds:.0f} -d 8000000; exec "
         path = (
-            f"{copy / 'src'}{os.pathsep}{copy / 'lab' / 'tracer'}" if traced else str(copy / "src")
+            f"{copy / 'src'}{os.pathsep}{copy / 'lab' / 'tracer'}"
+            if traced
+            else str(copy / "src")
         )
         with (copy / "output").open("wb") as output:
             process = subprocess.Popen(
@@ -399,7 +446,11 @@ class Bench:
 
 def _files(top: Path) -> dict[str, bytes]:
     files = [top] if top.is_file() else top.rglob("*")
-    return {str(path.relative_to(top)): path.read_bytes() for path in files if path.is_file()}
+    return {
+        str(path.relative_to(top)): path.read_bytes()
+        for path in files
+        if path.is_file()
+    }
 
 
 @app.command()
@@ -407,9 +458,15 @@ def main(
     places: Annotated[list[Path], typer.Argument(help="Files or folders below src/.")],
     count: Annotated[int, typer.Option(min=1, help="How many.")] = 50,
     seed: Annotated[int, typer.Option(help="Decides which.")] = 1,
-    jobs: Annotated[int, typer.Option(min=1, help="Tried at once, each in a copy of its own.")] = 1,
-    reach: Annotated[float, typer.Option(help="Seconds of tests per mutation, at most.")] = 60,
-    marks: Annotated[str, typer.Option(help="Which tests, as for pytest -m.")] = "not slow",
+    jobs: Annotated[
+        int, typer.Option(min=1, help="Tried at once, each in a copy of its own.")
+    ] = 1,
+    reach: Annotated[
+        float, typer.Option(help="Seconds of tests per mutation, at most.")
+    ] = 60,
+    marks: Annotated[
+        str, typer.Option(help="Which tests, as for pytest -m.")
+    ] = "not slow",
 ) -> None:
     """Try mutations, and print those that survive."""
     root = Path.cwd()
@@ -421,8 +478,12 @@ def main(
             if file.is_file()
         }
     )
-    sources = {str(file.resolve().relative_to(root)): file.read_bytes() for file in files}
-    every = [each for path, source in sources.items() for each in mutations(path, source)]
+    sources = {
+        str(file.resolve().relative_to(root)): file.read_bytes() for file in files
+    }
+    every = [
+        each for path, source in sources.items() for each in mutations(path, source)
+    ]
     if not every:
         raise ConfigError(
             f"there is nothing to change in {', '.join(map(str, places))}; name Python files "
@@ -430,11 +491,19 @@ def main(
         )
     lots = {each: _digest(seed, each, sources[each.path]) for each in every}
     picked = sorted(every, key=lots.__getitem__)[:count]
-    listed = [json.loads(row) for row in EQUIVALENT.read_text(encoding="utf-8").splitlines()]
+    listed = [
+        json.loads(row) for row in EQUIVALENT.read_text(encoding="utf-8").splitlines()
+    ]
     equivalent = {(row["path"], row["line"], row["new"]) for row in listed}
-    known = RESULTS.read_text(encoding="utf-8").splitlines() if RESULTS.is_file() else []
-    killed = {row["mutation"] for row in map(json.loads, known) if row["end"] == "killed"}
-    with tempfile.TemporaryDirectory(prefix="mutations-", ignore_cleanup_errors=True) as folder:
+    known = (
+        RESULTS.read_text(encoding="utf-8").splitlines() if RESULTS.is_file() else []
+    )
+    killed = {
+        row["mutation"] for row in map(json.loads, known) if row["end"] == "killed"
+    }
+    with tempfile.TemporaryDirectory(
+        prefix="mutations-", ignore_cleanup_errors=True
+    ) as folder:
         bench = Bench(root, Path(folder), jobs, marks)
         print(
             f"{len(bench.calls.tests)} tests; left out, as they fail without a fault: "
@@ -458,7 +527,9 @@ def main(
                     )
                     + "\n"
                 )
-            text = sources[mutation.path].splitlines()[mutation.line - 1].decode().strip()
+            text = (
+                sources[mutation.path].splitlines()[mutation.line - 1].decode().strip()
+            )
             if (mutation.path, text, mutation.new) in equivalent:
                 end = "listed" if end == "survived" else "wrongly listed"
             if end != "killed":
@@ -470,7 +541,9 @@ def main(
             return end
 
         RESULTS.parent.mkdir(exist_ok=True)
-        random.Random(seed).shuffle(picked)  # files that take long are spread over the copies
+        random.Random(seed).shuffle(
+            picked
+        )  # files that take long are spread over the copies
         with ThreadPoolExecutor(jobs) as pool:
             ends = Counter(pool.map(attempt, picked))
     count = len(picked) - ends["listed"]

@@ -11,13 +11,19 @@ from pathlib import Path
 from driftledger.core.files import write_text
 
 FOLDER, PAGE = Path("reports/perf"), Path("docs/method/performance.md")
-BEGIN, END = "<!-- python -m lab.performance: begin -->", "<!-- python -m lab.performance: end -->"
+BEGIN, END = (
+    "<!-- python -m lab.performance: begin -->",
+    "<!-- python -m lab.performance: end -->",
+)
 HEAD = "| what | measured | goal | beside |\n|---|---:|---:|---|\n"
 
 
 def page_of(folder: Path) -> str:
     """Return the tables, one for each machine, of waits and then of engines."""
-    files, tables = [folder / f"{name}.json" for name in ("waits", "engines")], list[str]()
+    files, tables = (
+        [folder / f"{name}.json" for name in ("waits", "engines")],
+        list[str](),
+    )
     for measured in (
         each
         for file in files
@@ -49,7 +55,9 @@ def page_of(folder: Path) -> str:
 def main() -> None:
     """Write the page."""
     before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
-    write_text(PAGE, f"{before}{BEGIN}\n\n{page_of(FOLDER)}\n{END}{rest.partition(END)[2]}")
+    write_text(
+        PAGE, f"{before}{BEGIN}\n\n{page_of(FOLDER)}\n{END}{rest.partition(END)[2]}"
+    )
 
 
 if __name__ == "__main__":

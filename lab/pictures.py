@@ -42,10 +42,13 @@ def leaderboard(report: str) -> str:
     lines = report.split("## At a glance", 1)[1].splitlines()
     first = next(place for place, line in enumerate(lines) if line.startswith("|"))
     last = next(
-        place for place, line in enumerate(lines[first:], first) if not line.startswith("|")
+        place
+        for place, line in enumerate(lines[first:], first)
+        if not line.startswith("|")
     )
     return "\n".join(
-        re.sub(r"( [a-z]{1,3})?( \([^|]*\))?(?= \|)", _plain, line) for line in lines[first:last]
+        re.sub(r"( [a-z]{1,3})?( \([^|]*\))?(?= \|)", _plain, line)
+        for line in lines[first:last]
     )
 
 
@@ -69,7 +72,10 @@ def terminal(command: str, output: str, marked: Sequence[tuple[str, str]]) -> st
         marked: a regular expression, of which the first match is coloured, and what is said behind
             its line.
     """
-    lines = [Text(f"$ {command}", "bold green"), *map(Text, output.rstrip().splitlines())]
+    lines = [
+        Text(f"$ {command}", "bold green"),
+        *map(Text, output.rstrip().splitlines()),
+    ]
     for pattern, remark in marked:
         for line in lines[1:]:
             if match := re.search(pattern, line.plain):
@@ -99,7 +105,9 @@ def browser() -> Iterator["Browser"]:
             "instance"
         )
     with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        opened = playwright.chromium.launch(
+            executable_path=chromium, args=["--no-sandbox"]
+        )
         try:
             yield opened
         finally:
@@ -136,7 +144,10 @@ def mlflow() -> Iterator[list[str]]:
         port = held.getsockname()[1]
     command = ["driftledger", "ui", "--port", str(port)]
     with subprocess.Popen(
-        command, env=os.environ | {"PYTHONUNBUFFERED": "1"}, stdout=subprocess.PIPE, text=True
+        command,
+        env=os.environ | {"PYTHONUNBUFFERED": "1"},
+        stdout=subprocess.PIPE,
+        text=True,
     ) as ui:
         assert ui.stdout is not None
         said = [ui.stdout.readline().partition(": ")[2].strip() for _ in range(2)]
@@ -158,8 +169,12 @@ def take_of_mlflow(opened: "Browser", folder: Path) -> None:
         page.set_default_timeout(PATIENCE)
         page.goto(scores.partition("#")[0])
         page.get_by_role("link", name="driftledger", exact=True).first.click()
-        page.get_by_role("button", name="Got it").click()  # what MLflow wants to say of itself
-        page.get_by_text("MLflow Assistant").first.locator("xpath=following::button[3]").click()
+        page.get_by_role(
+            "button", name="Got it"
+        ).click()  # what MLflow wants to say of itself
+        page.get_by_text("MLflow Assistant").first.locator(
+            "xpath=following::button[3]"
+        ).click()
         page.get_by_role("link", name="Evaluation runs").click()
         page.get_by_text("regions_fine · painter").first.wait_for()
         _settled(page, folder / "mlflow-scores.png")
@@ -168,7 +183,9 @@ def take_of_mlflow(opened: "Browser", folder: Path) -> None:
         _settled(page, folder / "mlflow-compare.png")
         page.goto(scores)
         page.get_by_text("regions_fine · painter").first.click()
-        page.get_by_text("gravel").first.click()  # the worst chain, which every run shows
+        page.get_by_text(
+            "gravel"
+        ).first.click()  # the worst chain, which every run shows
         page.get_by_text("t = 1").click()
         page.locator("img[src^='blob:']").first.wait_for()
         _settled(page, folder / "mlflow-trace.png")
@@ -201,7 +218,9 @@ def make() -> None:
     project = here()
     folder = project.root / IMAGES
     write_text(folder / "audit.svg", a_scores_way())
-    put_leaderboard(project.root / "README.md", project.root / "reports" / "leaderboard.md")
+    put_leaderboard(
+        project.root / "README.md", project.root / "reports" / "leaderboard.md"
+    )
     with browser() as opened:
         take_of_report(opened, project.root / SITE, folder)
         take_of_mlflow(opened, folder)

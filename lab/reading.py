@@ -72,7 +72,11 @@ def by_tokens(case: Case) -> str:
         return letters[0]
     if len(reply) > 2 * sum(map(len, texts)):
         return "unparsed"
-    matching = [LETTERS[index] for index, text in enumerate(texts) if text.lower() in reply.lower()]
+    matching = [
+        LETTERS[index]
+        for index, text in enumerate(texts)
+        if text.lower() in reply.lower()
+    ]
     return matching[0] if len(matching) == 1 else "unparsed"
 
 
@@ -110,9 +114,13 @@ def by_first_four(case: Case) -> str:
 
 
 def counted(read: Reader, those: list[Case], answers: tuple[str, ...]) -> Count:
-    readings = [(read(case), {case["reads"], *case.get("may_read", ())}) for case in those]
+    readings = [
+        (read(case), {case["reads"], *case.get("may_read", ())}) for case in those
+    ]
     right = sum(reading in accepted for reading, accepted in readings)
-    wrong = sum(reading in answers and reading not in accepted for reading, accepted in readings)
+    wrong = sum(
+        reading in answers and reading not in accepted for reading, accepted in readings
+    )
     return Count(right, wrong, len(readings) - right - wrong)
 
 
@@ -147,7 +155,9 @@ def table(part: str) -> Iterator[str]:
 
 
 @app.command()
-def main(show: bool = typer.Option(False), haloquest: Path | None = typer.Option(None)) -> None:
+def main(
+    show: bool = typer.Option(False), haloquest: Path | None = typer.Option(None)
+) -> None:
     """Print how many cases are read as they should be."""
     for part, title in (("", "seen"), ("_unseen", "unseen")):
         refusals, near = cases("refusals" + part), cases("near_refusals" + part)
@@ -157,7 +167,10 @@ def main(show: bool = typer.Option(False), haloquest: Path | None = typer.Option
             f"{title}: {known} of {len(refusals)} refusals known, {len(alarms)} of {len(near)} "
             "false alarms"
         )
-        parts = [f"{kind} {known}/{total}" for kind, (known, total) in kinds(refusals).items()]
+        parts = [
+            f"{kind} {known}/{total}"
+            for kind, (known, total) in kinds(refusals).items()
+        ]
         print(f"  {', '.join(parts)}")
         print(
             "| cases | rules | total | right | wrong | unread |\n|---|---|---:|---:|---:|---:|",
@@ -183,8 +196,13 @@ def main(show: bool = typer.Option(False), haloquest: Path | None = typer.Option
         )
         for name in ("options_ordinary", "options_adversarial"):
             for case in cases(name):
-                if (reading := ours(case)) not in (case["reads"], *case.get("may_read", ())):
-                    print(f"{reading}, not {case['reads']}: {case['reply']!r} {case['options']}")
+                if (reading := ours(case)) not in (
+                    case["reads"],
+                    *case.get("may_read", ()),
+                ):
+                    print(
+                        f"{reading}, not {case['reads']}: {case['reply']!r} {case['options']}"
+                    )
     if haloquest:
         with haloquest.open(encoding="utf-8", newline="") as file:
             rows = list(csv.DictReader(file))
@@ -194,8 +212,12 @@ def main(show: bool = typer.Option(False), haloquest: Path | None = typer.Option
                 for row in rows
                 if row["hallucination type"] == kind
             ]
-            replies = sorted({reply.strip() for group in given for reply in group if reply.strip()})
-            print(f"HaloQuest, {kind}: {sum(map(is_refusal, replies))} of {len(replies)} refuse")
+            replies = sorted(
+                {reply.strip() for group in given for reply in group if reply.strip()}
+            )
+            print(
+                f"HaloQuest, {kind}: {sum(map(is_refusal, replies))} of {len(replies)} refuse"
+            )
 
 
 if __name__ == "__main__":

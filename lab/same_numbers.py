@@ -19,7 +19,9 @@ SCORES = "reports/scores"
 COMPARED = ("metrics", "groups", "curves", "scored", "total", "coverage")
 
 
-def flat(value: Any, place: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], float]]:
+def flat(
+    value: Any, place: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], float]]:
     """Yield every number in nested mappings and lists, by the way to it."""
     if isinstance(value, Mapping):
         for key, inner in value.items():
@@ -42,7 +44,9 @@ def numbers(files: Iterable[bytes]) -> dict[str, dict[tuple[str, ...], float]]:
                 *(f"{key}={value}" for key, value in sorted(score["keys"].items())),
             ]
         )
-        scores[name] = dict(flat({part: score[part] for part in COMPARED if part in score}))
+        scores[name] = dict(
+            flat({part: score[part] for part in COMPARED if part in score})
+        )
     return scores
 
 
@@ -63,9 +67,14 @@ def of_revision(revision: str) -> Iterator[bytes]:
 
 def main() -> int:
     """Print what was compared; exit code 1 if something differs."""
-    revision, tolerance = sys.argv[1], float(sys.argv[2]) if len(sys.argv) > 2 else 1e-12
+    revision, tolerance = (
+        sys.argv[1],
+        float(sys.argv[2]) if len(sys.argv) > 2 else 1e-12,
+    )
     old = numbers(of_revision(revision))
-    new = numbers(path.read_bytes() for path in sorted(Path(SCORES).rglob("score.json")))
+    new = numbers(
+        path.read_bytes() for path in sorted(Path(SCORES).rglob("score.json"))
+    )
     compared: Counter[str] = Counter()
     wrong = [
         f"{name} is only {'there' if name in old else 'here'}"

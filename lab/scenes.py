@@ -32,10 +32,15 @@ def draw(what: Literal["sets", "lessons"], folder: Path, repository: Path) -> No
         ConfigError: the commit is not in this clone.
     """
     packed = subprocess.run(
-        ("git", "archive", COMMIT, "lab", "src"), cwd=repository, capture_output=True, check=False
+        ("git", "archive", COMMIT, "lab", "src"),
+        cwd=repository,
+        capture_output=True,
+        check=False,
     )
     if packed.returncode:
-        raise ConfigError(f"commit {COMMIT[:8]} is not in this clone; run 'git fetch --unshallow'")
+        raise ConfigError(
+            f"commit {COMMIT[:8]} is not in this clone; run 'git fetch --unshallow'"
+        )
     with (
         tempfile.TemporaryDirectory() as name,
         tarfile.open(fileobj=BytesIO(packed.stdout)) as archive,
@@ -44,7 +49,10 @@ def draw(what: Literal["sets", "lessons"], folder: Path, repository: Path) -> No
         words = [*(["lessons"] if what == "lessons" else []), str(folder.resolve())]
         environment = os.environ | {"PYTHONPATH": str(Path(name) / "src")}
         subprocess.run(
-            [sys.executable, "-m", "lab.scenes", *words], cwd=name, env=environment, check=True
+            [sys.executable, "-m", "lab.scenes", *words],
+            cwd=name,
+            env=environment,
+            check=True,
         )
 
 

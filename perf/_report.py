@@ -39,15 +39,25 @@ def took(
     """
     began, before = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run(
-        command, cwd=at, env=dict(environment), capture_output=True, text=True, check=False
+        command,
+        cwd=at,
+        env=dict(environment),
+        capture_output=True,
+        text=True,
+        check=False,
     )
-    seconds, after = time.monotonic() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
+    seconds, after = (
+        time.monotonic() - began,
+        resource.getrusage(resource.RUSAGE_CHILDREN),
+    )
     if done.returncode != code:
         raise RuntimeError(
             f"{' '.join(command)} ended with {done.returncode}: "
             f"{(done.stdout + done.stderr)[-2000:]}"
         )
-    return Took(seconds, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    return Took(
+        seconds, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    )
 
 
 def quiet(folder: Path) -> dict[str, str]:
@@ -75,7 +85,12 @@ def write(name: str, results: Mapping[str, Any], libraries: Sequence[str]) -> No
         "python": platform.python_version(),
         **{library: version(library) for library in libraries},
     }
-    row = {"results": dict(results), "machine": machine(), "versions": versions, "load": load}
+    row = {
+        "results": dict(results),
+        "machine": machine(),
+        "versions": versions,
+        "load": load,
+    }
     path = FOLDER / f"{name}.json"
     rows = json.loads(path.read_bytes())["machines"] if path.is_file() else []
     others = [each for each in rows if each["machine"] != row["machine"]]
@@ -83,7 +98,8 @@ def write(name: str, results: Mapping[str, Any], libraries: Sequence[str]) -> No
         path,
         {
             "machines": sorted(
-                [*others, row], key=lambda each: json.dumps(each["machine"], sort_keys=True)
+                [*others, row],
+                key=lambda each: json.dumps(each["machine"], sort_keys=True),
             )
         },
     )
@@ -94,7 +110,9 @@ def machine() -> dict[str, Any]:
     """What a measurement depends on: processor, cores, system, and the GPU if torch is loaded and
     sees one."""
     cpus = (
-        Path("/proc/cpuinfo").read_text(encoding="utf-8") if Path("/proc/cpuinfo").is_file() else ""
+        Path("/proc/cpuinfo").read_text(encoding="utf-8")
+        if Path("/proc/cpuinfo").is_file()
+        else ""
     )
     names = [
         line.partition(":")[2].strip()

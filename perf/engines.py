@@ -25,17 +25,20 @@ from driftledger.components.vllm import VLLM
 from driftledger.core.canonical import sha256_file
 from driftledger.core.types import Conversation, Medium
 
-PROMPT = (
-    "Please write a clear, precise, detailed, and concise description of all elements in the image."
-)
+PROMPT = "Please write a clear, precise, detailed, and concise description of all elements in the image."
 TOKENS, SIDE, IMAGES, BATCHES = 128, 336, 64, (1, 4, 16)
 
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
-        asked = [Conversation.ask(PROMPT, noise(Path(folder), number)) for number in range(IMAGES)]
+        asked = [
+            Conversation.ask(PROMPT, noise(Path(folder), number))
+            for number in range(IMAGES)
+        ]
         model = Transformers(path=sys.argv[1], max_new_tokens=TOKENS)
-        rows = {f"batches of {size}": per_second(model, asked, size) for size in BATCHES}
+        rows = {
+            f"batches of {size}": per_second(model, asked, size) for size in BATCHES
+        }
         if torch.cuda.is_available() and find_spec("vllm") is not None:
             engine = VLLM(path=sys.argv[1], max_new_tokens=TOKENS)
             rows["vllm"] = per_second(engine, asked, len(asked))
@@ -51,13 +54,17 @@ def main() -> None:
         for name, value in rows.items()
     ]
     write(
-        "engines", {"rows": shown}, ("torch", "transformers", *(["vllm"] if "vllm" in rows else []))
+        "engines",
+        {"rows": shown},
+        ("torch", "transformers", *(["vllm"] if "vllm" in rows else [])),
     )
 
 
 def noise(folder: Path, number: int) -> Medium:
     file = folder / f"{number}.png"
-    pixels = np.random.default_rng(number).integers(0, 256, (SIDE, SIDE, 3), dtype=np.uint8)
+    pixels = np.random.default_rng(number).integers(
+        0, 256, (SIDE, SIDE, 3), dtype=np.uint8
+    )
     Image.fromarray(pixels).save(file)
     return Medium(file, sha256_file(file))
 

@@ -72,7 +72,12 @@ Row = dict[str, Any]
 
 
 def row(
-    what: str, value: float, unit: str = "s of CPU", *, goal: float | None = None, beside: str = ""
+    what: str,
+    value: float,
+    unit: str = "s of CPU",
+    *,
+    goal: float | None = None,
+    beside: str = "",
 ) -> Row:
     shown = {
         "what": what,
@@ -89,7 +94,11 @@ def of_photographs(top: Path) -> list[Row]:
     """Ten photographs in a new folder, to their scores in MLflow."""
     folder, spent = top / "ten", 0.0
     photograph(folder / "photos", 10)
-    for command in ("git init --quiet", "driftledger init --images photos", "driftledger run"):
+    for command in (
+        "git init --quiet",
+        "driftledger init --images photos",
+        "driftledger run",
+    ):
         spent += took(command.split(), folder, quiet(folder)).cpu_seconds
     return [row("ten photographs: `driftledger init` and `run`", spent, goal=6)]
 
@@ -114,9 +123,16 @@ def of_checkout(top: Path) -> list[Row]:
     bare = cpu("dvc", "repro")
     beside = f"`dvc repro`: {bare:.2g}"
     rows.append(
-        row("`driftledger run`, nothing to do", cpu("driftledger", "run"), goal=4, beside=beside)
+        row(
+            "`driftledger run`, nothing to do",
+            cpu("driftledger", "run"),
+            goal=4,
+            beside=beside,
+        )
     )
-    rows.append(row("`driftledger verify RUN`", cpu("driftledger", "verify", target), goal=4))
+    rows.append(
+        row("`driftledger verify RUN`", cpu("driftledger", "verify", target), goal=4)
+    )
     rows.append(row("`driftledger plan`", cpu("driftledger", "plan"), goal=1.5))
     rows.append(row("`driftledger report`", cpu("driftledger", "report"), goal=5))
     cpu(sys.executable, "-c", READ, "kept.json")
@@ -124,13 +140,22 @@ def of_checkout(top: Path) -> list[Row]:
     cpu(sys.executable, "-c", BARE, "kept.json")  # once to warm up
     for name in ("bare.db", "bare"):
         shutil.move(folder / name, top / name)
-    bare, ours = cpu(sys.executable, "-c", BARE, "kept.json"), cpu("driftledger", "track")
+    bare, ours = (
+        cpu(sys.executable, "-c", BARE, "kept.json"),
+        cpu("driftledger", "track"),
+    )
     beside = f"a bare MlflowClient, no traces: {bare:.2g}"
-    rows.append(row("`driftledger track`: six runs with their traces", ours, beside=beside))
+    rows.append(
+        row("`driftledger track`: six runs with their traces", ours, beside=beside)
+    )
     params = yaml.safe_load((folder / "params.yaml").read_text(encoding="utf-8"))
     params["genception"]["iterations"] -= 1
-    (folder / "params.yaml").write_text(yaml.safe_dump(params, sort_keys=False), encoding="utf-8")
-    rows.append(row("`driftledger run` after T is one less", cpu("driftledger", "run"), goal=15))
+    (folder / "params.yaml").write_text(
+        yaml.safe_dump(params, sort_keys=False), encoding="utf-8"
+    )
+    rows.append(
+        row("`driftledger run` after T is one less", cpu("driftledger", "run"), goal=15)
+    )
     return rows
 
 
@@ -138,9 +163,15 @@ def of_services(top: Path, side: int, samples: int) -> Row:
     """Chains whose model and generator are services, with photographs: ideally no place is ever
     empty."""
     photograph(top / f"photographs {side}", 8, (side, side))
-    drawings = [file.read_bytes() for file in sorted((top / f"photographs {side}").iterdir())]
-    service = Service(1.0, lambda digest: marked(drawings[digest[0] % len(drawings)], digest))
-    project = Chains(top / f"services {side}", ROOT, service, images=samples, at_once=WIDTH)
+    drawings = [
+        file.read_bytes() for file in sorted((top / f"photographs {side}").iterdir())
+    ]
+    service = Service(
+        1.0, lambda digest: marked(drawings[digest[0] % len(drawings)], digest)
+    )
+    project = Chains(
+        top / f"services {side}", ROOT, service, images=samples, at_once=WIDTH
+    )
     for number, file in enumerate(sorted((project.root / "images").rglob("*.png"))):
         with Image.open(io.BytesIO(drawings[number % len(drawings)])) as image:
             image.putpixel((0, 0), (number, 0, 0))  # datasets compare pixels
@@ -153,7 +184,9 @@ def of_services(top: Path, side: int, samples: int) -> Row:
         samples * ITERATIONS * 2,
     )
     if service.answered.total() != calls:
-        raise RuntimeError(f"{service.answered.total()} calls were made, and not {calls}")
+        raise RuntimeError(
+            f"{service.answered.total()} calls were made, and not {calls}"
+        )
     # One half is described while the other is drawn; a chain alone takes a second for each of its
     # calls.
     ideal = max(math.ceil(samples / WIDTH) * ITERATIONS + 1, 2 * ITERATIONS)
@@ -171,7 +204,11 @@ def marked(png: bytes, mark: bytes) -> bytes:
     """The same photograph as other bytes, with a comment in it, which costs the server nothing."""
     chunk = b"tEXtComment\0" + mark.hex().encode()
     return (
-        png[:-12] + (len(chunk) - 4).to_bytes(4) + chunk + zlib.crc32(chunk).to_bytes(4) + png[-12:]
+        png[:-12]
+        + (len(chunk) - 4).to_bytes(4)
+        + chunk
+        + zlib.crc32(chunk).to_bytes(4)
+        + png[-12:]
     )
 
 
@@ -195,7 +232,11 @@ def centred(features: Any) -> Any:
 def by_svd(a: Any, b: Any) -> float:
     """FastFID, for few samples."""
     x, y = centred(a), centred(b)
-    spread = (x * x).sum() + (y * y).sum() - 2 * np.linalg.svd(x @ y.T, compute_uv=False).sum()
+    spread = (
+        (x * x).sum()
+        + (y * y).sum()
+        - 2 * np.linalg.svd(x @ y.T, compute_uv=False).sum()
+    )
     return float(((a.mean(axis=0) - b.mean(axis=0)) ** 2).sum() + spread)
 
 
@@ -214,11 +255,14 @@ def by_cholesky(a: Any, b: Any) -> float:
 def by_partition(support: Any, labels: Any, queries: Any, k: int) -> Any:
     """Every vote of up to k nearest, ties as they come."""
     support, queries = (
-        each / np.linalg.norm(each, axis=1, keepdims=True) for each in (support, queries)
+        each / np.linalg.norm(each, axis=1, keepdims=True)
+        for each in (support, queries)
     )
     similarity = queries @ support.T
     near = np.argpartition(-similarity, k - 1, axis=1)[:, :k]
-    near = np.take_along_axis(near, np.argsort(-np.take_along_axis(similarity, near, 1), axis=1), 1)
+    near = np.take_along_axis(
+        near, np.argsort(-np.take_along_axis(similarity, near, 1), axis=1), 1
+    )
     counts = np.cumsum(np.eye(labels.max() + 1, dtype=np.int16)[labels[near]], axis=1)
     return counts.argmax(axis=2)
 
@@ -232,7 +276,9 @@ def of_metrics() -> list[Row]:
         a, b = (random.normal(size=(count, 2048)) + shift for shift in (0.0, 0.1))
         if not math.isclose(frechet_distance(a, b), way(a, b), rel_tol=1e-6):
             raise RuntimeError(f"{name} gives another distance")
-        ours, theirs = quickest(partial(frechet_distance, a, b), partial(way, a, b), rounds)
+        ours, theirs = quickest(
+            partial(frechet_distance, a, b), partial(way, a, b), rounds
+        )
         rows.append(
             row(
                 f"Fréchet distance, {count} × 2,048",
@@ -242,7 +288,10 @@ def of_metrics() -> list[Row]:
                 beside=f"{theirs:.2g} s",
             )
         )
-    support, queries = random.normal(size=(20_000, 384)), random.normal(size=(2_000, 384))
+    support, queries = (
+        random.normal(size=(20_000, 384)),
+        random.normal(size=(2_000, 384)),
+    )
     labels = random.integers(0, 100, len(support))
     support, queries = support.astype(np.float32), queries.astype(np.float32)
     names = [str(label) for label in labels]
@@ -253,7 +302,13 @@ def of_metrics() -> list[Row]:
     )
     what = "TRAC's votes: 2,000 in 20,000, k to 200"
     rows.append(
-        row(what, ours / theirs, "× GEMM and `argpartition`", goal=1.2, beside=f"{theirs:.2g} s")
+        row(
+            what,
+            ours / theirs,
+            "× GEMM and `argpartition`",
+            goal=1.2,
+            beside=f"{theirs:.2g} s",
+        )
     )
     return rows
 
@@ -261,13 +316,18 @@ def of_metrics() -> list[Row]:
 @driftledger.encoder
 def eye(images: Any) -> Any:
     return np.stack(
-        [np.asarray(image.resize((2, 2)), dtype=np.float32).ravel() + 1 for image in images]
+        [
+            np.asarray(image.resize((2, 2)), dtype=np.float32).ravel() + 1
+            for image in images
+        ]
     )
 
 
 @driftledger.generator
 def brush(prompt: str, seed: int) -> Any:
-    return Image.new("RGB", (16, 16), tuple(zlib.crc32(prompt.encode()).to_bytes(4)[:3]))
+    return Image.new(
+        "RGB", (16, 16), tuple(zlib.crc32(prompt.encode()).to_bytes(4)[:3])
+    )
 
 
 def says(number: int) -> Any:
@@ -284,7 +344,9 @@ def of_growth() -> Row:
     seeds = np.random.default_rng(2).integers(0, 256, (10_000, 3)).tolist()
 
     def cost(images: int, models: int, t: int) -> float:
-        pictures = [Image.new("RGB", (24, 24), tuple(colour)) for colour in seeds[:images]]
+        pictures = [
+            Image.new("RGB", (24, 24), tuple(colour)) for colour in seeds[:images]
+        ]
         some = [says(number) for number in range(models)]
         # an empty one: in the user's, calls would be kept
         with tempfile.TemporaryDirectory() as store:
@@ -312,14 +374,18 @@ def of_growth() -> Row:
             given[at] = size
             costs.append(cost(*given))
         marginal = math.log((costs[2] - costs[0]) / (costs[1] - costs[0]))
-        exponents[name] = marginal / math.log((sizes[2] - sizes[0]) / (sizes[1] - sizes[0]))
+        exponents[name] = marginal / math.log(
+            (sizes[2] - sizes[0]) / (sizes[1] - sizes[0])
+        )
     beside = ", ".join(f"{name} {value:.2f}" for name, value in exponents.items())
     what = "growth from 10 to 10,000 images, of models and T to 24"
     return row(what, max(exponents.values()), "exponent", goal=1.05, beside=beside)
 
 
 def main() -> None:
-    with tempfile.TemporaryDirectory(prefix="driftledger-", ignore_cleanup_errors=True) as name:
+    with tempfile.TemporaryDirectory(
+        prefix="driftledger-", ignore_cleanup_errors=True
+    ) as name:
         top = Path(name)
         rows = [
             *of_photographs(top),
@@ -328,7 +394,11 @@ def main() -> None:
             of_services(top, 1024, 48),
         ]
     rows += [*of_metrics(), of_growth()]
-    write("waits", {"rows": rows}, libraries=("dvc", "mlflow", "numpy", "openai", "pillow"))
+    write(
+        "waits",
+        {"rows": rows},
+        libraries=("dvc", "mlflow", "numpy", "openai", "pillow"),
+    )
 
 
 if __name__ == "__main__":

@@ -68,7 +68,9 @@ def pytest_collection() -> Generator[None, object, object]:
     finally:
         gc.freeze()
         gc.enable()
-        atexit.register(gc.unfreeze)  # libraries that look for leaks at the end find none
+        atexit.register(
+            gc.unfreeze
+        )  # libraries that look for leaks at the end find none
 
 
 @pytest.hookimpl(wrapper=True)
@@ -119,7 +121,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     ]
     default = list(
         dict.fromkeys(
-            item.path for item in acceptance if "evaluated" in getattr(item, "fixturenames", ())
+            item.path
+            for item in acceptance
+            if "evaluated" in getattr(item, "fixturenames", ())
         )
     )
     items.sort(key=lambda item: (item.path not in slow, item.path in default[1:]))
@@ -163,7 +167,9 @@ class Checkout(Folder):
         shutil.copytree(self.root, root, symlinks=True)
         other = Checkout(root, self.state)
         other.env = dict(self.env)
-        for store in other.root.glob("mlflow.db*"):  # which holds the place of the first one
+        for store in other.root.glob(
+            "mlflow.db*"
+        ):  # which holds the place of the first one
             store.unlink()
         return other
 
@@ -173,7 +179,9 @@ class Checkout(Folder):
         MLflow is left out: ``track``, which always runs, takes longer than all that a small change
             makes run.
         """
-        return stages_run(self.run("dvc", "repro", *(targets or ("report",)), **more).stdout)
+        return stages_run(
+            self.run("dvc", "repro", *(targets or ("report",)), **more).stdout
+        )
 
     def outputs(self) -> dict[str, bytes]:
         """Every output of the stages and ``dvc.lock``, by path."""
@@ -213,7 +221,13 @@ def make_checkout(folder: Path) -> Checkout:
     made = Checkout(root, folder / "state")
     made.fill()
     for number in range(8):
-        draw(root / "my_images" / ("round" if number % 2 else "square") / f"{number}.png", number)
+        draw(
+            root
+            / "my_images"
+            / ("round" if number % 2 else "square")
+            / f"{number}.png",
+            number,
+        )
     made.params(shapes_only)
     made.commit("a project")
     return made

@@ -49,7 +49,9 @@ def repository(tmp_path) -> Path:
         (root / name).write_text(text, encoding="utf-8")
     (root / ".ci").mkdir()
     shutil.copy(REPOSITORY / ".ci" / "run", root / ".ci" / "run")
-    (root / ".ci" / "may_skip").write_text("test_slow.py:.*: needs a week\n", encoding="utf-8")
+    (root / ".ci" / "may_skip").write_text(
+        "test_slow.py:.*: needs a week\n", encoding="utf-8"
+    )
     (root / ".venv" / "bin").mkdir(parents=True)
     (root / ".venv" / "bin" / "driftledger").write_text(EVALUATION, encoding="utf-8")
     (root / ".venv" / "bin" / "driftledger").chmod(0o755)
@@ -59,7 +61,9 @@ def repository(tmp_path) -> Path:
         ["commit", "--quiet", "--message", "scores"],
     ):
         subprocess.run(
-            ["git", "-c", "user.name=t", "-c", "user.email=t@t", *command], cwd=root, check=True
+            ["git", "-c", "user.name=t", "-c", "user.email=t@t", *command],
+            cwd=root,
+            check=True,
         )
     return root
 
@@ -72,7 +76,11 @@ def ci(repository: Path, **environment: str) -> tuple[bool, list[str]]:
         | environment
     )
     done = subprocess.run(
-        [repository / ".ci" / "run"], env=env, capture_output=True, text=True, check=False
+        [repository / ".ci" / "run"],
+        env=env,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert sorted(path.name for path in repository.parent.iterdir()) == ["repository"]
     return done.returncode == 0, done.stdout.splitlines()
@@ -92,7 +100,10 @@ def test_what_is_evaluated_anew_as_it_is_in_git_passes(repository):
 @pytest.mark.parametrize(
     ("environment", "shown"),
     [
-        ({"SCORE": "2.0"}, ["evaluated again |  M score.json", "evaluated again | +2.0"]),
+        (
+            {"SCORE": "2.0"},
+            ["evaluated again |  M score.json", "evaluated again | +2.0"],
+        ),
         ({"NEW_FILE": "more.json"}, ["evaluated again | ?? more.json"]),
         ({"AGAIN": "drift@photos"}, ["evaluated again | drift@photos"]),
         ({"EVALUATION_FAILS": "yes"}, []),
@@ -104,15 +115,22 @@ def test_what_differs_is_shown_and_fails(repository, environment, shown):
     assert not passed
     assert set(shown) <= set(printed)
     assert (
-        printed[-1] == "the checks pass; WHAT IS EVALUATED AGAIN IS NOT WHAT IS IN GIT, see above"
+        printed[-1]
+        == "the checks pass; WHAT IS EVALUATED AGAIN IS NOT WHAT IS IN GIT, see above"
     )
 
 
 @pytest.mark.parametrize(
     ("environment", "said"),
     [
-        ({"LINT_FAILS": "1"}, "THE CHECKS FAIL; everything evaluated again is what is in Git"),
-        ({"TESTS_FAIL": "1"}, "THE CHECKS FAIL; everything evaluated again is what is in Git"),
+        (
+            {"LINT_FAILS": "1"},
+            "THE CHECKS FAIL; everything evaluated again is what is in Git",
+        ),
+        (
+            {"TESTS_FAIL": "1"},
+            "THE CHECKS FAIL; everything evaluated again is what is in Git",
+        ),
         ({"NEWEST_FAILS": "1"}, "THE CHECKS FAIL ON /"),
         (
             {"SKIPPED": "SKIPPED [1] test_pages.py:3: no chromium"},

@@ -36,10 +36,14 @@ def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
     return code or 0
 
 
-def command(*arguments: str, cwd: Path, **environment: str) -> "subprocess.CompletedProcess[str]":
+def command(
+    *arguments: str, cwd: Path, **environment: str
+) -> "subprocess.CompletedProcess[str]":
     """Run the command as a user does, in a folder that is no project unless it is made one."""
     code = "from driftledger.cli import main; main()"
-    environment = os.environ | {"NO_COLOR": "1", "COLUMNS": "200", "TERM": "dumb"} | environment
+    environment = (
+        os.environ | {"NO_COLOR": "1", "COLUMNS": "200", "TERM": "dumb"} | environment
+    )
     return subprocess.run(
         [sys.executable, "-c", code, *arguments],
         cwd=cwd,
@@ -62,7 +66,8 @@ HOSTILE = "\x1b[2J\x9b1m\u202e[red]markup[/red]\r\nall holds"
 
 def verified(*, holds: bool) -> verifying.Verified:
     findings = [
-        Finding("bytes", f"data/{HOSTILE}/{number}.png", "is another") for number in range(3)
+        Finding("bytes", f"data/{HOSTILE}/{number}.png", "is another")
+        for number in range(3)
     ]
     findings += [Finding("missing", "data/a", "is nowhere")]
     skipped = [Skipped("model gpt", "a service does not answer twice the same")] * 7
@@ -75,7 +80,9 @@ def verified(*, holds: bool) -> verifying.Verified:
 
 
 @pytest.mark.parametrize("holds", [True, False])
-def test_verify_exits_with_one_where_something_does_not_hold(holds, monkeypatch, capsys, tmp_path):
+def test_verify_exits_with_one_where_something_does_not_hold(
+    holds, monkeypatch, capsys, tmp_path
+):
     found = verified(holds=holds)
     monkeypatch.setattr(verifying, "verify", lambda project, run, **how: found)
     monkeypatch.chdir(tmp_path)
@@ -99,7 +106,9 @@ def test_verify_exits_with_one_where_something_does_not_hold(holds, monkeypatch,
 
 
 def test_a_hostile_mistake_is_one_inert_line(monkeypatch, capsys):
-    monkeypatch.setattr(stages, "report", raising(StoreError("a\nb\r\x1b[2J\u202e\u2028c")))
+    monkeypatch.setattr(
+        stages, "report", raising(StoreError("a\nb\r\x1b[2J\u202e\u2028c"))
+    )
     assert run(monkeypatch, "report") == 2
     said = capsys.readouterr().err
     assert len(said.splitlines()) == 1
@@ -111,7 +120,9 @@ def test_a_hostile_mistake_is_one_inert_line(monkeypatch, capsys):
 )
 @pytest.mark.parametrize("name", [None, "data/x.json"])
 def test_a_disk_that_cannot_be_used_is_one_sentence(number, name, monkeypatch, capsys):
-    monkeypatch.setattr(stages, "report", raising(OSError(number, os.strerror(number), name)))
+    monkeypatch.setattr(
+        stages, "report", raising(OSError(number, os.strerror(number), name))
+    )
     assert run(monkeypatch, "report") == 2
     said = capsys.readouterr().err
     assert (
@@ -167,7 +178,9 @@ def test_every_mistake_in_the_settings_is_a_line(monkeypatch, tmp_path, capsys):
         assert what in row
 
 
-def test_a_command_below_the_top_folder_is_done_there_with_paths_from_here(monkeypatch, tmp_path):
+def test_a_command_below_the_top_folder_is_done_there_with_paths_from_here(
+    monkeypatch, tmp_path
+):
     here = tmp_path / "project" / "photos" / "cats"
     here.mkdir(parents=True)
     for folder in (tmp_path, tmp_path / "project"):
@@ -189,13 +202,16 @@ def test_a_command_below_the_top_folder_is_done_there_with_paths_from_here(monke
     assert seen[3:] == [here, here, [Path("x")]]
     (top / "params.yaml").touch()
     monkeypatch.setattr(
-        Path, "stat", lambda path, **_: os.stat_result([0o40755, 0, 0, 1, path == top, *[0] * 5])
+        Path,
+        "stat",
+        lambda path, **_: os.stat_result([0o40755, 0, 0, 1, path == top, *[0] * 5]),
     )
     assert project_above(here) == here  # it belongs to somebody else
 
 
 @pytest.mark.parametrize(
-    ("words", "expected"), [("driftledger mo", "models"), ("driftledger run --js", "--json")]
+    ("words", "expected"),
+    [("driftledger mo", "models"), ("driftledger run --js", "--json")],
 )
 def test_shells_complete_commands_and_options(words, expected, tmp_path):
     script = "import sys; sys.argv = ['driftledger']; from driftledger.cli import main; main()"
@@ -224,8 +240,15 @@ def test_a_command_that_does_not_exist_is_a_usage_error(arguments, tmp_path):
 
 @pytest.mark.parametrize("width", WIDTHS)
 def test_help_fits_a_screen_and_what_people_type_first_comes_first(width, tmp_path):
-    text = command("--help", cwd=tmp_path, TERMINAL_WIDTH=str(width), COLUMNS=str(width)).stdout
-    assert text == command("-h", cwd=tmp_path, TERMINAL_WIDTH=str(width), COLUMNS=str(width)).stdout
+    text = command(
+        "--help", cwd=tmp_path, TERMINAL_WIDTH=str(width), COLUMNS=str(width)
+    ).stdout
+    assert (
+        text
+        == command(
+            "-h", cwd=tmp_path, TERMINAL_WIDTH=str(width), COLUMNS=str(width)
+        ).stdout
+    )
     assert max(map(cell_len, text.splitlines())) <= width
     assert width < 80 or len(text.splitlines()) <= 45
     assert "\x1b" not in text
@@ -245,7 +268,10 @@ def test_there_are_at_most_twenty_commands_each_in_a_panel():
         for each in cli.app.registered_commands
     }
     panels |= {each.name: each.rich_help_panel for each in cli.app.registered_groups}
-    assert {name for name, panel in panels.items() if panel not in cli.PANELS} == {"stage", "merge"}
+    assert {name for name, panel in panels.items() if panel not in cli.PANELS} == {
+        "stage",
+        "merge",
+    }
     assert len(panels) - 3 <= 20  # three are hidden
 
 
@@ -253,7 +279,9 @@ def test_presets_are_listed_and_selected(monkeypatch, tmp_path, capsys):
     shutil.copy(DEFAULT, tmp_path)
     monkeypatch.chdir(tmp_path)
     assert run(monkeypatch, "preset") == 0
-    assert {"default", "mmeception", "neural", "trac"} <= set(capsys.readouterr().out.split())
+    assert {"default", "mmeception", "neural", "trac"} <= set(
+        capsys.readouterr().out.split()
+    )
     assert run(monkeypatch, "preset", "neural") == 0
     assert "genception.iterations: 5 → 3" in capsys.readouterr().out.splitlines()
     assert run(monkeypatch, "preset", "neural") == 0
@@ -277,16 +305,28 @@ def test_a_report_is_the_stages_or_is_written_elsewhere_with_or_without_images(
         ["--open", "--out", "public"],
     ):
         assert run(monkeypatch, "report", *arguments) == 0
-    assert calls == [(None, True), (Path("public"), False), (None, True), (Path("public"), True)]
+    assert calls == [
+        (None, True),
+        (Path("public"), False),
+        (None, True),
+        (Path("public"), True),
+    ]
     assert opened == [
-        f"{tmp_path.as_uri()}/{folder}/index.html" for folder in ("reports/site", "public")
+        f"{tmp_path.as_uri()}/{folder}/index.html"
+        for folder in ("reports/site", "public")
     ]
     assert run(monkeypatch, "report", "--no-images") == 2
     assert "--no-images needs --out FOLDER" in capsys.readouterr().err
 
 
 def test_a_plan_fits_80_columns_and_has_none_that_says_nothing():
-    free = {"stored": 1_234_567, "to_make": 5, "spent": 0.0, "likely_cost": None, "most_cost": None}
+    free = {
+        "stored": 1_234_567,
+        "to_make": 5,
+        "spent": 0.0,
+        "likely_cost": None,
+        "most_cost": None,
+    }
     paid = free | {"likely_cost": 1.2, "most_cost": 1234.5, "spent": 7.25}
     head, row = fitting(collecting.plan_table({"models.free": free})).splitlines()
     assert (head.split(), row.split()) == (
@@ -294,7 +334,9 @@ def test_a_plan_fits_80_columns_and_has_none_that_says_nothing():
         ["models.free", "1,234,567", "5"],
     )
     names = [f"generators.with_a_long_name_{n}" for n in (1, 2)]
-    lines = fitting(collecting.plan_table(dict(zip(names, (free, paid), strict=True)))).splitlines()
+    lines = fitting(
+        collecting.plan_table(dict(zip(names, (free, paid), strict=True)))
+    ).splitlines()
     assert [cell for cell in lines[-1].split() if cell != "–"] == [
         "all",
         "1.20",
@@ -311,7 +353,9 @@ def test_a_plan_fits_80_columns_and_has_none_that_says_nothing():
 RUN = "import sys; from driftledger.cli import main; sys.argv = ['driftledger', *sys.argv[1:]]\n"
 TELL = "try:\n    main()\nfinally:\n    print(*sys.modules, file=sys.stderr)\n"
 
-MODELS = frozenset({"pydantic", "numpy", "PIL", "yaml", "importlib.metadata", "filelock"})
+MODELS = frozenset(
+    {"pydantic", "numpy", "PIL", "yaml", "importlib.metadata", "filelock"}
+)
 """What it takes to read settings and records."""
 
 PAGES = frozenset({"jinja2", "matplotlib", "pandas", "pyarrow"})
@@ -330,7 +374,10 @@ LARGE = PAGES | {
 def loaded(folder: Path, *arguments: str, code: int = 0) -> set[str]:
     """All modules that are loaded when the command ends."""
     done = subprocess.run(
-        [sys.executable, "-c", RUN + TELL, *arguments], cwd=folder, capture_output=True, text=True
+        [sys.executable, "-c", RUN + TELL, *arguments],
+        cwd=folder,
+        capture_output=True,
+        text=True,
     )
     assert done.returncode == code, done.stderr[-2000:]
     return set(done.stderr.split())
@@ -347,7 +394,9 @@ def test_help_is_told_without_any_settings_or_benchmarks(option, tmp_path):
         if name.startswith("driftledger.benchmarks.") and name.endswith(".spec")
     ]
     assert {
-        name for name in found if name.startswith(("driftledger.project", "driftledger.commands."))
+        name
+        for name in found
+        if name.startswith(("driftledger.project", "driftledger.commands."))
     } == {"driftledger.commands.people"}
 
 

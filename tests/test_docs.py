@@ -20,7 +20,10 @@ from tests.support.shipped import shipped_leaderboard
 
 PAGES = {
     page.relative_to(REPOSITORY).as_posix(): page.read_text(encoding="utf-8")
-    for page in (*sorted(REPOSITORY.glob("*.md")), *sorted((REPOSITORY / "docs").rglob("*.md")))
+    for page in (
+        *sorted(REPOSITORY.glob("*.md")),
+        *sorted((REPOSITORY / "docs").rglob("*.md")),
+    )
 }
 README = PAGES["README.md"]
 TYPED = [
@@ -40,17 +43,22 @@ TYPED += [
 
 
 @pytest.mark.parametrize(
-    "target", sorted({words[1] for words in TYPED if words[0] == "make" and len(words) > 1})
+    "target",
+    sorted({words[1] for words in TYPED if words[0] == "make" and len(words) > 1}),
 )
 def test_every_make_target_exists(target):
     assert re.search(
-        rf"^{target}:", (REPOSITORY / "Makefile").read_text(encoding="utf-8"), re.MULTILINE
+        rf"^{target}:",
+        (REPOSITORY / "Makefile").read_text(encoding="utf-8"),
+        re.MULTILINE,
     )
 
 
 def test_every_command_exists():
     commands = get_command(app).commands
-    typed = {words[1] for words in TYPED if words[0] == "driftledger" and len(words) > 1}
+    typed = {
+        words[1] for words in TYPED if words[0] == "driftledger" and len(words) > 1
+    }
     used = {word for word in typed if not word.startswith("-")}
     assert {"audit", "track", "plan"} <= used <= set(commands)
 
@@ -62,13 +70,21 @@ def test_every_link_inside_the_repository_leads_somewhere(page):
         for link in re.findall(r"\]\(([^)#][^)]*)\)", PAGES[page])
         if "://" not in link
     ]
-    assert [link for link in links if not ((REPOSITORY / page).parent / link).exists()] == []
+    assert [
+        link for link in links if not ((REPOSITORY / page).parent / link).exists()
+    ] == []
 
 
 def test_readme_is_read_in_three_minutes_and_leads_to_every_page():
     assert len(README.split()) < 700  # code and tables among them
-    linked = {link for page in PAGES.values() for link in re.findall(r"([a-z_]+\.md)[)#]", page)}
-    assert {name.rpartition("/")[2] for name in PAGES if name.startswith("docs/")} <= linked
+    linked = {
+        link
+        for page in PAGES.values()
+        for link in re.findall(r"([a-z_]+\.md)[)#]", page)
+    }
+    assert {
+        name.rpartition("/")[2] for name in PAGES if name.startswith("docs/")
+    } <= linked
 
 
 def copied(block: str) -> Settings:
@@ -93,7 +109,9 @@ def test_every_block_of_params_can_be_copied(page, block):
 
 
 def test_every_provider_and_every_extra_is_named_as_it_is():
-    components = [providers(section) for section in ("models", "generators", "encoders")]
+    components = [
+        providers(section) for section in ("models", "generators", "encoders")
+    ]
     named = {words[0] for words in TYPED}
     assert {
         name
@@ -117,7 +135,9 @@ def test_a_missing_library_is_installed_by_what_pip_finds():
         packages = str(not_installed(library)).partition("run: pip install ")[2].split()
         assert packages
         assert not [name for name in packages if not re.fullmatch(r"[a-z0-9-]+", name)]
-    of_torch = "accelerate num2words safetensors sentencepiece torch torchvision transformers"
+    of_torch = (
+        "accelerate num2words safetensors sentencepiece torch torchvision transformers"
+    )
     assert (
         str(not_installed("torch"))
         == f"the library 'torch' is not installed; run: pip install {of_torch}"
@@ -127,16 +147,24 @@ def test_a_missing_library_is_installed_by_what_pip_finds():
 
 def test_the_table_of_the_papers_is_counted_and_names_tests_that_exist():
     page = PAGES["docs/method/papers.md"]
-    rows = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in page.splitlines()]
+    rows = [
+        [cell.strip() for cell in line.strip("|").split(" | ")]
+        for line in page.splitlines()
+    ]
     rows = [row for row in rows if len(row) == 4 and row[0].isdigit()]
     assert [int(row[0]) for row in rows] == [*range(1, len(rows) + 1)]
     counts = Counter(row[2] for row in rows)
     assert f": {len(rows)} of them" in page
-    assert page.endswith(f"| {counts['exact']} | {counts['differs']} | {counts['not']} |\n")
-    code = "".join(
-        file.read_text(encoding="utf-8") for file in (REPOSITORY / "tests").rglob("test_*.py")
+    assert page.endswith(
+        f"| {counts['exact']} | {counts['differs']} | {counts['not']} |\n"
     )
-    held = json.loads((REPOSITORY / "tests/cases/papers.json").read_text(encoding="utf-8"))
+    code = "".join(
+        file.read_text(encoding="utf-8")
+        for file in (REPOSITORY / "tests").rglob("test_*.py")
+    )
+    held = json.loads(
+        (REPOSITORY / "tests/cases/papers.json").read_text(encoding="utf-8")
+    )
     assert [row[0] for row in rows if row[2] != "not"] == [*held]
     assert [name for name in held.values() if f"def {name}(" not in code] == []
 

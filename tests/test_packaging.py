@@ -57,11 +57,13 @@ def test_wheel_and_sources_are_small(built):
 
 def test_version_and_licence_are_the_same_everywhere(built):
     with zipfile.ZipFile(built.wheel) as archive:
-        name = next(name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
+        name = next(
+            name for name in archive.namelist() if name.endswith(".dist-info/METADATA")
+        )
         metadata = Parser().parsestr(archive.read(name).decode("utf-8"))
-    checker = tomllib.loads((REPOSITORY / "src" / OF_THE_CHECKER).read_text(encoding="utf-8"))[
-        "project"
-    ]
+    checker = tomllib.loads(
+        (REPOSITORY / "src" / OF_THE_CHECKER).read_text(encoding="utf-8")
+    )["project"]
     citation = cited()
     newest = (
         (REPOSITORY / "CHANGELOG.md")
@@ -71,9 +73,11 @@ def test_version_and_licence_are_the_same_everywhere(built):
     )
     versions = (metadata["Version"], checker["version"], citation["version"], newest)
     assert versions == (driftledger.__version__,) * 4
-    assert (metadata["License-Expression"], checker["license"], citation["license"]) == (
-        "Apache-2.0",
-    ) * 3
+    assert (
+        metadata["License-Expression"],
+        checker["license"],
+        citation["license"],
+    ) == ("Apache-2.0",) * 3
     assert "Typing :: Typed" in metadata.get_all("Classifier", [])
 
 
@@ -86,7 +90,9 @@ def cited() -> dict[str, Any]:
 
 def test_every_photograph_has_its_licence():
     page = (REPOSITORY / "docs" / "licences.md").read_text(encoding="utf-8")
-    rows = {line.split("`")[1]: line for line in page.splitlines() if line.startswith("| `")}
+    rows = {
+        line.split("`")[1]: line for line in page.splitlines() if line.startswith("| `")
+    }
     for photo in manifest().photos:
         stated = [
             photo.title,
@@ -103,5 +109,7 @@ def test_every_pin_of_the_readmes_commands_has_hashes(name):
     pins = [number for number, line in enumerate(lines) if "==" in line]
     assert len(pins) > 50
     assert [
-        lines[at] for at in pins if not lines[at + 1].strip().startswith("--hash=sha256:")
+        lines[at]
+        for at in pins
+        if not lines[at + 1].strip().startswith("--hash=sha256:")
     ] == []

@@ -27,7 +27,9 @@ def _note(frame: FrameType, event: str, argument: object) -> None:
     if id(code) not in _seen and "/src/driftledger/" in code.co_filename:
         _seen.add(id(code))
         line = 0 if code.co_name == "<module>" else code.co_firstlineno
-        _write(f"{code.co_filename[code.co_filename.rindex('/src/driftledger/') + 1 :]}:{line}")
+        _write(
+            f"{code.co_filename[code.co_filename.rindex('/src/driftledger/') + 1 :]}:{line}"
+        )
 
 
 def _begin(caller: str) -> None:
@@ -43,9 +45,12 @@ def pytest_runtest_logstart(nodeid: str) -> None:
 
 
 def pytest_fixture_setup(fixturedef: Any, request: Any) -> None:
-    test = request.node.nodeid.partition("[")[0] if fixturedef.scope == "function" else ""
+    test = (
+        request.node.nodeid.partition("[")[0] if fixturedef.scope == "function" else ""
+    )
     _begin(
-        test or f"{os.environ['CALLER'].partition('::')[0].partition('+')[0]}+{fixturedef.argname}"
+        test
+        or f"{os.environ['CALLER'].partition('::')[0].partition('+')[0]}+{fixturedef.argname}"
     )
 
 

@@ -19,7 +19,8 @@ app = new_app("Train the small checkpoints in trio/, and measure what each can d
 @app.command()
 def train(
     parts: Annotated[
-        list[str] | None, typer.Argument(help="describer, painter, pair or looker; else all.")
+        list[str] | None,
+        typer.Argument(help="describer, painter, pair or looker; else all."),
     ] = None,
 ) -> None:
     """Train what trio/params.yaml says, or go on where a killed training was."""

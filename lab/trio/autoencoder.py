@@ -63,7 +63,9 @@ class Reconstruction:
 def scaling_factor(model: AutoencoderKL, place: Place) -> float:
     """What latents are multiplied with, so that their standard deviation is 1."""
     pixels = images(arrangements(random_for(place.seed), _MEASURED))
-    return 1 / float(model.encode(as_input(pixels).to(place.device)).latent_dist.mode().std())
+    return 1 / float(
+        model.encode(as_input(pixels).to(place.device)).latent_dist.mode().std()
+    )
 
 
 def as_input(pixels: NDArray[np.uint8]) -> Tensor:
@@ -74,5 +76,7 @@ def as_input(pixels: NDArray[np.uint8]) -> Tensor:
 def is_thing(pixels: NDArray[np.uint8]) -> NDArray[np.float32]:
     """N×H×W, 1 where a pixel has none of the grounds' colours."""
     grounds = np.array(list(GROUNDS.values()), dtype=np.uint8)
-    is_ground: NDArray[np.bool_] = (pixels[:, :, :, None] == grounds).all(axis=-1).any(axis=-1)
+    is_ground: NDArray[np.bool_] = (
+        (pixels[:, :, :, None] == grounds).all(axis=-1).any(axis=-1)
+    )
     return (~is_ground).astype(np.float32)

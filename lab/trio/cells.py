@@ -16,11 +16,16 @@ NOTHING, UNASKED = 0, -100
 
 def looks_of(arrangement: Arrangement) -> Looks:
     """What is in its cells."""
-    return {thing.cell: (thing.size, thing.colour, thing.shape) for thing in arrangement.things}
+    return {
+        thing.cell: (thing.size, thing.colour, thing.shape)
+        for thing in arrangement.things
+    }
 
 
 def numbered(
-    things: Looks, attributes: Sequence[Sequence[str]], unasked: frozenset[int] = frozenset()
+    things: Looks,
+    attributes: Sequence[Sequence[str]],
+    unasked: frozenset[int] = frozenset(),
 ) -> Tensor:
     """Cell × attribute: 0 where there is nothing, else from 1 on the number of the word among the
     attribute's words."""
@@ -28,7 +33,10 @@ def numbered(
     cells[sorted(unasked)] = UNASKED
     for cell, said in things.items():
         cells[cell] = torch.tensor(
-            [1 + words.index(word) for words, word in zip(attributes, said, strict=True)]
+            [
+                1 + words.index(word)
+                for words, word in zip(attributes, said, strict=True)
+            ]
         )
     return cells
 

@@ -60,10 +60,14 @@ def build_processor(words: list[str]) -> LlavaProcessor:
 
 def eye_config() -> CLIPVisionConfig:
     """Of the image tower."""
-    return CLIPVisionConfig(**_SIZES, num_hidden_layers=3, image_size=SIDE, patch_size=_PATCH)
+    return CLIPVisionConfig(
+        **_SIZES, num_hidden_layers=3, image_size=SIDE, patch_size=_PATCH
+    )
 
 
-def build(processor: LlavaProcessor, eye: CLIPVisionModel) -> LlavaForConditionalGeneration:
+def build(
+    processor: LlavaProcessor, eye: CLIPVisionModel
+) -> LlavaForConditionalGeneration:
     """Untrained, but for its image tower."""
     tokenizer = processor.tokenizer
     end = tokenizer.eos_token_id
@@ -124,14 +128,24 @@ def encode(processor: LlavaProcessor, asked: Asked) -> tuple[dict[str, Any], Ten
     """A batch as the model takes it, and for each token its number if it belongs to an answer, else
     -100."""
     turns = [
-        [{"role": "user", "content": [{"type": "image"}, {"type": "text", "text": question}]}]
+        [
+            {
+                "role": "user",
+                "content": [{"type": "image"}, {"type": "text", "text": question}],
+            }
+        ]
         for question in asked.questions
     ]
-    begun = processor.apply_chat_template(turns, add_generation_prompt=True, tokenize=False)
+    begun = processor.apply_chat_template(
+        turns, add_generation_prompt=True, tokenize=False
+    )
     whole = [
-        f"{before} {answer}{_END}" for before, answer in zip(begun, asked.answers, strict=True)
+        f"{before} {answer}{_END}"
+        for before, answer in zip(begun, asked.answers, strict=True)
     ]
-    inputs = processor(images=list(asked.images), text=whole, padding=True, return_tensors="pt")
+    inputs = processor(
+        images=list(asked.images), text=whole, padding=True, return_tensors="pt"
+    )
     answers = processor.tokenizer(
         [f" {answer}{_END}" for answer in asked.answers], add_special_tokens=False
     ).input_ids
@@ -141,7 +155,9 @@ def encode(processor: LlavaProcessor, asked: Asked) -> tuple[dict[str, Any], Ten
     return dict(inputs), targets
 
 
-def save(folder: Path, model: LlavaForConditionalGeneration, processor: LlavaProcessor) -> None:
+def save(
+    folder: Path, model: LlavaForConditionalGeneration, processor: LlavaProcessor
+) -> None:
     """As transformers saves it, weights in half precision."""
     model.half().save_pretrained(folder)
     processor.save_pretrained(folder)

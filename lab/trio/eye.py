@@ -55,10 +55,15 @@ class Naming:
     def __call__(self, random: Random) -> Tensor:
         drawn = arrangements(random, _BATCH)
         scenes, looks = self.lessons.looks(random, _BATCH)
-        pixels = as_input(np.concatenate([worn(random, images(drawn)), scenes])).to(self.device)
+        pixels = as_input(np.concatenate([worn(random, images(drawn)), scenes])).to(
+            self.device
+        )
         things = [(looks_of(some), frozenset[int]()) for some in drawn]
         truth = torch.stack(
-            [numbered(found, _ATTRIBUTES, unasked) for found, unasked in (*things, *looks)]
+            [
+                numbered(found, _ATTRIBUTES, unasked)
+                for found, unasked in (*things, *looks)
+            ]
         )
         with half(self.device):
             seen = self.model.tower(pixel_values=pixels).last_hidden_state[:, 1:]

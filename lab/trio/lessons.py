@@ -43,7 +43,16 @@ SCENE_COLOURS = (
     "grey",
     "white",
 )
-SCENE_SHAPES = ("circle", "square", "triangle", "diamond", "star", "cross", "ring", "heart")
+SCENE_SHAPES = (
+    "circle",
+    "square",
+    "triangle",
+    "diamond",
+    "star",
+    "cross",
+    "ring",
+    "heart",
+)
 _WORD = re.compile(r"[^\W\d_]+")
 
 
@@ -115,13 +124,19 @@ class Lessons:
         """Arrangements and their captions, all asked for in the same one of the ways."""
         some = arrangements(random, count)
         way = self._prompts.describe[int(random.integers(len(self._prompts.describe)))]
-        return Asked(worn(random, images(some)), [way] * count, [one.caption for one in some])
+        return Asked(
+            worn(random, images(some)), [way] * count, [one.caption for one in some]
+        )
 
-    def questions(self, random: Random, count: int, kind: type[Choices] | type[Plain]) -> Asked:
+    def questions(
+        self, random: Random, count: int, kind: type[Choices] | type[Plain]
+    ) -> Asked:
         """Questions of one kind about scenes, options in a random order."""
         numbers = random.integers(len(self._scenes), size=count).tolist()
         said = [
-            self._ask(random, [one for one in self._asked[number] if isinstance(one, kind)])
+            self._ask(
+                random, [one for one in self._asked[number] if isinstance(one, kind)]
+            )
             for number in numbers
         ]
         return Asked(
@@ -160,6 +175,11 @@ def words_of(texts: Iterable[str]) -> set[str]:
 
 def words_of_captions() -> set[str]:
     """Every word that a caption may hold."""
-    things = [Thing(*attributes) for attributes in product(range(len(PLACES)), SIZES, INKS, SHAPES)]
+    things = [
+        Thing(*attributes)
+        for attributes in product(range(len(PLACES)), SIZES, INKS, SHAPES)
+    ]
     pairs = zip(things, reversed(things), cycle(GROUNDS), strict=False)
-    return words_of(Arrangement(ground, (one, other)).caption for one, other, ground in pairs)
+    return words_of(
+        Arrangement(ground, (one, other)).caption for one, other, ground in pairs
+    )

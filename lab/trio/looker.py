@@ -59,17 +59,19 @@ class Naming:
                 self.model.vit(pixel_values=pixels).last_hidden_state[:, 0]
             ).float()
         ground, *cells = told.split([len(GROUNDS), *_ANSWERS * len(PLACES)], dim=1)
-        grounds = torch.tensor([list(GROUNDS).index(one.ground) for one in some]).to(told.device)
-        truth = torch.stack([numbered(looks_of(one), _ATTRIBUTES).flatten() for one in some]).to(
+        grounds = torch.tensor([list(GROUNDS).index(one.ground) for one in some]).to(
             told.device
         )
+        truth = torch.stack(
+            [numbered(looks_of(one), _ATTRIBUTES).flatten() for one in some]
+        ).to(told.device)
         losses = [
             nn.functional.cross_entropy(scores, truth[:, place])
             for place, scores in enumerate(cells)
         ]
-        return nn.functional.cross_entropy(ground, grounds) + torch.stack(losses).sum() / len(
-            _ANSWERS
-        )
+        return nn.functional.cross_entropy(ground, grounds) + torch.stack(
+            losses
+        ).sum() / len(_ANSWERS)
 
 
 def save(folder: Path, model: Looker) -> None:

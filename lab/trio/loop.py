@@ -64,11 +64,17 @@ def train(
     )
     file = place.folder / f"{name}.safetensors"
     wanted = {
-        step: place.folder / f"{name}-{step}.safetensors" for step in {*milestones, course.steps}
+        step: place.folder / f"{name}-{step}.safetensors"
+        for step in {*milestones, course.steps}
     }
     done = _restore(file, model, averaged, optimizer) if file.is_file() else 0
     with tqdm(
-        total=course.steps, initial=done, desc=name, unit="step", mininterval=10, ascii=True
+        total=course.steps,
+        initial=done,
+        desc=name,
+        unit="step",
+        mininterval=10,
+        ascii=True,
     ) as progress:
         for step in range(done + 1, course.steps + 1):
             value = _step(model, loss, optimizer, _rate(step, course), place, step)
@@ -89,7 +95,10 @@ def half(device: str) -> Iterator[None]:
     """Matrix products in bfloat16, the rest in float32; on a CPU not the fused attention, whose
     gradient is slow."""
     kind = torch.device(device).type
-    with torch.autocast(kind, torch.bfloat16), sdpa_kernel(_PLAIN if kind == "cpu" else _ANY):
+    with (
+        torch.autocast(kind, torch.bfloat16),
+        sdpa_kernel(_PLAIN if kind == "cpu" else _ANY),
+    ):
         yield
 
 
@@ -111,7 +120,9 @@ def _step(
     value.backward()
     steepness = nn.utils.clip_grad_norm_(model.parameters(), _LARGEST_GRADIENT)
     if not torch.isfinite(steepness):
-        raise FloatingPointError(f"the gradient's norm is {steepness.item()} at step {step}")
+        raise FloatingPointError(
+            f"the gradient's norm is {steepness.item()} at step {step}"
+        )
     optimizer.step()
     return float(value.item())
 
@@ -125,13 +136,17 @@ def _rate(step: int, course: Course) -> float:
     ends = min(end for end in (*course.restarts, course.steps) if end >= step)
     fallen = max(0.0, 1 - (1 - (step - begins) / (ends - begins)) / course.fall)
     return (
-        course.rate * min((step - begins) / _WARM_UP, 1.0) * max(0.5 + 0.5 * cos(pi * fallen), 0.01)
+        course.rate
+        * min((step - begins) / _WARM_UP, 1.0)
+        * max(0.5 + 0.5 * cos(pi * fallen), 0.01)
     )
 
 
 @torch.no_grad()
 def _average(averaged: nn.Module, model: nn.Module, memory: float) -> None:
-    for kept, new in zip(averaged.state_dict().values(), model.state_dict().values(), strict=True):
+    for kept, new in zip(
+        averaged.state_dict().values(), model.state_dict().values(), strict=True
+    ):
         if kept.is_floating_point():
             kept.lerp_(new, 1 - memory)
 
@@ -173,7 +188,9 @@ def _restore(
         names = opened.keys()  # it is no mapping
         tensors = {key: opened.get_tensor(key) for key in names}
     for name, module in (("model", model), ("averaged", averaged)):
-        module.load_state_dict({key: tensors[f"{name}.{key}"] for key in module.state_dict()})
+        module.load_state_dict(
+            {key: tensors[f"{name}.{key}"] for key in module.state_dict()}
+        )
     state: dict[int, dict[str, Tensor]] = {}
     for key, value in tensors.items():
         if key.startswith("optimizer."):

@@ -7,7 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from diffusers import AutoencoderKL, DDIMScheduler, StableDiffusionPipeline, UNet2DConditionModel
+from diffusers import (
+    AutoencoderKL,
+    DDIMScheduler,
+    StableDiffusionPipeline,
+    UNet2DConditionModel,
+)
 from torch import Tensor, nn
 from transformers import CLIPTextConfig, CLIPTextModel, CLIPTokenizer
 
@@ -99,8 +104,12 @@ class Denoising:
                 self._tokens(random, [one.caption for one in some])
             ).last_hidden_state
             velocity = self.painter.unet(noisy, steps, context).sample.float()
-        error = ((velocity - self.scheduler.get_velocity(latents, noise, steps)) ** 2).mean(dim=1)
-        things = nn.functional.max_pool2d(torch.from_numpy(is_thing(pixels)), 4).to(self.device)
+        error = (
+            (velocity - self.scheduler.get_velocity(latents, noise, steps)) ** 2
+        ).mean(dim=1)
+        things = nn.functional.max_pool2d(torch.from_numpy(is_thing(pixels)), 4).to(
+            self.device
+        )
         return (error * (1 + _THINGS_WEIGH * things)).mean()
 
     @torch.no_grad()

@@ -48,7 +48,11 @@ def settings(tokenizer: CLIPTokenizer) -> dict[str, Any]:
 def build(tokenizer: CLIPTokenizer) -> open_clip.CLIP:
     """Untrained."""
     chosen = settings(tokenizer)
-    text = {key: value for key, value in chosen["text_cfg"].items() if key != "hf_tokenizer_name"}
+    text = {
+        key: value
+        for key, value in chosen["text_cfg"].items()
+        if key != "hf_tokenizer_name"
+    }
     return open_clip.CLIP(**{**chosen, "text_cfg": text})
 
 
@@ -70,10 +74,13 @@ class Contrast:
         with half(self.device):
             seen = self.model.encode_image(pixels, normalize=True)
             read = self.model.encode_text(tokens.to(self.device), normalize=True)
-        scores = self.model.logit_scale.exp().clamp(max=100) * seen.float() @ read.float().T
+        scores = (
+            self.model.logit_scale.exp().clamp(max=100) * seen.float() @ read.float().T
+        )
         own = torch.arange(_BATCH, device=scores.device)
         return (
-            nn.functional.cross_entropy(scores, own) + nn.functional.cross_entropy(scores.T, own)
+            nn.functional.cross_entropy(scores, own)
+            + nn.functional.cross_entropy(scores.T, own)
         ) / 2
 
 
@@ -90,6 +97,8 @@ def save(folder: Path, model: open_clip.CLIP, tokenizer: CLIPTokenizer) -> None:
     (folder / "open_clip_config.json").write_text(
         json.dumps(config, indent=2) + "\n", encoding="utf-8"
     )
-    weights = {key: value.contiguous() for key, value in model.half().state_dict().items()}
+    weights = {
+        key: value.contiguous() for key, value in model.half().state_dict().items()
+    }
     save_file(weights, folder / "open_clip_model.safetensors", {"format": "pt"})
     tokenizer.save_pretrained(folder)

@@ -46,9 +46,15 @@ class Staged(Part):
 
     @model_validator(mode="after")
     def _reached(self) -> Self:
-        late = {name: steps for name, steps in self.milestones.items() if steps > self.course.steps}
+        late = {
+            name: steps
+            for name, steps in self.milestones.items()
+            if steps > self.course.steps
+        }
         if late:
-            raise ValueError(f"milestones come after the last of {self.course.steps} steps: {late}")
+            raise ValueError(
+                f"milestones come after the last of {self.course.steps} steps: {late}"
+            )
         return self
 
 
@@ -94,7 +100,9 @@ class TrioSettings(Strict):
     def models(self) -> dict[str, int]:
         """Name in the catalogue of ``params.yaml`` → steps, by steps."""
         before = self.describer.course.steps
-        polished = {name: before + steps for name, steps in self.polish.milestones.items()}
+        polished = {
+            name: before + steps for name, steps in self.polish.milestones.items()
+        }
         return _catalogued(self.describer.milestones | polished)
 
     @property

@@ -29,7 +29,9 @@ def random_for(*key: int) -> Random:
     return np.random.default_rng(key)
 
 
-def arrangements(random: Random, count: int, *, held_out: bool = False) -> list[Arrangement]:
+def arrangements(
+    random: Random, count: int, *, held_out: bool = False
+) -> list[Arrangement]:
     """``count`` arrangements, of those for training or of those that are held out."""
     found: list[Arrangement] = []
     while len(found) < count:
@@ -42,9 +44,12 @@ def arrangements(random: Random, count: int, *, held_out: bool = False) -> list[
 def arrangement(random: Random) -> Arrangement:
     """One to :data:`~.grammar.MOST` things in different cells; every attribute is equally
     likely."""
-    cells = sorted(random.permutation(len(PLACES))[: random.integers(1, MOST + 1)].tolist())
+    cells = sorted(
+        random.permutation(len(PLACES))[: random.integers(1, MOST + 1)].tolist()
+    )
     things = tuple(
-        Thing(cell, _one(random, SIZES), _one(random, INKS), _one(random, SHAPES)) for cell in cells
+        Thing(cell, _one(random, SIZES), _one(random, INKS), _one(random, SHAPES))
+        for cell in cells
     )
     return Arrangement(_one(random, GROUNDS), things)
 
@@ -62,7 +67,9 @@ def worn(random: Random, pixels: NDArray[np.uint8]) -> NDArray[np.uint8]:
     across = padded[:, :, :-2] + 2 * padded[:, :, 1:-1] + padded[:, :, 2:]
     blurred = (across[:, :-2] + 2 * across[:, 1:-1] + across[:, 2:]) / 16
     amount, deviation = random.random((2, len(pixels), 1, 1, 1), dtype=np.float32)
-    noise = _MOST_NOISE * deviation * random.standard_normal(values.shape, dtype=np.float32)
+    noise = (
+        _MOST_NOISE * deviation * random.standard_normal(values.shape, dtype=np.float32)
+    )
     made: NDArray[np.float32] = values + amount * (blurred - values) + noise
     return made.round().clip(0, 255).astype(np.uint8)
 

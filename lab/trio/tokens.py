@@ -18,7 +18,9 @@ def chat_tokenizer(
     """Each of ``words`` behind a space is one token, and every byte of anything else; padded on the
     left."""
     entries = [(_SPACE + word, _WORD_SCORE) for word in words]
-    backend = Tokenizer(models.Unigram([*((byte, _BYTE_SCORE) for byte in _BYTES), *entries]))
+    backend = Tokenizer(
+        models.Unigram([*((byte, _BYTE_SCORE) for byte in _BYTES), *entries])
+    )
     backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     backend.decoder = decoders.ByteLevel()
     return PreTrainedTokenizerFast(
@@ -52,7 +54,13 @@ def _clip(words: Sequence[str], length: int) -> CLIPTokenizer:
     """Merges of the first words come first."""
     merges = merges_of([*word[:-1], word[-1] + "</w>"] for word in words)
     alphabet = [*_BYTES, *(byte + "</w>" for byte in _BYTES)]
-    entries = ["<|padding|>", *alphabet, *map("".join, merges), "<|startoftext|>", "<|endoftext|>"]
+    entries = [
+        "<|padding|>",
+        *alphabet,
+        *map("".join, merges),
+        "<|startoftext|>",
+        "<|endoftext|>",
+    ]
     ids = {entry: number for number, entry in enumerate(dict.fromkeys(entries))}
     return CLIPTokenizer(ids, merges, model_max_length=length, pad_token="<|padding|>")
 

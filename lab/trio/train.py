@@ -35,25 +35,35 @@ class Workshop:
     """Scenes, and what is asked about them."""
 
 
-def workshop(settings: Settings, trio: TrioSettings, state: Path, folder: Path) -> Workshop:
+def workshop(
+    settings: Settings, trio: TrioSettings, state: Path, folder: Path
+) -> Workshop:
     """Checkpoints go below ``folder``. What is half done is below ``state``, apart for each choice
     of settings."""
     asked = [ways_to_ask(settings), ways_to_tell(settings), choice_prompt(settings)]
     chosen = sha256_of([trio.model_dump(mode="json"), asked])[:16]
     device = "cuda" if torch.cuda.is_available() else "cpu"
     return Workshop(
-        settings, trio, Place(state / chosen, device, trio.seed), folder, folder / "lessons"
+        settings,
+        trio,
+        Place(state / chosen, device, trio.seed),
+        folder,
+        folder / "lessons",
     )
 
 
 def train_describer(at: Workshop) -> None:
     """A LLaVA, in two rounds."""
-    lessons = Lessons(Prompts(ways_to_ask(at.settings), choice_prompt(at.settings)), at.lessons)
+    lessons = Lessons(
+        Prompts(ways_to_ask(at.settings), choice_prompt(at.settings)), at.lessons
+    )
     processor = describer.build_processor(lessons.words)
     model = describer.build(processor, train_eye(at, lessons)).to(at.place.device)
     for name, part in (("describer", at.trio.describer), ("polish", at.trio.polish)):
         loss = describer.NextToken(model, processor, lessons, part.mix, at.place.device)
-        learnt = train(name, model, loss, part.course, at.place, part.milestones.values())
+        learnt = train(
+            name, model, loss, part.course, at.place, part.milestones.values()
+        )
         for checkpoint, steps in part.milestones.items():
             describer.save(at.folder / checkpoint, deepcopy(learnt[steps]), processor)
         model = learnt[part.course.steps].requires_grad_(True)
@@ -64,9 +74,9 @@ def train_eye(at: Workshop, lessons: Lessons) -> CLIPVisionModel:
     course = at.trio.eye.course
     torch.manual_seed(at.place.seed)
     model = eye.Eye(describer.eye_config()).to(at.place.device)
-    return train("eye", model, eye.Naming(model, lessons, at.place.device), course, at.place)[
-        course.steps
-    ].tower
+    return train(
+        "eye", model, eye.Naming(model, lessons, at.place.device), course, at.place
+    )[course.steps].tower
 
 
 def train_painter(at: Workshop) -> None:
@@ -77,11 +87,20 @@ def train_painter(at: Workshop) -> None:
     torch.manual_seed(at.place.seed)
     model = painter.Painter(tokenizer).to(device)
     loss = painter.Denoising(
-        model, latents, tokenizer, painter.build_scheduler(), ways_to_tell(at.settings), device
+        model,
+        latents,
+        tokenizer,
+        painter.build_scheduler(),
+        ways_to_tell(at.settings),
+        device,
     )
-    learnt = train("painter", model, loss, part.course, at.place, part.milestones.values())
+    learnt = train(
+        "painter", model, loss, part.course, at.place, part.milestones.values()
+    )
     for name, steps in part.milestones.items():
-        painter.save(at.folder / name, learnt[steps], deepcopy(latents), _tokenizer(at.settings))
+        painter.save(
+            at.folder / name, learnt[steps], deepcopy(latents), _tokenizer(at.settings)
+        )
 
 
 def train_autoencoder(at: Workshop) -> AutoencoderKL:
@@ -90,9 +109,15 @@ def train_autoencoder(at: Workshop) -> AutoencoderKL:
     torch.manual_seed(at.place.seed)
     model = autoencoder.build().to(device)
     learnt = train(
-        "autoencoder", model, autoencoder.Reconstruction(model, device), course, at.place
+        "autoencoder",
+        model,
+        autoencoder.Reconstruction(model, device),
+        course,
+        at.place,
     )[course.steps]
-    learnt.register_to_config(scaling_factor=autoencoder.scaling_factor(learnt, at.place))
+    learnt.register_to_config(
+        scaling_factor=autoencoder.scaling_factor(learnt, at.place)
+    )
     return learnt
 
 
@@ -102,9 +127,9 @@ def train_pair(at: Workshop) -> None:
     tokenizer = _tokenizer(at.settings)
     torch.manual_seed(at.place.seed)
     model = pair.build(tokenizer).to(device)
-    learnt = train("pair", model, pair.Contrast(model, tokenizer, device), course, at.place)[
-        course.steps
-    ]
+    learnt = train(
+        "pair", model, pair.Contrast(model, tokenizer, device), course, at.place
+    )[course.steps]
     pair.save(at.folder / "clip", learnt, _tokenizer(at.settings))
 
 
@@ -113,7 +138,9 @@ def train_looker(at: Workshop) -> None:
     course, device = at.trio.looker.course, at.place.device
     torch.manual_seed(at.place.seed)
     model = looker.Looker().to(device)
-    learnt = train("looker", model, looker.Naming(model, device), course, at.place)[course.steps]
+    learnt = train("looker", model, looker.Naming(model, device), course, at.place)[
+        course.steps
+    ]
     looker.save(at.folder / "vit", learnt)
 
 

@@ -36,10 +36,14 @@ def assemble(root: Path) -> dict[str, Any]:
     trio, settings = load_trio(root), with_preset(root, PRESET)[1]
     file = root / MEASURED
     if not file.is_file():
-        raise StoreError(f"{file} is missing; run 'python -m lab.trio measure', which writes it")
+        raise StoreError(
+            f"{file} is missing; run 'python -m lab.trio measure', which writes it"
+        )
     measured = json.loads(file.read_bytes())
     for what, steps in (("describers", trio.models), ("painters", trio.generators)):
-        if {name: each["steps"] for name, each in measured[what].items()} != dict(steps):
+        if {name: each["steps"] for name, each in measured[what].items()} != dict(
+            steps
+        ):
             raise StoreError(
                 f"{what} of {MEASURED} are not those of trio/params.yaml; run 'python -m lab.trio "
                 "measure'"
@@ -56,7 +60,9 @@ def assemble(root: Path) -> dict[str, Any]:
             each["value"], each["low"], each["high"]
         )
         for generator in sorted(generators)
-        for encoder, intervals in sorted(measured["painters"][generator]["ceiling"].items())
+        for encoder, intervals in sorted(
+            measured["painters"][generator]["ceiling"].items()
+        )
         if encoder in settings.run.encoders
         for t, each in enumerate(intervals[:iterations], 1)
     }
@@ -66,38 +72,61 @@ def assemble(root: Path) -> dict[str, Any]:
         if final is not None:
             lost = {"drift": 1 - final.value, "by_generator": 1 - ceiling.value}
             lost["by_model"] = ceiling.value - final.value
-            where = {"on": dataset, "generator": place.generator, "encoder": place.encoder}
+            where = {
+                "on": dataset,
+                "generator": place.generator,
+                "encoder": place.encoder,
+            }
             points = {
                 "t": int(place.metric.removeprefix("gc_at_")),
                 "ceiling": ceiling.point,
                 "final": final.point,
             }
-            drift.append(where | points | {name: round(value, 6) for name, value in lost.items()})
-    drawn = {place: each for place, each in readings.items() if place.generator} | ceilings
+            drift.append(
+                where | points | {name: round(value, 6) for name, value in lost.items()}
+            )
+    drawn = {
+        place: each for place, each in readings.items() if place.generator
+    } | ceilings
     return {
         "schema": 4,
         "models": dict(trio.models),
         "generators": dict(trio.generators),
         "otherwise": sorted(
-            f"{FOLDER}_{n}" for n in trio.polish.milestones if trio.polish.mix != trio.describer.mix
+            f"{FOLDER}_{n}"
+            for n in trio.polish.milestones
+            if trio.polish.mix != trio.describer.mix
         ),
         "controls": list(CONTROLS),
         "encoder": trio.measured.retrieval,
         "iterations": iterations,
-        "describers": {name: each["exact"] for name, each in measured["describers"].items()},
-        "painters": {name: each["things"] for name, each in measured["painters"].items()},
+        "describers": {
+            name: each["exact"] for name, each in measured["describers"].items()
+        },
+        "painters": {
+            name: each["things"] for name, each in measured["painters"].items()
+        },
         "retrieval": measured["retrieval"],
-        "by_model": [rank(place, some, models, CONTROLS) for place, some in _by("model", readings)],
-        "by_generator": [rank(place, some, generators) for place, some in _by("generator", drawn)],
+        "by_model": [
+            rank(place, some, models, CONTROLS)
+            for place, some in _by("model", readings)
+        ],
+        "by_generator": [
+            rank(place, some, generators) for place, some in _by("generator", drawn)
+        ],
         "drift": drift,
     }
 
 
-def _by(role: str, readings: Mapping[Place, Reading]) -> list[tuple[Place, dict[str, Reading]]]:
+def _by(
+    role: str, readings: Mapping[Place, Reading]
+) -> list[tuple[Place, dict[str, Reading]]]:
     """Readings of one metric over the names of a role, by place."""
     by_place: dict[Place, dict[str, Reading]] = {}
     for place, reading in readings.items():
-        by_place.setdefault(place._replace(**{role: ""}), {})[getattr(place, role)] = reading
+        by_place.setdefault(place._replace(**{role: ""}), {})[getattr(place, role)] = (
+            reading
+        )
     return sorted(by_place.items())
 
 

@@ -68,7 +68,9 @@ def measure(pixels: NDArray[np.uint8]) -> Arrangement:
 def _thing(cell: int, values: Values, ground: Values) -> Thing | None:
     row, column = divmod(cell, 3)
     inside = np.zeros(values.shape[:2], dtype=np.bool_)
-    inside[_BORDERS[row] : _BORDERS[row + 1], _BORDERS[column] : _BORDERS[column + 1]] = True
+    inside[
+        _BORDERS[row] : _BORDERS[row + 1], _BORDERS[column] : _BORDERS[column + 1]
+    ] = True
     away = _distances(values, ground)
     seen = inside & (away > _SEEN)
     if np.count_nonzero(seen) < _LEAST:
@@ -77,7 +79,9 @@ def _thing(cell: int, values: Values, ground: Values) -> Thing | None:
     ink = np.median(values[seen & farthest], axis=0)
     covered = inside & (_distances(values, ink) < away)
     kinds = [(size, shape) for size in SIZES for shape in SHAPES]
-    size, shape = max(kinds, key=lambda kind: _overlap(covered, silhouette(kind[1], kind[0], cell)))
+    size, shape = max(
+        kinds, key=lambda kind: _overlap(covered, silhouette(kind[1], kind[0], cell))
+    )
     return Thing(cell, size, _nearest(ink, INKS), shape)
 
 
@@ -112,9 +116,13 @@ class Faultless(Model):
 
 
 def _reply(conversation: Conversation) -> Reply:
-    shown = None if conversation.last_medium is None else conversation.last_medium.open()
+    shown = (
+        None if conversation.last_medium is None else conversation.last_medium.open()
+    )
     if shown is None or shown.size != (SIDE, SIDE):
-        return Reply(f"This is no arrangement of {SIDE} × {SIDE} pixels.", Outcome.REFUSED)
+        return Reply(
+            f"This is no arrangement of {SIDE} × {SIDE} pixels.", Outcome.REFUSED
+        )
     return at_most(shown_in(shown).caption, conversation.max_tokens)
 
 

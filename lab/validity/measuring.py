@@ -46,12 +46,15 @@ def measure_trio(project: Project) -> None:
     target = project.root / "reports/trio.json"
     with TemporaryDirectory() as folder:
         bench = Bench(settings, Path(folder), trio.measured.iterations)
-        encoders = {name: settings.build("encoders", name) for name in trio.measured.encoders}
+        encoders = {
+            name: settings.build("encoders", name) for name in trio.measured.encoders
+        }
         painters, describers = {}, {}
         for name, steps in trio.generators.items():
             generator = settings.build("generators", name)
             ceiling = {
-                seen: bench.ceiling(generator, encoder) for seen, encoder in encoders.items()
+                seen: bench.ceiling(generator, encoder)
+                for seen, encoder in encoders.items()
             }
             painters[name] = {
                 "steps": steps,
@@ -66,7 +69,12 @@ def measure_trio(project: Project) -> None:
         retrieval = bench.retrieval(settings.build("encoders", trio.measured.retrieval))
         write_json(
             target,
-            {"schema": 2, "describers": describers, "painters": painters, "retrieval": retrieval},
+            {
+                "schema": 2,
+                "describers": describers,
+                "painters": painters,
+                "retrieval": retrieval,
+            },
         )
 
 
@@ -96,7 +104,11 @@ class Bench:
     def __init__(self, settings: Settings, folder: Path, iterations: int) -> None:
         self.settings, self.folder, self.iterations = settings, folder, iterations
         build("held_out", _HELD_OUT, folder / "held_out")
-        build("arrangements", settings.build("datasets", "arrangements"), folder / "arrangements")
+        build(
+            "arrangements",
+            settings.build("datasets", "arrangements"),
+            folder / "arrangements",
+        )
         self.samples = read_samples(folder / "held_out")
         self.truths = [shown_in(sample.medium.open()) for sample in self.samples]
 
@@ -110,19 +122,28 @@ class Bench:
             for some in _batches(asked, model.batch_size)
             for reply in model.respond(some)
         ]
-        return share(text == truth.caption for text, truth in zip(said, self.truths, strict=True))
+        return share(
+            text == truth.caption for text, truth in zip(said, self.truths, strict=True)
+        )
 
     def redrawn(self, generator: Generator) -> dict[str, float]:
         """Of the things in true captions, the share that is drawn in its cell with its colour and
         its shape."""
         template = genception_of(self.settings).generate_prompt
-        asked = [template.replace("{description}", truth.caption) for truth in self.truths]
+        asked = [
+            template.replace("{description}", truth.caption) for truth in self.truths
+        ]
         made = [
             one
             for numbers in _batches(range(len(asked)), generator.batch_size)
-            for one in generator.generate([asked[number] for number in numbers], list(numbers))
+            for one in generator.generate(
+                [asked[number] for number in numbers], list(numbers)
+            )
         ]
-        drawn = [_looks(shown_in(one.image)) if one.image is not None else set() for one in made]
+        drawn = [
+            _looks(shown_in(one.image)) if one.image is not None else set()
+            for one in made
+        ]
         return share(
             look in some
             for some, truth in zip(drawn, self.truths, strict=True)
@@ -149,11 +170,17 @@ class Bench:
         }
         target = self.folder / "chains" / generator.fingerprint
         if not target.is_dir():
-            asks = {"model": ("faultless", Faultless()), "generator": ("generator", generator)}
+            asks = {
+                "model": ("faultless", Faultless()),
+                "generator": ("generator", generator),
+            }
             collecting = benchmark("genception").asking(
                 keys, drawn, asks, asked.model_dump(mode="json")
             )
-            with CallStore(self.folder / "calls") as store, Collector(store) as collector:
+            with (
+                CallStore(self.folder / "calls") as store,
+                Collector(store) as collector,
+            ):
                 write_collected(target, collecting, ask(collecting, collector))
         given = ToScore(
             keys=keys,
@@ -165,7 +192,10 @@ class Bench:
         metrics = benchmark("genception").score(given).score.metrics
         ends = {"value": "", "low": "_low", "high": "_high"}
         return [
-            {name: round(metrics[f"gc_at_{t}{end}"], _DIGITS) for name, end in ends.items()}
+            {
+                name: round(metrics[f"gc_at_{t}{end}"], _DIGITS)
+                for name, end in ends.items()
+            }
             for t in range(1, self.iterations + 1)
         ]
 
@@ -173,7 +203,9 @@ class Bench:
         """Among 100 captions the nearest to each image, and among their images the nearest to each
         caption."""
         captions = [truth.caption for truth in self.truths[:_AMONG]]
-        seen = encode_media(encoder, (sample.medium for sample in self.samples[:_AMONG]))
+        seen = encode_media(
+            encoder, (sample.medium for sample in self.samples[:_AMONG])
+        )
         read = encode_texts(encoder, captions)
         return {
             "image_to_text": _right(top1(read, captions, seen), captions),

@@ -31,7 +31,9 @@ def tables(report: Row) -> str:
     """Return the Markdown page."""
     models, generators = (_by_steps(report[what]) for what in ("models", "generators"))
     total = Counter(each["benchmark"] for each in report["by_model"])
-    in_order = Counter(each["benchmark"] for each in report["by_model"] if each["rises"])
+    in_order = Counter(
+        each["benchmark"] for each in report["by_model"] if each["rises"]
+    )
     counts = ", ".join(
         f"{benchmark(name).title} {in_order[name]} of {total[name]}" for name in total
     )
@@ -49,10 +51,14 @@ def tables(report: Row) -> str:
     lines += [
         *("## What is known", ""),
         *_known(
-            "held-out images described word for word, %", report["describers"], report["models"]
+            "held-out images described word for word, %",
+            report["describers"],
+            report["models"],
         ),
         *_known(
-            "things of true captions redrawn as told, %", report["painters"], report["generators"]
+            "things of true captions redrawn as told, %",
+            report["painters"],
+            report["generators"],
         ),
         "The encoder of images and texts finds the caption of "
         f"{_share(report['retrieval']['image_to_text'])} % of the images, and the image of "
@@ -68,7 +74,10 @@ def tables(report: Row) -> str:
                 [
                     _of(f"t = {each['t']}", each["generator"], each["encoder"]),
                     *(_point(each[name], 3) for name in ("ceiling", "final")),
-                    *(f"{each[name]:.3f}" for name in ("drift", "by_generator", "by_model")),
+                    *(
+                        f"{each[name]:.3f}"
+                        for name in ("drift", "by_generator", "by_model")
+                    ),
                 ]
                 for each in report["drift"]
             ),
@@ -78,7 +87,9 @@ def tables(report: Row) -> str:
 
 
 def _known(title: str, shares: Row, steps: Mapping[str, int]) -> Iterator[str]:
-    rows = ([name, f"{steps[name]:,}", _share(shares[name])] for name in _by_steps(steps))
+    rows = (
+        [name, f"{steps[name]:,}", _share(shares[name])] for name in _by_steps(steps)
+    )
     yield from _table([title, "training steps", "share"], rows)
 
 
@@ -87,7 +98,9 @@ def _stages(report: Row, models: Sequence[str]) -> Iterator[str]:
     by_table: dict[str, list[Row]] = {"genception": [], "fidelity": []}
     for each in report["by_model"]:
         chains = each["benchmark"] in by_table
-        by_table.setdefault(each["benchmark"] if chains else "questions and TRAC", []).append(each)
+        by_table.setdefault(
+            each["benchmark"] if chains else "questions and TRAC", []
+        ).append(each)
     controls = report["controls"]
     for title, metrics in by_table.items():
         head = [
@@ -108,19 +121,28 @@ def _stages(report: Row, models: Sequence[str]) -> Iterator[str]:
                     *(_point(each["values"].get(model), digits) for model in models),
                     *(_point(control.get("point"), digits) for control in below),
                     _verdict(each["rises"], each["disjoint"]),
-                    *(_verdict(control.get("last"), control.get("disjoint")) for control in below),
+                    *(
+                        _verdict(control.get("last"), control.get("disjoint"))
+                        for control in below
+                    ),
                 ]
             )
         yield from _table([*head, *(f"{control} last" for control in controls)], rows)
         yield from _not_ranked(metrics)
 
 
-def _versions(report: Row, models: Sequence[str], generators: Sequence[str]) -> Iterator[str]:
+def _versions(
+    report: Row, models: Sequence[str], generators: Sequence[str]
+) -> Iterator[str]:
     order = [*models, *report["controls"], None]
     metrics = [
-        each for each in report["by_generator"] if each["metric"] == f"gc_at_{report['iterations']}"
+        each
+        for each in report["by_generator"]
+        if each["metric"] == f"gc_at_{report['iterations']}"
     ]
-    metrics.sort(key=lambda each: (each["on"], each["encoder"], order.index(each["model"])))
+    metrics.sort(
+        key=lambda each: (each["on"], each["encoder"], order.index(each["model"]))
+    )
     head = [
         f"GC@{report['iterations']}",
         *(f"{name} ({report['generators'][name]:,} steps)" for name in generators),
@@ -151,7 +173,11 @@ def _title(each: Row) -> str:
     spec = benchmark(each["benchmark"])
     metric = spec.metric(each["metric"])
     title = each["metric"] if metric is None else metric.named(each["metric"])
-    return title if each["benchmark"] in ("genception", "fidelity") else f"{spec.title} {title}"
+    return (
+        title
+        if each["benchmark"] in ("genception", "fidelity")
+        else f"{spec.title} {title}"
+    )
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
@@ -176,15 +202,24 @@ def _point(each: Row | None, digits: int) -> str:
     """A value with its interval, and with its coverage where that is below 1."""
     if each is None:
         return _NOTHING
-    ends = "" if each["low"] is None else f"{each['low']:.{digits}f}–{each['high']:.{digits}f}"
+    ends = (
+        ""
+        if each["low"] is None
+        else f"{each['low']:.{digits}f}–{each['high']:.{digits}f}"
+    )
     more = "; ".join(
-        filter(None, [ends, f"coverage {each['coverage']:.3f}" if each["coverage"] < 1 else ""])
+        filter(
+            None,
+            [ends, f"coverage {each['coverage']:.3f}" if each["coverage"] < 1 else ""],
+        )
     )
     return f"{each['value']:.{digits}f}" + (f" ({more})" if more else "")
 
 
 def _share(each: Row) -> str:
-    return f"{100 * each['share']:.1f} ({100 * each['low']:.1f}–{100 * each['high']:.1f})"
+    return (
+        f"{100 * each['share']:.1f} ({100 * each['low']:.1f}–{100 * each['high']:.1f})"
+    )
 
 
 def _verdict(holds: bool | None, apart: bool | None) -> str:
@@ -212,7 +247,9 @@ def draw(report: Row, file: Path) -> None:
     chains = [each for each in report["by_model"] if each["benchmark"] == "genception"]
     gc = [each for each in chains if _is(each, generator, encoder)]
     for name in reversed(_by_steps(report["models"])):
-        lines[f"{report['models'][name]:,} steps"] = [each["values"][name] for each in gc]
+        lines[f"{report['models'][name]:,} steps"] = [
+            each["values"][name] for each in gc
+        ]
     lines[control] = [each["controls"][control]["point"] for each in gc]
     with mpl.rc_context({"svg.hashsalt": "driftledger", "font.size": 8}):
         figure = Figure(figsize=(6, 3.5), layout="constrained")
@@ -220,7 +257,11 @@ def draw(report: Row, file: Path) -> None:
         for number, (name, points) in enumerate(lines.items()):
             rounds = range(1, len(points) + 1)
             axes.plot(
-                rounds, [each["value"] for each in points], "o-", color=f"C{number}", label=name
+                rounds,
+                [each["value"] for each in points],
+                "o-",
+                color=f"C{number}",
+                label=name,
             )
             lows, highs = ([each[end] for each in points] for end in ("low", "high"))
             axes.vlines(rounds, lows, highs, colors=f"C{number}", alpha=0.4)

@@ -36,9 +36,15 @@ class Reading(NamedTuple):
     def point(self) -> dict[str, float | None]:
         """As the report holds it, to six decimals: later ones vary with the processor."""
         coverage = 1.0 if self.score is None else self.score.scored / self.score.total
-        point = {"value": self.value, "coverage": coverage, "low": self.low, "high": self.high}
+        point = {
+            "value": self.value,
+            "coverage": coverage,
+            "low": self.low,
+            "high": self.high,
+        }
         return {
-            name: None if value is None else round(value, 6) + 0.0 for name, value in point.items()
+            name: None if value is None else round(value, 6) + 0.0
+            for name, value in point.items()
         }
 
 
@@ -69,22 +75,34 @@ def collect(
     """
     run = settings.run
     ranked = {"model": models, "generator": generators}
-    ranked |= {"description": run.descriptions[:1], "text_encoder": run.text_encoders[:1]}
+    ranked |= {
+        "description": run.descriptions[:1],
+        "text_encoder": run.text_encoders[:1],
+    }
     readings: dict[Place, Reading] = {}
     for spec in benchmarks():
         for keys in settings.keys_of(spec):
-            if any(keys[key] not in names for key, names in ranked.items() if key in keys):
+            if any(
+                keys[key] not in names for key, names in ranked.items() if key in keys
+            ):
                 continue
             folder = root / spec.scores.at(keys)
             for file in (folder / SCORE, folder / ROWS):
                 if not file.is_file():
-                    raise StoreError(f"{file} is missing; run 'make run-neural', which writes it")
-            score, rows = read_json(folder / SCORE, Score), read_jsonl(folder / ROWS, Row)
+                    raise StoreError(
+                        f"{file} is missing; run 'make run-neural', which writes it"
+                    )
+            score, rows = (
+                read_json(folder / SCORE, Score),
+                read_jsonl(folder / ROWS, Row),
+            )
             if (
                 "{t}" in spec.metrics[0].key
                 and score.inputs.protocol.get("iterations") != iterations
             ):
-                raise StoreError(f"{folder} has another T than params.yaml; run 'make run-neural'")
+                raise StoreError(
+                    f"{folder} has another T than params.yaml; run 'make run-neural'"
+                )
             for place, reading in _readings(spec, keys, score, rows):
                 # a metric without an encoder is the same through each
                 readings.setdefault(place, reading)
@@ -96,9 +114,13 @@ def _readings(
 ) -> list[tuple[Place, Reading]]:
     readings = []
     every = sorted(key for key in score.metrics if base_key(key) == key)
-    for key in every if spec.name in ALL_METRICS else spec.keys_of(spec.metrics[0], score):
+    for key in (
+        every if spec.name in ALL_METRICS else spec.keys_of(spec.metrics[0], score)
+    ):
         metric = spec.metric(key)
-        if metric is None or (spec.name in ALL_METRICS and metric.higher_is_better is None):
+        if metric is None or (
+            spec.name in ALL_METRICS and metric.higher_is_better is None
+        ):
             continue
         low, high = score.interval(key) or (None, None)
         if low is None:
@@ -107,13 +129,19 @@ def _readings(
                 (row.group, [v for v in metric.values_in(row, key) if v is not None])
                 for row in rows
             ]
-            units = [(group, scale * exact_mean(values)) for group, values in per_row if values]
+            units = [
+                (group, scale * exact_mean(values))
+                for group, values in per_row
+                if values
+            ]
             if units:
                 values, strata = (
                     np.array([value for _, value in units]),
                     [group for group, _ in units],
                 )
-                low, high = mean_interval(values, strata, score.confidence).interval or (None, None)
+                low, high = mean_interval(
+                    values, strata, score.confidence
+                ).interval or (None, None)
         through = keys.get("encoder") or keys.get("text_encoder") or ""
         place = Place(
             spec.name,
@@ -144,19 +172,27 @@ def rank(
     points = {name: reading.point for name, reading in readings.items()}
     values = {name: sign * reading.value for name, reading in readings.items()}
     stages = [name for name in names if name in readings]
-    complete = len(stages) == len(names) and _apart([readings[name] for name in stages]) is None
+    complete = (
+        len(stages) == len(names)
+        and _apart([readings[name] for name in stages]) is None
+    )
     neighbours = list(pairwise(stages))
     below = {}
     for control in controls:
         if control in readings:
             fair = (
                 complete
-                and _apart([*(readings[name] for name in stages), readings[control]]) is None
+                and _apart([*(readings[name] for name in stages), readings[control]])
+                is None
             )
             below[control] = {
                 "point": points[control],
-                "last": all(values[control] < values[name] for name in stages) if fair else None,
-                "disjoint": _all(_disjoint(points[control], points[name]) for name in stages)
+                "last": all(values[control] < values[name] for name in stages)
+                if fair
+                else None,
+                "disjoint": _all(
+                    _disjoint(points[control], points[name]) for name in stages
+                )
                 if fair
                 else None,
             }
@@ -168,7 +204,9 @@ def rank(
         "rises": all(values[one] < values[other] for one, other in neighbours)
         if complete
         else None,
-        "disjoint": _all(_disjoint(points[one], points[other]) for one, other in neighbours)
+        "disjoint": _all(
+            _disjoint(points[one], points[other]) for one, other in neighbours
+        )
         if complete
         else None,
         "controls": below,

@@ -22,7 +22,12 @@ import typer
 
 from driftledger import __version__, commands
 from driftledger.commands import people
-from driftledger.core.errors import ConfigError, DriftledgerError, MissingSourceError, unknown_name
+from driftledger.core.errors import (
+    ConfigError,
+    DriftledgerError,
+    MissingSourceError,
+    unknown_name,
+)
 from driftledger.core.text import for_line, for_terminal
 
 if TYPE_CHECKING:
@@ -34,7 +39,17 @@ DISK_ERRORS = (
 )
 """The disk cannot be used, or something else lies where a file or a folder should."""
 READ_OTHERS = frozenset(
-    {"audit", "compare", "verify", "models", "report", "bundle", "export", "check", "plan"}
+    {
+        "audit",
+        "compare",
+        "verify",
+        "models",
+        "report",
+        "bundle",
+        "export",
+        "check",
+        "plan",
+    }
 )
 """The commands that may read a checkout of others: each passes :func:`reading`. All others are for
 one's own checkout, and may run its code."""
@@ -68,7 +83,8 @@ TrustOption = Annotated[
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print it as JSON.")]
 NoWaitOption = Annotated[
-    bool, typer.Option("--no-wait", help="End with exit code 2 if the call store is in use.")
+    bool,
+    typer.Option("--no-wait", help="End with exit code 2 if the call store is in use."),
 ]
 
 
@@ -77,10 +93,12 @@ _GIVEN = (
     "folder."
 )
 BaseUrlOption = Annotated[
-    str | None, typer.Option(metavar="URL", help="Where these services are: up to and with /v1.")
+    str | None,
+    typer.Option(metavar="URL", help="Where these services are: up to and with /v1."),
 ]
 KeyOption = Annotated[
-    str | None, typer.Option(metavar="NAME", help="With --base-url: the variable with its key.")
+    str | None,
+    typer.Option(metavar="NAME", help="With --base-url: the variable with its key."),
 ]
 
 
@@ -100,7 +118,10 @@ def top(
     _version: Annotated[
         bool,
         typer.Option(
-            "--version", callback=_print_version, is_eager=True, help="Print the version."
+            "--version",
+            callback=_print_version,
+            is_eager=True,
+            help="Print the version.",
         ),
     ] = False,
 ) -> None:
@@ -111,7 +132,9 @@ def top(
     _came_from = Path.cwd()
     if context.invoked_subcommand != "init":
         os.chdir(project_above(_came_from))
-    context.obj = Project(Path.cwd(), own_code=context.invoked_subcommand not in READ_OTHERS)
+    context.obj = Project(
+        Path.cwd(), own_code=context.invoked_subcommand not in READ_OTHERS
+    )
 
 
 def from_here(text: str) -> Path:
@@ -141,10 +164,14 @@ def init(
     images: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Images, which become a dataset.")
     ] = None,
-    questions: Annotated[Path | None, typer.Option(metavar="FILE", help="Questions.")] = None,
+    questions: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Questions.")
+    ] = None,
     benchmark: Annotated[
         str | None,
-        typer.Option(metavar="B", help="It asks them: mme (the default), mm_sap or mm_vet."),
+        typer.Option(
+            metavar="B", help="It asks them: mme (the default), mm_sap or mm_vet."
+        ),
     ] = None,
     model: Annotated[
         list[str] | None, typer.Option(metavar="M", help=f"{_GIVEN} May be repeated.")
@@ -158,9 +185,12 @@ def init(
     base_url: BaseUrlOption = None,
     key_env: KeyOption = None,
     preset: Annotated[
-        str | None, typer.Option(metavar="NAME", help="What 'driftledger preset' lists.")
+        str | None,
+        typer.Option(metavar="NAME", help="What 'driftledger preset' lists."),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite existing files.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Overwrite existing files.")
+    ] = False,
 ) -> None:
     """Make a folder a project, in your Git repository or a new one."""
     from driftledger.project.catalogue import selectable
@@ -187,8 +217,12 @@ def init(
 def add(
     context: typer.Context,
     kind: Annotated[str, typer.Argument(help="model, generator or encoder.")],
-    given: Annotated[str, typer.Argument(metavar="NAME", parser=name_or_path, help=_GIVEN)],
-    only: Annotated[bool, typer.Option("--only", help="Select it in place of the others.")] = False,
+    given: Annotated[
+        str, typer.Argument(metavar="NAME", parser=name_or_path, help=_GIVEN)
+    ],
+    only: Annotated[
+        bool, typer.Option("--only", help="Select it in place of the others.")
+    ] = False,
     base_url: BaseUrlOption = None,
     key_env: KeyOption = None,
 ) -> None:
@@ -206,13 +240,16 @@ def add(
 def run(
     context: typer.Context,
     targets: Annotated[
-        list[str] | None, typer.Argument(metavar="[STAGE]...", help="These and what they need.")
+        list[str] | None,
+        typer.Argument(metavar="[STAGE]...", help="These and what they need."),
     ] = None,
     force: Annotated[
-        bool, typer.Option("--force", help="Run every stage again, also those up to date.")
+        bool,
+        typer.Option("--force", help="Run every stage again, also those up to date."),
     ] = False,
     plain: Annotated[
-        bool, typer.Option("--plain", "-v", help="Show the text of DVC and of the stages.")
+        bool,
+        typer.Option("--plain", "-v", help="Show the text of DVC and of the stages."),
     ] = False,
     no_wait: NoWaitOption = False,
     as_json: JsonOption = False,
@@ -234,7 +271,10 @@ def run(
 def plan(
     context: typer.Context,
     local: Annotated[
-        bool, typer.Option("--local", help="For a checkout of others: only read; ask no host.")
+        bool,
+        typer.Option(
+            "--local", help="For a checkout of others: only read; ask no host."
+        ),
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -247,7 +287,11 @@ def plan(
     project = reading(context, not local)
     preview = commands.collect.plan(project)
     planned = {name: each.to_dict() for name, each in preview.calls.items()}
-    show(json.dumps(planned, indent=2) if as_json else commands.collect.plan_table(planned))
+    show(
+        json.dumps(planned, indent=2)
+        if as_json
+        else commands.collect.plan_table(planned)
+    )
     for sentence in (*preview.notes, *(f"missing: {each}" for each in preview.missing)):
         typer.echo(for_line(sentence), err=True)
     raise typer.Exit(1 if preview.missing else 0)
@@ -268,7 +312,9 @@ def models(
     from driftledger.commands.terminal import show
 
     rows = commands.models.catalogue_rows(words)
-    show(json.dumps(rows, indent=2) if as_json else commands.models.catalogue_table(rows))
+    show(
+        json.dumps(rows, indent=2) if as_json else commands.models.catalogue_table(rows)
+    )
 
 
 @app.command(rich_help_panel=EVALUATE)
@@ -283,14 +329,20 @@ def preset(
     if name is None:
         show(facts(presets_in_words(context.obj.root).items()))
     else:
-        _say(*(apply_preset(context.obj.root, name) or [f"params.yaml selects {name} already"]))
+        _say(
+            *(
+                apply_preset(context.obj.root, name)
+                or [f"params.yaml selects {name} already"]
+            )
+        )
 
 
 @app.command(rich_help_panel=EVALUATE)
 def upgrade(
     context: typer.Context,
     check: Annotated[
-        bool, typer.Option("--check", help="Only list files that differ; then exit code 1.")
+        bool,
+        typer.Option("--check", help="Only list files that differ; then exit code 1."),
     ] = False,
 ) -> None:
     """Write dvc.yaml and other generated files again.
@@ -325,14 +377,18 @@ def new(
 def collect(
     context: typer.Context,
     model: Annotated[
-        list[str] | None, typer.Option(help="Only this one of run.models; may be repeated.")
+        list[str] | None,
+        typer.Option(help="Only this one of run.models; may be repeated."),
     ] = None,
     shard: Annotated[
-        str | None, typer.Option(metavar="I/N", help="Only part I of N, from 0; with --into.")
+        str | None,
+        typer.Option(metavar="I/N", help="Only part I of N, from 0; with --into."),
     ] = None,
     into: Annotated[
         Path | None,
-        typer.Option(metavar="FOLDER", parser=from_here, help="With --shard: where its calls go."),
+        typer.Option(
+            metavar="FOLDER", parser=from_here, help="With --shard: where its calls go."
+        ),
     ] = None,
     no_wait: NoWaitOption = False,
 ) -> None:
@@ -359,7 +415,9 @@ def merge(
     stores: Annotated[
         list[Path],
         typer.Argument(
-            metavar="FOLDER...", parser=from_here, help="Stores of shards, or folders of them."
+            metavar="FOLDER...",
+            parser=from_here,
+            help="Stores of shards, or folders of them.",
         ),
     ],
     no_wait: NoWaitOption = False,
@@ -375,7 +433,10 @@ def merge(
 def remove_unused(
     context: typer.Context,
     yes: Annotated[
-        bool, typer.Option("--yes", "-y", help="Remove it; without this, it is only counted.")
+        bool,
+        typer.Option(
+            "--yes", "-y", help="Remove it; without this, it is only counted."
+        ),
     ] = False,
     no_wait: NoWaitOption = False,
 ) -> None:
@@ -399,19 +460,22 @@ def audit(
         ),
     ] = None,
     full: Annotated[
-        bool, typer.Option("--full", help="All files, settings, versions and lock entries.")
+        bool,
+        typer.Option("--full", help="All files, settings, versions and lock entries."),
     ] = False,
     model: Annotated[
         str | None, typer.Option(help="NAME or NAME@VERSION: the scores of this model.")
     ] = None,
     generator: Annotated[
-        str | None, typer.Option(help="NAME or NAME@VERSION: the scores of this generator.")
+        str | None,
+        typer.Option(help="NAME or NAME@VERSION: the scores of this generator."),
     ] = None,
     encoder: Annotated[
         str | None, typer.Option(help="NAME or NAME@VERSION, of images or texts.")
     ] = None,
     judge: Annotated[
-        str | None, typer.Option(help="NAME or NAME@VERSION: the scores that it graded.")
+        str | None,
+        typer.Option(help="NAME or NAME@VERSION: the scores that it graded."),
     ] = None,
     dataset: Annotated[
         str | None, typer.Option(help="NAME or NAME@DIGEST, also of a question set.")
@@ -433,7 +497,9 @@ def audit(
         "dataset": dataset,
     }
     show(
-        commands.audit.audit(reading(context, trust), target, versions, full=full, as_json=as_json)
+        commands.audit.audit(
+            reading(context, trust), target, versions, full=full, as_json=as_json
+        )
     )
 
 
@@ -462,13 +528,16 @@ def compare(
 def verify(
     context: typer.Context,
     run: Annotated[
-        str | None, typer.Argument(help="A run; without it, all that params.yaml selects.")
+        str | None,
+        typer.Argument(help="A run; without it, all that params.yaml selects."),
     ] = None,
     regenerate: Annotated[
-        int, typer.Option(min=0, help="How many random calls of each run are made again.")
+        int,
+        typer.Option(min=0, help="How many random calls of each run are made again."),
     ] = 0,
     seed: Annotated[
-        int | None, typer.Option(min=0, help="Draw the calls of an earlier verification.")
+        int | None,
+        typer.Option(min=0, help="Draw the calls of an earlier verification."),
     ] = None,
     trust: TrustOption = False,
     as_json: JsonOption = False,
@@ -489,15 +558,22 @@ def verify(
 @app.command(rich_help_panel=SHOW)
 def report(
     context: typer.Context,
-    show: Annotated[bool, typer.Option("--open", help="Open the pages in a browser.")] = False,
+    show: Annotated[
+        bool, typer.Option("--open", help="Open the pages in a browser.")
+    ] = False,
     out: Annotated[
         Path | None,
         typer.Option(
-            metavar="FOLDER", parser=from_here, help="Write the pages alone, into this folder."
+            metavar="FOLDER",
+            parser=from_here,
+            help="Write the pages alone, into this folder.",
         ),
     ] = None,
     images: Annotated[
-        bool, typer.Option("--images/--no-images", help="With --out: show the data's images.")
+        bool,
+        typer.Option(
+            "--images/--no-images", help="With --out: show the data's images."
+        ),
     ] = True,
     trust: TrustOption = False,
 ) -> None:
@@ -526,7 +602,9 @@ def ui(
     port: Annotated[
         int | None,
         typer.Option(
-            min=1, max=65535, help="Of 127.0.0.1. Without it: 5000, or the next free one."
+            min=1,
+            max=65535,
+            help="Of 127.0.0.1. Without it: 5000, or the next free one.",
         ),
     ] = None,
 ) -> None:
@@ -550,12 +628,18 @@ def bundle(
     out: Annotated[
         Path,
         typer.Option(
-            "--out", "-o", metavar="FILE", parser=from_here, help="An existing bundle is replaced."
+            "--out",
+            "-o",
+            metavar="FILE",
+            parser=from_here,
+            help="An existing bundle is replaced.",
         ),
     ],
     images: Annotated[
         bool,
-        typer.Option("--with-images/--without-images", help="Store images, or only their hashes."),
+        typer.Option(
+            "--with-images/--without-images", help="Store images, or only their hashes."
+        ),
     ] = True,
     trust: TrustOption = False,
 ) -> None:
@@ -575,14 +659,17 @@ def check(
     bundle: Annotated[
         Path,
         typer.Argument(
-            metavar="FILE", parser=from_here, help="A file written by 'driftledger bundle'."
+            metavar="FILE",
+            parser=from_here,
+            help="A file written by 'driftledger bundle'.",
         ),
     ],
     as_json: JsonOption = False,
     trust_features: Annotated[
         bool,
         typer.Option(
-            "--trust-features", help="Accept headlines that are from the bundle's own features."
+            "--trust-features",
+            help="Accept headlines that are from the bundle's own features.",
         ),
     ] = False,
 ) -> None:
@@ -600,9 +687,14 @@ def check(
 def export(
     context: typer.Context,
     kind: Annotated[
-        str, typer.Argument(metavar="FORMAT", help="csv, every-eval-ever, inspect or genception.")
+        str,
+        typer.Argument(
+            metavar="FORMAT", help="csv, every-eval-ever, inspect or genception."
+        ),
     ],
-    run: Annotated[str, typer.Argument(help="A selected run: MODEL/GENERATOR/ENCODER.")],
+    run: Annotated[
+        str, typer.Argument(help="A selected run: MODEL/GENERATOR/ENCODER.")
+    ],
     out: Annotated[
         Path,
         typer.Option(
@@ -658,7 +750,9 @@ def main() -> None:
     if isinstance(sys.stdout, io.TextIOWrapper):
         # a terminal need not have every character that models and tables use
         sys.stdout.reconfigure(errors="replace")
-    if sys.platform != "win32":  # if our parent ignores it, no child would report how it ended
+    if (
+        sys.platform != "win32"
+    ):  # if our parent ignores it, no child would report how it ended
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     try:
         command: Any = typer.main.get_command(app)

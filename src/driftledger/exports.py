@@ -18,9 +18,21 @@ from driftledger.benchmarks.registry import benchmarks
 from driftledger.benchmarks.score import SPREAD, Row, base_key
 from driftledger.benchmarks.traces import Shot, Shown, Trace
 from driftledger.components.base import ComponentCard
-from driftledger.core.canonical import Json, canonical_json, pretty_json, sha256_file, sha256_of
+from driftledger.core.canonical import (
+    Json,
+    canonical_json,
+    pretty_json,
+    sha256_file,
+    sha256_of,
+)
 from driftledger.core.errors import LedgerError, unknown_name
-from driftledger.core.files import INPUTS, load_json, read_jsonl, read_regular, write_bytes
+from driftledger.core.files import (
+    INPUTS,
+    load_json,
+    read_jsonl,
+    read_regular,
+    write_bytes,
+)
 from driftledger.core.media import data_url, kind_of
 from driftledger.core.registry import import_extra
 from driftledger.core.text import csv_text
@@ -97,13 +109,17 @@ def _csv(root: Path, run: Run, date: datetime) -> dict[str, bytes]:
         digest = sha256_file(root / lineage.score_path)
         for key in numbers:
             if base_key(key) == key:
-                values = [numbers.get(key + end, "") for end in ("", "_low", "_high", "_std")]
+                values = [
+                    numbers.get(key + end, "") for end in ("", "_low", "_high", "_std")
+                ]
                 place = [run.name, lineage.spec.name, score.on, key]
                 rows.append([*place, *values, score.scored, score.total, digest])
     return {"scores.csv": csv_text(CSV_COLUMNS, rows).encode()}
 
 
-def _leaderboard(spec: Benchmark, root: Path, run: Run, date: datetime) -> dict[str, bytes]:
+def _leaderboard(
+    spec: Benchmark, root: Path, run: Run, date: datetime
+) -> dict[str, bytes]:
     """Make an entry of a benchmark's public leaderboard, a file per dataset."""
     files = {}
     for lineage in run.lineages:
@@ -136,7 +152,11 @@ def _every_eval_ever(root: Path, run: Run, date: datetime) -> dict[str, bytes]:
         model = score.components["model"]
         id_ = _repository(model) or model.name
         developer = id_.rpartition("/")[0] or "unknown"
-        [card] = (file for file in (root / lineage.data.path).glob("*.json") if file.name != INPUTS)
+        [card] = (
+            file
+            for file in (root / lineage.data.path).glob("*.json")
+            if file.name != INPUTS
+        )
         source = load_json(read_regular(card))["source"]
         data = {
             "dataset_name": score.on,
@@ -146,7 +166,9 @@ def _every_eval_ever(root: Path, run: Run, date: datetime) -> dict[str, bytes]:
         if "dataset" in source:
             data |= {"source_type": "hf_dataset", "hf_repo": source["dataset"]}
         details = _texts_of(model.settings) | {
-            "deployment_type": "externally_managed" if "model" in score.served else "self_deployed",
+            "deployment_type": "externally_managed"
+            if "model" in score.served
+            else "self_deployed",
             "model_availability": "open_weights" if id_ != model.name else "unknown",
         }
         results = []
@@ -171,7 +193,9 @@ def _every_eval_ever(root: Path, run: Run, date: datetime) -> dict[str, bytes]:
                 "source_data": data,
                 "metric_config": config,
                 "score_details": scored,
-                "generation_config": {"additional_details": _texts_of(score.inputs.protocol)},
+                "generation_config": {
+                    "additional_details": _texts_of(score.inputs.protocol)
+                },
             }
             if metric.higher_is_better is not None:
                 results.append(result)
@@ -208,7 +232,8 @@ def _inspect(root: Path, run: Run, date: datetime) -> dict[str, bytes]:
         rows = read_jsonl(root / lineage.rows_path, Row)
         name = score.components["model"].name
         samples = [
-            _sample(each, name) for each in lineage.spec.traces(lineage.places(root), score, rows)
+            _sample(each, name)
+            for each in lineage.spec.traces(lineage.places(root), score, rows)
         ]
         spec = log.EvalSpec(
             created=date.isoformat(),
@@ -221,7 +246,9 @@ def _inspect(root: Path, run: Run, date: datetime) -> dict[str, bytes]:
         )
         scores = []
         headlines = lineage.spec.headlines(score)
-        for key, metric in sorted(_metrics(lineage), key=lambda each: each[0] not in headlines):
+        for key, metric in sorted(
+            _metrics(lineage), key=lambda each: each[0] not in headlines
+        ):
             ends = [key, *(key + end for end in SPREAD)]
             values = {
                 end: log.EvalMetric(name=end, value=score.metrics[end])
@@ -229,15 +256,21 @@ def _inspect(root: Path, run: Run, date: datetime) -> dict[str, bytes]:
                 if end in score.metrics
             }
             scores.append(
-                log.EvalScore(name=metric.named(key), scorer="driftledger", metrics=values)
+                log.EvalScore(
+                    name=metric.named(key), scorer="driftledger", metrics=values
+                )
             )
         results = log.EvalResults(
             total_samples=len(rows), completed_samples=len(rows), scores=scores
         )
-        whole = log.EvalLog(status="success", eval=spec, results=results, samples=samples)
+        whole = log.EvalLog(
+            status="success", eval=spec, results=results, samples=samples
+        )
         with tempfile.NamedTemporaryFile(suffix=".eval") as file:
             log.write_eval_log(whole, file.name, format="eval")
-            files[f"{lineage.place.replace('/', '-')}.eval"] = Path(file.name).read_bytes()
+            files[f"{lineage.place.replace('/', '-')}.eval"] = Path(
+                file.name
+            ).read_bytes()
     return files
 
 
@@ -247,7 +280,11 @@ def _sample(trace: Trace, name: str) -> Any:
     scorer = import_extra("inspect_ai.scorer")
     messages = [model.ChatMessageUser(content=_content(model, trace.inputs))]
     for step in trace.steps:
-        metadata = {"step": step.name, "role": step.role or "rule", "outcome": step.outcome.value}
+        metadata = {
+            "step": step.name,
+            "role": step.role or "rule",
+            "outcome": step.outcome.value,
+        }
         for kind, shown in (
             (model.ChatMessageUser, step.inputs),
             (model.ChatMessageAssistant, step.outputs),
@@ -260,13 +297,17 @@ def _sample(trace: Trace, name: str) -> Any:
         target=list(_texts(trace.facts)),
         messages=messages,
         output=model.ModelOutput.from_content(name, "\n".join(_texts(trace.outputs))),
-        scores={title: scorer.Score(value=value) for title, value in trace.values.items()},
+        scores={
+            title: scorer.Score(value=value) for title, value in trace.values.items()
+        },
         metadata={"outcome": trace.outcome.value},
     )
 
 
 def _content(model: Any, shown: Mapping[str, Shown]) -> list[Any]:
-    texts = {name: value for name, value in shown.items() if not isinstance(value, Shot)}
+    texts = {
+        name: value for name, value in shown.items() if not isinstance(value, Shot)
+    }
     text = "\n\n".join(
         f"{name}: {'; '.join(_texts({name: value}))}" for name, value in texts.items()
     )
@@ -282,9 +323,15 @@ def _content(model: Any, shown: Mapping[str, Shown]) -> list[Any]:
 
 def _texts(shown: Mapping[str, Shown]) -> Iterator[str]:
     for value in shown.values():
-        some = value if isinstance(value, Sequence) and not isinstance(value, str) else [value]
+        some = (
+            value
+            if isinstance(value, Sequence) and not isinstance(value, str)
+            else [value]
+        )
         yield from (
-            _plain(each) for each in some if each is not None and not isinstance(each, Shot)
+            _plain(each)
+            for each in some
+            if each is not None and not isinstance(each, Shot)
         )
 
 
@@ -294,7 +341,9 @@ def _noted(root: Path, run: Run, lineage: Lineage) -> Json:
         "run_fingerprint": run.fingerprint,
         "commit": run.code.commit,
         "score_sha256": sha256_file(root / lineage.score_path),
-        "components": {role: card.fingerprint for role, card in lineage.score.components.items()},
+        "components": {
+            role: card.fingerprint for role, card in lineage.score.components.items()
+        },
         "flags": lineage.score.flags,
     }
 

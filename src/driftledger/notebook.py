@@ -68,7 +68,9 @@ class Chains:
                 data = base64.b64encode(thumbnail(row.image, _SIDE)).decode()
                 parts.append(f'<img src="data:image/webp;base64,{data}">')
                 if kind_of(row.image) == "sound":
-                    parts.append(f'<audio controls src="{data_url(row.image)}"></audio>')
+                    parts.append(
+                        f'<audio controls src="{data_url(row.image)}"></audio>'
+                    )
             if row.description:
                 parts.append(for_html(shortened(row.description, _LONGEST)))
             if row.outcome != Outcome.OK:
@@ -94,7 +96,9 @@ def chain_steps(score: Score, trace: Trace) -> Iterator[dict[str, Any]]:
         "image": None,
     }
     original = next(each for each in trace.inputs.values() if isinstance(each, Shot))
-    rows = {trace.start: {**names, "step": trace.start, **empty, "image": original.file}}
+    rows = {
+        trace.start: {**names, "step": trace.start, **empty, "image": original.file}
+    }
     for step in trace.steps:
         name = ", ".join(filter(None, (step.again, step.column)))
         row = rows.setdefault(name, {**names, "step": name, **empty})
@@ -106,7 +110,9 @@ def chain_steps(score: Score, trace: Trace) -> Iterator[dict[str, Any]]:
             elif isinstance(value, str):
                 row["description"] = for_terminal(value)
         if step.outcome is not Outcome.OK:
-            row["outcome"] = for_line(": ".join(filter(None, (step.outcome, step.error))))
+            row["outcome"] = for_line(
+                ": ".join(filter(None, (step.outcome, step.error)))
+            )
     yield from rows.values()
 
 
@@ -114,7 +120,9 @@ class OpenedProject:
     """The project with a ``params.yaml`` in a folder. Its files are read at each question, so that
     changes are seen."""
 
-    def __init__(self, path: str | os.PathLike[str] = ".", *, trust: bool = False) -> None:
+    def __init__(
+        self, path: str | os.PathLike[str] = ".", *, trust: bool = False
+    ) -> None:
         """Open it.
 
         Args:
@@ -146,8 +154,16 @@ class OpenedProject:
             scores = [each for each in selected if combination.shows(each[1])]
             stored = sum(is_stored(self._project, *each) for each in scores)
             is_published = fingerprint in published
-            rows.append((*combination, stored, len(scores), is_published, fingerprint[:12]))
-        columns = [*Combination._fields, "scores", "selected", "published", "fingerprint"]
+            rows.append(
+                (*combination, stored, len(scores), is_published, fingerprint[:12])
+            )
+        columns = [
+            *Combination._fields,
+            "scores",
+            "selected",
+            "published",
+            "fingerprint",
+        ]
         return pd.DataFrame(rows, columns=columns)
 
     def scores(self, benchmark: str | None = None) -> "pd.DataFrame":
@@ -202,7 +218,9 @@ class OpenedProject:
             score = selected_score(self._project, spec, keys)
             for row in self._rows(spec, keys):
                 pairs.append((score, row))
-                several.update(key for key, values in row.values.items() if len(values) > 1)
+                several.update(
+                    key for key, values in row.values.items() if len(values) > 1
+                )
         rows = []
         for score, row in pairs:
             cells = row.extra | _names(score)
@@ -270,7 +288,9 @@ class OpenedProject:
         sources = Sources(self._project)
         runs = find_run(sources, a), find_run(sources, b)
         compared = compare(*runs, sources.contents, anyway=anyway)
-        return pd.json_normalize(compared.to_dict()["pairs"], "metrics", ["benchmark", "on"])
+        return pd.json_normalize(
+            compared.to_dict()["pairs"], "metrics", ["benchmark", "on"]
+        )
 
     def _stored(self, name: str | None) -> list[tuple[Benchmark, Keys]]:
         """Return the benchmark and keys of each stored score, of one benchmark or of all."""

@@ -19,7 +19,9 @@ _ONE = 4095
 _CUBE = 1 << 12
 """1.0 of the cube root."""
 # IEC 61966-2-1, D65; rows divided by the white point, in 1/10,000, each row adding up to one
-_MATRIX = np.array([[4339, 3762, 1899], [2126, 7152, 722], [177, 1095, 8728]], dtype=np.int64)
+_MATRIX = np.array(
+    [[4339, 3762, 1899], [2126, 7152, 722], [177, 1095, 8728]], dtype=np.int64
+)
 
 _code = np.arange(256) / 255
 _curved = ((_code + 0.055) / 1.055) ** 2.4
@@ -44,7 +46,9 @@ def lab(rgb: Pixels) -> Whole:
     return channels * SCALE // _CUBE
 
 
-def nearest_colours(colours: ArrayLike, words: dict[str, RGB], light: int = 1) -> list[str]:
+def nearest_colours(
+    colours: ArrayLike, words: dict[str, RGB], light: int = 1
+) -> list[str]:
     """Return the word for each colour (n×3) that is nearest in CIELAB; on a tie, the first.
 
     Args:

@@ -20,7 +20,9 @@ def median(pixels: Pixels, reach: int) -> Pixels:
     side = 2 * reach + 1
     padded = np.pad(pixels, ((reach, reach), (reach, reach), (0, 0)), mode="edge")
     windows = sliding_window_view(padded, (side, side), axis=(0, 1))
-    return _middle([windows[..., down, across] for down, across in np.ndindex(side, side)])
+    return _middle(
+        [windows[..., down, across] for down, across in np.ndindex(side, side)]
+    )
 
 
 def cross_median(pixels: Pixels) -> Pixels:

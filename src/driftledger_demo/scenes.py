@@ -12,7 +12,11 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from driftledger.core.canonical import sha256_bytes, sha256_of
-from driftledger.data.question_sets.base import QuestionProvider, QuestionRules, SourceQuestion
+from driftledger.data.question_sets.base import (
+    QuestionProvider,
+    QuestionRules,
+    SourceQuestion,
+)
 
 COUNT = 120
 
@@ -31,7 +35,9 @@ class Scenes(QuestionProvider):
 
     def questions(self, rules: QuestionRules) -> Iterator[SourceQuestion]:
         data = files(__package__) / "data" / self.folder
-        for line in (data / f"{self.protocol}.jsonl").read_text(encoding="utf-8").splitlines():
+        for line in (
+            (data / f"{self.protocol}.jsonl").read_text(encoding="utf-8").splitlines()
+        ):
             row = json.loads(line)
             number, rank = row["id"].split("-")
             if int(number) >= self.count:
@@ -55,7 +61,9 @@ class Scenes(QuestionProvider):
     def source_digest(self) -> str:
         data = files(__package__) / "data" / self.folder
         questions = (data / f"{self.protocol}.jsonl").read_bytes()
-        images = sorted((data / "images").iterdir(), key=lambda image: image.name)[: self.count]
+        images = sorted((data / "images").iterdir(), key=lambda image: image.name)[
+            : self.count
+        ]
         digests = [sha256_bytes(image.read_bytes()) for image in images]
         return sha256_of([self.count, sha256_bytes(questions), *digests])
 

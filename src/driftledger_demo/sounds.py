@@ -11,7 +11,14 @@ from numpy.typing import NDArray
 from driftledger.components.base import Encoder, Generator, library_versions
 from driftledger.core.canonical import sha256_of
 from driftledger.core.media import Kind, wav_bytes
-from driftledger.core.types import Conversation, Float32, Float64, Generated, Sound, Split
+from driftledger.core.types import (
+    Conversation,
+    Float32,
+    Float64,
+    Generated,
+    Sound,
+    Split,
+)
 from driftledger.data.datasets.base import SourceItem
 from driftledger.data.datasets.sounds import SoundDataset
 from driftledger.data.spectrograms import log_mel
@@ -176,7 +183,9 @@ def read(text: str) -> Heard:
         return numbers[0] if numbers else otherwise
 
     plain = Heard()
-    start = value("from {} Hz", 40, 7_000, otherwise=_PITCHES.meaning(text) or plain.start)
+    start = value(
+        "from {} Hz", 40, 7_000, otherwise=_PITCHES.meaning(text) or plain.start
+    )
     timbre = _TIMBRES.meaning(text) or plain.brightness
     noise = 90 if "noise" in text else plain.noise
     pulses = 4 if "several" in text else plain.pulses
@@ -203,10 +212,14 @@ class Sounds(SoundDataset):
     labelled: bool = False
 
     def items(self) -> Iterator[SourceItem]:
-        splits: tuple[Split | None, ...] = ("support", "test") if self.labelled else (None,)
+        splits: tuple[Split | None, ...] = (
+            ("support", "test") if self.labelled else (None,)
+        )
         for split in splits:
             draws = np.random.default_rng(1 if split == "support" else 0)
-            for category, number in product(("bells", "drones", "glides", "noises"), range(5)):
+            for category, number in product(
+                ("bells", "drones", "glides", "noises"), range(5)
+            ):
                 sound = synthesise(_example(category, number, draws), number)
                 name = f"{category}-{number}"
                 if split:
@@ -236,7 +249,9 @@ def _example(category: str, number: int, draws: np.random.Generator) -> Heard:
     match category:
         case "bells":
             fade = 3 + round(12 * third)
-            return plain._replace(start=2 * low, end=2 * low, pulses=1 + number, fade=fade)
+            return plain._replace(
+                start=2 * low, end=2 * low, pulses=1 + number, fade=fade
+            )
         case "drones":
             return plain._replace(fade=70 + round(30 * third))
         case "glides":
@@ -244,7 +259,9 @@ def _example(category: str, number: int, draws: np.random.Generator) -> Heard:
         case _:
             pulses = 1 + 2 * (number % 3)
             fade = 30 + round(60 * third)
-            return Heard(3 * low, 3 * low, brightness=0, noise=100, pulses=pulses, fade=fade)
+            return Heard(
+                3 * low, 3 * low, brightness=0, noise=100, pulses=pulses, fade=fade
+            )
 
 
 class Listener(WordCounter):
@@ -258,7 +275,11 @@ class Listener(WordCounter):
 
     def say(self, conversation: Conversation) -> str:
         sound = conversation.last_medium
-        return "I hear nothing." if sound is None else say(listen(sound.open()), self.detail)
+        return (
+            "I hear nothing."
+            if sound is None
+            else say(listen(sound.open()), self.detail)
+        )
 
 
 class Synthesiser(Generator):
@@ -271,7 +292,10 @@ class Synthesiser(Generator):
 
     @property
     def mark(self) -> str:
-        return self.knows or "knows the words and numbers in which the embedded listener speaks"
+        return (
+            self.knows
+            or "knows the words and numbers in which the embedded listener speaks"
+        )
 
     def identity(self) -> dict[str, Any]:
         return library_versions("numpy")

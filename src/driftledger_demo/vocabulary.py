@@ -98,7 +98,9 @@ def named(names: str) -> dict[str, RGB]:
     return {name: COLOURS[name] for name in names.split(", ")}
 
 
-BASIC_COLOURS = named("black, grey, white, red, orange, yellow, green, blue, brown, pink, purple")
+BASIC_COLOURS = named(
+    "black, grey, white, red, orange, yellow, green, blue, brown, pink, purple"
+)
 
 _COMMON_TONES = ("", "vivid ", "dark ", "light ")
 
@@ -126,7 +128,9 @@ def _places(columns: dict[str, int], rows: dict[str, int]) -> dict[str, Place]:
     return places
 
 
-COARSE_PLACES = _places({"left": 18, "": 50, "right": 82}, {"top": 18, "": 50, "bottom": 82})
+COARSE_PLACES = _places(
+    {"left": 18, "": 50, "right": 82}, {"top": 18, "": 50, "bottom": 82}
+)
 MEDIUM_PLACES = _places(
     {"far left": 10, "left": 30, "centre": 50, "right": 70, "far right": 90},
     {"very top": 10, "upper": 30, "middle": 50, "lower": 70, "very bottom": 90},

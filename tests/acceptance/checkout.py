@@ -45,7 +45,9 @@ class Folder:
             "MLFLOW_DISABLE_TELEMETRY": "true",
             "NO_PROXY": "127.0.0.1,localhost",
             "OMP_NUM_THREADS": "1",
-            "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
+            "PATH": os.pathsep.join(
+                [str(Path(sys.executable).parent), os.environ["PATH"]]
+            ),
             "XDG_CACHE_HOME": str(state / "cache"),
         }
         self.on_path(REPOSITORY / "src")
@@ -75,7 +77,9 @@ class Folder:
             check=False,
             timeout=TIMEOUT,
         )
-        assert not check or done.returncode == 0, f"{command} failed:\n{done.stdout}\n{done.stderr}"
+        assert not check or done.returncode == 0, (
+            f"{command} failed:\n{done.stdout}\n{done.stderr}"
+        )
         return done
 
     def git(self, *arguments: str) -> str:
@@ -99,7 +103,10 @@ class Checkout(Folder):
     def copy(self, folder: Path) -> "Checkout":
         """The same project in ``folder``, without its MLflow."""
         shutil.copytree(
-            self.root, folder / "project", symlinks=True, ignore=shutil.ignore_patterns(*NOT_COPIED)
+            self.root,
+            folder / "project",
+            symlinks=True,
+            ignore=shutil.ignore_patterns(*NOT_COPIED),
         )
         other = Checkout(folder / "project", folder / "state")
         other.env["PYTHONPATH"] = self.env["PYTHONPATH"]
@@ -114,9 +121,15 @@ class Checkout(Folder):
 
     def results(self) -> dict[str, str]:
         """SHA-256 of each lock, record file and score."""
-        paths = [*self.root.rglob("dvc.lock"), *record_files(self.root), *score_files(self.root)]
+        paths = [
+            *self.root.rglob("dvc.lock"),
+            *record_files(self.root),
+            *score_files(self.root),
+        ]
         return {
-            str(path.relative_to(self.root)): hashlib.sha256(path.read_bytes()).hexdigest()
+            str(path.relative_to(self.root)): hashlib.sha256(
+                path.read_bytes()
+            ).hexdigest()
             for path in paths
         }
 
@@ -131,7 +144,9 @@ def init(folder: Path, *arguments: str) -> Checkout:
     return project
 
 
-def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], object]) -> Path:
+def made_once(
+    factory: pytest.TempPathFactory, name: str, make: Callable[[Path], object]
+) -> Path:
     """The folder that ``make`` fills once for all processes of these tests, to be copied.
 
     Nothing may run in it, since others may be copying it.
@@ -153,7 +168,8 @@ def draw(path: Path, number: int, size: tuple[int, int] = (96, 72)) -> Path:
     pen, left = ImageDraw.Draw(image), 5 + 7 * number % 40
     pen.ellipse((left, 10, left + 30, 40), fill=(230, 60 * number % 256, 30))
     pen.rectangle(
-        (10 + 5 * number % 50, 45, 60 + 3 * number % 30, 65), fill=(20, 160, 50 * number % 256)
+        (10 + 5 * number % 50, 45, 60 + 3 * number % 30, 65),
+        fill=(20, 160, 50 * number % 256),
     )
     path.parent.mkdir(parents=True, exist_ok=True)
     image.save(path)
@@ -166,14 +182,22 @@ def with_images(
     """A new project with a dataset ``photos`` of drawn images, which selects GenCeption alone."""
     for number in range(count):
         draw(
-            folder / "project" / "photos" / categories[number % len(categories)] / f"{number}.png",
+            folder
+            / "project"
+            / "photos"
+            / categories[number % len(categories)]
+            / f"{number}.png",
             number,
         )
     return init(folder, "--preset", "minimal", "--images", "project/photos")
 
 
 def described_by(
-    folder: Path, models: dict[str, str], hands: str, images: int = 3, iterations: int = 1
+    folder: Path,
+    models: dict[str, str],
+    hands: str,
+    images: int = 3,
+    iterations: int = 1,
 ) -> Checkout:
     """A project whose models, name → address, and whose generator are services."""
     pytest.importorskip("openai")
@@ -185,9 +209,14 @@ def described_by(
         return {"model": name, "base_url": address, **common, **more}
 
     def select(params: dict[str, Any]) -> None:
-        params["run"] |= {"models": [*models], "generators": ["hands"], "encoders": ["hues"]}
+        params["run"] |= {
+            "models": [*models],
+            "generators": ["hands"],
+            "encoders": ["hues"],
+        }
         params["models"] = {
-            name: entry(name, address, provider="openai") for name, address in models.items()
+            name: entry(name, address, provider="openai")
+            for name, address in models.items()
         }
         images = entry("hands", hands, provider="openai_images", image_size="64x64")
         params["generators"] = {"hands": images}

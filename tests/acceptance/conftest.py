@@ -12,7 +12,9 @@ EVALUATED = "DRIFTLEDGER_EVALUATED"
 
 
 def pytest_configure() -> None:
-    os.environ.update(DVC_NO_ANALYTICS="1", MLFLOW_DISABLE_TELEMETRY="true", OMP_NUM_THREADS="1")
+    os.environ.update(
+        DVC_NO_ANALYTICS="1", MLFLOW_DISABLE_TELEMETRY="true", OMP_NUM_THREADS="1"
+    )
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -54,6 +54,8 @@ def read_golden() -> dict[str, set[str]]:
 
 def write_golden(checkout: Checkout) -> None:
     lines = sorted(
-        f"{command}: {path}\n" for command in COMMANDS for path in printed(checkout, command)
+        f"{command}: {path}\n"
+        for command in COMMANDS
+        for path in printed(checkout, command)
     )
     FILE.write_text("".join(lines), encoding="utf-8")

@@ -38,13 +38,19 @@ def read(path: Path) -> dict[str, Any]:
 
 def about(score: Mapping[str, Any]) -> dict[str, Any]:
     """Which score it is."""
-    return {"benchmark": score["benchmark"], "keys": dict(sorted(score["keys"].items()))}
+    return {
+        "benchmark": score["benchmark"],
+        "keys": dict(sorted(score["keys"].items())),
+    }
 
 
 def title(of: Mapping[str, Any]) -> str:
     """The same in one word per key."""
     return " ".join(
-        [of["benchmark"], *(f"{key}={value}" for key, value in sorted(of["keys"].items()))]
+        [
+            of["benchmark"],
+            *(f"{key}={value}" for key, value in sorted(of["keys"].items())),
+        ]
     )
 
 
@@ -84,7 +90,9 @@ def cross_checks(top: Path) -> Iterator[tuple[dict[str, Any], dict[str, float]]]
                 row[key] == of["keys"][key] for key in ROW_KEYS
             ):
                 values = {
-                    f"metrics.{name}": row[name] for name in row if name.startswith("cross_check")
+                    f"metrics.{name}": row[name]
+                    for name in row
+                    if name.startswith("cross_check")
                 }
                 for kind in ("category", "group"):
                     values |= {
@@ -115,10 +123,12 @@ def lines_of(top: Path) -> dict[str, Lines]:
 def _add(
     files: dict[str, Lines], kind: str, of: Mapping[str, Any], name: str, value: float
 ) -> None:
-    on = next(of["keys"][key] for key in ("dataset", "question_set") if key in of["keys"])
-    files.setdefault(f"{kind}/{of['benchmark']}-{on}.txt", {})[f"{title(of)}{BETWEEN}{name}"] = (
-        value
+    on = next(
+        of["keys"][key] for key in ("dataset", "question_set") if key in of["keys"]
     )
+    files.setdefault(f"{kind}/{of['benchmark']}-{on}.txt", {})[
+        f"{title(of)}{BETWEEN}{name}"
+    ] = value
 
 
 def read_golden(kind: str) -> dict[str, Lines]:
@@ -162,8 +172,12 @@ def differences(golden: Lines, now: Lines) -> list[str]:
 
 def _same(name: str, golden: float, now: float) -> bool:
     words = name.partition(BETWEEN)[2].partition("[")[0].replace("/", ".").split(".")
-    if any(word.endswith(("_low", "_high")) or word in {"low", "high"} for word in words):
-        return math.isclose(golden, now, rel_tol=0.5 * 10 ** (1 - DIGITS), abs_tol=1e-12)
+    if any(
+        word.endswith(("_low", "_high")) or word in {"low", "high"} for word in words
+    ):
+        return math.isclose(
+            golden, now, rel_tol=0.5 * 10 ** (1 - DIGITS), abs_tol=1e-12
+        )
     return golden == now
 
 

@@ -54,7 +54,9 @@ def record_files(top: Path) -> Iterator[Path]:
 def images_of(records: Path) -> list[Path]:
     """The images that belong to a records file."""
     return sorted(
-        path for path in records.parent.rglob("*") if path.suffix in {".png", ".jpg", ".webp"}
+        path
+        for path in records.parent.rglob("*")
+        if path.suffix in {".png", ".jpg", ".webp"}
     )
 
 
@@ -68,5 +70,7 @@ def texts_of(record: dict[str, Any]) -> list[list[str]]:
     """What components wrote, in this record: pairs of the unit and the answer, description or
     grade."""
     return [
-        [record["unit"], each["text"]] for each in record["results"] if each.get("text") is not None
+        [record["unit"], each["text"]]
+        for each in record["results"]
+        if each.get("text") is not None
     ]

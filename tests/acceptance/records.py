@@ -25,7 +25,9 @@ def _digest(parts: Iterable[bytes]) -> str:
 
 
 def _canonical(value: object) -> bytes:
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+    return json.dumps(
+        value, sort_keys=True, separators=(",", ":"), ensure_ascii=False
+    ).encode()
 
 
 def digests(top: Path) -> dict[str, str]:
@@ -33,19 +35,26 @@ def digests(top: Path) -> dict[str, str]:
     digest_of: dict[str, str] = {}
     for path in record_files(top):
         card = read(path.parent / "components.json")
-        records = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        records = [
+            json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()
+        ]
         for result in (each for record in records for each in record["results"]):
             # a digest of the component's fingerprint too, which may change where nothing else does
             del result["key"]
         parts = {
             "records": [_canonical(record) for record in records],
-            "texts": sorted(_canonical(text) for record in records for text in texts_of(record)),
+            "texts": sorted(
+                _canonical(text) for record in records for text in texts_of(record)
+            ),
             "images": sorted(image.read_bytes() for image in images_of(path)),
         }
-        name = title({"benchmark": f"{card['benchmark']} {card['stage']}", "keys": card["keys"]})
+        name = title(
+            {"benchmark": f"{card['benchmark']} {card['stage']}", "keys": card["keys"]}
+        )
         assert name not in digest_of, f"two files of records say that they are {name}"
         digest_of[name] = " ".join(
-            f"{part}={len(content)}:{_digest(content)}" for part, content in parts.items()
+            f"{part}={len(content)}:{_digest(content)}"
+            for part, content in parts.items()
         )
     return digest_of
 
@@ -57,5 +66,6 @@ def read_golden() -> dict[str, str]:
 
 def write_golden(digest_of: dict[str, str]) -> None:
     FILE.write_text(
-        "".join(f"{name} : {digest_of[name]}\n" for name in sorted(digest_of)), encoding="utf-8"
+        "".join(f"{name} : {digest_of[name]}\n" for name in sorted(digest_of)),
+        encoding="utf-8",
     )

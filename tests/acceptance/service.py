@@ -148,7 +148,9 @@ class Service(OnLoopback):
             self.refusals[asked["model"]] -= refused
         send(
             request,
-            _completion(digest, asked, refused) if kind == "completions" else _drawing(digest),
+            _completion(digest, asked, refused)
+            if kind == "completions"
+            else _drawing(digest),
         )
         with self._lock:
             self.answered[digest] += 1
@@ -156,7 +158,10 @@ class Service(OnLoopback):
 
 
 def send(
-    request: BaseHTTPRequestHandler, content: dict[str, Any], status: int = 200, cut: bool = False
+    request: BaseHTTPRequestHandler,
+    content: dict[str, Any],
+    status: int = 200,
+    cut: bool = False,
 ) -> None:
     """Answer with an object, or with the first half of it."""
     text = json.dumps(content).encode()
@@ -178,7 +183,9 @@ def _completion(digest: bytes, body: dict[str, Any], refused: bool) -> dict[str,
         "created": 1,
         "model": body["model"],
         "system_fingerprint": "fp_1",
-        "choices": [{"index": 0, "message": message, "logprobs": None, "finish_reason": "stop"}],
+        "choices": [
+            {"index": 0, "message": message, "logprobs": None, "finish_reason": "stop"}
+        ],
         "usage": {"prompt_tokens": 90, "completion_tokens": 20, "total_tokens": 110},
     }
 

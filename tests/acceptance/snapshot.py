@@ -58,7 +58,9 @@ def _run(client: MlflowClient, run: Any) -> dict[str, Any]:
     return {
         "status": run.info.status,
         "metrics": {
-            f"{name}[{each.step}]" if each.step else name: "…" if "seconds" in name else each.value
+            f"{name}[{each.step}]" if each.step else name: "…"
+            if "seconds" in name
+            else each.value
             for name in run.data.metrics
             for each in client.get_metric_history(run.info.run_id, name)
         },
@@ -79,5 +81,7 @@ def text_of(content: dict[str, Any]) -> str:
 
 
 if __name__ == "__main__":
-    FILE.write_text(text_of(snapshot(Path(sys.argv[1]) / "mlflow.db")), encoding="utf-8")
+    FILE.write_text(
+        text_of(snapshot(Path(sys.argv[1]) / "mlflow.db")), encoding="utf-8"
+    )
     print(f"wrote {FILE}")

@@ -34,15 +34,28 @@ def of_the_readme() -> list[list[str]]:
 
 def test_the_commands_of_the_readme_run(project):
     commands = of_the_readme()
-    assert {command[0] for command in commands} >= {"audit", "verify", "bundle", "check"}
+    assert {command[0] for command in commands} >= {
+        "audit",
+        "verify",
+        "bundle",
+        "check",
+    }
     for command in commands:
         assert project.driftledger(*command).stdout, command
 
 
 def test_audit_leads_from_a_value_to_the_version_of_the_generator(evaluated_copy):
-    assert f"driftledger audit {RUN}:gc_at_5" in evaluated_copy.driftledger("audit", "0.743").stdout
+    assert (
+        f"driftledger audit {RUN}:gc_at_5"
+        in evaluated_copy.driftledger("audit", "0.743").stdout
+    )
     model, generator, encoder = RUN.split("/")
-    keys = {"dataset": "photos", "encoder": encoder, "generator": generator, "model": model}
+    keys = {
+        "dataset": "photos",
+        "encoder": encoder,
+        "generator": generator,
+        "model": model,
+    }
     [score] = [
         score
         for score in map(read, score_files(evaluated_copy.root))
@@ -50,11 +63,15 @@ def test_audit_leads_from_a_value_to_the_version_of_the_generator(evaluated_copy
     ]
     audited = evaluated_copy.driftledger("audit", f"{RUN}:gc_at_5").stdout
     assert f"{score['metrics']['gc_at_5']:.3f}" in audited
-    assert f"{generator}@{score['components']['generator']['fingerprint'][:8]}" in audited
+    assert (
+        f"{generator}@{score['components']['generator']['fingerprint'][:8]}" in audited
+    )
 
 
 @pytest.mark.parametrize(
-    "command", [("plan",), ("report",), ("compare", RUN, OTHER_RUN), ("verify",)], ids=" ".join
+    "command",
+    [("plan",), ("report",), ("compare", RUN, OTHER_RUN), ("verify",)],
+    ids=" ".join,
 )
 def test_other_commands_run(project, command):
     project.driftledger(*command)

@@ -21,7 +21,11 @@ def test_components_and_a_dataset_of_somebody_else(tmp_path):
     """They are what ``driftledger new`` writes: three modules of the project, and one that is
     installed."""
     checkout = with_images(tmp_path, 2)
-    for kind, name in (("dataset", "my_data"), ("model", "my_model"), ("encoder", "my_encoder")):
+    for kind, name in (
+        ("dataset", "my_data"),
+        ("model", "my_model"),
+        ("encoder", "my_encoder"),
+    ):
         checkout.driftledger("new", kind, name)
     checkout.driftledger("new", "generator", "my_generator")
     point = {"driftledger.generators my_generator": "my_generator:MyGenerator"}
@@ -52,18 +56,27 @@ def test_components_and_a_dataset_of_somebody_else(tmp_path):
     assert math.isfinite(score["metrics"]["gc_at_2"])
     assert (score["scored"], score["total"]) == (4, 4)
     assert mine == {
-        role: card["provider"].partition(":")[0] for role, card in score["components"].items()
+        role: card["provider"].partition(":")[0]
+        for role, card in score["components"].items()
     }
-    audited = checkout.driftledger("audit", "my_model/my_generator/my_encoder:gc_at_2").stdout
-    assert f"my_generator@{score['components']['generator']['fingerprint'][:8]}" in audited
+    audited = checkout.driftledger(
+        "audit", "my_model/my_generator/my_encoder:gc_at_2"
+    ).stdout
+    assert (
+        f"my_generator@{score['components']['generator']['fingerprint'][:8]}" in audited
+    )
     assert checkout.driftledger("verify").returncode == 0
-    checkout.driftledger("bundle", "my_model/my_generator/my_encoder", "-o", "score.zip", "--trust")
+    checkout.driftledger(
+        "bundle", "my_model/my_generator/my_encoder", "-o", "score.zip", "--trust"
+    )
     checked = checkout.driftledger("check", "score.zip", check=False)
     assert checked.returncode == 3, checked.stdout
     assert checked.stdout.startswith(
         "from the bundle's own features: my_model/genception/my_data/my_generator/"
     )
-    assert checkout.driftledger("check", "score.zip", "--trust-features").returncode == 0
+    assert (
+        checkout.driftledger("check", "score.zip", "--trust-features").returncode == 0
+    )
 
 
 def test_a_benchmark_of_somebody_else(tmp_path):
@@ -89,21 +102,34 @@ def test_a_benchmark_of_somebody_else(tmp_path):
 
     checkout.params(select)
     checkout.driftledger("run")
-    scores = {score["keys"]["model"]: score for score in map(read, score_files(checkout.root))}
+    scores = {
+        score["keys"]["model"]: score for score in map(read, score_files(checkout.root))
+    }
     assert scores.keys() == {"regions_fine", "blind"}
     for records in record_files(checkout.root):
         about = read(records.parent / "components.json")
         lines = records.read_text(encoding="utf-8").splitlines()
-        lengths = [len(text.split()) for line in lines for _, text in texts_of(json.loads(line))]
+        lengths = [
+            len(text.split())
+            for line in lines
+            for _, text in texts_of(json.loads(line))
+        ]
         assert len(lengths) == 3
-        assert scores[about["keys"]["model"]]["metrics"]["words"] == sum(lengths) / len(lengths)
+        assert scores[about["keys"]["model"]]["metrics"]["words"] == sum(lengths) / len(
+            lengths
+        )
     value = scores["regions_fine"]["metrics"]["words"]
     assert f"{value:.1f}" in checkout.driftledger("audit", "regions_fine:words").stdout
-    compared = json.loads(checkout.driftledger("compare", "regions_fine", "blind", "--json").stdout)
-    assert [metric["metric"] for pair in compared["pairs"] for metric in pair["metrics"]] == [
-        "words"
-    ]
-    assert "holds" in checkout.driftledger("verify", "regions_fine", "--regenerate", "2").stdout
+    compared = json.loads(
+        checkout.driftledger("compare", "regions_fine", "blind", "--json").stdout
+    )
+    assert [
+        metric["metric"] for pair in compared["pairs"] for metric in pair["metrics"]
+    ] == ["words"]
+    assert (
+        "holds"
+        in checkout.driftledger("verify", "regions_fine", "--regenerate", "2").stdout
+    )
     assert "models.blind" in checkout.driftledger("plan").stdout
     checkout.commit("a run")
     checkout.driftledger("bundle", "regions_fine", "-o", "score.zip", "--trust")

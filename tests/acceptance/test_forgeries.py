@@ -16,7 +16,13 @@ import yaml
 
 from tests.acceptance.checkout import Checkout
 from tests.acceptance.numbers import read
-from tests.acceptance.places import RUN, dataset_images, images_of, record_files, score_files
+from tests.acceptance.places import (
+    RUN,
+    dataset_images,
+    images_of,
+    record_files,
+    score_files,
+)
 
 MODEL = RUN.partition("/")[0]
 Edit = Callable[[Path], None]
@@ -39,7 +45,9 @@ def drawing(top: Path) -> Path:
 
 
 def score(top: Path) -> Path:
-    return next(path for path in score_files(top) if read(path)["keys"]["model"] == MODEL)
+    return next(
+        path for path in score_files(top) if read(path)["keys"]["model"] == MODEL
+    )
 
 
 def rows(top: Path) -> Path:
@@ -57,7 +65,9 @@ def leaderboard(top: Path) -> Path:
 def locked(top: Path) -> Iterator[tuple[Path, str]]:
     """Each lock that holds records of the model, and the md5 that it has of them."""
     for path in sorted(top.rglob("dvc.lock")):
-        for name, stage in yaml.safe_load(path.read_text(encoding="utf-8"))["stages"].items():
+        for name, stage in yaml.safe_load(path.read_text(encoding="utf-8"))[
+            "stages"
+        ].items():
             yield from (
                 (path, out["md5"])
                 for out in stage.get("outs", ())
@@ -113,10 +123,14 @@ VERSION = (r'"version": "\d"', '"version": "0"')
 FORGERIES = (
     Forgery("a byte of an image", drawing, last_byte),
     Forgery("a swapped image", drawing, another_image),
-    Forgery("a swapped image that is committed", drawing, another_image, committed=True),
+    Forgery(
+        "a swapped image that is committed", drawing, another_image, committed=True
+    ),
     Forgery("the text of a record", records, replace(*SENTENCE)),
     Forgery("a number of a score", score, replace(*TOP)),
-    Forgery("a number of a score that is committed", score, replace(*TOP), committed=True),
+    Forgery(
+        "a number of a score that is committed", score, replace(*TOP), committed=True
+    ),
     Forgery("a number of a row", rows, replace(r'("similarity":\[)0\.\d', r"\g<1>0.1")),
     Forgery(
         "a number of a row that is committed",
@@ -127,7 +141,9 @@ FORGERIES = (
     Forgery("the md5 in a lock", lock, another_md5),
     Forgery("the version on a component's card", card, replace(*VERSION)),
     Forgery("an image of the dataset", dataset_image, last_byte),
-    Forgery("the leaderboard", leaderboard, replace(r"0\.\d{3}", "0.999"), committed=True),
+    Forgery(
+        "the leaderboard", leaderboard, replace(r"0\.\d{3}", "0.999"), committed=True
+    ),
 )
 
 
@@ -149,7 +165,11 @@ def test_verify_finds_a_forgery(small, tmp_path, forgery):
             else []
         ),
     ]
-    named = {str(path.relative_to(copied.root)) for each in places for path in (each, each.parent)}
+    named = {
+        str(path.relative_to(copied.root))
+        for each in places
+        for path in (each, each.parent)
+    }
     assert any(name in done.stdout for name in named), done.stdout
 
 

@@ -49,7 +49,9 @@ def imports(path: Path) -> Iterator[str]:
 
 def all_imports(package: str) -> list[tuple[Path, str]]:
     paths = sorted((SOURCE / package).rglob("*.py"))
-    found = [(path.relative_to(SOURCE), name) for path in paths for name in imports(path)]
+    found = [
+        (path.relative_to(SOURCE), name) for path in paths for name in imports(path)
+    ]
     assert found, f"src/{package} holds no import"
     return found
 
@@ -62,16 +64,25 @@ def top(name: str) -> str:
     ("package", "never"),
     [
         ("driftledger", {"driftledger_demo", "lab", "perf", "tests"}),
-        ("driftledger_check", {"driftledger", "driftledger_demo", "lab", "perf", "tests"}),
+        (
+            "driftledger_check",
+            {"driftledger", "driftledger_demo", "lab", "perf", "tests"},
+        ),
         ("driftledger_demo", {"driftledger_check", "lab", "perf", "tests"}),
     ],
 )
 def test_packages_are_apart(package, never):
-    assert not [f"{path}: {name}" for path, name in all_imports(package) if top(name) in never]
+    assert not [
+        f"{path}: {name}" for path, name in all_imports(package) if top(name) in never
+    ]
 
 
 def test_the_demonstration_imports_what_anybodys_own_components_may():
-    found = {name for _, name in all_imports("driftledger_demo") if top(name) == "driftledger"}
+    found = {
+        name
+        for _, name in all_imports("driftledger_demo")
+        if top(name) == "driftledger"
+    }
     rooms = {".".join(name.split(".")[1:3]) for name in found}
     # the benchmarks' part is how answers are read
     may = ("core.", "metrics", "components.base", "data.", "benchmarks._questions")
@@ -86,13 +97,17 @@ def is_private(name: str) -> bool:
     if any(part.startswith("_") and part != "__version__" for part in name.split(".")):
         return True
     if library == "dvc":
-        return name not in PUBLIC_OF_DVC and name.rpartition(".")[0] not in PUBLIC_OF_DVC - {"dvc"}
+        return name not in PUBLIC_OF_DVC and name.rpartition(".")[
+            0
+        ] not in PUBLIC_OF_DVC - {"dvc"}
     return name == PRIVATE_OF_MLFLOW or name.startswith(f"{PRIVATE_OF_MLFLOW}.")
 
 
 def test_no_private_name_of_dvc_or_mlflow_is_imported():
     found = {
-        f"{path} imports {name}" for path, name in all_imports("driftledger") if is_private(name)
+        f"{path} imports {name}"
+        for path, name in all_imports("driftledger")
+        if is_private(name)
     }
     assert not found, "\n".join(sorted(found))
 
@@ -105,7 +120,12 @@ def arrows() -> set[tuple[str, str]]:
     for path, name in all_imports("driftledger"):
         here = path.relative_to("driftledger").with_suffix("").parts[0]
         package, *words = name.split(".")
-        if package == "driftledger" and words and words[0] in rooms and here != "__init__":
+        if (
+            package == "driftledger"
+            and words
+            and words[0] in rooms
+            and here != "__init__"
+        ):
             found.add((here, words[0]))
     return {(here, there) for here, there in found if here != there}
 
@@ -114,14 +134,18 @@ def test_rooms_import_one_way():
     height = {room: number for number, rooms in enumerate(LAYERS) for room in rooms}
     found = arrows()
     assert {here for here, _ in found} | {"core"} == set(height)
-    assert not {f"{here} → {there}" for here, there in found if height[there] > height[here]}
+    assert not {
+        f"{here} → {there}" for here, there in found if height[there] > height[here]
+    }
     assert not {pair for pair in found if pair[::-1] in found}
 
 
 def loaded_by(*modules: str) -> set[str]:
     """All modules that are loaded once a fresh interpreter has imported these."""
     code = f"import sys, {', '.join(modules)}; print(*sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
     return set(done.stdout.split())
 
 
@@ -130,7 +154,9 @@ def test_what_is_stored_is_read_without_components(room):
     """What a benchmark is can be asked, and a score traced, without code of a model."""
     specs = (SOURCE / "driftledger/benchmarks").glob("*/spec.py")
     modules = {
-        "benchmarks": [f"driftledger.benchmarks.{each.parent.name}.spec" for each in specs],
+        "benchmarks": [
+            f"driftledger.benchmarks.{each.parent.name}.spec" for each in specs
+        ],
         "ledger": ["driftledger.ledger.audit"],
         "reports": ["driftledger.reports.leaderboard"],
         "tracking": ["driftledger.tracking.content", "driftledger.notebook"],
@@ -138,9 +164,23 @@ def test_what_is_stored_is_read_without_components(room):
     assert modules
     loaded = loaded_by(*modules)
     components = "driftledger.components."
-    models = ["openai", "transformers", "vllm", "diffusers", "encoders", "checkpoints", "service"]
-    assert not {each for each in loaded if each.startswith(tuple(components + m for m in models))}
-    assert room != "benchmarks" or not {top(name) for name in loaded} & set(HEAVY.split())
+    models = [
+        "openai",
+        "transformers",
+        "vllm",
+        "diffusers",
+        "encoders",
+        "checkpoints",
+        "service",
+    ]
+    assert not {
+        each
+        for each in loaded
+        if each.startswith(tuple(components + m for m in models))
+    }
+    assert room != "benchmarks" or not {top(name) for name in loaded} & set(
+        HEAVY.split()
+    )
 
 
 # How dense the sources are, and how their docstrings begin.
@@ -222,6 +262,8 @@ def test_a_docstring_begins_with_a_verb_or_a_noun(package):
 def test_a_class_name_is_used_once():
     names = Counter()
     for _, tree in sources("driftledger").values():
-        names.update(node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
+        names.update(
+            node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef)
+        )
     assert names
     assert not [name for name, count in names.items() if count > 1]

@@ -19,7 +19,9 @@ NAMES = "gpt_5_4_mini/gpt_image_2/hues"
 def of_the_readme() -> list[list[str]]:
     """The commands with which the README begins, with an encoder that needs no weights."""
     block = re.findall(
-        r"```console\n(.*?)```", (REPOSITORY / "README.md").read_text(encoding="utf-8"), re.DOTALL
+        r"```console\n(.*?)```",
+        (REPOSITORY / "README.md").read_text(encoding="utf-8"),
+        re.DOTALL,
     )[0]
     lines = (
         block.replace("--encoder dinov2", "--encoder hues:hues")
@@ -34,7 +36,14 @@ def test_six_commands_lead_to_an_audited_score(tmp_path):
     pytest.importorskip("openai")
     commands = of_the_readme()
     assert len(commands) <= 6
-    assert [command[1] for command in commands] == ["install", "init", "plan", "run", "ui", "audit"]
+    assert [command[1] for command in commands] == [
+        "install",
+        "init",
+        "plan",
+        "run",
+        "ui",
+        "audit",
+    ]
     project = Checkout(tmp_path / "theirs", tmp_path / "state")
     for number in range(PHOTOGRAPHS):
         draw(project.root / "photos" / f"{number}.png", number)
@@ -46,9 +55,14 @@ def test_six_commands_lead_to_an_audited_score(tmp_path):
             *init, "--base-url", service.base_url, "--key-env", "OPENAI_API_KEY"
         ).stdout
         assert "models.gpt_5_4_mini: missing: openai gpt-5.4-mini" in shown
-        refused = project.run(*run, check=False)  # before any stage, and before any call
+        refused = project.run(
+            *run, check=False
+        )  # before any stage, and before any call
         assert refused.returncode == 2
-        assert "nothing was asked yet: generators.gpt_image_2: openai gpt-image-2" in refused.stderr
+        assert (
+            "nothing was asked yet: generators.gpt_image_2: openai gpt-image-2"
+            in refused.stderr
+        )
         assert not service.arrived
         project.env["OPENAI_API_KEY"] = "sk-newcomer"
         planned = project.run(*plan, check=False)
@@ -86,17 +100,30 @@ def test_questions_alone_lead_to_a_checked_score(tmp_path):
             )
     (project.root / "my.tsv").write_text("\n".join(rows), encoding="utf-8")
     models = ("--model", "regions_fine", "--model", "random")
-    project.run("driftledger", "init", "--questions", "my.tsv", "--benchmark", "mme", *models)
-    assert re.search(r"^models\.regions_fine +8$", project.run("driftledger", "plan").stdout, re.M)
+    project.run(
+        "driftledger", "init", "--questions", "my.tsv", "--benchmark", "mme", *models
+    )
+    assert re.search(
+        r"^models\.regions_fine +8$", project.run("driftledger", "plan").stdout, re.M
+    )
     project.commit("Select models")
-    assert "next: driftledger audit regions_fine:score" in project.run("driftledger", "run").stdout
-    assert "8/8 scored" in project.run("driftledger", "audit", "regions_fine:score").stdout
-    assert "mme on my" in project.run("driftledger", "compare", "regions_fine", "random").stdout
+    assert (
+        "next: driftledger audit regions_fine:score"
+        in project.run("driftledger", "run").stdout
+    )
+    assert (
+        "8/8 scored" in project.run("driftledger", "audit", "regions_fine:score").stdout
+    )
+    assert (
+        "mme on my"
+        in project.run("driftledger", "compare", "regions_fine", "random").stdout
+    )
     assert "2 runs: all holds" in project.run("driftledger", "verify").stdout
     assert "reports/leaderboard.md" in project.run("driftledger", "report").stdout
     project.run("driftledger", "bundle", "regions_fine", "-o", "score.zip")
     assert re.search(
-        r"[1-9]\d* reproduced, .* 0 differ", project.run("driftledger", "check", "score.zip").stdout
+        r"[1-9]\d* reproduced, .* 0 differ",
+        project.run("driftledger", "check", "score.zip").stdout,
     )
     project.commit("First scores")
     assert "score.zip" not in project.git("ls-files")

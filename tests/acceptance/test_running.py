@@ -30,10 +30,14 @@ def test_a_second_run_does_nothing(evaluated, tmp_path):
     assert copied.results() == before
 
 
-def asking(service: Service, folder: Path, iterations: int, images: int = IMAGES) -> Checkout:
+def asking(
+    service: Service, folder: Path, iterations: int, images: int = IMAGES
+) -> Checkout:
     """A project whose model and generator are a service, and whose encoder is its own."""
     address = service.base_url
-    return described_by(folder, {"eyes": address}, address, images=images, iterations=iterations)
+    return described_by(
+        folder, {"eyes": address}, address, images=images, iterations=iterations
+    )
 
 
 def killed_run(checkout: Checkout, service: Service, answers: int) -> bool:
@@ -49,9 +53,9 @@ def killed_run(checkout: Checkout, service: Service, answers: int) -> bool:
         while process.poll() is None and not service.holding.wait(0.05):
             pass
         if process.returncode is not None:
-            assert process.returncode == 0, (checkout.root.parent / "killed.log").read_text(
-                encoding="utf-8"
-            )
+            assert process.returncode == 0, (
+                checkout.root.parent / "killed.log"
+            ).read_text(encoding="utf-8")
             return False
         sleep(SETTLED)
         kill_all(mark)
@@ -143,7 +147,9 @@ def test_one_more_iteration_asks_for_that_one_alone(pushed, served, tmp_path):
     assert served.kinds - before == {"completions": IMAGES, "generations": IMAGES}
 
 
-def test_one_more_iteration_in_a_fresh_clone_asks_for_that_one_alone(pushed, served, tmp_path):
+def test_one_more_iteration_in_a_fresh_clone_asks_for_that_one_alone(
+    pushed, served, tmp_path
+):
     cloned, before = clone(pushed, tmp_path), served.kinds.copy()
     cloned.params(one_more)
     cloned.driftledger("run")

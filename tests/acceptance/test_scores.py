@@ -17,14 +17,18 @@ DEFAULT = {"photos", "digits", "scenes_mm_sap", "scenes_mm_vet", "scenes_mme"}
 
 def _of_default(files: dict[str, Lines]) -> dict[str, Lines]:
     return {
-        name: lines for name, lines in files.items() if Path(name).stem.partition("-")[2] in DEFAULT
+        name: lines
+        for name, lines in files.items()
+        if Path(name).stem.partition("-")[2] in DEFAULT
     }
 
 
 def _compare(golden: dict[str, Lines], now: dict[str, Lines]) -> None:
     assert golden, "there are no golden numbers"
     wrong = [
-        each for name in sorted(golden) for each in differences(golden[name], now.get(name, {}))
+        each
+        for name in sorted(golden)
+        for each in differences(golden[name], now.get(name, {}))
     ]
     assert not wrong, shorten(wrong)
 
@@ -37,7 +41,9 @@ def test_the_default_run_gives_the_golden_numbers(evaluated, kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_scores_in_git_are_the_golden_numbers(kind):
     now = {
-        name: lines for name, lines in lines_of(REPOSITORY).items() if name.startswith(f"{kind}/")
+        name: lines
+        for name, lines in lines_of(REPOSITORY).items()
+        if name.startswith(f"{kind}/")
     }
     golden = _of_default(read_golden(kind))
     _compare(golden, now)
@@ -45,7 +51,8 @@ def test_the_scores_in_git_are_the_golden_numbers(kind):
 
 
 @pytest.mark.skipif(
-    NEURAL not in os.environ, reason=f"{NEURAL} does not name a checkout after 'make run-neural'"
+    NEURAL not in os.environ,
+    reason=f"{NEURAL} does not name a checkout after 'make run-neural'",
 )
 @pytest.mark.parametrize("kind", ["scores", "details"])
 def test_the_neural_run_gives_the_golden_numbers(kind):

@@ -42,10 +42,14 @@ def wait_for(condition: Callable[[], bool]) -> None:
         (("nohup", "driftledger"), ("collect",), signal.SIGHUP, 0),
     ],
 )
-def test_calls_under_way_are_kept_and_no_more_are_made(prefix, command, number, code, tmp_path):
+def test_calls_under_way_are_kept_and_no_more_are_made(
+    prefix, command, number, code, tmp_path
+):
     with Service() as service:
         checkout = asking(service, tmp_path, iterations=1, images=IMAGES)
-        checkout.params(lambda params: params["models"]["eyes"].update(limits={"concurrency": 4}))
+        checkout.params(
+            lambda params: params["models"]["eyes"].update(limits={"concurrency": 4})
+        )
         checkout.run("dvc", "repro", "-s", "resolve", "data")
         service.seconds = 2.0
         mark = uuid4().hex
@@ -57,7 +61,9 @@ def test_calls_under_way_are_kept_and_no_more_are_made(prefix, command, number, 
         try:
             wait_for(lambda: len(service.arrived) == 4)
             process.send_signal(number)
-            assert process.wait(PATIENCE) == code, (tmp_path / "log").read_text(encoding="utf-8")
+            assert process.wait(PATIENCE) == code, (tmp_path / "log").read_text(
+                encoding="utf-8"
+            )
             wait_for(lambda: not marked(f"ACCEPTANCE_RUN={mark}"))
         finally:
             kill_all(f"ACCEPTANCE_RUN={mark}")
@@ -77,7 +83,11 @@ def test_a_second_signal_drops_the_calls_under_way(tmp_path):
         service.seconds = 10 * PATIENCE
         command = ["driftledger", "collect"]
         process = subprocess.Popen(
-            command, cwd=checkout.root, env=checkout.env, stderr=subprocess.PIPE, text=True
+            command,
+            cwd=checkout.root,
+            env=checkout.env,
+            stderr=subprocess.PIPE,
+            text=True,
         )
         wait_for(lambda: len(service.arrived) == IMAGES)
         process.terminate()

@@ -25,7 +25,8 @@ def _leaves(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
 def _wrong(golden: dict[str, Any], now: dict[str, Any]) -> list[str]:
     sides = [dict(_leaves(each)) for each in (golden, now)]
     numbers = [
-        {name: value for name, value in side.items() if isinstance(value, float)} for side in sides
+        {name: value for name, value in side.items() if isinstance(value, float)}
+        for side in sides
     ]
     texts = [
         {name: value for name, value in side.items() if not isinstance(value, float)}
@@ -33,7 +34,8 @@ def _wrong(golden: dict[str, Any], now: dict[str, Any]) -> list[str]:
     ]
     assert numbers[0], "the golden snapshot holds no metric"
     missing = [
-        f"{name}: {texts[1].get(name)!r}, golden {value!r}" for name, value in texts[0].items()
+        f"{name}: {texts[1].get(name)!r}, golden {value!r}"
+        for name, value in texts[0].items()
     ]
     return [
         *differences(*numbers),
@@ -49,11 +51,15 @@ def _wrong(golden: dict[str, Any], now: dict[str, Any]) -> list[str]:
 def test_a_deleted_store_is_made_again_as_the_golden_snapshot_has_it(evaluated_copy):
     assert not (evaluated_copy.root / "mlflow.db").exists()
     evaluated_copy.driftledger("track")
-    wrong = _wrong(json.loads(FILE.read_bytes()), snapshot(evaluated_copy.root / "mlflow.db"))
+    wrong = _wrong(
+        json.loads(FILE.read_bytes()), snapshot(evaluated_copy.root / "mlflow.db")
+    )
     assert not wrong, shorten(wrong)
 
 
-def test_a_run_fills_the_store_that_it_would_use_and_leaves_the_locks_alone(small, tmp_path):
+def test_a_run_fills_the_store_that_it_would_use_and_leaves_the_locks_alone(
+    small, tmp_path
+):
     first = snapshot(small.root / "mlflow.db")
     assert len(first["runs"]) == 2
     copied = small.copy(tmp_path)
@@ -63,7 +69,8 @@ def test_a_run_fills_the_store_that_it_would_use_and_leaves_the_locks_alone(smal
     filled: list[bool] = []
     for uri in ("", "", f"sqlite:///{elsewhere}"):
         filled.append(
-            "filling MLflow" in copied.run("driftledger", "run", MLFLOW_TRACKING_URI=uri).stderr
+            "filling MLflow"
+            in copied.run("driftledger", "run", MLFLOW_TRACKING_URI=uri).stderr
         )
     assert filled == [True, False, True]
     assert [file.read_bytes() for file in files] == before
@@ -91,9 +98,13 @@ def test_the_documented_lines_of_dvc_show_the_scores_of_two_models(small, tmp_pa
         re.search(rf"\b{name}\.gc +0\.\d+ +0\.\d+ +-?0\.0*[1-9]", changed)
         for name in ("blind", "regions_fine")
     )
-    assert re.search(r"regions_fine\.gc_at_7 +- +0\.\d+ +-\n", shown["dvc metrics diff --all"])
+    assert re.search(
+        r"regions_fine\.gc_at_7 +- +0\.\d+ +-\n", shown["dvc metrics diff --all"]
+    )
     assert re.search(r"genception\.iterations +2 +7", shown["params diff"])
-    assert max(len(line) for text in shown.values() for line in text.splitlines()) <= 200
+    assert (
+        max(len(line) for text in shown.values() for line in text.splitlines()) <= 200
+    )
     drawn = (copied.root / "dvc_plots/index.html").read_text(encoding="utf-8")
     assert "GenCeption: GC@t" in drawn
     assert "TRAC" not in drawn

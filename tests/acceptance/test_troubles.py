@@ -52,7 +52,11 @@ def test_a_service_that_is_down_takes_away_its_own_scores_alone(tmp_path):
         assert "driftledger stage collect far, exited with 2" in by_hand.stderr
         with Service(port) as far:
             said = ran(checkout, 0)
-            stages = [line.removeprefix("running ") for line in said if line.startswith("running ")]
+            stages = [
+                line.removeprefix("running ")
+                for line in said
+                if line.startswith("running ")
+            ]
             assert stages == ["resolve", "collect@far", "score@far", "report", "track"]
             assert far.kinds == {"completions": IMAGES}
         assert service.kinds == {"completions": IMAGES, "generations": 2 * IMAGES}
@@ -72,26 +76,41 @@ def test_a_wrong_key_of_one_model_and_refusals_of_another(tmp_path):
         service.denied = {"near"}
         service.refusals = Counter(eyes=2)
         assert ran(
-            checkout, 1, "driftledger: near: openai near at", "HTTP 401", "near has no score"
+            checkout,
+            1,
+            "driftledger: near: openai near at",
+            "HTTP 401",
+            "near has no score",
         )
         assert models_in_the_report(checkout) == {"eyes"}
         service.denied = set()
         said = ran(checkout, 1)
         unranked = "eyes has no rank in genception on photos: 11/13 (13 counted) could be scored"
-        assert said[-1] == f"driftledger: {unranked}, and genception.min_coverage asks for 90%"
-        assert "1 runs created, 1 unchanged" in (checkout.root / ".driftledger/run.log").read_text(
+        assert (
+            said[-1]
+            == f"driftledger: {unranked}, and genception.min_coverage asks for 90%"
+        )
+        assert "1 runs created, 1 unchanged" in (
+            checkout.root / ".driftledger/run.log"
+        ).read_text(encoding="utf-8")
+        assert models_in_the_report(checkout) == {"eyes", "near"}
+        leaderboard = (checkout.root / "reports/leaderboard.md").read_text(
             encoding="utf-8"
         )
-        assert models_in_the_report(checkout) == {"eyes", "near"}
-        leaderboard = (checkout.root / "reports/leaderboard.md").read_text(encoding="utf-8")
-        assert "No rank (eyes): coverage of eyes: 11/13 (13 counted)" in leaderboard.replace(
-            "\\", ""
+        assert (
+            "No rank (eyes): coverage of eyes: 11/13 (13 counted)"
+            in leaderboard.replace("\\", "")
         )
-        compared = checkout.driftledger("compare", "near/hands/hues", "eyes/hands/hues").stdout
+        compared = checkout.driftledger(
+            "compare", "near/hands/hues", "eyes/hands/hues"
+        ).stdout
         assert "unfair: coverage of eyes: 11/13" in compared
         assert "not comparable" in compared
         assert checkout.repro() <= ALWAYS
-        assert service.kinds == {"completions": 2 * images, "generations": 2 * images - 2}
+        assert service.kinds == {
+            "completions": 2 * images,
+            "generations": 2 * images - 2,
+        }
         assert set(service.answered.values()) == {1}
 
 
@@ -102,9 +121,11 @@ def test_where_nothing_can_be_asked_one_sentence_ends_the_run(models, tmp_path):
     with Service() as service:
         addresses = {"far": nowhere, "eyes": service.base_url}
         hands = service.base_url if len(models) == 1 else nowhere
-        checkout = described_by(tmp_path, {name: addresses[name] for name in models}, hands=hands)
-        assert ran(checkout, 2, "nothing was asked yet")[-1].count("cannot be reached") == len(
-            models
+        checkout = described_by(
+            tmp_path, {name: addresses[name] for name in models}, hands=hands
         )
+        assert ran(checkout, 2, "nothing was asked yet")[-1].count(
+            "cannot be reached"
+        ) == len(models)
         assert not service.arrived
         assert not (checkout.root / "reports/leaderboard.md").exists()

@@ -33,11 +33,15 @@ from tests.support.ledgers import (
 )
 from tests.words.spec import Words
 
-EACH = pytest.mark.parametrize("spec", [*benchmarks(), Words()], ids=lambda spec: spec.name)
+EACH = pytest.mark.parametrize(
+    "spec", [*benchmarks(), Words()], ids=lambda spec: spec.name
+)
 
 
 @EACH
-def test_its_metrics_are_told_and_computed_by_functions_that_there_are(spec: Benchmark) -> None:
+def test_its_metrics_are_told_and_computed_by_functions_that_there_are(
+    spec: Benchmark,
+) -> None:
     assert spec.metrics[0].headline
     assert spec.headline(genception_score(metrics={})) == (spec.metrics[0].key, None)
     assert len({metric.key for metric in spec.metrics}) == len(spec.metrics)
@@ -63,20 +67,27 @@ def test_its_stages_depend_on_what_shapes_them(spec: Benchmark) -> None:
         assert set(stage.settings) <= fields.keys()
         assert set(stage.keys) <= {*spec.scores.keys}
         assert set(re.findall(r"\{(\w+)\}", stage.path)) == {*stage.keys}
-    assert {"min_coverage", "confidence", *spec.scores.beside} <= {*spec.scores.settings}
+    assert {"min_coverage", "confidence", *spec.scores.beside} <= {
+        *spec.scores.settings
+    }
     assert issubclass(spec.settings, Section)
 
 
 @EACH
 def test_it_does_all_that_is_asked_of_one(spec: Benchmark) -> None:
     assert not inspect.isabstract(type(spec))
-    assert type(spec).steps is not Benchmark.steps or type(spec).collect is not Benchmark.collect
+    assert (
+        type(spec).steps is not Benchmark.steps
+        or type(spec).collect is not Benchmark.collect
+    )
     assert all(rule.why for rule in spec.unfair)
     assert spec.unfair
 
 
 @pytest.mark.parametrize("spec", benchmarks(), ids=lambda spec: spec.name)
-def test_its_score_is_found_by_the_path_of_its_folder_or_of_a_file_in_it(spec: Benchmark) -> None:
+def test_its_score_is_found_by_the_path_of_its_folder_or_of_a_file_in_it(
+    spec: Benchmark,
+) -> None:
     keys = {key: f"my_{key}" for key in spec.scores.keys}
     path = spec.scores.at(keys)
     for place in (path, f"{path}/rows.jsonl"):
@@ -86,7 +97,10 @@ def test_its_score_is_found_by_the_path_of_its_folder_or_of_a_file_in_it(spec: B
 
 
 WRONG = {
-    "a record of another schema": ({"sample": "a", "t": 1}, "unit: Field required; and "),
+    "a record of another schema": (
+        {"sample": "a", "t": 1},
+        "unit: Field required; and ",
+    ),
     "a seed of words": (
         {"unit": "a", "step": 1, "results": [], "extra": {"seed": "x"}},
         r"extra\.seed: ",
@@ -107,7 +121,9 @@ WRONG = {
 def test_what_is_no_record_is_one_sentence(
     tmp_path: Path, line: dict[str, object], sentence: str
 ) -> None:
-    (tmp_path / RECORDS).write_text(json.dumps({"schema": 2, **line}) + "\n", encoding="utf-8")
+    (tmp_path / RECORDS).write_text(
+        json.dumps({"schema": 2, **line}) + "\n", encoding="utf-8"
+    )
     with pytest.raises(StoreError, match=sentence):
         read_records(tmp_path, ["split"])
 
@@ -120,7 +136,9 @@ MARK = "made elsewhere"
 
 
 def test_a_score_carries_the_marks_of_its_components_before_its_own_flags() -> None:
-    score = marked(question_score("mm_vet", flags=["moved"]), model=MARK, judge="half asleep")
+    score = marked(
+        question_score("mm_vet", flags=["moved"]), model=MARK, judge="half asleep"
+    )
     assert score.flags == [MARK, "the judge: half asleep", "moved"]
     assert marked(genception_score(), encoder="blind").flags == ["the encoder: blind"]
     assert genception_score().flags == []
@@ -147,11 +165,16 @@ CONCERNED = [
 ]
 
 
-@pytest.mark.parametrize(("name", "key", "concern"), CONCERNED, ids=[each[1] for each in CONCERNED])
+@pytest.mark.parametrize(
+    ("name", "key", "concern"), CONCERNED, ids=[each[1] for each in CONCERNED]
+)
 def test_a_flag_is_shown_with_the_numbers_that_it_concerns(
     name: str, key: str, concern: list[str]
 ) -> None:
-    own = {"genception": [FEW, CUT, BY_GENERATOR], "fidelity": [TOWER, FEW, BY_GENERATOR, STALE]}
+    own = {
+        "genception": [FEW, CUT, BY_GENERATOR],
+        "fidelity": [TOWER, FEW, BY_GENERATOR, STALE],
+    }
     plain = {"genception": genception_score, "fidelity": fidelity_score}[name](
         flags=[MARK, *own[name]]
     )
@@ -169,7 +192,9 @@ def test_a_mark_comes_back_from_a_file_once_and_cannot_be_taken_out_of_one() -> 
     without = canonical_json(stored | {"flags": ["cut"]}).encode()
     assert parse_json(without, Score, "score.json").flags == [MARK, "cut"]
     with pytest.raises(StoreError, match=r"score\.json is not a Score"):
-        parse_json(canonical_json(stored | {"flags": MARK}).encode(), Score, "score.json")
+        parse_json(
+            canonical_json(stored | {"flags": MARK}).encode(), Score, "score.json"
+        )
 
 
 def test_a_component_without_a_mark_is_written_as_it_always_was() -> None:
@@ -182,7 +207,9 @@ def test_a_component_without_a_mark_is_written_as_it_always_was() -> None:
 # Which units are worth showing step by step.
 
 
-METRIC = Metric("score", "the score", "", "", frozenset(Input), headline=True, row="score")
+METRIC = Metric(
+    "score", "the score", "", "", frozenset(Input), headline=True, row="score"
+)
 
 
 @dataclass
@@ -198,7 +225,11 @@ class Spec:
 
 def row(unit: str, *values: float | None) -> Row:
     return Row(
-        unit=unit, group="all", cluster=unit, outcome=Outcome.OK, values={"score": list(values)}
+        unit=unit,
+        group="all",
+        cluster=unit,
+        outcome=Outcome.OK,
+        values={"score": list(values)},
     )
 
 
@@ -209,7 +240,17 @@ def shown(rows: list[Row], at_most: int | None) -> list[str]:
 
 def test_the_worst_the_best_and_some_between() -> None:
     rows = [row(f"{number:02d}", number / 100) for number in range(100)]
-    assert shown(rows[::-1], 9) == ["00", "01", "02", "03", "34", "65", "97", "98", "99"]
+    assert shown(rows[::-1], 9) == [
+        "00",
+        "01",
+        "02",
+        "03",
+        "34",
+        "65",
+        "97",
+        "98",
+        "99",
+    ]
     assert shown(rows, 1) == ["00"]
 
 

@@ -21,7 +21,10 @@ EXPECTED = [[f"{20 + 10 * number + t}x30" for t in range(3)] for number in range
 
 
 def eight_images(folder: Path) -> list[Medium]:
-    paths = [draw(folder / f"{number}.png", number, (20 + 10 * number, 30)) for number in range(8)]
+    paths = [
+        draw(folder / f"{number}.png", number, (20 + 10 * number, 30))
+        for number in range(8)
+    ]
     return [Medium(path, sha256_file(path)) for path in paths]
 
 
@@ -32,7 +35,9 @@ def chain(
     said: list[str] = []
     for t in range(length):
         context = Subject(f"s{number}", t, "d")
-        described = yield Ask(model, "describe", Conversation.ask("What is it?", image), context)
+        described = yield Ask(
+            model, "describe", Conversation.ask("What is it?", image), context
+        )
         if not described.outcome.goes_on:
             return [*said, f"{described.outcome}: {described.error}"]
         said.append((described.text or "").split(" ")[0])
@@ -51,7 +56,12 @@ def run_protocols(
         return collector.run(protocols, progress)
 
 
-def run(model: Model, generator: Generator, images: list[Medium], folder: Path) -> list[list[str]]:
+def run(
+    model: Model, generator: Generator, images: list[Medium], folder: Path
+) -> list[list[str]]:
     with CallStore(folder) as store:
-        protocols = [chain(model, generator, image, number) for number, image in enumerate(images)]
+        protocols = [
+            chain(model, generator, image, number)
+            for number, image in enumerate(images)
+        ]
         return run_protocols(protocols, store)

@@ -61,7 +61,9 @@ class Heavy:
 
     def take(self, units: int) -> None:
         if sum(HELD.values()) + units > MEMORY["most"]:
-            raise OutOfMemoryError(f"{self.provider}: out of memory ({units} more units)")
+            raise OutOfMemoryError(
+                f"{self.provider}: out of memory ({units} more units)"
+            )
 
     def release(self) -> None:
         HELD.pop(self.provider, None)
@@ -85,35 +87,51 @@ class HeavyGenerator(Heavy, Generator):
 
     def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Result]:
         self.work(len(prompts))
-        return [Result(image=Image.new("RGB", (8, 8), f"#{prompt[:6]}")) for prompt in prompts]
+        return [
+            Result(image=Image.new("RGB", (8, 8), f"#{prompt[:6]}"))
+            for prompt in prompts
+        ]
 
 
-def chain(model: Model, generator: Generator, image: Medium, number: int) -> Steps[list[Result]]:
+def chain(
+    model: Model, generator: Generator, image: Medium, number: int
+) -> Steps[list[Result]]:
     results: list[Result] = []
     for t in (1, 2):
         context = Subject(f"s{number}", t, "d")
-        results.append((yield Ask(model, "describe", Conversation.ask("What?", image), context)))
+        results.append(
+            (yield Ask(model, "describe", Conversation.ask("What?", image), context))
+        )
         results.append((yield Draw(generator, results[-1].text or "", number, context)))
         assert results[-1].medium is not None
         image = results[-1].medium
     return results
 
 
-def run(model: Model, generator: Generator, folder: Path, name: str) -> list[list[Result]]:
+def run(
+    model: Model, generator: Generator, folder: Path, name: str
+) -> list[list[Result]]:
     paths = [draw(folder / f"{number}.png", number) for number in range(8)]
     images = [Medium(path, sha256_file(path)) for path in paths]
     with CallStore(folder / name) as store:
-        protocols = [chain(model, generator, image, number) for number, image in enumerate(images)]
+        protocols = [
+            chain(model, generator, image, number)
+            for number, image in enumerate(images)
+        ]
         return run_protocols(protocols, store)
 
 
 def test_without_room_for_both_each_is_loaded_once_per_step(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    expected = run(HeavyModel(batch_size=4), HeavyGenerator(batch_size=4), tmp_path, "roomy")
+    expected = run(
+        HeavyModel(batch_size=4), HeavyGenerator(batch_size=4), tmp_path, "roomy"
+    )
     forget()
     MEMORY["most"] = 60
-    found = run(HeavyModel(batch_size=4), HeavyGenerator(batch_size=4), tmp_path, "crowded")
+    found = run(
+        HeavyModel(batch_size=4), HeavyGenerator(batch_size=4), tmp_path, "crowded"
+    )
     assert LOADS == ["heavy_model", "heavy_generator"] * 2
     assert {size for _, size in BATCHES} == {4}
     assert [[result.text for result in chain] for chain in found] == [
@@ -131,7 +149,9 @@ def test_a_batch_that_does_not_fit_is_halved_and_says_so(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     MEMORY["most"] = 53
-    results = run(HeavyModel(batch_size=8), HeavyGenerator(batch_size=8), tmp_path, "store")
+    results = run(
+        HeavyModel(batch_size=8), HeavyGenerator(batch_size=8), tmp_path, "store"
+    )
     assert [size for name, size in BATCHES if name == "heavy_model"] == [2] * 8
     assert [size for name, size in BATCHES if name == "heavy_generator"] == [8] * 2
     assert {result.note for chain in results for result in chain[::2]} == {
@@ -140,19 +160,33 @@ def test_a_batch_that_does_not_fit_is_halved_and_says_so(
     assert {result.note for chain in results for result in chain[1::2]} == {None}
     said = capsys.readouterr().err
     assert "going on with batches of 4 instead of 8 for heavy_model" in said
-    assert said.count("going on with batches of 2") == 1  # and not tried anew in each batch
+    assert (
+        said.count("going on with batches of 2") == 1
+    )  # and not tried anew in each batch
 
 
-def test_what_does_not_fit_at_all_is_one_sentence_and_loses_nothing(tmp_path: Path) -> None:
+def test_what_does_not_fit_at_all_is_one_sentence_and_loses_nothing(
+    tmp_path: Path,
+) -> None:
     MEMORY["most"] = 55
     with pytest.raises(
         OutOfMemoryError,
         match="not even one call to heavy_generator fits: take a smaller checkpoint",
     ):
-        run(HeavyModel(batch_size=4), HeavyGenerator(batch_size=4, weight=55), tmp_path, "store")
+        run(
+            HeavyModel(batch_size=4),
+            HeavyGenerator(batch_size=4, weight=55),
+            tmp_path,
+            "store",
+        )
     forget()
     MEMORY["most"] = 200
-    run(HeavyModel(batch_size=4), HeavyGenerator(batch_size=4, weight=55), tmp_path, "store")
+    run(
+        HeavyModel(batch_size=4),
+        HeavyGenerator(batch_size=4, weight=55),
+        tmp_path,
+        "store",
+    )
     assert Counter(BATCHES) == {("heavy_generator", 4): 4, ("heavy_model", 4): 2}
 
 
@@ -183,7 +217,9 @@ def hurt(tmp_path: Path) -> Iterator[list[Ask]]:
     HURTS[images[1].sha256[:8]] = IndexError("index 7 is out of bounds\n for axis 0")
     model = Brittle(batch_size=4)
     yield [
-        Ask(model, "describe", Conversation.ask("What?", image), Subject(str(n), 1, "d"))
+        Ask(
+            model, "describe", Conversation.ask("What?", image), Subject(str(n), 1, "d")
+        )
         for n, image in enumerate(images)
     ]
     HURTS.clear()
@@ -208,7 +244,9 @@ def test_what_raises_fails_alone(
         Outcome.OK,
         Outcome.OK,
     ]
-    assert [result.outcome for result in queued] == [result.outcome for result in results]
+    assert [result.outcome for result in queued] == [
+        result.outcome for result in results
+    ]
     assert results[1].error == "IndexError: index 7 is out of bounds for axis 0"
     assert {result.note for result in results} == {
         "made alone instead of in a batch of 4: another call of it raised"
@@ -219,8 +257,12 @@ def test_what_raises_fails_alone(
     assert capsys.readouterr().err.count("Traceback") == 2
 
 
-@pytest.mark.parametrize("error", [ConfigError("no"), MemoryError(), KeyboardInterrupt()])
-def test_what_spares_no_other_call_ends_the_stage(hurt: list[Ask], error: BaseException) -> None:
+@pytest.mark.parametrize(
+    "error", [ConfigError("no"), MemoryError(), KeyboardInterrupt()]
+)
+def test_what_spares_no_other_call_ends_the_stage(
+    hurt: list[Ask], error: BaseException
+) -> None:
     for name in HURTS:
         HURTS[name] = error
     with pytest.raises(type(error)):
@@ -256,15 +298,22 @@ JOINED: list[int] = []
 
 
 @pytest.mark.parametrize("most", [100, 60])
-def test_an_engine_with_a_queue_gets_each_call_when_it_is_due(tmp_path: Path, most: int) -> None:
+def test_an_engine_with_a_queue_gets_each_call_when_it_is_due(
+    tmp_path: Path, most: int
+) -> None:
     """Also where it has to leave the memory to the generator meanwhile."""
-    expected = run(HeavyModel(batch_size=4), HeavyGenerator(batch_size=4), tmp_path, "batches")
+    expected = run(
+        HeavyModel(batch_size=4), HeavyGenerator(batch_size=4), tmp_path, "batches"
+    )
     forget()
     JOINED.clear()
     MEMORY["most"] = most
-    results = run(HeavyQueue(batch_size=6), HeavyGenerator(batch_size=4), tmp_path, "queue")
+    results = run(
+        HeavyQueue(batch_size=6), HeavyGenerator(batch_size=4), tmp_path, "queue"
+    )
     texts, wanted = (
-        [[each.text for each in chain] for chain in made] for made in (results, expected)
+        [[each.text for each in chain] for chain in made]
+        for made in (results, expected)
     )
     assert texts == wanted
     assert max(JOINED) == 6
@@ -318,7 +367,11 @@ def test_calls_of_like_length_form_batches_and_the_same_ones_in_a_resumed_run(
 
     with CallStore(tmp_path / "whole") as store:
         whole = run_protocols(map(one, range(20)), store)
-    for alike in ([0, 5, 10, 15], [number for number in range(16) if number % 5], [16, 17, 18, 19]):
+    for alike in (
+        [0, 5, 10, 15],
+        [number for number in range(16) if number % 5],
+        [16, 17, 18, 19],
+    ):
         ordered = sorted(alike, key=lengths.__getitem__, reverse=True)
         batches = [ordered[start : start + 4] for start in range(0, len(ordered), 4)]
         for batch in batches:
@@ -327,7 +380,9 @@ def test_calls_of_like_length_form_batches_and_the_same_ones_in_a_resumed_run(
             }
     BATCHES.clear()
     with CallStore(tmp_path / "stopped") as store:  # after the first two batches
-        for number in (number for number in range(20) if whole[number] in {whole[0], whole[2]}):
+        for number in (
+            number for number in range(20) if whole[number] in {whole[0], whole[2]}
+        ):
             call = next(one(number))
             store.put([(call, finished(call, Result(whole[number] or "")))])
         assert run_protocols(map(one, range(20)), store) == whole
@@ -338,7 +393,9 @@ def test_only_batches_of_long_prompts_are_halved(tmp_path: Path) -> None:
     MEMORY["most"] = 600
 
     def one(number: int) -> Steps[str | None]:
-        asked = Conversation((Turn("user", (chr(65 + number) * (200 if number % 2 else 100),)),))
+        asked = Conversation(
+            (Turn("user", (chr(65 + number) * (200 if number % 2 else 100),)),)
+        )
         return (yield Ask(Reader(), "read", asked, Subject(str(number), 1, "d"))).note
 
     with CallStore(tmp_path) as store:
@@ -347,21 +404,34 @@ def test_only_batches_of_long_prompts_are_halved(tmp_path: Path) -> None:
     assert [size for _, size in BATCHES] == [2] * 4 + [4] * 2
 
 
-def test_the_length_of_a_call_is_a_guess_by_characters_and_pixels(tmp_path: Path) -> None:
+def test_the_length_of_a_call_is_a_guess_by_characters_and_pixels(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "sound.wav").write_bytes(b"RIFF" + bytes(12_800 - 4))
     Image.new("RGB", (280, 140)).save(tmp_path / "image.png")
     shown = [
-        Medium(tmp_path / name, sha256_file(tmp_path / name)) for name in ("image.png", "sound.wav")
+        Medium(tmp_path / name, sha256_file(tmp_path / name))
+        for name in ("image.png", "sound.wav")
     ]
     asked = Conversation((Turn("user", (*shown, "a" * 40)),), max_tokens=7)
-    assert length(Ask(Reader(), "read", asked, Subject("1", 1, "d"))) == (7, 2, 50 + 10 + 10)
-    assert length(Draw(HeavyGenerator(), "a" * 40, 1, Subject("1", 1, "d"))) == (0, 0, 10)
+    assert length(Ask(Reader(), "read", asked, Subject("1", 1, "d"))) == (
+        7,
+        2,
+        50 + 10 + 10,
+    )
+    assert length(Draw(HeavyGenerator(), "a" * 40, 1, Subject("1", 1, "d"))) == (
+        0,
+        0,
+        10,
+    )
 
 
 @pytest.mark.parametrize(
     ("colour", "noted"), [((0, 0, 0), True), ((2, 1, 0), True), ((9, 0, 0), False)]
 )
-def test_a_wholly_black_image_is_noted(colour: tuple[int, int, int], noted: bool) -> None:
+def test_a_wholly_black_image_is_noted(
+    colour: tuple[int, int, int], noted: bool
+) -> None:
     call = Draw(Pen(), "a night", 1, Subject("s", 1, "d"))
     result = finished(call, Result(image=Image.new("RGB", (8, 8), colour)))
     assert (result.outcome, result.note is not None) == ("ok", noted)

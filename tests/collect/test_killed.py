@@ -51,9 +51,15 @@ def chain(
     for t in (1, 2):
         context = Subject(f"s{number}", t, "d")
         results.append(
-            (yield Ask(model, "describe", Conversation.ask(f"{number}", image), context))
+            (
+                yield Ask(
+                    model, "describe", Conversation.ask(f"{number}", image), context
+                )
+            )
         )
-        results.append((yield Draw(generator, f"draw {20 + number}x{10 * t}", number, context)))
+        results.append(
+            (yield Draw(generator, f"draw {20 + number}x{10 * t}", number, context))
+        )
         assert results[-1].medium is not None
         image = results[-1].medium
     return results
@@ -62,18 +68,28 @@ def chain(
 def seer(base_url: str) -> OpenAIChat:
     limits = {"concurrency": 2, "max_calls": 1000}
     return OpenAIChat.model_validate(
-        {"model": "vision-1", "base_url": base_url, "api_key_env": None, "limits": limits}
+        {
+            "model": "vision-1",
+            "base_url": base_url,
+            "api_key_env": None,
+            "limits": limits,
+        }
     )
 
 
 def collect(base_url: str, folder: Path) -> list[list[Result]]:
     """Two descriptions by a service and two local drawings of each of six images."""
     model = seer(base_url)
-    paths = [draw(folder / "images" / f"{number}.png", number) for number in range(COUNT)]
+    paths = [
+        draw(folder / "images" / f"{number}.png", number) for number in range(COUNT)
+    ]
     images = [Medium(path, sha256_file(path)) for path in paths]
     with CallStore(folder / "store") as store:
         generator = SizeGenerator(batch_size=2)
-        protocols = [chain(model, generator, image, number) for number, image in enumerate(images)]
+        protocols = [
+            chain(model, generator, image, number)
+            for number, image in enumerate(images)
+        ]
         return run_protocols(protocols, store)
 
 
@@ -96,20 +112,34 @@ def test_a_killed_run_goes_on_and_repeats_no_finished_call(
     tmp_path: Path, reference: list[list[object]], at: int
 ) -> None:
     with OpenAIServer(reply=says) as server:
-        command = [sys.executable, "-c", KILLED, server.base_url, str(tmp_path / "killed"), str(at)]
+        command = [
+            sys.executable,
+            "-c",
+            KILLED,
+            server.base_url,
+            str(tmp_path / "killed"),
+            str(at),
+        ]
         killed = subprocess.run(command, capture_output=True, text=True, check=False)
         assert killed.returncode == -signal.SIGKILL, killed.stderr
         before = len(server.requests)
         with CallStore(tmp_path / "killed" / "store", writes=False) as store:
             answered = sum(
-                row["image"] is None for row in stored_rows(tmp_path / "killed" / "store").values()
+                row["image"] is None
+                for row in stored_rows(tmp_path / "killed" / "store").values()
             )
             assert store.count() >= at
-            assert before <= store.spent(seer(server.base_url).fingerprint).attempts <= before + 2
+            assert (
+                before
+                <= store.spent(seer(server.base_url).fingerprint).attempts
+                <= before + 2
+            )
         assert rows(collect(server.base_url, tmp_path / "killed")) == reference
         assert len(server.requests) - before == 2 * COUNT - answered
         again = Counter(request.digest for request in server.requests)
-        assert sum(count - 1 for count in again.values()) <= 2  # those that were in flight
+        assert (
+            sum(count - 1 for count in again.values()) <= 2
+        )  # those that were in flight
 
 
 def test_a_lost_connection_is_tried_again_and_costs_no_finished_call(

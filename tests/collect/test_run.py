@@ -51,7 +51,9 @@ def images(tmp_path: Path) -> list[Medium]:
     return eight_images(tmp_path)
 
 
-def stored_calls(folder: Path, images: list[Medium], model: Model, generator: Generator) -> int:
+def stored_calls(
+    folder: Path, images: list[Medium], model: Model, generator: Generator
+) -> int:
     with CallStore(folder, writes=False) as store:
         return sum(
             walk(chain(model, generator, image, n), store.answer).answered
@@ -80,13 +82,18 @@ BATCHES = {
 
 @pytest.mark.parametrize("transactions", range(1, 21, 2))
 def test_a_run_that_is_cut_off_goes_on_with_the_same_batches(
-    images: list[Medium], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, transactions: int
+    images: list[Medium],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    transactions: int,
 ) -> None:
     """Three describe in a batch and two draw, so that after a kill neighbours have come to
     different steps."""
     put, written = CallStore.put, Counter[str]()
 
-    def cut_off(self: CallStore, finished: Iterable[tuple[Call, Result]], spent: object) -> object:
+    def cut_off(
+        self: CallStore, finished: Iterable[tuple[Call, Result]], spent: object
+    ) -> object:
         written["transactions"] += 1
         if written["transactions"] > transactions:
             raise StoreError("killed")
@@ -125,21 +132,29 @@ def test_a_unit_goes_on_while_others_wait_for_a_service(
 
     eight = Limits(concurrency=8)
     assert (
-        run(Uneven(limits=eight), FarGenerator(limits=eight), images, tmp_path / "store")
+        run(
+            Uneven(limits=eight), FarGenerator(limits=eight), images, tmp_path / "store"
+        )
         == EXPECTED
     )
     assert asked[0] == 20
     assert asked[-2:] == [21, 22]
 
 
-def test_a_call_that_two_units_need_is_made_once(images: list[Medium], tmp_path: Path) -> None:
+def test_a_call_that_two_units_need_is_made_once(
+    images: list[Medium], tmp_path: Path
+) -> None:
     assert (
         run(FarModel(seconds=0.01), FarGenerator(), [images[0]] * 4, tmp_path / "store")
         == [EXPECTED[0]] * 4
     )
-    assert ASKED["20x30"] == 1 + 4  # one description; four drawings, each with its own seed
     assert (
-        run(EchoModel(batch_size=2), FarGenerator(), [images[1]] * 4, tmp_path / "store")
+        ASKED["20x30"] == 1 + 4
+    )  # one description; four drawings, each with its own seed
+    assert (
+        run(
+            EchoModel(batch_size=2), FarGenerator(), [images[1]] * 4, tmp_path / "store"
+        )
         == [EXPECTED[1]] * 4
     )
     assert sum(batch.count("30x30") for batch in SEEN) == 1
@@ -147,7 +162,10 @@ def test_a_call_that_two_units_need_is_made_once(images: list[Medium], tmp_path:
 
 def once(model: Model, image: Medium, number: int) -> Steps[str]:
     answer = yield Ask(
-        model, "answer", Conversation.ask(f"{number}", image), Subject(f"s{number}", 0, "d")
+        model,
+        "answer",
+        Conversation.ask(f"{number}", image),
+        Subject(f"s{number}", 0, "d"),
     )
     return answer.text or ""
 
@@ -161,7 +179,9 @@ def seconds_of(*models: FarModel, images: list[Medium], folder: Path) -> float:
         with CallStore(folder) as store:
             collector = Collector(store)
             runs = (
-                collector.drive([once(model, images[0], n) for n in range(40)], Progress("test", 0))
+                collector.drive(
+                    [once(model, images[0], n) for n in range(40)], Progress("test", 0)
+                )
                 for model in models
             )
             await asyncio.gather(*runs)
@@ -191,9 +211,9 @@ def test_services_are_asked_side_by_side_as_fast_as_their_limits_allow(
     together = seconds_of(one, other, images=images, folder=tmp_path / "both")
     assert AT_ONCE[1] == 24
     assert together == pytest.approx(max(40 / 8 * 1, -(-40 // 16) * 2), rel=0.1)
-    assert seconds_of(one, one, images=images, folder=tmp_path / "twice") == pytest.approx(
-        40 / 8, rel=0.1
-    )
+    assert seconds_of(
+        one, one, images=images, folder=tmp_path / "twice"
+    ) == pytest.approx(40 / 8, rel=0.1)
 
 
 def test_one_collector_serves_several_threads_of_which_one_fails(
@@ -245,7 +265,9 @@ def test_a_run_that_stops_leaves_what_another_needs_too(
     assert text.startswith("50x30")
 
 
-def test_hiccups_change_nothing_but_are_counted(images: list[Medium], tmp_path: Path) -> None:
+def test_hiccups_change_nothing_but_are_counted(
+    images: list[Medium], tmp_path: Path
+) -> None:
     model = FarModel(hiccups=2, prices=Prices(input=1e6, output=0))
     assert run(model, SizeGenerator(), images, tmp_path / "store") == EXPECTED
     with CallStore(tmp_path / "store") as store:
@@ -256,7 +278,9 @@ def test_a_call_that_cannot_be_had_fails_alone_and_is_tried_by_the_next_run(
     images: list[Medium], tmp_path: Path
 ) -> None:
     patient = FarModel(hiccups=3, limits=Limits(attempts=4), prices=Prices(input=1e6))
-    run(patient, SizeGenerator(), images[:1], tmp_path / "store")  # so that it has answered
+    run(
+        patient, SizeGenerator(), images[:1], tmp_path / "store"
+    )  # so that it has answered
     with CallStore(tmp_path / "store") as store:
         before = store.spent(patient.fingerprint)
     model = patient.model_copy(update={"limits": Limits(attempts=3)})
@@ -273,7 +297,8 @@ def test_equal_failures_end_a_run_in_which_nothing_was_answered(
 ) -> None:
     model = FarModel(hiccups=9, limits=Limits(attempts=3, concurrency=1))
     with pytest.raises(
-        ServiceError, match=r"come back later \(3 attempts\); no call was answered so far"
+        ServiceError,
+        match=r"come back later \(3 attempts\); no call was answered so far",
     ):
         run(model, SizeGenerator(), images, tmp_path / "store")
     assert sum(ASKED.values()) == 9
@@ -298,7 +323,12 @@ def test_a_broken_service_ends_the_run_and_keeps_what_was_under_way(
     with pytest.raises(ServiceError, match="set FAR_KEY"):
         run(model, SizeGenerator(), images, tmp_path / "store")
     assert sum(ASKED.values()) == 7
-    assert stored_calls(tmp_path / "store", images, FarModel(breaks_at=90), SizeGenerator()) == 7
+    assert (
+        stored_calls(
+            tmp_path / "store", images, FarModel(breaks_at=90), SizeGenerator()
+        )
+        == 7
+    )
 
 
 def test_a_spent_budget_ends_the_run_and_a_larger_one_goes_on(
@@ -306,10 +336,22 @@ def test_a_spent_budget_ends_the_run_and_a_larger_one_goes_on(
 ) -> None:
     for _ in range(2):
         with pytest.raises(BudgetError, match="max_calls = 10"):
-            run(FarModel(limits=Limits(max_calls=10)), FarGenerator(), images, tmp_path / "store")
-        assert stored_calls(tmp_path / "store", images, FarModel(), FarGenerator()) >= 10
+            run(
+                FarModel(limits=Limits(max_calls=10)),
+                FarGenerator(),
+                images,
+                tmp_path / "store",
+            )
+        assert (
+            stored_calls(tmp_path / "store", images, FarModel(), FarGenerator()) >= 10
+        )
     assert (
-        run(FarModel(limits=Limits(max_calls=24)), FarGenerator(), images, tmp_path / "store")
+        run(
+            FarModel(limits=Limits(max_calls=24)),
+            FarGenerator(),
+            images,
+            tmp_path / "store",
+        )
         == EXPECTED
     )
     with CallStore(tmp_path / "store") as store:
@@ -330,7 +372,9 @@ def test_an_attempt_is_in_the_budget_before_it_is_made(
                 costs.append(store.spent(self.fingerprint))
             return await super()._reply(conversation)
 
-    model = Watching(prices=Prices(input=1e6), limits=Limits(max_cost=1e9, concurrency=1))
+    model = Watching(
+        prices=Prices(input=1e6), limits=Limits(max_cost=1e9, concurrency=1)
+    )
     run(model, SizeGenerator(), images[:1], tmp_path / "store")
     assert costs == [(1, 100.0), (2, 80.0 + 100.0), (3, 2 * 80.0 + 100.0)]
 
@@ -351,7 +395,9 @@ def test_a_shard_may_spend_its_part_of_what_is_left(
         Collector(store, shards=3) as collector,
         pytest.raises(BudgetError, match=part),
     ):
-        collector.run([once(model, each, n) for n, each in enumerate(images)], Progress("test", 0))
+        collector.run(
+            [once(model, each, n) for n, each in enumerate(images)], Progress("test", 0)
+        )
     with CallStore(tmp_path / "shard", writes=False) as store:
         assert store.spent(model.fingerprint).attempts == 2
 
@@ -389,10 +435,15 @@ def test_an_interrupt_lets_calls_under_way_arrive(
     with pytest.raises(KeyboardInterrupt):
         run(model, SizeGenerator(), images, tmp_path / "store")
     assert sum(ASKED.values()) == 3
-    assert "finishing the calls under way; interrupt again to drop them" in capsys.readouterr().err
+    assert (
+        "finishing the calls under way; interrupt again to drop them"
+        in capsys.readouterr().err
+    )
     assert stored_calls(tmp_path / "store", images, model, SizeGenerator()) == 3
     names = ("local-calls", "collector", "asyncio")
-    assert not [thread for thread in threading.enumerate() if thread.name.startswith(names)]
+    assert not [
+        thread for thread in threading.enumerate() if thread.name.startswith(names)
+    ]
 
 
 def test_a_refused_setting_ends_the_run_unless_the_component_has_answered_before(
@@ -401,12 +452,20 @@ def test_a_refused_setting_ends_the_run_unless_the_component_has_answered_before
     def answer(status: int, body: dict[str, Any], asked: str) -> Any:
         with Canned(status, json.dumps(body)) as server:
             model = OpenAIChat(
-                model="m", base_url=server.base_url, api_key_env=None, service_name="ours"
+                model="m",
+                base_url=server.base_url,
+                api_key_env=None,
+                service_name="ours",
             )
 
             def once() -> Steps[Any]:
                 return (
-                    yield Ask(model, "describe", Conversation((Turn("user", (asked,)),)), CONTEXT)
+                    yield Ask(
+                        model,
+                        "describe",
+                        Conversation((Turn("user", (asked,)),)),
+                        CONTEXT,
+                    )
                 )
 
             with CallStore(tmp_path / "store") as store, Collector(store) as collector:
@@ -415,5 +474,8 @@ def test_a_refused_setting_ends_the_run_unless_the_component_has_answered_before
     refused = {"error": {"message": "`temperature` is deprecated for this model."}}
     with pytest.raises(ServiceError, match="set `temperature: null`"):
         answer(400, refused, "What is this?")
-    assert answer(200, {"choices": [{"message": {"content": "A boat."}}]}, "What is this?") == "ok"
+    assert (
+        answer(200, {"choices": [{"message": {"content": "A boat."}}]}, "What is this?")
+        == "ok"
+    )
     assert answer(400, refused, "And this?") == "failed"

@@ -74,7 +74,12 @@ def test_a_result_is_found_again_with_all_that_it_holds(tmp_path: Path) -> None:
     png = draw(tmp_path / "image.png", 1).read_bytes()
     reading = PromptUsage(80, 77)
     item = finished(
-        1, png=png, served_model="m-1", note="alone", reading=reading, error="\x00 \U0001f600"
+        1,
+        png=png,
+        served_model="m-1",
+        note="alone",
+        reading=reading,
+        error="\x00 \U0001f600",
     )
     with CallStore(tmp_path / "store") as store:
         [put] = store.put([item])
@@ -86,7 +91,12 @@ def test_a_result_is_found_again_with_all_that_it_holds(tmp_path: Path) -> None:
         assert stored.medium.path.read_bytes() == png
         assert store.find(key(2)) is None
     row = stored_rows(tmp_path / "store")[item[0].key]
-    assert (row["component"], row["dataset"], row["sample"], row["t"]) == (OWNER, "d", "s1", 1)
+    assert (row["component"], row["dataset"], row["sample"], row["t"]) == (
+        OWNER,
+        "d",
+        "s1",
+        1,
+    )
     assert (row["seconds"], row["input_tokens"], row["output_tokens"], row["cost"]) == (
         0.5,
         10,
@@ -154,7 +164,9 @@ def test_a_lost_image_makes_a_call_missing_until_it_is_made_again(
     with CallStore(tmp_path / "store") as store:
         [result] = store.put([finished(1, png=png)])
         assert result.medium is not None
-        result.medium.path.write_bytes(b"") if damage == "altered" else result.medium.path.unlink()
+        result.medium.path.write_bytes(
+            b""
+        ) if damage == "altered" else result.medium.path.unlink()
         assert store.find(key(1)) is None
         store.put([finished(1, "a dog", png=png)])
         stored = store.find(key(1))
@@ -169,7 +181,12 @@ def test_known_results_are_restored_unless_they_are_stored(tmp_path: Path) -> No
     known = [
         (key(1), "f" * 64, Subject("s1", 1, "d"), Result(text="recorded")),
         (key(2), "f" * 64, Subject("s2", 1, "d"), recorded),
-        (key(3), None, Subject("s3", 1, "d"), Result(outcome=Outcome.FAILED, error="timeout")),
+        (
+            key(3),
+            None,
+            Subject("s3", 1, "d"),
+            Result(outcome=Outcome.FAILED, error="timeout"),
+        ),
     ]
     with CallStore(tmp_path / "store") as store:
         store.put([finished(1, "asked")])
@@ -184,7 +201,10 @@ def test_known_results_are_restored_unless_they_are_stored(tmp_path: Path) -> No
 
 
 def test_an_image_is_kept_once_however_often_it_is_written(tmp_path: Path) -> None:
-    records, png = tmp_path / "records" / "1.png", draw(tmp_path / "image.png", 1).read_bytes()
+    records, png = (
+        tmp_path / "records" / "1.png",
+        draw(tmp_path / "image.png", 1).read_bytes(),
+    )
     with CallStore(tmp_path / "store") as store:
         [result] = store.put([finished(1, png=png)])
         assert result.medium is not None
@@ -235,7 +255,9 @@ except StoreError as error:
 
 def second(folder: Path, how: str) -> "subprocess.Popen[str]":
     command = [sys.executable, "-c", SECOND, str(folder), how]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
 
 
 def test_a_second_process_waits_and_says_for_whom(tmp_path: Path) -> None:
@@ -295,7 +317,9 @@ def test_a_store_with_columns_of_before_is_used_as_it_is(tmp_path: Path) -> None
     assert [result.text for result in stored.values()] == ["a cat", "a dog"]
 
 
-def test_a_changed_row_is_not_believed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_changed_row_is_not_believed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     with CallStore(tmp_path) as store:
         store.put([finished(1), finished(2)])
     with closing(sqlite3.connect(tmp_path / DATABASE)) as db:
@@ -306,7 +330,12 @@ def test_a_changed_row_is_not_believed(tmp_path: Path, capsys: pytest.CaptureFix
         db.commit()
     with CallStore(tmp_path) as store, CallStore(tmp_path / "other") as other:
         assert found(store, [key(1), key(2), key(1)]) == {}
-        assert capsys.readouterr().err.count("is not as it was stored, and counts as missing") == 2
+        assert (
+            capsys.readouterr().err.count(
+                "is not as it was stored, and counts as missing"
+            )
+            == 2
+        )
         assert other.merge(store) == (0, 0)
         store.put([finished(1)])
         assert set(found(store, [key(1), key(2)])) == {key(1)}
@@ -321,12 +350,16 @@ DAMAGES: dict[str, Callable[[bytearray], object]] = {
         slice(-8192, -4096), b"\xa5" * 4096
     ),
     "no header": lambda data: data.__setitem__(slice(0, 100), b"x" * 100),
-    "something else": lambda data: data.__setitem__(slice(None), b"not a database" * 100),
+    "something else": lambda data: data.__setitem__(
+        slice(None), b"not a database" * 100
+    ),
 }
 
 
 @pytest.mark.parametrize("name", DAMAGES)
-def test_a_damaged_store_is_set_aside_and_a_new_one_restored(tmp_path: Path, name: str) -> None:
+def test_a_damaged_store_is_set_aside_and_a_new_one_restored(
+    tmp_path: Path, name: str
+) -> None:
     with CallStore(tmp_path) as store:
         store.put([finished(number, f"answer {number} " * 30) for number in range(300)])
     data = bytearray((tmp_path / DATABASE).read_bytes())
@@ -340,7 +373,10 @@ def test_a_damaged_store_is_set_aside_and_a_new_one_restored(tmp_path: Path, nam
     recorded = Result(text="recorded")
     with CallStore(tmp_path) as store:
         assert store.count() == 0
-        assert store.restore([(digests[0], "f" * 64, Subject("s0", 1, "d"), recorded)]) == 1
+        assert (
+            store.restore([(digests[0], "f" * 64, Subject("s0", 1, "d"), recorded)])
+            == 1
+        )
         assert found(store, digests) == {digests[0]: recorded}
 
 
@@ -349,7 +385,9 @@ def test_a_store_that_is_found_damaged_keeps_what_arrives_later(tmp_path: Path) 
         store.put([finished(number, f"answer {number} " * 30) for number in range(300)])
     with CallStore(tmp_path) as store:
         file = tmp_path / DATABASE
-        file.write_bytes(file.read_bytes()[:4096] + b"\xa5" * (file.stat().st_size - 4096))
+        file.write_bytes(
+            file.read_bytes()[:4096] + b"\xa5" * (file.stat().st_size - 4096)
+        )
         with pytest.raises(StoreError, match="was damaged"):
             found(store, [key(number) for number in range(300)])
         store.put([finished(1, "late")])
@@ -360,7 +398,9 @@ def test_a_store_that_is_found_damaged_keeps_what_arrives_later(tmp_path: Path) 
 
 def test_a_reader_says_that_a_store_is_damaged_and_leaves_it(tmp_path: Path) -> None:
     (tmp_path / DATABASE).write_bytes(b"not a database" * 100)
-    with pytest.raises(StoreError, match=r"is damaged .*'driftledger run' sets it aside"):
+    with pytest.raises(
+        StoreError, match=r"is damaged .*'driftledger run' sets it aside"
+    ):
         CallStore(tmp_path, writes=False)
     assert [path.name for path in tmp_path.iterdir()] == [DATABASE]
 
@@ -369,13 +409,25 @@ def test_merging_unites_and_the_first_answer_stays(tmp_path: Path) -> None:
     png = draw(tmp_path / "image.png", 1).read_bytes()
     for name, text, more in (("a", "first", 2), ("b", "second", 3)):
         with CallStore(tmp_path / name) as store:
-            store.put([finished(1, text), finished(more, png=png)], {"f" * 64: Spent(more, 0.25)})
+            store.put(
+                [finished(1, text), finished(more, png=png)],
+                {"f" * 64: Spent(more, 0.25)},
+            )
     with CallStore(tmp_path / "all") as store:
-        for name, counts in (("a", (2, 0)), ("b", (1, 1)), ("b", (0, 1)), ("a", (0, 0))):
+        for name, counts in (
+            ("a", (2, 0)),
+            ("b", (1, 1)),
+            ("b", (0, 1)),
+            ("a", (0, 0)),
+        ):
             with CallStore(tmp_path / name, writes=False) as other:
                 assert store.merge(other) == counts
         stored = found(store, [key(number) for number in (1, 2, 3)])
-        assert [stored[key(number)].text for number in (1, 2, 3)] == ["first", "a cat", "a cat"]
+        assert [stored[key(number)].text for number in (1, 2, 3)] == [
+            "first",
+            "a cat",
+            "a cat",
+        ]
         assert all(stored[key(number)].medium for number in (2, 3))
         assert store.spent("f" * 64) == Spent(5, 0.5)
 
@@ -404,11 +456,19 @@ def test_merging_says_how_many_calls_have_another_answer(tmp_path: Path) -> None
 )
 @pytest.mark.parametrize("writes", [True, False])
 def test_a_store_says_once_what_is_lost(
-    lost: str, sentence: str, writes: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    lost: str,
+    sentence: str,
+    writes: bool,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    pictures = [draw(tmp_path / f"{number}.png", number).read_bytes() for number in (1, 2)]
+    pictures = [
+        draw(tmp_path / f"{number}.png", number).read_bytes() for number in (1, 2)
+    ]
     with CallStore(tmp_path / "store") as store:
-        store.put([finished(1, png=pictures[0]), finished(2, png=pictures[1]), finished(3)])
+        store.put(
+            [finished(1, png=pictures[0]), finished(2, png=pictures[1]), finished(3)]
+        )
     database = tmp_path / "store" / DATABASE
     if lost == "images":
         shutil.rmtree(tmp_path / "store" / "objects")
@@ -434,7 +494,9 @@ def test_a_locked_database_is_waited_for(
         store.put([finished(1)])
     with held(tmp_path / DATABASE, 2.5), CallStore(tmp_path, writes=writes) as store:
         assert store.find(key(1)) is not None
-    assert f"{tmp_path / DATABASE} is locked by another program" in capsys.readouterr().err
+    assert (
+        f"{tmp_path / DATABASE} is locked by another program" in capsys.readouterr().err
+    )
 
 
 def test_a_database_that_stays_locked_is_a_sentence(
@@ -446,11 +508,13 @@ def test_a_database_that_stays_locked_is_a_sentence(
         store._db.execute("PRAGMA busy_timeout = 200")
         with held(tmp_path / DATABASE, 60):
             with pytest.raises(
-                StoreError, match=r"calls\.db is locked by another program; end that one"
+                StoreError,
+                match=r"calls\.db is locked by another program; end that one",
             ):
                 store.put([finished(2)])
             with pytest.raises(
-                StoreError, match=r"calls\.db is locked by another program; end that one"
+                StoreError,
+                match=r"calls\.db is locked by another program; end that one",
             ):
                 CallStore(tmp_path, writes=False)
         assert store.find(key(1)) is not None
@@ -464,11 +528,19 @@ def test_what_another_store_has_is_found_through_this_one(tmp_path: Path) -> Non
         CallStore(tmp_path / "shard", fallback=main) as shard,
     ):
         shard.put([finished(2)], {"f" * 64: Spent(1, 0.5)})
-        assert set(found(shard, [key(number) for number in (1, 2, 3)])) == {key(1), key(2)}
-        assert (shard.spent("f" * 64), main.spent("f" * 64)) == (Spent(1, 0.5), Spent(4, 1.0))
+        assert set(found(shard, [key(number) for number in (1, 2, 3)])) == {
+            key(1),
+            key(2),
+        }
+        assert (shard.spent("f" * 64), main.spent("f" * 64)) == (
+            Spent(1, 0.5),
+            Spent(4, 1.0),
+        )
 
 
-@pytest.mark.parametrize(("images", "encoded"), [(["a" * 64, "b" * 64], 1), (["", "b" * 64], 2)])
+@pytest.mark.parametrize(
+    ("images", "encoded"), [(["a" * 64, "b" * 64], 1), (["", "b" * 64], 2)]
+)
 def test_features_are_made_once_unless_an_image_is_unknown(
     tmp_path: Path, images: list[str], encoded: int
 ) -> None:
@@ -491,12 +563,17 @@ class BrokenEncoder(LetterEncoder):
 
     def encode_images(self, images: Sequence[Image.Image]) -> Float32:
         return np.array(
-            [[1, np.nan if image.getpixel((0, 0)) == (255, 0, 0) else 1] for image in images],
+            [
+                [1, np.nan if image.getpixel((0, 0)) == (255, 0, 0) else 1]
+                for image in images
+            ],
             np.float32,
         )
 
     def encode_texts(self, texts: Sequence[str]) -> Float32:
-        return np.array([[1, np.nan if text.startswith("b") else 1] for text in texts], np.float32)
+        return np.array(
+            [[1, np.nan if text.startswith("b") else 1] for text in texts], np.float32
+        )
 
 
 def test_features_that_are_not_finite_name_the_encoder_and_what_it_was_given(
@@ -514,6 +591,7 @@ def test_features_that_are_not_finite_name_the_encoder_and_what_it_was_given(
         ):
             encode_media(encoder, media, store)
         with pytest.raises(
-            ComponentError, match=r"^encoder broken gives features of 'blue' that are not finite"
+            ComponentError,
+            match=r"^encoder broken gives features of 'blue' that are not finite",
         ):
             encode_texts(encoder, ["a", "blue"], store)

@@ -48,7 +48,9 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
 
 
 def to_make(project: Project) -> dict[str, int]:
-    return {name: calls.to_make for name, calls in plan(Project(project.root)).calls.items()}
+    return {
+        name: calls.to_make for name, calls in plan(Project(project.root)).calls.items()
+    }
 
 
 def test_what_is_planned_is_made_and_then_nothing_is_left(project: Project) -> None:
@@ -68,14 +70,18 @@ def test_what_is_planned_is_made_and_then_nothing_is_left(project: Project) -> N
 
 
 def test_failed_calls_are_planned_and_made_by_the_next_run(
-    project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    project: Project,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     respond, away, asked = Blind.respond, True, list[Conversation]()
 
     def answer(self: Blind, conversations: Sequence[Conversation]) -> list[Reply]:
         """Answer but three questions of MM-SAP, while the service is away."""
         questions = list(
-            dict.fromkeys(each.subject for each in [*asked, *conversations] if each.options)
+            dict.fromkeys(
+                each.subject for each in [*asked, *conversations] if each.options
+            )
         )
         asked.extend(conversations)
         lost = Reply("", Outcome.FAILED, error="503")
@@ -121,7 +127,9 @@ def test_a_model_that_cannot_be_asked_takes_no_other_with_it(
         with pytest.raises(ServiceError, match=f"^{sentence}$"):
             collect(project)
     assert {
-        model for model in models if all(task.made() for task in tasks_of(project, [model]))
+        model
+        for model in models
+        if all(task.made() for task in tasks_of(project, [model]))
     } == complete
     collect(project)
     assert all(task.is_made() for task in tasks_of(project))
@@ -133,7 +141,10 @@ def test_a_plan_counts_what_examples_depend_on_at_most(project: Project) -> None
 
     def shown(params: Params) -> None:
         examples = {"choose": "random", "shots": [1, 2], "by": "blind"}
-        params["descriptions"]["shown"] = {"prompt": "What is it?", "demonstrations": examples}
+        params["descriptions"]["shown"] = {
+            "prompt": "What is it?",
+            "demonstrations": examples,
+        }
         nothing: Params = {name: [] for name in ("question_sets", *benchmark_names())}
         params["run"] |= nothing | {
             "datasets": ["digits"],
@@ -152,7 +163,9 @@ def test_a_plan_counts_what_examples_depend_on_at_most(project: Project) -> None
 
 def test_records_of_one_model_leave_the_others_alone(project: Project) -> None:
     collect(project, ["blind"])
-    assert {name.split("/")[2] for name in folders(project.root) if "records/" in name} == {"blind"}
+    assert {
+        name.split("/")[2] for name in folders(project.root) if "records/" in name
+    } == {"blind"}
     collect(project, ["regions_medium"])
     assert len(matching(folders(project.root), ["data/records/blind/*"])) == 6
 
@@ -201,11 +214,14 @@ def test_what_records_of_an_earlier_version_hold_is_not_asked_again(
     """They call the file of a drawing ``image``, and its digest ``image_sha256``."""
     collect(project)
     written = {
-        file: file.read_text() for file in (project.root / "data/records").rglob("records.jsonl")
+        file: file.read_text()
+        for file in (project.root / "data/records").rglob("records.jsonl")
     }
     for file, text in written.items():
         file.unlink()
-        file.write_text(text.replace('"file":', '"image":').replace('"sha256":', '"image_sha256":'))
+        file.write_text(
+            text.replace('"file":', '"image":').replace('"sha256":', '"image_sha256":')
+        )
         (file.parent / INPUTS).unlink()
     assert sum("image_sha256" in file.read_text() for file in written) > 0
     shutil.rmtree(project.root / ".driftledger")
@@ -234,15 +250,19 @@ def test_what_must_come_first_is_named(project: Project) -> None:
     (project.root / "kept.json").rename(project.root / "data/resolved.json")
     shutil.rmtree(project.root / "data/questions/scenes_mme")
     with pytest.raises(
-        StoreError, match="data/questions/scenes_mme is missing; run 'dvc repro data' or 'dvc pull'"
+        StoreError,
+        match="data/questions/scenes_mme is missing; run 'dvc repro data' or 'dvc pull'",
     ):
         collect(project, ["blind"])
 
 
 def test_what_has_changed_since_it_was_resolved_is_not_asked(project: Project) -> None:
-    project = changed(project.root, lambda params: params["models"]["blind"].update(batch_size=3))
+    project = changed(
+        project.root, lambda params: params["models"]["blind"].update(batch_size=3)
+    )
     with pytest.raises(
-        StoreError, match=r"models\.blind has changed since it was resolved; run 'dvc repro' again"
+        StoreError,
+        match=r"models\.blind has changed since it was resolved; run 'dvc repro' again",
     ):
         collect(project, ["blind"])
 
@@ -302,9 +322,13 @@ def test_what_nothing_uses_is_shown_and_then_removed(
     assert remove_unused(project).startswith(
         "0 calls and 1 images and files of features, 0.0 MB, are not used; "
     )
-    project = changed(project.root, lambda params: params["run"].update(models=["blind"]))
+    project = changed(
+        project.root, lambda params: params["run"].update(models=["blind"])
+    )
     named = SimpleNamespace(
-        components=[{"fingerprint": project.component("generators", "painter").fingerprint}]
+        components=[
+            {"fingerprint": project.component("generators", "painter").fingerprint}
+        ]
     )
     with monkeypatch.context() as patch:
         patch.setattr(
@@ -313,7 +337,8 @@ def test_what_nothing_uses_is_shown_and_then_removed(
         )
         beside_published = remove_unused(project)
     described, unpublished = (
-        int(each.split(" calls")[0]) for each in (beside_published, remove_unused(project))
+        int(each.split(" calls")[0])
+        for each in (beside_published, remove_unused(project))
     )
     assert unpublished > described > 0
     before = kept()
@@ -350,11 +375,15 @@ def test_what_another_checkout_selects_stays(project: Project) -> None:
         ("worktree", "add", "-q", "other"),
     ):
         subprocess.run(["git", *author, *command], cwd=project.root, check=True)
-    project = changed(project.root, lambda params: params["run"].update(models=["blind"]))
+    project = changed(
+        project.root, lambda params: params["run"].update(models=["blind"])
+    )
     with pytest.raises(StoreError, match=r"/other: .*; nothing was removed"):
         remove_unused(project, yes=True)
     shutil.copytree(project.root / "data", project.root / "other/data")
-    assert remove_unused(project, yes=True).startswith("every call, image and file of features")
+    assert remove_unused(project, yes=True).startswith(
+        "every call, image and file of features"
+    )
 
 
 # Several processes with a store each: what they make is what one process makes, and nothing is
@@ -370,7 +399,8 @@ def asks_nobody(*_: Any) -> None:
 
 def stored(store: CallStore) -> dict[str, Any]:
     return {
-        key: comparable(result) for key, result in found(store, stored_rows(store.folder)).items()
+        key: comparable(result)
+        for key, result in found(store, stored_rows(store.folder)).items()
     }
 
 

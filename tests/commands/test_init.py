@@ -66,11 +66,19 @@ def test_an_empty_folder_becomes_a_project(here: Path) -> None:
     assert (here / ".git").is_dir()
     assert not (here / "ledger").exists()  # a folder that publishing makes
     assert upgrade(Project(here), check=True) == []
-    assert [spec.name for spec in Project(here).settings.benchmarks] == ["genception", "fidelity"]
+    assert [spec.name for spec in Project(here).settings.benchmarks] == [
+        "genception",
+        "fidelity",
+    ]
     (here / ".driftledger").mkdir()
     (here / ".driftledger" / "calls").touch()
     assert ".driftledger" not in git("status", "--porcelain", "--untracked-files=all")
-    exact = ("dvc.lock", "data/resolved.json", "reports/scores/m/score.json", "ledger/1.json")
+    exact = (
+        "dvc.lock",
+        "data/resolved.json",
+        "reports/scores/m/score.json",
+        "ledger/1.json",
+    )
     # a clone of Windows has their hashes
     assert git("check-attr", "text", "--", *exact).count("unset") == len(exact)
 
@@ -89,17 +97,23 @@ def test_images_become_a_dataset_that_dvc_keeps(here: Path) -> None:
     xray.putpixel((0, 0), 4095)
     xray.save(here / "My Photos" / "xray.png")
     said = init(Path(), images=Path("My Photos"))
-    assert "the dataset my_photos: DVC keeps My Photos now; commit My Photos.dvc" in said
+    assert (
+        "the dataset my_photos: DVC keeps My Photos now; commit My Photos.dvc" in said
+    )
     assert "left out, not an image that is read: IMG_2.HEIC" in said
     assert "nothing is left to see in 1 of 2 images after conversion: xray.png" in said
     settings = Project(here).settings
     assert settings.run.datasets == ("my_photos",)
     assert settings.datasets["my_photos"].model_extra == {"path": "My Photos"}
-    assert "/My Photos" in (here / ".gitignore").read_text(encoding="utf-8").splitlines()
+    assert (
+        "/My Photos" in (here / ".gitignore").read_text(encoding="utf-8").splitlines()
+    )
     assert upgrade(Project(here), check=True) == []
 
 
-def test_images_that_git_or_dvc_keeps_or_that_lie_elsewhere_are_left_alone(here: Path) -> None:
+def test_images_that_git_or_dvc_keeps_or_that_lie_elsewhere_are_left_alone(
+    here: Path,
+) -> None:
     git("init", "--quiet")
     for name in ("tracked", "kept", "near"):
         draw(here / ("near" if name == "near" else f"a/{name}") / "0.png", 0)
@@ -130,18 +144,23 @@ OTHERS: dict[str, str] = {
 
 
 @pytest.mark.parametrize("name", OTHERS)
-def test_what_somebody_else_wrote_is_refused_and_left_alone(here: Path, name: str) -> None:
+def test_what_somebody_else_wrote_is_refused_and_left_alone(
+    here: Path, name: str
+) -> None:
     (here / name).parent.mkdir(parents=True, exist_ok=True)
     (here / name).write_text(OTHERS[name], encoding="utf-8")
     before = tree(here)
     with pytest.raises(
-        ConfigError, match="of something else; give the project a folder of its own, as in"
+        ConfigError,
+        match="of something else; give the project a folder of its own, as in",
     ):
         init(Path())
     assert tree(here) == before
     init(Path("evaluation"))
     assert {
-        path: content for path, content in tree(here).items() if not path.startswith("evaluation")
+        path: content
+        for path, content in tree(here).items()
+        if not path.startswith("evaluation")
     } == before
 
 
@@ -184,7 +203,9 @@ def test_mistakes_are_sentences_before_anything_is_written(here: Path) -> None:
             init(**{"folder": Path()} | arguments)  # type: ignore[arg-type]
     assert tree(here) == before
     init(Path("a"))
-    with pytest.raises(ConfigError, match="a is a project already; 'driftledger add' selects more"):
+    with pytest.raises(
+        ConfigError, match="a is a project already; 'driftledger add' selects more"
+    ):
         init(Path("a"), images=Path("photos"))
 
 
@@ -208,9 +229,18 @@ def test_questions_make_a_project_of_one_benchmark(here: Path) -> None:
         None,
     )
     draw(here / "photos" / "0.png", 0)
-    init(Path("b"), questions=Path("My MME.tsv"), benchmark="mm_vet", images=Path("photos"))
+    init(
+        Path("b"),
+        questions=Path("My MME.tsv"),
+        benchmark="mm_vet",
+        images=Path("photos"),
+    )
     both = Project(here / "b").settings
-    assert [spec.name for spec in both.benchmarks] == ["genception", "fidelity", "mm_vet"]
+    assert [spec.name for spec in both.benchmarks] == [
+        "genception",
+        "fidelity",
+        "mm_vet",
+    ]
     assert both.judge == "gpt_4_1_judge"
     said = init(
         Path("c"),
@@ -218,7 +248,10 @@ def test_questions_make_a_project_of_one_benchmark(here: Path) -> None:
         benchmark="mm_vet",
         chosen=chosen(model="openai/gpt-x"),
     )
-    assert "gpt_4_1_judge grades the answers; run.judge in params.yaml names another" in said
+    assert (
+        "gpt_4_1_judge grades the answers; run.judge in params.yaml names another"
+        in said
+    )
 
 
 def test_the_block_of_questions_in_the_docs_works_after_init(here: Path) -> None:
@@ -235,7 +268,11 @@ def test_the_block_of_questions_in_the_docs_works_after_init(here: Path) -> None
     params["run"] |= block.pop("run")
     (here / "params.yaml").write_text(json.dumps(params | block), encoding="utf-8")
     settings = Project(here).settings
-    assert [spec.name for spec in settings.benchmarks] == ["genception", "fidelity", "mm_sap"]
+    assert [spec.name for spec in settings.benchmarks] == [
+        "genception",
+        "fidelity",
+        "mm_sap",
+    ]
     assert (
         settings.section("mm_sap").model_dump(mode="json")
         == load_yaml(section_text("mm_sap"))["mm_sap"]
@@ -286,7 +323,8 @@ def test_an_upgrade_writes_committed_files_again_and_refuses_others(here: Path) 
     (here / "dvc.yaml").write_text(f"{before}# mine\n", encoding="utf-8")
     (here / ".gitignore").write_text("*.log\n", encoding="utf-8")
     assert upgrade(project, check=True) == [
-        f"{name} differs from what driftledger writes" for name in ("dvc.yaml", ".gitignore")
+        f"{name} differs from what driftledger writes"
+        for name in ("dvc.yaml", ".gitignore")
     ]
     with pytest.raises(
         ConfigError, match=r"dvc\.yaml has changes that are not committed; commit them"
@@ -305,9 +343,14 @@ def test_an_upgrade_writes_committed_files_again_and_refuses_others(here: Path) 
     assert upgrade(project, check=True) == []
 
 
-def test_generated_files_are_known_by_their_first_line_also_those_of_other_versions() -> None:
+def test_generated_files_are_known_by_their_first_line_also_those_of_other_versions() -> (
+    None
+):
     texts = generated()
-    assert {name for name, text in texts.items() if is_ours(text)} == {"dvc.yaml", "MLproject"}
+    assert {name for name, text in texts.items() if is_ours(text)} == {
+        "dvc.yaml",
+        "MLproject",
+    }
     assert not is_ours("stages: {}\n")
     assert [
         name
@@ -323,7 +366,9 @@ def test_git_ignores_what_every_stage_collects(here: Path) -> None:
         assert any(f"/{stage.path}".startswith(line) for line in ignored), stage.path
     # keys, which an accidental 'git add --all' would publish
     assert {".env*", "*.pem", "*.key"} <= {*ignored}
-    assert {*ignored} <= {*(REPOSITORY / ".gitignore").read_text(encoding="utf-8").splitlines()}
+    assert {*ignored} <= {
+        *(REPOSITORY / ".gitignore").read_text(encoding="utf-8").splitlines()
+    }
 
 
 def test_the_catalogue_is_listed() -> None:
@@ -339,12 +384,16 @@ def test_the_catalogue_is_listed() -> None:
     assert names("DINOv2-base") == ["encoders:", "dinov2"]
     [row] = [
         each
-        for each in printed(catalogue_table(catalogue_rows("gpt_5_4_mini"))).splitlines()
+        for each in printed(
+            catalogue_table(catalogue_rows("gpt_5_4_mini"))
+        ).splitlines()
         if "OPENAI" in each
     ]
     assert row.split()[:2] == ["gpt_5_4_mini", "openai/gpt-5.4-mini-2026-03-17"]
     assert row.split()[2:] == ["OPENAI_API_KEY", "0.75", "/", "4.5", "2026-11-26"]
-    with pytest.raises(ConfigError, match=r"name 'dinov9' is unknown; did you mean 'dinov"):
+    with pytest.raises(
+        ConfigError, match=r"name 'dinov9' is unknown; did you mean 'dinov"
+    ):
         catalogue_rows("dinov9")
 
 
@@ -353,7 +402,13 @@ def test_what_is_retired_is_listed_last_with_its_date_and_selected_with_a_warnin
 ) -> None:
     rows = catalogue_rows("models")
     retired = [row["name"] for row in rows if row["retired"]]
-    assert retired == ["gemini_1_5_pro", "claude_3_opus", "gpt_4o", "gpt_4v", "gpt_4_judge"]
+    assert retired == [
+        "gemini_1_5_pro",
+        "claude_3_opus",
+        "gpt_4o",
+        "gpt_4v",
+        "gpt_4_judge",
+    ]
     assert [row["name"] for row in rows[-5:]] == retired
     assert printed(catalogue_table(catalogue_rows("dall_e_3"))).endswith(" 2026-05-12")
     _, entry = selectable("models", "gpt_4v", ELSEWHERE)
@@ -364,10 +419,19 @@ def test_what_is_retired_is_listed_last_with_its_date_and_selected_with_a_warnin
         "encoders": {"dinov2": None},
     }
     lines = init(Path(), chosen=chosen)
-    assert "generators.dall_e_3: retired on 2026-05-12, so that its service refuses it" in lines
-    assert "models.gpt_4v: retired on 2024-12-06, so that its service refuses it" in lines
-    added = models.add(Project(here), "models", "gpt_4o", only=False, base_url=None, key=None)
-    assert "models.gpt_4o: retired on 2026-10-23, so that its service refuses it" in added
+    assert (
+        "generators.dall_e_3: retired on 2026-05-12, so that its service refuses it"
+        in lines
+    )
+    assert (
+        "models.gpt_4v: retired on 2024-12-06, so that its service refuses it" in lines
+    )
+    added = models.add(
+        Project(here), "models", "gpt_4o", only=False, base_url=None, key=None
+    )
+    assert (
+        "models.gpt_4o: retired on 2026-10-23, so that its service refuses it" in added
+    )
 
 
 ELSEWHERE = "http://127.0.0.1:9/v1"
@@ -375,23 +439,32 @@ ELSEWHERE = "http://127.0.0.1:9/v1"
 
 def chosen(**given: str) -> dict[str, Any]:
     return {
-        f"{kind}s": dict([selectable(f"{kind}s", each, ELSEWHERE)]) for kind, each in given.items()
+        f"{kind}s": dict([selectable(f"{kind}s", each, ELSEWHERE)])
+        for kind, each in given.items()
     }
 
 
-def test_a_model_a_generator_and_an_encoder_are_named_in_one_command(here: Path) -> None:
+def test_a_model_a_generator_and_an_encoder_are_named_in_one_command(
+    here: Path,
+) -> None:
     assert "what it selects is a demonstration" in "".join(init(Path("demonstration")))
     (here / "mine").mkdir()
     (here / "mine" / "config.json").write_text('{"model_type": "dinov2"}')
-    given = chosen(model="openai/gpt-5.4-mini", generator="openai/draws:v1", encoder="mine")
-    with pytest.raises(ConfigError, match="'painter' only works for models of regions") as refused:
+    given = chosen(
+        model="openai/gpt-5.4-mini", generator="openai/draws:v1", encoder="mine"
+    )
+    with pytest.raises(
+        ConfigError, match="'painter' only works for models of regions"
+    ) as refused:
         init(Path("a"), chosen={"models": given["models"]})
     assert "select gpt_image_2 or sdxl" in str(refused.value)
     assert not (here / "a").exists()
     lines = "\n".join(init(Path(), chosen=given))
     assert "Git ignores /mine" in lines
     (here / "score.zip").touch()
-    assert "params.yaml" in (untracked := git("status", "--porcelain", "--untracked-files=all"))
+    assert "params.yaml" in (
+        untracked := git("status", "--porcelain", "--untracked-files=all")
+    )
     assert not {"mine/config.json", "score.zip"} & {*untracked.split()}
     assert "demonstration" not in lines
     assert (
@@ -442,5 +515,7 @@ def test_one_more_is_added_or_refused(here: Path) -> None:
         "revision": "main",
     }
     (here / "gpt-x").mkdir()
-    with pytest.raises(ConfigError, match=r"params\.yaml has another entry models\.gpt_x"):
+    with pytest.raises(
+        ConfigError, match=r"params\.yaml has another entry models\.gpt_x"
+    ):
         add("models", "gpt-x")

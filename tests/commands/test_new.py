@@ -18,13 +18,17 @@ RUFF = (sys.executable, "-m", "ruff")
 
 
 def run(folder: Path, *command: str) -> str:
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
     return done.stdout
 
 
 @pytest.fixture(scope="module")
-def written(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, list[str]]]:
+def written(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> tuple[Path, dict[str, list[str]]]:
     """A folder with one of each kind, and what was said of each."""
     folder = tmp_path_factory.mktemp("project")
     (folder / "pyproject.toml").write_text(
@@ -33,7 +37,9 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, l
     return folder, {kind: new(folder, kind, f"my_{kind}") for kind in KINDS}
 
 
-def test_every_kind_passes_its_own_test(written: tuple[Path, dict[str, list[str]]]) -> None:
+def test_every_kind_passes_its_own_test(
+    written: tuple[Path, dict[str, list[str]]],
+) -> None:
     folder, _ = written
     told = run(
         folder,
@@ -59,7 +65,9 @@ def test_it_is_as_the_linters_and_the_type_checker_want_it(
 
 
 def test_dvc_keeps_the_lines_that_are_printed(
-    written: tuple[Path, dict[str, list[str]]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    written: tuple[Path, dict[str, list[str]]],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """``dvc exp run -S`` writes ``params.yaml`` again; in braces it would lose the quotes that
     ``a:B`` needs there."""
@@ -75,7 +83,9 @@ def test_dvc_keeps_the_lines_that_are_printed(
             else ""
         )
         text += "\n".join(lines[at : lines.index("", at)]) + f"\n{own}"
-    (tmp_path / "params.yaml").write_text(text + yaml.safe_dump(params), encoding="utf-8")
+    (tmp_path / "params.yaml").write_text(
+        text + yaml.safe_dump(params), encoding="utf-8"
+    )
     (tmp_path / "dvc.yaml").write_text(
         "stages: {some: {cmd: 'true', params: [models, run.seed]}}\n"
     )
@@ -95,11 +105,16 @@ def test_dvc_keeps_the_lines_that_are_printed(
         "first",
     )
     run(tmp_path, "dvc", "exp", "run", "--quiet", "--set-param", "run.seed=7")
-    settings = parse_settings(read_yaml(tmp_path / "params.yaml"), "params.yaml", folder)
+    settings = parse_settings(
+        read_yaml(tmp_path / "params.yaml"), "params.yaml", folder
+    )
     assert settings.run.seed == 7
     assert settings.build("encoders", "my_encoder").provider == "my_encoder:MyEncoder"
     assert settings.build("models", "my_model").provider == "my_model:MyModel"
-    assert settings.build("generators", "my_generator").provider == "my_generator:MyGenerator"
+    assert (
+        settings.build("generators", "my_generator").provider
+        == "my_generator:MyGenerator"
+    )
     assert settings.build("datasets", "my_dataset").source_digest()
     assert settings.build("question_sets", "my_question_set").protocol == "mme"
 
@@ -114,7 +129,9 @@ def test_what_is_there_is_left_alone(tmp_path: Path) -> None:
     assert there.read_text() == "mine"
 
 
-@pytest.mark.parametrize("name", ["../evil", "My", "", "class", "a" * 31, "1st", "a-b", "a.b"])
+@pytest.mark.parametrize(
+    "name", ["../evil", "My", "", "class", "a" * 31, "1st", "a-b", "a.b"]
+)
 def test_a_name_that_can_be_no_module(tmp_path: Path, name: str) -> None:
     with pytest.raises(ConfigError, match="cannot be a module"):
         new(tmp_path, "model", name)

@@ -16,7 +16,10 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
     monkeypatch.chdir(tmp_path)
     make_small(tmp_path)
     return changed(
-        tmp_path, lambda params: params["models"].update(seer={"provider": "human", "path": "seer"})
+        tmp_path,
+        lambda params: params["models"].update(
+            seer={"provider": "human", "path": "seer"}
+        ),
     )
 
 
@@ -32,22 +35,34 @@ def rows(path: Path) -> list[dict[str, str]]:
 
 
 def test_a_first_sheet_of_descriptions_needs_nothing_but_the_images(
-    project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    project: Project,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert people(monkeypatch, "descriptions", "my_images", "seer") == 0
     assert "2 images to describe, 0 described" in capsys.readouterr().out
     assert len(rows(project.root / "seer" / "sheet.csv")) == 2
     assert people(monkeypatch, "descriptions", "my_images", "blind") == 2
-    assert "models.blind in params.yaml is not of provider human" in capsys.readouterr().err
+    assert (
+        "models.blind in params.yaml is not of provider human"
+        in capsys.readouterr().err
+    )
 
 
 def test_descriptions_are_rated(
-    project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    project: Project,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert people(monkeypatch, "ratings", "my_images") == 2
-    assert "fidelity.ratings in params.yaml names no file; set it" in capsys.readouterr().err
+    assert (
+        "fidelity.ratings in params.yaml names no file; set it"
+        in capsys.readouterr().err
+    )
     update(project)
-    changed(project.root, lambda params: params["fidelity"].update(ratings="ratings.csv"))
+    changed(
+        project.root, lambda params: params["fidelity"].update(ratings="ratings.csv")
+    )
     capsys.readouterr()
     assert people(monkeypatch, "ratings", "my_images", "--rater", "ann") == 0
     out = capsys.readouterr().out

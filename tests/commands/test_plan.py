@@ -130,7 +130,9 @@ def setting(section: str, **values: Any) -> Callable[[Path], object]:
 
 
 def entry(section: str, name: str, **values: Any) -> Callable[[Path], object]:
-    return lambda root: changed(root, lambda params: params[section][name].update(values))
+    return lambda root: changed(
+        root, lambda params: params[section][name].update(values)
+    )
 
 
 @dataclass(frozen=True)
@@ -146,7 +148,9 @@ EDITS = {
     "nothing": Edit(lambda root: None, (0, 0), (0, 0)),
     "iterations 2 → 3": Edit(setting("genception", iterations=3), (3, 3), (3, 3)),
     "iterations 2 → 5": Edit(setting("genception", iterations=5), (9, 9), (9, 9)),
-    "describe_prompt": Edit(setting("genception", describe_prompt="What is it?"), (6, 6), (6, 6)),
+    "describe_prompt": Edit(
+        setting("genception", describe_prompt="What is it?"), (6, 6), (6, 6)
+    ),
     # The first descriptions stay.
     "generate_prompt": Edit(
         setting("genception", generate_prompt="Draw {description}"), (3, 6), (3, 6)
@@ -161,7 +165,10 @@ EDITS = {
     "a new model": Edit(setting("run", models=["tells", "blind"]), (0, 6), (0, 6)),
     "the folder moved away": Edit(moved_away, (0, 0), (0, 0)),
     "two broken images": Edit(
-        broken, (0, 0), (0, 0), ("square/cut.png cannot be", "square/short.png cannot be")
+        broken,
+        (0, 0),
+        (0, 0),
+        ("square/cut.png cannot be", "square/short.png cannot be"),
     ),
     "a huge image": Edit(
         huge,
@@ -183,7 +190,9 @@ def test_after_an_edit_no_more_is_made_than_planned(
     calls = preview.calls[MODEL], preview.calls[GENERATOR]
     assert (calls[0].to_make, calls[1].to_make) == case.planned
     assert (root / RESOLVED).read_bytes() == before
-    assert all(any(each in sentence for sentence in preview.missing) for each in case.missing)
+    assert all(
+        any(each in sentence for sentence in preview.missing) for each in case.missing
+    )
     assert len(preview.missing) == bool(case.missing)
 
     def run() -> None:
@@ -236,7 +245,9 @@ def test_the_likely_price_goes_by_what_is_stored(root: Path) -> None:
     assert drawings.likely_cost == pytest.approx(6 * (300 * 10 + 1584 * 100) / 1e6)
 
 
-def test_what_to_know_before_the_first_call(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_to_know_before_the_first_call(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Drawings of the control are half of all: the descriptions of the other model are stored."""
     setting("run", models=["tells", "blind"])(root)
     setting("genception", generate_prompt="Draw {description}", iterations=1)(root)
@@ -267,14 +278,17 @@ def test_data_under_a_run_stay_as_it_reads_them(root: Path) -> None:
     with FileLock(root / STATE / "run.lock"):
         preview = plan(project)
     assert (
-        preview.notes[0] == "'driftledger run' is under way here: data count as it has built them"
+        preview.notes[0]
+        == "'driftledger run' is under way here: data count as it has built them"
     )
     assert preview.calls[MODEL].to_make == 0
     assert (root / "data/datasets/photos/samples.jsonl").read_bytes() == before
     assert plan(project).calls[MODEL].to_make == 2
 
 
-def test_a_full_disk_is_missing_room(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_missing_room(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Three images with 1024 pixels a side, of 1.5 bytes a pixel, are 4.7 MB."""
     setting("genception", iterations=3)(root)
     project = Project(root, own_code=True)
@@ -287,7 +301,9 @@ def test_a_full_disk_is_missing_room(root: Path, monkeypatch: pytest.MonkeyPatch
         "room, or name another folder as `store:`"
     )
     build(project)
-    with pytest.raises(ConfigError, match=r"^nothing was asked yet: store: what is drawn"):
+    with pytest.raises(
+        ConfigError, match=r"^nothing was asked yet: store: what is drawn"
+    ):
         require_readiness(project, of_all=False)
 
 
@@ -308,8 +324,14 @@ def test_all_that_is_missing_is_named_at_once_by_plan_and_by_run(
         params["generators"]["draws"]["base_url"] = "http://127.0.0.1:9/v1"
         params["encoders"]["gone"] = {"provider": "dinov2", "path": "weights/gone"}
         params["datasets"]["others"] = {"provider": "image_folder", "path": "others"}
-        params["run"] |= {"models": ["tells", "keyless", "weights"], "encoders": ["gone"]}
-        params["run"] |= {"datasets": ["photos", "others"], "genception": ["photos", "others"]}
+        params["run"] |= {
+            "models": ["tells", "keyless", "weights"],
+            "encoders": ["gone"],
+        }
+        params["run"] |= {
+            "datasets": ["photos", "others"],
+            "genception": ["photos", "others"],
+        }
 
     project = changed(root, select)
     preview = plan(project)

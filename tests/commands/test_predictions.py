@@ -24,14 +24,27 @@ VET, MME, SAP = "scenes_mm_vet", "scenes_mme", "scenes_mm_sap"
 SETS = {"mm_vet": VET, "mme": MME, "mm_sap": SAP}
 
 
-def project(root: Path, benchmark: str, count: int = 13, **models: dict[str, Any]) -> Project:
+def project(
+    root: Path, benchmark: str, count: int = 13, **models: dict[str, Any]
+) -> Project:
     """One question set of scenes, built, and the models that are asked."""
     params = default_params()
     name = SETS[benchmark]
-    params["question_sets"] = {name: {"provider": "scenes", "protocol": benchmark, "count": count}}
-    nothing: dict[str, list[str]] = {each: [] for each in ("genception", "trac", "fidelity", *SETS)}
-    params["run"] |= {**nothing, "question_sets": [name], benchmark: [name], "models": list(models)}
-    understood = {name: {**entry, "understood_by": ["rubric"]} for name, entry in models.items()}
+    params["question_sets"] = {
+        name: {"provider": "scenes", "protocol": benchmark, "count": count}
+    }
+    nothing: dict[str, list[str]] = {
+        each: [] for each in ("genception", "trac", "fidelity", *SETS)
+    }
+    params["run"] |= {
+        **nothing,
+        "question_sets": [name],
+        benchmark: [name],
+        "models": list(models),
+    }
+    understood = {
+        name: {**entry, "understood_by": ["rubric"]} for name, entry in models.items()
+    }
     params["models"] = {"rubric": {"provider": "rubric"}, **understood}
     (root / "params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")
     return Project(root)
@@ -49,7 +62,8 @@ def questions(project: Project, benchmark: str) -> list[QuestionEntry]:
 
 def score_of(project: Project, benchmark: str, model: str) -> Score:
     return read_json(
-        project.root / "reports/scores" / model / benchmark / SETS[benchmark] / SCORE, Score
+        project.root / "reports/scores" / model / benchmark / SETS[benchmark] / SCORE,
+        Score,
     )
 
 
@@ -69,13 +83,21 @@ def test_predictions_are_graded_as_answers_and_every_number_of_them_is_marked(
     exam = project(tmp_path, "mme", theirs=theirs, blind={"provider": "blind"})
     asked = questions(exam, "mme")
     said = {
-        q.id: f"{q.answer}" if place % 4 else wrong(str(q.answer)) for place, q in enumerate(asked)
+        q.id: f"{q.answer}" if place % 4 else wrong(str(q.answer))
+        for place, q in enumerate(asked)
     }
     samples = (
-        {"doc_id": q.id, "doc": {"question": q.question}, "target": "", "resps": [[said[q.id]]]}
+        {
+            "doc_id": q.id,
+            "doc": {"question": q.question},
+            "target": "",
+            "resps": [[said[q.id]]],
+        }
         for q in asked
     )
-    file.write_text("".join(json.dumps(sample) + "\n" for sample in samples), encoding="utf-8")
+    file.write_text(
+        "".join(json.dumps(sample) + "\n" for sample in samples), encoding="utf-8"
+    )
     build(exam)
     evaluate(exam)
 
@@ -99,10 +121,14 @@ def test_predictions_are_graded_as_answers_and_every_number_of_them_is_marked(
 
 def test_what_is_missing_is_no_answer(tmp_path: Path) -> None:
     file = tmp_path / "theirs.json"
-    exam = project(tmp_path, "mm_vet", theirs={"provider": "predictions", "path": str(file)})
+    exam = project(
+        tmp_path, "mm_vet", theirs={"provider": "predictions", "path": str(file)}
+    )
     first, *rest = questions(exam, "mm_vet")
     blank = {rest[0].id: " ", "v1_0": "spare"}
-    file.write_text(json.dumps({q.id: str(q.answer) for q in rest} | blank), encoding="utf-8")
+    file.write_text(
+        json.dumps({q.id: str(q.answer) for q in rest} | blank), encoding="utf-8"
+    )
     build(exam)
     evaluate(exam)
     score = score_of(exam, "mm_vet", "theirs")

@@ -40,14 +40,18 @@ def differing(before: Any, after: Any, place: str = "") -> Iterator[str]:
     """The places where two notes are different."""
     if isinstance(before, Mapping) and isinstance(after, Mapping):
         for key in sorted({*before, *after}):
-            yield from differing(before.get(key), after.get(key), f"{place}.{key}".lstrip("."))
+            yield from differing(
+                before.get(key), after.get(key), f"{place}.{key}".lstrip(".")
+            )
     elif before != after:
         yield place
 
 
 def test_every_parameter_of_a_stage_is_there(resolved: Resolved) -> None:
     noted = resolved(nothing)
-    stages = yaml.safe_load((REPOSITORY / "dvc.yaml").read_text(encoding="utf-8"))["stages"]
+    stages = yaml.safe_load((REPOSITORY / "dvc.yaml").read_text(encoding="utf-8"))[
+        "stages"
+    ]
     named = [
         key.replace("${item.model}", model)
         for stage in stages.values()
@@ -119,7 +123,8 @@ def test_a_benchmark_that_goes_over_nothing_is_left_out(resolved: Resolved) -> N
 
 def test_peoples_ratings_are_noted(tmp_path: Path, resolved: Resolved) -> None:
     with pytest.raises(
-        ConfigError, match=r"fidelity\.ratings in params\.yaml is ratings\.csv, which is missing"
+        ConfigError,
+        match=r"fidelity\.ratings in params\.yaml is ratings\.csv, which is missing",
     ):
         resolved(lambda params: params["fidelity"].update(ratings="ratings.csv"))
     (tmp_path / "ratings.csv").write_text("rating\n", encoding="utf-8")

@@ -38,7 +38,9 @@ FAILED = (
     f"ERROR: failed to reproduce '{COLLECT}': failed to run: driftledger stage collect a, exited "
     "with 2"
 )
-BUSY = "ERROR: failed to reproduce 'score@b': '/reports' is busy, it is being blocked by:"
+BUSY = (
+    "ERROR: failed to reproduce 'score@b': '/reports' is busy, it is being blocked by:"
+)
 TRACEBACK = ["Traceback (most recent call last):", '  File "x.py", line 1, in <module>']
 MODEL = "regions_medium"
 
@@ -80,7 +82,12 @@ def say(*texts: str) -> str:
 def test_calls_are_made_before_dvc_starts_and_its_text_goes_to_the_log(
     project: Project, dvc: Callable[..., Path], capfd: pytest.CaptureFixture[str]
 ) -> None:
-    text = [RUNNING.format("resolve"), SKIPPED.format("data"), HOSTILE, RUNNING.format("track")]
+    text = [
+        RUNNING.format("resolve"),
+        SKIPPED.format("data"),
+        HOSTILE,
+        RUNNING.format("track"),
+    ]
     seen = dvc(say(*text))
     assert run(project) == 0
     assert [name for name in folders(project.root) if "records" in name] == [
@@ -93,7 +100,9 @@ def test_calls_are_made_before_dvc_starts_and_its_text_goes_to_the_log(
     assert err.splitlines()[-1].startswith("nothing had to be done, in 0:")
     assert err.endswith("DVC's text is in .driftledger/run.log\n")
     assert "\x1b" not in out + err
-    mark = project.root / "data/records" / MODEL / "genception/my_images/painter" / INPUTS
+    mark = (
+        project.root / "data/records" / MODEL / "genception/my_images/painter" / INPUTS
+    )
     write_json(mark, read_json(mark, Made).model_copy(update={"failed": 2}))
     assert run(project, ["report"]) == 0
     left = "2 records failed and are in no score; 'driftledger run' makes failed calls again"
@@ -115,7 +124,9 @@ def test_failed_records_are_counted_as_a_score_counts_them(
     """The score of a judged benchmark calls also those gradings failed in which the judge gave
     nothing."""
     assert run(project, plain=True) == 0
-    mark = project.root / "data/records" / MODEL / "genception/my_images/painter" / INPUTS
+    mark = (
+        project.root / "data/records" / MODEL / "genception/my_images/painter" / INPUTS
+    )
     made = read_json(mark, Made)
     for ended, scored, counted in [(2, 0, 2), (2, 6, 6), (0, 4, 4), (0, 0, 0)]:
         write_json(mark, made.model_copy(update={"failed": ended}))
@@ -143,8 +154,18 @@ def test_what_others_have_pushed_is_pulled_before_anything_is_asked(
 @pytest.mark.parametrize(
     ("text", "dvcs_code", "code", "told"),
     [
-        ([f"driftledger: {HOSTILE} is wrong", FAILED], 255, 2, f"driftledger: {COLLECT}: \\x1b[2J"),
-        ([*TRACEBACK, "KeyError: 'x'", FAILED], 255, 255, f"driftledger: {COLLECT}: 'x'"),
+        (
+            [f"driftledger: {HOSTILE} is wrong", FAILED],
+            255,
+            2,
+            f"driftledger: {COLLECT}: \\x1b[2J",
+        ),
+        (
+            [*TRACEBACK, "KeyError: 'x'", FAILED],
+            255,
+            255,
+            f"driftledger: {COLLECT}: 'x'",
+        ),
         (
             ["driftledger: a note", *TRACEBACK, "KeyError: 'x'", FAILED],
             255,
@@ -157,9 +178,24 @@ def test_what_others_have_pushed_is_pulled_before_anything_is_asked(
             2,
             f"driftledger: {COLLECT}: x is",
         ),
-        ([FAILED], 3, 3, f"driftledger: {COLLECT}: failed to run: driftledger stage collect a"),
-        ([BUSY], 255, 255, "driftledger: score@b: '/reports' is busy, it is being blocked by:;"),
-        (["driftledger: a note", BUSY], 255, 255, "driftledger: score@b: '/reports' is busy"),
+        (
+            [FAILED],
+            3,
+            3,
+            f"driftledger: {COLLECT}: failed to run: driftledger stage collect a",
+        ),
+        (
+            [BUSY],
+            255,
+            255,
+            "driftledger: score@b: '/reports' is busy, it is being blocked by:;",
+        ),
+        (
+            ["driftledger: a note", BUSY],
+            255,
+            255,
+            "driftledger: score@b: '/reports' is busy",
+        ),
         ([], 3, 3, f"driftledger: {COLLECT}: DVC ended without saying why"),
     ],
 )
@@ -195,13 +231,16 @@ def test_a_process_that_is_in_the_way_is_named_and_waited_for(
     capfd: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(running, "_BUSY", min(PATIENCE, 10.0 * seconds) if code == 0 else 1.0)
+    monkeypatch.setattr(
+        running, "_BUSY", min(PATIENCE, 10.0 * seconds) if code == 0 else 1.0
+    )
     with subprocess.Popen(["sleep", str(seconds)]) as other:
         reaper = threading.Thread(target=other.wait)
         reaper.start()
         text = say(RUNNING.format(COLLECT), BUSY, f"  (PID {other.pid}): dvc repro")
         seen = dvc(
-            f"if kill -0 {other.pid}; then {text}; exit 255; fi", say(RUNNING.format("score@b"))
+            f"if kill -0 {other.pid}; then {text}; exit 255; fi",
+            say(RUNNING.format("score@b")),
         )
         assert run(replace(project, waits=waits), ["report"]) == code
         other.kill()
@@ -210,7 +249,10 @@ def test_a_process_that_is_in_the_way_is_named_and_waited_for(
     named = f"score@b: '/reports' is busy, it is being blocked by: dvc repro (process {other.pid})"
     assert told.count(f"waiting: {named}") == waits
     if code:
-        assert told[-1] == f"driftledger: {named}; the whole text is in .driftledger/run.log"
+        assert (
+            told[-1]
+            == f"driftledger: {named}; the whole text is in .driftledger/run.log"
+        )
     else:
         assert len(seen.read_text().splitlines()) == 2
         assert told[-1].startswith("2 stages ran, in 0:")
@@ -251,7 +293,9 @@ def test_a_mistake_of_the_calls_ends_the_run_before_dvc_starts(
     dvc: Callable[..., Path],
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    (checkout.root / "theirs.json").write_text('{"none of them": "Yes."}', encoding="utf-8")
+    (checkout.root / "theirs.json").write_text(
+        '{"none of them": "Yes."}', encoding="utf-8"
+    )
     theirs = {
         "provider": "predictions",
         "path": "theirs.json",
@@ -289,10 +333,15 @@ def test_only_one_run_at_a_time_and_only_in_a_project_of_dvc(
     seen = dvc()
     lock = project.root / STATE / "run.lock"
     lock.parent.mkdir(parents=True)
-    with FileLock(lock), pytest.raises(ConfigError, match="another 'driftledger run' is under way"):
+    with (
+        FileLock(lock),
+        pytest.raises(ConfigError, match="another 'driftledger run' is under way"),
+    ):
         run(project)
     (project.root / ".dvc").rename(tmp_path / "dvc")
-    with pytest.raises(ConfigError, match="is not a DVC project; 'driftledger init' makes it one"):
+    with pytest.raises(
+        ConfigError, match="is not a DVC project; 'driftledger init' makes it one"
+    ):
         run(project)
     assert not seen.exists()
 
@@ -305,17 +354,29 @@ def wait_for(condition: Callable[[], bool]) -> None:
 
 
 def is_over(pid: int) -> bool:
-    return not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+    return (
+        not psutil.pid_exists(pid)
+        or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+    )
 
 
 @pytest.mark.parametrize(
-    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGKILL, -9)]
+    ("number", "code"),
+    [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGKILL, -9)],
 )
 def test_a_stop_ends_all_children_and_the_next_run_goes_on(
-    number: signal.Signals, code: int, project: Project, dvc: Callable[..., Path], tmp_path: Path
+    number: signal.Signals,
+    code: int,
+    project: Project,
+    dvc: Callable[..., Path],
+    tmp_path: Path,
 ) -> None:
     pids = tmp_path / "pids"
-    dvc(say(RUNNING.format(COLLECT)), f"sleep 600 & echo $! $$ > {shlex.quote(str(pids))}", "wait")
+    dvc(
+        say(RUNNING.format(COLLECT)),
+        f"sleep 600 & echo $! $$ > {shlex.quote(str(pids))}",
+        "wait",
+    )
     command = [sys.executable, "-m", "driftledger", "run", "report"]
     log = tmp_path / "told"
     with (
@@ -327,8 +388,12 @@ def test_a_stop_ends_all_children_and_the_next_run_goes_on(
         assert process.wait(PATIENCE) == code
     wait_for(lambda: all(is_over(int(pid)) for pid in pids.read_text().split()))
     if number != signal.SIGKILL:
-        assert log.read_text().endswith("stopped; 'driftledger run' goes on from here\n")
-    rwlock = project.root / ".dvc" / "tmp" / "rwlock"  # which DVC empties before it writes it
+        assert log.read_text().endswith(
+            "stopped; 'driftledger run' goes on from here\n"
+        )
+    rwlock = (
+        project.root / ".dvc" / "tmp" / "rwlock"
+    )  # which DVC empties before it writes it
     rwlock.parent.mkdir(exist_ok=True)
     lock = project.root / "dvc.lock"
     rwlock.touch()
@@ -348,14 +413,27 @@ def test_a_run_with_nothing_to_do_shows_the_scores_and_force_makes_all_again(
     log = published.root / ".driftledger" / "run.log"
     done = published.run("driftledger", "run")
     assert stages_run(log.read_text(encoding="utf-8")) == ["resolve"]
-    assert [line for line in done.stderr.splitlines() if line.startswith("nothing had to be done")]
+    assert [
+        line
+        for line in done.stderr.splitlines()
+        if line.startswith("nothing had to be done")
+    ]
     assert any(line.startswith(f"{MODEL} ") for line in done.stdout.splitlines())
-    assert "next: driftledger audit regions_medium/painter/layout:gc_at_2" in done.stdout
+    assert (
+        "next: driftledger audit regions_medium/painter/layout:gc_at_2" in done.stdout
+    )
 
     before, when = contents(published.root), folders(published.root)
     done = published.run("driftledger", "run", "--force", "--json")
     ran = stages_run(log.read_text(encoding="utf-8"))
-    assert ran == ["resolve", "data", f"collect@{MODEL}", f"score@{MODEL}", "report", "track"]
+    assert ran == [
+        "resolve",
+        "data",
+        f"collect@{MODEL}",
+        f"score@{MODEL}",
+        "report",
+        "track",
+    ]
     assert contents(published.root) == before
     ended = json.loads(done.stdout)
     assert (ended["exit_code"], ended["failed"]) == (0, {})

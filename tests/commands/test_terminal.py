@@ -17,7 +17,9 @@ def _plain(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
-@pytest.mark.parametrize(("columns", "width"), [(None, len(WORDS)), ("60", 60), ("120", 120)])
+@pytest.mark.parametrize(
+    ("columns", "width"), [(None, len(WORDS)), ("60", 60), ("120", 120)]
+)
 def test_a_pipe_is_plain_and_wraps_nothing_or_where_it_says(
     columns: str | None,
     width: int,
@@ -37,7 +39,13 @@ def test_a_pipe_is_plain_and_wraps_nothing_or_where_it_says(
 
 @pytest.mark.parametrize(
     "hostile",
-    ["\x1b[2J\x9b1m\u202e", "[bold]a[/bold]", "[link=http://x]y[/link]", "a\r\nb\u2028c", "\ud800"],
+    [
+        "\x1b[2J\x9b1m\u202e",
+        "[bold]a[/bold]",
+        "[link=http://x]y[/link]",
+        "a\r\nb\u2028c",
+        "\ud800",
+    ],
 )
 def test_hostile_text_is_inert_everywhere(hostile: str) -> None:
     made = table(hostile, "number", numbers=["number"])
@@ -52,8 +60,13 @@ def test_hostile_text_is_inert_everywhere(hostile: str) -> None:
     assert len(printed(line(hostile)).splitlines()) == 1
 
 
-def test_in_a_file_progress_is_a_line_for_each_tenth(capsys: pytest.CaptureFixture[str]) -> None:
-    with Progress("GenCeption · a", 100) as first, Progress("fidelity · a", 6) as second:
+def test_in_a_file_progress_is_a_line_for_each_tenth(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with (
+        Progress("GenCeption · a", 100) as first,
+        Progress("fidelity · a", 6) as second,
+    ):
         for _ in range(100):
             first.count("eyes", 1, cost=0.5)
             first.update()

@@ -18,7 +18,9 @@ COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "user_cache_path", lambda name: tmp_path / "cache" / name)
+    monkeypatch.setattr(
+        module, "user_cache_path", lambda name: tmp_path / "cache" / name
+    )
 
 
 @pytest.fixture
@@ -26,7 +28,9 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The files that were really read."""
     read: list[str] = []
     real = module.sha256_file
-    monkeypatch.setattr(module, "sha256_file", lambda path: (read.append(path.name), real(path))[1])
+    monkeypatch.setattr(
+        module, "sha256_file", lambda path: (read.append(path.name), real(path))[1]
+    )
     return read
 
 
@@ -63,7 +67,9 @@ def test_a_folder_is_what_its_loadable_files_hold(folder: Path, tmp_path: Path) 
     assert weights(moved) != identity
 
 
-def test_what_a_link_leads_to_counts_as_what_stands_there(folder: Path, tmp_path: Path) -> None:
+def test_what_a_link_leads_to_counts_as_what_stands_there(
+    folder: Path, tmp_path: Path
+) -> None:
     """A folder, which loaders follow, and files, as in the hub's own cache."""
     identity = weights(folder)
     elsewhere = (folder / "unet").rename(tmp_path / "elsewhere")
@@ -117,7 +123,11 @@ def test_a_branch_is_found_in_the_hubs_cache_without_a_network(
             None,
             "'~nosuch-user/x' cannot be reached (Could not determine home directory",
         ),
-        ("~nosuch\0user/x", "main", "cannot be reached (embedded null byte); correct path"),
+        (
+            "~nosuch\0user/x",
+            "main",
+            "cannot be reached (embedded null byte); correct path",
+        ),
         ("a" * 300, "main", "cannot be reached ([Errno 36] File name too long"),
     ],
 )
@@ -135,7 +145,10 @@ def test_a_name_that_stands_for_nothing_is_one_sentence(
 def test_a_check_believes_no_memory_and_a_broken_one_stops_nothing(
     folder: Path, tmp_path: Path
 ) -> None:
-    file, database = folder / "config.json", tmp_path / "cache" / "driftledger" / "sha256.db"
+    file, database = (
+        folder / "config.json",
+        tmp_path / "cache" / "driftledger" / "sha256.db",
+    )
     honest = remembered_sha256(file)
     with closing(sqlite3.connect(database)) as memory, memory:
         memory.execute("UPDATE files SET sha256 = 'forged'")

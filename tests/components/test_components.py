@@ -11,7 +11,13 @@ import pytest
 import yaml
 from pydantic import Field, ValidationError
 
-from driftledger.components.base import Component, ComponentCard, Encoder, Generator, Model
+from driftledger.components.base import (
+    Component,
+    ComponentCard,
+    Encoder,
+    Generator,
+    Model,
+)
 from driftledger.components.human import Human
 from driftledger.components.openai import OpenAIChat
 from driftledger.core import media
@@ -81,9 +87,19 @@ def test_a_fingerprint_is_the_hash_of_the_spec_as_json() -> None:
         Weighted(options={"a": 1}),
         Weighted(weights="decaf"),
     ],
-    ids=["version", "provider", "identity", "setting", "batch size", "nested setting", "weights"],
+    ids=[
+        "version",
+        "provider",
+        "identity",
+        "setting",
+        "batch size",
+        "nested setting",
+        "weights",
+    ],
 )
-def test_whatever_can_change_the_output_changes_the_fingerprint(other: Component) -> None:
+def test_whatever_can_change_the_output_changes_the_fingerprint(
+    other: Component,
+) -> None:
     assert other.fingerprint != Weighted().fingerprint
 
 
@@ -92,7 +108,9 @@ def test_an_encoder_says_which_tower_it_lacks(method: Callable[..., Any]) -> Non
     class Towerless(Encoder):
         provider: ClassVar[str] = "towerless"
 
-    with pytest.raises(NotImplementedError, match=r"'towerless' has no (image|text) tower"):
+    with pytest.raises(
+        NotImplementedError, match=r"'towerless' has no (image|text) tower"
+    ):
         method(Towerless(), [])
     with pytest.raises(NotImplementedError, match="'layout' has no text tower"):
         LayoutEncoder().encode_texts(["a"])
@@ -104,7 +122,9 @@ def test_an_encoder_says_which_tower_it_lacks(method: Callable[..., Any]) -> Non
 def test_a_component_that_comes_with_driftledger_has_a_version_and_no_digest(
     tmp_path: Path,
 ) -> None:
-    (tmp_path / "sheet.csv").write_text("sample,t,image,text,annotator\n", encoding="utf-8")
+    (tmp_path / "sheet.csv").write_text(
+        "sample,t,image,text,annotator\n", encoding="utf-8"
+    )
     for component in (
         OpenAIChat.model_validate({"model": "gpt-4o-2024-08-06"}),
         Human(path=tmp_path),
@@ -141,7 +161,9 @@ class Mute(EchoModel):
 
 
 def test_a_control_of_ones_own_is_marked_in_its_card() -> None:
-    own, shipped, model = (ComponentCard.of("m", each()) for each in (Mute, Blind, EchoModel))
+    own, shipped, model = (
+        ComponentCard.of("m", each()) for each in (Mute, Blind, EchoModel)
+    )
     assert [each.is_control for each in (own, shipped, model)] == [True, True, False]
     assert own.to_dict()["control"] is True
     assert "control" not in shipped.to_dict()
@@ -151,10 +173,14 @@ def test_a_control_of_ones_own_is_marked_in_its_card() -> None:
 # Settings of all components: refused in a sentence that names what is wrong.
 
 
-@pytest.mark.parametrize("case", cases(__file__, "settings"), ids=lambda case: str(case)[:80])
+@pytest.mark.parametrize(
+    "case", cases(__file__, "settings"), ids=lambda case: str(case)[:80]
+)
 def test_settings_that_do_not_fit(case: dict[str, Any]) -> None:
     [section] = [
-        name for name in ("models", "generators", "encoders") if case["provider"] in OURS[name]
+        name
+        for name in ("models", "generators", "encoders")
+        if case["provider"] in OURS[name]
     ]
     with pytest.raises(ValidationError) as caught:
         provider_class(section, case["provider"]).model_validate(case["settings"])
@@ -182,8 +208,14 @@ class Mirror(Model, Generator):
 def test_both_entries_are_one_component(tmp_path: Path) -> None:
     params = default_params()
     shapes_only(params)
-    params["run"] |= {"models": ["mirror", "blind"], "generators": ["mirror", "painter"]}
-    entry = {"provider": Mirror.provider, "understood_by": ["painter", "layout", "rubric"]}
+    params["run"] |= {
+        "models": ["mirror", "blind"],
+        "generators": ["mirror", "painter"],
+    }
+    entry = {
+        "provider": Mirror.provider,
+        "understood_by": ["painter", "layout", "rubric"],
+    }
     params["models"]["mirror"] = params["generators"]["mirror"] = entry
     (tmp_path / "params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")
     project = Project(tmp_path, own_code=True)

@@ -30,7 +30,8 @@ class Brush(Generator):
 
     def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Result]:
         colours = [
-            (len(prompt), seed % 256, 0) for prompt, seed in zip(prompts, seeds, strict=True)
+            (len(prompt), seed % 256, 0)
+            for prompt, seed in zip(prompts, seeds, strict=True)
         ]
         return [Result(image=Image.new("RGB", (8, 8), colour)) for colour in colours]
 
@@ -40,7 +41,8 @@ class Eye(Encoder):
 
     def encode_images(self, images: Sequence[Image.Image]) -> Float32:
         rows = [
-            np.asarray(image.convert("RGB"), np.float32).mean(axis=(0, 1)) + 1 for image in images
+            np.asarray(image.convert("RGB"), np.float32).mean(axis=(0, 1)) + 1
+            for image in images
         ]
         return np.array(rows, np.float32).reshape(-1, 3)
 
@@ -99,7 +101,10 @@ def test_components_that_keep_their_contract(component: Component) -> None:
     [
         (OneShort(), "replies: expected 3 for 3 calls, got 2"),
         (Grey(), "or with a finite sound, got <PIL.Image.Image image mode=L"),
-        (Double(), "image vectors: expected a float32 array, 3 × d, got float64 (3, 3)"),
+        (
+            Double(),
+            "image vectors: expected a float32 array, 3 × d, got float64 (3, 3)",
+        ),
         (Blinded(), "image vectors hold NaN or infinity, or zeros alone"),
         (Counting(), "3 of 3 replies differ when they are made again"),
         (InCompany(), "3 of 3 replies differ when they are each made alone"),

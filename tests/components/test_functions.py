@@ -15,7 +15,14 @@ from driftledger.core.canonical import sha256_file
 from driftledger.core.code_digest import code_digest
 from driftledger.core.errors import ConfigError
 from driftledger.core.registry import import_place
-from driftledger.core.types import Conversation, Medium, Outcome, PromptUsage, Result, Turn
+from driftledger.core.types import (
+    Conversation,
+    Medium,
+    Outcome,
+    PromptUsage,
+    Result,
+    Turn,
+)
 from tests.conftest import draw
 
 
@@ -59,7 +66,10 @@ def test_a_model_is_given_the_prompt_and_the_images_in_order(tmp_path: Path) -> 
 
 def test_keyword_only_arguments_are_settings_in_the_fingerprint(tmp_path: Path) -> None:
     twice = widths(times=2)
-    assert twice.respond([Conversation.ask("W", image(tmp_path, 0, 50))])[0].text == "W: 100"
+    assert (
+        twice.respond([Conversation.ask("W", image(tmp_path, 0, 50))])[0].text
+        == "W: 100"
+    )
     assert twice.spec["settings"]["times"] == 2
     assert twice.fingerprint != widths().fingerprint == widths(times=1).fingerprint
     with pytest.raises(ValueError, match="times"):
@@ -68,7 +78,10 @@ def test_keyword_only_arguments_are_settings_in_the_fingerprint(tmp_path: Path) 
 
 def test_a_reply_may_say_its_outcome() -> None:
     refusing = driftledger.model(lambda prompt, images: Result("No.", Outcome.REFUSED))
-    assert refusing().respond([Conversation((Turn("user", ("W",)),))])[0].outcome is Outcome.REFUSED
+    assert (
+        refusing().respond([Conversation((Turn("user", ("W",)),))])[0].outcome
+        is Outcome.REFUSED
+    )
 
 
 def test_a_generator_gives_rgb(tmp_path: Path) -> None:
@@ -78,7 +91,11 @@ def test_a_generator_gives_rgb(tmp_path: Path) -> None:
 
 
 def test_an_encoder_has_the_tower_that_it_is_given() -> None:
-    assert (sides().media, sides().reads, sides.frechet_name) == ({"image"}, False, "frechet_sides")
+    assert (sides().media, sides().reads, sides.frechet_name) == (
+        {"image"},
+        False,
+        "frechet_sides",
+    )
     assert sides().encode_images([Image.new("RGB", (3, 4))]).tolist() == [[3.0, 4.0]]
     reader = import_place(f"{__name__}:Reader")()
     assert (reader.media, reader.reads, reader.version) == (set(), True, "3")
@@ -100,7 +117,8 @@ def test_what_is_given_wrongly_is_said() -> None:
     with pytest.raises(ConfigError, match="is made of one function, not of 2"):
         driftledger.encoder(len, texts=len)
     with pytest.raises(
-        ConfigError, match="a setting cannot be called 'batch_size'; rename the argument"
+        ConfigError,
+        match="a setting cannot be called 'batch_size'; rename the argument",
     ):
         driftledger.model(lambda prompt, images, *, batch_size: prompt)
 
@@ -121,11 +139,10 @@ def test_functions_that_no_place_leads_to_are_told_apart() -> None:
 
 
 def test_a_function_of_a_notebook_is_another_one_in_each_process() -> None:
-    code = (
-        "import driftledger; print(driftledger.model(lambda prompt, images: 'yes')().fingerprint)"
-    )
+    code = "import driftledger; print(driftledger.model(lambda prompt, images: 'yes')().fingerprint)"
     first, second = (
-        subprocess.check_output([sys.executable, "-c", code], text=True) for _ in range(2)
+        subprocess.check_output([sys.executable, "-c", code], text=True)
+        for _ in range(2)
     )
     assert len(first) == len(second) == 65
     assert first != second

@@ -29,7 +29,9 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
             raise last["answer"]
         return SimpleNamespace(model_dump_json=lambda: json.dumps(last["answer"]))
 
-    monkeypatch.setitem(sys.modules, "litellm", SimpleNamespace(acompletion=acompletion))
+    monkeypatch.setitem(
+        sys.modules, "litellm", SimpleNamespace(acompletion=acompletion)
+    )
     return last
 
 
@@ -39,7 +41,9 @@ def test_litellm_knows_which_keys_are_missing(asked: dict[str, Any]) -> None:
         "bedrock/b": ["AWS_REGION"],
         "anthropic/c": [],
     }
-    sys.modules["litellm"].validate_environment = lambda model: {"missing_keys": names[model]}
+    sys.modules["litellm"].validate_environment = lambda model: {
+        "missing_keys": names[model]
+    }
     [missing], _ = LiteLLM(model="gemini/g").readiness()
     assert missing.endswith(
         "LiteLLM finds none of its environment variables GOOGLE_API_KEY, GEMINI_API_KEY"
@@ -48,7 +52,9 @@ def test_litellm_knows_which_keys_are_missing(asked: dict[str, Any]) -> None:
     assert (missings, note.endswith("variables AWS_REGION")) == ([], True)
     assert LiteLLM(model="anthropic/c").readiness()[0] == []
     assert (
-        LiteLLM(model="ollama/x", base_url="http://127.0.0.1:9", api_key_env=None).readiness()[0]
+        LiteLLM(
+            model="ollama/x", base_url="http://127.0.0.1:9", api_key_env=None
+        ).readiness()[0]
         == []
     )
 
@@ -68,15 +74,22 @@ def hub(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("hub")
 @pytest.mark.parametrize("kind", ["PNG", "JPEG", "WEBP", "BMP"])
 def test_a_generator_by_hugging_face(kind: str) -> None:
-    Image.new("RGBA" if kind == "BMP" else "RGB", (16, 8), "red").save(file := BytesIO(), kind)
+    Image.new("RGBA" if kind == "BMP" else "RGB", (16, 8), "red").save(
+        file := BytesIO(), kind
+    )
     with Canned(200, file.getvalue()) as server:
         one = HuggingFaceImages(
-            model=server.base_url, service="hf-inference", extra={"num_inference_steps": 4}
+            model=server.base_url,
+            service="hf-inference",
+            extra={"num_inference_steps": 4},
         )
         [drawn] = one.generate(["a boat"], [7])
         one.model_copy(update={"seeded": False}).generate(["a boat"], [7])
     assert drawn.image is not None
-    assert (drawn.image.size, drawn.data) == ((16, 8), None if kind == "BMP" else file.getvalue())
+    assert (drawn.image.size, drawn.data) == (
+        (16, 8),
+        None if kind == "BMP" else file.getvalue(),
+    )
     asked, unseeded = (
         {"inputs": "a boat", "parameters": {"num_inference_steps": 4} | seed}
         for seed in ({"seed": 7}, {})
@@ -90,7 +103,12 @@ def test_a_generator_by_hugging_face(kind: str) -> None:
     ("status", "body", "outcome", "error"),
     [
         (400, "Input may contain NSFW content", "filtered", "HTTP 400"),
-        (200, "<html>", "failed", "an answer that cannot be read: UnidentifiedImageError"),
+        (
+            200,
+            "<html>",
+            "failed",
+            "an answer that cannot be read: UnidentifiedImageError",
+        ),
         (503, "loading", "failed", "HTTP 503"),
         (429, '{"error": "Slow down."}', "failed", "HTTP 429: Slow down. (1 attempts)"),
     ],
@@ -105,9 +123,12 @@ def test_what_hugging_face_refuses(
         [drawn] = one.generate(["a boat"], [7])
     assert (drawn.outcome, error in (drawn.error or "")) == (outcome, True)
     with pytest.raises(
-        ServiceError, match=r"'nobody' not supported.*correct `service:` or `model:` in params.yaml"
+        ServiceError,
+        match=r"'nobody' not supported.*correct `service:` or `model:` in params.yaml",
     ):
-        one.model_copy(update={"service": "nobody", "model": "a/b"}).generate(["a boat"], [7])
+        one.model_copy(update={"service": "nobody", "model": "a/b"}).generate(
+            ["a boat"], [7]
+        )
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     with pytest.raises(ServiceError, match="offline mode is enabled"):
         one.generate(["a boat"], [7])

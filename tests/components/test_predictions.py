@@ -13,7 +13,13 @@ import openpyxl
 import pytest
 from PIL import Image
 
-from driftledger.components.human import Human, Pending, name_of, read_sheet, write_sheet
+from driftledger.components.human import (
+    Human,
+    Pending,
+    name_of,
+    read_sheet,
+    write_sheet,
+)
 from driftledger.components.predictions import Predictions, carried_over
 from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import ConfigError
@@ -26,7 +32,11 @@ NOTHING = Medium(Path("/nowhere/at/all.png"), "0" * 64)
 
 
 def ask(
-    name: str, text: str = "Describe it.", t: int = 1, shown: Medium = NOTHING, **more: Any
+    name: str,
+    text: str = "Describe it.",
+    t: int = 1,
+    shown: Medium = NOTHING,
+    **more: Any,
 ) -> Conversation:
     return Conversation.ask(text, shown, Subject(name, t, "d"), **more)
 
@@ -37,7 +47,9 @@ def failure(model: Any, conversation: Conversation) -> str:
     return str(reply.error)
 
 
-@pytest.mark.parametrize("case", cases(__file__, "predictions"), ids=lambda case: str(case)[:80])
+@pytest.mark.parametrize(
+    "case", cases(__file__, "predictions"), ids=lambda case: str(case)[:80]
+)
 def test_a_file_of_predictions(case: dict[str, Any], tmp_path: Path) -> None:
     assert case.keys() & {"refused", "says", "fails"}
     path = tmp_path / case["file"]
@@ -60,11 +72,15 @@ def test_a_file_of_predictions(case: dict[str, Any], tmp_path: Path) -> None:
 DOG = "Is there a dog? Please answer yes or no."
 
 
-@pytest.mark.parametrize("case", cases(__file__, "questions"), ids=lambda case: str(case["row"]))
+@pytest.mark.parametrize(
+    "case", cases(__file__, "questions"), ids=lambda case: str(case["row"])
+)
 def test_whichever_column_shows_it_another_question_is_refused(
     case: dict[str, Any], tmp_path: Path
 ) -> None:
-    (tmp_path / "a.jsonl").write_text(json.dumps({"id": 7, "answer": "a dog"} | case["row"]))
+    (tmp_path / "a.jsonl").write_text(
+        json.dumps({"id": 7, "answer": "a dog"} | case["row"])
+    )
     asked = ask("7", case["asked"], options=case["options"])
     [reply] = Predictions(path=tmp_path / "a.jsonl").respond([asked])
     assert ("answers another question" in (reply.error or "")) == case["is_refused"]
@@ -72,12 +88,16 @@ def test_whichever_column_shows_it_another_question_is_refused(
 
 
 def test_the_column_of_the_answer_is_not_taken_for_the_question(tmp_path: Path) -> None:
-    (tmp_path / "a.jsonl").write_text(json.dumps({"question_id": 7, "prompt": DOG, "text": "Yes"}))
+    (tmp_path / "a.jsonl").write_text(
+        json.dumps({"question_id": 7, "prompt": DOG, "text": "Yes"})
+    )
     model = Predictions(path=tmp_path / "a.jsonl", id="question_id", answer="text")
     assert model.respond([ask("7", DOG)]) == [Result("Yes")]
 
 
-@pytest.mark.parametrize("case", cases(__file__, "options"), ids=lambda case: case["text"])
+@pytest.mark.parametrize(
+    "case", cases(__file__, "options"), ids=lambda case: case["text"]
+)
 def test_a_letter_in_another_order_of_options(case: dict[str, Any]) -> None:
     assert carried_over(case["text"], case["theirs"], case["shown"]) == case["becomes"]
 
@@ -96,7 +116,9 @@ def test_an_excel_sheet(tmp_path: Path) -> None:
     for row in rows:
         book.active.append(row)
     book.save(tmp_path / "a.xlsx")
-    model = Predictions(path=tmp_path / "a.xlsx", format="vlmevalkit", same_question=False)
+    model = Predictions(
+        path=tmp_path / "a.xlsx", format="vlmevalkit", same_question=False
+    )
     assert [reply.text for reply in model.respond([ask(str(n)) for n in range(4)])] == [
         "B. a dog",
         "=11",
@@ -104,7 +126,9 @@ def test_an_excel_sheet(tmp_path: Path) -> None:
         "",
     ]
     assert model.respond([ask("0", options=("a dog", "a cat"))]) == [Result("A. a dog")]
-    assert "was cut by Excel, which keeps 32,767 characters in a cell" in failure(model, ask("4"))
+    assert "was cut by Excel, which keeps 32,767 characters in a cell" in failure(
+        model, ask("4")
+    )
     assert model.respond([ask("5")]) == [Result("")]
 
 
@@ -113,7 +137,9 @@ def test_only_what_is_asked_is_answered() -> None:
     shown = ("red", "blue")
     same = ask("0", "What colour  is the CIRCLE?\nA. red\nB. blue", options=shown)
     assert model.respond([same]) == [Result("A. red")]
-    turned = ask("0", "What colour is the circle?\nA. blue\nB. red", t=2, options=("blue", "red"))
+    turned = ask(
+        "0", "What colour is the circle?\nA. blue\nB. red", t=2, options=("blue", "red")
+    )
     assert model.respond([turned]) == [Result("B. red")]
     green = ask("0", "What colour is the circle?", options=("blue", "red", "green"))
     assert "names an option by its place in another order" in failure(model, green)
@@ -122,18 +148,39 @@ def test_only_what_is_asked_is_answered() -> None:
         "line 2 of vlmevalkit.tsv answers another question than '0': 'What colour is the "
         "circle?'; set same_question: false if it is the same in other words"
     )
-    assert model.model_copy(update={"same_question": False}).respond([other]) == [Result("A. red")]
-    assert "is an image that was drawn here; ask for t=1 alone" in failure(model, ask("0", t=2))
-    assert "and this call has none" in failure(model, Conversation.ask("Grade it.", NOTHING))
-    example = (Turn("user", (NOTHING, "?")), Turn("assistant", ("A dog.",)), *ask("0").turns)
-    assert "is asked after examples" in failure(model, Conversation(example, Subject("0", 1, "d")))
+    assert model.model_copy(update={"same_question": False}).respond([other]) == [
+        Result("A. red")
+    ]
+    assert "is an image that was drawn here; ask for t=1 alone" in failure(
+        model, ask("0", t=2)
+    )
+    assert "and this call has none" in failure(
+        model, Conversation.ask("Grade it.", NOTHING)
+    )
+    example = (
+        Turn("user", (NOTHING, "?")),
+        Turn("assistant", ("A dog.",)),
+        *ask("0").turns,
+    )
+    assert "is asked after examples" in failure(
+        model, Conversation(example, Subject("0", 1, "d"))
+    )
 
 
-def test_the_fingerprint_of_predictions_is_the_file_as_it_was_read(tmp_path: Path) -> None:
+def test_the_fingerprint_of_predictions_is_the_file_as_it_was_read(
+    tmp_path: Path,
+) -> None:
     path = Path(shutil.copy(FILES / "mmvet.json", tmp_path))
     model = Predictions(path=path, format="mmvet")
-    assert model.identity() == {"sha256": sha256_file(path), "format": "mmvet", "predictions": 3}
-    assert model.fingerprint == Predictions(path=FILES / "mmvet.json", format="mmvet").fingerprint
+    assert model.identity() == {
+        "sha256": sha256_file(path),
+        "format": "mmvet",
+        "predictions": 3,
+    }
+    assert (
+        model.fingerprint
+        == Predictions(path=FILES / "mmvet.json", format="mmvet").fingerprint
+    )
     assert model.mark.startswith(
         f"made elsewhere: 3 predictions read from a file (mmvet, sha256 {sha256_file(path)[:12]})"
     )
@@ -161,7 +208,9 @@ def human(folder: Path, rows: str, annotator: str | None = None) -> Human:
     """People who wrote these rows, ``sample,t,text,annotator``, about one and the same image."""
     shown, lines = image(folder, 1), [HEAD]
     for sample, t, rest in (row.split(",", 2) for row in rows.splitlines()):
-        lines.append(f"{sample},{t},{name_of(Subject(sample, int(t), 'd'), shown)},{rest}\n")
+        lines.append(
+            f"{sample},{t},{name_of(Subject(sample, int(t), 'd'), shown)},{rest}\n"
+        )
     (folder / "sheet.csv").write_text("".join(lines), encoding="utf-8")
     return Human(path=folder, annotator=annotator)
 
@@ -180,9 +229,13 @@ def fill_in(sheet: Path, number: int, text: str) -> None:
 
 
 def test_people_answer_from_a_sheet(tmp_path: Path) -> None:
-    model = human(tmp_path, "cat,1,A cat.,\ncat,2,A grey blob.,\ndog,1, A dog. ,\nmouse,1,,\n")
+    model = human(
+        tmp_path, "cat,1,A cat.,\ncat,2,A grey blob.,\ndog,1, A dog. ,\nmouse,1,,\n"
+    )
     sheet = tmp_path / "sheet.csv"
-    sheet.write_bytes(sheet.read_bytes().replace(b"\n", b"\r"))  # as spreadsheets of old wrote it
+    sheet.write_bytes(
+        sheet.read_bytes().replace(b"\n", b"\r")
+    )  # as spreadsheets of old wrote it
     about = partial(ask, shown=image(tmp_path, 1))
     assert texts(model, about("dog"), about("cat", t=2), about("cat")) == [
         "A dog.",
@@ -194,14 +247,23 @@ def test_people_answer_from_a_sheet(tmp_path: Path) -> None:
             f"nothing is written about {name_of(Subject(name, 1, 'd'), image(tmp_path, 1))!r} in "
             "sheet.csv; fill it in (driftledger people descriptions)"
         )
-    assert texts(human(tmp_path, TWO, " ann "), about("x"), about("y")) == ["By Ann.", "Ann again."]
-    assert ".png' by 'bob' in sheet.csv" in failure(human(tmp_path, TWO, "bob"), about("y"))
+    assert texts(human(tmp_path, TWO, " ann "), about("x"), about("y")) == [
+        "By Ann.",
+        "Ann again.",
+    ]
+    assert ".png' by 'bob' in sheet.csv" in failure(
+        human(tmp_path, TWO, "bob"), about("y")
+    )
 
 
 @pytest.mark.parametrize(
     ("rows", "annotator", "says"),
     [
-        (TWO, None, ".png', by 'ann' and 'bob'; set annotator to choose one, or keep one row"),
+        (
+            TWO,
+            None,
+            ".png', by 'ann' and 'bob'; set annotator to choose one, or keep one row",
+        ),
         ("x,1,a,\nx,1,b,ann\n", None, "sheet.csv has several texts about 'images/x-1-"),
         ("x,1,a,\nx,1,b,ann\n", None, "by no name and 'ann'"),
         ("x,1,a,ann\nx,1,b,ann\n", "ann", "by 'ann' and 'ann'"),
@@ -220,7 +282,9 @@ def test_a_sheet_that_is_not_clear_is_refused(
         human(tmp_path, rows, annotator).identity()
     assert says in str(caught.value)
     (tmp_path / "sheet.csv").write_text(HEAD + "x,1,,a,\n", encoding="utf-8")
-    with pytest.raises(ConfigError, match=r"sheet.csv, line 2: image is ''; leave it as it was"):
+    with pytest.raises(
+        ConfigError, match=r"sheet.csv, line 2: image is ''; leave it as it was"
+    ):
         Human(path=tmp_path).identity()
 
 
@@ -247,7 +311,10 @@ def test_a_text_answers_for_its_picture_alone(tmp_path: Path) -> None:
 def everything_in(folder: Path) -> dict[str, tuple[bytes, int]]:
     files = (path for path in sorted(folder.rglob("*")) if path.is_file())
     return {
-        path.relative_to(folder).as_posix(): (path.read_bytes(), path.stat().st_mtime_ns)
+        path.relative_to(folder).as_posix(): (
+            path.read_bytes(),
+            path.stat().st_mtime_ns,
+        )
         for path in files
     }
 
@@ -268,7 +335,9 @@ def test_a_sheet_is_only_ever_added_to(tmp_path: Path) -> None:
     assert write_sheet(folder, pending, "ann", PROMPT) == (2, 0)
     assert everything_in(folder) == before
     rows = rows_of(folder / "sheet.csv")
-    assert [(row["sample"], row["t"], row["text"], row["annotator"]) for row in rows] == [
+    assert [
+        (row["sample"], row["t"], row["text"], row["annotator"]) for row in rows
+    ] == [
         ("cat", "1", "", "ann"),
         ("'007", "2", "", "ann"),
     ]
@@ -282,7 +351,9 @@ def test_a_sheet_is_only_ever_added_to(tmp_path: Path) -> None:
     fill_in(folder / "sheet.csv", 1, "A cat.")
     assert write_sheet(folder, pending, "bob", PROMPT) == (2, 0)
     assert write_sheet(folder, pending, "ann", PROMPT) == (1, 1)
-    assert [(row["text"], row["annotator"]) for row in rows_of(folder / "sheet.csv")] == [
+    assert [
+        (row["text"], row["annotator"]) for row in rows_of(folder / "sheet.csv")
+    ] == [
         ("A cat.", "ann"),
         ("", "ann"),
         ("", "bob"),
@@ -291,8 +362,15 @@ def test_a_sheet_is_only_ever_added_to(tmp_path: Path) -> None:
 
 
 def test_what_people_wrote_stays_when_rows_are_added(tmp_path: Path) -> None:
-    subjects = [Subject("007", 1, "d"), Subject("dog", 1, "d"), Subject("mouse", 1, "d")]
-    names = [name_of(subject, image(tmp_path, number)) for number, subject in enumerate(subjects)]
+    subjects = [
+        Subject("007", 1, "d"),
+        Subject("dog", 1, "d"),
+        Subject("mouse", 1, "d"),
+    ]
+    names = [
+        name_of(subject, image(tmp_path, number))
+        for number, subject in enumerate(subjects)
+    ]
     (tmp_path / "sheet.csv").write_text(
         f'text;sample;my notes;t;annotator;image\r\n"=SUM(A1); ""x""\r\n'
         f'second";007;"not sure";1;ann;{names[0]}\r\n'

@@ -105,7 +105,9 @@ def body_of(case: dict[str, Any]) -> str:
                 each["b64_json"] = picture(each["b64_json"])
     text = body if isinstance(body, str) else json.dumps(body)
     return (
-        text.replace("DEEP", "[" * 100_000).replace("KEY", KEY) if "API_KEY" not in text else text
+        text.replace("DEEP", "[" * 100_000).replace("KEY", KEY)
+        if "API_KEY" not in text
+        else text
     )
 
 
@@ -127,7 +129,9 @@ def test_what_is_missing_before_the_first_call(
 
 
 @pytest.mark.parametrize(
-    "case", cases(__file__, "services"), ids=lambda case: f"{case['on']}-{case['expect']}"[:90]
+    "case",
+    cases(__file__, "services"),
+    ids=lambda case: f"{case['on']}-{case['expect']}"[:90],
 )
 def test_what_a_service_says(case: dict[str, Any]) -> None:
     expect = case["expect"]
@@ -150,13 +154,16 @@ def test_what_a_service_says(case: dict[str, Any]) -> None:
         got = attempt(*asked)
         assert len(server.requests) == 1
     assert got.outcome == expect["outcome"]
-    assert (got.error is None) == ("error" not in expect and got.outcome is not Outcome.FILTERED)
+    assert (got.error is None) == (
+        "error" not in expect and got.outcome is not Outcome.FILTERED
+    )
     read = {
         "text": lambda: got.text,
         "error": lambda: got.error[: len(expect["error"])],
         "served": lambda: got.served_model,
         "usage": lambda: (
-            got.usage and [got.usage.input_tokens, got.usage.output_tokens, got.usage.images]
+            got.usage
+            and [got.usage.input_tokens, got.usage.output_tokens, got.usage.images]
         ),
         "size": lambda: list(got.image.size),
         "pixel": lambda: list(got.image.getpixel((0, 0))),
@@ -173,16 +180,23 @@ def spelt(encoded: str, how: str) -> str:
         case "lines":
             return encodebytes(base64.b64decode(encoded)).decode()
         case "url":
-            return base64.urlsafe_b64encode(base64.b64decode(encoded)).decode().rstrip("=")
+            return (
+                base64.urlsafe_b64encode(base64.b64decode(encoded)).decode().rstrip("=")
+            )
         case "data":
             return f"data:image/jpeg;base64, {spelt(encoded, 'lines')}"
     return encoded
 
 
-def kind_of_answer(case: dict[str, Any], port: int) -> tuple[list[Any], ServiceClient, str]:
+def kind_of_answer(
+    case: dict[str, Any], port: int
+) -> tuple[list[Any], ServiceClient, str]:
     """Make a case's calls at the server; the results, what paid for them, and why they ended."""
     url = f"http://127.0.0.1:{port}{case.get('path', '/v1')}"
-    common = {"limits": {"attempts": 3, "concurrency": 1}, "prices": {"input": 1.0, "output": 10.0}}
+    common = {
+        "limits": {"attempts": 3, "concurrency": 1},
+        "prices": {"input": 1.0, "output": 10.0},
+    }
     given = common | case.get("settings", {})
     model = images(url, **given) if case.get("kind") == "image" else chat(url, **given)
     client = ServiceClient(model.limits, model.prices, Meter(model.limits, model.title))
@@ -192,7 +206,9 @@ def kind_of_answer(case: dict[str, Any], port: int) -> tuple[list[Any], ServiceC
         async with model.connect() as once:
             for number in range(case.get("calls", 1)):
                 asked = (f"{number}", 1) if case.get("kind") == "image" else (HELLO,)
-                got.append(await client.call(partial(once, *asked), model.expected(asked[0])))
+                got.append(
+                    await client.call(partial(once, *asked), model.expected(asked[0]))
+                )
         return got
 
     try:
@@ -201,7 +217,9 @@ def kind_of_answer(case: dict[str, Any], port: int) -> tuple[list[Any], ServiceC
         return [], client, str(error)
 
 
-@pytest.mark.parametrize("case", cases(__file__, "kinds"), ids=lambda case: case["name"])
+@pytest.mark.parametrize(
+    "case", cases(__file__, "kinds"), ids=lambda case: case["name"]
+)
 def test_what_a_service_says_about_itself_is_read_whole(case: dict[str, Any]) -> None:
     body = case.get("text") or case["body"]
     if case.get("kind") == "image":
@@ -220,7 +238,9 @@ def test_what_a_service_says_about_itself_is_read_whole(case: dict[str, Any]) ->
     assert case.get("ends", "").replace("PORT", str(port)) in end
     assert bool(end) == ("ends" in case)
     assert {each.outcome for each in got} == ({case["outcome"]} if got else set())
-    assert "cost" not in case or client._budget.cost == pytest.approx(case["cost"], abs=1e-12)
+    assert "cost" not in case or client._budget.cost == pytest.approx(
+        case["cost"], abs=1e-12
+    )
     for each in got:
         usage = each.usage and [
             each.usage.input_tokens,
@@ -250,7 +270,9 @@ def test_each_rule_is_the_first_for_its_example(rule: Rule) -> None:
         return
     with pytest.raises(raised) as caught:
         model.ended(status, body)
-    assert isinstance(caught.value, ServiceError) or caught.value.billed == ("billed" in rule.flags)
+    assert isinstance(caught.value, ServiceError) or caught.value.billed == (
+        "billed" in rule.flags
+    )
     if status >= 200:
         with Canned(status, body) as server, pytest.raises(raised) as answered:
             attempt(chat(server.base_url, extra={"seed_of_mine": 1}), HELLO)
@@ -266,7 +288,11 @@ def test_each_rule_is_the_first_for_its_example(rule: Rule) -> None:
             "socks5://127.0.0.1:9",
             "a SOCKS proxy: run `pip install socksio`, or unset ALL_PROXY",
         ),
-        ("all_proxy", "socks4://127.0.0.1:9", "correct the proxy in all_proxy, or unset it"),
+        (
+            "all_proxy",
+            "socks4://127.0.0.1:9",
+            "correct the proxy in all_proxy, or unset it",
+        ),
         (
             "HTTP_PROXY",
             "http://127.0.0.1:9",
@@ -291,16 +317,23 @@ def test_a_proxy_that_cannot_be_used_is_named(
 
 def test_a_few_equal_refusals_wait_for_the_calls_beside_them() -> None:
     async def calls(slow: Result | Exception) -> list[Any]:
-        one, refused = line(Limits()), [RefusedError("HTTP 400: bad image", advice="change it")] * 6
+        one, refused = (
+            line(Limits()),
+            [RefusedError("HTTP 400: bad image", advice="change it")] * 6,
+        )
         asked = [
             ask(one, scripted(9.0, slow), EXPECTED),
             *(ask(one, scripted(each), EXPECTED) for each in refused),
         ]
         return await asyncio.gather(*asked, return_exceptions=True)
 
-    assert [each.error for each in run(calls(FINE))] == [None, *["HTTP 400: bad image"] * 6]
+    assert [each.error for each in run(calls(FINE))] == [
+        None,
+        *["HTTP 400: bad image"] * 6,
+    ]
     assert isinstance(
-        run(calls(RefusedError("HTTP 400: bad image", advice="change it")))[0], ServiceError
+        run(calls(RefusedError("HTTP 400: bad image", advice="change it")))[0],
+        ServiceError,
     )
 
 
@@ -308,7 +341,9 @@ def test_what_is_refused_after_an_answer_is_that_call_alone() -> None:
     async def calls() -> tuple[list[str | None], int]:
         one = line(Limits())
         await ask(one, scripted(FINE), EXPECTED)
-        refused = [RefusedError("HTTP 400: `temperature`", advice="set it", names_setting=True)] * 4
+        refused = [
+            RefusedError("HTTP 400: `temperature`", advice="set it", names_setting=True)
+        ] * 4
         return [
             (await ask(one, scripted(each), EXPECTED)).error for each in refused
         ], one._budget.calls
@@ -333,7 +368,8 @@ def test_a_server_that_refuses_connections_ends_the_run() -> None:
         await ask(one, scripted(*gone), EXPECTED)
 
     with pytest.raises(
-        ServiceError, match=r"far model: ConnectError \(4 attempts\); start it and run again"
+        ServiceError,
+        match=r"far model: ConnectError \(4 attempts\); start it and run again",
     ):
         run(later())
 
@@ -407,7 +443,13 @@ def test_which_attempts_are_made_again(case: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize(
     ("kind", "billed"),
-    [("drop", True), ("reset", True), ("drop_midway", True), ("timeout", True), ("gone", False)],
+    [
+        ("drop", True),
+        ("reset", True),
+        ("drop_midway", True),
+        ("timeout", True),
+        ("gone", False),
+    ],
 )
 def test_a_lost_connection_may_pass(kind: str, billed: bool) -> None:
     with OpenAIServer(faults=[kind] if kind != "gone" else []) as server:
@@ -458,7 +500,9 @@ def test_an_image_is_sent_as_the_settings_say(
     payload: dict[str, Any], media: str, size: tuple[int, int], tmp_path: Path
 ) -> None:
     path = draw(tmp_path / "one.png", 1, (48, 24))
-    shown = Conversation((Turn("user", (Medium(path, sha256_file(path)), "What is this?")),))
+    shown = Conversation(
+        (Turn("user", (Medium(path, sha256_file(path)), "What is this?")),)
+    )
     model = OpenAIChat.model_validate({"model": "m", "image": payload})
     url = model.body_of(shown)["messages"][0]["content"][0]["image_url"]["url"]
     with Image.open(BytesIO(base64.b64decode(url.partition(",")[2]))) as sent:
@@ -473,21 +517,37 @@ def test_an_image_is_sent_as_the_settings_say(
 def test_a_sound_is_sent_as_wav_and_spoken_as_wav(tmp_path: Path) -> None:
     tone = Sound(np.sin(np.arange(8000) / 10, dtype=np.float32)[:, None] / 2, 16_000)
     (path := tmp_path / "one.wav").write_bytes(wav := wav_bytes(tone))
-    heard = Conversation((Turn("user", (Medium(path, sha256_file(path)), "What is this?")),))
+    heard = Conversation(
+        (Turn("user", (Medium(path, sha256_file(path)), "What is this?")),)
+    )
     shown, text = OpenAIChat(model="m").body_of(heard)["messages"][0]["content"]
     assert shown == {
         "type": "input_audio",
         "input_audio": {"data": base64.b64encode(wav).decode(), "format": "wav"},
     }
     assert text == {"type": "text", "text": "What is this?"}
-    for spoken in (wav, wav[:40] + b"\xff" * 4 + wav[44:]):  # OpenAI streams, and writes no length
+    for spoken in (
+        wav,
+        wav[:40] + b"\xff" * 4 + wav[44:],
+    ):  # OpenAI streams, and writes no length
         with Canned(200, spoken, {"content-type": "audio/wav"}) as server:
             model = OpenAISpeech(
-                model="m", base_url=server.base_url, api_key_env="TEST_KEY", voice="sage"
+                model="m",
+                base_url=server.base_url,
+                api_key_env="TEST_KEY",
+                voice="sage",
             )
             made = attempt(model, "A bell rings.", 5)
-        asked = {"model": "m", "input": "A bell rings.", "voice": "sage", "response_format": "wav"}
-        assert (server.requests[0][0], json.loads(server.bodies[0])) == ("/v1/audio/speech", asked)
+        asked = {
+            "model": "m",
+            "input": "A bell rings.",
+            "voice": "sage",
+            "response_format": "wav",
+        }
+        assert (server.requests[0][0], json.loads(server.bodies[0])) == (
+            "/v1/audio/speech",
+            asked,
+        )
         assert wav_bytes(made.sound) == wav
     with (
         Canned(200, wav[:-7]) as server,
@@ -505,13 +565,18 @@ def test_what_is_sent_to_a_generator() -> None:
     with OpenAIServer() as server:
         attempt(images(server.base_url, image_size="64x48"), "a red boat", 5)
         attempt(
-            images(server.base_url, image_size=None, seed_parameter="seed", extra=extra),
+            images(
+                server.base_url, image_size=None, seed_parameter="seed", extra=extra
+            ),
             "a red boat",
             2**32 - 1,
         )
         plain, full = (request.body for request in server.requests)
     assert plain == {"model": "m", "prompt": "a red boat", "n": 1, "size": "64x48"}
-    assert full == {"model": "m", "prompt": "a red boat", "n": 1, "seed": 2**32 - 1} | extra
+    assert (
+        full
+        == {"model": "m", "prompt": "a red boat", "n": 1, "seed": 2**32 - 1} | extra
+    )
 
 
 def test_estimates(image: Medium) -> None:
@@ -519,22 +584,41 @@ def test_estimates(image: Medium) -> None:
     model = OpenAIChat(model="m", max_tokens=50, beams=3)
     assert model.expected(Conversation(turns)) == Usage(3 + 2000 + 2 + 2000, 150)
     assert OpenAIImages(model="m").expected("1234567") == Usage(3, 4160, images=1)
-    assert [tokens_of(text) for text in ("", "a", "abc", "abcd", "猫")] == [0, 1, 1, 2, 1]
+    assert [tokens_of(text) for text in ("", "a", "abc", "abcd", "猫")] == [
+        0,
+        1,
+        1,
+        2,
+        1,
+    ]
 
 
 def test_fingerprints() -> None:
     assert OpenAIChat(
         model="m", base_url="http://one.example:8000/v1", api_key_env=None
-    ).fingerprint == ("1f3de308e143cc85a29133d7af9446927fef46e2b988fa7e5329a24d9068524c")
+    ).fingerprint == (
+        "1f3de308e143cc85a29133d7af9446927fef46e2b988fa7e5329a24d9068524c"
+    )
     assert (
         OpenAIImages(model="m").fingerprint
         == "9a88767136fb9669ea35ad48b18feac374b01ffa4e268d3108d23afdb407a42d"
     )
-    same = [{"limits": {"concurrency": 3}}, {"prices": {"input": 1}}, {"prefill": "vllm"}]
-    other = [{"temperature": None}, {"max_tokens": 5}, {"seed": 1}, {"extra": {"top_p": 0.5}}]
+    same = [
+        {"limits": {"concurrency": 3}},
+        {"prices": {"input": 1}},
+        {"prefill": "vllm"},
+    ]
+    other = [
+        {"temperature": None},
+        {"max_tokens": 5},
+        {"seed": 1},
+        {"extra": {"top_p": 0.5}},
+    ]
     url = "http://one.example:8000/v1"
     assert {chat(url, **each).fingerprint for each in same} == {chat(url).fingerprint}
-    assert len({chat(url, **each).fingerprint for each in [*other, {}]}) == len(other) + 1
+    assert (
+        len({chat(url, **each).fingerprint for each in [*other, {}]}) == len(other) + 1
+    )
     named = chat(url, service_name="ours")
     assert (
         named.fingerprint
@@ -549,7 +633,9 @@ def test_the_environment_changes_neither_address_nor_request(
 ) -> None:
     for name in ("ORG_ID", "PROJECT_ID", "ADMIN_KEY", "API_KEY"):
         monkeypatch.setenv(f"OPENAI_{name}", f"sk-{name}")
-    monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "Authorization: Bearer sk-custom\nX-Custom: yes")
+    monkeypatch.setenv(
+        "OPENAI_CUSTOM_HEADERS", "Authorization: Bearer sk-custom\nX-Custom: yes"
+    )
     with Canned(404, "") as server, Canned(200, "") as other:
         monkeypatch.setenv("OPENAI_BASE_URL", other.base_url)
         for env in ("TEST_KEY", None):
@@ -558,9 +644,14 @@ def test_the_environment_changes_neither_address_nor_request(
         assert not other.requests
     (path, with_key), (_, without) = server.requests
     assert path == "/v1/chat/completions"
-    assert (with_key["authorization"], without["authorization"]) == (f"Bearer {KEY}", "Bearer none")
+    assert (with_key["authorization"], without["authorization"]) == (
+        f"Bearer {KEY}",
+        "Bearer none",
+    )
     assert not {
-        name for name in {**with_key, **without} if name.startswith(("openai-", "x-custom"))
+        name
+        for name in {**with_key, **without}
+        if name.startswith(("openai-", "x-custom"))
     }
     assert "sk-" not in str(without)
     assert OpenAIChat(model="m").host == "api.openai.com"
@@ -592,22 +683,32 @@ def test_an_answer_that_would_fill_the_memory_is_not_read(
     body: bytes, headers: dict[str, str], said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("driftledger.components.openai.OpenAIComponent.largest", 1000)
-    with Canned(200, body, headers) as server, pytest.raises(TransientError, match=said) as caught:
+    with (
+        Canned(200, body, headers) as server,
+        pytest.raises(TransientError, match=said) as caught,
+    ):
         attempt(chat(server.base_url), HELLO)
     assert caught.value.billed
 
 
 @pytest.mark.parametrize(
-    ("status", "said"), [(200, "that cannot be read"), (400, "more than 1,048,576 bytes")]
+    ("status", "said"),
+    [(200, "that cannot be read"), (400, "more than 1,048,576 bytes")],
 )
-def test_an_answer_of_a_million_choices_is_not_made_into_objects(status: int, said: str) -> None:
+def test_an_answer_of_a_million_choices_is_not_made_into_objects(
+    status: int, said: str
+) -> None:
     body = '{"choices": [' + "{}," * 600_000 + "{}]}"
     with Canned(status, body) as server, pytest.raises(TransientError, match=said):
         attempt(chat(server.base_url), HELLO)
 
 
-def test_a_certificate_that_no_one_vouches_for_is_not_tried_again(tmp_path: Path) -> None:
-    make = "openssl req -x509 -newkey rsa:2048 -nodes -keyout k.pem -out c.pem -subj /CN=x"
+def test_a_certificate_that_no_one_vouches_for_is_not_tried_again(
+    tmp_path: Path,
+) -> None:
+    make = (
+        "openssl req -x509 -newkey rsa:2048 -nodes -keyout k.pem -out c.pem -subj /CN=x"
+    )
     subprocess.run(make.split(), cwd=tmp_path, check=True, capture_output=True)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(tmp_path / "c.pem", tmp_path / "k.pem")
@@ -616,17 +717,21 @@ def test_a_certificate_that_no_one_vouches_for_is_not_tried_again(tmp_path: Path
     with (
         server,
         pytest.raises(
-            ServiceError, match=r"CERTIFICATE_VERIFY_FAILED.*; correct base_url, or name"
+            ServiceError,
+            match=r"CERTIFICATE_VERIFY_FAILED.*; correct base_url, or name",
         ),
     ):
         attempt(chat(server.base_url.replace("http:", "https:")), HELLO)
 
 
 @pytest.mark.parametrize("value", ["", "   ", "two words", "clé-secrète", "line\nline"])
-def test_a_key_that_is_none_is_one_sentence(value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_key_that_is_none_is_one_sentence(
+    value: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("TEST_KEY", value)
     with pytest.raises(
-        ConfigError, match="the environment variable TEST_KEY is not set, or holds no key"
+        ConfigError,
+        match="the environment variable TEST_KEY is not set, or holds no key",
     ) as caught:
         attempt(chat("http://127.0.0.1:1/v1"), HELLO)
     assert not value.strip() or value not in str(caught.value)
@@ -669,7 +774,9 @@ def test_the_first_retry_follows_at_once_and_the_others_wait(
     assert run(moments()) == pytest.approx([0, 0, 40, 80])
 
 
-def test_a_break_that_a_service_asks_for_is_kept_by_all_but_not_past_the_deadline() -> None:
+def test_a_break_that_a_service_asks_for_is_kept_by_all_but_not_past_the_deadline() -> (
+    None
+):
     async def two() -> tuple[float, float]:
         one = line(Limits())
         first = asyncio.create_task(
@@ -684,10 +791,13 @@ def test_a_break_that_a_service_asks_for_is_kept_by_all_but_not_past_the_deadlin
     second_over, first_over = run(two())
     assert second_over == pytest.approx(20)
     assert 20 <= first_over <= 22
-    answered = call(Limits(deadline=1.0), 0.6, TransientError("429", retry_after=0.9), FINE)
+    answered = call(
+        Limits(deadline=1.0), 0.6, TransientError("429", retry_after=0.9), FINE
+    )
     assert answered.error == "429 (1 attempts)"
     with pytest.raises(
-        ServiceError, match=r"429; the service asks to wait 3600 s, and limits.deadline is 60 s"
+        ServiceError,
+        match=r"429; the service asks to wait 3600 s, and limits.deadline is 60 s",
     ):
         call(Limits(deadline=60.0), TransientError("429", retry_after=3600.0), FINE)
 
@@ -723,11 +833,16 @@ def test_tokens_that_a_service_does_not_count_cost_what_was_expected(
     assert cost_of(call(Limits(), Result("fine", usage=used))) == pytest.approx(cost)
 
 
-def test_a_call_that_is_dropped_on_its_way_counts_as_paid_and_one_before_it_as_none() -> None:
+def test_a_call_that_is_dropped_on_its_way_counts_as_paid_and_one_before_it_as_none() -> (
+    None
+):
     async def dropped(limits: Limits) -> tuple[int, float]:
         meter = Meter(limits, "far model")
         one = ServiceClient(limits, PRICES, meter)
-        tasks = [asyncio.create_task(ask(one, scripted(100.0, FINE), EXPECTED)) for _ in range(2)]
+        tasks = [
+            asyncio.create_task(ask(one, scripted(100.0, FINE), EXPECTED))
+            for _ in range(2)
+        ]
         await asyncio.sleep(1)
         for task in tasks:
             task.cancel()
@@ -743,7 +858,9 @@ def test_budgets_hold_over_runs_and_at_their_dearest() -> None:
         one = line(Limits(max_calls=5), calls=2)
         for _ in range(3):
             await ask(one, scripted(FINE), EXPECTED)
-        with pytest.raises(BudgetError, match=r"far model: limits.max_calls = 5 is used up"):
+        with pytest.raises(
+            BudgetError, match=r"far model: limits.max_calls = 5 is used up"
+        ):
             await ask(one, scripted(FINE), EXPECTED)
 
     async def costs() -> tuple[int, float]:
@@ -795,7 +912,8 @@ def test_a_busy_service_has_half_as_many_calls_at_once_and_then_more_again() -> 
 
 
 @pytest.mark.parametrize(
-    ("limits", "moments"), [({}, [0, 0, 0]), ({"requests_per_minute": 2}, [0, 30, 60, 90])]
+    ("limits", "moments"),
+    [({}, [0, 0, 0]), ({"requests_per_minute": 2}, [0, 30, 60, 90])],
 )
 def test_requests_per_minute(limits: dict[str, Any], moments: list[float]) -> None:
     async def starts() -> list[float]:
@@ -814,7 +932,9 @@ def test_requests_per_minute(limits: dict[str, Any], moments: list[float]) -> No
 
 @pytest.mark.parametrize("case", cases(__file__, "waits"), ids=str)
 def test_how_long_to_wait(case: dict[str, Any]) -> None:
-    waits = retry_after(case.get("headers", {}), case.get("body", ""), case.get("status", 429))
+    waits = retry_after(
+        case.get("headers", {}), case.get("body", ""), case.get("status", 429)
+    )
     assert waits == case["seconds"]
 
 

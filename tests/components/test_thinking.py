@@ -11,16 +11,22 @@ from tests.support.cases import cases
 
 
 @pytest.mark.parametrize(
-    "case", cases(__file__, "thinking"), ids=lambda case: f"{case['reply'][:60]} {case['reads']}"
+    "case",
+    cases(__file__, "thinking"),
+    ids=lambda case: f"{case['reply'][:60]} {case['reads']}",
 )
 def test_thoughts_are_told_from_the_answer(case: dict[str, Any]) -> None:
     begun = (Turn("assistant", (case["prefix"],)),) if "prefix" in case else ()
     reply = Result(
-        case["reply"], Outcome(case.get("outcome", "ok")), reasoning=case.get("reasoning")
+        case["reply"],
+        Outcome(case.get("outcome", "ok")),
+        reasoning=case.get("reasoning"),
     )
     read = separated(reply, Conversation((Turn("user", ("Describe it.",)), *begun)))
     assert [read.outcome, read.text, read.reasoning or ""] == case["reads"]
-    assert (read.error is not None) == (not read.text and read.outcome in ("empty", "truncated"))
+    assert (read.error is not None) == (
+        not read.text and read.outcome in ("empty", "truncated")
+    )
 
 
 class Tokenizer:
@@ -48,7 +54,9 @@ class Tokenizer:
 
     def decode(self, tokens: list[int], skip_special_tokens: bool) -> str:
         shown = (self.words[token] for token in tokens)
-        return " ".join(word for word in shown if word.isalpha() or not skip_special_tokens)
+        return " ".join(
+            word for word in shown if word.isalpha() or not skip_special_tokens
+        )
 
 
 @pytest.mark.parametrize(
@@ -56,12 +64,21 @@ class Tokenizer:
     [
         ("", "A car </s>", "A car"),
         ("", "<think> A </think> car <|image|> </s>", "<think> A </think> car"),
-        ("", "<|channel> thought A <channel|> car </s>", "<|channel> thought A <channel|> car"),
+        (
+            "",
+            "<|channel> thought A <channel|> car </s>",
+            "<|channel> thought A <channel|> car",
+        ),
         ("A <|image|> <think>", "A </think> car </s>", "<think>A </think> car"),
         ("A <|image|> [THINK]", "A car", "[THINK]A car"),
         ("<think> A </think>", "car </s>", "car"),
     ],
 )
-def test_marks_that_are_special_tokens_stay(prompt: str, tokens: str, text: str) -> None:
-    numbers = [[Tokenizer.words.index(word) for word in each.split()] for each in (tokens, prompt)]
+def test_marks_that_are_special_tokens_stay(
+    prompt: str, tokens: str, text: str
+) -> None:
+    numbers = [
+        [Tokenizer.words.index(word) for word in each.split()]
+        for each in (tokens, prompt)
+    ]
     assert decoded(Tokenizer(), *numbers) == text

@@ -47,7 +47,9 @@ def digest() -> str:
         ("unrelated.py", "1", "2", False),
     ],
 )
-def test_what_changes_a_digest(folder: Path, file: str, old: str, new: str, changes: bool) -> None:
+def test_what_changes_a_digest(
+    folder: Path, file: str, old: str, new: str, changes: bool
+) -> None:
     before, text = digest(), (folder / file).read_text(encoding="utf-8")
     assert old in text
     (folder / file).write_text(text.replace(old, new), encoding="utf-8")
@@ -68,7 +70,9 @@ def test_imports_inside_functions_and_relative_ones_count(
     package.mkdir(parents=True)
     for name in ("../__init__.py", "__init__.py"):
         (package / name).touch()
-    (package / "model.py").write_text("def f():\n    from ..tools import g\n", encoding="utf-8")
+    (package / "model.py").write_text(
+        "def f():\n    from ..tools import g\n", encoding="utf-8"
+    )
     (package / "../tools.py").write_text("def g(): pass\n", encoding="utf-8")
     monkeypatch.syspath_prepend(str(tmp_path / "site-packages"))
     module._digests.cache_clear()

@@ -69,7 +69,10 @@ BAD = {
     "not UTF-8": (line().replace(b"all", b"\xff"), "line 1 is not a Row"),
     "a byte order mark": (b"\xef\xbb\xbf" + line(), "line 1 is not a Row"),
     "an unknown key": (line(other=1), "other: Extra inputs"),
-    "a missing key": (line().replace(b'"group": "all", ', b""), "group: Field required"),
+    "a missing key": (
+        line().replace(b'"group": "all", ', b""),
+        "group: Field required",
+    ),
     "an outcome that is none": (line(outcome="fine"), "outcome: "),
     "a later schema": (line(schema=3), "schema: "),
     "an earlier schema": (line(schema=1), "schema: "),
@@ -106,7 +109,9 @@ def test_records_come_back_and_equal_values_are_equal_bytes(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("number", [math.nan, math.inf])
-def test_numbers_that_are_not_finite_are_never_written(tmp_path: Path, number: float) -> None:
+def test_numbers_that_are_not_finite_are_never_written(
+    tmp_path: Path, number: float
+) -> None:
     for value in ({"x": number}, Row.model_validate(PLAIN | {"extra": {"x": number}})):
         with pytest.raises(ValueError, match="JSON compliant"):
             write_json(tmp_path / "a.json", value)
@@ -142,7 +147,10 @@ def test_a_write_that_fails_leaves_the_old_bytes_and_names_the_file(
 ) -> None:
     path = tmp_path / "a.json"
     write_text(path, "old\n")
-    with no_file_longer_than(8), pytest.raises(OSError, match="File too large") as error:
+    with (
+        no_file_longer_than(8),
+        pytest.raises(OSError, match="File too large") as error,
+    ):
         write(path, "new and longer\n")
     assert error.value.filename == str(path)
     assert path.read_text(encoding="utf-8") == "old\n"
@@ -173,10 +181,15 @@ def test_a_folder_appears_whole_or_not_at_all(tmp_path: Path) -> None:
             (folder / name).touch()
     with pytest.raises(ZeroDivisionError), new_folder(target) as folder:
         (folder / "newer").write_text(str(1 / 0))
-    assert sorted(path.name for path in (tmp_path / "data").rglob("*")) == ["new", "out"]
+    assert sorted(path.name for path in (tmp_path / "data").rglob("*")) == [
+        "new",
+        "out",
+    ]
 
 
-def test_a_folder_is_made_again_only_when_inputs_or_files_changed(tmp_path: Path) -> None:
+def test_a_folder_is_made_again_only_when_inputs_or_files_changed(
+    tmp_path: Path,
+) -> None:
     folder, calls = tmp_path / "a" / "b", list[str]()
 
     def write() -> None:
@@ -208,7 +221,10 @@ def test_a_folder_is_made_again_only_when_inputs_or_files_changed(tmp_path: Path
             "x:\n  y: { url: http://x }",
             "line 2, column 17: found unexpected ':'; put what holds a colon, such as an address",
         ),
-        ("a: 1\n\tb: 2", "line 2, column 1: found a tab character that violates indentation"),
+        (
+            "a: 1\n\tb: 2",
+            "line 2, column 1: found a tab character that violates indentation",
+        ),
         (
             "a: b: c",
             "line 1, column 5: mapping values are not allowed in this context; put a text with a "
@@ -219,12 +235,18 @@ def test_a_folder_is_made_again_only_when_inputs_or_files_changed(tmp_path: Path
             "line 1, column 4: found character that cannot start any token; indent with blanks, "
             "not tabs",
         ),
-        ("a:\n  b: 1\n c: 2", "line 3, column 2: did not find expected key; close what is opened"),
+        (
+            "a:\n  b: 1\n c: 2",
+            "line 3, column 2: did not find expected key; close what is opened",
+        ),
         ("a: !x 1", "line 1, column 4: could not determine a constructor for the tag"),
         ("x:\n  a: 1\ny:\n  a: 2\n", None),
         ("- a\n- a\n", None),
         ("? [a, b]\n: 1\n? [a, b]\n: 1\n", "found duplicate key"),
-        ("a: [yes, off, 010, 0o10, 1e3, 1_000, .5, ~, 2020-02-01, y]\nb: 190:20:30\nc: 1:30", None),
+        (
+            "a: [yes, off, 010, 0o10, 1e3, 1_000, .5, ~, 2020-02-01, y]\nb: 190:20:30\nc: 1:30",
+            None,
+        ),
     ],
 )
 def test_yaml_is_read_as_dvc_reads_it(text: str, sentence: str | None) -> None:

@@ -45,8 +45,22 @@ BIDI = [
     "\u2068",
     "\u2069",
 ]
-INVISIBLE = [*"\u200b\xad\u2060\U000e0001\U000e0041\u3164\u180e\u115f\u1160\uffa0\ufff9"]
-BREAKS = ["\n", "\r", "\r\n", "\v", "\f", "\x1c", "\x1d", "\x1e", "\x85", "\u2028", "\u2029"]
+INVISIBLE = [
+    *"\u200b\xad\u2060\U000e0001\U000e0041\u3164\u180e\u115f\u1160\uffa0\ufff9"
+]
+BREAKS = [
+    "\n",
+    "\r",
+    "\r\n",
+    "\v",
+    "\f",
+    "\x1c",
+    "\x1d",
+    "\x1e",
+    "\x85",
+    "\u2028",
+    "\u2029",
+]
 MARKUP = [
     "<script>alert(1)</script>",
     "<img src=x onerror=alert(1)>",
@@ -87,7 +101,9 @@ anything = st.text(
 
 def controls(text: str) -> set[str]:
     return {
-        letter for letter in text if unicodedata.category(letter) == "Cc" or letter in "".join(BIDI)
+        letter
+        for letter in text
+        if unicodedata.category(letter) == "Cc" or letter in "".join(BIDI)
     }
 
 
@@ -118,14 +134,28 @@ def test_what_is_taken_out_can_still_be_read() -> None:
     assert for_line("  two\n words ") == "two words"
 
 
-@pytest.mark.parametrize("text", ["größe", "写真", "🙂", "a\u0301", "क्\u200dष", "👩\u200d🚀"])
+@pytest.mark.parametrize(
+    "text", ["größe", "写真", "🙂", "a\u0301", "क्\u200dष", "👩\u200d🚀"]
+)
 def test_honest_text_stays_as_it_is(text: str) -> None:
     assert for_terminal(text) == for_line(text) == for_csv(text) == text
     assert for_cell(text) == text
 
 
 @pytest.mark.parametrize(
-    "text", [*MARKUP, *ESCAPES, *BREAKS, "_a_", "a_ b", "- a", "1. a", "a__b", "--- | ---", "= ="]
+    "text",
+    [
+        *MARKUP,
+        *ESCAPES,
+        *BREAKS,
+        "_a_",
+        "a_ b",
+        "- a",
+        "1. a",
+        "a__b",
+        "--- | ---",
+        "= =",
+    ],
 )
 def test_a_cell_holds_plain_text_only(text: str) -> None:
     assert cells_of(for_cell(text)) == [for_line(text).strip(), "end"]
@@ -140,7 +170,9 @@ def test_any_text_is_one_line_and_survives_a_cell_as_itself(text: str) -> None:
     assert controls(for_csv(text)) <= {"\t", "\n"}
 
 
-@pytest.mark.parametrize("text", ["a@1.2", "a@b.c", "www.a.b", "http://a.b", "mail a_b@c-d.0 now"])
+@pytest.mark.parametrize(
+    "text", ["a@1.2", "a@b.c", "www.a.b", "http://a.b", "mail a_b@c-d.0 now"]
+)
 def test_no_cell_is_made_a_link_by_github(text: str) -> None:
     assert "\\" in for_cell(text)
 
@@ -152,7 +184,8 @@ def test_a_spreadsheet_sees_no_formula(text: str) -> None:
 
 @pytest.mark.parametrize("separator", [",", ";", "\t"])
 @pytest.mark.parametrize(
-    "text", ["Yes;=cmd|' /C calc'!A0;x", "a\t=1", "a\n=1+1", "a\r=1", 'a",=1', "a,=1", 'a;"=1']
+    "text",
+    ["Yes;=cmd|' /C calc'!A0;x", "a\t=1", "a\n=1+1", "a\r=1", 'a",=1', "a,=1", 'a;"=1'],
 )
 def test_no_cell_of_a_spreadsheet_is_a_formula(text: str, separator: str) -> None:
     file = io.StringIO(csv_text(["a"], [[for_csv(text)]]), newline="")
@@ -178,7 +211,11 @@ def test_changes_enter_mappings_and_compare_lists_whole() -> None:
 @pytest.mark.parametrize(
     ("name", "valid", "sentence"),
     [
-        ("batchsize", ["seed", "batch_size"], "did you mean 'batch_size'? valid: batch_size, seed"),
+        (
+            "batchsize",
+            ["seed", "batch_size"],
+            "did you mean 'batch_size'? valid: batch_size, seed",
+        ),
         ("zzz", ["b", "a"], "it 'zzz' is unknown; valid: a, b"),
         ("zzz", [], "it 'zzz' is unknown; valid: (none)"),
         ("a\nb\x1b[31m", ["c"], r"it 'a\nb\x1b[31m' is unknown"),
@@ -240,7 +277,9 @@ def test_honest_text_is_left_alone(text: str) -> None:
     assert to_cell(text) == from_cell(text) == text
 
 
-@pytest.mark.parametrize("text", ["1" * 50_000 + " x", "'" * 50_000 + "x", "a1" * 25_000])
+@pytest.mark.parametrize(
+    "text", ["1" * 50_000 + " x", "'" * 50_000 + "x", "a1" * 25_000]
+)
 def test_a_long_text_takes_no_time(text: str) -> None:
     assert from_cell(to_cell(text)) == text
     assert grows_linearly(lambda text: from_cell(to_cell(text)), text)
@@ -248,5 +287,7 @@ def test_a_long_text_takes_no_time(text: str) -> None:
 
 def test_control_characters_and_surrogates_are_no_part_of_a_text() -> None:
     assert cleaned("a\x00b\x1b[31m\x9b\ud800\ufeff") == "ab[31m"
-    assert cleaned("one\r\ntwo\rthree\x0bfour\u2028five") == "one\ntwo\nthree\nfour\nfive"
+    assert (
+        cleaned("one\r\ntwo\rthree\x0bfour\u2028five") == "one\ntwo\nthree\nfour\nfive"
+    )
     assert cleaned("\u200fשלום\u200e\ttab") == "\u200fשלום\u200e\ttab"

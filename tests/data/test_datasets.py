@@ -36,15 +36,19 @@ def encoded(case: dict[str, Any]) -> bytes:
         return str(case["bytes"]).encode()
     colour, options = case.get("colour", [1, 2, 3]), dict(case.get("options", {}))
     options = {
-        key: tuple(value) if isinstance(value, list) else value for key, value in options.items()
+        key: tuple(value) if isinstance(value, list) else value
+        for key, value in options.items()
     }
-    image = Image.new(case["mode"], (8, 4), tuple(colour) if isinstance(colour, list) else colour)
+    image = Image.new(
+        case["mode"], (8, 4), tuple(colour) if isinstance(colour, list) else colour
+    )
     if "corner" in case:  # one pixel of another colour
         corner = case["corner"]
         image.putpixel((7, 3), tuple(corner) if isinstance(corner, list) else corner)
     if "frames" in case:
         more = [
-            Image.new("RGB", (8, 4), (50 * number, 0, 0)) for number in range(2, case["frames"] + 1)
+            Image.new("RGB", (8, 4), (50 * number, 0, 0))
+            for number in range(2, case["frames"] + 1)
         ]
         options |= {"save_all": True, "append_images": more}
     if "orientation" in case:
@@ -60,7 +64,9 @@ def encoded(case: dict[str, Any]) -> bytes:
 SRGB = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
 PROFILES = {
     "sRGB": SRGB,
-    "swapped": SRGB.replace(b"rXYZ", b"....").replace(b"gXYZ", b"rXYZ").replace(b"....", b"gXYZ"),
+    "swapped": SRGB.replace(b"rXYZ", b"....")
+    .replace(b"gXYZ", b"rXYZ")
+    .replace(b"....", b"gXYZ"),
 }
 PROFILES["broken"] = SRGB[:200]
 
@@ -90,8 +96,12 @@ def test_every_alpha_over_white_is_rounded_to_nearest() -> None:
     buffer = BytesIO()
     Image.fromarray(rgba).save(buffer, "PNG")
     wide = rgba.astype(np.int64)
-    expected = (wide[..., :3] * wide[..., 3:] + 255 * (255 - wide[..., 3:]) + 127) // 255
-    assert np.array_equal(np.asarray(decode(buffer.getvalue(), "x", 100_000)[0]), expected)
+    expected = (
+        wide[..., :3] * wide[..., 3:] + 255 * (255 - wide[..., 3:]) + 127
+    ) // 255
+    assert np.array_equal(
+        np.asarray(decode(buffer.getvalue(), "x", 100_000)[0]), expected
+    )
 
 
 def coloured(red: int) -> bytes:
@@ -109,7 +119,13 @@ def item(
 ) -> SourceItem:
     read = partial(coloured, red)
     return SourceItem(
-        sample, f"{sample.strip():.200}.bmp", read, category, label, split, source={"file": "f"}
+        sample,
+        f"{sample.strip():.200}.bmp",
+        read,
+        category,
+        label,
+        split,
+        source={"file": "f"},
     )
 
 
@@ -137,15 +153,25 @@ def entries_of(folder: Path) -> list[SampleEntry]:
 def tree(folder: Path) -> dict[str, str]:
     files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
     assert files
-    return {path.relative_to(folder).as_posix(): sha256_bytes(path.read_bytes()) for path in files}
+    return {
+        path.relative_to(folder).as_posix(): sha256_bytes(path.read_bytes())
+        for path in files
+    }
 
 
 def test_a_dataset_folder(tmp_path: Path) -> None:
     items = (item("b", 2, "odd"), item("a", 1, "even"), item("d", 1), item("c", 3))
-    card = build("mine", Given(given=items, groups={"visual": ["odd"]}), tmp_path / "mine")
+    card = build(
+        "mine", Given(given=items, groups={"visual": ["odd"]}), tmp_path / "mine"
+    )
     entries = entries_of(tmp_path / "mine")
     picture = png_bytes(Image.new("RGB", (4, 4), (1, 0, 0)))
-    first = {"id": "a", "file": "images/a.png", "category": "even", "sha256": sha256_bytes(picture)}
+    first = {
+        "id": "a",
+        "file": "images/a.png",
+        "category": "even",
+        "sha256": sha256_bytes(picture),
+    }
     assert entries[0] == SampleEntry.model_validate(
         first | {"width": 4, "height": 4, "source": {"file": "f"}}
     )
@@ -164,28 +190,49 @@ def test_a_dataset_folder(tmp_path: Path) -> None:
     )
     assert (card.labels, card.leaks) == ({}, {})
     assert card.digest == sha256_of(
-        [[each.id, each.category, each.label, each.split, each.sha256] for each in entries]
+        [
+            [each.id, each.category, each.label, each.split, each.sha256]
+            for each in entries
+        ]
     )
     assert card.settings.keys() == {"general_category", "groups", "max_pixels"}
     assert [
-        sample.medium.open().getpixel((0, 0))[0] for sample in read_samples(tmp_path / "mine")
+        sample.medium.open().getpixel((0, 0))[0]
+        for sample in read_samples(tmp_path / "mine")
     ] == [1, 2, 3, 1]
-    build("mine", Given(given=items[::-1], groups={"visual": ["odd"]}), tmp_path / "turned")
+    build(
+        "mine",
+        Given(given=items[::-1], groups={"visual": ["odd"]}),
+        tmp_path / "turned",
+    )
     assert tree(tmp_path / "turned") == tree(tmp_path / "mine")
 
 
 def test_support_and_test_set(tmp_path: Path) -> None:
     pets = (
-        *(item("s1", 1, label="cat", split="support"), item("s2", 2, label="dog", split="support")),
-        *(item("t1", 1, label="cat", split="test"), item("t2", 5, label="dog", split="test")),
+        *(
+            item("s1", 1, label="cat", split="support"),
+            item("s2", 2, label="dog", split="support"),
+        ),
+        *(
+            item("t1", 1, label="cat", split="test"),
+            item("t2", 5, label="dog", split="test"),
+        ),
     )
     card = build("pets", Given(given=pets), tmp_path / "pets")
-    assert card.labels == {"cat": {"support": 1, "test": 1}, "dog": {"support": 1, "test": 1}}
+    assert card.labels == {
+        "cat": {"support": 1, "test": 1},
+        "dog": {"support": 1, "test": 1},
+    }
     assert card.leaks == {"t1": "s1"}
-    assert entries_of(tmp_path / "pets")[2].notes == ["same image as s1 of the support set"]
+    assert entries_of(tmp_path / "pets")[2].notes == [
+        "same image as s1 of the support set"
+    ]
 
 
-@pytest.mark.parametrize("case", cases(__file__, "refused"), ids=lambda case: case["what"])
+@pytest.mark.parametrize(
+    "case", cases(__file__, "refused"), ids=lambda case: case["what"]
+)
 def test_a_dataset_that_is_refused_leaves_the_one_that_was_there(
     case: dict[str, Any], tmp_path: Path
 ) -> None:
@@ -205,7 +252,9 @@ def test_a_dataset_that_is_refused_leaves_the_one_that_was_there(
 
 def test_a_few_of_each_category(tmp_path: Path) -> None:
     items = tuple(
-        item(f"{category}{number}", number, category) for category in "ab" for number in range(9)
+        item(f"{category}{number}", number, category)
+        for category in "ab"
+        for number in range(9)
     )
     card = build("mine", Given(given=items, per_category=5), tmp_path / "five")
     build("mine", Given(given=items[::-1], per_category=5), tmp_path / "turned")
@@ -216,25 +265,39 @@ def test_a_few_of_each_category(tmp_path: Path) -> None:
         each.id for each in entries_of(tmp_path / "six")
     }
     assert (
-        build("mine", Given(given=items, per_category=6, sample_seed=1), tmp_path / "other").digest
+        build(
+            "mine",
+            Given(given=items, per_category=6, sample_seed=1),
+            tmp_path / "other",
+        ).digest
         != more.digest
     )
     with pytest.raises(ConfigError, match="has no such sets; give one number"):
-        build("mine", Given(given=items, per_category={"support": 1, "test": 2}), tmp_path / "sets")
+        build(
+            "mine",
+            Given(given=items, per_category={"support": 1, "test": 2}),
+            tmp_path / "sets",
+        )
 
 
-@pytest.mark.parametrize("case", cases(__file__, "first"), ids=lambda case: case["what"])
+@pytest.mark.parametrize(
+    "case", cases(__file__, "first"), ids=lambda case: case["what"]
+)
 def test_the_first_of_a_seeded_order(case: dict[str, Any]) -> None:
     """The orders of SHA-256 were computed by hand: a d c e f b of [0,null,id], f c e a d b of
     [1,null,id]."""
     categories = dict.fromkeys("abcdef") | case["categories"]
-    orders = [first_of(categories, number, case.get("seed", 0)) for number in range(1, 7)]
+    orders = [
+        first_of(categories, number, case.get("seed", 0)) for number in range(1, 7)
+    ]
     kept = [next(iter(more - less)) for less, more in pairwise([set(), *orders])]
     assert "".join(kept) == case["order"]
 
 
 @pytest.mark.parametrize("kind", [ImageFolder, SoundFolder])
-def test_a_larger_first_only_adds_in_proportion(kind: type[ImageFolder], tmp_path: Path) -> None:
+def test_a_larger_first_only_adds_in_proportion(
+    kind: type[ImageFolder], tmp_path: Path
+) -> None:
     for name in (
         *(f"many/{number}" for number in range(30)),
         *(f"few/{number}" for number in range(10)),
@@ -242,11 +305,13 @@ def test_a_larger_first_only_adds_in_proportion(kind: type[ImageFolder], tmp_pat
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / f"{name}{'.png' if kind is ImageFolder else '.wav'}").touch()
     kept = {
-        n: [item.id for item in kind(path=tmp_path, first=n).kept_items()] for n in (4, 8, 20, 99)
+        n: [item.id for item in kind(path=tmp_path, first=n).kept_items()]
+        for n in (4, 8, 20, 99)
     }
-    assert [(len(ids), sum(each.startswith("many") for each in ids)) for ids in kept.values()] == [
-        *((4, 3), (8, 6), (20, 15), (40, 30))
-    ]
+    assert [
+        (len(ids), sum(each.startswith("many") for each in ids))
+        for ids in kept.values()
+    ] == [*((4, 3), (8, 6), (20, 15), (40, 30))]
     assert {*kept[4]} < {*kept[8]} < {*kept[20]} < {*kept[99]}
     assert kept[99] == [item.id for item in kind(path=tmp_path).kept_items()]
 
@@ -254,17 +319,24 @@ def test_a_larger_first_only_adds_in_proportion(kind: type[ImageFolder], tmp_pat
 def test_first_thins_a_test_set_alone_and_what_a_category_keeps(tmp_path: Path) -> None:
     each = product(("cat", "dog"), get_args(Split), range(4))
     pets = tuple(
-        item(f"{split}-{label}{n}", n, label=label, split=split) for label, split, n in each
+        item(f"{split}-{label}{n}", n, label=label, split=split)
+        for label, split, n in each
     )
     card = build("pets", Given(given=pets, first=2), tmp_path / "pets")
-    assert card.labels == {"cat": {"support": 4, "test": 1}, "dog": {"support": 4, "test": 1}}
+    assert card.labels == {
+        "cat": {"support": 4, "test": 1},
+        "dog": {"support": 4, "test": 1},
+    }
     assert (card.settings["first"], card.settings["sample_seed"]) == (2, 0)
     both = build(
         "pets",
         Given(given=pets, first=3, per_category={"support": 1, "test": 2}),
         tmp_path / "both",
     )
-    assert both.labels == {"cat": {"support": 1, "test": 2}, "dog": {"support": 1, "test": 1}}
+    assert both.labels == {
+        "cat": {"support": 1, "test": 2},
+        "dog": {"support": 1, "test": 1},
+    }
     groups = {"all": ["odd", "even"]}
     few = (item("a", 1, "even"), item("b", 2, "even"), item("c", 3, "odd"))
     with pytest.raises(
@@ -274,9 +346,13 @@ def test_first_thins_a_test_set_alone_and_what_a_category_keeps(tmp_path: Path) 
         build("mine", Given(given=few, groups=groups, first=1), tmp_path / "few")
 
 
-def placed(path: Path, **settings: Any) -> dict[str, tuple[str | None, str | None, str | None]]:
+def placed(
+    path: Path, **settings: Any
+) -> dict[str, tuple[str | None, str | None, str | None]]:
     items = ImageFolder(path=path, **settings).items()
-    return {each.source["file"]: (each.category, each.label, each.split) for each in items}
+    return {
+        each.source["file"]: (each.category, each.label, each.split) for each in items
+    }
 
 
 def test_folders_are_categories_or_sets_and_classes(tmp_path: Path) -> None:
@@ -296,7 +372,8 @@ def test_folders_are_categories_or_sets_and_classes(tmp_path: Path) -> None:
     draw(tmp_path / "top.png", 7)
     assert placed(tmp_path)["top.png"][0] == "uncategorised"
     with pytest.raises(
-        DataError, match=r"^top\.png is not in the folder of a class; move it into train/<label>/"
+        DataError,
+        match=r"^top\.png is not in the folder of a class; move it into train/<label>/",
     ):
         placed(tmp_path, labelled=True)
     assert {each[0] for each in placed(tmp_path / "train" / "cat").values()} == {None}
@@ -322,7 +399,11 @@ def test_strange_names_become_ids(tmp_path: Path) -> None:
     draw(Path(os.fsdecode(os.fsencode(tmp_path / "in") + b"/caf\xe9.png")), 99)
     build("mine", ImageFolder(path=tmp_path / "in"), tmp_path / "built")
     entries = entries_of(tmp_path / "built")
-    assert {entry.source["file"] for entry in entries} == {*names, "ü.png", r"caf\xe9.png"}
+    assert {entry.source["file"] for entry in entries} == {
+        *names,
+        "ü.png",
+        r"caf\xe9.png",
+    }
     assert safe_id("cats/a b.tar.png") == "cats_a_b.tar"
     assert safe_id("猫.png") != safe_id("狗.png")
     assert len(safe_id("x" * 300 + ".png")) == len(safe_id("é" * 300 + ".png")) == 100
@@ -335,13 +416,17 @@ def test_links_inside_of_the_folder_are_followed(tmp_path: Path) -> None:
     (tmp_path / "mine").symlink_to("real", target_is_directory=True)
     assert set(placed(tmp_path / "mine")) == {"a.png", "cats/0123.png"}
     (tmp_path / "real" / "cats" / "again").symlink_to("..", target_is_directory=True)
-    with pytest.raises(DataError, match="again is a link to a folder that is read already"):
+    with pytest.raises(
+        DataError, match="again is a link to a folder that is read already"
+    ):
         placed(tmp_path / "mine")
 
 
 def test_links_into_a_cache_of_dvc_are_followed(tmp_path: Path) -> None:
     data = draw(tmp_path / "drawn.png", 0).read_bytes()
-    stored = tmp_path / "cache" / "files" / "md5" / md5_bytes(data)[:2] / md5_bytes(data)[2:]
+    stored = (
+        tmp_path / "cache" / "files" / "md5" / md5_bytes(data)[:2] / md5_bytes(data)[2:]
+    )
     stored.parent.mkdir(parents=True)
     stored.write_bytes(data)
     (tmp_path / "mine").mkdir()
@@ -379,9 +464,12 @@ def test_a_path_that_is_no_folder(
 ) -> None:
     draw(tmp_path / "a.png", 1)
     with pytest.raises(
-        ConfigError, match=rf"^the image folder .* {says}.*; set path to the folder of the images$"
+        ConfigError,
+        match=rf"^the image folder .* {says}.*; set path to the folder of the images$",
     ) as caught:
-        ImageFolder(path=Path(path) if path[0] == "~" else tmp_path / path).source_digest()
+        ImageFolder(
+            path=Path(path) if path[0] == "~" else tmp_path / path
+        ).source_digest()
     assert type(caught.value) is kind
 
 
@@ -393,7 +481,9 @@ def test_where_a_folder_lies_and_when_it_was_written_change_nothing(
     shutil.copytree(tmp_path / "here", tmp_path / "there")
     os.utime(tmp_path / "there" / "in" / "b.png", (1, 1))
     monkeypatch.setenv("HOME", str(tmp_path))
-    one, other = (ImageFolder(path=path / "in") for path in (tmp_path / "here", Path("~/there")))
+    one, other = (
+        ImageFolder(path=path / "in") for path in (tmp_path / "here", Path("~/there"))
+    )
     assert one.source_digest() == other.source_digest()
     for name, dataset in (("one", one), ("other", other)):
         assert build("mine", dataset, tmp_path / name).source == {

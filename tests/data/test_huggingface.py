@@ -20,7 +20,10 @@ from tests.data.question_sets.sources import BEYOND, MME, SAP, build_set, png
 from tests.data.test_datasets import entries_of, tree
 from tests.support.cases import cases
 
-datasets, huggingface_hub = pytest.importorskip("datasets"), pytest.importorskip("huggingface_hub")
+datasets, huggingface_hub = (
+    pytest.importorskip("datasets"),
+    pytest.importorskip("huggingface_hub"),
+)
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
@@ -31,12 +34,16 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "cache"
     monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", folder)
     monkeypatch.setattr(datasets.config, "HF_MODULES_CACHE", folder / "modules")
-    monkeypatch.setattr(datasets.config, "DOWNLOADED_DATASETS_PATH", folder / "downloads")
+    monkeypatch.setattr(
+        datasets.config, "DOWNLOADED_DATASETS_PATH", folder / "downloads"
+    )
     monkeypatch.setattr(
         datasets.config, "EXTRACTED_DATASETS_PATH", folder / "downloads" / "extracted"
     )
     monkeypatch.setattr(datasets.config, "HF_HUB_OFFLINE", True)
-    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
+    monkeypatch.setattr(
+        huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path / "hub")
+    )
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
     return folder
 
@@ -48,12 +55,16 @@ def parquet(
     folder.mkdir(exist_ok=True)
     cells = [row.get("image", number) for number, row in enumerate(rows, 1)]
     images = [
-        {"bytes": png(cell), "path": None} if isinstance(cell, int) else cell for cell in cells
+        {"bytes": png(cell), "path": None} if isinstance(cell, int) else cell
+        for cell in cells
     ]
     table = datasets.Dataset.from_list(
-        [row | {"image": image} for row, image in zip(rows, images, strict=True)], features=features
+        [row | {"image": image} for row, image in zip(rows, images, strict=True)],
+        features=features,
     )
-    table.cast_column("image", datasets.Image(decode=False)).to_parquet(folder / f"{split}.parquet")
+    table.cast_column("image", datasets.Image(decode=False)).to_parquet(
+        folder / f"{split}.parquet"
+    )
     return folder
 
 
@@ -65,7 +76,11 @@ def pets(folder: Path) -> Path:
 
 
 def built(tmp_path: Path, path: Path, **settings: Any) -> list[Sample]:
-    build("mine", HuggingFace.model_validate({"path": str(path)} | settings), tmp_path / "data")
+    build(
+        "mine",
+        HuggingFace.model_validate({"path": str(path)} | settings),
+        tmp_path / "data",
+    )
     return read_samples(tmp_path / "data")
 
 
@@ -78,13 +93,20 @@ def test_an_image_folder_with_class_labels_by_name(tmp_path: Path) -> None:
         ("1", "cat", "cat"),
         ("2", "dog", "dog"),
     ]
-    assert entries_of(tmp_path / "data")[0].source == {"row": "0", "file": "test/cat/a.png"}
+    assert entries_of(tmp_path / "data")[0].source == {
+        "row": "0",
+        "file": "test/cat/a.png",
+    }
 
 
 def test_a_table_with_categories(tmp_path: Path) -> None:
     rows = [{"kind": "x"}, {"kind": None}, {"kind": ""}]
     samples = built(tmp_path, parquet(tmp_path / "pets", rows), category_column="kind")
-    assert [(each.id, each.category) for each in samples] == [("0", "x"), ("1", None), ("2", None)]
+    assert [(each.id, each.category) for each in samples] == [
+        ("0", "x"),
+        ("1", None),
+        ("2", None),
+    ]
 
 
 def test_a_part_of_a_split_and_the_first_of_a_value(tmp_path: Path) -> None:
@@ -106,9 +128,13 @@ def test_a_part_of_a_split_and_the_first_of_a_value(tmp_path: Path) -> None:
 
 
 def test_a_support_and_a_test_split(tmp_path: Path) -> None:
-    folder = parquet(tmp_path / "pets", [{"kind": f"{number % 2}"} for number in range(10)])
+    folder = parquet(
+        tmp_path / "pets", [{"kind": f"{number % 2}"} for number in range(10)]
+    )
     parquet(
-        folder, [{"kind": f"{number % 2}", "image": 50 + number} for number in range(20)], "train"
+        folder,
+        [{"kind": f"{number % 2}", "image": 50 + number} for number in range(20)],
+        "train",
     )
     splits: dict[str, Any] = {"support_split": "train", "label_column": "kind"}
     few = built(tmp_path, folder, **splits, per_category={"support": 3, "test": 2})
@@ -157,15 +183,15 @@ def test_data_files_and_links_out_of_the_folder_are_refused(tmp_path: Path) -> N
     ):
         HuggingFace(path=str(folder)).source_digest()
     shutil.rmtree(folder / "test")
-    files = (
-        "configs:\n- config_name: default\n  data_files:\n  - split: test\n    path: ../private/*\n"
-    )
+    files = "configs:\n- config_name: default\n  data_files:\n  - split: test\n    path: ../private/*\n"
     (folder / "README.md").write_text(f"---\n{files}---\n")
     with pytest.raises(DataError, match="outside the dataset"):
         built(tmp_path, folder)
 
 
-def test_a_commit_that_was_loaded_once_works_without_a_network(cache: Path, tmp_path: Path) -> None:
+def test_a_commit_that_was_loaded_once_works_without_a_network(
+    cache: Path, tmp_path: Path
+) -> None:
     builder = datasets.load_dataset_builder(str(parquet(tmp_path / "pets", [{}] * 3)))
     builder.download_and_prepare()
     stored = cache / "owner___pets" / "default" / "0.0.0" / COMMIT
@@ -174,15 +200,24 @@ def test_a_commit_that_was_loaded_once_works_without_a_network(cache: Path, tmp_
     (stored / "dataset_info.json").write_text(
         json.dumps(info | {"config_name": "default"}), encoding="utf-8"
     )
-    card = build("mine", HuggingFace(path="owner/pets", revision=COMMIT), tmp_path / "data")
-    assert card.source == {"kind": "huggingface", "dataset": "owner/pets", "revision": COMMIT}
+    card = build(
+        "mine", HuggingFace(path="owner/pets", revision=COMMIT), tmp_path / "data"
+    )
+    assert card.source == {
+        "kind": "huggingface",
+        "dataset": "owner/pets",
+        "revision": COMMIT,
+    }
     other = HuggingFace(path="owner/pets", revision=COMMIT[::-1])
     with pytest.raises(
         DataError,
         match=f"owner/pets at {COMMIT[::-1]} is not stored here; load it once with a network",
     ):
         build("mine", other, tmp_path / "data")
-    assert other.source_digest() != HuggingFace(path="owner/pets", revision=COMMIT).source_digest()
+    assert (
+        other.source_digest()
+        != HuggingFace(path="owner/pets", revision=COMMIT).source_digest()
+    )
 
 
 def test_content_counts_and_not_the_place_or_the_time(tmp_path: Path) -> None:
@@ -194,7 +229,8 @@ def test_content_counts_and_not_the_place_or_the_time(tmp_path: Path) -> None:
         build("mine", HuggingFace(path=str(folder)), tmp_path / name)
     assert tree(tmp_path / "one") == tree(tmp_path / "other")
     assert (
-        HuggingFace(path=str(one)).source_digest() == HuggingFace(path=str(other)).source_digest()
+        HuggingFace(path=str(one)).source_digest()
+        == HuggingFace(path=str(other)).source_digest()
     )
     folder = parquet(tmp_path / "table", [{}, {}, {}])
     dataset, times = HuggingFace(path=str(folder)), (folder / "test.parquet").stat()
@@ -208,7 +244,10 @@ def test_content_counts_and_not_the_place_or_the_time(tmp_path: Path) -> None:
 def test_questions_with_lists_and_class_labels(tmp_path: Path) -> None:
     features = datasets.Features(
         {
-            "image": {"bytes": datasets.Value("binary"), "path": datasets.Value("string")},
+            "image": {
+                "bytes": datasets.Value("binary"),
+                "path": datasets.Value("string"),
+            },
             **{
                 name: datasets.Value("string")
                 for name in ("question", "answer", "refusal", "subtask")
@@ -219,12 +258,24 @@ def test_questions_with_lists_and_class_labels(tmp_path: Path) -> None:
     )
     rows = [row | {"image": 1} for row in (SAP, BEYOND, SAP | {"subset": "know"})]
     folder = parquet(tmp_path / "q", rows, features=features)
-    build_set("mine", HuggingFaceQuestions(protocol="mm_sap", path=str(folder)), tmp_path / "built")
+    build_set(
+        "mine",
+        HuggingFaceQuestions(protocol="mm_sap", path=str(folder)),
+        tmp_path / "built",
+    )
     entries = read_questions(tmp_path / "built")
     assert [entry.subset for entry in entries] == ["basic", "beyond", "know"]
-    assert [(entry.answer, entry.refusal) for entry in entries] == [(1, 2), (None, 2), (1, 2)]
+    assert [(entry.answer, entry.refusal) for entry in entries] == [
+        (1, 2),
+        (None, 2),
+        (1, 2),
+    ]
     parquet(folder, [row | {"image": 1} for row in (SAP, BEYOND)])
-    build_set("mine", HuggingFaceQuestions(protocol="mm_sap", path=str(folder)), tmp_path / "built")
+    build_set(
+        "mine",
+        HuggingFaceQuestions(protocol="mm_sap", path=str(folder)),
+        tmp_path / "built",
+    )
     entries = read_questions(tmp_path / "built")
     assert [(entry.subset, entry.source) for entry in entries] == [
         ("basic", {"row": "0"}),
@@ -235,11 +286,15 @@ def test_questions_with_lists_and_class_labels(tmp_path: Path) -> None:
 def test_images_in_a_table_are_told_apart_by_their_bytes_or_as_a_column_says(
     tmp_path: Path,
 ) -> None:
-    rows = [row | {"image": 1, "question_id": f"count/{n}"} for n in range(2) for row in MME]
+    rows = [
+        row | {"image": 1, "question_id": f"count/{n}"} for n in range(2) for row in MME
+    ]
     folder = parquet(tmp_path / "q", rows)
     with pytest.raises(DataError, match="4 questions, where MME asks 2"):
         build_set(
-            "mine", HuggingFaceQuestions(protocol="mme", path=str(folder)), tmp_path / "built"
+            "mine",
+            HuggingFaceQuestions(protocol="mme", path=str(folder)),
+            tmp_path / "built",
         )
     columns = {"image_id": "question_id"}
     questions = HuggingFaceQuestions.model_validate(
@@ -255,17 +310,23 @@ def test_without_the_library_what_pip_installs_is_named(
 ) -> None:
     monkeypatch.setitem(sys.modules, "datasets", None)
     with pytest.raises(
-        MissingExtraError, match=r"'datasets' is not installed; run: pip install datasets$"
+        MissingExtraError,
+        match=r"'datasets' is not installed; run: pip install datasets$",
     ):
         built(tmp_path, pets(tmp_path / "pets"))
 
 
 @pytest.mark.parametrize("keys", [("bytes", "path"), ("bytes",)])
-def test_images_as_pandas_writes_them_are_read(keys: tuple[str, ...], tmp_path: Path) -> None:
+def test_images_as_pandas_writes_them_are_read(
+    keys: tuple[str, ...], tmp_path: Path
+) -> None:
     cells = [{"bytes": png(red), "path": f"{red}.png"} for red in (1, 2)]
     rows = [{"image": {key: cell[key] for key in keys}} for cell in cells]
     pandas.DataFrame(rows).to_parquet(tmp_path / "test.parquet")
-    assert [item.read() for item in HuggingFace(path=str(tmp_path)).items()] == [png(1), png(2)]
+    assert [item.read() for item in HuggingFace(path=str(tmp_path)).items()] == [
+        png(1),
+        png(2),
+    ]
 
 
 def test_lists_of_images_are_named_for_what_they_are(tmp_path: Path) -> None:
@@ -273,6 +334,7 @@ def test_lists_of_images_are_named_for_what_they_are(tmp_path: Path) -> None:
         tmp_path / "test.parquet"
     )
     with pytest.raises(
-        ConfigError, match="column 'image' holds lists of objects of bytes, path, and no images"
+        ConfigError,
+        match="column 'image' holds lists of objects of bytes, path, and no images",
     ):
         list(HuggingFace(path=str(tmp_path)).items())

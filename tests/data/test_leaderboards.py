@@ -46,7 +46,13 @@ def test_table_2_has_every_value_with_its_source() -> None:
     assert boards.keys() == {"genception_v1", "mm_sap", "mm_vet", "mmeception"}
     found = values("mmeception")
     for benchmark in ("MME", "GC@3", "GC_FID@3", "GC@1", "GC@1 Imagen 2"):
-        parts = (*(f"/{part}" for part in (*VISUAL, *TEXTUAL, "Visual Mean", "Textual Mean")), "")
+        parts = (
+            *(
+                f"/{part}"
+                for part in (*VISUAL, *TEXTUAL, "Visual Mean", "Textual Mean")
+            ),
+            "",
+        )
         assert all(tuple(found[benchmark + part]) == MODELS for part in parts)
     assert found["GC@3"] == dict(
         zip(MODELS, (0.368, 0.340, 0.359, 0.351, 0.257, 0.238, 0.225), strict=True)
@@ -55,7 +61,9 @@ def test_table_2_has_every_value_with_its_source() -> None:
         zip(MODELS, (0.463, 0.451, 0.462, 0.458, 0.343, 0.344, 0.314), strict=True)
     )
     assert all(
-        "Table " in each.source for name in ("mmeception", "mm_sap") for each in boards[name]
+        "Table " in each.source
+        for name in ("mmeception", "mm_sap")
+        for each in boards[name]
     )
     assert {each.date for each in boards["mmeception"] if each.benchmark == "AI2D"} == {
         "2024-04-25",
@@ -72,7 +80,8 @@ def test_other_tables_have_the_printed_values() -> None:
 
 
 @pytest.mark.parametrize(
-    "benchmark", ["MME", "GC@3", "GC_FID@3", "GC@1", "GC@1 Imagen 2", "GC@1 of 5 images"]
+    "benchmark",
+    ["MME", "GC@3", "GC_FID@3", "GC@1", "GC@1 Imagen 2", "GC@1 of 5 images"],
 )
 def test_printed_means_are_those_of_the_printed_categories(benchmark: str) -> None:
     """To one unit of the last printed place: the paper's own means are of values that are not
@@ -91,8 +100,12 @@ def test_printed_means_are_those_of_the_printed_categories(benchmark: str) -> No
         ("", (*VISUAL, *TEXTUAL)),
     ):
         for model in MODELS:
-            mean = sum(found[f"{benchmark}/{part}"][model] for part in parts) / len(parts)
-            printed = NOT_ITS_MEAN.get((benchmark + name, model), found[benchmark + name][model])
+            mean = sum(found[f"{benchmark}/{part}"][model] for part in parts) / len(
+                parts
+            )
+            printed = NOT_ITS_MEAN.get(
+                (benchmark + name, model), found[benchmark + name][model]
+            )
             assert printed == pytest.approx(mean, abs=unit), (name, model)
 
 
@@ -104,12 +117,16 @@ def test_ranks_are_those_of_table_2(benchmark: str) -> None:
         list(found.values()), higher_is_better=not benchmark.startswith("GC_FID")
     )
     printed = dict(zip(MODELS, CASES["ranks"][benchmark], strict=True))
-    changed = {model: rank for (of, model), rank in NOT_ITS_RANK.items() if of == benchmark}
+    changed = {
+        model: rank for (of, model), rank in NOT_ITS_RANK.items() if of == benchmark
+    }
     assert dict(zip(MODELS, ranks, strict=True)) == printed | changed
 
 
 @pytest.mark.parametrize("says", CASES["bad"])
-def test_a_bad_row_is_a_sentence_that_names_file_and_line(says: str, tmp_path: Path) -> None:
+def test_a_bad_row_is_a_sentence_that_names_file_and_line(
+    says: str, tmp_path: Path
+) -> None:
     with pytest.raises(DataError) as refused:
         read_leaderboards([write(tmp_path / "boards", HEAD + CASES["bad"][says])])
     assert says in str(refused.value)
@@ -117,14 +134,14 @@ def test_a_bad_row_is_a_sentence_that_names_file_and_line(says: str, tmp_path: P
 
 
 def test_spreadsheets_may_save_it(tmp_path: Path) -> None:
-    text = (
-        "\ufeffModel;Benchmark;Value;Source;Date;Note\r\nGPT-4V;MME;126.5;Table 2;2024-04;mine\r\n"
-    )
+    text = "\ufeffModel;Benchmark;Value;Source;Date;Note\r\nGPT-4V;MME;126.5;Table 2;2024-04;mine\r\n"
     boards = read_leaderboards([write(tmp_path / "boards", text)])
     assert boards == {"mine": [("GPT-4V", "MME", 126.5, "Table 2", "2024-04")]}
 
 
-def test_a_projects_own_files_are_read_beside_those_of_the_package_and_win(tmp_path: Path) -> None:
+def test_a_projects_own_files_are_read_beside_those_of_the_package_and_win(
+    tmp_path: Path,
+) -> None:
     assert leaderboard_files(tmp_path) == SHIPPED
     own = tmp_path / "data" / "leaderboards"
     own.mkdir(parents=True)
@@ -132,6 +149,10 @@ def test_a_projects_own_files_are_read_beside_those_of_the_package_and_win(tmp_p
     (own / "mm_vet.csv").write_text(HEAD + ROW, encoding="utf-8")
     boards = read_leaderboards(leaderboard_files(tmp_path))
     assert (
-        [*boards] == sorted(boards) == ["genception_v1", "mine", "mm_sap", "mm_vet", "mmeception"]
+        [*boards]
+        == sorted(boards)
+        == ["genception_v1", "mine", "mm_sap", "mm_vet", "mmeception"]
     )
-    assert {row.model for name in ("mm_vet", "mine") for row in boards[name]} == {"GPT-4V"}
+    assert {row.model for name in ("mm_vet", "mine") for row in boards[name]} == {
+        "GPT-4V"
+    }

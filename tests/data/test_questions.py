@@ -45,22 +45,32 @@ from tests.support.cases import CASES, cases
 
 Row = dict[str, Any]
 RIGHT: dict[str, Row] = {"mm_sap": SAP, "mm_vet": VET, "mme": MME[0]}
-RULE_CASES = json.loads((CASES / "data/question_problems.json").read_text(encoding="utf-8"))
+RULE_CASES = json.loads(
+    (CASES / "data/question_problems.json").read_text(encoding="utf-8")
+)
 
 
 @pytest.mark.parametrize(
-    "case", RULE_CASES, ids=lambda case: f"{case['protocol']}: {case['says'] or 'right'}"[:60]
+    "case",
+    RULE_CASES,
+    ids=lambda case: f"{case['protocol']}: {case['says'] or 'right'}"[:60],
 )
 def test_each_rule(case: dict[str, Any]) -> None:
     row = RIGHT[case["protocol"]] | case["change"]
-    rows = [row, MME[1] | {"category": row.get("category")}] if case["protocol"] == "mme" else [row]
+    rows = (
+        [row, MME[1] | {"category": row.get("category")}]
+        if case["protocol"] == "mme"
+        else [row]
+    )
     questions = [source(each, number) for number, each in enumerate(rows)]
     if case["says"] is None:
         check("mine", case["protocol"], questions)
     else:
         with pytest.raises(DataError) as caught:
             check("mine", case["protocol"], questions)
-        assert f"row 0 {case['says']}" in str(caught.value) or case["says"] in str(caught.value)
+        assert f"row 0 {case['says']}" in str(caught.value) or case["says"] in str(
+            caught.value
+        )
         assert "\n" not in str(caught.value)
 
 
@@ -102,7 +112,11 @@ WHOLE: dict[str, tuple[str, list[SourceQuestion], str]] = {
         pair("a", *"xxx"),
         "a/0 is about an image with 3 questions, where MME asks 2 (",
     ),
-    "parted": ("mme", pair("a", "count", "OCR"), "a/0 and a/1 share an image but not the category"),
+    "parted": (
+        "mme",
+        pair("a", "count", "OCR"),
+        "a/0 and a/1 share an image but not the category",
+    ),
     "same id": (
         "mm_vet",
         [source(VET, 3, id="Q"), source(VET, 7, id="q")],
@@ -118,17 +132,43 @@ WHOLE: dict[str, tuple[str, list[SourceQuestion], str]] = {
         [source(SAP), source(SAP, 1, read=missing)],
         "row 1 names the image 'x.png'",
     ),
-    "empty": ("mm_vet", [source(VET, 4, read=lambda: b"")], "row 4 is empty or has no image"),
-    "cut": ("mm_vet", [source(VET, 4, read=lambda: png()[:45])], "row 4 cannot be decoded"),
-    "long": ("mm_sap", [source(SAP | {"answer": "x" * 100_000})], "has the answer 'xxx"),
-    "unseen": ("mm_sap", [source(SAP | {"answer": "\x1b[31mred\x00"})], r"'\x1b[31mred\x00'"),
+    "empty": (
+        "mm_vet",
+        [source(VET, 4, read=lambda: b"")],
+        "row 4 is empty or has no image",
+    ),
+    "cut": (
+        "mm_vet",
+        [source(VET, 4, read=lambda: png()[:45])],
+        "row 4 cannot be decoded",
+    ),
+    "long": (
+        "mm_sap",
+        [source(SAP | {"answer": "x" * 100_000})],
+        "has the answer 'xxx",
+    ),
+    "unseen": (
+        "mm_sap",
+        [source(SAP | {"answer": "\x1b[31mred\x00"})],
+        r"'\x1b[31mred\x00'",
+    ),
     **{
         repr(name): (
             "mm_vet",
             [source(VET, id=name)],
             f"row 0 has the id {name!r}, which is not a safe file name",
         )
-        for name in ("../x", "/etc/passwd", "", "..", ".hidden", "a b", "a\0b", "é", "a" * 101)
+        for name in (
+            "../x",
+            "/etc/passwd",
+            "",
+            "..",
+            ".hidden",
+            "a b",
+            "a\0b",
+            "é",
+            "a" * 101,
+        )
     },
 }
 
@@ -144,7 +184,10 @@ def test_a_set_is_refused_whole(case: str) -> None:
 def test_the_first_five_problems_are_named() -> None:
     wrong = [source(SAP | {"answer": "purple"}, number) for number in range(9)]
     said = refused("mm_sap", source(SAP, 99), *wrong)
-    assert (said.count("which is not among its options"), said[-12:]) == (5, "; and 4 more")
+    assert (said.count("which is not among its options"), said[-12:]) == (
+        5,
+        "; and 4 more",
+    )
     assert "row 99" not in said
 
 
@@ -152,12 +195,14 @@ def built(
     tmp_path: Path, protocol: str, *questions: SourceQuestion
 ) -> tuple[QuestionSetCard, list[QuestionEntry]]:
     build_set("mine", Given(protocol=protocol, given=questions), tmp_path / "mine")
-    return read_json(tmp_path / "mine" / "question_set.json", QuestionSetCard), read_questions(
-        tmp_path / "mine"
-    )
+    return read_json(
+        tmp_path / "mine" / "question_set.json", QuestionSetCard
+    ), read_questions(tmp_path / "mine")
 
 
-def test_first_keeps_questions_of_each_subset_and_whole_images_of_mme(tmp_path: Path) -> None:
+def test_first_keeps_questions_of_each_subset_and_whole_images_of_mme(
+    tmp_path: Path,
+) -> None:
     categories = {"a": "x", "b": "x", "c": "x", "d": "x", "e": "y", "f": "y"}
     pairs = [
         question
@@ -167,7 +212,9 @@ def test_first_keeps_questions_of_each_subset_and_whole_images_of_mme(tmp_path: 
     kept = {}
     for first in (2, 3, 9):
         build_set(
-            "mine", Given(protocol="mme", given=tuple(pairs), first=first), tmp_path / str(first)
+            "mine",
+            Given(protocol="mme", given=tuple(pairs), first=first),
+            tmp_path / str(first),
         )
         kept[first] = [entry.id for entry in read_questions(tmp_path / str(first))]
     # as in cases/first.jsonl: a e d c f b
@@ -179,7 +226,11 @@ def test_first_keeps_questions_of_each_subset_and_whole_images_of_mme(tmp_path: 
     card = read_json(tmp_path / "3" / "question_set.json", QuestionSetCard)
     assert (card.settings["first"], card.categories) == (3, {"x": 4, "y": 2})
     several = [source(SAP if number < 4 else BEYOND, number) for number in range(6)]
-    build_set("mine", Given(protocol="mm_sap", given=tuple(several), first=3), tmp_path / "sap")
+    build_set(
+        "mine",
+        Given(protocol="mm_sap", given=tuple(several), first=3),
+        tmp_path / "sap",
+    )
     card = read_json(tmp_path / "sap" / "question_set.json", QuestionSetCard)
     assert card.subsets == {"basic": 2, "beyond": 1}
     two = table(jsonl(tmp_path, VET, VET), "mm_vet", expect={"questions": 2}, first=1)
@@ -230,7 +281,9 @@ def test_what_is_stored(tmp_path: Path) -> None:
         pretty_json(json.loads(whole)),
         canonical_json(json.loads(line)) + "\n",
     )
-    card, entries = built(tmp_path, "mme", source(MME[0] | {"answer": "YES"}, 0), source(MME[1], 1))
+    card, entries = built(
+        tmp_path, "mme", source(MME[0] | {"answer": "YES"}, 0), source(MME[1], 1)
+    )
     assert ([entry.answer for entry in entries], card.categories) == (
         ["yes", "no"],
         {"existence": 2},
@@ -238,9 +291,15 @@ def test_what_is_stored(tmp_path: Path) -> None:
 
 
 def test_each_picture_is_stored_once_however_it_is_written(tmp_path: Path) -> None:
-    pictures = [partial(png, 1), partial(png, 2), partial(png, 1, "BMP"), partial(png, 2)]
+    pictures = [
+        partial(png, 1),
+        partial(png, 2),
+        partial(png, 1, "BMP"),
+        partial(png, 2),
+    ]
     questions = [
-        source(VET, number, read=read, image_id=str(number)) for number, read in enumerate(pictures)
+        source(VET, number, read=read, image_id=str(number))
+        for number, read in enumerate(pictures)
     ]
     card, entries = built(tmp_path, "mm_vet", *questions)
     assert [entry.image for entry in entries] == ["images/0.png", "images/1.png"] * 2
@@ -273,7 +332,10 @@ def test_the_digest_depends_on_what_a_score_depends_on(tmp_path: Path) -> None:
         replace(one, read=partial(png, 0, "BMP")),
     ]
     others = [replace(one, **change) for change in changes]
-    digests = [built(tmp_path, "mm_sap", question)[0].digest for question in (one, *same, *others)]
+    digests = [
+        built(tmp_path, "mm_sap", question)[0].digest
+        for question in (one, *same, *others)
+    ]
     assert digests[0] == digests[1] == digests[2]
     assert len(set(digests)) == 1 + len(others)
 
@@ -296,7 +358,9 @@ WRITERS: dict[str, Callable[[list[Row]], bytes]] = {
         {str(number): row for number, row in enumerate(rows)}
     ).encode(),
     "lines.jsonl": lambda rows: "\n".join(json.dumps(row) for row in rows).encode(),
-    "lines.ndjson": lambda rows: "\r\n\n".join(json.dumps(row) for row in rows).encode(),
+    "lines.ndjson": lambda rows: "\r\n\n".join(
+        json.dumps(row) for row in rows
+    ).encode(),
     "comma.csv": lambda rows: csv_text(rows).encode(),
     "semicolon.CSV": lambda rows: b"\xef\xbb\xbf" + csv_text(rows, ";").encode(),
     "tabs.tsv": lambda rows: csv_text(rows, "\t").encode(),
@@ -307,13 +371,18 @@ def table(path: Any, protocol: str = "mm_sap", **more: Any) -> QuestionTable:
     return QuestionTable.model_validate({"protocol": protocol, "path": path} | more)
 
 
-def read(path: Any, tmp_path: Path, protocol: str = "mm_sap", **more: Any) -> list[QuestionEntry]:
+def read(
+    path: Any, tmp_path: Path, protocol: str = "mm_sap", **more: Any
+) -> list[QuestionEntry]:
     build_set("mine", table(path, protocol, **more), tmp_path / "built")
     return read_questions(tmp_path / "built")
 
 
 def refused_table(
-    path: Any, kind: type[DriftledgerError] = DataError, protocol: str = "mm_sap", **more: Any
+    path: Any,
+    kind: type[DriftledgerError] = DataError,
+    protocol: str = "mm_sap",
+    **more: Any,
 ) -> str:
     with tempfile.TemporaryDirectory() as folder, pytest.raises(kind) as caught:
         build_set("mine", table(path, protocol, **more), Path(folder) / "mine")
@@ -323,11 +392,17 @@ def refused_table(
 
 @pytest.mark.parametrize("name", WRITERS)
 def test_every_kind_of_file_gives_the_same_questions(name: str, tmp_path: Path) -> None:
-    rows = [SAP, BEYOND, SAP | {"subset": "know", "question": 'Which "brand",\nis it; ü 猫?'}]
+    rows = [
+        SAP,
+        BEYOND,
+        SAP | {"subset": "know", "question": 'Which "brand",\nis it; ü 猫?'},
+    ]
     (images(tmp_path) / name).write_bytes(WRITERS[name](rows))
     entries = read(tmp_path / name, tmp_path)
     assert [entry.id for entry in entries] == ["0", "1", "2"]
-    assert [entry.options for entry in entries] == [["red", "blue", REFUSAL, "green", "white"]] * 3
+    assert [entry.options for entry in entries] == [
+        ["red", "blue", REFUSAL, "green", "white"]
+    ] * 3
     assert [(entry.answer, entry.subset) for entry in entries] == [
         (1, "basic"),
         (None, "beyond"),
@@ -343,9 +418,13 @@ def test_every_kind_of_file_gives_the_same_questions(name: str, tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
-    "case", cases(__file__, "tables"), ids=lambda case: f"{case['file']} {case['says']}"[:60]
+    "case",
+    cases(__file__, "tables"),
+    ids=lambda case: f"{case['file']} {case['says']}"[:60],
 )
-def test_a_file_that_is_not_what_its_name_says(case: dict[str, Any], tmp_path: Path) -> None:
+def test_a_file_that_is_not_what_its_name_says(
+    case: dict[str, Any], tmp_path: Path
+) -> None:
     text, times = case.get("repeat", ["", 0])
     data = (
         bytes.fromhex(case["hex"])
@@ -369,8 +448,15 @@ def test_columns_of_other_names(tmp_path: Path) -> None:
         "E": "white",
         "gold": "b",
     }
-    file = jsonl(tmp_path, row | {"no": REFUSAL, "part": "know", "uid": 7, "unused": {"a": [1]}})
-    names = {"question": "Q", "image": "img", "options": list("ABCDE"), "answer": "gold"}
+    file = jsonl(
+        tmp_path, row | {"no": REFUSAL, "part": "know", "uid": 7, "unused": {"a": [1]}}
+    )
+    names = {
+        "question": "Q",
+        "image": "img",
+        "options": list("ABCDE"),
+        "answer": "gold",
+    }
     names |= {"refusal": "no", "subset": "part", "id": "uid"}
     [entry] = read(file, tmp_path, columns=names, answer_is="letter")
     assert (entry.id, entry.answer, entry.refusal, entry.subset, entry.subtask) == (
@@ -395,7 +481,9 @@ def test_an_answer_is_a_text_or_a_letter(case: dict[str, Any], tmp_path: Path) -
         assert len(said) < 400
 
 
-@pytest.mark.parametrize("case", cases(__file__, "cells"), ids=lambda case: case["says"][:60])
+@pytest.mark.parametrize(
+    "case", cases(__file__, "cells"), ids=lambda case: case["says"][:60]
+)
 def test_a_table_that_is_refused(case: dict[str, Any], tmp_path: Path) -> None:
     protocol = case["protocol"]
     (tmp_path / "private.png").write_bytes(png(200))
@@ -421,11 +509,21 @@ def test_settings_that_do_not_fit(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     jsonl(tmp_path, RIGHT.get(case["protocol"], SAP))
-    settings = {"protocol": case["protocol"], "path": "questions.jsonl"} | case["settings"]
+    settings = {"protocol": case["protocol"], "path": "questions.jsonl"} | case[
+        "settings"
+    ]
     with pytest.raises((ConfigError, ValidationError)) as caught:
-        list((made := QuestionTable.model_validate(settings)).questions(question_rules(made)))
+        list(
+            (made := QuestionTable.model_validate(settings)).questions(
+                question_rules(made)
+            )
+        )
     error = caught.value
-    said = explain(error, "params.yaml") if isinstance(error, ValidationError) else str(error)
+    said = (
+        explain(error, "params.yaml")
+        if isinstance(error, ValidationError)
+        else str(error)
+    )
     assert case["says"] in said
     assert "\n" not in said
 
@@ -443,10 +541,20 @@ def test_benchmarks_as_their_authors_publish_them(tmp_path: Path) -> None:
     (tmp_path / "mm-vet.json").write_text(json.dumps(published))
     columns = {"image": "imagename", "capabilities": "capability"}
     [entry] = read(
-        tmp_path / "mm-vet.json", tmp_path, "mm_vet", images=tmp_path / "images", columns=columns
+        tmp_path / "mm-vet.json",
+        tmp_path,
+        "mm_vet",
+        images=tmp_path / "images",
+        columns=columns,
     )
-    assert (entry.id, entry.answer, entry.capabilities) == ("v1_0", "-1<AND>-5", ["ocr"])
-    [entry] = read(jsonl(tmp_path, VET | {"capabilities": "ocr, math"}), tmp_path, "mm_vet")
+    assert (entry.id, entry.answer, entry.capabilities) == (
+        "v1_0",
+        "-1<AND>-5",
+        ["ocr"],
+    )
+    [entry] = read(
+        jsonl(tmp_path, VET | {"capabilities": "ocr, math"}), tmp_path, "mm_vet"
+    )
     assert entry.capabilities == ["ocr", "math"]
     rows = [
         row | {"image": f"{kind}/1.png", "category": kind}
@@ -454,13 +562,18 @@ def test_benchmarks_as_their_authors_publish_them(tmp_path: Path) -> None:
         for row in MME
     ]
     entries = read(jsonl(tmp_path, *rows), tmp_path, "mme", images=tmp_path / "images")
-    assert [entry.image_id for entry in entries] == [*["count/1.png"] * 2, *["color/1.png"] * 2]
+    assert [entry.image_id for entry in entries] == [
+        *["count/1.png"] * 2,
+        *["color/1.png"] * 2,
+    ]
 
 
 def test_a_file_for_each_subset_gives_one_set(tmp_path: Path) -> None:
     """MM-SAP has one file of questions and one folder of images for each subset; image names
     repeat."""
-    plain = {key: value for key, value in SAP.items() if key not in ("subset", "refusal")}
+    plain = {
+        key: value for key, value in SAP.items() if key not in ("subset", "refusal")
+    }
     rows = {
         "basic": [plain, plain | {"image": "b.png"}],
         "know": [plain],
@@ -470,7 +583,10 @@ def test_a_file_for_each_subset_gives_one_set(tmp_path: Path) -> None:
         images(tmp_path / subset, "a.png", "b.png")
         (tmp_path / subset / "a.png").write_bytes(png(10 * number + 10))
         (tmp_path / f"{subset}.json").write_text(json.dumps(some))
-    parts = {"images": {subset: tmp_path / subset for subset in rows}, "refusal": REFUSAL}
+    parts = {
+        "images": {subset: tmp_path / subset for subset in rows},
+        "refusal": REFUSAL,
+    }
     paths = {subset: tmp_path / f"{subset}.json" for subset in rows}
     expect = {"basic": 2, "know": 1, "beyond": 1, "questions": 4, "images": 4}
     entries = read(paths, tmp_path, expect=expect, **parts)
@@ -490,7 +606,8 @@ def test_the_digest_follows_the_table_and_the_images_that_it_names(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file, again = (
-        jsonl(tmp_path / place, VET, VET | {"image": "sub/b.png"}) for place in ("here", "there")
+        jsonl(tmp_path / place, VET, VET | {"image": "sub/b.png"})
+        for place in ("here", "there")
     )
     for place in ("here", "there"):
         images(tmp_path / place, "sub/b.png")
@@ -498,7 +615,9 @@ def test_the_digest_follows_the_table_and_the_images_that_it_names(
     digests = [table(file, "mm_vet").source_digest()]
     (tmp_path / "there" / "unused.png").write_bytes(png(7))
     assert table(again, "mm_vet").source_digest() == digests[0]
-    assert table(Path("~/there/questions.jsonl"), "mm_vet").source_digest() == digests[0]
+    assert (
+        table(Path("~/there/questions.jsonl"), "mm_vet").source_digest() == digests[0]
+    )
     for change in (
         lambda: (tmp_path / "here" / "sub" / "b.png").write_bytes(png(9)),
         lambda: (tmp_path / "here" / "a.png").unlink(),
@@ -509,7 +628,9 @@ def test_the_digest_follows_the_table_and_the_images_that_it_names(
     assert len(set(digests)) == 4
 
 
-def test_numbers_of_rows_have_as_many_digits_and_cells_may_be_numbers(tmp_path: Path) -> None:
+def test_numbers_of_rows_have_as_many_digits_and_cells_may_be_numbers(
+    tmp_path: Path,
+) -> None:
     numbers = [1, 2.5, REFUSAL, True, 10**30]
     rows = [SAP | {"options": numbers, "answer": 2.5, "subtask": float("nan")}] * 12
     (images(tmp_path) / "q.json").write_text(json.dumps(rows))
@@ -578,8 +699,12 @@ def sheet(file: Path, target: Path) -> list[QuestionEntry]:
 
 def test_numbers_of_a_sheet_are_as_it_shows_them(tmp_path: Path) -> None:
     book = openpyxl.Workbook()
-    book.active.append(["id", "image", "question", "A", "B", "C", "D", "refusal", "answer"])
-    book.active.append([7, "a.png", "How long is it?", 3.5, 3, 2.25, "=1+1", "unknown", 3.5])
+    book.active.append(
+        ["id", "image", "question", "A", "B", "C", "D", "refusal", "answer"]
+    )
+    book.active.append(
+        [7, "a.png", "How long is it?", 3.5, 3, 2.25, "=1+1", "unknown", 3.5]
+    )
     for column in "DI":
         book.active[f"{column}2"].number_format = "0.00"
     book.active["E2"].number_format = "0"
@@ -611,6 +736,8 @@ def test_images_in_base64_are_read_and_told_apart_by_their_bytes(
     assert provider.source_digest() != ""
     build_set("mine", provider, tmp_path / "out")
     entries = read_questions(tmp_path / "out")
-    assert [entry.image for entry in entries] == ["images/0.png"] * 2 + ["images/1.png"] * 2
+    assert [entry.image for entry in entries] == ["images/0.png"] * 2 + [
+        "images/1.png"
+    ] * 2
     assert {entry.source["row"] for entry in entries} == {"0", "1", "2", "3"}
     assert all("file" not in entry.source for entry in entries)

@@ -12,7 +12,11 @@ from driftledger.core.errors import ConfigError, DataError
 from driftledger.core.files import load_yaml
 from driftledger.core.media import Sound, encoded, read_wav, wav_bytes
 from driftledger.data.build import build
-from driftledger.data.datasets.sounds import HuggingFaceSounds, SoundFolder, decode_sound
+from driftledger.data.datasets.sounds import (
+    HuggingFaceSounds,
+    SoundFolder,
+    decode_sound,
+)
 from driftledger.data.records import read_samples
 from driftledger.data.spectrograms import log_mel, spectrogram
 from driftledger.project.presets import first_params
@@ -24,7 +28,9 @@ RATE = 16_000
 TONE = np.sin(np.arange(RATE) * 2 * np.pi * 440 / RATE).astype(np.float32)[:, None] / 2
 
 
-def written(samples: np.ndarray, kind: str, subtype: str | None = None, rate: int = RATE) -> bytes:
+def written(
+    samples: np.ndarray, kind: str, subtype: str | None = None, rate: int = RATE
+) -> bytes:
     soundfile.write(file := io.BytesIO(), samples, rate, format=kind, subtype=subtype)
     return file.getvalue()
 
@@ -42,19 +48,26 @@ def test_equal_samples_are_equal_files_and_every_level_is_kept() -> None:
     wav = written(levels, "WAV", "PCM_16")
     assert wav_bytes(read_wav(wav)) == wav
     assert wav_bytes(decode_sound(written(levels, "FLAC", "PCM_16"), "x")[0]) == wav
-    assert encoded(Sound(np.array([[2.0], [-2.0]], np.float32), RATE))[44:] == struct.pack(
-        "<2h", 2**15 - 1, -(2**15)
-    )
+    assert encoded(Sound(np.array([[2.0], [-2.0]], np.float32), RATE))[
+        44:
+    ] == struct.pack("<2h", 2**15 - 1, -(2**15))
 
 
 @pytest.mark.parametrize(
     ("kind", "subtype"),
-    [("FLAC", None), ("OGG", None), ("MP3", None), *(("WAV", f"PCM_{n}") for n in ("U8", 24, 32))],
+    [
+        ("FLAC", None),
+        ("OGG", None),
+        ("MP3", None),
+        *(("WAV", f"PCM_{n}") for n in ("U8", 24, 32)),
+    ],
 )
 def test_formats_become_one_channel_at_one_rate_and_it_is_noted(
     kind: str, subtype: str | None
 ) -> None:
-    sound, notes = decode_sound(written(np.repeat(TONE, 2, axis=1), kind, subtype), "x", 8_000)
+    sound, notes = decode_sound(
+        written(np.repeat(TONE, 2, axis=1), kind, subtype), "x", 8_000
+    )
     assert notes == ["2 channels mixed into 1", "resampled from 16000 Hz"]
     assert (sound.rate, sound.samples.shape) == (8_000, (8_000, 1))
     peak = np.abs(np.fft.rfft(sound.samples[:, 0])).argmax()
@@ -70,21 +83,33 @@ def test_channels_that_cancel_one_another_out_are_told() -> None:
     ]
     assert np.abs(sound.samples).max() < 0.001
     assert decode_sound(written(opposite, "WAV", "PCM_16"), "x", stereo=True)[1] == []
-    assert decode_sound(written(np.hstack([TONE, -TONE / 2]), "WAV", "PCM_16"), "x")[1] == [
-        "2 channels mixed into 1"
-    ]
+    assert decode_sound(written(np.hstack([TONE, -TONE / 2]), "WAV", "PCM_16"), "x")[
+        1
+    ] == ["2 channels mixed into 1"]
     assert decode_sound(written(0 * opposite, "WAV", "PCM_16"), "x")[1] == [
         "2 channels mixed into 1"
     ]
 
 
 def as_streamed(wav: bytes, riff: int, data: int) -> bytes:
-    return wav[:4] + struct.pack("<I", riff) + wav[8:40] + struct.pack("<I", data) + wav[44:]
+    return (
+        wav[:4]
+        + struct.pack("<I", riff)
+        + wav[8:40]
+        + struct.pack("<I", data)
+        + wav[44:]
+    )
 
 
 @pytest.mark.parametrize(
     ("riff", "data"),
-    [(2**32 - 1, 2**32 - 1), (0, 0), (36, 0), (2**31 - 1, 2**31 - 37), (2**31 + 3, 2**31 - 4096)],
+    [
+        (2**32 - 1, 2**32 - 1),
+        (0, 0),
+        (36, 0),
+        (2**31 - 1, 2**31 - 37),
+        (2**31 + 3, 2**31 - 4096),
+    ],
 )
 def test_a_streamed_sound_has_the_length_of_what_follows(
     riff: int, data: int, tmp_path: Path
@@ -124,10 +149,15 @@ HOSTILE = {
         lambda: written(TONE, "WAV", "PCM_16")[:3_000],
         "its header says 16,000 samples at 16,000 Hz, and",
     ),
-    "a WAV without data": (lambda: written(TONE, "WAV", "PCM_16")[:30], "cannot be used"),
+    "a WAV without data": (
+        lambda: written(TONE, "WAV", "PCM_16")[:30],
+        "cannot be used",
+    ),
     "a WAV that says more": (
         lambda: (
-            (wav := written(TONE, "WAV", "PCM_16"))[:40] + struct.pack("<I", 2**32 - 2) + wav[44:]
+            (wav := written(TONE, "WAV", "PCM_16"))[:40]
+            + struct.pack("<I", 2**32 - 2)
+            + wav[44:]
         ),
         "s, and from 0.1 s",
     ),
@@ -149,36 +179,62 @@ def test_a_hostile_sound_is_one_sentence_in_bounded_memory(name: str) -> None:
 
 
 def test_a_folder_of_sounds_is_built_with_lengths_and_twins(tmp_path: Path) -> None:
-    for place, kind in {"a/one.wav": "WAV", "a/two.flac": "FLAC", "b/three.ogg": "OGG"}.items():
+    for place, kind in {
+        "a/one.wav": "WAV",
+        "a/two.flac": "FLAC",
+        "b/three.ogg": "OGG",
+    }.items():
         (tmp_path / "in" / place).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / "in" / place).write_bytes(written((TONE * 2**15).astype(np.int16), kind))
+        (tmp_path / "in" / place).write_bytes(
+            written((TONE * 2**15).astype(np.int16), kind)
+        )
     (tmp_path / "in" / "cover.jpg").write_bytes(b"")
     card = build("mine", SoundFolder(path=tmp_path / "in"), tmp_path / "out")
     samples = read_samples(tmp_path / "out")
     assert (card.categories, card.source["left_out"]) == ({"a": 2, "b": 1}, "cover.jpg")
-    assert ("max_pixels" in card.settings, card.settings["sampling_rate"]) == (False, RATE)
-    assert samples[0].medium.sha256 == samples[1].medium.sha256 != samples[2].medium.sha256
-    assert {(each.medium.kind, each.medium.open().seconds) for each in samples} == {("sound", 1.0)}
+    assert ("max_pixels" in card.settings, card.settings["sampling_rate"]) == (
+        False,
+        RATE,
+    )
+    assert (
+        samples[0].medium.sha256 == samples[1].medium.sha256 != samples[2].medium.sha256
+    )
+    assert {(each.medium.kind, each.medium.open().seconds) for each in samples} == {
+        ("sound", 1.0)
+    }
     assert (tmp_path / "out/samples.jsonl").read_text().count('"seconds":1.0') == 3
     assert 'same sound as a_one"' in (tmp_path / "out/samples.jsonl").read_text()
     assert thumbnail(samples[0].medium.path)[8:12] == b"WEBP"
 
 
 def test_a_hub_dataset_of_sounds_is_read_undecoded(tmp_path: Path) -> None:
-    datasets, parquet = pytest.importorskip("datasets"), pytest.importorskip("pyarrow.parquet")
+    datasets, parquet = (
+        pytest.importorskip("datasets"),
+        pytest.importorskip("pyarrow.parquet"),
+    )
     schema = datasets.Features({"audio": datasets.Audio()}).arrow_schema
     rows = [{"audio": {"bytes": written(TONE, "FLAC"), "path": "tone.flac"}}]
     (tmp_path / "in").mkdir()
     parquet.write_table(
-        datasets.table.pa.Table.from_pylist(rows, schema=schema), tmp_path / "in/test.parquet"
+        datasets.table.pa.Table.from_pylist(rows, schema=schema),
+        tmp_path / "in/test.parquet",
     )
-    card = build("theirs", HuggingFaceSounds(path=str(tmp_path / "in")), tmp_path / "out")
-    assert ("image_column" in card.settings, card.settings["audio_column"], card.samples) == (
+    card = build(
+        "theirs", HuggingFaceSounds(path=str(tmp_path / "in")), tmp_path / "out"
+    )
+    assert (
+        "image_column" in card.settings,
+        card.settings["audio_column"],
+        card.samples,
+    ) == (
         False,
         "audio",
         1,
     )
-    assert np.abs(read_samples(tmp_path / "out")[0].medium.open().samples - TONE).max() < 1e-4
+    assert (
+        np.abs(read_samples(tmp_path / "out")[0].medium.open().samples - TONE).max()
+        < 1e-4
+    )
 
 
 @pytest.mark.parametrize(
@@ -209,7 +265,9 @@ def test_a_component_for_the_other_medium_is_refused(
 
 def test_a_spectrogram_shows_the_pitch_where_it_is() -> None:
     levels = log_mel(Sound(TONE, RATE))
-    centres = 700 * (10 ** (np.linspace(0, 2595 * np.log10(1 + RATE / 1400), 66)[1:-1] / 2595) - 1)
+    centres = 700 * (
+        10 ** (np.linspace(0, 2595 * np.log10(1 + RATE / 1400), 66)[1:-1] / 2595) - 1
+    )
     assert abs(centres[levels.mean(axis=0).argmax()] - 440) < 40
     assert (levels.max(), levels.min() >= -80) == (0.0, True)
     picture = np.asarray(spectrogram(Sound(TONE, RATE)), int).sum(axis=2)

@@ -37,10 +37,16 @@ OURS = [
 
 
 @pytest.mark.parametrize(("section", "provider"), OURS)
-def test_each_keeps_the_contract_that_anybodys_own_is_held_to(section: str, provider: str) -> None:
+def test_each_keeps_the_contract_that_anybodys_own_is_held_to(
+    section: str, provider: str
+) -> None:
     """As the first of its entries in the catalogue sets it."""
-    entries = [each for each in catalogue(section).values() if isinstance(each, CatalogueEntry)]
-    settings = next(entry.model_extra for entry in entries if entry.provider == provider)
+    entries = [
+        each for each in catalogue(section).values() if isinstance(each, CatalogueEntry)
+    ]
+    settings = next(
+        entry.model_extra for entry in entries if entry.provider == provider
+    )
     component = provider_class(section, provider).model_validate(settings)
     assert isinstance(component, Component)
     assert check_component(component) == []
@@ -99,7 +105,9 @@ def test_controls_never_look(model: Model, text: str, answer: str) -> None:
         (RandomChoice(), "This is a sound."),
     ],
 )
-def test_controls_speak_of_sounds_where_they_are_given_one(model: Model, answer: str) -> None:
+def test_controls_speak_of_sounds_where_they_are_given_one(
+    model: Model, answer: str
+) -> None:
     sound = Medium(Path("tone.wav"), "0" * 64)
     [reply] = model.respond([Conversation.ask("Describe the sound.", sound)])
     assert reply.text == answer
@@ -158,7 +166,10 @@ def test_grades(truth: str, prediction: str, tenths: int) -> None:
 def test_a_prediction_keeps_to_its_row(prediction: str, graded: str) -> None:
     again = "\nPredict the correctness of the answer, 7 (digit): "
     assert judged(PROMPT.format("What is x?", "7", prediction)) == (graded, Outcome.OK)
-    assert judged(PROMPT.format("What is x?", "7", prediction) + again) == (graded, Outcome.OK)
+    assert judged(PROMPT.format("What is x?", "7", prediction) + again) == (
+        graded,
+        Outcome.OK,
+    )
 
 
 # What the describer answers, from hand-drawn pictures and from the shipped photographs.
@@ -179,7 +190,9 @@ def ask(tmp_path: Path) -> Ask:
     image.save(tmp_path / "drawn.png")
 
     def answer(model: Model, text: str) -> str:
-        [reply] = model.respond([Conversation.ask(text, Medium(tmp_path / "drawn.png", ""))])
+        [reply] = model.respond(
+            [Conversation.ask(text, Medium(tmp_path / "drawn.png", ""))]
+        )
         return reply.text
 
     return answer
@@ -205,7 +218,10 @@ def ask(tmp_path: Path) -> Ask:
             "I do not know.",
             "B",
         ),
-        ("Who drew the circle?\nA. Anna\nB. The image does not show this.\nC. Tom", "B"),
+        (
+            "Who drew the circle?\nA. Anna\nB. The image does not show this.\nC. Tom",
+            "B",
+        ),
         ("Who drew the circle?\nA. Anna\nB. Tom", CANNOT),
     ],
 )
@@ -228,14 +244,20 @@ def test_the_limit_counts_words(tmp_path: Path) -> None:
     whole, *cut = Regions(detail="fine").respond(
         [ask(max_tokens=most) for most in (None, 1, 5, 10_000)]
     )
-    assert [reply.outcome for reply in cut] == [Outcome.TRUNCATED, Outcome.TRUNCATED, Outcome.OK]
+    assert [reply.outcome for reply in cut] == [
+        Outcome.TRUNCATED,
+        Outcome.TRUNCATED,
+        Outcome.OK,
+    ]
     assert [reply.text.split() for reply in cut] == [
         whole.text.split()[:most] for most in (1, 5, 10_000)
     ]
 
 
 def paint(text: str, seed: int = 1, size: int = 256) -> np.ndarray:
-    [drawn] = Painter(longest_side=size).generate([f"Generate an image: {text}"], [seed])
+    [drawn] = Painter(longest_side=size).generate(
+        [f"Generate an image: {text}"], [seed]
+    )
     assert drawn.image is not None
     return np.asarray(drawn.image).astype(int)
 
@@ -289,7 +311,11 @@ def test_tfidf_is_what_scikit_learn_gives(ngrams: int) -> None:
 
 
 def test_fitting_is_no_setting() -> None:
-    assert TfIdf().fitted(CORPUS).fingerprint == TfIdf().fingerprint != TfIdf(ngrams=2).fingerprint
+    assert (
+        TfIdf().fitted(CORPUS).fingerprint
+        == TfIdf().fingerprint
+        != TfIdf(ngrams=2).fingerprint
+    )
     with pytest.raises(ValueError, match="fitted"):
         TfIdf().encode_texts(["a red car"])
     with pytest.raises(DataError, match="of its 2 texts none holds a word"):

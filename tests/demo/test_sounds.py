@@ -22,7 +22,10 @@ MODELS = ("listener_fine", "listener_coarse", "blind")
 def short(params: dict[str, Any]) -> None:
     """Two iterations of two sounds of each category."""
     sounds = {"provider": "synthesised", "per_category": 2, "general_category": "sound"}
-    params["datasets"] = {"sounds": sounds, "sounds_labelled": sounds | {"labelled": True}}
+    params["datasets"] = {
+        "sounds": sounds,
+        "sounds_labelled": sounds | {"labelled": True},
+    }
     params["genception"]["iterations"] = 2
 
 
@@ -41,7 +44,9 @@ def heard(tmp_path_factory: pytest.TempPathFactory) -> Folder:
 
 def test_a_run_over_sounds_is_scored_bundled_and_checked(heard: Folder) -> None:
     def score(model: str, benchmark: str) -> dict[str, Any]:
-        place = f"reports/scores/{model}/{benchmark}/sounds/synthesiser/log_mel/score.json"
+        place = (
+            f"reports/scores/{model}/{benchmark}/sounds/synthesiser/log_mel/score.json"
+        )
         content: dict[str, Any] = json.loads((heard.root / place).read_text())
         return content
 
@@ -52,9 +57,15 @@ def test_a_run_over_sounds_is_scored_bundled_and_checked(heard: Folder) -> None:
     fidelity = score("listener_fine", "fidelity")
     assert {"sound_similarity", "frechet_log_mel"} < fidelity["metrics"].keys()
     assert "ssim" not in fidelity["absent"]
-    assert "all holds" in heard.run("driftledger", "verify", RUN, "--regenerate", "2").stdout
+    assert (
+        "all holds"
+        in heard.run("driftledger", "verify", RUN, "--regenerate", "2").stdout
+    )
     heard.run("driftledger", "bundle", RUN, "-o", "run.zip")
-    assert " 0 differ" in heard.run("driftledger", "check", "run.zip", "--trust-features").stdout
+    assert (
+        " 0 differ"
+        in heard.run("driftledger", "check", "run.zip", "--trust-features").stdout
+    )
 
 
 def test_the_leaderboard_of_sounds_speaks_of_sounds(heard: Folder) -> None:
@@ -65,14 +76,23 @@ def test_the_leaderboard_of_sounds_speaks_of_sounds(heard: Folder) -> None:
 
 def test_mlflow_has_fidelity_of_sounds(heard: Folder) -> None:
     with sqlite3.connect(heard.root / "mlflow.db") as database:
-        shown = {name for (name,) in database.execute("select distinct key from latest_metrics")}
-    assert {"sound_similarity/sounds", "gc_at_2/sounds", "trac_accuracy/sounds_labelled"} < shown
+        shown = {
+            name
+            for (name,) in database.execute("select distinct key from latest_metrics")
+        }
+    assert {
+        "sound_similarity/sounds",
+        "gc_at_2/sounds",
+        "trac_accuracy/sounds_labelled",
+    } < shown
 
 
 def test_people_see_a_spectrogram_and_hear_each_sound(heard: Folder) -> None:
     page = next(heard.root.glob("reports/site/runs/*listener_fine*.html")).read_text()
     assert (
-        page.count("<audio controls") == page.count('<img src="../images/') == 8 * 3 + 8 * 2 + 8 * 2
+        page.count("<audio controls")
+        == page.count('<img src="../images/')
+        == 8 * 3 + 8 * 2 + 8 * 2
     )
     assert "media-src 'self'" in page
     chains = notebook.OpenedProject(heard.root, trust=True).chains("bells-0")
@@ -91,7 +111,9 @@ def test_one_changed_byte_of_a_sound_is_found(heard: Folder, tmp_path: Path) -> 
     for file in (data, made):
         whole = file.read_bytes()
         file.chmod(0o644)
-        file.write_bytes(changed := whole[:5_000] + bytes([whole[5_000] ^ 1]) + whole[5_001:])
+        file.write_bytes(
+            changed := whole[:5_000] + bytes([whole[5_000] ^ 1]) + whole[5_001:]
+        )
         done = heard.run("driftledger", "verify", RUN, check=False)
         file.write_bytes(whole)
         assert done.returncode == 1
@@ -108,7 +130,8 @@ def test_what_is_said_in_full_is_made_again_as_it_was() -> None:
     for item in Sounds().items():
         sound = read_wav(item.read())
         again, briefly = (
-            synthesise(read(say(listen(sound), detail)), 7) for detail in ("fine", "coarse")
+            synthesise(read(say(listen(sound), detail)), 7)
+            for detail in ("fine", "coarse")
         )  # type: ignore[arg-type]
         features = encoder.encode_sounds([sound, again, briefly])
         fine, coarse = (

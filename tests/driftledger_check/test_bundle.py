@@ -20,7 +20,15 @@ from driftledger.core.errors import LedgerError
 from driftledger.ledger.bundle import is_bundle, write_bundle
 from driftledger_check import archive
 from driftledger_check.archive import Archive, BundleError
-from driftledger_check.bundle import EVIDENCE, FEATURES, FILES, LEDGER, LISTINGS, MANIFEST, Bundle
+from driftledger_check.bundle import (
+    EVIDENCE,
+    FEATURES,
+    FILES,
+    LEDGER,
+    LISTINGS,
+    MANIFEST,
+    Bundle,
+)
 from driftledger_check.cli import check, run
 from driftledger_check.compute import stored
 from driftledger_check.compute.values import Key, Value
@@ -48,24 +56,33 @@ def test_every_number_of_every_benchmark_is_computed_again(score_zip):
     report = check(score_zip)
     assert differing(report) == []
     numbers = {
-        group: lines for group, lines in report.groups.items() if group.startswith("numbers of ")
+        group: lines
+        for group, lines in report.groups.items()
+        if group.startswith("numbers of ")
     }
     assert len(numbers) == 6
     for group, lines in numbers.items():
         assert len([line for line in lines if line.status == "reproduced"]) > 40, group
     assert [line.status for line in report.groups["ledger"]].count("reproduced") > 20
     why = {
-        line.what for lines in numbers.values() for line in lines if line.status == "not checkable"
+        line.what
+        for lines in numbers.values()
+        for line in lines
+        if line.status == "not checkable"
     }
     assert not [each for each in why if "lacks" in each or "left out" in each]
 
 
 def test_an_empty_description_is_computed_again(ledger, forger, tmp_path):
     """In GenCeption and fidelity, after a first round and at once."""
-    scores = {GENCEPTION: (CHAINS, 2), GENCEPTION.replace("genception", "fidelity"): (REDRAWN, 1)}
+    scores = {
+        GENCEPTION: (CHAINS, 2),
+        GENCEPTION.replace("genception", "fidelity"): (REDRAWN, 1),
+    }
     for folder, t in scores.values():
         rows = [
-            json.loads(row) for row in forger.members[f"{FILES}{folder}/records.jsonl"].splitlines()
+            json.loads(row)
+            for row in forger.members[f"{FILES}{folder}/records.jsonl"].splitlines()
         ]
         row = next(row for row in rows if row["step"] == t)
         model, generator = row["results"]
@@ -78,7 +95,9 @@ def test_an_empty_description_is_computed_again(ledger, forger, tmp_path):
     score(ledger.project, MODEL)
     for folder in scores:
         for name in ("score.json", "rows.jsonl"):
-            forger.members[f"{FILES}{folder}/{name}"] = (ledger.root / folder / name).read_bytes()
+            forger.members[f"{FILES}{folder}/{name}"] = (
+                ledger.root / folder / name
+            ).read_bytes()
         found = json.loads(forger.members[f"{FILES}{folder}/score.json"])
         assert (found["scored"], found["counted"], found["total"]) == (3, 4, 4)
     forger.follow()
@@ -95,7 +114,9 @@ def test_the_same_run_gives_the_same_bytes(original, score_zip, tmp_path):
 
 
 def test_without_images_their_hashes_still_lead_to_the_lock(original, tmp_path):
-    write_bundle(original.project, original.evidence(), tmp_path / "score.zip", images=False)
+    write_bundle(
+        original.project, original.evidence(), tmp_path / "score.zip", images=False
+    )
     report = check(tmp_path / "score.zip")
     assert report.code == 3
     assert report.counts["not checkable"] > 20
@@ -108,8 +129,14 @@ def test_without_images_their_hashes_still_lead_to_the_lock(original, tmp_path):
     }
     forger = Forger(tmp_path / "score.zip")
     [name, *_] = forger.manifest["left_out"]
-    forger.json(MANIFEST, lambda manifest: manifest["left_out"][name].update(md5="0" * 32))
-    assert [each for each in differing(forger.check(tmp_path)) if each.startswith(f"{name}: md5")]
+    forger.json(
+        MANIFEST, lambda manifest: manifest["left_out"][name].update(md5="0" * 32)
+    )
+    assert [
+        each
+        for each in differing(forger.check(tmp_path))
+        if each.startswith(f"{name}: md5")
+    ]
 
 
 def test_what_is_not_published_or_does_not_hold_is_not_bundled(ledger, tmp_path):
@@ -121,7 +148,9 @@ def test_what_is_not_published_or_does_not_hold_is_not_bundled(ledger, tmp_path)
     [published] = (ledger.root / "ledger").iterdir()
     kept = published.read_bytes()
     published.unlink()
-    with pytest.raises(LedgerError, match="is not published; run 'driftledger track' first"):
+    with pytest.raises(
+        LedgerError, match="is not published; run 'driftledger track' first"
+    ):
         write_bundle(ledger.project, evidence, out)
     published.write_bytes(kept)
     ledger.edit(ROWS, lambda row: row["values"].update(similarity=[0.9, 0.9]), 0)
@@ -134,18 +163,30 @@ def test_what_is_not_published_or_does_not_hold_is_not_bundled(ledger, tmp_path)
 def drawing(forger: Forger) -> None:
     """Let the last drawing of a chain be the original, in the record and the score too."""
     rows = [json.loads(row) for row in forger.members[FILES + RECORDS].splitlines()]
-    place, row = next((place, row) for place, row in enumerate(rows) if row["step"] == 2)
-    original = forger.members[f"{FILES}data/datasets/my_images/images/{row['unit']}.png"]
+    place, row = next(
+        (place, row) for place, row in enumerate(rows) if row["step"] == 2
+    )
+    original = forger.members[
+        f"{FILES}data/datasets/my_images/images/{row['unit']}.png"
+    ]
     forger.members[f"{FILES}{CHAINS}/{row['results'][1]['file']}"] = original
-    forger.row(RECORDS, lambda row: row["results"][1].update(sha256=sha256_bytes(original)), place)
+    forger.row(
+        RECORDS,
+        lambda row: row["results"][1].update(sha256=sha256_bytes(original)),
+        place,
+    )
     sha256 = sha256_bytes(forger.members[FILES + RECORDS])
-    forger.json(FILES + SCORE, lambda score: score["inputs"]["records"].update(chain=sha256))
+    forger.json(
+        FILES + SCORE, lambda score: score["inputs"]["records"].update(chain=sha256)
+    )
 
 
 def grade(forger: Forger) -> None:
     """Let a right answer be read as none."""
     rows = [json.loads(row) for row in forger.members[FILES + READ].splitlines()]
-    right = next(place for place, row in enumerate(rows) if row["values"]["score"][0] == 1.0)
+    right = next(
+        place for place, row in enumerate(rows) if row["values"]["score"][0] == 1.0
+    )
     forger.row(READ, lambda row: row["extra"]["read"].__setitem__(0, None), right)
 
 
@@ -153,14 +194,22 @@ def swap(forger: Forger) -> None:
     one, other = sorted(
         name for name in forger.members if name.startswith(f"{FILES}{CHAINS}/images")
     )[:2]
-    forger.members[one], forger.members[other] = forger.members[other], forger.members[one]
+    forger.members[one], forger.members[other] = (
+        forger.members[other],
+        forger.members[one],
+    )
 
 
 def forgotten(forger: Forger) -> None:
     """Leave out a score, also of the published file."""
     forger.json(EVIDENCE, lambda evidence: evidence["lineages"].pop())
-    kept = {each["folder"]["path"] for each in json.loads(forger.members[EVIDENCE])["lineages"]}
-    for name in [each for each in forger.members if each.startswith(FILES + "reports/scores/")]:
+    kept = {
+        each["folder"]["path"]
+        for each in json.loads(forger.members[EVIDENCE])["lineages"]
+    }
+    for name in [
+        each for each in forger.members if each.startswith(FILES + "reports/scores/")
+    ]:
         if name.removeprefix(FILES).rpartition("/")[0] not in kept:
             del forger.members[name]
     [name] = [each for each in forger.members if each.startswith(LEDGER)]
@@ -172,7 +221,9 @@ def forgotten(forger: Forger) -> None:
 BY_HAND = {"drawing": drawing, "grade": grade, "swap": swap, "forgotten": forgotten}
 
 
-@pytest.mark.parametrize("case", cases(__file__, "forgeries"), ids=lambda case: case["name"])
+@pytest.mark.parametrize(
+    "case", cases(__file__, "forgeries"), ids=lambda case: case["name"]
+)
 def test_a_forgery_is_found(forger, tmp_path, case):
     if "by" in case:
         BY_HAND[case["by"]](forger)
@@ -207,9 +258,9 @@ def foreign(forger: Forger, path: str, role: str) -> str:
     """Let an encoder be one that the checker lacks; its fingerprint."""
     card = json.loads(forger.members[f"{FILES}{path}/score.json"])["components"][role]
     provider = card["provider"]
-    parts = {each: card[each] for each in ("provider", "version", "settings", "identity")} | {
-        "provider": "vit"
-    }
+    parts = {
+        each: card[each] for each in ("provider", "version", "settings", "identity")
+    } | {"provider": "vit"}
     fingerprint = sha256_of(parts)
     changes = {
         f'"provider": "{provider}"': '"provider": "vit"',
@@ -230,9 +281,13 @@ def invented(forger: Forger, fingerprint: str, seed: int) -> None:
     for name, data in forger.members.items():
         if name.endswith("records.jsonl"):
             results = [
-                result for line in data.splitlines() for result in json.loads(line)["results"]
+                result
+                for line in data.splitlines()
+                for result in json.loads(line)["results"]
             ]
-            digests |= {sha256_bytes((result.get("text") or "").encode()) for result in results}
+            digests |= {
+                sha256_bytes((result.get("text") or "").encode()) for result in results
+            }
     table = io.BytesIO()
     noise = np.random.default_rng(seed).normal(size=(len(digests), 8))
     np.save(table, (1 + 0.01 * noise).astype(np.float32))
@@ -277,10 +332,14 @@ def test_a_headline_from_features_is_said_first_and_never_passes_by_itself(
     assert {metrics[name] for name in others} == {"reproduced"}
     assert before.keys() == after.keys()
     changed = {
-        f"{path}/score.json: {'.'.join(place)}" for place in before if before[place] != after[place]
+        f"{path}/score.json: {'.'.join(place)}"
+        for place in before
+        if before[place] != after[place]
     }
     marked = {
-        line.where for line in report.groups[f"numbers of {score}"] if line.status == FROM_FEATURES
+        line.where
+        for line in report.groups[f"numbers of {score}"]
+        if line.status == FROM_FEATURES
     }
     assert changed
     assert changed <= marked
@@ -299,7 +358,11 @@ def numbers_of(forger: Forger, path: str) -> dict[Key, Value]:
     """Every number that a score and its rows have."""
     bundle = Bundle(Archive(io.BytesIO(forger.content)))
     return stored(
-        next(bundle.score_files(each) for each in bundle.lineages if each["folder"]["path"] == path)
+        next(
+            bundle.score_files(each)
+            for each in bundle.lineages
+            if each["folder"]["path"] == path
+        )
     )
 
 
@@ -308,18 +371,27 @@ def test_a_headline_that_is_not_checked_is_said_first(forger, tmp_path, capsys):
     fingerprint = foreign(forger, GENCEPTION, "encoder")
     for ending in ("npy", "txt"):
         del forger.members[f"{FEATURES}{fingerprint}.{ending}"]
-    forger.json(FILES + SCORE, lambda score: score["metrics"].update(gc_at_1=0.98, gc_at_2=0.98))
+    forger.json(
+        FILES + SCORE, lambda score: score["metrics"].update(gc_at_1=0.98, gc_at_2=0.98)
+    )
     forger.follow()
     report = forger.check(tmp_path)
-    assert report.headlines[GENCEPTION.removeprefix("reports/scores/")]["gc"] == "not checkable"
+    assert (
+        report.headlines[GENCEPTION.removeprefix("reports/scores/")]["gc"]
+        == "not checkable"
+    )
     for trusts in (False, True):
         assert run(tmp_path / "forged.zip", trust_features=trusts) == report.code == 3
         first = capsys.readouterr().out.splitlines()[0]
-        assert first.startswith(f"not checked: {GENCEPTION.removeprefix('reports/scores/')}: ")
+        assert first.startswith(
+            f"not checked: {GENCEPTION.removeprefix('reports/scores/')}: "
+        )
         assert "gc" in first
 
 
-@pytest.mark.parametrize("benchmark", ["genception", "trac", "fidelity", "mm_sap", "mm_vet", "mme"])
+@pytest.mark.parametrize(
+    "benchmark", ["genception", "trac", "fidelity", "mm_sap", "mm_vet", "mme"]
+)
 def test_a_benchmark_of_somebody_else_is_not_checked_and_all_else_is(
     forger, tmp_path, benchmark, capsys
 ):
@@ -334,14 +406,21 @@ def test_a_benchmark_of_somebody_else_is_not_checked_and_all_else_is(
     forger.follow()
     report = forger.check(tmp_path)
     assert differing(report) == []
-    metrics = {score.split("/")[1]: {*some.values()} for score, some in report.headlines.items()}
+    metrics = {
+        score.split("/")[1]: {*some.values()}
+        for score, some in report.headlines.items()
+    }
     assert metrics.pop("theirs") == {"not checkable"}
     assert len(metrics) == 5
-    assert {status for some in metrics.values() for status in some} <= {"reproduced", FROM_FEATURES}
+    assert {status for some in metrics.values() for status in some} <= {
+        "reproduced",
+        FROM_FEATURES,
+    }
     assert run(tmp_path / "forged.zip") == 3
     assert capsys.readouterr().out.startswith(f"not checked: {MODEL}/theirs/")
     forger.row(
-        READ.replace("/mm_sap/", "/theirs/") if benchmark == "mm_sap" else READ, better_grade
+        READ.replace("/mm_sap/", "/theirs/") if benchmark == "mm_sap" else READ,
+        better_grade,
     )
     forger.follow()
     assert forger.check(tmp_path).code == (3 if benchmark == "mm_sap" else 1)
@@ -356,7 +435,11 @@ def better_grade(row: dict[str, Any]) -> None:
     ("keys", "noted", "is_missing"),
     [
         ("my_images/other/layout", {"generator": "0" * 64, "encoder": "0" * 64}, False),
-        ("my_images/painter/other", {"generator": "0" * 64, "encoder": "0" * 64}, False),
+        (
+            "my_images/painter/other",
+            {"generator": "0" * 64, "encoder": "0" * 64},
+            False,
+        ),
         ("painter/other/layout", {"generator": "0" * 64, "encoder": "0" * 64}, False),
         ("more/painter/layout", {"generator": "0" * 64, "encoder": "0" * 64}, True),
         ("more/other", {"generator": "0" * 64}, False),
@@ -373,7 +456,10 @@ def test_a_score_of_another_generator_may_be_left_out(
             params[f"score.{MODEL}"][f"{benchmark}/{keys}"] = noted
 
     forger.json(EVIDENCE, note)
-    [listing] = {each["folder"]["md5"] for each in json.loads(forger.members[EVIDENCE])["lineages"]}
+    [listing] = {
+        each["folder"]["md5"]
+        for each in json.loads(forger.members[EVIDENCE])["lineages"]
+    }
     rows = json.loads(forger.members[LISTINGS + listing])
     rows.append({"md5": "0" * 32, "relpath": f"{benchmark}/{keys}/score.json"})
     forger.members[LISTINGS + listing] = json.dumps(rows).encode()
@@ -384,9 +470,13 @@ def test_a_score_of_another_generator_may_be_left_out(
 
 
 @pytest.mark.parametrize(
-    "change", [lambda rows: rows.clear(), lambda rows: rows.append(rows[0])], ids=["none", "twice"]
+    "change",
+    [lambda rows: rows.clear(), lambda rows: rows.append(rows[0])],
+    ids=["none", "twice"],
 )
-def test_a_bundle_without_a_score_or_with_one_twice_is_refused(forger, tmp_path, change, capsys):
+def test_a_bundle_without_a_score_or_with_one_twice_is_refused(
+    forger, tmp_path, change, capsys
+):
     forger.json(EVIDENCE, lambda evidence: change(evidence["lineages"]))
     forger.rehash()
     assert run(forger.write(tmp_path / "x.zip")) == 2
@@ -404,10 +494,14 @@ def test_ties_and_missing_descriptions_are_computed_again(forger, tmp_path):
     tests = [place for place in asked if rows[place]["extra"]["split"] == "test"]
     headline = [place for place in tests if rows[place]["extra"].get("shots")]
     for place in (*support, *headline[:1]):
-        forger.row(records, lambda row: row["results"][0].update(text="a thin stroke"), place)
+        forger.row(
+            records, lambda row: row["results"][0].update(text="a thin stroke"), place
+        )
     for place in (support[-1], headline[1]):
         forger.row(
-            records, lambda row: row["results"].__setitem__(0, _emptied(row["results"][0])), place
+            records,
+            lambda row: row["results"].__setitem__(0, _emptied(row["results"][0])),
+            place,
         )
     for name, data in forger.members.items():
         if name.startswith((FILES + TRAC_RECORDS, FILES + "data/datasets/digits")):
@@ -416,7 +510,10 @@ def test_ties_and_missing_descriptions_are_computed_again(forger, tmp_path):
             file.write_bytes(data)
     given = ToScore(
         keys=stored["keys"],
-        folders={"dataset": tmp_path / "data/datasets/digits", "describe": tmp_path / TRAC_RECORDS},
+        folders={
+            "dataset": tmp_path / "data/datasets/digits",
+            "describe": tmp_path / TRAC_RECORDS,
+        },
         section=TracSettings.model_construct(
             **stored["inputs"]["settings"] | {"sampled_classes": ()}
         ),
@@ -441,7 +538,9 @@ def test_ties_and_missing_descriptions_are_computed_again(forger, tmp_path):
 
 
 def _emptied(reply: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in reply.items() if name != "text"} | {"outcome": "empty"}
+    return {name: value for name, value in reply.items() if name != "text"} | {
+        "outcome": "empty"
+    }
 
 
 def test_an_owner_who_mends_all_that_there_is_passes(forger, tmp_path):
@@ -461,7 +560,11 @@ def test_one_changed_byte_is_found(forger, tmp_path, start):
     kept, refused = dict(forger.members), 0
     for name in names:
         place = len(kept[name]) // 2
-        data = kept[name][:place] + bytes([kept[name][place] ^ 1]) + kept[name][place + 1 :]
+        data = (
+            kept[name][:place]
+            + bytes([kept[name][place] ^ 1])
+            + kept[name][place + 1 :]
+        )
         forger.members = kept | {name: data}
         try:
             found = differing(forger.check(tmp_path))
@@ -474,7 +577,9 @@ def test_one_changed_byte_is_found(forger, tmp_path, start):
 
 @pytest.mark.parametrize("hostile", [None, {}, "\x1b[2J", 10**400])
 @pytest.mark.parametrize("field", ["file", "sha256", "sample", "t", "parent_sha256"])
-def test_records_of_other_types_are_findings_and_no_crash(forger, tmp_path, field, hostile, capsys):
+def test_records_of_other_types_are_findings_and_no_crash(
+    forger, tmp_path, field, hostile, capsys
+):
     forger.row(RECORDS, lambda row: row.update({field: hostile}))
     forger.follow()
     assert differing(forger.check(tmp_path))
@@ -484,14 +589,21 @@ def test_records_of_other_types_are_findings_and_no_crash(forger, tmp_path, fiel
 
 def ours(**members: bytes) -> bytes:
     file = io.BytesIO()
-    archive.write(file, {name: lambda data=data: data for name, data in members.items()})
+    archive.write(
+        file, {name: lambda data=data: data for name, data in members.items()}
+    )
     return file.getvalue()
 
 
-def zipped(name: str, data: bytes = b"", method: int = zipfile.ZIP_STORED, **fields: Any) -> bytes:
+def zipped(
+    name: str, data: bytes = b"", method: int = zipfile.ZIP_STORED, **fields: Any
+) -> bytes:
     """As any other program writes one."""
     file = io.BytesIO()
-    with zipfile.ZipFile(file, "w", method) as made, warnings.catch_warnings(action="ignore"):
+    with (
+        zipfile.ZipFile(file, "w", method) as made,
+        warnings.catch_warnings(action="ignore"),
+    ):
         info = zipfile.ZipInfo(name)
         info.flag_bits, info.external_attr, info.compress_type = (
             0x800,
@@ -528,7 +640,14 @@ NAMES = (
 )
 NOT_ARCHIVES = [
     *(named(name.encode()) for name in NAMES),
-    *(PLAIN + b"\0", PLAIN + PLAIN, b"#!/bin/sh\n" + PLAIN, PLAIN[:-1], PLAIN[:40], b""),
+    *(
+        PLAIN + b"\0",
+        PLAIN + PLAIN,
+        b"#!/bin/sh\n" + PLAIN,
+        PLAIN[:-1],
+        PLAIN[:40],
+        b"",
+    ),
     PLAIN[:-22] + b"hidden" + PLAIN[-22:],
     PLAIN.replace(b"PK\1\2", b"hidden" + b"PK\1\2", 1),
     PLAIN[:ENCRYPTED] + struct.pack("<H", 0x801) + PLAIN[ENCRYPTED + 2 :],
@@ -553,7 +672,9 @@ def test_a_file_of_another_form_is_refused(data, tmp_path):
 
 def test_every_bit_of_the_form_counts():
     for place in range(len(PLAIN)):
-        changed = PLAIN[:place] + bytes([PLAIN[place] ^ 1 << place % 8]) + PLAIN[place + 1 :]
+        changed = (
+            PLAIN[:place] + bytes([PLAIN[place] ^ 1 << place % 8]) + PLAIN[place + 1 :]
+        )
         with pytest.raises(BundleError):
             b"".join(map(Archive(io.BytesIO(changed)).read, "ab"))
 
@@ -568,15 +689,23 @@ MANIFESTS = [
     (b'"schema":2', b'"schema":true', "schema True; this checker knows schema 2"),
     (b'"schema":2', b'"schema":1', "knows schema 2"),
     (b'"name":', b'"name":"\\ud800","x":', "surrogates not allowed"),
-    (b'"left_out":{', b'"left_out":{"../x":{"bytes":0,"md5":"","sha256":""}', "names a file"),
+    (
+        b'"left_out":{',
+        b'"left_out":{"../x":{"bytes":0,"md5":"","sha256":""}',
+        "names a file",
+    ),
     (None, b"[]", "does not hold what it must"),
     (None, b"", "does not hold what it must: JSONDecodeError"),
 ]
 """What is replaced in the manifest, or all of it, by what, and the sentence."""
 
 
-@pytest.mark.parametrize(("old", "new", "says"), MANIFESTS, ids=[each[2] for each in MANIFESTS])
-def test_a_manifest_that_reads_in_two_ways_or_in_none(forger, tmp_path, old, new, says, capsys):
+@pytest.mark.parametrize(
+    ("old", "new", "says"), MANIFESTS, ids=[each[2] for each in MANIFESTS]
+)
+def test_a_manifest_that_reads_in_two_ways_or_in_none(
+    forger, tmp_path, old, new, says, capsys
+):
     manifest = forger.members[MANIFEST]
     forger.members[MANIFEST] = new if old is None else manifest.replace(old, new, 1)
     assert run(forger.write(tmp_path / "x.zip")) == 2
@@ -588,7 +717,9 @@ def test_json_has_every_line(score_zip, capsys):
     report = json.loads(capsys.readouterr().out)
     assert (report["holds"], report["code"]) == (True, 0)
     statuses = {
-        name: each for metrics in report["headlines"].values() for name, each in metrics.items()
+        name: each
+        for metrics in report["headlines"].values()
+        for name, each in metrics.items()
     }
     assert {name for name, each in statuses.items() if each != "reproduced"} == {
         "text_similarity",

@@ -34,6 +34,6 @@ def test_both_give_the_same_interval(name):
     hits = [1.0, 0.0, 0.5, 1.0, 0.0, 0.0, 1.0, 0.25, 0.0, 1.0, 0.0, 0.0]
     share = proportion_interval(hits, 0.9, 0.01, sizes).interval
     assert share is not None
-    assert [*Intervals(0.9).of_hits("m", hits, clusters, 1.0, 0.01).values()] == pytest.approx(
-        [*share], rel=1e-9
-    )
+    assert [
+        *Intervals(0.9).of_hits("m", hits, clusters, 1.0, 0.01).values()
+    ] == pytest.approx([*share], rel=1e-9)

@@ -35,7 +35,9 @@ def built(tmp_path_factory) -> dict[str, Path]:
     from tests.support.checkpoints import vision_language
 
     root = tmp_path_factory.mktemp("checkpoints")
-    return {name: getattr(vision_language, f"build_{name}")(root / name) for name in LAYOUTS}
+    return {
+        name: getattr(vision_language, f"build_{name}")(root / name) for name in LAYOUTS
+    }
 
 
 @pytest.fixture(params=LAYOUTS)
@@ -53,14 +55,19 @@ def llava(built, tmp_path) -> Path:
 @pytest.fixture(scope="session")
 def images(tmp_path_factory) -> list[Medium]:
     root = tmp_path_factory.mktemp("images")
-    drawn = [draw(root / f"{number}.png", number, size) for number, size in enumerate(SIZES)]
+    drawn = [
+        draw(root / f"{number}.png", number, size) for number, size in enumerate(SIZES)
+    ]
     return [Medium(path, sha256_file(path)) for path in drawn]
 
 
 @pytest.fixture(scope="session")
 def asked(images) -> list[Conversation]:
     """Four conversations of different lengths about images of different shapes."""
-    return [Conversation.ask(prompt, image) for prompt, image in zip(PROMPTS, images, strict=True)]
+    return [
+        Conversation.ask(prompt, image)
+        for prompt, image in zip(PROMPTS, images, strict=True)
+    ]
 
 
 def model(folder: Path, **settings: Any) -> Transformers:
@@ -71,7 +78,10 @@ def model(folder: Path, **settings: Any) -> Transformers:
 
 def says(*turns: tuple[Any, str | Medium | tuple[str | Medium, ...]]) -> Conversation:
     return Conversation(
-        tuple(Turn(role, parts if isinstance(parts, tuple) else (parts,)) for role, parts in turns)
+        tuple(
+            Turn(role, parts if isinstance(parts, tuple) else (parts,))
+            for role, parts in turns
+        )
     )
 
 

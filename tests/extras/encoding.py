@@ -48,9 +48,9 @@ def built(tmp_path_factory) -> Callable[[str], Path]:
         if name not in made:
             import_module("torch").set_num_threads(1)
             module, _, function = BUILDS[name].partition(".")
-            made[name] = getattr(import_module(f"tests.support.checkpoints.{module}"), function)(
-                root / name
-            )
+            made[name] = getattr(
+                import_module(f"tests.support.checkpoints.{module}"), function
+            )(root / name)
         return made[name]
 
     return build
@@ -65,7 +65,9 @@ def copied(built, tmp_path) -> Callable[[str], Path]:
 @pytest.fixture(scope="session")
 def images() -> list[Image.Image]:
     """Patches of random colours, which look different from afar too."""
-    colours = np.random.default_rng(0).integers(0, 256, (len(SIZES), 12, 12, 3), dtype=np.uint8)
+    colours = np.random.default_rng(0).integers(
+        0, 256, (len(SIZES), 12, 12, 3), dtype=np.uint8
+    )
     return [
         Image.fromarray(each).resize(size, Image.Resampling.NEAREST)
         for each, size in zip(colours, SIZES, strict=True)

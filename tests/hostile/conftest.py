@@ -68,9 +68,13 @@ class Stranger(Ledger):
     def files(self) -> dict[str, int]:
         """Everything in the checkout, less Git's own, and when it was written."""
         paths = [
-            path for path in self.root.rglob("*") if path.relative_to(self.root).parts[0] != ".git"
+            path
+            for path in self.root.rglob("*")
+            if path.relative_to(self.root).parts[0] != ".git"
         ]
-        return {str(path.relative_to(self.root)): path.lstat().st_mtime_ns for path in paths}
+        return {
+            str(path.relative_to(self.root)): path.lstat().st_mtime_ns for path in paths
+        }
 
 
 def read_in_turn(
@@ -99,12 +103,18 @@ def read_in_turn(
     asked = [json.dumps([str(each.root) for each in strangers]), json.dumps(commands)]
     command = [sys.executable, "-P", "-c", IN_TURN, *asked]
     done = subprocess.run(
-        command, env=env | dict(environment), capture_output=True, text=True, timeout=900
+        command,
+        env=env | dict(environment),
+        capture_output=True,
+        text=True,
+        timeout=900,
     )
     assert done.returncode == 0, done.stderr
     said = [
         "".join(both)
-        for both in zip(done.stdout.split("\x1e"), done.stderr.split("\x1e"), strict=True)
+        for both in zip(
+            done.stdout.split("\x1e"), done.stderr.split("\x1e"), strict=True
+        )
     ]
     assert len(said) == len(strangers) + 1  # what follows the last one
     return said[:-1]

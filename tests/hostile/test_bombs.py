@@ -37,26 +37,34 @@ def peak(code: str, *arguments: str, most: int = 4096) -> tuple[list[str], float
         most: MiB of addresses that it may ask for, so that what does not hold takes no machine
             down.
     """
-    limited = (
-        f"import resource; resource.setrlimit(resource.RLIMIT_AS, ({most << 20}, {most << 20}))\n"
-    )
+    limited = f"import resource; resource.setrlimit(resource.RLIMIT_AS, ({most << 20}, {most << 20}))\n"
     process = [sys.executable, "-c", limited + code + _TOLD, *arguments]
-    done = subprocess.run(process, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(
+        process, capture_output=True, text=True, timeout=120, check=False
+    )
     assert done.returncode == 0, done.stderr[-2000:]
     *said, last = done.stdout.splitlines()
     return said, float(last)
 
 
-LAUGHS = "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 10))
+LAUGHS = "".join(
+    f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 10)
+)
 BOMB = f"a0: &a0 [lol, lol, lol]\n{LAUGHS}"
 """Half a kilobyte of aliases that stand for 10^9 words."""
 
 YAML = {
-    "aliases": (BOMB, "line 2, column 10: *a0 is an alias, which is not read; write out"),
+    "aliases": (
+        BOMB,
+        "line 2, column 10: *a0 is an alias, which is not read; write out",
+    ),
     "a merge": ("a: &a {x: 1}\nb: {<<: *a}", "line 2, column 9: *a is an alias"),
     "itself": ("&a [*a]", "line 1, column 5: *a is an alias"),
     "itself as key": ("&a {? *a : 1}", "line 1, column 7: *a is an alias"),
-    **{each: (each * 100_000, "deeper than 64 levels") for each in ("[", "- ", "{a: ", "? ")},
+    **{
+        each: (each * 100_000, "deeper than 64 levels")
+        for each in ("[", "- ", "{a: ", "? ")
+    },
     "long": ("a" * (LARGEST_YAML + 1), "characters, and up to 4,194,304 are read"),
     "many": ("[" + "a," * 1_100_000 + "]", "more than 1,048,576 values"),
     "a long text": (f"a: &a {'x' * 2**20}\nb: [{'*a, ' * 100}]", "*a is an alias"),
@@ -68,7 +76,9 @@ class Line(Record):
 
 
 def test_yaml(tmp_path):
-    (tmp_path / "texts.json").write_text(json.dumps([text for text, _ in YAML.values()]))
+    (tmp_path / "texts.json").write_text(
+        json.dumps([text for text, _ in YAML.values()])
+    )
     said, memory = peak(
         f"import json, sys\nfrom {load_yaml.__module__} import load_yaml\n"
         "for text in json.load(open(sys.argv[1])):\n"
@@ -140,9 +150,12 @@ def test_deep_json(start, end, tmp_path):
     text = start * 100_000 + "1" + end * 100_000
     with pytest.raises(ValueError, match="nested too deep"):
         load_json(text.encode())
-    (tmp_path / "rows").write_bytes(b'{"schema":2}\n{"text":%s,"schema":2}\n' % text.encode())
+    (tmp_path / "rows").write_bytes(
+        b'{"schema":2}\n{"text":%s,"schema":2}\n' % text.encode()
+    )
     with pytest.raises(
-        StoreError, match=r"rows, line 2 is not a Line of schema 2: it is nested too deep"
+        StoreError,
+        match=r"rows, line 2 is not a Line of schema 2: it is nested too deep",
     ):
         read_jsonl(tmp_path / "rows", Line, "rows")
     assert not parse_listing(text.encode())
@@ -150,11 +163,15 @@ def test_deep_json(start, end, tmp_path):
 
 def test_large_records(tmp_path):
     (tmp_path / "rows").write_bytes(b'{"schema":2,"text":"%s"}' % (b"x" * LARGEST_JSON))
-    with pytest.raises(StoreError, match=r"it has 16,777,238 bytes, and up to 16,777,216 are read"):
+    with pytest.raises(
+        StoreError, match=r"it has 16,777,238 bytes, and up to 16,777,216 are read"
+    ):
         read_jsonl(tmp_path / "rows", Line, "rows")
     with (tmp_path / "rows.jsonl").open("wb") as file:
         file.truncate(2**30 + 1)
-    with pytest.raises(StoreError, match=r"rows\.jsonl cannot be read \(more than 1,024 MiB\)"):
+    with pytest.raises(
+        StoreError, match=r"rows\.jsonl cannot be read \(more than 1,024 MiB\)"
+    ):
         read_jsonl(tmp_path / "rows.jsonl", Line)
 
 

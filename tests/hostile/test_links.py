@@ -30,8 +30,12 @@ def given(tmp_path) -> Path:
 
 LINKS: dict[str, Callable[[Path, Path], object]] = {
     "an image": lambda given, secret: (given / "b.png").symlink_to(secret / "a.png"),
-    "a relative path": lambda given, _: (given / "cats" / "b.png").symlink_to("../../secret/a.png"),
-    "a folder": lambda given, secret: (given / "dogs").symlink_to(secret, target_is_directory=True),
+    "a relative path": lambda given, _: (given / "cats" / "b.png").symlink_to(
+        "../../secret/a.png"
+    ),
+    "a folder": lambda given, secret: (given / "dogs").symlink_to(
+        secret, target_is_directory=True
+    ),
     "a link to a link": lambda given, secret: (
         (given / "dogs").symlink_to(secret, target_is_directory=True),
         (given / "c.png").symlink_to("dogs/a.png"),
@@ -43,16 +47,22 @@ LINKS: dict[str, Callable[[Path, Path], object]] = {
 @pytest.mark.parametrize("settings", [{}, {"labelled": True}], ids=str)
 def test_an_image_folder(kind, settings, given, secret):
     LINKS[kind](given, secret)
-    for read in (lambda folder: folder.source_digest(), lambda folder: list(folder.items())):
+    for read in (
+        lambda folder: folder.source_digest(),
+        lambda folder: list(folder.items()),
+    ):
         with pytest.raises(DataError, match="is a link out of"):
             read(ImageFolder(path=given, **settings))
 
 
 def test_a_sheet_that_is_a_link(given, secret):
-    (secret / "passwords.csv").write_text("sample,t,text,annotator\na,1,my password,me\n")
+    (secret / "passwords.csv").write_text(
+        "sample,t,text,annotator\na,1,my password,me\n"
+    )
     (given / "sheet.csv").symlink_to(secret / "passwords.csv")
     with pytest.raises(
-        ConfigError, match=r"sheet\.csv is a link out of its folder; put the sheet itself there"
+        ConfigError,
+        match=r"sheet\.csv is a link out of its folder; put the sheet itself there",
     ):
         Human(path=given).identity()
 
@@ -60,7 +70,9 @@ def test_a_sheet_that_is_a_link(given, secret):
 @pytest.mark.parametrize("name", ["sheet.csv", "images", "index.html"])
 def test_nothing_is_written_through_a_link(given, secret, name):
     (given / name).symlink_to(secret / name)
-    with pytest.raises(DataError, match=f"{name} is a link out of its folder; remove it"):
+    with pytest.raises(
+        DataError, match=f"{name} is a link out of its folder; remove it"
+    ):
         write_sheet(given, [], None, "Describe.")
     assert [path.name for path in secret.iterdir()] == ["a.png"]
 
@@ -68,5 +80,7 @@ def test_nothing_is_written_through_a_link(given, secret, name):
 @pytest.mark.parametrize("to", ["/dev/zero", "/dev/tty", "."])
 def test_records_that_are_no_file(tmp_path, to):
     (tmp_path / "samples.jsonl").symlink_to(to)
-    with pytest.raises(StoreError, match=r"samples\.jsonl cannot be read \(not a regular file\)"):
+    with pytest.raises(
+        StoreError, match=r"samples\.jsonl cannot be read \(not a regular file\)"
+    ):
         read_samples(tmp_path)

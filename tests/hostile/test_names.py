@@ -53,16 +53,22 @@ NAMES = "id sample file image path question unit image_id demonstrations keys le
 def test_no_record_holds_a_name_or_a_path_of_any_form():
     folder = Path(sys.modules["driftledger"].__path__[0])
     for file in sorted(folder.glob("benchmarks/**/records.py")):
-        import_module(".".join(("driftledger", *file.relative_to(folder).with_suffix("").parts)))
+        import_module(
+            ".".join(("driftledger", *file.relative_to(folder).with_suffix("").parts))
+        )
     names = set(NAMES.split())
     checked = 0
     for kind in (*kinds(Record), LockedFile):
         for name in (
-            names & kind.model_fields.keys() if kind.__module__.startswith("driftledger.") else ()
+            names & kind.model_fields.keys()
+            if kind.__module__.startswith("driftledger.")
+            else ()
         ):
             field = kind.model_fields[name]
             assert (
-                field.metadata or "Annotated" in str(field.annotation) or field.annotation is int
+                field.metadata
+                or "Annotated" in str(field.annotation)
+                or field.annotation is int
             ), (kind, name)
             checked += 1
     assert checked > 10
@@ -87,7 +93,10 @@ def test_a_refusal_is_one_short_line():
 def test_a_listing_of_dvc_names_nothing_outside_of_its_folder(path):
     plain = [{"md5": "0" * 32, "relpath": "images/a b/ä.png"}]
     assert parse_listing(json.dumps(plain).encode()) == {"images/a b/ä.png": "0" * 32}
-    assert parse_listing(json.dumps([*plain, {"md5": "1" * 32, "relpath": path}]).encode()) is None
+    assert (
+        parse_listing(json.dumps([*plain, {"md5": "1" * 32, "relpath": path}]).encode())
+        is None
+    )
 
 
 @pytest.mark.parametrize("md5", [*VALUES["md5"]["hostile"], 1, None, ["b"]])
@@ -112,6 +121,7 @@ def test_a_listing_of_dvc_names_no_object_outside_of_the_cache(md5):
 def test_a_lock_names_nothing_outside_of_the_project(stage):
     text = f"stages:\n  one:\n    cmd: x\n    {stage.replace('%s', '0' * 32)}\n"
     with pytest.raises(
-        LedgerError, match=r"^dvc\.lock is not a dvc\.lock: stages\.one\.(outs|deps|params)"
+        LedgerError,
+        match=r"^dvc\.lock is not a dvc\.lock: stages\.one\.(outs|deps|params)",
     ):
         parse_lock(text.encode())

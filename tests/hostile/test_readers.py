@@ -55,7 +55,9 @@ def test_nothing_else_reads_files():
             if isinstance(called, ast.Name):
                 is_reader = called.id == "open"
             elif isinstance(called, ast.Attribute):
-                is_reader = called.attr in METHODS or (called.attr in OPENS and bool(node.args))
+                is_reader = called.attr in METHODS or (
+                    called.attr in OPENS and bool(node.args)
+                )
             else:
                 continue
             counts[path.relative_to(SOURCE).as_posix()] += is_reader

@@ -24,7 +24,13 @@ from tests.support.canned_server import Canned
 
 RUN = f"{MODEL}/painter/layout"
 READERS = (
-    *(("verify",), ("audit", RUN), ("compare", RUN, RUN), ("models",), ("plan", "--local")),
+    *(
+        ("verify",),
+        ("audit", RUN),
+        ("compare", RUN, RUN),
+        ("models",),
+        ("plan", "--local"),
+    ),
     *(("bundle", RUN, "-o", "../out.zip"), ("check", "../out.zip")),
     *(("report", "--out", "../site"), ("export", "csv", RUN, "-o", "../csv")),
 )
@@ -123,20 +129,30 @@ def git_borrowed(stranger: Stranger, listener: Canned) -> None:
     there = stranger.root.parent / "there.git"
     stranger.git("clone", "--quiet", "--bare", ".", str(there))
     (stranger.root / ".git/objects/info").mkdir(exist_ok=True)
-    (stranger.root / ".git/objects/info/alternates").write_text(f"{there / 'objects'}\n")
+    (stranger.root / ".git/objects/info/alternates").write_text(
+        f"{there / 'objects'}\n"
+    )
     stranger.git("config", "core.alternateRefsCommand", stranger.touch)
     git_filter("clean").attack(stranger, listener)
 
 
-def dvc_config(sections: str, file: str = "config") -> Callable[[Stranger, Canned], None]:
+def dvc_config(
+    sections: str, file: str = "config"
+) -> Callable[[Stranger, Canned], None]:
     """A clone whose DVC configuration names what the stranger wants."""
 
     def attack(stranger: Stranger, listener: Canned) -> None:
         stranger.lose_the_data()
         stranger.git("config", "credential.helper", stranger.touch)
-        (stranger.root / "aws").write_text(f"[default]\ncredential_process = {stranger.touch}\n")
-        text = sections.format(host=listener.address, elsewhere=stranger.root.parent / "elsewhere")
-        (stranger.root / ".dvc" / file).write_text(f"[core]\n    remote = store\n{text}")
+        (stranger.root / "aws").write_text(
+            f"[default]\ncredential_process = {stranger.touch}\n"
+        )
+        text = sections.format(
+            host=listener.address, elsewhere=stranger.root.parent / "elsewhere"
+        )
+        (stranger.root / ".dvc" / file).write_text(
+            f"[core]\n    remote = store\n{text}"
+        )
 
     return attack
 
@@ -158,7 +174,9 @@ def moved(path: str, config: str = "") -> Case:
             shutil.rmtree(stranger.root / "data" / name)
         (stranger.root / path).rename(elsewhere)
         if config:
-            (stranger.root / ".dvc/config").write_text(config.format(elsewhere=elsewhere))
+            (stranger.root / ".dvc/config").write_text(
+                config.format(elsewhere=elsewhere)
+            )
         else:
             (stranger.root / path).symlink_to(elsewhere)
 
@@ -166,9 +184,7 @@ def moved(path: str, config: str = "") -> Case:
 
 
 def environment_files(stranger: Stranger, listener: Canned) -> None:
-    text = (
-        f"MLFLOW_TRACKING_URI={listener.address}\nAWS_CONFIG_FILE=aws\nDVC_GLOBAL_CONFIG_DIR=dvc\n"
-    )
+    text = f"MLFLOW_TRACKING_URI={listener.address}\nAWS_CONFIG_FILE=aws\nDVC_GLOBAL_CONFIG_DIR=dvc\n"
     dvc_config("")(stranger, listener)
     for name in (".env", ".flaskenv", ".envrc"):
         (stranger.root / name).write_text(text)
@@ -180,7 +196,9 @@ def never_read(path: str, says: str) -> Case:
     """A pipe in place of a file: whoever opens it waits for ever."""
 
     def attack(stranger: Stranger, _: Canned) -> None:
-        file = next(each for each in sorted((stranger.root / path).rglob("*")) if each.is_file())
+        file = next(
+            each for each in sorted((stranger.root / path).rglob("*")) if each.is_file()
+        )
         file.unlink()
         os.mkfifo(file)
 
@@ -231,16 +249,25 @@ def provider(name: str) -> Case:
         for path in (f"{GENCEPTION}/score.json", f"{CHAINS}/components.json"):
             stranger.edit(
                 path,
-                lambda content: [card.update(entry) for card in content["components"].values()],
+                lambda content: [
+                    card.update(entry) for card in content["components"].values()
+                ],
             )
 
-    return Case(attack, "components.json" if ":" in name else f"provider {name!r} is unknown")
+    return Case(
+        attack, "components.json" if ":" in name else f"provider {name!r} is unknown"
+    )
 
 
 def weights(stranger: Stranger, _: Canned) -> None:
     """An encoder from a branch of somebody's repository: the hub would be asked for it, with the
     reader's token."""
-    entry = {"provider": "clip", "path": "someone/model", "revision": "main", "device": "cpu"}
+    entry = {
+        "provider": "clip",
+        "path": "someone/model",
+        "revision": "main",
+        "device": "cpu",
+    }
     params(stranger, encoders={"layout": entry})
 
 
@@ -320,16 +347,29 @@ FILES = {
 KINDS: dict[str, dict[str, Case]] = {
     "files": {
         **{f"link {path}": never_ends(path, says) for path, says in FILES.items()},
-        **{f"pipe {path}": never_ends(path, says, pipe=True) for path, says in FILES.items()},
-        "a view without an end": Case(a_view_without_end, "is not a call store of driftledger's"),
+        **{
+            f"pipe {path}": never_ends(path, says, pipe=True)
+            for path, says in FILES.items()
+        },
+        "a view without an end": Case(
+            a_view_without_end, "is not a call store of driftledger's"
+        ),
         "settings outside": Case(outside, "params.yaml cannot be read: a link out of"),
     },
     "git": {
         **{
             name: git_setting(name)
-            for name in ("core.fsmonitor", "diff.external", "core.sshCommand", "core.pager")
+            for name in (
+                "core.fsmonitor",
+                "diff.external",
+                "core.sshCommand",
+                "core.pager",
+            )
         },
-        **{f"filter {kind}": git_filter(kind) for kind in ("clean", "process", "smudge")},
+        **{
+            f"filter {kind}": git_filter(kind)
+            for kind in ("clean", "process", "smudge")
+        },
         "hooks": Case(git_hooks),
         "promisor": Case(git_promisor),
         "submodule": Case(git_submodule),
@@ -339,7 +379,9 @@ KINDS: dict[str, dict[str, Case]] = {
     "dvc": {
         "bucket": Case(dvc_config(BUCKET), "--trust"),
         "bucket in config.local": Case(dvc_config(BUCKET, "config.local"), "--trust"),
-        "remote": Case(dvc_config("['remote \"store\"']\n    url = {host}/store\n"), "--trust"),
+        "remote": Case(
+            dvc_config("['remote \"store\"']\n    url = {host}/store\n"), "--trust"
+        ),
         "environment files": Case(environment_files, "--trust"),
         "cache.dir": moved(".dvc/cache", "[cache]\n    dir = {elsewhere}\n"),
         **{
@@ -347,20 +389,34 @@ KINDS: dict[str, dict[str, Case]] = {
             for path in (".dvc/cache", ".dvc/cache/files/md5", ".dvc")
         },
         "pipe in the cache": never_read(".dvc/cache/files/md5", "all holds"),
-        "pipe in the records": never_read(f"{CHAINS}/images", "it is not in its folder"),
+        "pipe in the records": never_read(
+            f"{CHAINS}/images", "it is not in its folder"
+        ),
         **{
             f"md5 {value}": md5(value)
-            for value in ("../../../../../secret", "ab/../../../../../secret", "/etc/passwd")
+            for value in (
+                "../../../../../secret",
+                "ab/../../../../../secret",
+                "/etc/passwd",
+            )
         },
         "md5 empty": md5(""),
     },
     "components": {
         **{
             name: provider(name)
-            for name in ("theirs:Theirs", "theirs", "../theirs", "src.theirs:Theirs", "os:system")
+            for name in (
+                "theirs:Theirs",
+                "theirs",
+                "../theirs",
+                "src.theirs:Theirs",
+                "os:system",
+            )
         },
         "modules": Case(
-            lambda stranger, _: module(stranger, "numpy", "yaml", "sitecustomize", "dvc", "mlflow")
+            lambda stranger, _: module(
+                stranger, "numpy", "yaml", "sitecustomize", "dvc", "mlflow"
+            )
         ),
         "weights": Case(weights),
     },
@@ -381,7 +437,9 @@ def test_every_command_that_reads_others_is_tried():
         command.name: [each.name for each in command.params]
         for command in typer.main.get_group(app).commands.values()
     }
-    assert {name for name, some in parameters.items() if "trust" in some} == READ_OTHERS - {
+    assert {
+        name for name, some in parameters.items() if "trust" in some
+    } == READ_OTHERS - {
         "check",
         "models",
         "plan",
@@ -390,7 +448,9 @@ def test_every_command_that_reads_others_is_tried():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
-def test_who_reads_a_checkout_runs_asks_and_writes_nothing(kind, original, listener, tmp_path):
+def test_who_reads_a_checkout_runs_asks_and_writes_nothing(
+    kind, original, listener, tmp_path
+):
     strangers = {
         name: Stranger(tmp_path / str(number) / "checkout")
         for number, name in enumerate(KINDS[kind])
@@ -406,7 +466,11 @@ def test_who_reads_a_checkout_runs_asks_and_writes_nothing(kind, original, liste
         "HF_HUB_OFFLINE": "0",
     }
     # verify writes it
-    commands = [each for each in READERS if each[0] != "report" or kind in ("components", "state")]
+    commands = [
+        each
+        for each in READERS
+        if each[0] != "report" or kind in ("components", "state")
+    ]
     commands += [("verify", "--regenerate", "1")] if kind == "components" else []
     if kind == "files":
         commands = [
@@ -415,7 +479,9 @@ def test_who_reads_a_checkout_runs_asks_and_writes_nothing(kind, original, liste
             ("plan", "--local"),
             ("report", "--out", "../site"),
         ]
-    said = read_in_turn(list(strangers.values()), commands, tmp_path / "reader", secrets)
+    said = read_in_turn(
+        list(strangers.values()), commands, tmp_path / "reader", secrets
+    )
     for (name, stranger), text in zip(strangers.items(), said, strict=True):
         case = KINDS[kind][name]
         assert not stranger.mark.exists(), name

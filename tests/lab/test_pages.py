@@ -14,12 +14,16 @@ from tests.conftest import REPOSITORY
 
 SHOWN = (REPOSITORY / coverage.PAGE).read_text(encoding="utf-8")
 QUICK = [
-    case for case in coverage.CASES if case[0] in ("GC@t", "MME's score", "a correlation of 0.7")
+    case
+    for case in coverage.CASES
+    if case[0] in ("GC@t", "MME's score", "a correlation of 0.7")
 ]
 
 
 @pytest.mark.parametrize("case", QUICK)
-def test_intervals_hold_the_truth_as_often_as_the_page_says(case: tuple[str, str]) -> None:
+def test_intervals_hold_the_truth_as_often_as_the_page_says(
+    case: tuple[str, str],
+) -> None:
     assert coverage.covered(case) in SHOWN
 
 
@@ -43,9 +47,15 @@ RISING, EQUAL = (
 def ranked(
     values: dict[str, float], benchmark: str = "genception", metric: str = "gc_at_1"
 ) -> dict[str, Any]:
-    readings = {name: Reading(value, value - 0.05, value + 0.05) for name, value in values.items()}
+    readings = {
+        name: Reading(value, value - 0.05, value + 0.05)
+        for name, value in values.items()
+    }
     return rank(
-        Place(benchmark, "photos", metric, "layout", "painter", ""), readings, STAGES, CONTROLS
+        Place(benchmark, "photos", metric, "layout", "painter", ""),
+        readings,
+        STAGES,
+        CONTROLS,
     )
 
 
@@ -84,7 +94,9 @@ def test_every_checkpoint_is_measured_and_in_the_catalogue() -> None:
         load_trio(REPOSITORY),
         json.loads((REPOSITORY / "reports" / "trio.json").read_bytes()),
     )
-    assert {name: each["steps"] for name, each in measured["describers"].items()} == trio.models
+    assert {
+        name: each["steps"] for name, each in measured["describers"].items()
+    } == trio.models
     settings = with_preset(REPOSITORY, "neural")[1]
     assert set(trio.models) <= set(settings.run.models)
     assert set(trio.generators) <= set(settings.run.generators)

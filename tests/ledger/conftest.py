@@ -42,7 +42,9 @@ class Ledger:
         return Project(self.root)
 
     def evidence(self) -> Run:
-        [evidence] = read_runs(self.root, self.project.selected, self.project.combinations)
+        [evidence] = read_runs(
+            self.root, self.project.selected, self.project.combinations
+        )
         return evidence
 
     def check(self, score: str = "") -> VerifyResult:
@@ -56,7 +58,9 @@ class Ledger:
             contents,
         )
 
-    def edit(self, path: str, change: Callable[[Any], object], row: int | None = None) -> None:
+    def edit(
+        self, path: str, change: Callable[[Any], object], row: int | None = None
+    ) -> None:
         """Change the content of a JSON file, or of a row of a JSONL file."""
         file = self.root / path
         if row is None:
@@ -67,7 +71,9 @@ class Ledger:
         rows = file.read_text().splitlines()
         content = json.loads(rows[row])
         change(content)
-        rows[row] = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        rows[row] = json.dumps(
+            content, sort_keys=True, separators=(",", ":"), ensure_ascii=False
+        )
         file.write_text("".join(f"{each}\n" for each in rows))
 
     def relock(self, inputs: str = INPUTS) -> None:
@@ -79,7 +85,10 @@ class Ledger:
                 top = self.root / out.path
                 for made in top.rglob(inputs):
                     noted = read_json(made, Made)
-                    write_json(made, noted.model_copy(update={"files": files_digest(made.parent)}))
+                    write_json(
+                        made,
+                        noted.model_copy(update={"files": files_digest(made.parent)}),
+                    )
                 if top.is_dir():
                     listing = Workspace(self.root).listing(out.path)
                     for data, end in [(listing_bytes(listing), ".dir")] + [
@@ -90,7 +99,10 @@ class Ledger:
                             parents=True, exist_ok=True
                         )
                         (
-                            self.root / ".dvc/cache/files/md5" / md5[:2] / f"{md5[2:]}{end}"
+                            self.root
+                            / ".dvc/cache/files/md5"
+                            / md5[:2]
+                            / f"{md5[2:]}{end}"
                         ).write_bytes(data)
                     lock = lock.replace(out.md5, listing_md5(listing))
                 elif top.is_file():
@@ -98,7 +110,11 @@ class Ledger:
         (self.root / "dvc.lock").write_text(lock)
 
     def run(self, *command: str, check: bool = True) -> str:
-        return Folder(self.root, self.root.parent / "state").run(*command, check=check).stdout
+        return (
+            Folder(self.root, self.root.parent / "state")
+            .run(*command, check=check)
+            .stdout
+        )
 
     def git(self, *arguments: str) -> str:
         return self.run("git", *arguments).strip()
@@ -153,7 +169,13 @@ def _make(folder: Path) -> None:
     (root / ".dvc/config").write_text(DVC_CONFIG)
     (root / ".dvc/.gitignore").write_text("/config.local\n/tmp\n/cache\n")
     for number in range(4):
-        draw(root / "my_images" / ("round" if number % 2 else "square") / f"{number}.png", number)
+        draw(
+            root
+            / "my_images"
+            / ("round" if number % 2 else "square")
+            / f"{number}.png",
+            number,
+        )
     ledger.git("init", "--quiet", "--initial-branch=main")
     ledger.git("config", "user.name", "tests")
     ledger.git("config", "user.email", "tests@localhost")

@@ -48,7 +48,9 @@ def resolved(ledger: Ledger, text: str) -> RunTarget:
 
 def commits(ledger: Ledger) -> None:
     """Change a score, so that the one before is in Git's history alone."""
-    ledger.edit(f"{GENCEPTION}/score.json", lambda score: score["metrics"].update(gc_at_2=0.123))
+    ledger.edit(
+        f"{GENCEPTION}/score.json", lambda score: score["metrics"].update(gc_at_2=0.123)
+    )
     ledger.relock()
     ledger.commit("another score")
 
@@ -67,7 +69,9 @@ NAMED = [
 ]
 
 
-@pytest.mark.parametrize(("text", "folder", "key"), NAMED, ids=[each[0] for each in NAMED])
+@pytest.mark.parametrize(
+    ("text", "folder", "key"), NAMED, ids=[each[0] for each in NAMED]
+)
 def test_a_run_a_score_and_a_number_are_found_by_name(
     original: Ledger, text: str, folder: str | None, key: str | None
 ) -> None:
@@ -78,7 +82,9 @@ def test_a_run_a_score_and_a_number_are_found_by_name(
     assert (found.folder.path if found else None) == folder
 
 
-def test_the_evidence_of_a_number_leads_to_bytes_versions_and_the_commit(original: Ledger) -> None:
+def test_the_evidence_of_a_number_leads_to_bytes_versions_and_the_commit(
+    original: Ledger,
+) -> None:
     target = resolved(original, f"{RUN}:gc_at_2")
     found, lineage = data_of(target), resolved(original, GENCEPTION).lineage
     assert lineage is not None
@@ -98,7 +104,9 @@ def test_the_evidence_of_a_number_leads_to_bytes_versions_and_the_commit(origina
 def test_an_answer_is_short(original: Ledger) -> None:
     target = resolved(original, f"{RUN}:gc_at_2")
     assert target.number is not None
-    unnamed = printed(as_answer(target._replace(number=target.number._replace(key="odd"))))
+    unnamed = printed(
+        as_answer(target._replace(number=target.number._replace(key="odd")))
+    )
     assert unnamed.startswith(f"odd on my_images: {target.number.value:.4f}\n"), (
         "a number that no table has"
     )
@@ -116,7 +124,9 @@ def test_a_value_offers_all_that_round_to_it(original: Ledger) -> None:
     ):
         offers = candidates_for(sources(original), text)
         assert f"{RUN}:gc_at_2" in [offer.target for offer in offers]
-    assert f"  driftledger audit {RUN}:gc_at_2\n" in printed(candidates_table("0.7", offers, None))
+    assert f"  driftledger audit {RUN}:gc_at_2\n" in printed(
+        candidates_table("0.7", offers, None)
+    )
     offers = candidates_for(sources(original), "100.0")
     assert f"{RUN}:genception/my_images/coverage" in [offer.target for offer in offers]
 
@@ -127,23 +137,34 @@ def test_a_value_that_no_number_has_names_the_nearest(original: Ledger) -> None:
     first = rf"{number.value:.6g} \({RUN}:gc_at_2\)"
     nearest = rf"nearest: {first}, \S+ \({RUN}:\w+\), \S+ \(\S+\)$"
     with pytest.raises(LedgerError, match=rf"no number here is \S+; {nearest}"):
-        audit(original.project, f"{number.value + 1e-9:.12f}", {}, full=False, as_json=False)
+        audit(
+            original.project,
+            f"{number.value + 1e-9:.12f}",
+            {},
+            full=False,
+            as_json=False,
+        )
 
 
 def test_a_note_of_track_leads_from_the_id_of_a_run_in_mlflow(ledger: Ledger) -> None:
     run = "0a1b" * 8
     with pytest.raises(
-        LedgerError, match=r"'driftledger track' notes the ids of MLflow's runs; nearest: regions_m"
+        LedgerError,
+        match=r"'driftledger track' notes the ids of MLflow's runs; nearest: regions_m",
     ):
         resolve_target(sources(ledger), run)
     note_mlflow(ledger.root, {"f" * 32: "0" * 64, run: ledger.evidence().fingerprint})
     note_mlflow(ledger.root, {"e" * 32: "0" * 64})
-    assert resolved(ledger, run).run == find_run(sources(ledger), run) == ledger.evidence()
+    assert (
+        resolved(ledger, run).run == find_run(sources(ledger), run) == ledger.evidence()
+    )
     assert resolved(ledger, f"{run}:gc_at_2") == resolved(ledger, f"{RUN}:gc_at_2")
     notes = ledger.root / MLFLOW
     shutil.copy(notes, ledger.root.parent / "elsewhere.json")
     notes.unlink()
-    notes.symlink_to(ledger.root.parent / "elsewhere.json")  # as a stranger's checkout might
+    notes.symlink_to(
+        ledger.root.parent / "elsewhere.json"
+    )  # as a stranger's checkout might
     assert sources(ledger).find(run) is None
 
 
@@ -153,7 +174,8 @@ def test_a_former_value_names_the_command_that_answers(ledger: Ledger) -> None:
     assert number is not None
     assert run.code.commit is not None
     ledger.edit(
-        f"{GENCEPTION}/score.json", lambda score: score["inputs"].update(data_digest="0" * 64)
+        f"{GENCEPTION}/score.json",
+        lambda score: score["inputs"].update(data_digest="0" * 64),
     )
     commits(ledger)
     offers = candidates_for(sources(ledger), f"{number.value:.12f}")
@@ -162,15 +184,23 @@ def test_a_former_value_names_the_command_that_answers(ledger: Ledger) -> None:
     answer = resolved(ledger, former.target)
     assert (answer.number, answer.source) == (former.number, "git")
     assert former.number.value == number.value
-    shown = printed(candidates_table("0.7", offers[offers.index(former) :], sources(ledger).git))
-    assert f"; published earlier, commit {run.code.commit[:12]} of 2" in " ".join(shown.split())
+    shown = printed(
+        candidates_table("0.7", offers[offers.index(former) :], sources(ledger).git)
+    )
+    assert f"; published earlier, commit {run.code.commit[:12]} of 2" in " ".join(
+        shown.split()
+    )
     selected = [offer.selected for offer in offers]
     assert selected == sorted(selected, reverse=True)
 
 
 @pytest.mark.parametrize("text", ["GC@2", "gc_at_2", "genception"])
-def test_a_word_offers_the_numbers_that_are_called_so(original: Ledger, text: str) -> None:
-    assert f"{RUN}:gc_at_2" in [offer.target for offer in candidates_for(sources(original), text)]
+def test_a_word_offers_the_numbers_that_are_called_so(
+    original: Ledger, text: str
+) -> None:
+    assert f"{RUN}:gc_at_2" in [
+        offer.target for offer in candidates_for(sources(original), text)
+    ]
     assert candidates_for(sources(original), "nonsense") == []
 
 
@@ -190,7 +220,9 @@ def test_answers_are_those_that_were_read_and_found_right(original: Ledger) -> N
         f"{CHAINS}/images/square_2/2.png",
         "100.0",
     ]
-    shown = [audit(original.project, each, {}, full=False, as_json=False) for each in targets]
+    shown = [
+        audit(original.project, each, {}, full=False, as_json=False) for each in targets
+    ]
     shown.append(
         audit(
             original.project,
@@ -202,10 +234,15 @@ def test_answers_are_those_that_were_read_and_found_right(original: Ledger) -> N
     )
     run = original.evidence()
     compared = compare(
-        run, run.model_copy(update={"name": "the same"}), Contents(original.root, trust=False)
+        run,
+        run.model_copy(update={"name": "the same"}),
+        Contents(original.root, trust=False),
     )
     text = "\n\n".join(map(printed, [*shown, as_table(compared)]))
-    text = re.sub(r"(?<![.\w])[0-9a-f]{8,64}\b|\d{4}-\d\d-\d\d(T[0-9:]+Z)?", "#", text) + "\n"
+    text = (
+        re.sub(r"(?<![.\w])[0-9a-f]{8,64}\b|\d{4}-\d\d-\d\d(T[0-9:]+Z)?", "#", text)
+        + "\n"
+    )
     if not (REPOSITORY / ANSWERS).exists():
         (REPOSITORY / ANSWERS).write_text(text)
     assert text == (REPOSITORY / ANSWERS).read_text()
@@ -228,7 +265,9 @@ WRONG = [
 ]
 
 
-def test_an_unknown_run_is_answered_with_the_runs_that_there_are(original: Ledger) -> None:
+def test_an_unknown_run_is_answered_with_the_runs_that_there_are(
+    original: Ledger,
+) -> None:
     with pytest.raises(
         LedgerError,
         match=rf"no run 'seer' is selected in params\.yaml or published; nearest: {RUN}$",
@@ -236,7 +275,9 @@ def test_an_unknown_run_is_answered_with_the_runs_that_there_are(original: Ledge
         find_run(sources(original), "seer")
 
 
-@pytest.mark.parametrize(("text", "sentence"), WRONG, ids=[each[0][:20] for each in WRONG])
+@pytest.mark.parametrize(
+    ("text", "sentence"), WRONG, ids=[each[0][:20] for each in WRONG]
+)
 def test_an_unknown_name_is_one_sentence(
     original: Ledger, text: str, sentence: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -255,7 +296,9 @@ def test_a_published_run_is_read_from_git(ledger: Ledger) -> None:
     published = resolved(ledger, fingerprint[:12])
     assert published.source == "git"
     assert published.run.fingerprint == fingerprint
-    [score] = [each.score for each in published.run.lineages if each.folder.path == GENCEPTION]
+    [score] = [
+        each.score for each in published.run.lineages if each.folder.path == GENCEPTION
+    ]
     assert score.metrics["gc_at_2"] != 0.123
 
 
@@ -268,7 +311,10 @@ def test_an_image_is_found_by_its_bytes_wherever_it_was_copied_to(
     assert [(each["role"], each["folder"]) for each in found.places] == [
         ("sample", "data/datasets/my_images")
     ]
-    assert {each["benchmark"] for each in found.places[0]["scores"]} == {"genception", "fidelity"}
+    assert {each["benchmark"] for each in found.places[0]["scores"]} == {
+        "genception",
+        "fidelity",
+    }
     drawn = find_image(
         sources(original), str(original.root / CHAINS / "images/round_1/2.png")
     ).places[0]
@@ -289,7 +335,8 @@ def test_an_image_of_an_output_that_is_not_here_says_so(ledger: Ledger) -> None:
     shutil.rmtree(ledger.root / ".dvc/cache")
     shutil.rmtree(ledger.root / "data/datasets")
     with pytest.raises(
-        LedgerError, match=r"1 folders could not be searched: data/datasets .* run 'dvc pull'"
+        LedgerError,
+        match=r"1 folders could not be searched: data/datasets .* run 'dvc pull'",
     ):
         resolve_target(sources(ledger), digest)
 
@@ -303,14 +350,21 @@ def test_the_scores_of_a_version_are_found_here_and_in_git(ledger: Ledger) -> No
         f"@{generator.fingerprint[:8]}",
     ):
         rows = scores_made_with(sources(ledger), {"generator": version})
-        assert [(row["benchmark"], row["current"]) for row in rows].count(("genception", True)) == 1
+        assert [(row["benchmark"], row["current"]) for row in rows].count(
+            ("genception", True)
+        ) == 1
         assert [(row["benchmark"], row["current"]) for row in rows].count(
             ("genception", False)
         ) == 1
         assert {row["benchmark"] for row in rows} == {"genception", "fidelity"}
     old = next(row for row in rows if not row["current"])
-    assert (old["last_commit"], old["known_from"]) == (ledger.git("rev-parse", "HEAD~1"), ["git"])
-    new = next(row for row in rows if row["benchmark"] == "genception" and row["current"])
+    assert (old["last_commit"], old["known_from"]) == (
+        ledger.git("rev-parse", "HEAD~1"),
+        ["git"],
+    )
+    new = next(
+        row for row in rows if row["benchmark"] == "genception" and row["current"]
+    )
     assert (new["value"], new["runs"], new["known_from"]) == (
         0.123,
         [ledger.evidence().fingerprint],
@@ -320,7 +374,9 @@ def test_the_scores_of_a_version_are_found_here_and_in_git(ledger: Ledger) -> No
     assert "0.123" in printed(versions_table(rows))
     assert {
         row["on"]
-        for row in scores_made_with(sources(ledger), {"dataset": "digits", "encoder": "tfidf"})
+        for row in scores_made_with(
+            sources(ledger), {"dataset": "digits", "encoder": "tfidf"}
+        )
     } == {"digits"}
 
 
@@ -332,7 +388,11 @@ def test_the_scores_of_a_version_are_found_here_and_in_git(ledger: Ledger) -> No
             LedgerError,
             "made with generator painter@00000000; there are: painter@",
         ),
-        ({"model": "nobody"}, LedgerError, f"made with model nobody; there are: {MODEL}@"),
+        (
+            {"model": "nobody"},
+            LedgerError,
+            f"made with model nobody; there are: {MODEL}@",
+        ),
         ({"model": None}, ConfigError, "nothing is asked"),
         ({"model": "@"}, ConfigError, "nothing is asked"),
     ],

@@ -58,7 +58,9 @@ def chains(
     """GenCeption: sample → its similarities; samples whose name ends alike share a category."""
     rows = [
         row(
-            sample, {key: list(some) for key in ("similarity", "gc", "text_similarity")}, sample[-1]
+            sample,
+            {key: list(some) for key in ("similarity", "gc", "text_similarity")},
+            sample[-1],
         )
         for sample, some in values.items()
     ]
@@ -66,7 +68,11 @@ def chains(
 
 
 def retrieved(
-    root: Path, name: str, hits: dict[str, bool | None], score: Score | None = None, **changes: Any
+    root: Path,
+    name: str,
+    hits: dict[str, bool | None],
+    score: Score | None = None,
+    **changes: Any,
 ) -> Lineage:
     """TRAC: sample → whether its class was found; None where there was no description."""
     found = {True: "seven", False: "=one", None: None}
@@ -83,7 +89,10 @@ def redrawn(
 ) -> Lineage:
     """Fidelity: sample → metric → value."""
     rows = [
-        row(sample, values_of("fidelity", {key: [value] for key, value in metrics.items()}))
+        row(
+            sample,
+            values_of("fidelity", {key: [value] for key, value in metrics.items()}),
+        )
         for sample, metrics in values.items()
     ]
     return lineage(root, name, score or fidelity_score(**changes), rows)
@@ -135,7 +144,9 @@ def lineage(root: Path, name: str, score: Score, rows: Sequence[Row]) -> Lineage
 Values = Mapping[str, Sequence[float | None]]
 EIGHT = [f"s{number}a" for number in range(8)]
 LOW: Values = {sample: [0.5, 0.25 + number / 64] for number, sample in enumerate(EIGHT)}
-HIGH: Values = {sample: [0.5, 0.75 - number / 64] for number, sample in enumerate(EIGHT)}
+HIGH: Values = {
+    sample: [0.5, 0.75 - number / 64] for number, sample in enumerate(EIGHT)
+}
 """The differences at t = 2 go from 0.5 down to 0.5 - 14/64, and are 0 at t = 1."""
 SEEN = {"ssim": 31.5, "image_similarity": 71.0, "clip_s": 30.0}
 BY_IMAGE: Values = {f"{number}-{n}": [1.0] for number in range(8) for n in (1, 2)}
@@ -153,42 +164,64 @@ def metrics(comparison: Comparison, number: int = 0) -> dict[str, MetricComparis
 
 def test_the_higher_one_is_named_with_its_paired_interval(tmp_path: Path) -> None:
     found = compared(
-        tmp_path, chains(tmp_path, "a", LOW), chains(tmp_path, "b", HIGH, metrics={"gc_at_2": 0.9})
+        tmp_path,
+        chains(tmp_path, "a", LOW),
+        chains(tmp_path, "b", HIGH, metrics={"gc_at_2": 0.9}),
     )
     gc = metrics(found)["gc_at_2"]
-    assert (gc.a, gc.b) == (0.7, 0.9)  # as the score files have it, whatever the rows say
+    assert (gc.a, gc.b) == (
+        0.7,
+        0.9,
+    )  # as the score files have it, whatever the rows say
     assert (gc.common, gc.only_a, gc.only_b) == (8, 0, 0)
     assert gc.difference == pytest.approx(0.5 - 7 / 64)
     assert gc.low is not None
     assert gc.high is not None
     assert gc.standard_error is not None
     assert 0.28 < gc.low < gc.difference < gc.high < 0.5
-    assert 2 < (gc.high - gc.difference) / gc.standard_error < 3  # t with seven degrees of freedom
-    assert (gc.df, gc.p_value, gc.verdict) == (7, 2**-7, "B is higher")  # eight of one sign
-    assert gc.detectable == pytest.approx(minimum_detectable_difference(gc.standard_error, 7.0))
+    assert (
+        2 < (gc.high - gc.difference) / gc.standard_error < 3
+    )  # t with seven degrees of freedom
+    assert (gc.df, gc.p_value, gc.verdict) == (
+        7,
+        2**-7,
+        "B is higher",
+    )  # eight of one sign
+    assert gc.detectable == pytest.approx(
+        minimum_detectable_difference(gc.standard_error, 7.0)
+    )
     assert found.comparable
-    turned = metrics(compared(tmp_path, chains(tmp_path, "b", HIGH), chains(tmp_path, "a", LOW)))[
-        "gc_at_2"
-    ]
+    turned = metrics(
+        compared(tmp_path, chains(tmp_path, "b", HIGH), chains(tmp_path, "a", LOW))
+    )["gc_at_2"]
     assert (turned.verdict, turned.difference) == ("A is higher", -gc.difference)
 
 
-def test_p_values_are_corrected_over_all_metrics_that_are_ranked(tmp_path: Path) -> None:
+def test_p_values_are_corrected_over_all_metrics_that_are_ranked(
+    tmp_path: Path,
+) -> None:
     """Two metrics of the same eight differences: the smaller p of 2⁻⁷ is doubled, and the other is
     at least that."""
-    found = metrics(compared(tmp_path, chains(tmp_path, "a", LOW), chains(tmp_path, "b", HIGH)))
+    found = metrics(
+        compared(tmp_path, chains(tmp_path, "a", LOW), chains(tmp_path, "b", HIGH))
+    )
     ranked = [each for each in found.values() if each.p_value is not None]
     assert [(each.p_value, each.p_holm) for each in ranked] == [(2**-7, 2**-6)] * 2
 
 
-def test_the_text_says_when_the_correction_takes_a_difference_back(tmp_path: Path) -> None:
+def test_the_text_says_when_the_correction_takes_a_difference_back(
+    tmp_path: Path,
+) -> None:
     """At 99 % a p-value of 2⁻⁷ shows a difference, and the corrected 2⁻⁶ does not."""
     a, b = chains(tmp_path, "a", LOW), chains(tmp_path, "b", HIGH)
     assert "Holm" not in printed(as_table(compared(tmp_path, a, b)))
     a.score.inputs.settings["confidence"] = 0.99
     text = printed(as_table(compared(tmp_path, a, b)))
     assert "[99% interval]" in text
-    assert text.count("not shown after Holm's correction over all metrics (p = 0.016)") == 2
+    assert (
+        text.count("not shown after Holm's correction over all metrics (p = 0.016)")
+        == 2
+    )
 
 
 def test_a_run_does_not_differ_from_itself(tmp_path: Path) -> None:
@@ -196,7 +229,9 @@ def test_a_run_does_not_differ_from_itself(tmp_path: Path) -> None:
         chains(tmp_path, "a", LOW),
         retrieved(tmp_path, "a", dict.fromkeys(EIGHT, True)),
         redrawn(
-            tmp_path, "a", {sample: {"ssim": 31.5, "image_similarity": 71.0} for sample in EIGHT}
+            tmp_path,
+            "a",
+            {sample: {"ssim": 31.5, "image_similarity": 71.0} for sample in EIGHT},
         ),
         answered(tmp_path, "a", {f"{number}-1": [1.0, 0.0] for number in range(8)}),
     )
@@ -228,8 +263,20 @@ COMMON: list[tuple[str, Values, Values, str, tuple[float, int, int, int]]] = [
         "gc_at_2",
         (0.125, 12, 0, 0),
     ),
-    ("mm_sap", each(BY_IMAGE, 1.0, 0.0), {**BY_IMAGE, "0-1": [None]}, "score", (50.0, 15, 1, 0)),
-    ("mm_vet", each(BY_IMAGE, 0.25, 0.75), each(BY_IMAGE, 0.5, 0.625), "total", (6.25, 16, 0, 0)),
+    (
+        "mm_sap",
+        each(BY_IMAGE, 1.0, 0.0),
+        {**BY_IMAGE, "0-1": [None]},
+        "score",
+        (50.0, 15, 1, 0),
+    ),
+    (
+        "mm_vet",
+        each(BY_IMAGE, 0.25, 0.75),
+        each(BY_IMAGE, 0.5, 0.625),
+        "total",
+        (6.25, 16, 0, 0),
+    ),
     (
         "mme",
         PAIRS,
@@ -258,7 +305,9 @@ def test_common_units_are_compared_and_the_others_counted(
     found = metrics(compared(tmp_path, made("a", a), made("b", b)))[metric]
     assert found.difference == pytest.approx(expected[0])
     assert (found.common, found.only_a, found.only_b) == expected[1:]
-    assert (found.b_common or 0) - (found.a_common or 0) == pytest.approx(found.difference)
+    assert (found.b_common or 0) - (found.a_common or 0) == pytest.approx(
+        found.difference
+    )
 
 
 def test_too_few_samples_show_nothing(tmp_path: Path) -> None:
@@ -269,19 +318,25 @@ def test_too_few_samples_show_nothing(tmp_path: Path) -> None:
         for name, side in (("a", LOW), ("b", HIGH))
     ]
     gc = metrics(compared(tmp_path, *five))["gc_at_2"]
-    assert gc.verdict == "not ranked: 5 samples can vary, and fewer than 6 show nothing with 95%"
-    a, b = (
-        {f"{image}-{n}": [value] for image in range(3) for n in range(9)} for value in (0.0, 1.0)
+    assert (
+        gc.verdict
+        == "not ranked: 5 samples can vary, and fewer than 6 show nothing with 95%"
     )
-    score = metrics(compared(tmp_path, answered(tmp_path, "a", a), answered(tmp_path, "b", b)))[
-        "score"
-    ]
+    a, b = (
+        {f"{image}-{n}": [value] for image in range(3) for n in range(9)}
+        for value in (0.0, 1.0)
+    )
+    score = metrics(
+        compared(tmp_path, answered(tmp_path, "a", a), answered(tmp_path, "b", b))
+    )["score"]
     assert score.verdict.startswith("not ranked: 3 samples can vary")
 
 
 UNFAIR = lines("ledger/unfair.jsonl")
 """What of a score is changed, the fact that then differs, and the metrics that it moves alone."""
-TOLD = genception_score(metrics=genception_score().metrics | {"text_similarity_at_2": 0.8})
+TOLD = genception_score(
+    metrics=genception_score().metrics | {"text_similarity_at_2": 0.8}
+)
 BASE: dict[str, Score] = {
     "genception": varied(TOLD, text_encoder=component("reader")),
     "trac": trac_score("short"),
@@ -295,7 +350,10 @@ BASE: dict[str, Score] = {
 def changed(name: str, change: Mapping[str, Any]) -> Score:
     """Return the score of a benchmark with other inputs; ``lens`` is another component."""
     score = BASE[name]
-    inputs = {key: component(value) if value == "lens" else value for key, value in change.items()}
+    inputs = {
+        key: component(value) if value == "lens" else value
+        for key, value in change.items()
+    }
     if "served" in inputs:
         return score.model_copy(update=inputs)
     if "settings" in inputs:
@@ -329,12 +387,16 @@ def test_two_text_encoders_on_the_same_data_are_told_apart(tmp_path: Path) -> No
         "trac on digits · shown · reader",
         "trac on digits · shown · tfidf",
     ]
-    assert "trac on digits · shown · tfidf: no difference in top-1" in printed(as_table(found))
+    assert "trac on digits · shown · tfidf: no difference in top-1" in printed(
+        as_table(found)
+    )
     alone = compared(tmp_path, sides[0], run(sides[1].lineages[0]))
     assert (alone.only_a, alone.only_b) == (["trac on digits · shown · tfidf"], [])
 
 
-@pytest.mark.parametrize("case", UNFAIR, ids=lambda case: f"{case['benchmark']} {case['fact']}")
+@pytest.mark.parametrize(
+    "case", UNFAIR, ids=lambda case: f"{case['benchmark']} {case['fact']}"
+)
 def test_what_moves_the_numbers_by_itself_forbids_a_ranking(
     tmp_path: Path, case: dict[str, Any]
 ) -> None:
@@ -373,7 +435,10 @@ def test_every_rule_is_tried() -> None:
 
 @pytest.mark.parametrize(
     ("name", "earlier", "today"),
-    [("genception", {}, {"unread": "left_out"}), ("mme", {"unread": "wrong"}, {"unread": "worst"})],
+    [
+        ("genception", {}, {"unread": "left_out"}),
+        ("mme", {"unread": "wrong"}, {"unread": "worst"}),
+    ],
 )
 def test_what_an_unread_reply_counted_as_in_earlier_versions_is_known(
     tmp_path: Path, name: str, earlier: dict[str, str], today: dict[str, str]
@@ -399,10 +464,17 @@ def test_what_an_unread_reply_counted_as_in_earlier_versions_is_known(
 def test_coverages_may_be_five_points_apart(
     tmp_path: Path, some: int, counted: int, total: int, fair: bool
 ) -> None:
-    counts = {"scored": some, "counted": counted, "total": total, "coverage": some / total}
+    counts = {
+        "scored": some,
+        "counted": counted,
+        "total": total,
+        "coverage": some / total,
+    }
     whole = {"scored": total, "total": total, "coverage": 1.0}
     found = compared(
-        tmp_path, chains(tmp_path, "a", LOW, **counts), chains(tmp_path, "b", HIGH, **whole)
+        tmp_path,
+        chains(tmp_path, "a", LOW, **counts),
+        chains(tmp_path, "b", HIGH, **whole),
     )
     assert found.comparable is fair
     [coverage] = [each for each in found.pairs[0].differing if each.what == "coverage"]
@@ -410,7 +482,9 @@ def test_coverages_may_be_five_points_apart(
 
 
 @pytest.mark.parametrize(("least", "fair"), [(0.97, True), (0.98, False)])
-def test_who_is_below_min_coverage_is_not_ranked(tmp_path: Path, least: float, fair: bool) -> None:
+def test_who_is_below_min_coverage_is_not_ranked(
+    tmp_path: Path, least: float, fair: bool
+) -> None:
     score = genception_score(scored=97, counted=97, total=100, coverage=0.97)
     settings = score.inputs.settings | {"min_coverage": least}
     some = score.model_copy(
@@ -418,7 +492,9 @@ def test_who_is_below_min_coverage_is_not_ranked(tmp_path: Path, least: float, f
     )
     whole = {"scored": 100, "total": 100, "coverage": 1.0}
     found = compared(
-        tmp_path, chains(tmp_path, "a", LOW, score=some), chains(tmp_path, "b", HIGH, **whole)
+        tmp_path,
+        chains(tmp_path, "a", LOW, score=some),
+        chains(tmp_path, "b", HIGH, **whole),
     )
     reason = (
         f"coverage of {score.model}: 97/100 could be scored, and genception.min_coverage asks for "
@@ -433,15 +509,26 @@ def test_one_of_model_and_generator_is_compared_and_both_at_once_are_unfair(
     tmp_path: Path, role: str
 ) -> None:
     one = {"score": varied(genception_score(), **{role: OTHER})}
-    both = {"score": varied(genception_score(), model=OTHER, generator=component("pen"))}
-    found = compared(tmp_path, chains(tmp_path, "a", LOW), chains(tmp_path, "b", HIGH, **one))
-    assert [(each.what, each.weight) for each in found.pairs[0].differing] == [(role, "compared")]
-    assert OTHER.fingerprint[:12] in found.about[0]
-    assert f"oracle is better than {'seer' if role == 'model' else 'brush'} by 0.3" in printed(
-        as_table(found)
+    both = {
+        "score": varied(genception_score(), model=OTHER, generator=component("pen"))
+    }
+    found = compared(
+        tmp_path, chains(tmp_path, "a", LOW), chains(tmp_path, "b", HIGH, **one)
     )
-    unfair = compared(tmp_path, chains(tmp_path, "a", LOW), chains(tmp_path, "b", HIGH, **both))
-    assert metrics(unfair)["gc_at_2"].verdict.startswith("not ranked: model and generator")
+    assert [(each.what, each.weight) for each in found.pairs[0].differing] == [
+        (role, "compared")
+    ]
+    assert OTHER.fingerprint[:12] in found.about[0]
+    assert (
+        f"oracle is better than {'seer' if role == 'model' else 'brush'} by 0.3"
+        in printed(as_table(found))
+    )
+    unfair = compared(
+        tmp_path, chains(tmp_path, "a", LOW), chains(tmp_path, "b", HIGH, **both)
+    )
+    assert metrics(unfair)["gc_at_2"].verdict.startswith(
+        "not ranked: model and generator"
+    )
 
 
 def test_runs_without_common_data_are_refused(tmp_path: Path) -> None:
@@ -449,15 +536,27 @@ def test_runs_without_common_data_are_refused(tmp_path: Path) -> None:
         LedgerError,
         match=r"no data in common: the first has genception on shapes, the second mm_sap",
     ):
-        compared(tmp_path, chains(tmp_path, "a", LOW), answered(tmp_path, "b", dict(BY_IMAGE)))
+        compared(
+            tmp_path,
+            chains(tmp_path, "a", LOW),
+            answered(tmp_path, "b", dict(BY_IMAGE)),
+        )
 
 
-def test_another_version_of_the_same_name_is_told_by_its_settings(tmp_path: Path) -> None:
+def test_another_version_of_the_same_name_is_told_by_its_settings(
+    tmp_path: Path,
+) -> None:
     other = component("seer", settings={"batch_size": 16, "detail": "coarse\x1b[31m"})
     other = other.model_copy(update={"fingerprint": "0" * 64})
-    score = marked(varied(genception_score(), model=other), model="sees \x1b[1m nothing")
-    found = compared(tmp_path, chains(tmp_path, "a", LOW), chains(tmp_path, "b", HIGH, score=score))
-    assert found.pairs[0].changed == ['model seer, settings.detail: nothing → "coarse\\u001b[31m"']
+    score = marked(
+        varied(genception_score(), model=other), model="sees \x1b[1m nothing"
+    )
+    found = compared(
+        tmp_path, chains(tmp_path, "a", LOW), chains(tmp_path, "b", HIGH, score=score)
+    )
+    assert found.pairs[0].changed == [
+        'model seer, settings.detail: nothing → "coarse\\u001b[31m"'
+    ]
     assert found.noted == ["B's model seer: sees \x1b[1m nothing"]
     assert "\x1b" not in printed(as_table(found))
     assert "B's model seer: sees \\x1b[1m nothing" in printed(as_table(found))

@@ -38,7 +38,9 @@ def test_the_nearest_name_is_suggested(
         export(original.project, kind, run, tmp_path / "out")
 
 
-def test_dates_are_the_commits_so_there_must_be_one(ledger: Ledger, tmp_path: Path) -> None:
+def test_dates_are_the_commits_so_there_must_be_one(
+    ledger: Ledger, tmp_path: Path
+) -> None:
     (ledger.root / ".git").rename(tmp_path / "elsewhere.git")
     with pytest.raises(LedgerError, match="date from the commit"):
         exported(ledger, "csv", tmp_path)
@@ -49,7 +51,9 @@ def test_csv_has_a_row_per_metric(original: Ledger, tmp_path: Path) -> None:
         encoding="utf-8", newline=""
     ) as file:
         rows = {
-            row["metric"]: row for row in csv.DictReader(file) if row["benchmark"] == "genception"
+            row["metric"]: row
+            for row in csv.DictReader(file)
+            if row["benchmark"] == "genception"
         }
     metrics = genception(original).metrics
     row, key = rows["gc_at_1"], "gc_at_1"
@@ -57,7 +61,9 @@ def test_csv_has_a_row_per_metric(original: Ledger, tmp_path: Path) -> None:
         metrics[key], metrics[f"{key}_low"], metrics[f"{key}_high"],
     ]  # fmt: skip
     name, value = next(
-        each for each in genception(original).numbers() if each[0].startswith("category/")
+        each
+        for each in genception(original).numbers()
+        if each[0].startswith("category/")
     )
     assert float(rows[name]["value"]) == value
 
@@ -85,7 +91,8 @@ def test_genceptions_leaderboard_gets_an_entry(ledger: Ledger, tmp_path: Path) -
 def test_rows_make_up_every_category_subtask_and_combination(original: Ledger) -> None:
     evidence = original.evidence()
     rows = {
-        each.place: read_jsonl(original.root / each.rows_path, Row) for each in evidence.lineages
+        each.place: read_jsonl(original.root / each.rows_path, Row)
+        for each in evidence.lineages
     }
     table, checked = pd.read_csv(io.StringIO(rows_csv(evidence.lineages, rows))), 0
     table["subtask"] = table["subset"] + ": " + table["subtask"]
@@ -104,7 +111,9 @@ def test_rows_make_up_every_category_subtask_and_combination(original: Ledger) -
     assert checked > 20
 
 
-def test_every_eval_ever_says_what_the_score_says(original: Ledger, tmp_path: Path) -> None:
+def test_every_eval_ever_says_what_the_score_says(
+    original: Ledger, tmp_path: Path
+) -> None:
     folder = exported(original, "every-eval-ever", tmp_path)
     [file] = (folder / "data/genception").rglob("*.json")
     assert re.fullmatch(
@@ -117,7 +126,9 @@ def test_every_eval_ever_says_what_the_score_says(original: Ledger, tmp_path: Pa
     }
     gc, metrics = results["GC@1"], genception(original).metrics
     frechet = next(
-        each for each in results.values() if "frechet" in each["metric_config"]["metric_id"]
+        each
+        for each in results.values()
+        if "frechet" in each["metric_config"]["metric_id"]
     )
     assert gc["score_details"]["score"] == metrics["gc_at_1"]
     assert gc["score_details"]["uncertainty"]["confidence_interval"] == {

@@ -23,13 +23,19 @@ from tests.ledger.conftest import CHAINS, GENCEPTION, MODEL, SCORES, Ledger
 from tests.support.terminal import printed
 
 
-def test_a_lineage_names_the_folders_and_outputs_behind_a_score(original: Ledger) -> None:
+def test_a_lineage_names_the_folders_and_outputs_behind_a_score(
+    original: Ledger,
+) -> None:
     evidence = original.evidence()
-    [lineage] = [each for each in evidence.lineages if each.score.benchmark == "genception"]
+    [lineage] = [
+        each for each in evidence.lineages if each.score.benchmark == "genception"
+    ]
     assert lineage.place == "genception/my_images"
     assert lineage.score_path == f"{GENCEPTION}/score.json"
     assert lineage.rows_path == f"{GENCEPTION}/rows.jsonl"
-    assert {stage: (each.path, each.out) for stage, each in lineage.folders.items()} == {
+    assert {
+        stage: (each.path, each.out) for stage, each in lineage.folders.items()
+    } == {
         "dataset": ("data/datasets/my_images", "data/datasets"),
         "chain": (CHAINS, f"data/records/{MODEL}"),
         "genception": (GENCEPTION, SCORES),
@@ -39,23 +45,35 @@ def test_a_lineage_names_the_folders_and_outputs_behind_a_score(original: Ledger
     assert lineage.folder.md5 == lock[f"score@{MODEL}"]["outs"][0]["md5"]
     assert evidence.components["judge"].name == "rubric"
     assert (
-        place_of(benchmark("trac"), {"dataset": "d", "description": "x", "text_encoder": "y"})
+        place_of(
+            benchmark("trac"), {"dataset": "d", "description": "x", "text_encoder": "y"}
+        )
         == "trac/d/x/y"
     )
 
 
-def test_a_score_says_what_it_is_of_and_every_number_is_in_its_table(original: Ledger) -> None:
+def test_a_score_says_what_it_is_of_and_every_number_is_in_its_table(
+    original: Ledger,
+) -> None:
     lineages = original.evidence().lineages
     assert len(lineages) == 6
     for each in lineages:
         score, spec = each.score, each.spec
         records = original.root / each.collected[spec.collects.name].path / RECORDS
         assert score.inputs.records == {spec.collects.name: sha256_file(records)}
-        assert {*score.keys} - {"dataset", "question_set", "description"} <= score.components.keys()
+        assert {*score.keys} - {
+            "dataset",
+            "question_set",
+            "description",
+        } <= score.components.keys()
         assert spec.headlines(score)
-        keys = [name.rpartition("/")[2] for name in (*dict(score.numbers()), *score.curves)]
+        keys = [
+            name.rpartition("/")[2] for name in (*dict(score.numbers()), *score.curves)
+        ]
         assert [
-            key for key in keys if not (spec.metric(key) or spec.metric(f"{base_key(key)}_at_1"))
+            key
+            for key in keys
+            if not (spec.metric(key) or spec.metric(f"{base_key(key)}_at_1"))
         ] == []
 
 
@@ -69,7 +87,9 @@ def test_a_commit_has_the_evidence_that_the_checkout_had(original: Ledger) -> No
 
 def test_a_fingerprint_follows_from_what_went_in(original: Ledger) -> None:
     evidence = original.evidence()
-    [lineage] = [each for each in evidence.lineages if each.score.benchmark == "genception"]
+    [lineage] = [
+        each for each in evidence.lineages if each.score.benchmark == "genception"
+    ]
     combination = evidence.combination
 
     path, inputs, score = lineage.folder.path, lineage.score.inputs, lineage.score
@@ -94,7 +114,9 @@ def test_a_fingerprint_follows_from_what_went_in(original: Ledger) -> None:
         )
     ]
     others.append(fingerprint(components={**score.components, "model": card}))
-    others.append(fingerprint_of({path: score}, combination._replace(generator="brush")))
+    others.append(
+        fingerprint_of({path: score}, combination._replace(generator="brush"))
+    )
     assert len({same, *others}) == len(others) + 1
     backwards = {each.folder.path: each.score for each in reversed(evidence.lineages)}
     assert fingerprint_of(backwards, combination) == evidence.fingerprint
@@ -102,8 +124,12 @@ def test_a_fingerprint_follows_from_what_went_in(original: Ledger) -> None:
 
 def test_another_generator_leaves_a_fingerprint_as_it_is(ledger: Ledger) -> None:
     before = ledger.evidence()
-    shutil.copytree(ledger.root / GENCEPTION, ledger.root / GENCEPTION.replace("painter", "brush"))
-    shutil.copytree(ledger.root / CHAINS, ledger.root / CHAINS.replace("painter", "brush"))
+    shutil.copytree(
+        ledger.root / GENCEPTION, ledger.root / GENCEPTION.replace("painter", "brush")
+    )
+    shutil.copytree(
+        ledger.root / CHAINS, ledger.root / CHAINS.replace("painter", "brush")
+    )
     ledger.relock()
     after = ledger.evidence()
     assert after.lineages[0].folder.md5 != before.lineages[0].folder.md5
@@ -137,7 +163,9 @@ def test_a_lock_that_does_not_fit_is_one_sentence(
 
 
 @pytest.mark.parametrize("damage", ["changed", "deleted", "linked"])
-def test_scores_that_are_not_those_of_the_lock_are_refused(ledger: Ledger, damage: str) -> None:
+def test_scores_that_are_not_those_of_the_lock_are_refused(
+    ledger: Ledger, damage: str
+) -> None:
     file = ledger.root / GENCEPTION / "score.json"
     data = file.read_bytes()
     file.unlink()
@@ -186,21 +214,33 @@ def test_what_the_pipeline_writes_makes_no_checkout_dirty(
 
 def test_the_code_is_that_of_the_published_file(ledger: Ledger) -> None:
     before = ledger.evidence()
-    assert before.code == CodeVersion(commit=ledger.git("rev-parse", "HEAD~1"), dirty=False)
+    assert before.code == CodeVersion(
+        commit=ledger.git("rev-parse", "HEAD~1"), dirty=False
+    )
     with (ledger.root / "params.yaml").open("a", encoding="utf-8") as params:
         params.write("\n")
     assert ledger.evidence() == before
     shutil.rmtree(ledger.root / "ledger")
-    (ledger.root / ".git/MERGE_HEAD").write_text(ledger.git("rev-parse", "HEAD~1") + "\n")
-    assert ledger.evidence().code == CodeVersion(commit=ledger.git("rev-parse", "HEAD"), dirty=True)
+    (ledger.root / ".git/MERGE_HEAD").write_text(
+        ledger.git("rev-parse", "HEAD~1") + "\n"
+    )
+    assert ledger.evidence().code == CodeVersion(
+        commit=ledger.git("rev-parse", "HEAD"), dirty=True
+    )
 
 
 def test_a_repository_that_cannot_be_read_is_no_clean_one(ledger: Ledger) -> None:
     config = ledger.root / ".git/config"
     config.write_text(
-        config.read_text().replace("repositoryformatversion = 0", "repositoryformatversion = 99")
+        config.read_text().replace(
+            "repositoryformatversion = 0", "repositoryformatversion = 99"
+        )
     )
     assert code_version(ledger.root) == CodeVersion(commit=None, dirty=True)
     shutil.rmtree(ledger.root / "ledger")
-    asked = audit(ledger.project, f"{MODEL}/painter/layout", {}, full=False, as_json=False)
-    assert "code       no commit: the Git repository here cannot be read (" in printed(asked)
+    asked = audit(
+        ledger.project, f"{MODEL}/painter/layout", {}, full=False, as_json=False
+    )
+    assert "code       no commit: the Git repository here cannot be read (" in printed(
+        asked
+    )

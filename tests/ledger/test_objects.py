@@ -17,7 +17,9 @@ from tests.ledger.conftest import CHAINS, GENCEPTION, SCORES, Ledger
 
 
 def chains(ledger: Ledger) -> Folder:
-    [lineage] = [each for each in ledger.evidence().lineages if each.folder.path == GENCEPTION]
+    [lineage] = [
+        each for each in ledger.evidence().lineages if each.folder.path == GENCEPTION
+    ]
     return lineage.collected["chain"]
 
 
@@ -38,7 +40,9 @@ def test_bytes_come_from_the_cache_or_from_their_place(
     assert {name: md5_bytes((place / name).read_bytes()) for name in before} == before
     assert contents.recorded(folder) == place
     del contents
-    assert place.exists() is (lost != (CHAINS,)), "what is in the workspace is read there"
+    assert place.exists() is (lost != (CHAINS,)), (
+        "what is in the workspace is read there"
+    )
 
 
 def test_a_folder_with_anything_else_in_it_is_not_read_in_place(ledger: Ledger) -> None:
@@ -48,7 +52,9 @@ def test_a_folder_with_anything_else_in_it_is_not_read_in_place(ledger: Ledger) 
 
 
 def test_scores_of_a_former_commit_come_from_git(ledger: Ledger) -> None:
-    [lineage] = [each for each in ledger.evidence().lineages if each.folder.path == GENCEPTION]
+    [lineage] = [
+        each for each in ledger.evidence().lineages if each.folder.path == GENCEPTION
+    ]
     data = (ledger.root / lineage.rows_path).read_bytes()
     lose(ledger, SCORES)
     ledger.commit("no scores")
@@ -96,7 +102,9 @@ def configured(ledger: Ledger) -> None:
 
 
 @pytest.mark.parametrize(
-    "change", [link(".dvc/cache"), link(".dvc"), configured], ids=["cache", ".dvc", "cache.dir"]
+    "change",
+    [link(".dvc/cache"), link(".dvc"), configured],
+    ids=["cache", ".dvc", "cache.dir"],
 )
 def test_a_strangers_cache_elsewhere_is_not_read(
     ledger: Ledger, change: Callable[[Ledger], None]
@@ -124,7 +132,10 @@ def test_git_reads_a_project_below_the_top(tmp_path: Path) -> None:
     first, second = (each.id for each in git.commits())
     assert git.ever_in("ledger") == {"b.json": second, "a.json": first}
     assert git.read(git.id_at(first, "ledger/a.json")) == b"1"
-    assert [git.id_at(second, path) for path in ("ledger/a.json", "nothing")] == [None, None]
+    assert [git.id_at(second, path) for path in ("ledger/a.json", "nothing")] == [
+        None,
+        None,
+    ]
     assert git.changes() == []
     (tmp_path / "below/new").touch()  # which no commit knows
     (tmp_path / "below/ledger/b.json").write_text("3")

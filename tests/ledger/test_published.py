@@ -10,7 +10,12 @@ from driftledger.commands.stages import track
 from driftledger.core.errors import LedgerError
 from driftledger.core.files import write_json
 from driftledger.ledger.lineage import CodeVersion
-from driftledger.ledger.published import check_published, publish, read_published, refuse_if_deleted
+from driftledger.ledger.published import (
+    check_published,
+    publish,
+    read_published,
+    refuse_if_deleted,
+)
 from tests.conftest import REPOSITORY
 from tests.ledger.conftest import GENCEPTION, Ledger
 from tests.ledger.test_verify import places
@@ -22,10 +27,14 @@ def test_a_run_is_published_once(ledger: Ledger) -> None:
     assert read_published(ledger.root) == [before]
     assert before.combination == ledger.evidence().combination
     [score] = [each for each in before.scores if each.path == GENCEPTION]
-    assert {each["role"]: each["name"] for each in score.components}["generator"] == "painter"
+    assert {each["role"]: each["name"] for each in score.components}[
+        "generator"
+    ] == "painter"
 
 
-def test_two_branches_that_publish_the_same_run_merge_without_a_conflict(ledger: Ledger) -> None:
+def test_two_branches_that_publish_the_same_run_merge_without_a_conflict(
+    ledger: Ledger,
+) -> None:
     code = ledger.evidence().code
     ledger.git("checkout", "-q", "-b", "other", "HEAD~1")
     (ledger.root / "note.txt").write_text("another commit")
@@ -48,7 +57,9 @@ def test_of_several_files_clean_code_is_believed(ledger: Ledger) -> None:
     [clean] = read_published(ledger.root)
     # names are hashes: some come before the clean file's, and some behind it
     for digit in "0123456789abcdef":
-        dirty = clean.model_copy(update={"code": CodeVersion(commit=digit * 40, dirty=True)})
+        dirty = clean.model_copy(
+            update={"code": CodeVersion(commit=digit * 40, dirty=True)}
+        )
         write_json(ledger.root / dirty.file, dirty)
     assert ledger.evidence().code == code
     assert not code.dirty
@@ -72,7 +83,9 @@ def test_a_run_without_a_file_is_missing(ledger: Ledger) -> None:
 
 
 def test_scores_that_changed_under_a_fingerprint_are_found(ledger: Ledger) -> None:
-    ledger.edit(f"{GENCEPTION}/score.json", lambda score: score["metrics"].update(gc_at_2=0.9))
+    ledger.edit(
+        f"{GENCEPTION}/score.json", lambda score: score["metrics"].update(gc_at_2=0.9)
+    )
     ledger.relock()
     [finding] = check_published(ledger.root, [ledger.evidence()]).findings
     assert f"{GENCEPTION} is not as it was published" in finding.what
@@ -85,7 +98,9 @@ def test_a_deletion_is_found_however_it_was_committed(ledger: Ledger) -> None:
     ledger.commit("delete")
     [finding] = check_published(ledger.root).findings
     assert finding.where == f"ledger/{file.name}"
-    assert finding.what.endswith(f"'git checkout {commit[:12]} -- ledger/{file.name}' restores it")
+    assert finding.what.endswith(
+        f"'git checkout {commit[:12]} -- ledger/{file.name}' restores it"
+    )
     ledger.run("git", "checkout", commit, "--", f"ledger/{file.name}")
     assert check_published(ledger.root).findings == []
 
@@ -101,8 +116,12 @@ def test_damaged_files_are_named(ledger: Ledger, content: bytes) -> None:
         read_published(ledger.root)
 
 
-def test_a_shallow_clone_says_that_it_does_not_know_all(ledger: Ledger, tmp_path: Path) -> None:
-    ledger.git("clone", "-q", "--depth", "1", f"file://{ledger.root}", str(tmp_path / "clone"))
+def test_a_shallow_clone_says_that_it_does_not_know_all(
+    ledger: Ledger, tmp_path: Path
+) -> None:
+    ledger.git(
+        "clone", "-q", "--depth", "1", f"file://{ledger.root}", str(tmp_path / "clone")
+    )
     result = check_published(tmp_path / "clone")
     assert result.findings == []
     assert "git fetch --unshallow" in result.skipped[0].why
@@ -126,7 +145,9 @@ def test_a_broken_head_is_a_sentence(ledger: Ledger, head: str) -> None:
     )
 
 
-def test_nothing_is_published_while_files_of_the_last_commit_are_gone(ledger: Ledger) -> None:
+def test_nothing_is_published_while_files_of_the_last_commit_are_gone(
+    ledger: Ledger,
+) -> None:
     refuse_if_deleted(ledger.root)
     [file] = (ledger.root / "ledger").iterdir()
     shutil.rmtree(ledger.root / "ledger")

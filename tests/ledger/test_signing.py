@@ -22,10 +22,20 @@ def commands(*starts: str) -> list[str]:
 
 
 def run(folder: Path, *lines: str) -> None:
-    env = {"HOME": str(folder), "PATH": "/usr/local/bin:/usr/bin:/bin", "GIT_CONFIG_NOSYSTEM": "1"}
+    env = {
+        "HOME": str(folder),
+        "PATH": "/usr/local/bin:/usr/bin:/bin",
+        "GIT_CONFIG_NOSYSTEM": "1",
+    }
     for line in lines:
         done = subprocess.run(
-            line, cwd=folder, env=env, shell=True, capture_output=True, text=True, check=False
+            line,
+            cwd=folder,
+            env=env,
+            shell=True,
+            capture_output=True,
+            text=True,
+            check=False,
         )
         assert done.returncode == 0, f"{line}\n{done.stdout}{done.stderr}"
 
@@ -47,7 +57,9 @@ def test_a_bundle_is_signed_with_ssh(folder: Path) -> None:
     sign, verify = commands("ssh-keygen -Y sign", "ssh-keygen -Y verify")
     run(folder, sign, verify)
     (folder / "score.zip").write_bytes(b"another")
-    with pytest.raises(AssertionError, match=r"incorrect signature|Signature verification failed"):
+    with pytest.raises(
+        AssertionError, match=r"incorrect signature|Signature verification failed"
+    ):
         run(folder, verify)
 
 

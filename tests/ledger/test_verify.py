@@ -118,7 +118,9 @@ def test_an_untouched_project_holds(original: Ledger) -> None:
     ):
         for path in original.root.glob(pattern):
             for text in (
-                path.read_text().splitlines() if path.suffix == ".jsonl" else [path.read_text()]
+                path.read_text().splitlines()
+                if path.suffix == ".jsonl"
+                else [path.read_text()]
             ):
                 json.loads(text, parse_int=numbers.append, parse_float=numbers.append)
     assert checked["numbers"] == len(numbers)
@@ -138,11 +140,16 @@ def test_a_change_of_the_cache_is_found(ledger: Ledger) -> None:
         if path.suffix != ".dir":
             path.chmod(0o644)
             path.write_bytes(path.read_bytes() + b" ")
-    assert any(each.startswith("bytes .dvc/cache/files/md5/") for each in places(ledger.check()))
+    assert any(
+        each.startswith("bytes .dvc/cache/files/md5/")
+        for each in places(ledger.check())
+    )
 
 
 @forgeries("unreadable")
-def test_what_keeps_evidence_from_being_read_is_found(ledger: Ledger, case: dict[str, Any]) -> None:
+def test_what_keeps_evidence_from_being_read_is_found(
+    ledger: Ledger, case: dict[str, Any]
+) -> None:
     forge(ledger, case)
     found = places(verify(ledger.project, None).result)
     place = case["place"].format(genception=GENCEPTION)
@@ -150,7 +157,9 @@ def test_what_keeps_evidence_from_being_read_is_found(ledger: Ledger, case: dict
 
 
 @forgeries("relocked")
-def test_a_change_with_all_hashes_repaired_is_found(ledger: Ledger, case: dict[str, Any]) -> None:
+def test_a_change_with_all_hashes_repaired_is_found(
+    ledger: Ledger, case: dict[str, Any]
+) -> None:
     place = named(ledger, case["place"])
     score = named(ledger, case.get("score", ""))
     forge(ledger, case)
@@ -159,7 +168,9 @@ def test_a_change_with_all_hashes_repaired_is_found(ledger: Ledger, case: dict[s
     assert any(each.startswith(place) for each in found), found
 
 
-def test_files_that_nothing_wrote_are_found_in_the_order_of_their_names(ledger: Ledger) -> None:
+def test_files_that_nothing_wrote_are_found_in_the_order_of_their_names(
+    ledger: Ledger,
+) -> None:
     added = [f"bytes {CHAINS}/{name}" for name in "abcde"]
     for name in "ebdac":
         (ledger.root / CHAINS / name).touch()
@@ -168,7 +179,9 @@ def test_files_that_nothing_wrote_are_found_in_the_order_of_their_names(ledger: 
     assert [each for each in places(ledger.check("")) if each in added] == added
 
 
-def test_a_digest_that_is_not_that_of_the_files_beside_it_is_found(ledger: Ledger) -> None:
+def test_a_digest_that_is_not_that_of_the_files_beside_it_is_found(
+    ledger: Ledger,
+) -> None:
     ledger.edit(f"{CHAINS}/inputs.json", lambda made: made.update(files="0" * 64))
     ledger.relock(inputs="nothing")
     assert places(ledger.check(GENCEPTION)) == [f"bytes {CHAINS}/inputs.json"]
@@ -184,9 +197,13 @@ def test_a_forged_description_is_found_when_its_call_is_made_again(
     """Of the last description of a chain no later one depends: what was drawn from it is forged
     along with it, or is left out where the description is said to have failed."""
     rows = [json.loads(row) for row in (ledger.root / RECORDS).read_text().splitlines()]
-    place, last = next((place, row) for place, row in enumerate(rows) if row["step"] == 2)
+    place, last = next(
+        (place, row) for place, row in enumerate(rows) if row["step"] == 2
+    )
     text = last["results"][0]["text"] + " And more."
-    prompt = default_params()["genception"]["generate_prompt"].replace("{description}", text)
+    prompt = default_params()["genception"]["generate_prompt"].replace(
+        "{description}", text
+    )
     drawing = Draw(
         ledger.project.component("generators", "painter"),
         prompt,
@@ -204,14 +221,21 @@ def test_a_forged_description_is_found_when_its_call_is_made_again(
     ledger.edit(RECORDS, change, place)
     sha256 = sha256_file(ledger.root / RECORDS)
     ledger.edit(
-        f"{GENCEPTION}/score.json", lambda score: score["inputs"]["records"].update(chain=sha256)
+        f"{GENCEPTION}/score.json",
+        lambda score: score["inputs"]["records"].update(chain=sha256),
     )
     ledger.relock()
     again = regenerate(
-        ledger.project, [ledger.evidence()], Contents(ledger.root, trust=False), 10_000, seed=1
+        ledger.project,
+        [ledger.evidence()],
+        Contents(ledger.root, trust=False),
+        10_000,
+        seed=1,
     )
     assert len(again.result.findings) > 0
-    assert {each.where for each in again.result.findings} == {f"{RECORDS}: {last['unit']}, step 2"}
+    assert {each.where for each in again.result.findings} == {
+        f"{RECORDS}: {last['unit']}, step 2"
+    }
     assert failed or all(
         f"{text[-30:]!r} is stored, " in each.what for each in again.result.findings
     )
@@ -230,49 +254,70 @@ def test_an_image_through_weights_may_be_two_levels_off(
     ledger: Ledger, monkeypatch: pytest.MonkeyPatch, levels: int, found: int
 ) -> None:
     monkeypatch.setattr(
-        replay, "CheckpointComponent", type(ledger.project.component("generators", "painter"))
+        replay,
+        "CheckpointComponent",
+        type(ledger.project.component("generators", "painter")),
     )
     rows = [json.loads(row) for row in (ledger.root / RECORDS).read_text().splitlines()]
-    place, last = next((place, row) for place, row in enumerate(rows) if row["step"] == 2)
+    place, last = next(
+        (place, row) for place, row in enumerate(rows) if row["step"] == 2
+    )
     file = ledger.root / CHAINS / last["results"][1]["file"]
     with Image.open(file) as image:
         r, g, b = image.getpixel((0, 0))
         image.putpixel((0, 0), (r, g, b + (levels if b < 128 else -levels)))
         image.save(file)
-    ledger.edit(RECORDS, lambda row: row["results"][1].update(sha256=sha256_file(file)), place)
+    ledger.edit(
+        RECORDS, lambda row: row["results"][1].update(sha256=sha256_file(file)), place
+    )
     ledger.relock()
     result = regenerate(
-        ledger.project, [ledger.evidence()], Contents(ledger.root, trust=False), 10_000, seed=1
+        ledger.project,
+        [ledger.evidence()],
+        Contents(ledger.root, trust=False),
+        10_000,
+        seed=1,
     ).result
     assert len(result.findings) == found
-    assert sum("by at most 2 of 255" in each.why for each in result.skipped) == 1 - found
+    assert (
+        sum("by at most 2 of 255" in each.why for each in result.skipped) == 1 - found
+    )
 
 
 def test_a_changed_byte_is_found(ledger: Ledger) -> None:
     random = Random(7)
     evidence = ledger.evidence()
-    folders = {each for lineage in evidence.lineages for each in lineage.folders.values()}
+    folders = {
+        each for lineage in evidence.lineages for each in lineage.folders.values()
+    }
     files = sorted(
-        path for each in folders for path in (ledger.root / each.path).rglob("*") if path.is_file()
+        path
+        for each in folders
+        for path in (ledger.root / each.path).rglob("*")
+        if path.is_file()
     )
     files += [*(ledger.root / "ledger").iterdir()]
     for file in random.sample(files, 12):
         data = file.read_bytes()
         place = random.randrange(len(data))
         file.write_bytes(
-            data[:place] + bytes([data[place] ^ (1 << random.randrange(8))]) + data[place + 1 :]
+            data[:place]
+            + bytes([data[place] ^ (1 << random.randrange(8))])
+            + data[place + 1 :]
         )
-        result = check_hashes([evidence], Contents(ledger.root, trust=False)) + check_published(
-            ledger.root
-        )
-        assert any(str(file.relative_to(ledger.root)) in each.where for each in result.findings), (
-            file
-        )
+        result = check_hashes(
+            [evidence], Contents(ledger.root, trust=False)
+        ) + check_published(ledger.root)
+        assert any(
+            str(file.relative_to(ledger.root)) in each.where for each in result.findings
+        ), file
         file.write_bytes(data)
 
 
 def test_another_version_of_the_scoring_is_said(ledger: Ledger) -> None:
-    ledger.edit(f"{GENCEPTION}/score.json", lambda score: score["inputs"].update(version=9))
+    ledger.edit(
+        f"{GENCEPTION}/score.json", lambda score: score["inputs"].update(version=9)
+    )
     ledger.relock()
     result = ledger.check(GENCEPTION)
     assert any("version 9" in each.why for each in result.skipped)
@@ -280,7 +325,9 @@ def test_another_version_of_the_scoring_is_said(ledger: Ledger) -> None:
     assert f"bytes {GENCEPTION}/score.json: inputs.version" in places(result)
 
 
-def test_a_score_of_a_version_without_todays_settings_is_computed_again(ledger: Ledger) -> None:
+def test_a_score_of_a_version_without_todays_settings_is_computed_again(
+    ledger: Ledger,
+) -> None:
     def earlier(score: dict[str, Any]) -> None:
         score["inputs"]["version"] = 1
         for name in ("min_coverage", "unread"):
@@ -322,7 +369,9 @@ def test_lots_are_equally_likely_within_a_kind_and_kinds_take_turns() -> None:
     assert [kind for kind, _ in drawn].count("a") == 3
     assert len({call for _, call in drawn}) == 8
     assert (
-        drawn == draw_lots(pools, 8, seed=3) == draw_lots(dict(reversed(pools.items())), 8, seed=3)
+        drawn
+        == draw_lots(pools, 8, seed=3)
+        == draw_lots(dict(reversed(pools.items())), 8, seed=3)
     )
     firsts = {draw_lots(pools, 2, seed)[1][1] for seed in range(400)}
     assert firsts == {("b", n) for n in range(50)}
@@ -331,7 +380,9 @@ def test_lots_are_equally_likely_within_a_kind_and_kinds_take_turns() -> None:
 def test_a_name_is_the_hash_of_the_content(original: Ledger) -> None:
     [published] = read_published(original.root)
     content = json.loads((original.root / published.file).read_text())
-    canonical = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    canonical = json.dumps(
+        content, sort_keys=True, separators=(",", ":"), ensure_ascii=False
+    )
     assert published.file == f"ledger/{sha256_bytes(canonical.encode())}.json"
 
 
@@ -344,12 +395,16 @@ def test_the_first_page_says_when_and_at_which_commit(ledger: Ledger) -> None:
     # so that the present commit counts
     (ledger.root / read_published(ledger.root)[0].file).unlink()
     ledger.commit("later")
-    assert places(check_report(ledger.project, Contents(ledger.root, trust=False))) == []
+    assert (
+        places(check_report(ledger.project, Contents(ledger.root, trust=False))) == []
+    )
     model = ledger.evidence().combination.model
     (ledger.root / "reports/site/gallery.html").write_text("forged")
     page = ledger.root / f"reports/site/runs/{model}.html"
     page.write_bytes(page.read_bytes().replace(b"0.", b"1.", 1))
-    found = places(check_report(ledger.project, Contents(ledger.root, trust=False), model))
+    found = places(
+        check_report(ledger.project, Contents(ledger.root, trust=False), model)
+    )
     assert found == ["bytes reports/site", f"numbers reports/site/runs/{model}.html"], (
         "of a run, its model's page"
     )
@@ -364,14 +419,20 @@ def test_changed_reports_are_found(ledger: Ledger, mended: bool) -> None:
         ledger.relock()
     found = places(check_report(ledger.project, Contents(ledger.root, trust=False)))
     for case in forged:
-        assert [each for each in found if each.startswith(f"numbers {case['place']}")], case
+        assert [
+            each for each in found if each.startswith(f"numbers {case['place']}")
+        ], case
     assert any(each.startswith("bytes reports/") for each in found) is not mended
 
 
 @pytest.mark.parametrize(
     ("pattern", "by", "why"),
     [
-        (r"(?s)(\n  report:.*?version: )\d+", r"\g<1>99", "version 99 of the report wrote it"),
+        (
+            r"(?s)(\n  report:.*?version: )\d+",
+            r"\g<1>99",
+            "version 99 of the report wrote it",
+        ),
         (r"\n  report:\n", "\n  another:\n", "has no stage that wrote the report"),
     ],
 )
@@ -388,7 +449,10 @@ def test_a_report_that_cannot_be_compared_is_said(
 
 CASES: dict[str, tuple[dict[str, Any], str]] = {
     "another version": ({"version": "0"}, "is installed, and version 0 was used"),
-    "an unknown provider": ({"provider": "nothing"}, "the provider 'nothing' is unknown here"),
+    "an unknown provider": (
+        {"provider": "nothing"},
+        "the provider 'nothing' is unknown here",
+    ),
     "a service": ({"provider": "openai"}, "a service"),
     "a setting that is gone": (
         {"settings": {"nothing": 1}},
@@ -411,7 +475,10 @@ CASES: dict[str, tuple[dict[str, Any], str]] = {
         {"fingerprint": "f" * 64},
         "does not fit its own fingerprint ffffffffffff",
     ),
-    "another identity": ({"identity": {"seed": 9}, "fingerprint": "f" * 64}, " here, and was "),
+    "another identity": (
+        {"identity": {"seed": 9}, "fingerprint": "f" * 64},
+        " here, and was ",
+    ),
     "code in the checkpoint": (
         {"settings": {"trust_remote_code": True}},
         "(trust_remote_code); --trust allows it",
@@ -429,7 +496,12 @@ def test_the_recorded_version_is_found(original: Ledger) -> None:
 @pytest.mark.parametrize("case", CASES)
 def test_what_cannot_be_had_says_why(original: Ledger, case: str) -> None:
     changes, sentence = CASES[case]
-    card = original.evidence().lineages[0].score.components["model"].model_copy(update=changes)
+    card = (
+        original.evidence()
+        .lineages[0]
+        .score.components["model"]
+        .model_copy(update=changes)
+    )
     found = Components(original.project).get(card, "model")
     assert isinstance(found, str)
     assert found.startswith(f"model {card.name}: ")
@@ -441,7 +513,8 @@ class Number(Record):
 
 
 @pytest.mark.parametrize(
-    ("off", "exact", "differs"), [(1e-6, True, True), (1e-6, False, False), (1e-3, False, True)]
+    ("off", "exact", "differs"),
+    [(1e-6, True, True), (1e-6, False, False), (1e-3, False, True)],
 )
 def test_numbers_of_weights_may_be_off_by_their_last_digits(
     off: float, exact: bool, differs: bool

@@ -48,7 +48,10 @@ def of_drift(case: Any) -> Compared:
     chain = np.array(case["similarities"], dtype=np.float64)
     for t, expected in enumerate(case["gc"], 1):
         yield drift.gc_at(chain, t), np.nan if expected is None else expected
-        yield drift.gc_at(np.stack([chain, chain]), t)[1], drift.gc_at(chain.tolist(), t)
+        yield (
+            drift.gc_at(np.stack([chain, chain]), t)[1],
+            drift.gc_at(chain.tolist(), t),
+        )
 
 
 def of_retrieval(case: Any) -> Compared:
@@ -68,7 +71,10 @@ def of_retrieval(case: Any) -> Compared:
     yield retrieval.class_mean(support, labels, query), [case["class_mean"]]
     for k, expected in enumerate(case["votes"], 1):
         yield votes.by(k), [expected]
-    untied = {name: {"votes": [float(name == vote) for vote in case["votes"]]} for name in labels}
+    untied = {
+        name: {"votes": [float(name == vote) for vote in case["votes"]]}
+        for name in labels
+    }
     for label, expected in case.get("hits", untied).items():
         hits = retrieval.hits(support, labels, query, [label], len(support))
         wanted = list(map(number, expected["votes"]))
@@ -89,17 +95,28 @@ def of_self_awareness(case: Any) -> Compared:
         (case["expected"], False),
         (case.get("unread_is_wrong", case["expected"]), True),
     ):
-        measured = self_awareness.score(choices, correct, refusal, subset, unread_is_wrong=wrong)
-        yield measured._asdict(), {name: number(value) for name, value in expected.items()}
-        one_by_one = self_awareness.ratios(choices, correct, refusal, subset, unread_is_wrong=wrong)
+        measured = self_awareness.score(
+            choices, correct, refusal, subset, unread_is_wrong=wrong
+        )
+        yield (
+            measured._asdict(),
+            {name: number(value) for name, value in expected.items()},
+        )
+        one_by_one = self_awareness.ratios(
+            choices, correct, refusal, subset, unread_is_wrong=wrong
+        )
         for name, (above, below) in one_by_one.items():
-            yield (above.sum() / below.sum() if below.any() else None), number(expected[name])
+            yield (
+                (above.sum() / below.sum() if below.any() else None),
+                number(expected[name]),
+            )
 
 
 def of_yes_no(case: Any) -> Compared:
     read = {"yes": True, "no": False, None: None}
     answers, truth = zip(
-        *((read[said], read[right]) for pair in case["images"] for said, right in pair), strict=True
+        *((read[said], read[right]) for pair in case["images"] for said, right in pair),
+        strict=True,
     )
     images = [f"image {row // 2}" for row in range(len(truth))]
     for expected, wrong in (
@@ -107,9 +124,14 @@ def of_yes_no(case: Any) -> Compared:
         (case.get("unread_is_wrong", case["expected"]), True),
     ):
         measured = yes_no.score(answers, truth, images, unread_is_wrong=wrong)
-        yield measured._asdict(), {name: number(value) for name, value in expected.items()}
         yield (
-            yes_no.score(answers[::-1], truth[::-1], images[::-1], unread_is_wrong=wrong),
+            measured._asdict(),
+            {name: number(value) for name, value in expected.items()},
+        )
+        yield (
+            yes_no.score(
+                answers[::-1], truth[::-1], images[::-1], unread_is_wrong=wrong
+            ),
             measured,
         )
 
@@ -143,7 +165,8 @@ def of_paired(case: Any) -> Compared:
     )
     found = test._asdict()
     expected = {
-        name: float(value) if value == "inf" else value for name, value in case["expected"].items()
+        name: float(value) if value == "inf" else value
+        for name, value in case["expected"].items()
     }
     yield (
         (found.pop("reason"), found["interval"] is None),
@@ -198,7 +221,9 @@ def decoded(value: Any) -> Any:
 
 
 @pytest.mark.parametrize(
-    "case", lines("calls"), ids=lambda case: f"{case['call']}: {case.get('why', case.get('error'))}"
+    "case",
+    lines("calls"),
+    ids=lambda case: f"{case['call']}: {case.get('why', case.get('error'))}",
 )
 def test_calls(case: Any) -> None:
     module, _, name = case["call"].partition(".")

@@ -19,7 +19,11 @@ from sklearn.metrics import pairwise as sklearn_pairwise
 from driftledger.metrics.drift import cosine_similarity
 from driftledger.metrics.frechet import frechet_distance
 from driftledger.metrics.groups import Difference, groups, shown
-from driftledger.metrics.intervals import mean_interval, proportion_interval, share_interval
+from driftledger.metrics.intervals import (
+    mean_interval,
+    proportion_interval,
+    share_interval,
+)
 from driftledger.metrics.intervals import t_quantile as quantile
 from driftledger.metrics.neighbours import STEPS, nearest
 from driftledger.metrics.paired import (
@@ -45,10 +49,14 @@ def dice(seed: int) -> np.random.Generator:
 
 def test_cosines_are_scikit_learns() -> None:
     a, b = dice(0).normal(size=(2, 50, 768)).astype(np.float32)
-    theirs = np.diag(sklearn_pairwise.cosine_similarity(a.astype(np.float64), b.astype(np.float64)))
+    theirs = np.diag(
+        sklearn_pairwise.cosine_similarity(a.astype(np.float64), b.astype(np.float64))
+    )
     np.testing.assert_allclose(cosine_similarity(a, b), theirs, rtol=0, atol=1e-14)
     order = dice(1).permutation(768)
-    assert (cosine_similarity(a[:, order], b[:, order]) == cosine_similarity(a, b)).all()
+    assert (
+        cosine_similarity(a[:, order], b[:, order]) == cosine_similarity(a, b)
+    ).all()
     assert (cosine_similarity(a, a) == 1).all()
     assert (np.abs(cosine_similarity(a, a * np.float32(1.1))) <= 1).all()
 
@@ -66,16 +74,27 @@ def by_symmetric_eigenvalues(a: Array, b: Array) -> float:
     root = vectors * np.sqrt(values.clip(0)) @ vectors.T
     product = np.linalg.eigvalsh(root @ cov_b @ root).clip(0)
     shift = a.mean(axis=0) - b.mean(axis=0)
-    return float(shift @ shift + np.trace(cov_a) + np.trace(cov_b) - 2 * np.sqrt(product).sum())
+    return float(
+        shift @ shift + np.trace(cov_a) + np.trace(cov_b) - 2 * np.sqrt(product).sum()
+    )
 
 
 @pytest.mark.parametrize(
     ("n", "m", "d"),
-    [(10, 12, 40), (10, 200, 40), (200, 10, 40), (40, 41, 40), (2, 2, 40), (300, 200, 40)],
+    [
+        (10, 12, 40),
+        (10, 200, 40),
+        (200, 10, 40),
+        (40, 41, 40),
+        (2, 2, 40),
+        (300, 200, 40),
+    ],
 )
 def test_frechet_distance_for_any_shapes(n: int, m: int, d: int) -> None:
     a, b = features(n, d, 3), features(m, d, 4, scale=2.0)
-    assert frechet_distance(a, b) == pytest.approx(by_symmetric_eigenvalues(a, b), rel=1e-6)
+    assert frechet_distance(a, b) == pytest.approx(
+        by_symmetric_eigenvalues(a, b), rel=1e-6
+    )
     assert frechet_distance(b, a) == pytest.approx(frechet_distance(a, b), rel=1e-9)
     narrow = a.astype(np.float32)
     assert frechet_distance(narrow, b) == frechet_distance(narrow.astype(np.float64), b)
@@ -83,9 +102,13 @@ def test_frechet_distance_for_any_shapes(n: int, m: int, d: int) -> None:
 
 @pytest.mark.parametrize(("n", "d"), [(20, 512), (64, 512), (500, 32), (900, 300)])
 def test_a_shifted_set_is_as_far_as_the_shift_squared(n: int, d: int) -> None:
-    grid = dice(5).integers(-512, 512, size=(n, d)) / 256  # sums with the shift are exact
+    grid = (
+        dice(5).integers(-512, 512, size=(n, d)) / 256
+    )  # sums with the shift are exact
     shift = dice(6).integers(-512, 512, size=d) / 256
-    assert frechet_distance(grid, grid + shift) == pytest.approx(shift @ shift, rel=1e-12)
+    assert frechet_distance(grid, grid + shift) == pytest.approx(
+        shift @ shift, rel=1e-12
+    )
     assert frechet_distance(grid, grid.copy()) == 0.0
     assert frechet_distance(grid, grid[::-1]) == 0.0
 
@@ -94,9 +117,9 @@ def test_a_scaled_set_and_features_that_do_not_vary() -> None:
     """Σb = 9·Σa gives tr Σa + 9·tr Σa − 2·3·tr Σa = 4·tr Σa."""
     a = features(30, 100, 9)
     expected = 4 * np.trace(np.cov(a, rowvar=False))
-    assert frechet_distance(a, a.mean(axis=0) + 3 * (a - a.mean(axis=0))) == pytest.approx(
-        expected, rel=1e-12
-    )
+    assert frechet_distance(
+        a, a.mean(axis=0) + 3 * (a - a.mean(axis=0))
+    ) == pytest.approx(expected, rel=1e-12)
     turn = np.linalg.qr(dice(3).normal(size=(100, 100)))[0]
     a, b = (dice(seed).normal(size=(300, 50)) for seed in (1, 2))
     wide = [np.hstack([each, np.zeros((300, 50))]) @ turn for each in (a, b)]
@@ -125,7 +148,9 @@ def test_of_many_samples_whose_features_vary_no_large_matrix_is_decomposed(
 ) -> None:
     a, b = (0.1 * features(200, 4, seed) for seed in (3, 4))
     monkeypatch.delattr(np.linalg, "svd")
-    assert frechet_distance(a, b) == pytest.approx(by_symmetric_eigenvalues(a, b), rel=1e-6)
+    assert frechet_distance(a, b) == pytest.approx(
+        by_symmetric_eigenvalues(a, b), rel=1e-6
+    )
 
 
 def test_ssim_is_equation_13_at_every_window() -> None:
@@ -146,17 +171,23 @@ def test_ssim_is_equation_13_at_every_window() -> None:
         mx, my = mean(x), mean(y)
         vx, vy, cov = mean(x * x) - mx**2, mean(y * y) - my**2, mean(x * y) - mx * my
         c1, c2 = (0.01 * 255) ** 2, (0.03 * 255) ** 2
-        expected = ((2 * mx * my + c1) * (2 * cov + c2)) / ((mx**2 + my**2 + c1) * (vx + vy + c2))
+        expected = ((2 * mx * my + c1) * (2 * cov + c2)) / (
+            (mx**2 + my**2 + c1) * (vx + vy + c2)
+        )
         assert structural_similarity(a, b) == pytest.approx(expected.mean(), abs=1e-6)
     assert structural_similarity(a, a) == 1.0
 
 
 def test_images_are_brought_to_one_size() -> None:
-    assert comparable(Image.new("RGB", (20, 20), (0, 255, 0)), 11)[0, 0] == 150  # 0.587 · 255
+    assert (
+        comparable(Image.new("RGB", (20, 20), (0, 255, 0)), 11)[0, 0] == 150
+    )  # 0.587 · 255
     assert comparable(Image.new("CMYK", (300, 20)), 32).shape == (32, 32)
     board = np.indices((256, 256)).sum(axis=0) % 2 * 255
     assert (
-        np.abs(comparable(Image.fromarray(board.astype(np.uint8)), 32).astype(int) - 127.5).max()
+        np.abs(
+            comparable(Image.fromarray(board.astype(np.uint8)), 32).astype(int) - 127.5
+        ).max()
         <= 1.5
     )
     with pytest.raises(ValueError, match="side must be at least 11"):
@@ -170,7 +201,8 @@ def exact_steps(a: list[float], b: list[float]) -> int:
     """Return the cosine in steps, halves away from zero, in whole numbers."""
     x, y = ([Fraction(value) for value in vector] for vector in (a, b))
     dot, xx, yy = (
-        sum(p * q for p, q in zip(u, v, strict=True)) for u, v in ((x, y), (x, x), (y, y))
+        sum(p * q for p, q in zip(u, v, strict=True))
+        for u, v in ((x, y), (x, x), (y, y))
     )
     if dot == 0:
         return 0
@@ -178,8 +210,12 @@ def exact_steps(a: list[float], b: list[float]) -> int:
     return (halves + 1) // 2 * (1 if dot > 0 else -1)
 
 
-@pytest.mark.parametrize("kind", ["small whole numbers", "repeated texts", "noise", "extremes"])
-def test_neighbours_are_those_of_whole_numbers(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "kind", ["small whole numbers", "repeated texts", "noise", "extremes"]
+)
+def test_neighbours_are_those_of_whole_numbers(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     random = dice(2)
     support, queries = (
         random.integers(-2, 3, size=(40, 4)) / 7,
@@ -194,8 +230,13 @@ def test_neighbours_are_those_of_whole_numbers(kind: str, monkeypatch: pytest.Mo
     if kind == "extremes":
         support[:4] *= [[5e-324], [1e-300], [1e30], [1e300]]
         queries[0], queries[1, 0] = 0, 1e308
-    steps = [[exact_steps(query, row) for row in support.tolist()] for query in queries.tolist()]
-    order = [sorted(range(40), key=lambda place: (-row[place], place))[:30] for row in steps]
+    steps = [
+        [exact_steps(query, row) for row in support.tolist()]
+        for query in queries.tolist()
+    ]
+    order = [
+        sorted(range(40), key=lambda place: (-row[place], place))[:30] for row in steps
+    ]
     for cells in (2**22, 150, 1):
         monkeypatch.setattr("driftledger.metrics.neighbours.CELLS", cells)
         found = nearest(support, queries, 30)
@@ -223,20 +264,26 @@ def test_the_variance_of_the_support_set_is_that_of_leaving_out_each_row() -> No
     random = dice(5)
     for classes in (1, 2, 3) * 8:
         support = random.integers(-1, 3, (9, 2)).astype(np.float64)
-        queries = np.vstack([random.integers(1, 4, (6, 2)), [[0, 0]]]).astype(np.float64)
+        queries = np.vstack([random.integers(1, 4, (6, 2)), [[0, 0]]]).astype(
+            np.float64
+        )
         labels = sorted(random.integers(0, classes, 9).astype(str).tolist())
         truth = random.choice(labels, 7).tolist()
         for name in ("top1", "class_mean"):
             moved = []
             for left_out in [None, *range(9)]:
                 rows = [row for row in range(9) if row != left_out]
-                found = hits(support[rows], [labels[row] for row in rows], queries, truth, 1)
+                found = hits(
+                    support[rows], [labels[row] for row in rows], queries, truth, 1
+                )
                 moved.append(found.votes[:, 0] if name == "top1" else found.class_mean)
             changes = np.array(moved[1:]) - moved[0]
-            expected = max(0, (changes.sum(axis=1) ** 2).sum() - (changes**2).sum()) / (7 * 6)
-            assert hits(support, labels, queries, truth, 1).varies[name] == pytest.approx(
-                expected, abs=1e-12
+            expected = max(0, (changes.sum(axis=1) ** 2).sum() - (changes**2).sum()) / (
+                7 * 6
             )
+            assert hits(support, labels, queries, truth, 1).varies[
+                name
+            ] == pytest.approx(expected, abs=1e-12)
 
 
 def test_hits_are_the_mean_over_all_orders_of_the_support_set() -> None:
@@ -250,12 +297,16 @@ def test_hits_are_the_mean_over_all_orders_of_the_support_set() -> None:
         truth = random.choice(labels, 4).tolist()
         right = []
         for order in permutations(range(size)):
-            voted = votes(support[[*order]], [labels[row] for row in order], queries, size)
+            voted = votes(
+                support[[*order]], [labels[row] for row in order], queries, size
+            )
             taken = [voted.by(k) for k in range(1, size + 1)]
             right.append(
                 [
                     [name == label for name in column]
-                    for column, label in zip(zip(*taken, strict=True), truth, strict=True)
+                    for column, label in zip(
+                        zip(*taken, strict=True), truth, strict=True
+                    )
                 ]
             )
         found = hits(support, labels, queries, truth, size).votes
@@ -276,7 +327,9 @@ SLEEP = {  # Student 1908: hours of sleep gained, by drug
 def test_quantiles_and_tails_are_scipys(df: float) -> None:
     for confidence in (0.51, 0.9, 0.95, 0.999):
         t = quantile(confidence, df)
-        assert t == pytest.approx(scipy.stats.t.ppf((1 + confidence) / 2, df), rel=1e-12)
+        assert t == pytest.approx(
+            scipy.stats.t.ppf((1 + confidence) / 2, df), rel=1e-12
+        )
         assert p_value(t, 1.0, df, 99) == pytest.approx(1 - confidence, rel=1e-8)
 
 
@@ -293,7 +346,9 @@ def test_students_sleep() -> None:
     assert found.interval is not None
     assert (round(found.difference / found.standard_error, 4), found.df) == (4.0621, 9)
     assert [round(end, 7) for end in found.interval] == [0.7001142, 2.4598858]
-    welch = mean_interval([*SLEEP["1"], *np.negative(SLEEP["2"])], ["1"] * 10 + ["2"] * 10, 0.95)
+    welch = mean_interval(
+        [*SLEEP["1"], *np.negative(SLEEP["2"])], ["1"] * 10 + ["2"] * 10, 0.95
+    )
     assert welch.interval is not None
     assert round(welch.df, 3) == 17.776
     assert [round(2 * end, 7) for end in welch.interval] == [-3.3654832, 0.2054832]
@@ -302,8 +357,12 @@ def test_students_sleep() -> None:
 def test_paired_tests_are_scipys() -> None:
     a, b = dice(1).normal(size=(2, 30))
     theirs = scipy.stats.ttest_rel(b, a)
-    found = paired_interval(a, b, ["all"] * 30, [str(row) for row in range(30)], confidence=0.9)
-    assert found.interval == pytest.approx(tuple(theirs.confidence_interval(0.9)), rel=1e-9)
+    found = paired_interval(
+        a, b, ["all"] * 30, [str(row) for row in range(30)], confidence=0.9
+    )
+    assert found.interval == pytest.approx(
+        tuple(theirs.confidence_interval(0.9)), rel=1e-9
+    )
     assert found.p_value == pytest.approx(theirs.pvalue, rel=1e-8)
     assert (found.a, found.b, found.n, found.free) == (
         pytest.approx(a.mean()),
@@ -323,7 +382,11 @@ def test_small_categories_that_agree_vary_as_larger_ones_do() -> None:
     rows = [1.0, 2.0, 3.0, 4.0, 5.0]
 
     def error(*others: list[float]) -> float:
-        names = [name for name, group in zip("abc", (rows, *others), strict=False) for _ in group]
+        names = [
+            name
+            for name, group in zip("abc", (rows, *others), strict=False)
+            for _ in group
+        ]
         return mean_interval(
             [value for group in (rows, *others) for value in group], names, 0.95
         ).standard_error
@@ -347,12 +410,20 @@ def test_clustered_errors_are_bell_and_mccaffreys_by_matrices() -> None:
     rows, variance = [], 0.0
     for first, last in pairwise(starts):
         roots, vectors = np.linalg.eigh(leverage[first:last, first:last])
-        weight = np.ones(last - first) @ (vectors @ np.diag(roots**-0.5) @ vectors.T) / n
+        weight = (
+            np.ones(last - first) @ (vectors @ np.diag(roots**-0.5) @ vectors.T) / n
+        )
         variance += (weight @ (leverage @ values)[first:last]) ** 2
         rows.append(weight @ leverage[first:last])
     products = np.array(rows) @ np.array(rows).T
-    expected = values.mean(), np.sqrt(variance), np.trace(products) ** 2 / (products**2).sum()
-    assert mean_interval(values, ["all"] * n, 0.9, names)[:3] == pytest.approx(expected, rel=1e-9)
+    expected = (
+        values.mean(),
+        np.sqrt(variance),
+        np.trace(products) ** 2 / (products**2).sum(),
+    )
+    assert mean_interval(values, ["all"] * n, 0.9, names)[:3] == pytest.approx(
+        expected, rel=1e-9
+    )
     shares = share_interval(values.astype(int), np.ones(n, dtype=int), names, 0.9)
     assert shares[:3] == pytest.approx(expected, rel=1e-9)
     assert shares.interval is not None
@@ -365,9 +436,9 @@ def test_clustered_errors_are_bell_and_mccaffreys_by_matrices() -> None:
 @pytest.mark.parametrize(("right", "n"), [(0, 1), (3, 3), (5, 21), (199, 200)])
 def test_proportions_are_scipys(right: int, n: int) -> None:
     theirs = scipy.stats.binomtest(right, n).proportion_ci(0.9, method="wilson")
-    assert proportion_interval([1] * right + [0] * (n - right), 0.9).interval == pytest.approx(
-        (theirs.low, theirs.high), abs=1e-9
-    )
+    assert proportion_interval(
+        [1] * right + [0] * (n - right), 0.9
+    ).interval == pytest.approx((theirs.low, theirs.high), abs=1e-9)
 
 
 def test_detectable_differences_are_cohens() -> None:
@@ -388,9 +459,13 @@ def test_two_share_a_letter_if_and_only_if_they_are_not_told_apart(
     data: st.DataObject, n: int
 ) -> None:
     names = [f"m{k}" for k in range(n)]
-    p_values = {pair: data.draw(st.sampled_from([0.0, 1.0])) for pair in combinations(names, 2)}
+    p_values = {
+        pair: data.draw(st.sampled_from([0.0, 1.0])) for pair in combinations(names, 2)
+    }
     found = groups(
-        names, {pair: Difference(-1.0, p) for pair, p in p_values.items()}, confidence=0.95
+        names,
+        {pair: Difference(-1.0, p) for pair, p in p_values.items()},
+        confidence=0.95,
     )
     assert all(found.letters.values())
     for (one, other), p in p_values.items():
@@ -422,9 +497,15 @@ def test_levels_directions_and_letters_beyond_z() -> None:
     assert (equal.letters, equal.best) == ({"a": "a", "b": "a"}, frozenset())
     names = [f"m{k:02}" for k in range(60)]
     letters = groups(
-        names, {pair: Difference(-1.0, 0.0) for pair in combinations(names, 2)}, confidence=0.95
+        names,
+        {pair: Difference(-1.0, 0.0) for pair in combinations(names, 2)},
+        confidence=0.95,
     ).letters
-    assert (letters["m51"], letters["m52"], len(set(letters.values()))) == ("Z", "(53)", 60)
+    assert (letters["m51"], letters["m52"], len(set(letters.values()))) == (
+        "Z",
+        "(53)",
+        60,
+    )
     with pytest.raises(ValueError, match="a and b are not compared"):
         groups(["a", "b"], {}, confidence=0.95)
     with pytest.raises(ValueError, match="same name"):
@@ -434,7 +515,9 @@ def test_levels_directions_and_letters_beyond_z() -> None:
 # Questions
 
 
-def test_a_permutation_in_which_a_measure_has_no_value_is_left_out_of_its_mean() -> None:
+def test_a_permutation_in_which_a_measure_has_no_value_is_left_out_of_its_mean() -> (
+    None
+):
     declined = score(np.array([4]), np.array([1]), np.array([4]), ["basic"])
     over = over_permutations(
         [declined, score(np.array([1]), np.array([1]), np.array([4]), ["basic"])]
@@ -455,7 +538,8 @@ def test_totals_of_published_scores() -> None:
     ]
     perception += [159.75, 165.25, 126.25, 125.0]
     scores = {
-        str(row): YesNoScores(0.0, 0.0, points, 60, 60) for row, points in enumerate(perception)
+        str(row): YesNoScores(0.0, 0.0, points, 60, 60)
+        for row, points in enumerate(perception)
     }
     assert total(scores).score == pytest.approx(1528.4488795518207, abs=1e-9)
     lost = YesNoScores(None, None, None, 0, 60)
@@ -470,4 +554,6 @@ def test_spreads_are_numpys() -> None:
     assert spread(values[:, 0].tolist())[:2] == pytest.approx(
         (values[:, 0].mean(), values[:, 0].std()), rel=1e-12
     )
-    np.testing.assert_allclose(mean_over_repeats(list(values)), values.mean(axis=0), rtol=1e-12)
+    np.testing.assert_allclose(
+        mean_over_repeats(list(values)), values.mean(axis=0), rtol=1e-12
+    )

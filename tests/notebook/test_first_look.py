@@ -76,7 +76,10 @@ def look_at(images: Any, **how: Any) -> FirstLook:
 @pytest.mark.slow
 def test_the_numbers_are_those_of_a_project(pristine: Checkout) -> None:
     """Images, names and seed as in the project give its similarities, to the bit."""
-    folder = pristine.root / "reports/scores/regions_medium/genception/my_images/painter/layout"
+    folder = (
+        pristine.root
+        / "reports/scores/regions_medium/genception/my_images/painter/layout"
+    )
     stored, rows = read_json(folder / SCORE, Score), read_jsonl(folder / ROWS, Row)
     look = look_at(pristine.root / "my_images")
     [spec, keys] = look._stored(None)[0]
@@ -88,7 +91,9 @@ def test_the_numbers_are_those_of_a_project(pristine: Checkout) -> None:
         key for key in stored.metrics if not key.endswith(("_low", "_high"))
     } & own.metrics.keys()
     assert {"gc_at_2", "similarity_at_1", "similarity_mean", "words"} <= shared
-    assert {key: stored.metrics[key] for key in shared} == {key: own.metrics[key] for key in shared}
+    assert {key: stored.metrics[key] for key in shared} == {
+        key: own.metrics[key] for key in shared
+    }
     assert stored.components["model"].fingerprint == own.components["model"].fingerprint
     assert stored.inputs.protocol == own.inputs.protocol
     assert own.groups["category"].keys() == {"round", "square"}
@@ -106,12 +111,19 @@ def test_a_table_and_pictures_of_several_models(tmp_path: Path) -> None:
         iterations=2,
     )
     assert look.table.columns.tolist() == ["GC@2", "s(2)"]
-    assert look.table.index.tolist() == ["regions_medium", "regions", "saying", "saying_2"]
+    assert look.table.index.tolist() == [
+        "regions_medium",
+        "regions",
+        "saying",
+        "saying_2",
+    ]
     rows = look.rows("genception")
     assert rows["unit"].tolist() == ["0", "1", "2"] * 4
     similarities = rows[["similarity_1", "similarity_2"]].to_numpy()
     assert np.allclose(rows["gc_2"], driftledger.metrics.drift.gc_at(similarities, 2))
-    scores = look.scores().set_index(["model", "metric"]).loc[("regions_medium", "gc_at_2")]
+    scores = (
+        look.scores().set_index(["model", "metric"]).loc[("regions_medium", "gc_at_2")]
+    )
     assert scores.low <= scores.value <= scores.high
     assert f"{scores.value:.3f} [{scores.low:.3f}, {scores.high:.3f}]" in repr(look)
     assert (
@@ -133,21 +145,31 @@ def test_a_table_and_pictures_of_several_models(tmp_path: Path) -> None:
 
 
 def test_a_model_that_only_fails_leaves_the_others_their_scores(tmp_path: Path) -> None:
-    look = look_at(folder_of(tmp_path), models=[Saying(outcome=Outcome.FAILED), "regions_coarse"])
+    look = look_at(
+        folder_of(tmp_path), models=[Saying(outcome=Outcome.FAILED), "regions_coarse"]
+    )
     assert look.table.index.tolist() == ["regions_coarse"]
 
 
 def test_any_benchmark(tmp_path: Path) -> None:
     digits = {"provider": "digits", "support_per_label": 2, "test_per_label": 1}
-    trac = evaluate(models="regions_coarse", benchmark="trac", images=digits, text_encoder="tfidf")
+    trac = evaluate(
+        models="regions_coarse", benchmark="trac", images=digits, text_encoder="tfidf"
+    )
     assert trac.table.columns.tolist() == ["top-1", "class mean"]
     scenes = {"provider": "scenes", "protocol": "mm_vet", "count": 13}
     told = evaluate(
-        models=["random"], benchmark="mm_vet", questions=scenes, judge="rubric", gradings=1
+        models=["random"],
+        benchmark="mm_vet",
+        questions=scenes,
+        judge="rubric",
+        gradings=1,
     )
     assert told.table.columns.tolist() == ["total grade"]
     assert "random (control): 13 of 13 in scenes are scored" in repr(told)
-    yes = evaluate("regions_fine", benchmark="mme", questions=scenes | {"protocol": "mme"})
+    yes = evaluate(
+        "regions_fine", benchmark="mme", questions=scenes | {"protocol": "mme"}
+    )
     assert "nan" not in repr(yes)  # of a score without an interval
     assert len(told.rows("mm_vet")) == len(told.rows("mm_vet")["unit"].unique()) > 5
 
@@ -164,12 +186,17 @@ def test_images_may_be_files_or_pillows_or_any_source(tmp_path: Path) -> None:
     assert opened["unit"].tolist() == ["image_001", "image_002", "image_003"]
     named = (("other", "0_003", 7), ("other", "0", 8), ("more", "0", 9))
     alike = look_at(
-        [draw(tmp_path / place / f"{name}.png", colour) for place, name, colour in named]
+        [
+            draw(tmp_path / place / f"{name}.png", colour)
+            for place, name, colour in named
+        ]
     ).rows("genception")
     assert alike["unit"].tolist() == ["0", "0_003", "0_003_003"]
 
 
-def test_nothing_is_left_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_left_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     images, temporary = folder_of(tmp_path / "images"), tmp_path / "temporary"
     temporary.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(temporary))
@@ -198,7 +225,10 @@ def test_a_cell_that_runs_twice_pays_once(
         "prices": {"input": 1.0, "output": 10.0},
     }
     with OpenAIServer() as server:
-        seer = entry | {"base_url": server.base_url, "understood_by": ["painter", "layout"]}
+        seer = entry | {
+            "base_url": server.base_url,
+            "understood_by": ["painter", "layout"],
+        }
 
         def calls(**how: Any) -> tuple[int, str]:
             before = len(server.requests)
@@ -261,7 +291,11 @@ def test_an_interruption_ends_it(tmp_path: Path) -> None:
             ConfigError,
             "model 'regions_fin' is unknown; did you mean 'regions_fine'",
         ),
-        ({"models": {"model": "x"}}, ConfigError, r"models\.x\.provider: Field required"),
+        (
+            {"models": {"model": "x"}},
+            ConfigError,
+            r"models\.x\.provider: Field required",
+        ),
         (
             {"models": {"provider": "openai", "model": "x"}},
             ConfigError,
@@ -272,7 +306,11 @@ def test_an_interruption_ends_it(tmp_path: Path) -> None:
             ConfigError,
             "'painter' only works for models of",
         ),
-        ({"models": "predictions", "encoder": "dinov2"}, ConfigError, "select gpt_image_2 or sdxl"),
+        (
+            {"models": "predictions", "encoder": "dinov2"},
+            ConfigError,
+            "select gpt_image_2 or sdxl",
+        ),
         (
             {
                 "models": {
@@ -288,7 +326,11 @@ def test_an_interruption_ends_it(tmp_path: Path) -> None:
         ({"encoder": "tfidf"}, ConfigError, "'tfidf' has no image tower"),
         ({"generator": Saying()}, ConfigError, "tests:Saying is not a generator"),
         ({"models": 3}, ConfigError, "int is not a model"),
-        ({"iterations": 0}, ConfigError, r"evaluate: genception\.iterations: .* equal to 1"),
+        (
+            {"iterations": 0},
+            ConfigError,
+            r"evaluate: genception\.iterations: .* equal to 1",
+        ),
         (
             {"itertions": 1},
             ConfigError,
@@ -316,7 +358,9 @@ def test_what_is_wrong_is_one_sentence(
 ) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     with pytest.raises((error, DataError), match=told) as raised:
-        look_at(how.pop("images", None) if "images" in how else folder_of(tmp_path), **how)
+        look_at(
+            how.pop("images", None) if "images" in how else folder_of(tmp_path), **how
+        )
     assert "\n" not in str(raised.value)
 
 
@@ -326,11 +370,16 @@ def test_what_is_wrong_is_one_sentence(
 MARKUP = '"><img src=x onerror=alert(1)>&\x1b[31m\u202e'
 
 
-CHAIN_SCORE = SimpleNamespace(keys={"model": "seer", "generator": "brush", "encoder": "eye"})
+CHAIN_SCORE = SimpleNamespace(
+    keys={"model": "seer", "generator": "brush", "encoder": "eye"}
+)
 
 
 def chains(
-    folder: Path, description: str = "A cat.", sample: str = "cat", error: str | None = None
+    folder: Path,
+    description: str = "A cat.",
+    sample: str = "cat",
+    error: str | None = None,
 ) -> Chains:
     """The chain of a sample whose second description fails, if there is an error."""
     shots = [
@@ -338,8 +387,20 @@ def chains(
         for number, name in enumerate(("original", "drawn"))
     ]
     steps = [
-        Step("describe 1", "model", {"prompt": "?"}, {"description": description}, column="t = 1"),
-        Step("generate 1", "generator", {}, {"image": shots[1], "s(1)": 0.5}, column="t = 1"),
+        Step(
+            "describe 1",
+            "model",
+            {"prompt": "?"},
+            {"description": description},
+            column="t = 1",
+        ),
+        Step(
+            "generate 1",
+            "generator",
+            {},
+            {"image": shots[1], "s(1)": 0.5},
+            column="t = 1",
+        ),
     ]
     if error is not None:
         steps.append(
@@ -353,7 +414,9 @@ def chains(
                 column="t = 2",
             )
         )
-    trace = Trace(sample, "chain", {"image": shots[0]}, {}, Outcome.OK, steps, start="t = 0")
+    trace = Trace(
+        sample, "chain", {"image": shots[0]}, {}, Outcome.OK, steps, start="t = 0"
+    )
     return Chains(sample, pd.DataFrame(chain_steps(cast(Score, CHAIN_SCORE), trace)))
 
 

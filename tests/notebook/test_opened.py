@@ -9,7 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from driftledger.core.errors import ConfigError, DriftledgerError, LedgerError, StoreError
+from driftledger.core.errors import (
+    ConfigError,
+    DriftledgerError,
+    LedgerError,
+    StoreError,
+)
 from driftledger.notebook import OpenedProject
 from tests.conftest import Checkout
 
@@ -24,7 +29,9 @@ def opened(finished: Checkout) -> OpenedProject:
 pytestmark = pytest.mark.slow
 
 
-def test_runs_and_whether_they_are_published(opened: OpenedProject, pristine: Checkout) -> None:
+def test_runs_and_whether_they_are_published(
+    opened: OpenedProject, pristine: Checkout
+) -> None:
     [run] = opened.runs.to_dict("records")
     assert "/".join(run[key] for key in ("model", "generator", "encoder")) == RUN
     assert (run["scores"], run["selected"], run["published"]) == (1, 1, True)
@@ -35,7 +42,10 @@ def test_runs_and_whether_they_are_published(opened: OpenedProject, pristine: Ch
 
 def test_scores_are_those_of_the_score_file(opened: OpenedProject) -> None:
     frame = opened.scores()
-    folder = opened.path / "reports/scores/regions_medium/genception/my_images/painter/layout"
+    folder = (
+        opened.path
+        / "reports/scores/regions_medium/genception/my_images/painter/layout"
+    )
     stored = json.loads((folder / "score.json").read_text())["metrics"]
     row = frame.set_index("metric").loc["gc_at_2"]
     assert row["value"] == stored["gc_at_2"]
@@ -48,16 +58,24 @@ def test_scores_are_those_of_the_score_file(opened: OpenedProject) -> None:
     )
     assert not frame["metric"].str.endswith(("_low", "_high", "_std")).any()
     assert np.isnan(frame.set_index("metric").loc["words", "low"])
-    wide = opened.scores("genception").pivot(index="model", columns="title", values="value")
+    wide = opened.scores("genception").pivot(
+        index="model", columns="title", values="value"
+    )
     assert wide.loc["regions_medium", "GC@2"] == row["value"]
 
 
 def test_rows_are_a_row_per_sample(opened: OpenedProject) -> None:
     rows = opened.rows("genception")
     assert len(rows) == 8
-    assert {"unit", "group", "outcome", "similarity_1", "similarity_2", "gc_1", "gc_2"} <= {
-        *rows.columns
-    }
+    assert {
+        "unit",
+        "group",
+        "outcome",
+        "similarity_1",
+        "similarity_2",
+        "gc_1",
+        "gc_2",
+    } <= {*rows.columns}
     assert rows.groupby("group")["gc_2"].mean().mean() == pytest.approx(
         opened.scores().set_index("metric").loc["gc_at_2", "value"]
     )
@@ -74,11 +92,15 @@ def test_chains_of_a_sample_with_pictures(opened: OpenedProject) -> None:
     )
 
 
-def test_answers_are_those_of_the_terminal(opened: OpenedProject, finished: Checkout) -> None:
+def test_answers_are_those_of_the_terminal(
+    opened: OpenedProject, finished: Checkout
+) -> None:
     printed = finished.run("driftledger", "audit", "--json", f"{RUN}:gc_at_2").stdout
     assert json.loads(json.dumps(opened.audit(f"{RUN}:gc_at_2"))) == json.loads(printed)
     compared = opened.compare(RUN, RUN).set_index("metric").loc["gc_at_2"]
-    [pair] = json.loads(finished.run("driftledger", "compare", "--json", RUN, RUN).stdout)["pairs"]
+    [pair] = json.loads(
+        finished.run("driftledger", "compare", "--json", RUN, RUN).stdout
+    )["pairs"]
     [metric] = [each for each in pair["metrics"] if each["metric"] == "gc_at_2"]
     assert {key: compared[key] for key in metric if key != "metric"} == {
         k: metric[k] for k in metric if k != "metric"
@@ -92,8 +114,16 @@ WRONG: list[tuple[Callable[[OpenedProject], Any], type[DriftledgerError], str]] 
         ConfigError,
         "benchmark 'genceptoin' is unknown; did you mean 'genception'",
     ),
-    (lambda p: p.rows("trac"), StoreError, "has no score of trac that params.yaml selects"),
-    (lambda p: p.chains("square/9"), LedgerError, "no chain of sample 'square/9'; nearest: "),
+    (
+        lambda p: p.rows("trac"),
+        StoreError,
+        "has no score of trac that params.yaml selects",
+    ),
+    (
+        lambda p: p.chains("square/9"),
+        LedgerError,
+        "no chain of sample 'square/9'; nearest: ",
+    ),
     (
         lambda p: p.audit("a run"),
         LedgerError,
@@ -116,17 +146,25 @@ def test_what_is_not_there_is_one_sentence(
 
 
 def test_a_folder_without_a_project_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r".+params\.yaml is missing; run this in a project"):
+    with pytest.raises(
+        ConfigError, match=r".+params\.yaml is missing; run this in a project"
+    ):
         OpenedProject(tmp_path)
 
 
-def test_other_settings_than_those_of_the_scores_are_refused(evaluated: Checkout) -> None:
+def test_other_settings_than_those_of_the_scores_are_refused(
+    evaluated: Checkout,
+) -> None:
     evaluated.params(lambda params: params["genception"].update(confidence=0.9))
-    with pytest.raises(StoreError, match=r"computed with other settings than params\.yaml has now"):
+    with pytest.raises(
+        StoreError, match=r"computed with other settings than params\.yaml has now"
+    ):
         OpenedProject(evaluated.root).scores()
 
 
-def test_reading_loads_neither_mlflow_nor_what_components_need(finished: Checkout) -> None:
+def test_reading_loads_neither_mlflow_nor_what_components_need(
+    finished: Checkout,
+) -> None:
     code = (
         "import sys, driftledger; p = driftledger.open('.'); p.runs; p.scores(); r = "
         f"p.rows('genception');p.chains(r['unit'][0])._repr_html_(); p.audit('{RUN}'); "

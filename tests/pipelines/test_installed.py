@@ -18,7 +18,13 @@ import yaml
 
 import driftledger
 from tests.conftest import REPOSITORY, stages_run
-from tests.support.wheels import build_wheel, copy_source, install, new_environment, photograph
+from tests.support.wheels import (
+    build_wheel,
+    copy_source,
+    install,
+    new_environment,
+    photograph,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -34,7 +40,9 @@ class Theirs(NamedTuple):
 
     def run(self, *command: str) -> str:
         home = self.programs.parent.parent
-        env = {name: os.environ[name] for name in ("LANG", "TMPDIR") if name in os.environ} | {
+        env = {
+            name: os.environ[name] for name in ("LANG", "TMPDIR") if name in os.environ
+        } | {
             "PATH": (
                 f"{self.programs}{os.pathsep}/usr/local/bin{os.pathsep}/usr/bin{os.pathsep}/bin"
             ),
@@ -66,12 +74,20 @@ class Theirs(NamedTuple):
     def calls(self) -> tuple[int, int]:
         """How many are stored, and how often they were made in all."""
         with closing(sqlite3.connect(self.root / ".driftledger" / "calls.db")) as db:
-            stored, made = db.execute("SELECT count(*), max(rowid) FROM calls").fetchone()
+            stored, made = db.execute(
+                "SELECT count(*), max(rowid) FROM calls"
+            ).fetchone()
         return stored, made
 
     def scores(self) -> dict[str, bytes]:
-        files = [file for file in (self.root / "reports" / "scores").rglob("*") if file.is_file()]
-        return {file.relative_to(self.root).as_posix(): file.read_bytes() for file in files}
+        files = [
+            file
+            for file in (self.root / "reports" / "scores").rglob("*")
+            if file.is_file()
+        ]
+        return {
+            file.relative_to(self.root).as_posix(): file.read_bytes() for file in files
+        }
 
 
 def few(params: Path) -> dict[str, Any]:
@@ -124,7 +140,9 @@ def theirs(tmp_path) -> Theirs:
 def test_own_photographs_are_evaluated_audited_and_after_an_upgrade_asked_nothing_again(
     theirs, tmp_path
 ):
-    where = theirs.run("python", "-c", "import driftledger; print(driftledger.__file__)").strip()
+    where = theirs.run(
+        "python", "-c", "import driftledger; print(driftledger.__file__)"
+    ).strip()
     assert Path(where).is_relative_to(theirs.programs.parent)
 
     theirs.run("driftledger", "init", "--images", "photos", "--preset", "minimal")
@@ -139,14 +157,20 @@ def test_own_photographs_are_evaluated_audited_and_after_an_upgrade_asked_nothin
     assert "driftledger audit" in shown
     assert theirs.calls() == (PHOTOGRAPHS * 2 * 2,) * 2
     before = theirs.scores()
-    assert f"reports/scores/regions_medium/genception/{dataset}/{pair}/score.json" in before
+    assert (
+        f"reports/scores/regions_medium/genception/{dataset}/{pair}/score.json"
+        in before
+    )
 
     audit = theirs.run("driftledger", "audit", f"{name}:gc_at_2")
     assert re.search(rf"{run['generators'][0]}.*[0-9a-f]{{8}}", audit)
     theirs.commit("evaluated")
     theirs.run("git", "tag", "before")
 
-    install(theirs.programs, build_wheel(next_version(tmp_path / "source"), tmp_path / "next"))
+    install(
+        theirs.programs,
+        build_wheel(next_version(tmp_path / "source"), tmp_path / "next"),
+    )
     assert NEXT in theirs.run("driftledger", "--version")
     assert "dvc.yaml: written again" in theirs.run("driftledger", "upgrade")
     pipeline = (theirs.root / "dvc.yaml").read_text(encoding="utf-8")
@@ -156,7 +180,9 @@ def test_own_photographs_are_evaluated_audited_and_after_an_upgrade_asked_nothin
     assert stages_run(theirs.run("driftledger", "run", "--plain")) == ["resolve"]
     assert theirs.calls() == (PHOTOGRAPHS * 2 * 2,) * 2
     assert theirs.scores() == before
-    assert theirs.run("git", "diff", "--name-only", "before", "--", "reports/scores") == ""
+    assert (
+        theirs.run("git", "diff", "--name-only", "before", "--", "reports/scores") == ""
+    )
     assert str(REPOSITORY) not in "".join(
         file.read_text(encoding="utf-8")
         for file in theirs.root.glob("**/*.yaml")

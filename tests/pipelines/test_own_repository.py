@@ -29,16 +29,25 @@ OURS = "evaluation"
 def theirs(root: Path) -> dict[str, bytes]:
     """Every file that is not ours, without what DVC and Git keep for themselves."""
     left_out = f"{OURS}/", ".git/", ".dvc/tmp/"
-    files = {path.relative_to(root).as_posix(): path for path in root.rglob("*") if path.is_file()}
+    files = {
+        path.relative_to(root).as_posix(): path
+        for path in root.rglob("*")
+        if path.is_file()
+    }
     return {
-        name: path.read_bytes() for name, path in files.items() if not name.startswith(left_out)
+        name: path.read_bytes()
+        for name, path in files.items()
+        if not name.startswith(left_out)
     }
 
 
 @pytest.mark.slow
 def test_nothing_of_theirs_is_touched_and_both_run(tmp_path):
     root = tmp_path / "theirs"
-    top, own = Checkout(root, tmp_path / "state"), Checkout(root / OURS, tmp_path / "state")
+    top, own = (
+        Checkout(root, tmp_path / "state"),
+        Checkout(root / OURS, tmp_path / "state"),
+    )
     for name, text in THEIRS.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(text, encoding="utf-8")
@@ -62,17 +71,28 @@ def test_nothing_of_theirs_is_touched_and_both_run(tmp_path):
     ran = stages_run(own.run("dvc", "repro").stdout)
     assert {"resolve", "data", "report", "track"} < {*ran}
     assert not {"train", "score"} & {*ran}
-    drawn = [path for path in (root / OURS / "data/records").rglob("*") if path.suffix == ".png"]
+    drawn = [
+        path
+        for path in (root / OURS / "data/records").rglob("*")
+        if path.suffix == ".png"
+    ]
     # also store and cache
-    assert {(path.stat().st_nlink, path.stat().st_mode & 0o222) for path in drawn} == {(3, 0)}
+    assert {(path.stat().st_nlink, path.stat().st_mode & 0o222) for path in drawn} == {
+        (3, 0)
+    }
     audited = json.loads(
         own.run("driftledger", "audit", "regions_fine/painter/layout", "--json").stdout
     )
     assert audited
     assert own.run("driftledger", "upgrade", "--check").stdout == ""
-    assert "every file is as driftledger writes it" in own.run("driftledger", "upgrade").stdout
+    assert (
+        "every file is as driftledger writes it"
+        in own.run("driftledger", "upgrade").stdout
+    )
     assert (root / OURS / "mlflow.db").is_file()
-    assert ".driftledger" not in top.git("status", "--porcelain", "--untracked-files=all")
+    assert ".driftledger" not in top.git(
+        "status", "--porcelain", "--untracked-files=all"
+    )
     top.commit("evaluated")
 
     assert stages_run(top.run("dvc", "repro").stdout) == []
@@ -80,7 +100,7 @@ def test_nothing_of_theirs_is_touched_and_both_run(tmp_path):
     assert OURS not in top.run("dvc", "status").stdout
     top.params(lambda params: params.update(lr=0.2))
     assert stages_run(top.run("dvc", "repro").stdout) == ["train", "score"]
-    assert yaml.safe_load((root / OURS / "params.yaml").read_text(encoding="utf-8"))["run"][
-        "datasets"
-    ] == ["photos"]
+    assert yaml.safe_load((root / OURS / "params.yaml").read_text(encoding="utf-8"))[
+        "run"
+    ]["datasets"] == ["photos"]
     assert stages_run(own.run("dvc", "repro").stdout) == ["resolve"]

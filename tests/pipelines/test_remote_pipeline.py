@@ -42,7 +42,11 @@ def with_services(address: str) -> Any:
 
 def files_that_hold(root: Path, text: str) -> list[str]:
     files = [path for path in root.rglob("*") if path.is_file()]
-    return [str(path.relative_to(root)) for path in files if text.encode() in path.read_bytes()]
+    return [
+        str(path.relative_to(root))
+        for path in files
+        if text.encode() in path.read_bytes()
+    ]
 
 
 class Spent(NamedTuple):
@@ -73,7 +77,10 @@ def spent(tmp_path_factory) -> Iterator[Spent]:
 
 def test_a_wrong_key_ends_the_run_and_is_shown_nowhere(spent):
     assert spent.refused.returncode != 0
-    assert "check the key in TEST_SERVICE_KEY" in spent.refused.stdout + spent.refused.stderr
+    assert (
+        "check the key in TEST_SERVICE_KEY"
+        in spent.refused.stdout + spent.refused.stderr
+    )
     assert "sk-wrong" not in spent.refused.stdout + spent.refused.stderr
     assert spent.requests_refused <= 8
     assert not files_that_hold(spent.checkout.root, KEY)
@@ -85,15 +92,22 @@ def test_spend_and_versions(spent):
     assert "openai vision-1: 16 attempts so far, cost" in spent.printed
     assert "openai image-1: 16 attempts so far, cost 0.64" in spent.printed
     asked = len(server.requests)
-    checkout.params(lambda params: params["models"]["seer"]["limits"].update(concurrency=2))
+    checkout.params(
+        lambda params: params["models"]["seer"]["limits"].update(concurrency=2)
+    )
     # no key: nothing is asked
     assert stages_run(checkout.run("dvc", "repro").stdout) == ["resolve"]
     assert len(server.requests) == asked
 
     score = read_json(
-        checkout.root / "reports/scores/seer/genception/my_images/pen/layout/score.json", Score
+        checkout.root
+        / "reports/scores/seer/genception/my_images/pen/layout/score.json",
+        Score,
     )
-    assert {name.split(" ")[0] for name in score.served["model"]} == {"m-2026-01", "m-2026-02"}
+    assert {name.split(" ")[0] for name in score.served["model"]} == {
+        "m-2026-01",
+        "m-2026-02",
+    }
     assert any("served versions" in flag for flag in score.flags)
     assert "served versions" in (checkout.root / "reports/leaderboard.md").read_text(
         encoding="utf-8"

@@ -18,11 +18,20 @@ DISPATCHED = [name for name in __cpu_dispatch__ if __cpu_features__[name]]
 """Features beyond numpy's baseline that this CPU has, in ascending order; a baseline one cannot be
 disabled."""
 
-OLD = {"OPENBLAS_CORETYPE": "Prescott", "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
-NEWER = {"OPENBLAS_CORETYPE": "Haswell", "OPENBLAS_NUM_THREADS": "2", "OMP_NUM_THREADS": "2"}
+OLD = {
+    "OPENBLAS_CORETYPE": "Prescott",
+    "OPENBLAS_NUM_THREADS": "1",
+    "OMP_NUM_THREADS": "1",
+}
+NEWER = {
+    "OPENBLAS_CORETYPE": "Haswell",
+    "OPENBLAS_NUM_THREADS": "2",
+    "OMP_NUM_THREADS": "2",
+}
 MACHINES = {
     "an old one": OLD | {"NPY_DISABLE_CPU_FEATURES": " ".join(DISPATCHED)},
-    "one without the last features": NEWER | {"NPY_DISABLE_CPU_FEATURES": " ".join(DISPATCHED[1:])},
+    "one without the last features": NEWER
+    | {"NPY_DISABLE_CPU_FEATURES": " ".join(DISPATCHED[1:])},
 }
 """OpenBLAS kernels and numpy's features, as other processors have them."""
 
@@ -60,14 +69,20 @@ def outputs_of_default_run(folder: Path, machine: dict[str, str]) -> dict[str, b
     params["descriptions"]["features_by_words"]["max_tokens"] = LENGTHS
     for name in params["run"]["question_sets"]:
         params["question_sets"][name]["count"] = SCENES
-    (folder / "params.yaml").write_text(yaml.safe_dump(params, sort_keys=False), encoding="utf-8")
+    (folder / "params.yaml").write_text(
+        yaml.safe_dump(params, sort_keys=False), encoding="utf-8"
+    )
     emulation = ("OPENBLAS_", "NPY_", "OMP_", "MKL_")
     env = {
         key: value for key, value in os.environ.items() if not key.startswith(emulation)
     } | machine
     env |= {"PYTHONPATH": os.pathsep.join(map(str, (REPOSITORY / "src", REPOSITORY)))}
     subprocess.run(
-        [sys.executable, "-c", DEFAULT_RUN], cwd=folder, env=env, check=True, timeout=1800
+        [sys.executable, "-c", DEFAULT_RUN],
+        cwd=folder,
+        env=env,
+        check=True,
+        timeout=1800,
     )
     files = [
         file

@@ -98,7 +98,9 @@ def set_one(*place_and_value: Any) -> Callable[[Params], None]:
     return change({"sets": [place_and_value]})
 
 
-@pytest.mark.parametrize("case", cases(__file__, "changes"), ids=lambda case: case["what"])
+@pytest.mark.parametrize(
+    "case", cases(__file__, "changes"), ids=lambda case: case["what"]
+)
 def test_a_change_makes_what_depends_on_it(case, root):
     """A case names patterns of the folders that are made again, and no others are."""
     before = folders(root)
@@ -124,11 +126,17 @@ def test_a_new_version_of_a_stage_makes_its_folders_and_scores_only_where_bytes_
 ):
     spec = benchmark("genception")
     monkeypatch.setattr(type(spec), "collects", replace(spec.collects, version=999))
-    assert made_by(Project(root)) == {CHAINS.format(model) for model in ("regions_medium", "blind")}
+    assert made_by(Project(root)) == {
+        CHAINS.format(model) for model in ("regions_medium", "blind")
+    }
     monkeypatch.setattr(type(spec), "scores", replace(spec.scores, version=999))
-    assert made_by(Project(root)) == {SCORE.format(model) for model in ("regions_medium", "blind")}
+    assert made_by(Project(root)) == {
+        SCORE.format(model) for model in ("regions_medium", "blind")
+    }
     assert (
-        json.loads((root / SCORE.format("blind") / "score.json").read_bytes())["inputs"]["version"]
+        json.loads((root / SCORE.format("blind") / "score.json").read_bytes())[
+            "inputs"
+        ]["version"]
         == 999
     )
     assert not calls
@@ -136,16 +144,23 @@ def test_a_new_version_of_a_stage_makes_its_folders_and_scores_only_where_bytes_
 
 def test_what_is_no_longer_selected_is_removed_and_nothing_else_is_touched(root, calls):
     before = folders(root)
-    update(changed(root, lambda params: params["run"].update(models=["regions_medium"], mme=[])))
+    update(
+        changed(
+            root, lambda params: params["run"].update(models=["regions_medium"], mme=[])
+        )
+    )
     gone = matching(before, ["reports/scores/blind/*", "*/regions_medium/mme/*"])
     assert len(gone) == 6 + 2
-    assert folders(root) == {name: when for name, when in before.items() if name not in gone}
+    assert folders(root) == {
+        name: when for name, when in before.items() if name not in gone
+    }
     assert not (root / "reports/scores/blind").exists()
     assert not calls
 
 
 @pytest.mark.parametrize(
-    "damaged", [CHAINS.format("blind"), SCORE.format("blind"), "data/datasets/my_images"]
+    "damaged",
+    [CHAINS.format("blind"), SCORE.format("blind"), "data/datasets/my_images"],
 )
 @pytest.mark.parametrize(
     "how", ["a changed byte", "no inputs.json", "a missing file", "a further file"]
@@ -154,7 +169,9 @@ def test_a_damaged_folder_is_made_again_without_a_call(how, damaged, root, calls
     before = contents(root)
     folder = root / damaged
     files = sorted(
-        path for path in folder.rglob("*") if path.is_file() and path.name != "inputs.json"
+        path
+        for path in folder.rglob("*")
+        if path.is_file() and path.name != "inputs.json"
     )
     {
         "a changed byte": lambda: files[0].write_bytes(files[0].read_bytes() + b" "),
@@ -178,7 +195,10 @@ def test_records_pay_back_into_an_empty_store(case, root, calls):
 
 
 def test_a_record_that_was_changed_pays_nothing_back(root, calls):
-    before, records = contents(root), root / CHAINS.format("regions_medium") / "records.jsonl"
+    before, records = (
+        contents(root),
+        root / CHAINS.format("regions_medium") / "records.jsonl",
+    )
     shutil.rmtree(root / ".driftledger")
     text = records.read_text(encoding="utf-8")
     records.write_text(text.replace('"text":"', '"text":"Forged. '), encoding="utf-8")
@@ -187,7 +207,9 @@ def test_a_record_that_was_changed_pays_nothing_back(root, calls):
     assert calls == {"model": 2 * IMAGES, "generator": 2 * IMAGES}
 
 
-def test_where_one_benchmark_has_nothing_to_score_the_other_scores_are_written(root, capsys):
+def test_where_one_benchmark_has_nothing_to_score_the_other_scores_are_written(
+    root, capsys
+):
     update(changed(root, set_one("genception", "min_coverage", 0.9)))
     before = folders(root)
     project = changed(root, set_one("mme", "confidence", 0.9))
@@ -204,27 +226,39 @@ def test_where_one_benchmark_has_nothing_to_score_the_other_scores_are_written(r
         "chains reached t=2"
     )
     assert line in capsys.readouterr().err
-    assert before.keys() - folders(root).keys() == {SCORE.format("blind"), CHAINS.format("blind")}
-    assert {name for name, when in folders(root).items() if before.get(name) != when} == {
-        "reports/scores/blind/mme/scenes_mme"
+    assert before.keys() - folders(root).keys() == {
+        SCORE.format("blind"),
+        CHAINS.format("blind"),
     }
+    assert {
+        name for name, when in folders(root).items() if before.get(name) != when
+    } == {"reports/scores/blind/mme/scenes_mme"}
 
 
 def test_what_is_not_on_this_machine_is_kept_as_it_was_noted_and_fails_where_it_is_called(
     root, calls, capsys
 ):
-    theirs = {"provider": "predictions", "path": "theirs.json", "understood_by": ["rubric"]}
+    theirs = {
+        "provider": "predictions",
+        "path": "theirs.json",
+        "understood_by": ["rubric"],
+    }
     selected = {"models": ["regions_medium", "theirs"], "datasets": ["my_images"]}
     selected["question_sets"] = ["scenes_mme"]
     nothing = ("genception", "fidelity", "trac", "mm_sap", "mm_vet")
     selected |= {name: [] for name in nothing}
-    sets = [["models", "theirs", theirs], *(["run", *each] for each in selected.items())]
+    sets = [
+        ["models", "theirs", theirs],
+        *(["run", *each] for each in selected.items()),
+    ]
     questions = (
         (root / "data/questions/scenes_mme/questions.jsonl")
         .read_text(encoding="utf-8")
         .splitlines()
     )
-    answers = {question["id"]: question["answer"] for question in map(json.loads, questions)}
+    answers = {
+        question["id"]: question["answer"] for question in map(json.loads, questions)
+    }
     (root / "theirs.json").write_text(json.dumps(answers), encoding="utf-8")
     update(changed(root, change({"sets": sets})))
     before, noted = folders(root), (root / "data/resolved.json").read_bytes()
@@ -238,7 +272,8 @@ def test_what_is_not_on_this_machine_is_kept_as_it_was_noted_and_fails_where_it_
     told = capsys.readouterr().err.splitlines()
     assert len(told) == 2
     assert all(
-        "is not on this machine" in line and "only new calls to it fail" in line for line in told
+        "is not on this machine" in line and "only new calls to it fail" in line
+        for line in told
     )
 
     project = changed(root, set_one("mme", "prompt", "So: {question}"))
@@ -276,11 +311,21 @@ def test_cross_check_is_what_comes_out_by_hand(root, monkeypatch):
     write_module(root, "my_own", OWN)
     shutil.copy(REPOSITORY / "dvc.yaml", root)
     monkeypatch.syspath_prepend(root)
-    said = {"a": "A cat. A dog.", "b": "A cat.", "c": "A dog. A fish and a dog.", "d": "A tree."}
+    said = {
+        "a": "A cat. A dog.",
+        "b": "A cat.",
+        "c": "A dog. A fish and a dog.",
+        "d": "A tree.",
+    }
 
     def select(params):
-        says = {"provider": "my_own:says", "understood_by": ["painter", "layout", "rubric"]}
-        params["models"] |= {name: says | {"words": words} for name, words in said.items()}
+        says = {
+            "provider": "my_own:says",
+            "understood_by": ["painter", "layout", "rubric"],
+        }
+        params["models"] |= {
+            name: says | {"words": words} for name, words in said.items()
+        }
         params["encoders"]["mine"] = {"provider": "my_own:reads"}
         params["run"] |= {
             "models": [*said],
@@ -301,7 +346,8 @@ def test_cross_check_is_what_comes_out_by_hand(root, monkeypatch):
     update(project)
     report(project)
     rows = {
-        row["model"]: row for row in json.loads((root / "reports/cross_check.json").read_bytes())
+        row["model"]: row
+        for row in json.loads((root / "reports/cross_check.json").read_bytes())
     }
     assert rows["a"]["checked_by"] == ["b", "c", "d"]
     # a: its cat is in b alone and its dog in c alone; b: its cat is in a alone; d: its tree is
@@ -316,7 +362,9 @@ def test_cross_check_is_what_comes_out_by_hand(root, monkeypatch):
 
 
 @pytest.mark.slow
-def test_an_experiment_and_a_worktree_use_the_store_of_the_main_checkout(evaluated, tmp_path):
+def test_an_experiment_and_a_worktree_use_the_store_of_the_main_checkout(
+    evaluated, tmp_path
+):
     def to_make(checkout):
         planned = json.loads(checkout.run("driftledger", "plan", "--json").stdout)
         return {name: each["to_make"] for name, each in planned.items()}
@@ -336,5 +384,8 @@ def test_an_experiment_and_a_worktree_use_the_store_of_the_main_checkout(evaluat
     for checkout in (evaluated, further):
         checkout.params(lambda params: params["genception"].update(iterations=3))
         checkout.repro("data")
-        assert to_make(checkout) == {"models.regions_medium": 0, "generators.painter": 0}
+        assert to_make(checkout) == {
+            "models.regions_medium": 0,
+            "generators.painter": 0,
+        }
     assert not (further.root / ".driftledger").joinpath("calls.db").exists()

@@ -103,7 +103,14 @@ letters = driftledger.encoder(texts=letters)
 """
 
 DATA = CASES / "pipelines"
-REPLACED = ("datasets", "question_sets", "descriptions", "models", "generators", "encoders")
+REPLACED = (
+    "datasets",
+    "question_sets",
+    "descriptions",
+    "models",
+    "generators",
+    "encoders",
+)
 
 
 def make_project(root: Path) -> Project:
@@ -134,7 +141,9 @@ def make_project(root: Path) -> Project:
 def files_of(folder: Path) -> dict[str, str]:
     """File → its SHA-256, without what holds digests of components."""
     paths = sorted(
-        path for path in folder.rglob("*") if path.is_file() and path.name not in (CARD, INPUTS)
+        path
+        for path in folder.rglob("*")
+        if path.is_file() and path.name not in (CARD, INPUTS)
     )
     return {path.relative_to(folder).as_posix(): _digest(path) for path in paths}
 
@@ -143,14 +152,18 @@ def _digest(path: Path) -> str:
     """Of records without the keys of calls, which hold the fingerprints of components."""
     if path.name != RECORDS:
         return sha256_file(path)
-    return sha256_of(re.sub(r'"key":"[0-9a-f]{64}",', "", path.read_text(encoding="utf-8")))
+    return sha256_of(
+        re.sub(r'"key":"[0-9a-f]{64}",', "", path.read_text(encoding="utf-8"))
+    )
 
 
 def rounded(text: str) -> str:
     """Round long numbers to nine digits: the last ones of an interval's ends differ between
     processors."""
     return re.sub(
-        r"-?[0-9]+\.[0-9]{6,}(e-?[0-9]+)?", lambda number: f"{float(number[0]):.9g}", text
+        r"-?[0-9]+\.[0-9]{6,}(e-?[0-9]+)?",
+        lambda number: f"{float(number[0]):.9g}",
+        text,
     )
 
 
@@ -164,10 +177,20 @@ def written_by(stage: Stage, top: Path) -> str:
             score = json.loads((folder / "score.json").read_bytes())
             numbers = {
                 key: score[key]
-                for key in ("metrics", "groups", "curves", "outcomes", "scored", "total")
+                for key in (
+                    "metrics",
+                    "groups",
+                    "curves",
+                    "outcomes",
+                    "scored",
+                    "total",
+                )
             }
             digests.append(
-                [rounded(json.dumps(numbers, sort_keys=True)), sha256_file(folder / "rows.jsonl")]
+                [
+                    rounded(json.dumps(numbers, sort_keys=True)),
+                    sha256_file(folder / "rows.jsonl"),
+                ]
             )
         else:
             digests.append([files_of(folder)])
@@ -185,14 +208,20 @@ def written(root: Path) -> dict[str, list[Any]]:
         for stage in spec.stages[1:]
     }
     tables = [
-        root / "reports" / name for name in ("leaderboard.csv", "leaderboard.md", "correlation.csv")
+        root / "reports" / name
+        for name in ("leaderboard.csv", "leaderboard.md", "correlation.csv")
     ]
     data = [files_of(root / "data" / name) for name in ("datasets", "questions")]
     return found | {
         "data": [resolve.DATA_VERSION, sha256_of(data)],
         "report": [
             resolve.REPORT_VERSION,
-            sha256_of({path.name: rounded(path.read_text(encoding="utf-8")) for path in tables}),
+            sha256_of(
+                {
+                    path.name: rounded(path.read_text(encoding="utf-8"))
+                    for path in tables
+                }
+            ),
         ],
     }
 
@@ -201,7 +230,10 @@ def differences(golden: dict[str, list[Any]], found: dict[str, list[Any]]) -> li
     """A sentence for each stage that writes something else, or of which something else is known."""
     told = []
     for name in sorted({*golden, *found}):
-        (known, digest), (version, now) = golden.get(name, (None, "")), found.get(name, (None, ""))
+        (known, digest), (version, now) = (
+            golden.get(name, (None, "")),
+            found.get(name, (None, "")),
+        )
         if known == version and digest != now:
             where = OTHERS.get(name, "its version in the benchmark's table")
             told.append(
@@ -235,7 +267,9 @@ def renew() -> None:
     wrong = [told for told in differences(golden, found) if "other bytes" in told]
     if wrong:
         sys.exit("\n".join(wrong))
-    GOLDEN.write_text(json.dumps(found, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+    GOLDEN.write_text(
+        json.dumps(found, indent=2, sort_keys=True) + "\n", encoding="utf-8"
+    )
 
 
 if __name__ == "__main__":

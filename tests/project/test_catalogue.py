@@ -21,7 +21,11 @@ from tests.support.cases import cases
 from tests.support.params import DEFAULT, default_settings
 
 SETTINGS = default_settings()
-ENTRIES = [(section, name) for section in PROVIDED_SECTIONS for name in SETTINGS.entries(section)]
+ENTRIES = [
+    (section, name)
+    for section in PROVIDED_SECTIONS
+    for name in SETTINGS.entries(section)
+]
 
 PROVIDED = ("datasets", "models", "generators", "encoders")
 RUNS_FOREIGN_CODE: set[str] = set()
@@ -68,7 +72,9 @@ def project(tmp_path: Path) -> Path:
 
 def test_entries_are_checked_without_their_libraries_and_without_a_network() -> None:
     command = [sys.executable, "-c", BUILD_ALL]
-    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command, cwd=REPOSITORY, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == []
 
@@ -88,9 +94,13 @@ def test_only_listed_entries_run_foreign_code() -> None:
 def test_each_service_is_given_its_own_key_and_a_server_on_this_machine_none() -> None:
     services = [SETTINGS.build(section, name) for section, name in ENTRIES]
     asked = {
-        (one.base_url, one.api_key_env) for one in services if isinstance(one, RemoteComponent)
+        (one.base_url, one.api_key_env)
+        for one in services
+        if isinstance(one, RemoteComponent)
     }
-    here = {(url, key) for url, key in asked if urlsplit(url or "").hostname == "127.0.0.1"}
+    here = {
+        (url, key) for url, key in asked if urlsplit(url or "").hostname == "127.0.0.1"
+    }
     assert {key for _, key in here} == {None}
     assert asked - here == set(KEYS.items())
 
@@ -98,11 +108,15 @@ def test_each_service_is_given_its_own_key_and_a_server_on_this_machine_none() -
 def test_a_checkpoint_of_the_hub_names_its_revision() -> None:
     entries = {name: SETTINGS.build(section, name) for section, name in ENTRIES}
     named = {
-        name: one for name, one in entries.items() if hasattr(one, "revision") and "/" in one.path
+        name: one
+        for name, one in entries.items()
+        if hasattr(one, "revision") and "/" in one.path
     }
     # of this repository
     hub = {name: one for name, one in named.items() if not one.path.startswith("trio/")}
-    assert {name for name, one in hub.items() if one.revision is None} == {"inception"}  # a folder
+    assert {name for name, one in hub.items() if one.revision is None} == {
+        "inception"
+    }  # a folder
     assert len(hub) > 20
 
 
@@ -121,7 +135,8 @@ def test_mmeceptions_models_answer_without_chance(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "model"), [("gpt_4_judge", "gpt-4-0613"), ("gpt_4_1_judge", "gpt-4.1-2025-04-14")]
+    ("name", "model"),
+    [("gpt_4_judge", "gpt-4-0613"), ("gpt_4_1_judge", "gpt-4.1-2025-04-14")],
 )
 def test_a_judge_is_asked_as_mm_vets_own_evaluator_asks(name: str, model: str) -> None:
     judge = SETTINGS.build("models", name)
@@ -141,10 +156,18 @@ def test_a_preset_selects_what_the_paper_says(project: Path, name: str) -> None:
     assert selected == PUBLISHED[name]
 
 
-def test_the_presets_of_mme_and_mm_vet_read_as_the_published_scripts(project: Path) -> None:
-    for preset, setting, reader in (("mme", "read", "literal"), ("mm_vet", "grades", "strict")):
+def test_the_presets_of_mme_and_mm_vet_read_as_the_published_scripts(
+    project: Path,
+) -> None:
+    for preset, setting, reader in (
+        ("mme", "read", "literal"),
+        ("mm_vet", "grades", "strict"),
+    ):
         apply_preset(project, preset)
-        assert getattr(load_settings(project / "params.yaml").section(preset), setting) == reader
+        assert (
+            getattr(load_settings(project / "params.yaml").section(preset), setting)
+            == reader
+        )
     apply_preset(project, "default")
     settings = load_settings(project / "params.yaml")
     assert settings.section("mme").model_dump()["read"] == "tolerant"
@@ -172,7 +195,9 @@ def test_trac_asks_and_compares_as_the_paper_does(project: Path) -> None:
     )
     assert asked["features_by_length"].max_tokens == (30, 40, 50, 60, 70)  # Figure 8
     # Table 3
-    examples = {name: each.demonstrations for name, each in asked.items() if each.demonstrations}
+    examples = {
+        name: each.demonstrations for name, each in asked.items() if each.demonstrations
+    }
     assert [each.choose for each in examples.values()] == [
         "random",
         "similar_image",
@@ -199,7 +224,8 @@ def test_open_models_need_no_service(project: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "memory"), [("today_api", 2), ("today_open_24gb", 24), ("today_open_80gb", 80)]
+    ("name", "memory"),
+    [("today_api", 2), ("today_open_24gb", 24), ("today_open_80gb", 80)],
 )
 def test_todays_presets_take_what_was_checked_and_fits(
     project: Path, name: str, memory: float
@@ -208,7 +234,9 @@ def test_todays_presets_take_what_was_checked_and_fits(
     settings = load_settings(project / "params.yaml")
     assert len(settings.run.models) == 5
     for section in ("models", "generators", "encoders"):
-        for entry in (settings.entry(section, each) for each in getattr(settings.run, section)):
+        for entry in (
+            settings.entry(section, each) for each in getattr(settings.run, section)
+        ):
             assert entry.about.checked.year == 2026
             assert (entry.about.memory or 0) < memory
             assert entry.about.memory or entry.prices["input"] > 0

@@ -36,7 +36,9 @@ def test_every_preset_can_be_begun_with(name: str, tmp_path: Path) -> None:
     assert selected == [each for each in benchmark_names() if each in wanted["run"]]
     assert content.keys() == {"run", "tracking", *selected}
     for each in selected:
-        assert {key: content[each].get(key) for key in wanted.get(each, {})} == wanted.get(each, {})
+        assert {
+            key: content[each].get(key) for key in wanted.get(each, {})
+        } == wanted.get(each, {})
     (tmp_path / "params.yaml").write_text(text, encoding="utf-8")
     asks_only = not {"genception", "fidelity"} & {*selected}
     paths = {run.path.partition("/")[2] for run in Project(tmp_path).combinations}
@@ -144,11 +146,15 @@ def test_a_mistake_is_a_sentence_and_nothing_is_written(
         "{a}",
     ],
 )
-def test_a_folder_stands_in_the_settings_as_it_is_called(path: str, tmp_path: Path) -> None:
+def test_a_folder_stands_in_the_settings_as_it_is_called(
+    path: str, tmp_path: Path
+) -> None:
     name = name_of(Path(path).name)
     data = {"datasets": {name: {"provider": "image_folder", "path": path}}}
     settings = settings_of(first_params(tmp_path, "start", data))
-    assert settings.run.datasets == settings.run.names("genception", "dataset") == (name,)
+    assert (
+        settings.run.datasets == settings.run.names("genception", "dataset") == (name,)
+    )
     assert settings.datasets[name].model_extra == {"path": path}
 
 
@@ -165,7 +171,9 @@ def test_names_of_folders_become_names_of_datasets() -> None:
     assert len(name_of("a" * 300)) == 64
 
 
-def test_a_project_has_presets_of_its_own_which_say_what_they_are(tmp_path: Path) -> None:
+def test_a_project_has_presets_of_its_own_which_say_what_they_are(
+    tmp_path: Path,
+) -> None:
     folder = tmp_path / "presets"
     folder.mkdir()
     (folder / "mine.yaml").write_text(

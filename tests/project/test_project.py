@@ -26,8 +26,12 @@ def root(main: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def choose(root: Path, store: str) -> None:
-    params: dict[str, Any] = yaml.safe_load((root / "params.yaml").read_text(encoding="utf-8"))
-    (root / "params.yaml").write_text(yaml.safe_dump(params | {"store": store}), encoding="utf-8")
+    params: dict[str, Any] = yaml.safe_load(
+        (root / "params.yaml").read_text(encoding="utf-8")
+    )
+    (root / "params.yaml").write_text(
+        yaml.safe_dump(params | {"store": store}), encoding="utf-8"
+    )
 
 
 def test_params_name_another_folder_from_the_main_checkout_on(root: Path) -> None:
@@ -36,17 +40,23 @@ def test_params_name_another_folder_from_the_main_checkout_on(root: Path) -> Non
     assert Project(further).state == root / "calls"
     choose(further, str(root.parent / "elsewhere"))
     assert Project(further, own_code=True).state == root.parent / "elsewhere"
-    with pytest.raises(ConfigError, match="elsewhere, outside of it; --trust allows that"):
+    with pytest.raises(
+        ConfigError, match="elsewhere, outside of it; --trust allows that"
+    ):
         _ = Project(further).state
 
 
-def test_a_store_may_be_in_ones_home(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_store_may_be_in_ones_home(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("HOME", str(root.parent / "home"))
     choose(root, "~/calls")
     assert Project(root, own_code=True).state == root.parent / "home" / "calls"
 
 
-def test_the_environment_comes_first(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_environment_comes_first(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     choose(root, "calls")
     monkeypatch.setenv(STORE, str(root.parent / "mine"))
     assert Project(root).state == root.parent / "mine"
@@ -59,7 +69,9 @@ def test_the_environment_comes_first(root: Path, monkeypatch: pytest.MonkeyPatch
 
 def git(folder: Path, *arguments: str) -> None:
     author = ("-c", "user.name=tests", "-c", "user.email=tests@localhost")
-    subprocess.run(["git", *author, *arguments], cwd=folder, check=True, capture_output=True)
+    subprocess.run(
+        ["git", *author, *arguments], cwd=folder, check=True, capture_output=True
+    )
 
 
 @pytest.fixture

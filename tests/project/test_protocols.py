@@ -74,7 +74,10 @@ STAND_INS = {
     "encoders": {"provider": "letters"},
 }
 """For checkpoints, whose fingerprints are made of their files."""
-OF_SOUNDS = {"generators": {"provider": "synthesiser"}, "encoders": {"provider": "log_mel"}}
+OF_SOUNDS = {
+    "generators": {"provider": "synthesiser"},
+    "encoders": {"provider": "log_mel"},
+}
 SAP_COUNTS = {"basic": 2, "know": 1, "beyond": 1}
 
 
@@ -82,7 +85,9 @@ def stored(folder: Path, rows: list[dict[str, Any]]) -> dict[str, Any]:
     """The settings that read the rows from a folder as the hub's copy, in any split."""
     folder.mkdir()
     for split in ("train", "validation", "test"):
-        table = datasets.Dataset.from_list(rows).cast_column("image", datasets.Image(decode=False))
+        table = datasets.Dataset.from_list(rows).cast_column(
+            "image", datasets.Image(decode=False)
+        )
         table.to_parquet(folder / f"{split}.parquet")
     return {"path": str(folder), "revision": None}
 
@@ -90,8 +95,15 @@ def stored(folder: Path, rows: list[dict[str, Any]]) -> dict[str, Any]:
 def published_sap(folder: Path) -> dict[str, Any]:
     """A JSON file and a folder of images for each subset, by the names of the catalogue's entry."""
     entry = catalogue("question_sets")["mm_sap"].model_dump()
-    options = [entry["refusal"] if "Sorry" in option else option for option in SAP["options"]]
-    row = {"image": "1.png", "question": SAP["question"], "options": options, "answer": "blue"}
+    options = [
+        entry["refusal"] if "Sorry" in option else option for option in SAP["options"]
+    ]
+    row = {
+        "image": "1.png",
+        "question": SAP["question"],
+        "options": options,
+        "answer": "blue",
+    }
     for place, (subset, number) in enumerate(SAP_COUNTS.items()):
         images, answer = (
             folder / entry["images"][subset],
@@ -116,7 +128,9 @@ SCENES = 13
 def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A project in which small copies and stand-ins have the names of what would be downloaded."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path_factory.mktemp("cache"))
+        patch.setattr(
+            datasets.config, "HF_DATASETS_CACHE", tmp_path_factory.mktemp("cache")
+        )
         patch.setattr(datasets.config, "HF_HUB_OFFLINE", True)
         patch.setitem(OURS["encoders"], "letters", "tests.support.fakes:LetterEncoder")
         for stands_in in (Painter, LayoutEncoder, Rubric, Synthesiser, LogMel):
@@ -131,9 +145,13 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
             "mme_questions": mme | {"expect": {"questions": len(MME)}},
         }
         for name, changes in copies.items():
-            params["question_sets"][name] = catalogue("question_sets")[name].model_dump() | changes
+            params["question_sets"][name] = (
+                catalogue("question_sets")[name].model_dump() | changes
+            )
         for name, entry in catalogue("datasets").items():
-            if issubclass(provider_class("datasets", entry.model_dump()["provider"]), HubTable):
+            if issubclass(
+                provider_class("datasets", entry.model_dump()["provider"]), HubTable
+            ):
                 params["datasets"][name] = entry.model_dump() | (
                     mme if name.startswith("mme") else labelled
                 )
@@ -145,12 +163,14 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
                 kind = provider_class(section, entry.model_dump()["provider"])
                 if issubclass(kind, CheckpointComponent):
                     params[section][name] = (
-                        OF_SOUNDS.get(section, stand_in) if kind.media == {"sound"} else stand_in
+                        OF_SOUNDS.get(section, stand_in)
+                        if kind.media == {"sound"}
+                        else stand_in
                     )
         params["datasets"]["my_sounds"] = catalogue("datasets")["sounds"].model_dump()
-        params["models"]["human_five"] = catalogue("models")["human_five"].model_dump() | {
-            "path": str(root / "five")
-        }
+        params["models"]["human_five"] = catalogue("models")[
+            "human_five"
+        ].model_dump() | {"path": str(root / "five")}
         unshared = json.loads(json.dumps(params))
         text = yaml.safe_dump(unshared, sort_keys=False, default_flow_style=None)
         (root / "params.yaml").write_text(text, encoding="utf-8")
@@ -179,31 +199,42 @@ CALLS = {
         "models.gpt_4v": PER_CATEGORY * (10 * 5 + 4 * 3),
         "generators.dall_e_3": None,
     },
-    "mmeception": {"models.gpt_4v": IMAGES * 3 + 2 * IMAGES},  # and two questions about each image
+    "mmeception": {
+        "models.gpt_4v": IMAGES * 3 + 2 * IMAGES
+    },  # and two questions about each image
     "two_generators": {
         "models.gpt_4v": IMAGES,
         "generators.imagen": 7 * IMAGES,
         "generators.dall_e_3": 7 * IMAGES,
     },
     "human_table5": {"models.gpt_4v": 5 * 14, "models.human_five": 5 * 14},
-    "mm_sap": {f"models.{name}": 5 * 4 for name in ("sharegpt4v_7b", "infmllm_7b", "gpt_4v")},
+    "mm_sap": {
+        f"models.{name}": 5 * 4 for name in ("sharegpt4v_7b", "infmllm_7b", "gpt_4v")
+    },
     "mm_vet": {"models.gpt_4v": 3, "judge gpt_4_1_judge": None},
     "mme": {"models.gpt_4o": 2 * IMAGES},
     "trac": {"models.minigpt_4": None, "generators.sd_1_4": None},
-    "today_api": {"models.claude_haiku_5_5": 21 * 3, "generators.gpt_image_2_6_flare": 5 * 21 * 3},
+    "today_api": {
+        "models.claude_haiku_5_5": 21 * 3,
+        "generators.gpt_image_2_6_flare": 5 * 21 * 3,
+    },
     "today_open_24gb": {"models.qwen_3_5_9b": None, "generators.flux_2_klein_4b": None},
     "today_open_80gb": {"models.qwen_3_6_27b": None, "generators.qwen_image": None},
 }
 
 
 @pytest.mark.parametrize("name", PRESETS)
-def test_a_preset_can_be_planned(project: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_preset_can_be_planned(
+    project: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(project)
     apply_preset(project, name)
     build(project)
     if name == "human_table5":
         monkeypatch.setattr(
-            sys, "argv", ["driftledger", "people", "descriptions", "mme_five", "human_five"]
+            sys,
+            "argv",
+            ["driftledger", "people", "descriptions", "mme_five", "human_five"],
         )
         with pytest.raises(SystemExit) as stop:
             cli.main()
@@ -218,7 +249,9 @@ def test_a_preset_can_be_planned(project: Path, name: str, monkeypatch: pytest.M
             for calls in planned.values()
         } == {True}
     for component, calls in CALLS.get(name, {}).items():
-        assert found[component] == (calls if calls is not None else found[component]) > 0
+        assert (
+            found[component] == (calls if calls is not None else found[component]) > 0
+        )
 
 
 def test_another_number_of_questions_than_the_paper_has_fails_in_one_sentence(
@@ -231,10 +264,12 @@ def test_another_number_of_questions_than_the_paper_has_fails_in_one_sentence(
         "mme_questions": f"2374 questions (has {len(MME)})",
     }
     for name in sentences:
-        params["question_sets"][name]["expect"] = catalogue("question_sets")[name].model_dump()[
-            "expect"
-        ]
-    (tmp_path / "params.yaml").write_text(yaml.safe_dump(params, sort_keys=False), encoding="utf-8")
+        params["question_sets"][name]["expect"] = catalogue("question_sets")[
+            name
+        ].model_dump()["expect"]
+    (tmp_path / "params.yaml").write_text(
+        yaml.safe_dump(params, sort_keys=False), encoding="utf-8"
+    )
     for name, counts in sentences.items():
         provider = Project(tmp_path).settings.build("question_sets", name)
         with pytest.raises(DataError) as caught:
@@ -252,14 +287,20 @@ def test_a_beginning_is_given_to_no_model_that_cannot_take_it(
     apply_preset(project, "trac")
     build(project)
     params = yaml.safe_load((project / "params.yaml").read_text(encoding="utf-8"))
-    params["run"] |= {"models": ["gpt_4o"], "trac": [], "fidelity": [], name: ["cub_200"]}
+    params["run"] |= {
+        "models": ["gpt_4o"],
+        "trac": [],
+        "fidelity": [],
+        name: ["cub_200"],
+    }
     params["descriptions"]["begun"] = {"prompt": "What is it?", "prefix": "It has"}
     params["fidelity"]["description"] = "begun"
     (tmp_path / "params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")
     (tmp_path / "data").symlink_to(project / "data")
     monkeypatch.chdir(tmp_path)
     with pytest.raises(
-        ConfigError, match=r"^models\.gpt_4o cannot be given the beginning of its reply, 'It has'; "
+        ConfigError,
+        match=r"^models\.gpt_4o cannot be given the beginning of its reply, 'It has'; ",
     ):
         plan(Project(tmp_path))
 

@@ -46,7 +46,9 @@ def project(
     shapes_only(params)
     if section == "models":
         settings.setdefault("understood_by", ["painter", "layout", "rubric"])
-    params[section] = params.get(section, {}) | {"mine": {"provider": provider, **settings}}
+    params[section] = params.get(section, {}) | {
+        "mine": {"provider": provider, **settings}
+    }
     params["run"][section] = [*params["run"][section], "mine"]
     (root / "params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")
     return Project(root, own_code=own_code)
@@ -63,26 +65,32 @@ def said(root: Path, section: str, provider: str, **settings: Any) -> str:
 
 def test_a_class_of_ones_own_is_named_by_its_place(tmp_path: Path) -> None:
     write_module(tmp_path, "own_models", MODEL)
-    model = project(tmp_path, "models", "own_models:MyModel", words="dim").settings.build(
-        "models", "mine"
-    )
+    model = project(
+        tmp_path, "models", "own_models:MyModel", words="dim"
+    ).settings.build("models", "mine")
     assert (model.provider, model.version) == ("own_models:MyModel", "1")
     assert ComponentCard.of("mine", model).to_dict().keys() >= {"identity"}
     assert str(tmp_path) == sys.path[-1]
 
 
-def test_a_function_is_an_encoder_by_the_name_that_it_has_in_its_module(tmp_path: Path) -> None:
-    text = ENCODER + "\ndef sizes(images):\n    return [image.size for image in images]\n"
-    text += (
-        "\nBySize = driftledger.encoder(images=sizes)\nOther = driftledger.encoder(images=sizes)\n"
+def test_a_function_is_an_encoder_by_the_name_that_it_has_in_its_module(
+    tmp_path: Path,
+) -> None:
+    text = (
+        ENCODER + "\ndef sizes(images):\n    return [image.size for image in images]\n"
     )
+    text += "\nBySize = driftledger.encoder(images=sizes)\nOther = driftledger.encoder(images=sizes)\n"
     write_module(tmp_path, "own_functions", text)
     names = ("hues", "BySize", "Other")
     found = [
-        project(tmp_path, "encoders", f"own_functions:{name}").settings.build("encoders", "mine")
+        project(tmp_path, "encoders", f"own_functions:{name}").settings.build(
+            "encoders", "mine"
+        )
         for name in names
     ]
-    assert [each.provider for each in found] == [f"own_functions:{name}" for name in names]
+    assert [each.provider for each in found] == [
+        f"own_functions:{name}" for name in names
+    ]
     assert [each.frechet_name for each in found] == [
         "frechet_hues",
         "frechet_by_size",
@@ -110,7 +118,9 @@ def test_what_the_page_shows_can_be_copied(tmp_path: Path) -> None:
         settings.build("models", "shouting").respond([asked])[0].text
         == "A DARK IMAGE, 50 PIXELS WIDE"
     )
-    features = settings.build("encoders", "mine").encode_images([asked.last_medium.open()])
+    features = settings.build("encoders", "mine").encode_images(
+        [asked.last_medium.open()]
+    )
     assert features.shape == (1, 8 * 8 * 3)
 
 
@@ -125,15 +135,22 @@ class Whole(Model):
 """
 
 
-@pytest.mark.parametrize("case", cases(__file__, "lacking"), ids=lambda case: case["what"])
-def test_what_a_class_lacks_is_one_sentence(tmp_path: Path, case: dict[str, str]) -> None:
+@pytest.mark.parametrize(
+    "case", cases(__file__, "lacking"), ids=lambda case: case["what"]
+)
+def test_what_a_class_lacks_is_one_sentence(
+    tmp_path: Path, case: dict[str, str]
+) -> None:
     write_module(tmp_path, "own_other", HEAD + "class Told(Whole): pass\n")
     write_module(tmp_path, "own_lacking", HEAD + case["code"])
-    assert case["says"] in said(tmp_path, case["section"], f"own_lacking:{case['name']}")
+    assert case["says"] in said(
+        tmp_path, case["section"], f"own_lacking:{case['name']}"
+    )
 
 
 @pytest.mark.parametrize(
-    "provider", ["a b:c", "../evil:Evil", "a:b:c", ":", "a:", "a/b:c", "a\n:b", "ä:b", "a.:b"]
+    "provider",
+    ["a b:c", "../evil:Evil", "a:b:c", ":", "a:", "a/b:c", "a\n:b", "ä:b", "a.:b"],
 )
 def test_what_is_no_dotted_name_is_no_place(tmp_path: Path, provider: str) -> None:
     assert "is not the place of a class; write package.module:Class" in said(
@@ -148,9 +165,12 @@ def test_what_is_no_component_is_not_called(tmp_path: Path, provider: str) -> No
 
 def test_settings_can_be_read_without_running_what_they_name(tmp_path: Path) -> None:
     write_module(tmp_path, "own_evil", f"open({str(tmp_path / 'mark')!r}, 'w')\n")
-    settings = project(tmp_path, "models", "own_evil:Evil", own_code=False, whatever=1).settings
+    settings = project(
+        tmp_path, "models", "own_evil:Evil", own_code=False, whatever=1
+    ).settings
     with pytest.raises(
-        UntrustedCodeError, match=r"models\.mine: 'own_evil:Evil' is this checkout's own code"
+        UntrustedCodeError,
+        match=r"models\.mine: 'own_evil:Evil' is this checkout's own code",
     ):
         settings.build("models", "mine")
     assert settings.build("models", "regions_medium").provider == "regions"
@@ -162,14 +182,21 @@ def test_a_record_names_no_code(tmp_path: Path) -> None:
     write_module(tmp_path, "own_models", MODEL)
     own = project(tmp_path, "models", "own_models:MyModel").settings
     read = load_settings(tmp_path / "params.yaml")
-    assert class_of_record("models", "own_models:MyModel", own) is type(own.build("models", "mine"))
+    assert class_of_record("models", "own_models:MyModel", own) is type(
+        own.build("models", "mine")
+    )
     untrusted = "this checkout's own code, which is not run without --trust"
-    assert str(class_of_record("models", "own_models:MyModel", read)).endswith(untrusted)
+    assert str(class_of_record("models", "own_models:MyModel", read)).endswith(
+        untrusted
+    )
     assert (
         class_of_record("models", "own_models:MyModel", None)
         == "the provider 'own_models:MyModel' is unknown here"
     )
-    assert class_of_record("models", "os:system", own) == "the provider 'os:system' is unknown here"
+    assert (
+        class_of_record("models", "os:system", own)
+        == "the provider 'os:system' is unknown here"
+    )
     assert class_of_record("models", "os", read) == "the provider 'os' is unknown here"
 
 

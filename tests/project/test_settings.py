@@ -115,7 +115,10 @@ def test_a_mistake_is_one_line_with_place_and_remedy(
     ("content", "expected"),
     [
         (b"run: [unclosed", "is not YAML"),
-        (b"run: {seed: 1}\ntracking: {}\nrun: {}", 'line 3, column 1: found duplicate key "run"'),
+        (
+            b"run: {seed: 1}\ntracking: {}\nrun: {}",
+            'line 3, column 1: found duplicate key "run"',
+        ),
         (b"\xff\xfe\x00", "is not YAML"),
         (b"run: !!python/object/apply:os.getcwd []", "is not YAML"),
         (b"- run\n- genception\n", "valid dictionary"),
@@ -151,12 +154,20 @@ def test_questions_alone_need_no_dataset_generator_or_encoder(
     load: Callable[[Change], Settings],
 ) -> None:
     def change(params: dict[str, Any]) -> None:
-        kept = {key: params["run"][key] for key in ("models", "seed", "question_sets", "mme")}
+        kept = {
+            key: params["run"][key]
+            for key in ("models", "seed", "question_sets", "mme")
+        }
         params["run"] = kept | {"datasets": []}
 
     settings = load(change)
     assert [spec.name for spec in settings.benchmarks] == ["mme"]
-    assert settings.run.generators == settings.run.encoders == settings.named("datasets") == ()
+    assert (
+        settings.run.generators
+        == settings.run.encoders
+        == settings.named("datasets")
+        == ()
+    )
 
 
 EVERYTHING = """\
@@ -222,31 +233,41 @@ def test_every_mistake_is_a_sentence_with_its_line(
 def test_entries_that_are_not_selected_wait(load: Callable[[Change], Settings]) -> None:
     settings = load(put("datasets.mine", {"provider": "image_folder", "pth": "typo"}))
     with pytest.raises(
-        ConfigError, match=r"datasets\.mine: setting 'pth' is unknown; did you mean 'path'\?"
+        ConfigError,
+        match=r"datasets\.mine: setting 'pth' is unknown; did you mean 'path'\?",
     ):
         settings.build("datasets", "mine")
 
 
-def test_an_entry_of_params_wins_over_the_catalogues(load: Callable[[Change], Settings]) -> None:
+def test_an_entry_of_params_wins_over_the_catalogues(
+    load: Callable[[Change], Settings],
+) -> None:
     shipped = load(lambda params: None).build("datasets", "my_images")
-    own = load(put("datasets.my_images", {"provider": "image_folder", "path": "elsewhere"})).build(
-        "datasets", "my_images"
-    )
+    own = load(
+        put("datasets.my_images", {"provider": "image_folder", "path": "elsewhere"})
+    ).build("datasets", "my_images")
     assert [one.model_dump()["path"] for one in (shipped, own)] == [
         Path("my_images"),
         Path("elsewhere"),
     ]
 
 
-def test_workers_are_no_part_of_what_a_component_is(load: Callable[[Change], Settings]) -> None:
+def test_workers_are_no_part_of_what_a_component_is(
+    load: Callable[[Change], Settings],
+) -> None:
     plain = load(lambda params: None)
-    settings = load(put("models.blind.workers", {"replicas": 3, "resources": {"big": 1}}))
+    settings = load(
+        put("models.blind.workers", {"replicas": 3, "resources": {"big": 1}})
+    )
     assert (
-        settings.build("models", "blind").fingerprint == plain.build("models", "blind").fingerprint
+        settings.build("models", "blind").fingerprint
+        == plain.build("models", "blind").fingerprint
     )
     given = settings.workers(settings.build("models", "blind"))
     assert given == WorkerSettings(replicas=3, resources={"big": 1})
-    assert settings.workers(settings.build("models", "always_refuse")) == WorkerSettings()
+    assert (
+        settings.workers(settings.build("models", "always_refuse")) == WorkerSettings()
+    )
 
 
 def test_a_user_may_vouch_for_a_model(load: Callable[[Change], Settings]) -> None:
@@ -256,11 +277,17 @@ def test_a_user_may_vouch_for_a_model(load: Callable[[Change], Settings]) -> Non
         params["models"]["mine"]["understood_by"] = ["painter", "layout", "rubric"]
 
     settings = load(change)
-    assert settings.build("models", "mine").understood_by == ("painter", "layout", "rubric")
+    assert settings.build("models", "mine").understood_by == (
+        "painter",
+        "layout",
+        "rubric",
+    )
     assert "understood_by" not in settings.build("models", "mine").spec["settings"]
 
 
-def test_what_params_does_not_define_may_be_selected(load: Callable[[Change], Settings]) -> None:
+def test_what_params_does_not_define_may_be_selected(
+    load: Callable[[Change], Settings],
+) -> None:
     def change(params: dict[str, Any]) -> None:
         params["run"] |= {
             "datasets": ["photos", "digits"],
@@ -293,13 +320,19 @@ def test_a_benchmark_that_params_does_not_mention_goes_over_nothing(
             del params[section], params["run"][section]
 
     settings = load(change)
-    assert [spec.name for spec in settings.benchmarks] == ["genception", "trac", "fidelity"]
+    assert [spec.name for spec in settings.benchmarks] == [
+        "genception",
+        "trac",
+        "fidelity",
+    ]
     assert list(settings.keys_of(benchmark("mme"))) == []
     assert settings.judge is None
     assert "rubric" not in settings.named("models")
 
 
-def test_what_takes_part_is_named_whoever_names_it(load: Callable[[Change], Settings]) -> None:
+def test_what_takes_part_is_named_whoever_names_it(
+    load: Callable[[Change], Settings],
+) -> None:
     settings = load(put("run.text_encoders", ["tfidf", "clip"]))
     assert settings.named("models") == (*settings.run.models, "rubric")
     assert settings.named("encoders") == ("layout", "tfidf", "clip", "words")

@@ -36,7 +36,8 @@ def texts(axes: Axes) -> list[str]:
 
 def words(file: bytes) -> str:
     return " ".join(
-        "".join(each.itertext()) for each in ElementTree.fromstring(file).iter(f"{SVG}text")
+        "".join(each.itertext())
+        for each in ElementTree.fromstring(file).iter(f"{SVG}text")
     )
 
 
@@ -50,11 +51,16 @@ def test_bars_are_as_long_as_values_with_intervals() -> None:
     drawing = figures(some)["bars_gc_at_2"]
     assert drawing.title == "GenCeption: GC@2 (0–1)"
     assert (
-        drawing.note == "On shapes · brush · eye; whiskers are intervals of 95%; controls are grey."
+        drawing.note
+        == "On shapes · brush · eye; whiskers are intervals of 95%; controls are grey."
     )
     axes = axes_of(drawing)
     assert [bar.get_width() for bar in axes.patches] == [0.7, 0.25]  # type: ignore[attr-defined]
-    assert [label.get_text() for label in axes.get_yticklabels()] == ["seer", "poet", "blind"]
+    assert [label.get_text() for label in axes.get_yticklabels()] == [
+        "seer",
+        "poet",
+        "blind",
+    ]
     assert texts(axes) == ["0.700", "–", "0.250"]
     assert [list(line.get_xdata()) for line in axes.lines] == [[0.65, 0.75]]
 
@@ -70,11 +76,15 @@ def test_groups_are_shades_with_a_row_each_and_a_column_per_model() -> None:
 def test_the_benchmarks_own_figures() -> None:
     of_sap = figures(case("mm_sap")[-1:])
     axes = axes_of(of_sap["quadrants"])
-    assert (axes.get_xlabel(), axes.get_ylabel()) == ("known knowns, %", "known unknowns, %")
+    assert (axes.get_xlabel(), axes.get_ylabel()) == (
+        "known knowns, %",
+        "known unknowns, %",
+    )
     [point] = [line for line in axes.lines if line.get_label() == "seer"]
     assert (list(point.get_xdata()), list(point.get_ydata())) == ([58.0], [41.0])
     alike = {
-        text.get_text().strip(): line for text, line in zip(axes.texts, axes.lines, strict=False)
+        text.get_text().strip(): line
+        for text, line in zip(axes.texts, axes.lines, strict=False)
     }
     for label, line in alike.items():
         for x, y in zip(line.get_xdata(), line.get_ydata(), strict=True):
@@ -91,7 +101,10 @@ def test_the_benchmarks_own_figures() -> None:
 def test_any_name_is_text(name: str) -> None:
     def one(**more: Any) -> bytes:
         plain = genception_score(
-            groups={"category": {name: {"gc_at_2": 0.5}, "b": {"gc_at_2": 0.25}}, "group": {}}
+            groups={
+                "category": {name: {"gc_at_2": 0.5}, "b": {"gc_at_2": 0.25}},
+                "group": {},
+            }
         )
         return drawn(figures([plain])["category_gc_at_2"])
 

@@ -90,11 +90,17 @@ def test_a_name_is_ours_only_on_the_leaderboard_that_the_settings_name() -> None
         "there": board(("A", "MME", 3.0)),
     }
     here, there = outside_columns(boards, settings({"here": {"ours": "A"}}))
-    assert (here.values, there.values) == ({"ours": 1.0, "here: B": 2.0}, {"there: A": 3.0})
-    with pytest.raises(ConfigError, match=r"leaderboard 'hree' is unknown; did you mean 'here'"):
+    assert (here.values, there.values) == (
+        {"ours": 1.0, "here: B": 2.0},
+        {"there: A": 3.0},
+    )
+    with pytest.raises(
+        ConfigError, match=r"leaderboard 'hree' is unknown; did you mean 'here'"
+    ):
         list(outside_columns(boards, settings({"hree": {}})))
     with pytest.raises(
-        ConfigError, match=r"correlation\.models\.here\.ours: model 'a' is unknown; .*valid: A"
+        ConfigError,
+        match=r"correlation\.models\.here\.ours: model 'a' is unknown; .*valid: A",
     ):
         list(outside_columns(boards, settings({"here": {"ours": "a"}})))
 
@@ -138,21 +144,32 @@ def test_pairs_share_four_models() -> None:
     ours = list(our_columns(list(blocks_of(benchmark("mme"), scores))))
     outside = {
         "b": board(
-            *((n, "MME", v) for n, v in (("A", 10.0), ("B", 20.0), ("C", 15.0), ("D", 99.0)))
+            *(
+                (n, "MME", v)
+                for n, v in (("A", 10.0), ("B", 20.0), ("C", 15.0), ("D", 99.0))
+            )
         )
     }
     four = settings({"b": {"a": "A", "b": "B", "c": "C", "d": "D"}})
     [pair] = correlated([*ours, *outside_columns(outside, four)], 0.95)
     assert (pair.models, pair.spearman, pair.kendall) == (4, 0.8, 0.666667)
-    assert (pair.pearson, pair.interval is None) == (pytest.approx(0.94329, abs=1e-6), False)
+    assert (pair.pearson, pair.interval is None) == (
+        pytest.approx(0.94329, abs=1e-6),
+        False,
+    )
     three = settings({"b": {"a": "A", "b": "B", "c": "C"}})
     assert list(correlated([*ours, *outside_columns(outside, three)], 0.95)) == []
     parts = {
         "b": board(
-            *((model, "FID/a", value) for model, value in zip("ABC", (1.0, 2.0, 4.0), strict=True))
+            *(
+                (model, "FID/a", value)
+                for model, value in zip("ABC", (1.0, 2.0, 4.0), strict=True)
+            )
         )
     }
-    assert list(outside_columns(parts, settings())) == [], "parts of a benchmark are left out"
+    assert list(outside_columns(parts, settings())) == [], (
+        "parts of a benchmark are left out"
+    )
 
 
 CHAINS = {
@@ -167,18 +184,33 @@ CHAINS = {
 def test_table_3_and_its_ablation_are_made_of_ones_own_models() -> None:
     chains, others = [], []
     for name, (similarities, other) in CHAINS.items():
-        metrics = {f"similarity_at_{t}": value for t, value in enumerate(similarities, 1)}
-        metrics |= {f"gc_at_{t}": gc_at(np.array([similarities]), t)[0] for t in (1, 2, 3)}
+        metrics = {
+            f"similarity_at_{t}": value for t, value in enumerate(similarities, 1)
+        }
+        metrics |= {
+            f"gc_at_{t}": gc_at(np.array([similarities]), t)[0] for t in (1, 2, 3)
+        }
         chains.append(
             genception_score(
-                model=name, metrics=metrics, groups={"category": {}}, details={"groups": {}}
+                model=name,
+                metrics=metrics,
+                groups={"category": {}},
+                details={"groups": {}},
             )
         )
         others.append(question_score("mme", model=name, metrics={"score": other}))
-    blocks = [*blocks_of(benchmark("genception"), chains), *blocks_of(benchmark("mme"), others)]
+    blocks = [
+        *blocks_of(benchmark("genception"), chains),
+        *blocks_of(benchmark("mme"), others),
+    ]
     columns = list(our_columns(blocks))
     assert [each.key for each in columns] == [
-        *("genception/gc_at_1", "genception/gc_at_3", "genception/similarity_at_3", "mme/score")
+        *(
+            "genception/gc_at_1",
+            "genception/gc_at_3",
+            "genception/similarity_at_3",
+            "mme/score",
+        )
     ]
     [table] = growth(blocks[0], columns[3:])
     assert table.rows == [

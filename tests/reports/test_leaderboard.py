@@ -28,15 +28,22 @@ def written(*scores: Score) -> tuple[list[dict[str, str]], str]:
     """The rows of the CSV, and the Markdown."""
     files = leaderboard_files(by_benchmark(scores))
     text = files["leaderboard.csv"].decode()
-    return list(csv.DictReader(io.StringIO(text, newline=""))), files["leaderboard.md"].decode()
+    return list(csv.DictReader(io.StringIO(text, newline=""))), files[
+        "leaderboard.md"
+    ].decode()
 
 
 def of(
-    rows: list[dict[str, str]], metric: str, kind: str = "overall", name: str = "overall"
+    rows: list[dict[str, str]],
+    metric: str,
+    kind: str = "overall",
+    name: str = "overall",
 ) -> dict[str, tuple[str, str]]:
     """Model → value and rank."""
     some = [
-        row for row in rows if (row["metric"], row["kind"], row["name"]) == (metric, kind, name)
+        row
+        for row in rows
+        if (row["metric"], row["kind"], row["name"]) == (metric, kind, name)
     ]
     return {row["model"]: (row["value"], row["rank"]) for row in some}
 
@@ -54,13 +61,19 @@ def test_every_score_has_its_section_in_the_order_of_the_benchmarks() -> None:
         *genception(),
     )
     assert heads(text) == [
-        *("## At a glance", "## genception on shapes · brush · eye", "## trac, side by side"),
+        *(
+            "## At a glance",
+            "## genception on shapes · brush · eye",
+            "## trac, side by side",
+        ),
         *("## trac on digits · short · reader", "## trac on digits · short · counter"),
         *("## fidelity on shapes · brush · eye", "## mm_sap on exam"),
     ]
     chains = text[text.index("## genception") : text.index("## trac")]
     assert (
-        chains.index("**GC@2 (0–1) by") < chains.index("Scored: ") < chains.index("**GC@1 (0–1) by")
+        chains.index("**GC@2 (0–1) by")
+        < chains.index("Scored: ")
+        < chains.index("**GC@1 (0–1) by")
     )
 
 
@@ -73,10 +86,13 @@ def test_the_csv_has_one_row_per_value() -> None:
     assert len(rows) == sum(len(dict(each.numbers())) for each in some) + points
     assert of(rows, "trac/top1", "condition", "l64, 0-shot") == {"seer": ("68.0", "1")}
     assert of(rows, "trac/vote", "step", "2") == {"seer": ("66.0", "")}
-    assert of(rows, "trac/chance") == {"seer": ("10.0", "")}, "neither direction is better"
+    assert of(rows, "trac/chance") == {"seer": ("10.0", "")}, (
+        "neither direction is better"
+    )
     assert of(rows, "fidelity/coverage") == {"seer": ("0.5", "")}
     places = {
-        (row["dataset"], row["generator"], row["encoder"], row["description"]) for row in rows
+        (row["dataset"], row["generator"], row["encoder"], row["description"])
+        for row in rows
     }
     assert places == {
         ("digits", "", "reader", "short"),
@@ -92,13 +108,16 @@ def test_ranks_are_competition_ranks_in_the_metrics_direction() -> None:
     assert ranks == {"b": "1", "a": "2", "c": "2", "d": "4"}
     rows, _ = written(*genception())
     living = of(rows, "genception/frechet_eye_at_2", "category", "living")
-    assert living == {"best": ("1.0", "1"), "worst": ("4.0", "2"), "blind": ("9.0", "")}, (
-        "a control has no rank"
-    )
+    assert living == {
+        "best": ("1.0", "1"),
+        "worst": ("4.0", "2"),
+        "blind": ("9.0", ""),
+    }, "a control has no rank"
     rows, _ = written(gc_only("whole", 0.5, 0.5, 0.5), gc_only("part", 0.9, 0.9, None))
-    assert of(rows, "genception/gc_at_2") == {"whole": ("0.5", "1"), "part": ("0.9", "")}, (
-        "over fewer categories"
-    )
+    assert of(rows, "genception/gc_at_2") == {
+        "whole": ("0.5", "1"),
+        "part": ("0.9", ""),
+    }, "over fewer categories"
 
 
 @pytest.mark.parametrize("plain", [trac_score, genception_score, fidelity_score])
@@ -120,7 +139,10 @@ def test_what_compare_does_not_rank_is_ranked_nowhere(plain: type[Score]) -> Non
 
 
 def test_what_is_absent_or_flagged_stands_below() -> None:
-    nobody, no_text = {"human": "nobody has rated these"}, {"clip_s": "eye has no text tower"}
+    nobody, no_text = (
+        {"human": "nobody has rated these"},
+        {"clip_s": "eye has no text tower"},
+    )
     whole = {"scored": 19, "total": 20, "coverage": 0.95}
     some = [
         fidelity_score(absent=no_text, flags=["cut off"], **whole),
@@ -135,13 +157,22 @@ def test_what_is_absent_or_flagged_stands_below() -> None:
 
 def test_hostile_text_is_inert() -> None:
     score = fidelity_score(
-        flags=[HOSTILE], absent={HOSTILE: HOSTILE}, groups={"category": {HOSTILE: {"ssim": 1.0}}}
+        flags=[HOSTILE],
+        absent={HOSTILE: HOSTILE},
+        groups={"category": {HOSTILE: {"ssim": 1.0}}},
     )
     rows, text = written(varied(score, model=component("seer", mark=HOSTILE)))
     tokens = MarkdownIt("commonmark").enable("table").parse(text)
     assert not {token.type for token in tokens} & {"html_block", "fence", "code_block"}
     assert {child.type for token in tokens for child in token.children or []} <= {
-        *("text", "text_special", "strong_open", "strong_close", "link_open", "link_close"),
+        *(
+            "text",
+            "text_special",
+            "strong_open",
+            "strong_close",
+            "link_open",
+            "link_close",
+        ),
     }
     assert {row["name"][:2] for row in rows if row["kind"] == "category"} == {"'="}
     assert "\x1b" not in text
@@ -157,7 +188,9 @@ def test_the_closing_table_fits_a_terminal() -> None:
         question_score(),
         fidelity_score(),
         question_score("mme"),
-        question_score("mm_vet", metrics={"total": 0.0, "total_low": 0.0, "total_high": 41.14}),
+        question_score(
+            "mm_vet", metrics={"total": 0.0, "total_low": 0.0, "total_high": 41.14}
+        ),
     ]
     console = Console(width=80, record=True, file=io.StringIO())
     parts = by_benchmark(some)
@@ -206,4 +239,6 @@ def test_dvc_shows_short_names_and_in_front_what_differs(
     assert not [name for name in shown["seer"] if "gc_at_1" in name]
     for score in scores:
         assert names <= shown["seer"].keys() | shown[score.model].keys()
-        assert {shown[score.model][name] for name in names & shown[score.model].keys()} == {0.5}
+        assert {
+            shown[score.model][name] for name in names & shown[score.model].keys()
+        } == {0.5}

@@ -38,9 +38,7 @@ from tests.support.ledgers import (
 )
 from tests.support.params import default_params
 
-HOSTILE = (
-    "<script>document.title='owned'</script><img src=x onerror=\"alert(1)\">]]>\x1b[31m\u202e$x$"
-)
+HOSTILE = "<script>document.title='owned'</script><img src=x onerror=\"alert(1)\">]]>\x1b[31m\u202e$x$"
 MODELS = ("seer", "poet", "blind")
 """Each worse than the one before; the last is a control."""
 
@@ -59,12 +57,17 @@ class Selecting(Project):
 def write_checkout(root: Path) -> tuple[Project, list[Score]]:
     """Chains of two samples, of which poet refuses to describe one; a digit; a question in two
     orders."""
-    scores = [score for place, model in enumerate(MODELS) for score in _scores(root, model, place)]
+    scores = [
+        score
+        for place, model in enumerate(MODELS)
+        for score in _scores(root, model, place)
+    ]
     for name, data in (("shapes", ("disc", "ring")), ("digits", ("d0", "d1"))):
         entries = []
         for sample in data:
             write_image(
-                root / f"data/datasets/{name}/images/{sample}.png", (200, len(sample), len(entries))
+                root / f"data/datasets/{name}/images/{sample}.png",
+                (200, len(sample), len(entries)),
             )
             entry = {
                 "id": sample,
@@ -73,7 +76,11 @@ def write_checkout(root: Path) -> tuple[Project, list[Score]]:
                 "width": 40,
                 "height": 30,
             }
-            of = {"category": "round"} if name == "shapes" else {"label": "seven", "split": "test"}
+            of = (
+                {"category": "round"}
+                if name == "shapes"
+                else {"label": "seven", "split": "test"}
+            )
             entries.append(SampleEntry.model_validate(entry | of))
         write_jsonl(root / f"data/datasets/{name}/samples.jsonl", entries)
     write_image(root / "data/questions/exam/images/pet.png", (120, 90, 60))
@@ -99,14 +106,21 @@ def write_checkout(root: Path) -> tuple[Project, list[Score]]:
         "score@seer": "reports/scores/seer",
     }
     stages = {
-        name: {"cmd": "x", "outs": [{"path": path, "md5": f"{number}" * 32 + ".dir", "size": 1}]}
+        name: {
+            "cmd": "x",
+            "outs": [{"path": path, "md5": f"{number}" * 32 + ".dir", "size": 1}],
+        }
         for number, (name, path) in enumerate(outs.items(), 1)
     }
     (root / "dvc.lock").write_text(
         yaml.safe_dump({"schema": "2.0", "stages": stages}), encoding="utf-8"
     )
-    (root / "params.yaml").write_text(yaml.safe_dump(default_params()), encoding="utf-8")
-    return Selecting(root, runs=[Combination(model, "brush", "eye") for model in MODELS]), scores
+    (root / "params.yaml").write_text(
+        yaml.safe_dump(default_params()), encoding="utf-8"
+    )
+    return Selecting(
+        root, runs=[Combination(model, "brush", "eye") for model in MODELS]
+    ), scores
 
 
 def _scores(root: Path, model: str, place: int) -> list[Score]:
@@ -127,11 +141,14 @@ def _scores(root: Path, model: str, place: int) -> list[Score]:
         genception_score(model=model, metrics=gc, groups=groups, flags=flags), **control
     )
     trac = varied(
-        trac_score(model=model, metrics={"top1": 64.0 - place, "class_mean": 60.0 + place}),
+        trac_score(
+            model=model, metrics={"top1": 64.0 - place, "class_mean": 60.0 + place}
+        ),
         **control,
     )
     asked = varied(
-        question_score(model=model, metrics={"score": 62.0 - place, "score_std": 0.85}), **control
+        question_score(model=model, metrics={"score": 62.0 - place, "score_std": 0.85}),
+        **control,
     )
 
     records: list[CollectedRecord] = []
@@ -140,18 +157,27 @@ def _scores(root: Path, model: str, place: int) -> list[Score]:
         for t in (1, 2):
             if (model, sample) == ("poet", "ring"):
                 refused = record(
-                    sample, "refused", error="I would rather not.", parent_sha256="a" * 64, seed=t
+                    sample,
+                    "refused",
+                    error="I would rather not.",
+                    parent_sha256="a" * 64,
+                    seed=t,
                 )
                 records.append(refused)
                 break
             file = f"images/{sample}/{t}.png"
-            text = HOSTILE if model == "seer" else f"a {'red' if t == 1 else 'blue'} disc on grey"
+            text = (
+                HOSTILE
+                if model == "seer"
+                else f"a {'red' if t == 1 else 'blue'} disc on grey"
+            )
             records.append(iteration(sample, t, text, file))
             write_image(root / folder / file, (30 * place, 100 * t, len(sample)))
     write_collected(root, chains, records)
     similar = {"disc": [0.9 - 0.1 * place, 0.5], "ring": [0.8, 0.2 + 0.1 * place]}
     rows = [
-        row(sample, {"similarity": some, "gc": some}, "round") for sample, some in similar.items()
+        row(sample, {"similarity": some, "gc": some}, "round")
+        for sample, some in similar.items()
     ]
     if model == "poet":
         rows[1] = row("ring", {}, "round", outcome=Outcome.REFUSED)
@@ -169,7 +195,10 @@ def _scores(root: Path, model: str, place: int) -> list[Score]:
     write_collected(
         root,
         asked,
-        [record("q0", text=text, step=step, order=order) for step, text, order in answers],
+        [
+            record("q0", text=text, step=step, order=order)
+            for step, text, order in answers
+        ],
     )
     write_scored(root, asked, [row("q0", {"score": [1.0, 0.0]}, cluster="pet")])
     return [chains, trac, asked]
@@ -227,7 +256,8 @@ def write(
         files |= {f"figures/{name}": b"<svg/>" for name in section}
     write_folder(folder, files)
     return {
-        file.relative_to(folder).as_posix(): Page(file) for file in sorted(folder.rglob("*.html"))
+        file.relative_to(folder).as_posix(): Page(file)
+        for file in sorted(folder.rglob("*.html"))
     }
 
 
@@ -241,7 +271,11 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Written:
 def test_there_are_four_kinds_of_page(site: Written) -> None:
     assert set(site.pages) == {
         *("index.html", "gallery.html", "genception.html", "trac.html", "mm_sap.html"),
-        *("correlation.html", "comparison.html", *(f"runs/{model}.html" for model in MODELS)),
+        *(
+            "correlation.html",
+            "comparison.html",
+            *(f"runs/{model}.html" for model in MODELS),
+        ),
     }
     for page in site.pages.values():
         assert page.of("brand") == ["driftledger"]
@@ -259,7 +293,9 @@ def test_every_link_leads_to_a_file_and_a_place(site: Written) -> None:
     for path, link in links:
         name, _, place = link.partition("#")
         target = (
-            (site.folder / path).parent.joinpath(name).resolve() if name else site.folder / path
+            (site.folder / path).parent.joinpath(name).resolve()
+            if name
+            else site.folder / path
         )
         assert target.is_file(), f"{path}: {link}"
         if place:
@@ -272,8 +308,12 @@ def test_every_link_leads_to_a_file_and_a_place(site: Written) -> None:
 def test_every_number_has_a_place_on_its_models_page(site: Written) -> None:
     for score in site.scores:
         page = site.pages[path_of(score)]
-        numbers = [key for key in score.metrics if not key.endswith(("_low", "_high", "_std"))]
-        assert {f"{section_of(score)}-{key}" for key in [*numbers, "coverage"]} <= set(page.ids)
+        numbers = [
+            key for key in score.metrics if not key.endswith(("_low", "_high", "_std"))
+        ]
+        assert {f"{section_of(score)}-{key}" for key in [*numbers, "coverage"]} <= set(
+            page.ids
+        )
     seer = site.pages["runs/seer.html"]
     assert "driftledger audit seer/brush/eye:gc_at_2" in seer.of("command")
     assert "driftledger verify seer/brush/eye" in seer.of("command")
@@ -316,7 +356,10 @@ def test_the_gallery_is_of_models_that_look(site: Written) -> None:
 def test_a_run_shows_its_units_step_by_step(site: Written) -> None:
     page = site.pages["runs/poet.html"]
     assert page.of("note-of-step") == ["largest loss −0.300"]
-    assert [text for kind, text in page.texts if kind in ("ins", "del")] == ["red", "blue"]
+    assert [text for kind, text in page.texts if kind in ("ins", "del")] == [
+        "red",
+        "blue",
+    ]
     assert "I would rather not." in page.of("trouble")
     assert page.of("good") == ["✓ right"] or page.of("chosen") != []
     assert "What? " in page.html
@@ -344,14 +387,19 @@ def test_another_folder_is_not_replaced(site: Written, tmp_path: Path) -> None:
     (theirs / "mine.txt").write_text("mine")
     (site.folder / "runs").symlink_to(theirs)
     again = {
-        path: page.html for path, page in write(site.project, site.scores, site.folder).items()
+        path: page.html
+        for path, page in write(site.project, site.scores, site.folder).items()
     }
     assert again == {path: page.html for path, page in site.pages.items()}, (
         "an own one is, by the same bytes"
     )
     last = {file: file.stat().st_mtime_ns for file in site.folder.rglob("*.*")}
     differ = {
-        file.name for file in first if file.parent.name != "runs" and first[file] != last.get(file)
+        file.name
+        for file in first
+        if file.parent.name != "runs" and first[file] != last.get(file)
     }
     assert differ == {"index.html", "other.webp"}, "what has not changed is not written"
-    assert (theirs / "mine.txt").exists(), "a link is removed, and what it leads to is left alone"
+    assert (theirs / "mine.txt").exists(), (
+        "a link is removed, and what it leads to is left alone"
+    )

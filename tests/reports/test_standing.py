@@ -14,7 +14,13 @@ from driftledger.reports.charts import figures_of, series_of
 from driftledger.reports.scores import Block, blocks_of
 from driftledger.reports.tables import misplaced
 from tests.reports.test_tables import control
-from tests.support.ledgers import component, fidelity_score, genception_score, row, varied
+from tests.support.ledgers import (
+    component,
+    fidelity_score,
+    genception_score,
+    row,
+    varied,
+)
 from tests.support.tables import tables_of
 
 SETTINGS = {"confidence": 0.95, "ssim_side": 256, "seed": 7, "ratings": None}
@@ -25,28 +31,37 @@ SPEC = benchmark("fidelity")
 Scored = tuple[Score, list[Row]]
 
 
-def scored(model: str, values: Sequence[float], provider: str = "", **more: Any) -> Scored:
+def scored(
+    model: str, values: Sequence[float], provider: str = "", **more: Any
+) -> Scored:
     """SSIM of so many images."""
-    plain = fidelity_score(model=model, metrics={"ssim": exact_mean(values)}, coverage=1.0, **more)
+    plain = fidelity_score(
+        model=model, metrics={"ssim": exact_mean(values)}, coverage=1.0, **more
+    )
     score = varied(
         plain,
         settings=SETTINGS,
         model=component(model, **({"provider": provider} if provider else {})),
     )
     return score, [
-        row(f"u{n}", {"ssim": [value]}, category="abc"[n % 3]) for n, value in enumerate(values)
+        row(f"u{n}", {"ssim": [value]}, category="abc"[n % 3])
+        for n, value in enumerate(values)
     ]
 
 
 def ranks(made: Block, number: str) -> dict[str, tuple[int, str]]:
     """Model → rank and letters, where it has a rank."""
     cells = made.cells(number)
-    return {model: (cell.rank, cell.letters) for model, cell in cells.items() if cell.rank}
+    return {
+        model: (cell.rank, cell.letters) for model, cell in cells.items() if cell.rank
+    }
 
 
 def block(*some: Scored) -> Block:
     rows: Mapping[str, list[Row]] = {score.model: rows for score, rows in some}
-    [made] = blocks_of(SPEC, [score for score, _ in some], lambda score: rows[score.model])
+    [made] = blocks_of(
+        SPEC, [score for score, _ in some], lambda score: rows[score.model]
+    )
     return made
 
 
@@ -70,7 +85,8 @@ def test_ranks_and_letters(
     tested = made.tested("ssim")
     assert tested is not None
     assert {
-        m: (tested.groups.ranks[m], tested.groups.letters[m]) for m in tested.groups.ranks
+        m: (tested.groups.ranks[m], tested.groups.letters[m])
+        for m in tested.groups.ranks
     } == expected
     assert tested.groups.best == best
     assert ranks(made, "ssim") == expected
@@ -83,7 +99,9 @@ def test_a_model_beside_controls_alone_has_no_letter() -> None:
 
 
 def test_controls_do_not_compete_and_are_placed_beside_each_model() -> None:
-    made = block(scored("low", LOW), scored("high", HIGH), scored("blind", CLOSE, "blind"))
+    made = block(
+        scored("low", LOW), scored("high", HIGH), scored("blind", CLOSE, "blind")
+    )
     tested = made.tested("ssim")
     assert tested is not None
     assert tested.groups.ranks == {"high": 1, "low": 2}
@@ -106,7 +124,9 @@ def test_letters_are_in_tables_and_figures() -> None:
         "low": ("40.40 b", False),
         "blind (control)": ("40.40", False),
     }
-    assert "SSIM: 1 of 2 models are not shown to be better than a control." in first.notes
+    assert (
+        "SSIM: 1 of 2 models are not shown to be better than a control." in first.notes
+    )
     made = block(*some)
     bars, *_ = figures_of(made, series_of(made.scores))
     assert "models that share a letter cannot be told apart" in bars.note
@@ -116,10 +136,25 @@ def test_letters_are_in_tables_and_figures() -> None:
     ("values", "repeats", "gc", "expected"),
     [
         ([None, 0.2, 0.4, 0.6], [], 0.35, (0.3, 0.45)),
-        ([None, 0.5, -0.1, 0.2], [], 0.275, (0.125, 0.275)),  # what is below 0 is the worst
+        (
+            [None, 0.5, -0.1, 0.2],
+            [],
+            0.275,
+            (0.125, 0.275),
+        ),  # what is below 0 is the worst
         ([0.2, 0.4, 0.4, 0.6], [], 0.4, None),
-        ([0.2, 0.4, 0.4, 0.6], [0.2, None], 0.4, (0.375, 0.45)),  # the first of two repeats came
-        ([None, None, 0.4, 0.4], [], 0.4, None),  # a category that ends sooner lacks nothing
+        (
+            [0.2, 0.4, 0.4, 0.6],
+            [0.2, None],
+            0.4,
+            (0.375, 0.45),
+        ),  # the first of two repeats came
+        (
+            [None, None, 0.4, 0.4],
+            [],
+            0.4,
+            None,
+        ),  # a category that ends sooner lacks nothing
     ],
 )
 def test_what_failed_is_bounded(
@@ -140,17 +175,22 @@ def test_what_failed_is_bounded(
     table, *_ = tables_of([score], lambda score: rows)
     shown = f"0.750 ({expected[0]:.3f} to {expected[1]:.3f})" if expected else "0.750"
     assert str(table.rows[0][-1]) == shown
-    assert any("worth as much as the best" in note for note in table.notes) is bool(expected)
+    assert any("worth as much as the best" in note for note in table.notes) is bool(
+        expected
+    )
 
 
 def test_groups_have_their_own_rows() -> None:
     groups = [
-        {"groups": {"category": {"a": {"ssim": exact_mean(values[::3])}}}} for values in (LOW, HIGH)
+        {"groups": {"category": {"a": {"ssim": exact_mean(values[::3])}}}}
+        for values in (LOW, HIGH)
     ]
     made = block(scored("low", LOW, **groups[0]), scored("high", HIGH, **groups[1]))
     tested = made.tested("category/a/ssim")
     assert tested is not None
-    assert tested.groups.letters == {"high": "a", "low": "a"}, "three images show nothing"
+    assert tested.groups.letters == {"high": "a", "low": "a"}, (
+        "three images show nothing"
+    )
 
 
 def test_what_rows_do_not_make_up_is_not_tested() -> None:
@@ -159,7 +199,9 @@ def test_what_rows_do_not_make_up_is_not_tested() -> None:
         update={"metrics": high.metrics | {"fid": 3.0, "words": 7.0, "ssim_low": 1.0}}
     )
     made = block((high, rows), scored("low", LOW))
-    assert [made.tested(number) for number in ("fid", "words", "ssim_low", "nothing")] == [None] * 4
+    assert [
+        made.tested(number) for number in ("fid", "words", "ssim_low", "nothing")
+    ] == [None] * 4
     for fewer in (rows[1:], []):
         assert block((high, fewer), scored("low", LOW)).tested("ssim") is None, (
             "rows give another number"
@@ -169,7 +211,9 @@ def test_what_rows_do_not_make_up_is_not_tested() -> None:
 def test_the_best_covered_model_decides_who_is_ranked() -> None:
     """94 % is near 98 %, but too far from 100 %; a control does not decide."""
     scores = [
-        genception_score(model=f"m{n}", scored=n, counted=n, total=100, coverage=n / 100)
+        genception_score(
+            model=f"m{n}", scored=n, counted=n, total=100, coverage=n / 100
+        )
         for n in (90, 94, 98, 100)
     ]
     [made] = blocks_of(benchmark("genception"), scores)
@@ -191,7 +235,9 @@ def test_a_model_below_min_coverage_has_no_rank_and_decides_for_no_one() -> None
         settings = score.inputs.settings | {"min_coverage": 0.9}
         scores.append(
             score.model_copy(
-                update={"inputs": score.inputs.model_copy(update={"settings": settings})}
+                update={
+                    "inputs": score.inputs.model_copy(update={"settings": settings})
+                }
             )
         )
     [made] = blocks_of(benchmark("genception"), scores)

@@ -33,7 +33,10 @@ def control(score: Score) -> Score:
 
 
 def chains(
-    model: str, by_category: dict[str, dict[str, float]], groups: Any = None, **more: Any
+    model: str,
+    by_category: dict[str, dict[str, float]],
+    groups: Any = None,
+    **more: Any,
 ) -> Score:
     """A score with the means that the scoring stage would write over these categories."""
     groups = GROUPS if groups is None else groups
@@ -48,7 +51,8 @@ def chains(
         }
 
     by_group = {
-        group: means([by_category[name] for name in names], True) for group, names in groups.items()
+        group: means([by_category[name] for name in names], True)
+        for group, names in groups.items()
     }
     kinds = {"category": by_category, "group": by_group}
     overall = means(list(by_category.values()), False)
@@ -101,7 +105,9 @@ def case(name: str) -> list[Score]:
     made = []
     for fields in json.loads((TABLES / "scores.json").read_bytes())[name]:
         asked = fields.pop("asked", {})
-        plain = MAKERS[name](**fields) if name in MAKERS else question_score(name, **fields)
+        plain = (
+            MAKERS[name](**fields) if name in MAKERS else question_score(name, **fields)
+        )
         made.append(varied(plain, **asked))
     return made
 
@@ -110,8 +116,12 @@ def case(name: str) -> list[Score]:
     "name", ["genception", "people", "trac", "fidelity", "mm_sap", "mm_vet", "mme"]
 )
 def test_tables_are_those_of_the_papers(name: str) -> None:
-    scores = {"genception": genception, "people": people}.get(name, lambda: case(name))()
-    assert "\n".join(lines_of(scores)) == (TABLES / f"{name}.md").read_text(encoding="utf-8")
+    scores = {"genception": genception, "people": people}.get(
+        name, lambda: case(name)
+    )()
+    assert "\n".join(lines_of(scores)) == (TABLES / f"{name}.md").read_text(
+        encoding="utf-8"
+    )
     assert lines_of(scores[::-1]) == lines_of(scores)
 
 
@@ -131,7 +141,10 @@ categories, GC rank."""
 
 
 def test_the_gc_rank_of_the_first_version_is_as_printed_there() -> None:
-    members = {"visual": [f"v{n}" for n in range(10)], "textual": [f"t{n}" for n in range(4)]}
+    members = {
+        "visual": [f"v{n}" for n in range(10)],
+        "textual": [f"t{n}" for n in range(4)],
+    }
     scores = []
     for model, (visual, textual, _) in FIRST_VERSION.items():
         at = {
@@ -150,7 +163,10 @@ def test_the_gc_rank_of_the_first_version_is_as_printed_there() -> None:
     rows = {row[0]: row[1:] for row in texts(named("category_gc_at_5", some))}
     assert rows["visual mean"] == ["0.335", "0.243", "0.220", "0.215"]
     assert (
-        rows["textual mean"] == rows["overall mean"] == rows["overall rank by value"] == ["–"] * 4
+        rows["textual mean"]
+        == rows["overall mean"]
+        == rows["overall rank by value"]
+        == ["–"] * 4
     ), "never of a part"
 
 
@@ -161,7 +177,10 @@ def test_a_model_without_a_category_has_no_overall_value_and_rank() -> None:
     assert rows[""] == ["whole", "part"]
     assert rows["visual rank by value"] == ["2", "1"]
     assert rows["textual rank by value"] == ["1", "–"]
-    assert (rows["overall mean"], rows["overall rank by value"]) == (["0.500", "–"], ["1", "–"])
+    assert (rows["overall mean"], rows["overall rank by value"]) == (
+        ["0.500", "–"],
+        ["1", "–"],
+    )
 
 
 def test_generators_stand_side_by_side_by_category_each_ranked_by_itself() -> None:
@@ -198,7 +217,11 @@ TABLE = ReportTable(
             Cell("27.20", bold=True, value=27.2041, letters="a", more="24.1–30.3"),
             Cell("–"),
         ],
-        ["total & more", Cell("1.00", deviation="0.50", value=1.0), Cell("3", value=3.0)],
+        [
+            "total & more",
+            Cell("1.00", deviation="0.50", value=1.0),
+            Cell("3", value=3.0),
+        ],
     ],
     ["A note."],
 )
@@ -219,7 +242,9 @@ def test_a_table_is_markdown() -> None:
 
 def test_hostile_names_do_nothing() -> None:
     score = chains(
-        "a", {HOSTILE: {"gc_at_2": 0.5}, "plain": {"gc_at_2": 0.7}}, {HOSTILE: [HOSTILE]}
+        "a",
+        {HOSTILE: {"gc_at_2": 0.5}, "plain": {"gc_at_2": 0.7}},
+        {HOSTILE: [HOSTILE]},
     )
     lines = lines_of([score])
     assert_inert(lines)

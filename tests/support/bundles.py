@@ -9,7 +9,15 @@ from typing import Any
 
 from driftledger_check import archive
 from driftledger_check.archive import Archive
-from driftledger_check.bundle import EVIDENCE, FILES, LEDGER, LISTINGS, MANIFEST, Bundle, digests
+from driftledger_check.bundle import (
+    EVIDENCE,
+    FILES,
+    LEDGER,
+    LISTINGS,
+    MANIFEST,
+    Bundle,
+    digests,
+)
 from driftledger_check.cli import check
 from driftledger_check.compute import recompute
 from driftledger_check.compute.values import leaves
@@ -35,7 +43,10 @@ class Forger:
         """Change a JSON member, in its one form where it must be."""
         value = json.loads(self.members[name])
         change(value)
-        pretty = json.dumps(value, sort_keys=True, indent=2, ensure_ascii=False).encode() + b"\n"
+        pretty = (
+            json.dumps(value, sort_keys=True, indent=2, ensure_ascii=False).encode()
+            + b"\n"
+        )
         self.members[name] = pretty if name.startswith(FILES) else canonical(value)
 
     def put(self, name: str, at: Sequence[str | int], to: Any) -> None:
@@ -64,11 +75,17 @@ class Forger:
 
     def remove(self, start: str) -> None:
         """Remove all members whose names begin so."""
-        kept = {name: data for name, data in self.members.items() if not name.startswith(start)}
+        kept = {
+            name: data
+            for name, data in self.members.items()
+            if not name.startswith(start)
+        }
         assert kept != self.members
         self.members = kept
 
-    def row(self, name: str, change: Callable[[dict[str, Any]], object], number: int = 0) -> None:
+    def row(
+        self, name: str, change: Callable[[dict[str, Any]], object], number: int = 0
+    ) -> None:
         """Change a line of a JSONL file of the project."""
         rows = [json.loads(line) for line in self.members[FILES + name].splitlines()]
         change(rows[number])
@@ -89,7 +106,9 @@ class Forger:
                 for name, data in self.members.items()
                 if not name.startswith((FILES, MANIFEST))
             }
-            manifest["members"] = {name: digests(data)["sha256"] for name, data in others.items()}
+            manifest["members"] = {
+                name: digests(data)["sha256"] for name, data in others.items()
+            }
 
         self.json(MANIFEST, change)
 
@@ -109,7 +128,8 @@ class Forger:
                 folder["path"],
             )
             files = {
-                row["relpath"]: row["md5"] for row in json.loads(self.members[f"{LISTINGS}{md5}"])
+                row["relpath"]: row["md5"]
+                for row in json.loads(self.members[f"{LISTINGS}{md5}"])
             }
             start = f"{path}/".removeprefix(f"{out}/")
             here = {
@@ -120,7 +140,9 @@ class Forger:
             files = {
                 name: each for name, each in files.items() if not name.startswith(start)
             } | here
-            rows = [{"md5": each, "relpath": name} for name, each in sorted(files.items())]
+            rows = [
+                {"md5": each, "relpath": name} for name, each in sorted(files.items())
+            ]
             data = json.dumps(rows, sort_keys=True).encode()
             now = hashlib.md5(data).hexdigest() + ".dir"
             del self.members[f"{LISTINGS}{md5}"]
@@ -129,11 +151,15 @@ class Forger:
                 folder["md5"]: now
             }
         for old, now in renamed.items():
-            self.members[EVIDENCE] = self.members[EVIDENCE].replace(old.encode(), now.encode())
+            self.members[EVIDENCE] = self.members[EVIDENCE].replace(
+                old.encode(), now.encode()
+            )
 
         def nfiles(evidence: dict[str, Any]) -> None:
             for entry in (
-                entry for lineage in evidence["lineages"] for entry in lineage["stages"].values()
+                entry
+                for lineage in evidence["lineages"]
+                for entry in lineage["stages"].values()
             ):
                 for each in (*entry["outs"], *entry["deps"]):
                     if (listing := f"{LISTINGS}{each['md5']}") in self.members:
@@ -157,9 +183,14 @@ class Forger:
                 }
                 inputs = sha256_of(json.loads(files["score.json"])["inputs"])
                 hashes = {
-                    end[:5].strip(".j"): digests(data)["sha256"] for end, data in files.items()
+                    end[:5].strip(".j"): digests(data)["sha256"]
+                    for end, data in files.items()
                 }
-                score |= {"score": hashes["score"], "rows": hashes["rows"], "inputs": inputs}
+                score |= {
+                    "score": hashes["score"],
+                    "rows": hashes["rows"],
+                    "inputs": inputs,
+                }
             self.members[f"{LEDGER}{sha256_of(published)}.json"] = canonical(published)
         self.rehash()
 
@@ -175,12 +206,15 @@ class Forger:
             numbers = recompute(bundle.score_files(lineage)).numbers
             path = lineage["folder"]["path"]
             self.json(
-                f"{FILES}{path}/score.json", lambda score, given=numbers: fit_score(score, given)
+                f"{FILES}{path}/score.json",
+                lambda score, given=numbers: fit_score(score, given),
             )
             rows = bundle.folder(path).rows("rows.jsonl")
             for number in range(len(rows)):
                 self.row(
-                    f"{path}/rows.jsonl", lambda row, given=numbers: fit_row(row, given), number
+                    f"{path}/rows.jsonl",
+                    lambda row, given=numbers: fit_row(row, given),
+                    number,
                 )
         self.follow()
 
@@ -199,13 +233,17 @@ class Forger:
 
     def _file(self) -> io.BytesIO:
         file = io.BytesIO()
-        archive.write(file, {name: lambda data=data: data for name, data in self.members.items()})
+        archive.write(
+            file, {name: lambda data=data: data for name, data in self.members.items()}
+        )
         return file
 
 
 def fit_score(score: dict[str, Any], numbers: Mapping[tuple[str, ...], Any]) -> None:
     """Put the numbers of a score in the place of its own."""
-    for place, value in list(leaves((), {key: score[key] for key in ("metrics", "groups")})):
+    for place, value in list(
+        leaves((), {key: score[key] for key in ("metrics", "groups")})
+    ):
         *above, last = place
         held = score
         for key in above:
@@ -213,7 +251,9 @@ def fit_score(score: dict[str, Any], numbers: Mapping[tuple[str, ...], Any]) -> 
         held[last] = numbers.get(place, value)
     for name, points in score["curves"].items():
         for point in points:
-            point["value"] = numbers.get(("curves", name, str(point["step"])), point["value"])
+            point["value"] = numbers.get(
+                ("curves", name, str(point["step"])), point["value"]
+            )
 
 
 def fit_row(row: dict[str, Any], numbers: Mapping[tuple[str, ...], Any]) -> None:
@@ -223,7 +263,8 @@ def fit_row(row: dict[str, Any], numbers: Mapping[tuple[str, ...], Any]) -> None
         for name, value in row[kind].items():
             if isinstance(value, list):
                 row[kind][name] = [
-                    numbers.get((*start, name, str(at)), old) for at, old in enumerate(value)
+                    numbers.get((*start, name, str(at)), old)
+                    for at, old in enumerate(value)
                 ]
             else:
                 row[kind][name] = numbers.get((*start, name), value)

@@ -54,11 +54,19 @@ class Canned(OnLoopback):
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
                 requests.append(
-                    (self.path, {name.lower(): value for name, value in self.headers.items()})
+                    (
+                        self.path,
+                        {name.lower(): value for name, value in self.headers.items()},
+                    )
                 )
-                bodies.append(self.rfile.read(int(self.headers.get("content-length", 0))))
+                bodies.append(
+                    self.rfile.read(int(self.headers.get("content-length", 0)))
+                )
                 self.send_response(status)
-                for name, value in {"content-length": str(len(content)), **(headers or {})}.items():
+                for name, value in {
+                    "content-length": str(len(content)),
+                    **(headers or {}),
+                }.items():
                     self.send_header(name, value)
                 self.end_headers()
                 self.wfile.write(content)

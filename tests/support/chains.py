@@ -68,7 +68,9 @@ def chains(
         "model": ("echo", model),
         "generator": ("size", generator),
     }
-    return benchmark("genception").asking(keys, folder, components, request.model_dump(mode="json"))
+    return benchmark("genception").asking(
+        keys, folder, components, request.model_dump(mode="json")
+    )
 
 
 def collected(collecting: Collecting, store: Path) -> list[CollectedRecord]:

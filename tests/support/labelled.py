@@ -24,7 +24,9 @@ class Item(NamedTuple):
     colour: tuple[int, int, int]
 
 
-def write_labelled(folder: Path, items: Sequence[Item], **changes: object) -> DatasetCard:
+def write_labelled(
+    folder: Path, items: Sequence[Item], **changes: object
+) -> DatasetCard:
     """A dataset folder; ``changes`` are fields of its card."""
     (folder / "images").mkdir(parents=True)
     entries = []

@@ -37,7 +37,9 @@ def component(name: str, **changes: Any) -> ComponentCard:
         "identity": {},
     }
     return ComponentCard(
-        name=name, fingerprint=hashlib.sha256(name.encode()).hexdigest(), **plain | changes
+        name=name,
+        fingerprint=hashlib.sha256(name.encode()).hexdigest(),
+        **plain | changes,
     )
 
 
@@ -46,7 +48,9 @@ BRUSH = component("brush", settings={"batch_size": 16, "longest_side": 64})
 
 def plain_score(name: str) -> dict[str, Any]:
     """Read a score of ``tests/cases/support/scores.json``, with cards in the place of names."""
-    plain: dict[str, Any] = json.loads((CASES / "support/scores.json").read_bytes())[name]
+    plain: dict[str, Any] = json.loads((CASES / "support/scores.json").read_bytes())[
+        name
+    ]
     cards = {role: component(called) for role, called in plain["components"].items()}
     if "generator" in cards:
         cards["generator"] = BRUSH
@@ -59,8 +63,13 @@ def score_of(plain: dict[str, Any], changes: Mapping[str, Any]) -> Score:
     a component of that role is then called so too."""
     names = {name: each for name, each in changes.items() if name in plain["keys"]}
     fields = {name: each for name, each in changes.items() if name not in names}
-    cards = {role: component(names[role]) for role in plain["components"] if role in names}
-    plain = plain | {"keys": plain["keys"] | names, "components": plain["components"] | cards}
+    cards = {
+        role: component(names[role]) for role in plain["components"] if role in names
+    }
+    plain = plain | {
+        "keys": plain["keys"] | names,
+        "components": plain["components"] | cards,
+    }
     whole = plain | fields
     return Score(**{"counted": whole["scored"], **whole})
 
@@ -72,7 +81,8 @@ def marked(score: Score, **marks: str) -> Score:
         for role, card in score.components.items()
     }
     return Score.model_validate(
-        score.to_dict() | {"components": {role: card.to_dict() for role, card in cards.items()}}
+        score.to_dict()
+        | {"components": {role: card.to_dict() for role, card in cards.items()}}
     )
 
 
@@ -90,7 +100,9 @@ def varied(score: Score, **changes: Any) -> Score:
         for name, each in changes.items()
         if name in ("data_digest", "records", "settings")
     }
-    asked = {name: each for name, each in changes.items() if name not in (*cards, *inputs)}
+    asked = {
+        name: each for name, each in changes.items() if name not in (*cards, *inputs)
+    }
     protocol = score.inputs.protocol | asked
     return score.model_copy(
         update={
@@ -110,7 +122,9 @@ def card_of(score: Score, stage: Stage) -> CollectedCard:
         keys={key: score.keys[key] for key in stage.keys},
         data_digest=score.inputs.data_digest,
         components={
-            role: card for role, card in score.components.items() if ROLES[role] != "encoder"
+            role: card
+            for role, card in score.components.items()
+            if ROLES[role] != "encoder"
         },
         protocol=score.inputs.protocol,
     )
@@ -137,7 +151,9 @@ def write_image(path: Path, colour: tuple[int, int, int]) -> None:
     path.write_bytes(png_bytes(Image.new("RGB", (40, 30), colour)))
 
 
-def trac_score(description: str = "short", text_encoder: str = "reader", **changes: Any) -> Score:
+def trac_score(
+    description: str = "short", text_encoder: str = "reader", **changes: Any
+) -> Score:
     """TRAC of one way to ask, read by one text encoder: better with length, worse with
     demonstrations."""
     plain = plain_score(f"trac {'shown' if description == 'shown' else 'short'}")
@@ -164,10 +180,14 @@ def trac_row(sample: str, label: str, found: str | None) -> Row:
     return row(sample, values, label=label, scored=True, nearest="d0", **told)
 
 
-def values_of(name: str, values: dict[str, list[float | None]]) -> dict[str, list[float | None]]:
+def values_of(
+    name: str, values: dict[str, list[float | None]]
+) -> dict[str, list[float | None]]:
     """The values of a row of a benchmark, by the key of their metric."""
     metrics = {key: benchmark(name).metric(key) for key in values}
-    return {metric.row: values[key] for key, metric in metrics.items() if metric is not None}
+    return {
+        metric.row: values[key] for key, metric in metrics.items() if metric is not None
+    }
 
 
 def fidelity_score(**changes: Any) -> Score:
@@ -188,7 +208,11 @@ def result(
 ) -> RecordedResult:
     """What a call gave."""
     return RecordedResult(
-        role=role, key=more.pop("key", role), outcome=Outcome(outcome), text=text, **more
+        role=role,
+        key=more.pop("key", role),
+        outcome=Outcome(outcome),
+        text=text,
+        **more,
     )
 
 
@@ -202,9 +226,13 @@ def record(
 ) -> CollectedRecord:
     """What a model said of a unit; ``extra`` may hold ``served_model`` and ``error`` of the
     call."""
-    of_call = {name: extra.pop(name) for name in ("served_model", "error") if name in extra}
+    of_call = {
+        name: extra.pop(name) for name in ("served_model", "error") if name in extra
+    }
     said = result("model", outcome, text, key=f"{unit} {step} {repeat}", **of_call)
-    return CollectedRecord(unit=unit, step=step, repeat=repeat, results=[said], extra=extra)
+    return CollectedRecord(
+        unit=unit, step=step, repeat=repeat, results=[said], extra=extra
+    )
 
 
 def iteration(
@@ -227,11 +255,18 @@ def iteration(
     if drawn:
         results.append(
             result(
-                "generator", outcome, file=image, sha256=image_sha256, key=f"{key} drawn", **more
+                "generator",
+                outcome,
+                file=image,
+                sha256=image_sha256,
+                key=f"{key} drawn",
+                **more,
             )
         )
     extra = {"parent_sha256": "p", "seed": 1}
-    return CollectedRecord(unit=sample, step=t, repeat=repeat, results=results, extra=extra)
+    return CollectedRecord(
+        unit=sample, step=t, repeat=repeat, results=results, extra=extra
+    )
 
 
 def row(
@@ -245,5 +280,10 @@ def row(
     """A row of a score; a unit is its own cluster if no other is given."""
     plain = {key: list(some) for key, some in values.items()}
     return Row(
-        unit=unit, group=group, cluster=cluster or unit, outcome=outcome, values=plain, extra=extra
+        unit=unit,
+        group=group,
+        cluster=cluster or unit,
+        outcome=outcome,
+        values=plain,
+        extra=extra,
     )

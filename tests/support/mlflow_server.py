@@ -21,7 +21,12 @@ def mlflow_server(
         environment: of the server alone.
     """
     port = free_port()
-    inherited = [word for name in os.environ if name.startswith("MLFLOW_") for word in ("-u", name)]
+    inherited = [
+        word
+        for name in os.environ
+        if name.startswith("MLFLOW_")
+        for word in ("-u", name)
+    ]
     command = [
         "env",
         *inherited,

@@ -107,12 +107,17 @@ class OpenAIServer(OnLoopback):
                 None,
                 request.headers.get("authorization", "").removeprefix("Bearer "),
             ):
-                return send(request, {"error": {"message": "Incorrect API key provided."}}, 401)
+                return send(
+                    request, {"error": {"message": "Incorrect API key provided."}}, 401
+                )
             kind = self.faults.pop(0) if self.faults else ""
             served = body["model"]
             if self._served_models:
                 served = self._served_models[
-                    min(self.answered // self._switch_after, len(self._served_models) - 1)
+                    min(
+                        self.answered // self._switch_after,
+                        len(self._served_models) - 1,
+                    )
                 ]
             self.answered += not kind
         if kind == "timeout":
@@ -141,7 +146,11 @@ def _chat(text: str, served: str) -> dict[str, Any]:
         "model": served,
         "system_fingerprint": f"fp_{served}",
         "choices": [
-            {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
+            {
+                "index": 0,
+                "message": {"role": "assistant", "content": text},
+                "finish_reason": "stop",
+            }
         ],
         "usage": {"prompt_tokens": 90, "completion_tokens": len(text.split())},
     }
@@ -151,6 +160,8 @@ def _image(body: dict[str, Any]) -> dict[str, Any]:
     usage = {"input_tokens": len(body["prompt"].split()), "output_tokens": 16}
     drawn = base64.b64encode(draw(digest(body["prompt"]))).decode()
     return {
-        "data": [{"b64_json": drawn, "revised_prompt": f"{body['prompt'].strip()} Flat."}],
+        "data": [
+            {"b64_json": drawn, "revised_prompt": f"{body['prompt'].strip()} Flat."}
+        ],
         "usage": usage,
     }

@@ -32,7 +32,11 @@ def running(
     with the context."""
     environment = os.environ | environment
     process = subprocess.Popen(
-        command, cwd=folder, env=environment, stdout=subprocess.DEVNULL, start_new_session=True
+        command,
+        cwd=folder,
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        start_new_session=True,
     )
     try:
         deadline = time.monotonic() + PATIENCE

@@ -37,7 +37,9 @@ by a batch."""
 
 def length(conversation: Conversation) -> int:
     shown = conversation.last_medium
-    return min(1000, 20 + int(random.Random(shown and shown.sha256).expovariate(1 / 130)))
+    return min(
+        1000, 20 + int(random.Random(shown and shown.sha256).expovariate(1 / 130))
+    )
 
 
 class Queue(QueueModel):
@@ -60,13 +62,15 @@ class Queue(QueueModel):
                 active = [*islice(LEFT, SLOTS)]
                 pace = TOKEN + BUSY_SLOT * len(active)
                 tokens = min(
-                    [LEFT[each] for each in active] + [max(1, int((until - start) / pace))]
+                    [LEFT[each] for each in active]
+                    + [max(1, int((until - start) / pace))]
                 )
                 ENGINE.append((start, start + tokens * pace, len(active) / SLOTS))
                 LEFT.update({number: LEFT[number] - tokens for number in active})
                 done = [number for number in active if not LEFT[number]]
                 ended = {
-                    number: Reply(f"{len(ENGINE)}-{number}-{LEFT.pop(number)}") for number in done
+                    number: Reply(f"{len(ENGINE)}-{number}-{LEFT.pop(number)}")
+                    for number in done
                 }
         return ended
 
@@ -78,7 +82,9 @@ class Batches(Model):
     version: ClassVar[str] = "1"
 
     def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
-        seconds = max(map(length, conversations)) * (TOKEN + BUSY_SLOT * len(conversations))
+        seconds = max(map(length, conversations)) * (
+            TOKEN + BUSY_SLOT * len(conversations)
+        )
         CARD.append((time.monotonic(), time.monotonic() + seconds, 1.0))
         return [Reply(f"{len(CARD)}-{number}") for number in range(len(conversations))]
 
@@ -90,7 +96,9 @@ class Pen(Generator):
     seconds: float = 0.05
 
     def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Generated]:
-        CARD.append((time.monotonic(), time.monotonic() + self.seconds * len(prompts), 1.0))
+        CARD.append(
+            (time.monotonic(), time.monotonic() + self.seconds * len(prompts), 1.0)
+        )
         image = Image.new("RGB", (1, 1))
         return [
             Generated(image, data=f"{len(CARD)} {number}".encode())
@@ -137,7 +145,10 @@ def simulate(
 
     for seen in (LEFT, ENGINE, CARD):
         seen.clear()
-    with mock.patch.object(asyncio, "to_thread", in_time), mock.patch.object(batches, "_LOOK", 0.0):
+    with (
+        mock.patch.object(asyncio, "to_thread", in_time),
+        mock.patch.object(batches, "_LOOK", 0.0),
+    ):
         end = virtual_time.run(collect())
     report: dict[str, Any] = {"seconds": round(end - virtual_time.STARTED)}
     for name, busy in [("engine", ENGINE), ("card", CARD)][not ENGINE :]:

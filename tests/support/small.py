@@ -40,7 +40,10 @@ def small_params() -> Params:
     for section in params.values():
         if "min_coverage" in section:
             section["min_coverage"] = 0.1
-    params["genception"] |= {"iterations": 2, "cross_check": ["regions_medium", "blind"]}
+    params["genception"] |= {
+        "iterations": 2,
+        "cross_check": ["regions_medium", "blind"],
+    }
     params["mm_sap"]["permutations"] = params["mm_vet"]["gradings"] = 1
     params["descriptions"]["features_by_words"]["max_tokens"] = [60]
     params["generators"]["painter"]["longest_side"] = 24
@@ -49,7 +52,9 @@ def small_params() -> Params:
 
 def write_params(root: Path, params: Params) -> Project:
     """Write ``params.yaml``, and open the project that it describes."""
-    (root / "params.yaml").write_text(yaml.safe_dump(params, sort_keys=False), encoding="utf-8")
+    (root / "params.yaml").write_text(
+        yaml.safe_dump(params, sort_keys=False), encoding="utf-8"
+    )
     return Project(root, own_code=True)
 
 
@@ -70,7 +75,10 @@ def make_small(root: Path) -> Project:
     """Write the images and ``params.yaml``; paths in it are relative to the current folder."""
     for number in range(IMAGES):
         draw(
-            root / "my_images" / ("round" if number % 2 else "square") / f"{number}.png",
+            root
+            / "my_images"
+            / ("round" if number % 2 else "square")
+            / f"{number}.png",
             number,
             (24, 18),
         )
@@ -79,15 +87,23 @@ def make_small(root: Path) -> Project:
 
 def folders(root: Path) -> dict[str, int]:
     """Folder that a stage has made, relative to the top → when."""
-    marks = [*(root / "data").rglob("inputs.json"), *(root / "reports/scores").rglob("inputs.json")]
-    return {mark.parent.relative_to(root).as_posix(): mark.stat().st_mtime_ns for mark in marks}
+    marks = [
+        *(root / "data").rglob("inputs.json"),
+        *(root / "reports/scores").rglob("inputs.json"),
+    ]
+    return {
+        mark.parent.relative_to(root).as_posix(): mark.stat().st_mtime_ns
+        for mark in marks
+    }
 
 
 def contents(root: Path) -> dict[str, bytes]:
     """File in a folder that a stage has made → its bytes."""
     files = [*(root / "data").rglob("*"), *(root / "reports/scores").rglob("*")]
     return {
-        path.relative_to(root).as_posix(): path.read_bytes() for path in files if path.is_file()
+        path.relative_to(root).as_posix(): path.read_bytes()
+        for path in files
+        if path.is_file()
     }
 
 
@@ -95,10 +111,14 @@ def made_by(project: Project) -> set[str]:
     """Bring the project up to date; the folders that were made because of it."""
     before = folders(project.root)
     update(project)
-    return {name for name, when in folders(project.root).items() if before.get(name) != when}
+    return {
+        name for name, when in folders(project.root).items() if before.get(name) != when
+    }
 
 
 def matching(names: Collection[str], patterns: Collection[str]) -> set[str]:
-    found = [{name for name in names if fnmatchcase(name, pattern)} for pattern in patterns]
+    found = [
+        {name for name in names if fnmatchcase(name, pattern)} for pattern in patterns
+    ]
     assert all(found)
     return set().union(*found)

@@ -13,7 +13,11 @@ from driftledger.core.types import Result
 
 def found(store: CallStore, digests: Iterable[str]) -> dict[str, Result]:
     """The stored results among those with these keys."""
-    return {digest: result for digest in digests if (result := store.find(digest)) is not None}
+    return {
+        digest: result
+        for digest in digests
+        if (result := store.find(digest)) is not None
+    }
 
 
 def comparable(result: Result) -> tuple[Result, str | None]:
@@ -28,5 +32,6 @@ def stored_rows(folder: Path) -> dict[str, dict[str, Any]]:
     with closing(sqlite3.connect(folder / DATABASE)) as db:
         db.row_factory = sqlite3.Row
         return {
-            row["key"].hex(): dict(row) for row in db.execute("SELECT * FROM calls ORDER BY rowid")
+            row["key"].hex(): dict(row)
+            for row in db.execute("SELECT * FROM calls ORDER BY rowid")
         }

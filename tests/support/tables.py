@@ -13,7 +13,9 @@ from driftledger.reports.scores import RowsOf, blocks_of
 HOSTILE = "=cmd()|<img src=x>[a](http://x)`\x1b[31m\n# `*"
 
 
-def tables_of(scores: Sequence[Score], rows_of: RowsOf = lambda score: ()) -> Sequence[ReportTable]:
+def tables_of(
+    scores: Sequence[Score], rows_of: RowsOf = lambda score: ()
+) -> Sequence[ReportTable]:
     """The tables of the one block that these scores are."""
     [block] = blocks_of(benchmark(scores[0].benchmark), scores, rows_of)
     return tables.tables_of(block)
@@ -44,7 +46,9 @@ def assert_inert(lines: Sequence[str]) -> None:
     inline = {child.type for token in tokens for child in token.children or []}
     assert inline <= {"text", "text_special", "strong_open", "strong_close"}
     widths = [
-        line.count(" |") for line in lines if line.startswith("|") and not line.startswith("|---")
+        line.count(" |")
+        for line in lines
+        if line.startswith("|") and not line.startswith("|---")
     ]
     assert types.count("td_open") + types.count("th_open") == sum(widths)
     assert "\x1b" not in text

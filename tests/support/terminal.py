@@ -18,7 +18,10 @@ WIDTHS = (60, 80, 120)
 
 def printed(shown: RenderableType, width: int = 100_000) -> str:
     """As it stands in a file, however long its lines, or in so many columns."""
-    with patch.dict(os.environ, COLUMNS=str(width)), redirect_stdout(io.StringIO()) as file:
+    with (
+        patch.dict(os.environ, COLUMNS=str(width)),
+        redirect_stdout(io.StringIO()) as file,
+    ):
         show(shown)
     return file.getvalue().removesuffix("\n")
 
@@ -31,8 +34,12 @@ def fitting(shown: RenderableType) -> str:
         text = printed(shown, width)
         assert max(map(cell_len, text.split("\n"))) <= width
         assert {
-            letter for letter in text if unicodedata.category(letter) in ("Cc", "Zl", "Zp")
+            letter
+            for letter in text
+            if unicodedata.category(letter) in ("Cc", "Zl", "Zp")
         } <= {"\n"}
         # a tree repeats its lines
-        assert Counter(text) - Counter(" \n" * len(text)) == Counter(whole) or "─" in text
+        assert (
+            Counter(text) - Counter(" \n" * len(text)) == Counter(whole) or "─" in text
+        )
     return printed(shown, 80)

@@ -23,7 +23,9 @@ class _Clock(selectors.DefaultSelector):
     def time(self) -> float:
         return self.now
 
-    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+    def select(
+        self, timeout: float | None = None
+    ) -> list[tuple[selectors.SelectorKey, int]]:
         ready = super().select(0 if timeout is not None else None)
         if not ready and timeout is not None:
             self.now += max(timeout, 0.0)

@@ -19,7 +19,9 @@ from driftledger_demo.datasets.photos import manifest
 from tests.conftest import REPOSITORY
 
 _ENVIRONMENT = {
-    name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")
+    name: value
+    for name, value in os.environ.items()
+    if name not in ("PYTHONPATH", "VIRTUAL_ENV")
 }
 """As it is before tests move caches into folders of their own: uv's cache stays where it is."""
 _UNREACHABLE = (
@@ -37,7 +39,15 @@ SOURCES = ("src", "pyproject.toml", "README.md", "LICENSE", "NOTICE")
 def build(source: Path, folder: Path) -> tuple[Path, Path]:
     """Source distribution and wheel, the wheel made from the former, as ``python -m build`` does
     it."""
-    _uv("build", "--quiet", "--python", sys.executable, "--out-dir", str(folder), str(source))
+    _uv(
+        "build",
+        "--quiet",
+        "--python",
+        sys.executable,
+        "--out-dir",
+        str(folder),
+        str(source),
+    )
     (archive,), (wheel,) = folder.glob("*.tar.gz"), folder.glob("*.whl")
     return archive, wheel
 
@@ -56,7 +66,15 @@ def new_environment(folder: Path) -> Path:
 def install(programs: Path, wheel: Path) -> None:
     """Install the wheel with what it depends on, in the versions that ``requirements.txt`` pins."""
     pinned = ("--constraint", str(REPOSITORY / "requirements.txt"))
-    _uv("pip", "install", "--quiet", "--python", str(programs / "python"), *pinned, str(wheel))
+    _uv(
+        "pip",
+        "install",
+        "--quiet",
+        "--python",
+        str(programs / "python"),
+        *pinned,
+        str(wheel),
+    )
 
 
 def photograph(folder: Path, count: int, size: tuple[int, int] | None = None) -> None:
@@ -66,7 +84,11 @@ def photograph(folder: Path, count: int, size: tuple[int, int] | None = None) ->
     for photo in manifest().photos[:count]:
         library = manifest().libraries[photo.package].distribution
         file = Path(
-            str(metadata.distribution(library).locate_file(f"{photo.package}/{photo.file}"))
+            str(
+                metadata.distribution(library).locate_file(
+                    f"{photo.package}/{photo.file}"
+                )
+            )
         )
         if size is None:
             shutil.copy(file, folder / f"{photo.id}{file.suffix}")
@@ -81,7 +103,9 @@ def copy_source(folder: Path) -> Path:
     for name in SOURCES:
         if (REPOSITORY / name).is_dir():
             shutil.copytree(
-                REPOSITORY / name, folder / name, ignore=shutil.ignore_patterns("__pycache__")
+                REPOSITORY / name,
+                folder / name,
+                ignore=shutil.ignore_patterns("__pycache__"),
             )
         else:
             shutil.copy(REPOSITORY / name, folder / name)
@@ -101,7 +125,9 @@ def _uv(*arguments: str) -> None:
             return
         failure = done.stderr
     if any(said in failure for said in _UNREACHABLE):
-        pytest.skip(f"neither uv's cache nor a package index has what is needed: {failure[-300:]}")
+        pytest.skip(
+            f"neither uv's cache nor a package index has what is needed: {failure[-300:]}"
+        )
     raise AssertionError(f"uv {' '.join(arguments)} failed:\n{failure}")
 
 

@@ -18,7 +18,13 @@ from driftledger.project.settings import Tracking
 from driftledger.tracking.store import opened
 from driftledger.tracking.track import track
 from tests.tracking.dump import dump
-from tests.tracking.project import EXPERIMENT, evidence, gen_score, settings, write_project
+from tests.tracking.project import (
+    EXPERIMENT,
+    evidence,
+    gen_score,
+    settings,
+    write_project,
+)
 
 
 @pytest.fixture(scope="session")
@@ -32,7 +38,9 @@ def empty_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def store(tmp_path: Path, empty_store: Path, monkeypatch: pytest.MonkeyPatch) -> Tracking:
+def store(
+    tmp_path: Path, empty_store: Path, monkeypatch: pytest.MonkeyPatch
+) -> Tracking:
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
     (tmp_path / "store").mkdir()
     shutil.copy(empty_store, tmp_path / "store")

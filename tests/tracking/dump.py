@@ -36,15 +36,20 @@ def dump(tracking: Tracking) -> dict[str, Any]:
         )
         replaced = [run for run in deleted if run.info.run_name.startswith("old")]
         models = {
-            each.model_id: each for each in client.search_logged_models([experiment.experiment_id])
+            each.model_id: each
+            for each in client.search_logged_models([experiment.experiment_id])
         }
         versions = sorted(
-            (v.name, int(v.version), v.tags, v.description) for v in client.search_model_versions()
+            (v.name, int(v.version), v.tags, v.description)
+            for v in client.search_model_versions()
         )
         return {
-            "runs": [_run(client, client.get_run(run.info.run_id), models) for run in runs],
+            "runs": [
+                _run(client, client.get_run(run.info.run_id), models) for run in runs
+            ],
             "old": sorted(
-                [run.info.run_name, run.data.tags["driftledger.current"]] for run in replaced
+                [run.info.run_name, run.data.tags["driftledger.current"]]
+                for run in replaced
             ),
             "versions": [list(each) for each in versions],
             "linked": {
@@ -87,7 +92,11 @@ def _run(client: Any, run: Any, models: Any) -> dict[str, Any]:
         if inputs
         else [],
         "datasets": sorted(
-            [each.dataset.name, each.dataset.digest, {tag.key: tag.value for tag in each.tags}]
+            [
+                each.dataset.name,
+                each.dataset.digest,
+                {tag.key: tag.value for tag in each.tags},
+            ]
             for each in (inputs.dataset_inputs if inputs else [])
         ),
         "artifacts": files,
@@ -97,7 +106,10 @@ def _run(client: Any, run: Any, models: Any) -> dict[str, Any]:
 
 def _trace(trace: Any) -> dict[str, Any]:
     scores = sorted([each.name, each.value] for each in trace.info.assessments)
-    spans = [[span.name, _shown(span.inputs), _shown(span.outputs)] for span in trace.data.spans]
+    spans = [
+        [span.name, _shown(span.inputs), _shown(span.outputs)]
+        for span in trace.data.spans
+    ]
     return {
         "tags": _lasting(trace.info.tags),
         "state": str(trace.info.state),

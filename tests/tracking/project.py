@@ -26,33 +26,50 @@ EXPERIMENT = "drift"
 
 def settings(folder: Path, **changes: Any) -> Tracking:
     return Tracking(
-        **{"uri": f"sqlite:///{folder}/mlflow.db", "experiment": EXPERIMENT, "traces": "all"}
+        **{
+            "uri": f"sqlite:///{folder}/mlflow.db",
+            "experiment": EXPERIMENT,
+            "traces": "all",
+        }
         | changes
     )
 
 
 def card(name: str, version: int = 1, **changes: Any) -> ComponentCard:
-    return component(name, **changes).model_copy(update={"fingerprint": sha256_of([name, version])})
+    return component(name, **changes).model_copy(
+        update={"fingerprint": sha256_of([name, version])}
+    )
 
 
 def gen_score(
-    model: str = "seer", gc: float = 0.7, generator: ComponentCard | None = None, t: int = 2
+    model: str = "seer",
+    gc: float = 0.7,
+    generator: ComponentCard | None = None,
+    t: int = 2,
 ) -> Score:
     """GenCeption, better by ``gc``, with a curve over ``t`` iterations."""
-    values = {f"{name}_at_{step}": gc for step in range(1, t + 1) for name in ("gc", "similarity")}
+    values = {
+        f"{name}_at_{step}": gc
+        for step in range(1, t + 1)
+        for name in ("gc", "similarity")
+    }
     curves = {
         name: [{"step": step, "value": gc} for step in range(1, t + 1)]
         for name in ("gc", "similarity")
     }
     score = genception_score(model=model, metrics=values, curves=curves)
-    return varied(score, generator=generator or card("brush"), example_model=card("rival"))
+    return varied(
+        score, generator=generator or card("brush"), example_model=card("rival")
+    )
 
 
 def lineage(of: Score) -> Lineage:
     names = "/".join(of.keys.values())
     kind = "datasets" if "dataset" in of.keys else "questions"
     records = Folder(
-        path=f"data/records/{of.benchmark}/{of.model}", out="data/records", md5="2" * 32 + ".dir"
+        path=f"data/records/{of.benchmark}/{of.model}",
+        out="data/records",
+        md5="2" * 32 + ".dir",
     )
     return Lineage(
         score=of,
@@ -61,7 +78,9 @@ def lineage(of: Score) -> Lineage:
             out="reports/scores",
             md5="3" * 32 + ".dir",
         ),
-        data=Folder(path=f"data/{kind}/{of.on}", out=f"data/{kind}", md5="1" * 32 + ".dir"),
+        data=Folder(
+            path=f"data/{kind}/{of.on}", out=f"data/{kind}", md5="1" * 32 + ".dir"
+        ),
         collected={"chain": records},
         stages={},
     )
@@ -87,7 +106,12 @@ def write_project(root: Path, *runs: Run) -> Sequence[Run]:
     entries = []
     for name in SAMPLES:
         write_picture(root / f"data/datasets/shapes/images/{name}.png")
-        file = {"id": name, "file": f"images/{name}.png", "category": "round", "sha256": "a" * 64}
+        file = {
+            "id": name,
+            "file": f"images/{name}.png",
+            "category": "round",
+            "sha256": "a" * 64,
+        }
         entries.append(SampleEntry.model_validate(file | {"width": 400, "height": 300}))
     write_jsonl(root / "data/datasets/shapes/samples.jsonl", entries)
     for each in (lineage for run in runs for lineage in run.lineages):
@@ -116,5 +140,7 @@ def rows() -> list[Row]:
 
 def write_picture(path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    noise = random.Random(path.name).randbytes(400 * 300 * 3)  # too large to be attached as it is
+    noise = random.Random(path.name).randbytes(
+        400 * 300 * 3
+    )  # too large to be attached as it is
     path.write_bytes(png_bytes(Image.frombytes("RGB", (400, 300), noise)))

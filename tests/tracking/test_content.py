@@ -12,12 +12,25 @@ import pytest
 
 from driftledger.benchmarks.score import Score
 from driftledger.ledger.lineage import CodeVersion
-from driftledger.tracking.content import artifacts_of, metrics_of, params_of, rows_csv, tags_of
+from driftledger.tracking.content import (
+    artifacts_of,
+    metrics_of,
+    params_of,
+    rows_csv,
+    tags_of,
+)
 from driftledger.tracking.traces import traces_of
 from driftledger.tracking.view import VIEW_TAG, leaderboard
 from tests.support.cases import CASES
 from tests.support.ledgers import fidelity_score, question_score, trac_score
-from tests.tracking.project import SAMPLES, card, evidence, gen_score, rows, write_project
+from tests.tracking.project import (
+    SAMPLES,
+    card,
+    evidence,
+    gen_score,
+    rows,
+    write_project,
+)
 from tests.words.spec import Words
 
 NAMES = {
@@ -25,9 +38,14 @@ NAMES = {
         gen_score(t=3),
         ["gc_at_3/shapes", *["gc/shapes"] * 3, *["similarity/shapes"] * 3],
     ),
-    "trac": (trac_score(metrics={"top1": 40.0, "class_mean": 60.0}), ["trac_accuracy/digits"]),
+    "trac": (
+        trac_score(metrics={"top1": 40.0, "class_mean": 60.0}),
+        ["trac_accuracy/digits"],
+    ),
     "fidelity": (
-        fidelity_score(metrics={"ssim": 50.0, "clip_s": 30.0, "fid": 9.0, "ssim_low": 40.0}),
+        fidelity_score(
+            metrics={"ssim": 50.0, "clip_s": 30.0, "fid": 9.0, "ssim_low": 40.0}
+        ),
         ["ssim/shapes", "clip_score/shapes"],
     ),
     "mm_sap": (
@@ -82,20 +100,29 @@ def test_headlines_come_first_and_curves_last_of_at_most_40_names() -> None:
             "self_awareness/exam",
             "mm_vet_total/exam",
         ),
-        *("mme_score/exam", "clip_score/shapes", "answer_rate/exam", "answer_accuracy/exam"),
+        *(
+            "mme_score/exam",
+            "clip_score/shapes",
+            "answer_rate/exam",
+            "answer_accuracy/exam",
+        ),
     ]
     assert len(names) == 40
     assert names[10:] == [f"reader_{n}.trac_accuracy/digits" for n in range(30)]
     few = list(
         dict.fromkeys(
-            metric.name for metric in metrics_of(evidence(*(of for of, _ in NAMES.values())))
+            metric.name
+            for metric in metrics_of(evidence(*(of for of, _ in NAMES.values())))
         )
     )
     assert few[-2:] == ["gc/shapes", "similarity/shapes"]
 
 
 def test_params_are_few_and_name_versions() -> None:
-    long = card("brush", settings={f"setting_{n}": n for n in range(60)} | {"prompt": "x" * 1000})
+    long = card(
+        "brush",
+        settings={f"setting_{n}": n for n in range(60)} | {"prompt": "x" * 1000},
+    )
     run = evidence(gen_score(generator=long), NAMES["trac"][0])
     params = params_of(run)
     assert len(params) == 40
@@ -115,10 +142,17 @@ def test_params_are_few_and_name_versions() -> None:
         (None, True, "`no commit` | Git could not be read"),
     ],
 )
-def test_a_run_says_whether_there_was_a_commit(commit: str | None, dirty: bool, shown: str) -> None:
-    run = evidence(gen_score()).model_copy(update={"code": CodeVersion(commit=commit, dirty=dirty)})
+def test_a_run_says_whether_there_was_a_commit(
+    commit: str | None, dirty: bool, shown: str
+) -> None:
+    run = evidence(gen_score()).model_copy(
+        update={"code": CodeVersion(commit=commit, dirty=dirty)}
+    )
     tags = tags_of(run)
-    assert (tags["git.commit"], tags["git.dirty"]) == (commit or "none", str(dirty).lower())
+    assert (tags["git.commit"], tags["git.dirty"]) == (
+        commit or "none",
+        str(dirty).lower(),
+    )
     assert f"| code | {shown} |" in tags["mlflow.note.content"]
 
 
@@ -127,9 +161,15 @@ def test_rows_of_all_scores_are_one_table(tmp_path: Path) -> None:
     graded = rows()[0].model_copy(
         update={"unit": "=q1", "values": {"total": [0.5]}, "extra": {"total": "half"}}
     )
-    text = rows_csv(run.lineages, {run.lineages[0].place: rows(), run.lineages[1].place: [graded]})
+    text = rows_csv(
+        run.lineages, {run.lineages[0].place: rows(), run.lineages[1].place: [graded]}
+    )
     first, _, last = csv.DictReader(io.StringIO(text))
-    assert (first["benchmark"], first["dataset"], first["unit"]) == ("genception", "shapes", "disc")
+    assert (first["benchmark"], first["dataset"], first["unit"]) == (
+        "genception",
+        "shapes",
+        "disc",
+    )
     assert (first["similarity 1"], first["similarity 2"], first["total"]) == (
         "0.900000",
         "0.800000",
@@ -182,10 +222,17 @@ def view(tag: str) -> dict[str, Any]:
 
 def test_the_saved_view_is_as_mlflow_keeps_one() -> None:
     shown = view(
-        leaderboard(["similarity/a"], {"gc/a": "GC@5 · a"}, ["gc/a", "similarity/a"], higher=True)
+        leaderboard(
+            ["similarity/a"],
+            {"gc/a": "GC@5 · a"},
+            ["gc/a", "similarity/a"],
+            higher=True,
+        )
     )
     assert {VIEW_TAG: shown} == json.loads((CASES / "tracking/view.json").read_text())
-    titles = {str(n): "".join(map(chr, range(33 + n % 50, 90 + n % 37))) for n in range(200)}
+    titles = {
+        str(n): "".join(map(chr, range(33 + n % 50, 90 + n % 37))) for n in range(200)
+    }
     tag = leaderboard([], titles, [*titles], higher=False)
     assert len(tag) <= 5000
     assert len(view(tag)["state"]["selectedColumns"]) == 41

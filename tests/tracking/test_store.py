@@ -25,13 +25,22 @@ from tests.tracking.conftest import Evaluated
 from tests.tracking.project import EXPERIMENT, settings
 
 WRONG = {
-    "no server": ("http://127.0.0.1:9", "the connection was refused; the scores are safe"),
+    "no server": (
+        "http://127.0.0.1:9",
+        "the connection was refused; the scores are safe",
+    ),
     "a server with a password": (
         "http://reader:hush@127.0.0.1:9",
         "http://127.0.0.1:9 cannot be used",
     ),
-    "no database": ("postgresql://reader:hush@127.0.0.1:9/mlflow", "the connection was refused"),
-    "a missing folder": ("sqlite:////nowhere/mlflow.db", "the folder /nowhere does not exist"),
+    "no database": (
+        "postgresql://reader:hush@127.0.0.1:9/mlflow",
+        "the connection was refused",
+    ),
+    "a missing folder": (
+        "sqlite:////nowhere/mlflow.db",
+        "the folder /nowhere does not exist",
+    ),
     "no file": ("sqlite://", "cannot be used"),
     "a database in memory": ("sqlite:///:memory:", "it names no file"),
     "an unknown scheme": ("gopher://mlflow", "cannot be used"),
@@ -58,9 +67,14 @@ def test_a_file_that_is_no_database_is_left_alone(project: Evaluated) -> None:
     assert file.read_text().startswith("my notes")
 
 
-def test_a_full_disk_is_a_sentence_and_the_next_push_completes(project: Evaluated) -> None:
+def test_a_full_disk_is_a_sentence_and_the_next_push_completes(
+    project: Evaluated,
+) -> None:
     size = (project.root / "store" / "mlflow.db").stat().st_size
-    with pytest.raises(DriftledgerError, match="MLflow"), no_file_longer_than(size + 20_000):
+    with (
+        pytest.raises(DriftledgerError, match="MLflow"),
+        no_file_longer_than(size + 20_000),
+    ):
         project.track()
     project.track()
     assert [len(run["traces"]) for run in project.dump()["runs"]] == [2, 2]
@@ -101,7 +115,10 @@ OLD = {
 
 @pytest.mark.parametrize(("answers", "sentence"), OLD.values(), ids=OLD)
 def test_a_server_of_another_version_is_a_sentence_before_a_run_is_made(
-    answers: dict[str, str], sentence: str, project: Evaluated, monkeypatch: pytest.MonkeyPatch
+    answers: dict[str, str],
+    sentence: str,
+    project: Evaluated,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     requested: list[str] = []
 
@@ -146,7 +163,9 @@ def test_a_file_that_stays_locked_is_a_sentence(
     monkeypatch.setattr(databases, "WAIT", 0.2)
     with (
         held(project.root / "store" / "mlflow.db", 60),
-        pytest.raises(DriftledgerError, match=r"another program that has it open keeps it locked"),
+        pytest.raises(
+            DriftledgerError, match=r"another program that has it open keeps it locked"
+        ),
     ):
         project.track()
 
@@ -160,7 +179,10 @@ def test_pages_need_an_experiment(project: Evaluated) -> None:
         r"scores: http://127\.0\.0\.1:5000/#/experiments/\d+/evaluation-runs", scores
     )
     assert "viewStateShareKey=" in view
-    assert where_to_look(project.tracking) == "scores: 'driftledger ui' shows them in MLflow"
+    assert (
+        where_to_look(project.tracking)
+        == "scores: 'driftledger ui' shows them in MLflow"
+    )
 
 
 def test_a_port_in_use_is_a_sentence_or_the_next_one_is_taken(
@@ -172,11 +194,15 @@ def test_a_port_in_use_is_a_sentence_or_the_next_one_is_taken(
     monkeypatch.setattr(sys, "executable", "/bin/true")
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
-        with pytest.raises(ConfigError, match=rf"port {port} on 127\.0\.0\.1 is in use, .* --port"):
+        with pytest.raises(
+            ConfigError, match=rf"port {port} on 127\.0\.0\.1 is in use, .* --port"
+        ):
             next(serve(project.tracking, port))
         monkeypatch.setattr(tracking_store, "PORT", port)
         said = serve(project.tracking, None)
-        assert int(urlsplit(next(said).partition(" ")[2]).port or 0) in range(port + 1, port + 100)
+        assert int(urlsplit(next(said).partition(" ")[2]).port or 0) in range(
+            port + 1, port + 100
+        )
         with pytest.raises(LedgerError, match="MLflow ended by itself"):
             list(said)
 
@@ -187,7 +213,10 @@ def test_a_server_shows_the_same_as_a_file(
 ) -> None:
     project.track()
     wanted = project.dump()
-    backend, files = f"sqlite:///{project.root}/server.db", (project.root / "files").as_uri()
+    backend, files = (
+        f"sqlite:///{project.root}/server.db",
+        (project.root / "files").as_uri(),
+    )
     with mlflow_server(project.root, backend, files, {}) as address:
         monkeypatch.setenv("MLFLOW_TRACKING_URI", address)
         assert "2 runs created" in project.track()
@@ -195,5 +224,7 @@ def test_a_server_shows_the_same_as_a_file(
         shown = project.dump()
         [scores, _] = serve(project.tracking, 1)
         assert requests.get(scores.partition(" ")[2], timeout=30).ok
-    assert shown.pop("experiments") != wanted.pop("experiments")  # the server made an empty one
+    assert shown.pop("experiments") != wanted.pop(
+        "experiments"
+    )  # the server made an empty one
     assert shown == wanted

@@ -47,34 +47,54 @@ CREATED = f"MLflow experiment {EXPERIMENT!r}: "
 def test_runs_are_created_worst_first_and_once(project: Evaluated) -> None:
     assert project.track() == f"{CREATED}2 runs created, 0 unchanged"
     first = project.dump()
-    assert [run["name"] for run in first["runs"]] == ["seer · brush · eye", "blind · brush · eye"]
+    assert [run["name"] for run in first["runs"]] == [
+        "seer · brush · eye",
+        "blind · brush · eye",
+    ]
     best = first["runs"][0]
     assert (best["status"], best["tags"]["driftledger.current"]) == ("FINISHED", "true")
     assert best["tags"]["driftledger.fingerprint"] == project.runs[0].fingerprint
     assert best["models"] == ["brush", "eye", "seer"]
     dvc = {"dvc.out": "data/datasets", "dvc.md5": "1" * 32 + ".dir"}
-    assert best["datasets"] == [["shapes", "d" * 32, {"mlflow.data.context": "evaluation", **dvc}]]
+    assert best["datasets"] == [
+        ["shapes", "d" * 32, {"mlflow.data.context": "evaluation", **dvc}]
+    ]
     assert ["similarity/shapes", 2, 0.7] in best["metrics"]
     assert [version[:2] for version in first["versions"]] == [
-        *(["encoder.eye", 1], ["generator.brush", 1], ["model.blind", 1], ["model.seer", 1])
+        *(
+            ["encoder.eye", 1],
+            ["generator.brush", 1],
+            ["model.blind", 1],
+            ["model.seer", 1],
+        )
     ]
     assert first["experiments"] == [EXPERIMENT]
     note = first["experiment"]["mlflow.note.content"]
     assert re.match(
-        r"\[Leaderboard with charts\]\(#/experiments/\d+/runs\?\S+viewStateShareKey=\w+", note
+        r"\[Leaderboard with charts\]\(#/experiments/\d+/runs\?\S+viewStateShareKey=\w+",
+        note,
     )
     metrics = ["gc/shapes", "gc_at_2/shapes", "similarity/shapes"]
-    assert first["linked"] == {"seer": metrics, "blind": metrics, "brush": [], "eye": []}
+    assert first["linked"] == {
+        "seer": metrics,
+        "blind": metrics,
+        "brush": [],
+        "eye": [],
+    }
     assert project.track() == f"{CREATED}0 runs created, 2 unchanged"
     assert project.dump() == first
     with project.client() as (client, experiment):
         made = client.search_runs([experiment])
     ids = {run.info.run_id: run.data.tags["driftledger.fingerprint"] for run in made}
     assert len(ids) == 2
-    assert mlflow_state(Workspace(project.root)).runs == ids, "for an audit by the id of a run"
+    assert mlflow_state(Workspace(project.root)).runs == ids, (
+        "for an audit by the id of a run"
+    )
 
 
-def test_a_moved_checkout_goes_on_and_writes_nothing_where_it_was(project: Evaluated) -> None:
+def test_a_moved_checkout_goes_on_and_writes_nothing_where_it_was(
+    project: Evaluated,
+) -> None:
     project.track()
     (project.root / "store").rename(project.root / "moved")
     moved = settings(project.root / "moved")
@@ -87,17 +107,28 @@ def test_a_moved_checkout_goes_on_and_writes_nothing_where_it_was(project: Evalu
     assert len(list((project.root / "moved/mlartifacts").rglob("scores.json"))) == 4
 
 
-def test_traces_show_each_chain_with_small_pictures_attached_once(project: Evaluated) -> None:
+def test_traces_show_each_chain_with_small_pictures_attached_once(
+    project: Evaluated,
+) -> None:
     project.track(project.runs[0])
     [run] = project.dump()["runs"]
-    assert [trace["tags"]["unit"] for trace in run["traces"]] == ["ring", "disc"]  # the worst first
+    assert [trace["tags"]["unit"] for trace in run["traces"]] == [
+        "ring",
+        "disc",
+    ]  # the worst first
     with project.client() as (client, experiment):
         [found] = client.search_runs([experiment])
-        assert {each.dataset.profile for each in found.inputs.dataset_inputs} == {'{"samples": 2}'}
+        assert {each.dataset.profile for each in found.inputs.dataset_inputs} == {
+            '{"samples": 2}'
+        }
     names = [name for name, *_ in run["traces"][0]["spans"]]
     assert names == ["chain", "t = 1", "t = 2"]
     [_, asked, gave] = run["traces"][0]["spans"][1]
-    assert (asked["prompt"], asked["image"][0], gave["s(1)"]) == ("Describe it.", "picture", 0.5)
+    assert (asked["prompt"], asked["image"][0], gave["s(1)"]) == (
+        "Describe it.",
+        "picture",
+        0.5,
+    )
     pictures = list((project.root / "store" / "mlartifacts").rglob("attachments/*"))
     assert len(pictures) == 2 * 3  # two samples: an original and two drawn ones
     assert max(picture.stat().st_size for picture in pictures) < 40_000
@@ -108,21 +139,41 @@ def test_steps_without_a_column_are_one_span_that_shows_what_the_first_was_asked
 ) -> None:
     steps = [
         Step("say", "model", {"prompt": "?"}, {"text": "a disc"}),
-        Step("read", "", {"reply": "a disc"}, {"text": "nothing"}, Outcome.UNPARSED, "no shape"),
+        Step(
+            "read",
+            "",
+            {"reply": "a disc"},
+            {"text": "nothing"},
+            Outcome.UNPARSED,
+            "no shape",
+        ),
     ]
     with project.client() as (client, _):
         experiment = client.create_experiment(EXPERIMENT)
         traces = Traces(client, experiment, client.create_run(experiment).info.run_id)
-        traces.add(project.runs[0].lineages[0], Trace("disc", "look", {}, {}, Outcome.OK, steps))
+        traces.add(
+            project.runs[0].lineages[0],
+            Trace("disc", "look", {}, {}, Outcome.OK, steps),
+        )
         mlflow.flush_trace_async_logging()
         [trace] = client.search_traces(locations=[experiment])
     [_, span] = trace.data.spans
-    assert (span.name, span.span_type, span.inputs) == ("say", "CHAT_MODEL", {"prompt": "?"})
-    assert span.outputs == {"text": "a disc", "read: text": "nothing", "error": "no shape"}
+    assert (span.name, span.span_type, span.inputs) == (
+        "say",
+        "CHAT_MODEL",
+        {"prompt": "?"},
+    )
+    assert span.outputs == {
+        "text": "a disc",
+        "read: text": "nothing",
+        "error": "no shape",
+    }
     assert span.status.status_code == "ERROR"
 
 
-def test_a_changed_generator_replaces_a_run_and_is_a_version_of_its_own(project: Evaluated) -> None:
+def test_a_changed_generator_replaces_a_run_and_is_a_version_of_its_own(
+    project: Evaluated,
+) -> None:
     project.track()
     changed = project.change(gen_score("seer", 0.6, card("brush", 2)))
     assert project.track(changed) == f"{CREATED}1 runs created, 0 unchanged"
@@ -132,18 +183,26 @@ def test_a_changed_generator_replaces_a_run_and_is_a_version_of_its_own(project:
         ("blind · brush · eye", "false"),
     ]
     assert after["old"] == [["old · seer · brush · eye", "false"]]
-    assert [version[1] for version in after["versions"] if version[0] == "generator.brush"] == [
+    assert [
+        version[1] for version in after["versions"] if version[0] == "generator.brush"
+    ] == [
         1,
         2,
     ]
-    assert after["runs"][0]["params"]["generator_version"] == card("brush", 2).fingerprint[:12]
+    assert (
+        after["runs"][0]["params"]["generator_version"]
+        == card("brush", 2).fingerprint[:12]
+    )
     assert project.track() == f"{CREATED}0 runs created, 2 unchanged"
     again = project.dump()
     assert project.shown() == [
         ("seer · brush · eye", "true"),
         ("blind · brush · eye", "true"),
     ]
-    assert again["runs"][0]["params"]["generator_version"] == card("brush").fingerprint[:12]
+    assert (
+        again["runs"][0]["params"]["generator_version"]
+        == card("brush").fingerprint[:12]
+    )
     assert again["old"] == after["old"]
 
 
@@ -159,7 +218,10 @@ def test_a_run_that_a_person_restores_or_deletes_is_as_before_after_the_next_pus
     for act, made in [("restore_run", 0), ("delete_run", 1)]:
         with project.client() as (client, _):
             getattr(client, act)(old if act == "restore_run" else current)
-        assert project.track(changed) == f"{CREATED}{made} runs created, {1 - made} unchanged"
+        assert (
+            project.track(changed)
+            == f"{CREATED}{made} runs created, {1 - made} unchanged"
+        )
         assert project.dump() == before
 
 
@@ -244,7 +306,9 @@ def test_a_push_that_is_cut_short_at_any_write_is_completed_by_the_next(
 
     project.track(project.change(before()))
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(mlflow if write.startswith("flush") else MlflowClient, write, killed)
+        patched.setattr(
+            mlflow if write.startswith("flush") else MlflowClient, write, killed
+        )
         with pytest.raises(Killed):
             project.track(project.runs[0])
     project.track(project.runs[0])
@@ -273,7 +337,9 @@ def left_running(project: Evaluated, seconds: float) -> str:
     with project.client() as (client, experiment):
         tags = {"driftledger.fingerprint": project.runs[0].fingerprint}
         started = int(1000 * (time.time() - seconds))
-        return str(client.create_run(experiment, start_time=started, tags=tags).info.run_id)
+        return str(
+            client.create_run(experiment, start_time=started, tags=tags).info.run_id
+        )
 
 
 def test_a_run_that_another_clone_is_writing_is_left_alone(project: Evaluated) -> None:
@@ -288,7 +354,9 @@ def test_a_run_that_another_clone_is_writing_is_left_alone(project: Evaluated) -
     assert project.track() == f"{CREATED}0 runs created, 2 unchanged"
 
 
-def test_a_run_of_another_clone_that_was_cut_short_is_made_again(project: Evaluated) -> None:
+def test_a_run_of_another_clone_that_was_cut_short_is_made_again(
+    project: Evaluated,
+) -> None:
     project.track(project.runs[1])
     theirs = left_running(project, 601)
     assert project.track() == f"{CREATED}1 runs created, 1 unchanged"
@@ -306,7 +374,9 @@ def test_a_run_that_another_clone_deletes_meanwhile_is_a_sentence(
 
     with monkeypatch.context() as patched:
         patched.setattr(MlflowClient, "log_inputs", deleted)
-        with pytest.raises(DriftledgerError, match="another clone is writing the same runs"):
+        with pytest.raises(
+            DriftledgerError, match="another clone is writing the same runs"
+        ):
             project.track()
     assert project.track() == f"{CREATED}2 runs created, 0 unchanged"
 
@@ -357,21 +427,27 @@ def push_in_child(root: Path, folder: Path) -> "subprocess.Popen[str]":
         "PYTHONPATH": os.pathsep.join([str(REPOSITORY), str(REPOSITORY / "src")])
     }
     command = [sys.executable, "-c", PUSH, str(root), str(folder)]
-    return subprocess.Popen(command, cwd=root, env=environment, stdout=subprocess.PIPE, text=True)
+    return subprocess.Popen(
+        command, cwd=root, env=environment, stdout=subprocess.PIPE, text=True
+    )
 
 
 @pytest.mark.slow
 def test_two_pushes_wait_for_each_other_and_one_that_is_killed_holds_nobody_up(
     tmp_path: Path, store: Tracking
 ) -> None:
-    wanted = write_project(tmp_path, *(evidence(gen_score(f"m{n}", n / 10)) for n in range(4)))
+    wanted = write_project(
+        tmp_path, *(evidence(gen_score(f"m{n}", n / 10)) for n in range(4))
+    )
     file = tmp_path / "store" / "mlflow.db"
     with (
         push_in_child(tmp_path, file.parent) as killed,
         push_in_child(tmp_path, file.parent) as other,
     ):
         size = file.stat().st_size
-        while file.stat().st_size == size and killed.poll() is None:  # until one of both writes
+        while (
+            file.stat().st_size == size and killed.poll() is None
+        ):  # until one of both writes
             time.sleep(0.05)
         killed.send_signal(signal.SIGKILL)
         lines, _ = other.communicate(timeout=600)
@@ -379,5 +455,7 @@ def test_two_pushes_wait_for_each_other_and_one_that_is_killed_holds_nobody_up(
     line = track(tmp_path, wanted, store)
     assert "4 unchanged" in line
     pushed = dump(store)["runs"]
-    assert sorted(run["name"] for run in pushed) == [f"m{n} · brush · eye" for n in range(4)]
+    assert sorted(run["name"] for run in pushed) == [
+        f"m{n} · brush · eye" for n in range(4)
+    ]
     assert all(len(run["traces"]) == 2 for run in pushed)

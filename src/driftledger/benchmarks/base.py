@@ -18,8 +18,21 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeAlias, cast
 
 from driftledger.benchmarks.collecting import Collecting, FailedCalls, StageInputs
-from driftledger.benchmarks.records import CollectedCard, CollectedRecord, Folders, Records
-from driftledger.benchmarks.score import Numbers, RepeatRow, Row, Rows, Score, Scores, base_key
+from driftledger.benchmarks.records import (
+    CollectedCard,
+    CollectedRecord,
+    Folders,
+    Records,
+)
+from driftledger.benchmarks.score import (
+    Numbers,
+    RepeatRow,
+    Row,
+    Rows,
+    Score,
+    Scores,
+    base_key,
+)
 from driftledger.benchmarks.settings import Section, as_now, recorded
 from driftledger.collect.call import Planned, RunSteps, Steps
 from driftledger.components.base import Component
@@ -69,7 +82,12 @@ ROLES: Mapping[str, Kind] = {
 """Role in a score → the kind of component that a reader knows it as: in MLflow's registry, in
 ``audit --encoder``."""
 
-SECTIONS = {"model": "models", "generator": "generators", "encoder": "encoders", "judge": "models"}
+SECTIONS = {
+    "model": "models",
+    "generator": "generators",
+    "encoder": "encoders",
+    "judge": "models",
+}
 """Kind → the section of ``params.yaml`` and of the catalogue that its entries stand in."""
 
 NEEDED_FOR: Mapping[str, frozenset[Input]] = {
@@ -231,7 +249,9 @@ class Stage:
         """Return its stage in ``dvc.lock``: ``data``, ``collect@<model>`` or ``score@<model>``."""
         if "{model}" not in self.path:
             return "data"
-        return f"{'score' if self.path.startswith(SCORES) else 'collect'}@{keys['model']}"
+        return (
+            f"{'score' if self.path.startswith(SCORES) else 'collect'}@{keys['model']}"
+        )
 
 
 SCORES = "reports/scores"
@@ -244,7 +264,11 @@ QUESTION_SET = Stage("question_set", ("question_set",), "data/questions/{questio
 
 
 def score_stage(
-    name: str, keys: tuple[str, ...], *settings: str, beside: tuple[str, ...] = (), version: int = 1
+    name: str,
+    keys: tuple[str, ...],
+    *settings: str,
+    beside: tuple[str, ...] = (),
+    version: int = 1,
 ) -> Stage:
     """Return the stage that scores a benchmark.
 
@@ -435,7 +459,9 @@ class Benchmark(ABC):
                 components[role] = (given.keys[role], make(given.keys[role]))
         if self.collects.judged:
             components["judge"] = (given.judge, given.model(given.judge or ""))
-        protocol = {name: getattr(given.section, name) for name in self.collects.settings}
+        protocol = {
+            name: getattr(given.section, name) for name in self.collects.settings
+        }
         protocol["seed"] = given.seed
         return self.asking(given.keys, given.data(), components, protocol)
 
@@ -475,7 +501,9 @@ class Benchmark(ABC):
         for role, each in card.components.items():
             component = components.get(role)
             if component is None:
-                absent = SimpleNamespace(fingerprint=each.fingerprint, spec={}, longest=0)
+                absent = SimpleNamespace(
+                    fingerprint=each.fingerprint, spec={}, longest=0
+                )
                 absent.model_dump = partial(dict[str, Any], each.settings)
                 component = cast(Component, absent)
             named[role] = each.name, component
@@ -532,7 +560,9 @@ class Benchmark(ABC):
         for key in chain.from_iterable(score.metrics for score in scores):
             if base_key(key) == key and self.metric(key) is metric:
                 keys.add(key)
-        return sorted(keys, key=lambda key: (int((metric.match(key) or {}).get("t", 0)), key))
+        return sorted(
+            keys, key=lambda key: (int((metric.match(key) or {}).get("t", 0)), key)
+        )
 
     def shown_key(self, metric: Metric, scores: Scores) -> str | None:
         """Return the key to show for a metric: the last that some score is ranked by, or the last.
@@ -600,7 +630,12 @@ class Benchmark(ABC):
                 for point in score.curves.get(curve, ()):
                     key = f"{curve}@{point.step}"
                     yield Tracked(
-                        shown, key, value=point.value, metric=metric, score=score, step=point.step
+                        shown,
+                        key,
+                        value=point.value,
+                        metric=metric,
+                        score=score,
+                        step=point.step,
                     )
 
     def headline(self, score: Score) -> tuple[str, float | None]:
@@ -611,7 +646,11 @@ class Benchmark(ABC):
         """Return who had a part in a number; in one that no table has, everybody."""
         metric = self.metric(key.rpartition("/")[2])
         needs = frozenset(Input) if metric is None else metric.needs
-        return [role for role in ROLES if role in score.components and NEEDED_FOR[role] & needs]
+        return [
+            role
+            for role in ROLES
+            if role in score.components and NEEDED_FOR[role] & needs
+        ]
 
     def flags_of(self, score: Score, key: str = "") -> list[str]:
         """Return the flags of a score that concern a number, by default one of its headlines.
@@ -621,7 +660,9 @@ class Benchmark(ABC):
         """
         keys = [key] if key else self.headlines(score) or [""]
         return [
-            flag for flag in score.flags if any(self._concerns(flag, score, each) for each in keys)
+            flag
+            for flag in score.flags
+            if any(self._concerns(flag, score, each) for each in keys)
         ]
 
     def _concerns(self, flag: str, score: Score, key: str) -> bool:
@@ -630,14 +671,18 @@ class Benchmark(ABC):
         if rows:
             return metric is None or metric.key in rows[0]
         others = score.components.keys() - self.roles_of(score, key)
-        return not flag.startswith(tuple(f"the {role.replace('_', ' ')}" for role in others))
+        return not flag.startswith(
+            tuple(f"the {role.replace('_', ' ')}" for role in others)
+        )
 
     def facts(self, score: Score) -> Json:
         """Return what may make two scores unfair to compare, by the names in :attr:`unfair`."""
         facts = dict(score.inputs.protocol)
         for name, value in as_now(score.inputs.settings).items():
             if name != "confidence":
-                facts[name] = value if facts.get(name, value) == value else [facts[name], value]
+                facts[name] = (
+                    value if facts.get(name, value) == value else [facts[name], value]
+                )
         return facts
 
     def rows_in(self, score: Score, kind: str, name: str, rows: Rows) -> Rows:

@@ -25,9 +25,21 @@ from driftledger.benchmarks.records import (
     results_of,
 )
 from driftledger.collect.call import Call, NotStoredError, Planned, RunSteps, walk
-from driftledger.components.base import Component, ComponentCard, Encoder, Generator, Model
+from driftledger.components.base import (
+    Component,
+    ComponentCard,
+    Encoder,
+    Generator,
+    Model,
+)
 from driftledger.core.errors import StoreError
-from driftledger.core.files import link_file, new_folder, read_json, write_json, write_jsonl
+from driftledger.core.files import (
+    link_file,
+    new_folder,
+    read_json,
+    write_json,
+    write_jsonl,
+)
 from driftledger.core.types import Result, Sample
 from driftledger.data.records import (
     QUESTION_SET_CARD,
@@ -173,7 +185,10 @@ class Collecting:
             stage=self.stage,
             keys=dict(self.keys),
             data_digest=data.digest,
-            components={role: ComponentCard.of(*named) for role, named in self.components.items()},
+            components={
+                role: ComponentCard.of(*named)
+                for role, named in self.components.items()
+            },
             protocol=dict(self.protocol),
         )
 

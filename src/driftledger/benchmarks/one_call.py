@@ -46,14 +46,20 @@ class OneCall(Benchmark):
 
     def steps(self, collecting: Collecting) -> Protocols:
         for ask, extra in self.asks(collecting):
-            yield Planned(partial(_answered, ask, extra), [(ask.component, ask.conversation)])
+            yield Planned(
+                partial(_answered, ask, extra), [(ask.component, ask.conversation)]
+            )
 
 
 def _answered(ask: Ask, extra: Json) -> Steps[Records]:
     result = yield ask
     reply = RecordedResult.of("model", ask, result)
     subject = ask.context
-    return [CollectedRecord(unit=subject.sample, step=subject.t, results=[reply], extra=extra)]
+    return [
+        CollectedRecord(
+            unit=subject.sample, step=subject.t, results=[reply], extra=extra
+        )
+    ]
 
 
 class OneCallPerSample(OneCall):
@@ -106,7 +112,10 @@ class OneCallPerSample(OneCall):
                 value = self.worth(samples[record.unit], record.text)
             if value is None:
                 lost.append(f"{record.place}: {record.error or record.outcome}")
-                if record.outcome is not Outcome.FAILED and given.section.unread == "worst":
+                if (
+                    record.outcome is not Outcome.FAILED
+                    and given.section.unread == "worst"
+                ):
                     value = self.worst
             values.append(math.nan if value is None else value)
             row = Row(

@@ -29,9 +29,9 @@ class RecordedResult(Result):
     key: str
     """The key of the call, under which the store keeps its result."""
     outcome: Outcome = field()  # always written
-    file: Annotated[RelativePath | None, Field(validation_alias=AliasChoices("file", "image"))] = (
-        None
-    )
+    file: Annotated[
+        RelativePath | None, Field(validation_alias=AliasChoices("file", "image"))
+    ] = None
     """The path of its image or sound, relative to the folder; records of earlier versions call it
     ``image``."""
     sha256: Annotated[
@@ -110,7 +110,9 @@ class CollectedRecord(Record):
     @property
     def error(self) -> str | None:
         """The reason of a failure or refusal, if the component gives one."""
-        return next((each.error for each in self.results if each.error is not None), None)
+        return next(
+            (each.error for each in self.results if each.error is not None), None
+        )
 
     @property
     def place(self) -> str:
@@ -204,7 +206,9 @@ def changed_versions(served: Mapping[str, Mapping[str, int]]) -> list[str]:
     sentences = []
     for role, versions in served.items():
         if len(versions) > 1:
-            counts = ", ".join(f"{name} ({count} calls)" for name, count in versions.items())
+            counts = ", ".join(
+                f"{name} ({count} calls)" for name, count in versions.items()
+            )
             sentences.append(
                 f"{len(versions)} served versions of the {role} are behind this score: {counts}"
             )

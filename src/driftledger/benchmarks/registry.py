@@ -69,7 +69,9 @@ def section_text(name: str) -> str:
     try:
         return (files(package) / "settings.yaml").read_text(encoding="utf-8")
     except OSError:
-        raise ConfigError(f"the section {name!r} is missing; add it to params.yaml") from None
+        raise ConfigError(
+            f"the section {name!r} is missing; add it to params.yaml"
+        ) from None
 
 
 def shipped_section(name: str) -> Any:
@@ -89,7 +91,9 @@ def question_rules(provider: "QuestionProvider") -> "QuestionRules":
     if rules is None:
         raise ConfigError(
             unknown_name(
-                "protocol", name, [s.name for s in benchmarks() if s.questions is not None]
+                "protocol",
+                name,
+                [s.name for s in benchmarks() if s.questions is not None],
             )
         )
     provider.check(rules)
@@ -112,5 +116,8 @@ def find_score(path: str) -> "tuple[Benchmark, dict[str, str]] | None":
 def _table() -> dict[str, str]:
     return {
         **BENCHMARKS,
-        **{point.name: point.value for point in installed().select(group="driftledger.benchmarks")},
+        **{
+            point.name: point.value
+            for point in installed().select(group="driftledger.benchmarks")
+        },
     }

@@ -25,7 +25,16 @@ from driftledger.benchmarks.records import (
     results_of,
     served_versions,
 )
-from driftledger.benchmarks.score import HIGH, LOW, ROWS, SCORE, Inputs, Numbers, Row, Score
+from driftledger.benchmarks.score import (
+    HIGH,
+    LOW,
+    ROWS,
+    SCORE,
+    Inputs,
+    Numbers,
+    Row,
+    Score,
+)
 from driftledger.components.base import ComponentCard
 from driftledger.core.canonical import Json, sha256_file
 from driftledger.core.errors import CoverageError, StoreError, first_few
@@ -143,9 +152,13 @@ class FromRecords:
         if scored / total >= least:
             return []
         asked = f"{self.card.benchmark}.min_coverage asks for {least:.0%}"
-        return [f"only {scored} of {total} {what} ({first_few(lost)}), and {asked}: no rank"]
+        return [
+            f"only {scored} of {total} {what} ({first_few(lost)}), and {asked}: no rank"
+        ]
 
-    def origin(self, scored: int, total: int, flags: Iterable[str] = (), **parser: str) -> Json:
+    def origin(
+        self, scored: int, total: int, flags: Iterable[str] = (), **parser: str
+    ) -> Json:
         """Return the fields of a score that name it, say what it was computed from, and how much.
 
         Args:
@@ -159,7 +172,9 @@ class FromRecords:
         notes = []
         generator = components.get("generator")
         if generator is not None and generator.fingerprint == model.fingerprint:
-            notes.append(f"{model.name} describes and draws, so the drift is that of both roles")
+            notes.append(
+                f"{model.name} describes and draws, so the drift is that of both roles"
+            )
         for role, encoder in given.encoders.items():
             name = given.keys.get(role) or getattr(given.section, role, None) or ""
             components[role] = ComponentCard.of(name, encoder)
@@ -168,7 +183,9 @@ class FromRecords:
             records={self._spec.collects.name: sha256_file(self.folder / RECORDS)},
             protocol=self.card.protocol | parser,
             settings=self._spec.scored_with(given.section, given.seed),
-            beside={setting: sha256_file(file) for setting, file in given.beside.items()},
+            beside={
+                setting: sha256_file(file) for setting, file in given.beside.items()
+            },
         )
         notes += changed_versions(served)
         notes += self.data_notes
@@ -221,7 +238,10 @@ def interval_ends(estimates: Mapping[str, Estimate], unit: float = 1.0) -> Ends:
 def clusters_of(samples: Sequence[Sample]) -> dict[str, str]:
     """Return the cluster of each sample: the id of the first with the same image or sound."""
     first: dict[str, str] = {}
-    return {sample.id: first.setdefault(sample.medium.sha256, sample.id) for sample in samples}
+    return {
+        sample.id: first.setdefault(sample.medium.sha256, sample.id)
+        for sample in samples
+    }
 
 
 def copies(samples: Sequence[Sample]) -> Iterator[str]:
@@ -245,7 +265,9 @@ def interval_of_known(
     """Estimate a mean over groups of values from ``-most`` to ``most``; NaN is left out."""
     known = np.isfinite(values)
     drawn = None if clusters is None else [*compress(clusters, known)]
-    estimate = mean_interval(values[known], [*compress(groups, known)], confidence, drawn)
+    estimate = mean_interval(
+        values[known], [*compress(groups, known)], confidence, drawn
+    )
     return estimate.within(-most, most)
 
 

@@ -53,8 +53,12 @@ class Section(Strict):
         """Yield each setting that is marked so, its mark, and the names that it holds."""
         for key, field in type(self).model_fields.items():
             given = getattr(self, key)
-            names = given if isinstance(given, tuple) else () if given is None else (given,)
-            yield from ((key, mark, names) for mark in field.metadata if isinstance(mark, kind))
+            names = (
+                given if isinstance(given, tuple) else () if given is None else (given,)
+            )
+            yield from (
+                (key, mark, names) for mark in field.metadata if isinstance(mark, kind)
+            )
 
 
 class RepeatedSection(Section):
@@ -90,7 +94,11 @@ def as_now(settings: Mapping[str, Any]) -> Json:
     questions called it ``wrong`` that an unread answer counts.
     """
     unread = settings.get("unread", "left_out")
-    return {"min_coverage": 0.0, **settings, "unread": "worst" if unread == "wrong" else unread}
+    return {
+        "min_coverage": 0.0,
+        **settings,
+        "unread": "worst" if unread == "wrong" else unread,
+    }
 
 
 def holding(*places: str) -> AfterValidator:

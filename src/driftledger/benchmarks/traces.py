@@ -28,7 +28,9 @@ def shot(file: Path) -> "dict[str, Shown]":
     return {kind_of(file): Shot(file)}
 
 
-Shown: TypeAlias = "str | int | float | bool | Shot | Sequence[Shown] | Mapping[str, Shown] | None"
+Shown: TypeAlias = (
+    "str | int | float | bool | Shot | Sequence[Shown] | Mapping[str, Shown] | None"
+)
 
 
 class Option(NamedTuple):
@@ -104,7 +106,9 @@ def values_of(spec: Benchmark, score: Score) -> Callable[[Row], Numbers]:
     return values
 
 
-def worth_showing(spec: Benchmark, score: Score, rows: Rows, at_most: int | None) -> list[Row]:
+def worth_showing(
+    spec: Benchmark, score: Score, rows: Rows, at_most: int | None
+) -> list[Row]:
     """Return the worst, the best and an even spread of other rows by the first headline.
 
     They are a third each, and followed by rows without a value.

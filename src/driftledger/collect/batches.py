@@ -14,7 +14,14 @@ import sys
 import time
 import traceback
 from collections import Counter, deque
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Callable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -66,10 +73,14 @@ class Units:
         self._sizes: dict[tuple[str, type[Call]], tuple[int, int]] = {}
         """Component and kind of call (a unified model both answers and draws) → the size of a
         batch, and the number of units in a row that it is formed from."""
-        self._batches: dict[tuple[str, type[Call], int], dict[int, dict[int, Waiting]]] = {}
+        self._batches: dict[
+            tuple[str, type[Call], int], dict[int, dict[int, Waiting]]
+        ] = {}
         """The same, and the first of those units → step → position → the call that waits."""
 
-    def add(self, position: int, call: Call, size: int, window: int) -> asyncio.Future[Result]:
+    def add(
+        self, position: int, call: Call, size: int, window: int
+    ) -> asyncio.Future[Result]:
         """Let a unit's call wait until its batch is complete; the unit has moved to this step."""
         kind = call.component.fingerprint, type(call)
         self._sizes[kind] = size, window
@@ -94,14 +105,20 @@ class Units:
                 order = sorted(waiting)
                 groups = [order]
                 if size < window:
-                    lengths = {place: length(call) for place, (call, _) in waiting.items()}
+                    lengths = {
+                        place: length(call) for place, (call, _) in waiting.items()
+                    }
                     order.sort(key=lengths.__getitem__, reverse=True)
                     kinds = {place: lengths[place][:2] for place in order}
                     groups = [*grouped(order, kinds.__getitem__).values()]
                 for group in groups:
                     for start in range(0, len(group), size):
-                        batch = [waiting[place] for place in group[start : start + size]]
-                        if not all(result.done() for _, result in batch):  # else all are stored
+                        batch = [
+                            waiting[place] for place in group[start : start + size]
+                        ]
+                        if not all(
+                            result.done() for _, result in batch
+                        ):  # else all are stored
                             yield batch
 
     def check(self) -> None:
@@ -169,7 +186,9 @@ def ask_batch(calls: Sequence[Call]) -> list[Result]:
     first = calls[0]
     started = time.perf_counter()
     results: Sequence[Result]
-    if isinstance(first, Ask):  # by what is asked: a unified model both answers and draws
+    if isinstance(
+        first, Ask
+    ):  # by what is asked: a unified model both answers and draws
         asks = [call.conversation for call in calls if isinstance(call, Ask)]
         results = first.component.respond(asks)
     else:
@@ -179,7 +198,9 @@ def ask_batch(calls: Sequence[Call]) -> list[Result]:
     seconds = (time.perf_counter() - started) / len(calls)
     if len(results) != len(calls):
         provider = first.component.provider
-        raise ContractError(f"{provider} gave {len(results)} results for {len(calls)} calls")
+        raise ContractError(
+            f"{provider} gave {len(results)} results for {len(calls)} calls"
+        )
     return [result.took(seconds) for result in results]
 
 
@@ -198,9 +219,15 @@ def finished(call: Call, result: Result) -> Result:
     if isinstance(call, Draw) and result.outcome.goes_on:
         medium = result.sound if result.image is None else result.image
         if medium is None:
-            raise ValueError(f"a generator reported {result.outcome} and gave no image or sound")
-        if isinstance(medium, Image.Image) and not any(medium.convert("L").histogram()[_BLACK:]):
-            values["note"] = "the image is wholly black, as services draw what they filter"
+            raise ValueError(
+                f"a generator reported {result.outcome} and gave no image or sound"
+            )
+        if isinstance(medium, Image.Image) and not any(
+            medium.convert("L").histogram()[_BLACK:]
+        ):
+            values["note"] = (
+                "the image is wholly black, as services draw what they filter"
+            )
         values["data"] = result.data or encoded(medium)
     return Result(**values)
 
@@ -240,9 +267,14 @@ class LocalCalls:
         if component.batch_size < component.batch_window:
             longest = max(1, *(length(call)[2] for call in calls))
         while len(results) < len(calls):
-            most = max(1, self._most.get(component.fingerprint, len(calls) * longest) // longest)
+            most = max(
+                1,
+                self._most.get(component.fingerprint, len(calls) * longest) // longest,
+            )
             part = calls[len(results) : len(results) + most]
-            note = f"made in a batch of {len(part)} instead of {len(calls)}: out of memory"
+            note = (
+                f"made in a batch of {len(part)} instead of {len(calls)}: out of memory"
+            )
             try:
                 results += self._each(part, note if len(part) < len(calls) else None)
             except OutOfMemoryError as error:
@@ -278,7 +310,9 @@ class LocalCalls:
                 except (DriftledgerError, MemoryError):
                     raise
                 except Exception as error:
-                    reply = Result(outcome=Outcome.FAILED, error=self._message(component, error))
+                    reply = Result(
+                        outcome=Outcome.FAILED, error=self._message(component, error)
+                    )
                 if reply is not None:
                     ended[number] = reply
             while not ended:
@@ -309,10 +343,14 @@ class LocalCalls:
         if self._loaded.keys() - {component.fingerprint} and not self.is_crowded:
             self.is_crowded = True
             self._release_others(component)
-            say(f"{error}; {name} now has the memory to itself, and others are loaded when needed")
+            say(
+                f"{error}; {name} now has the memory to itself, and others are loaded when needed"
+            )
         elif half:
             self._most[component.fingerprint] = half * longest
-            say(f"{error}; going on with batches of {half} instead of {size} for {name}")
+            say(
+                f"{error}; going on with batches of {half} instead of {size} for {name}"
+            )
         else:
             raise OutOfMemoryError(
                 f"{error}; not even one call to {name} fits: "
@@ -411,7 +449,9 @@ class Workers:
                 batches += self._computing[fingerprint]
         return batches < 2  # one is prepared
 
-    async def make(self, calls: Sequence[Call], units: Units | None = None) -> list[Result]:
+    async def make(
+        self, calls: Sequence[Call], units: Units | None = None
+    ) -> list[Result]:
         """Make one batch of calls to one component; the next begins before this one is encoded.
 
         Raises:
@@ -428,29 +468,40 @@ class Workers:
         async with self._turn(component):
             if units is not None:
                 units.check()
-            if isinstance(component, CheckpointComponent) and len(component.devices) > 1:
+            if (
+                isinstance(component, CheckpointComponent)
+                and len(component.devices) > 1
+            ):
                 devices = f"device {component.device!r} names {len(component.devices)} devices"
                 way = "name one, or set collect.where to 'ray' to use all"
                 raise ConfigError(f"{component.provider}: {devices}; {way}")
             if isinstance(component, QueueModel):
-                results = await asyncio.gather(*(self._queued(component, call) for call in calls))
+                results = await asyncio.gather(
+                    *(self._queued(component, call) for call in calls)
+                )
             else:
                 results = await self.on_device(compute, await _decoded(calls))
         if isinstance(calls[0], Ask):
             return list(map(finished, calls, results))
         pairs = zip(calls, results, strict=True)
-        return await asyncio.gather(*(asyncio.to_thread(finished, *pair) for pair in pairs))  # PNGs
+        return await asyncio.gather(
+            *(asyncio.to_thread(finished, *pair) for pair in pairs)
+        )  # PNGs
 
     async def on_device(self, work: Callable[..., R], *arguments: Any) -> R:
         """Do something in the thread that computes."""
-        return await asyncio.get_running_loop().run_in_executor(self._device, work, *arguments)
+        return await asyncio.get_running_loop().run_in_executor(
+            self._device, work, *arguments
+        )
 
     def _queued(self, component: QueueModel, call: Call) -> asyncio.Future[Result]:
         answer: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
         due = self._due.setdefault(component.fingerprint, deque())
         due.append((call, answer))
         if component.fingerprint not in self._engines:
-            self._engines[component.fingerprint] = asyncio.create_task(self._drive(component, due))
+            self._engines[component.fingerprint] = asyncio.create_task(
+                self._drive(component, due)
+            )
         return answer
 
     async def _drive(self, component: QueueModel, due: deque[Waiting]) -> None:
@@ -460,7 +511,10 @@ class Workers:
         since = time.perf_counter()
         try:
             while due or under_way:
-                new = {next(numbers): due.popleft() for _ in range(min(len(due), _QUEUED_AT_ONCE))}
+                new = {
+                    next(numbers): due.popleft()
+                    for _ in range(min(len(due), _QUEUED_AT_ONCE))
+                }
                 under_way |= new
                 calls = {number: call for number, (call, _) in under_way.items()}
                 decoded = await _decoded([call for call, _ in new.values()])

@@ -47,7 +47,9 @@ class Ask:
             turns.append({"role": turn.role, "parts": parts})
         limit = self.conversation.max_tokens
         rendered = turns if limit is None else {"turns": turns, "max_tokens": limit}
-        return sha256_of([self.component.fingerprint, self.role, rendered, images, self.repeat])
+        return sha256_of(
+            [self.component.fingerprint, self.role, rendered, images, self.repeat]
+        )
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,9 @@ class Draw:
     @cached_property
     def key(self) -> str:
         """Hex SHA-256 of all that its result depends on."""
-        return sha256_of([self.component.fingerprint, "generate", self.prompt, [], self.seed])
+        return sha256_of(
+            [self.component.fingerprint, "generate", self.prompt, [], self.seed]
+        )
 
 
 Call: TypeAlias = Ask | Draw

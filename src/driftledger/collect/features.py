@@ -105,12 +105,16 @@ def encode_media(
                 if start not in decoding:
                     batch = files[start : start + size]
                     decoding[start] = [pool.submit(file.open) for file in batch]
-            return _alone(compute, [decoded.result() for decoded in decoding.pop(first)])
+            return _alone(
+                compute, [decoded.result() for decoded in decoding.pop(first)]
+            )
 
         for first in range(0, len(files), size):
             batch = files[first : first + size]
             digests = [file.sha256 for file in batch]
-            array = store.get(encoder.fingerprint, seen, batch=digests, make=partial(encode, first))
+            array = store.get(
+                encoder.fingerprint, seen, batch=digests, make=partial(encode, first)
+            )
             arrays.append(_finite(encoder, batch, array))
     return np.concatenate(arrays) if arrays else np.zeros((0, 0), np.float32)
 
@@ -138,7 +142,9 @@ def encode_texts(
     return np.concatenate(arrays)[[rows[text] for text in texts]]
 
 
-def _finite(encoder: Encoder, batch: Sequence[Medium | str], features: Float32) -> Float32:
+def _finite(
+    encoder: Encoder, batch: Sequence[Medium | str], features: Float32
+) -> Float32:
     """Return the features of a batch.
 
     Raises:
@@ -165,6 +171,8 @@ def read_texts(
         usages = [(usage.tokens, usage.read) for usage in encoder.read_texts(unique)]
         return np.array(usages, np.int64).reshape(-1, 2)
 
-    readings = store.get(encoder.fingerprint, "readings", batch=unique, make=read).tolist()
+    readings = store.get(
+        encoder.fingerprint, "readings", batch=unique, make=read
+    ).tolist()
     by_text = dict(zip(unique, readings, strict=True))
     return [PromptUsage(*by_text[text]) for text in texts]

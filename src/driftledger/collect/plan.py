@@ -45,9 +45,13 @@ class PlannedCalls:
             usual = self.component.usual(content)
             tokens_in = self.mean.input_tokens or usual.input_tokens
             tokens_out = self.mean.output_tokens or usual.output_tokens
-            likely = prices.cost(replace(usual, input_tokens=tokens_in, output_tokens=tokens_out))
+            likely = prices.cost(
+                replace(usual, input_tokens=tokens_in, output_tokens=tokens_out)
+            )
             self.most_cost = (self.most_cost or 0.0) + prices.cost(most)
-            self.likely_cost = (self.likely_cost or 0.0) + min(likely, prices.cost(most))
+            self.likely_cost = (self.likely_cost or 0.0) + min(
+                likely, prices.cost(most)
+            )
 
     def to_dict(self) -> dict[str, Any]:
         """Return it ready for JSON."""
@@ -103,7 +107,9 @@ class Plan:
             of_others = self._means[0] if component.kind == "model" else Usage()
             of_others = replace(of_others, input_tokens=None)
             mean = self._means.get(component_id(component.fingerprint), of_others)
-            self.calls[component.fingerprint] = PlannedCalls(component, spent=spent, mean=mean)
+            self.calls[component.fingerprint] = PlannedCalls(
+                component, spent=spent, mean=mean
+            )
         return self.calls[component.fingerprint]
 
     @property

@@ -35,7 +35,9 @@ class Progress(tqdm):  # type: ignore[type-arg]  # tqdm is generic in its stubs 
             miniters=None if watched else total // 10 + 1,
             mininterval=0.1 if watched else 0.0,
             maxinterval=10.0 if watched else math.inf,
-            position=None if watched else 0,  # another one is a line that the cursor has to move to
+            position=None
+            if watched
+            else 0,  # another one is a line that the cursor has to move to
             ascii=not watched,
             disable=not total,
         )
@@ -44,6 +46,11 @@ class Progress(tqdm):  # type: ignore[type-arg]  # tqdm is generic in its stubs 
         """Add to the calls that a component has made, and to what they have cost."""
         self._made[name] += calls
         self._costs[name] += cost  # type: ignore[assignment]  # a Counter of fractions works as well
-        costs = {each: f", cost {cost:.2f}" for each, cost in self._costs.items() if cost}
-        counts = (f"{each}: {calls}{costs.get(each, '')}" for each, calls in self._made.items())
+        costs = {
+            each: f", cost {cost:.2f}" for each, cost in self._costs.items() if cost
+        }
+        counts = (
+            f"{each}: {calls}{costs.get(each, '')}"
+            for each, calls in self._made.items()
+        )
         self.set_postfix_str("; ".join(counts), refresh=False)

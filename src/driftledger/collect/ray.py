@@ -94,14 +94,22 @@ class RayWorkers(Workers):
             WorkersError: the cluster cannot be used.
         """
         ray = import_ray(local=self._address is None)
-        local = {} if self._address else {"include_dashboard": False, "object_store_memory": 2**30}
+        local = (
+            {}
+            if self._address
+            else {"include_dashboard": False, "object_store_memory": 2**30}
+        )
         try:
             host, _, port = (self._address or "").removeprefix("ray://").rpartition(":")
             if host and port.isdecimal():
                 # Ray takes minutes, or ends the process, if no server listens.
-                socket.create_connection((host.strip("[]"), int(port)), timeout=_CONNECTS).close()
+                socket.create_connection(
+                    (host.strip("[]"), int(port)), timeout=_CONNECTS
+                ).close()
             address = self._address or "local"
-            ray.init(address=address, log_to_driver=False, logging_level="ERROR", **local)
+            ray.init(
+                address=address, log_to_driver=False, logging_level="ERROR", **local
+            )
         except (ray.exceptions.RayError, OSError, RuntimeError, ValueError) as error:
             raise WorkersError(
                 f"the Ray cluster at {self._address or 'this machine'} cannot be used "
@@ -113,7 +121,9 @@ class RayWorkers(Workers):
         crew = self._crew(component)
         return super().batches(component) if crew is None else crew.batches
 
-    async def make(self, calls: Sequence[Call], units: Units | None = None) -> list[Result]:
+    async def make(
+        self, calls: Sequence[Call], units: Units | None = None
+    ) -> list[Result]:
         crew = self._crew(calls[0].component)
         if crew is None:
             return await super().make(calls, units)
@@ -141,7 +151,9 @@ class RayWorkers(Workers):
 class _Crew:
     """The actors of one component."""
 
-    def __init__(self, workers: RayWorkers, component: Component, settings: WorkerSettings) -> None:
+    def __init__(
+        self, workers: RayWorkers, component: Component, settings: WorkerSettings
+    ) -> None:
         self._workers = workers
         self._name = component.provider
         kind = type(component)
@@ -151,10 +163,18 @@ class _Crew:
             module_folder = Path(file).absolute().parents[Path(file).stem == "__init__"]
         own_settings = component.model_dump(mode="json")
         replicas = 1
-        if isinstance(component, CheckpointComponent):  # Ray shows an actor its own GPUs alone
+        if isinstance(
+            component, CheckpointComponent
+        ):  # Ray shows an actor its own GPUs alone
             replicas = len(component.devices) or 1
             own_settings["device"] = component.devices[0].partition(":")[0]
-        self._recipe = place_of(kind), module_folder, own_settings, component.spec, Path.cwd()
+        self._recipe = (
+            place_of(kind),
+            module_folder,
+            own_settings,
+            component.spec,
+            Path.cwd(),
+        )
         """Arguments of :class:`_Actor`."""
         self.most = settings.replicas or replicas
         self.batches = component.batch_size, component.batch_window
@@ -192,14 +212,18 @@ class _Crew:
                 self._start_if_needed()
             try:
                 results: list[Result] = await actor.make.remote(work, media)
-            except self._workers.ray.exceptions.RayTaskError as error:  # what the component raised
+            except (
+                self._workers.ray.exceptions.RayTaskError
+            ) as error:  # what the component raised
                 self._idle.put_nowait(actor)
                 raise error.cause from None
             except self._workers.ray.exceptions.RayError as error:
                 message = _message(error)
                 if actor in self._actors:  # else another batch of it has said so
                     say(f"{self._name}: an actor was lost ({message}); another starts")
-                    self._workers.ray.kill(actor)  # one that cannot be reached may still be at work
+                    self._workers.ray.kill(
+                        actor
+                    )  # one that cannot be reached may still be at work
                     self._actors.remove(actor)
             else:
                 self._idle.put_nowait(actor)
@@ -215,7 +239,9 @@ class _Crew:
     def _start_if_needed(self) -> None:
         if self._idle.empty() and len(self._actors) < self.most:
             needs = self._needs | {"max_concurrency": self.at_once}
-            actor = self._workers.ray.remote(_Actor).options(**needs).remote(*self._recipe)
+            actor = (
+                self._workers.ray.remote(_Actor).options(**needs).remote(*self._recipe)
+            )
             self._actors.append(actor)
             task = asyncio.create_task(self._wait_for(actor))
             self._tasks.add(task)
@@ -296,14 +322,21 @@ class _Actor:
                 Path(folder, name).write_bytes(data)
 
             def here(medium: Medium) -> Medium:
-                return replace(medium, path=Path(folder, medium.sha256 + medium.path.suffix))
+                return replace(
+                    medium, path=Path(folder, medium.sha256 + medium.path.suffix)
+                )
 
             calls = [replace(call, component=self._component) for call in work]
             for number, call in enumerate(calls):
                 if isinstance(call, Ask):
-                    calls[number] = replace(call, conversation=call.conversation.with_media(here))
+                    calls[number] = replace(
+                        call, conversation=call.conversation.with_media(here)
+                    )
             return await self._workers.make(calls)
 
 
 def _message(error: BaseException) -> str:
-    return shortened(str(error).strip().split("\n\tactor_id")[0]).strip() or type(error).__name__
+    return (
+        shortened(str(error).strip().split("\n\tactor_id")[0]).strip()
+        or type(error).__name__
+    )

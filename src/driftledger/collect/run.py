@@ -10,8 +10,23 @@ from pathlib import Path
 from threading import Thread
 from typing import Any, NamedTuple, Self, TypeAlias, TypeVar
 
-from driftledger.collect.batches import ENDED, Units, Waiting, Workers, finished, set_error
-from driftledger.collect.call import Call, Draw, NotStoredError, Planned, Spent, Steps, walk
+from driftledger.collect.batches import (
+    ENDED,
+    Units,
+    Waiting,
+    Workers,
+    finished,
+    set_error,
+)
+from driftledger.collect.call import (
+    Call,
+    Draw,
+    NotStoredError,
+    Planned,
+    Spent,
+    Steps,
+    walk,
+)
 from driftledger.collect.progress import Progress
 from driftledger.collect.store import CallStore, component_id
 from driftledger.components.base import Component
@@ -66,7 +81,9 @@ class Collector:
 
     def __enter__(self) -> Self:
         self._loop = asyncio.new_event_loop()
-        self._thread = Thread(target=self._loop.run_forever, name="collector", daemon=True)
+        self._thread = Thread(
+            target=self._loop.run_forever, name="collector", daemon=True
+        )
         self._thread.start()
         return self
 
@@ -156,7 +173,9 @@ class Collector:
 
     async def aclose(self) -> None:
         """Drop what is still under way, and close the connections to services."""
-        dropped = asyncio.all_tasks() - {asyncio.current_task()} if self._driven else set()
+        dropped = (
+            asyncio.all_tasks() - {asyncio.current_task()} if self._driven else set()
+        )
         for task in dropped:
             task.cancel()
         await asyncio.gather(*dropped, return_exceptions=True)
@@ -183,8 +202,12 @@ class Collector:
                 if result is None:
                     units.check()
                     if not isinstance(call.component, RemoteComponent):
-                        waiting = units.add(position, call, *self._workers.batches(call.component))
-                elif call.component.batch_size < call.component.batch_window:  # its batch is formed
+                        waiting = units.add(
+                            position, call, *self._workers.batches(call.component)
+                        )
+                elif (
+                    call.component.batch_size < call.component.batch_window
+                ):  # its batch is formed
                     component = call.component
                     waiting = units.add(
                         position, call, component.batch_size, component.batch_window
@@ -239,7 +262,9 @@ class Collector:
                     if not waiting.done():
                         waiting.set_result(result)
         except BaseException as error:
-            if isinstance(error, KeyboardInterrupt | SystemExit):  # they would end the event loop
+            if isinstance(
+                error, KeyboardInterrupt | SystemExit
+            ):  # they would end the event loop
                 error = RuntimeError(f"a component raised {error!r}")
             set_error((waiting for _, waiting in batch), error)
             if not isinstance(error, Exception):
@@ -248,7 +273,9 @@ class Collector:
             for digest in missing:
                 del self._asked[digest]
 
-    def _pass_on(self, units: Units, own: Waiting, done: asyncio.Future[Result]) -> None:
+    def _pass_on(
+        self, units: Units, own: Waiting, done: asyncio.Future[Result]
+    ) -> None:
         """Give a unit the result of another unit's call; if that one's run has stopped, make it."""
         if done.cancelled():
             own[1].cancel()
@@ -270,7 +297,9 @@ class Collector:
         try:
             fingerprint = component.fingerprint
             if fingerprint not in self._services:
-                self._services[fingerprint] = asyncio.create_task(self._connect(component))
+                self._services[fingerprint] = asyncio.create_task(
+                    self._connect(component)
+                )
             client, attempt = await asyncio.shield(self._services[fingerprint])
             async with client.slots:
                 units.check()
@@ -281,7 +310,9 @@ class Collector:
                     attempted = partial(attempt, call.conversation)
                     expected = component.expected(call.conversation)
                 reply = await client.call(attempted, expected)
-                [result] = await self._put([(call, await asyncio.to_thread(finished, call, reply))])
+                [result] = await self._put(
+                    [(call, await asyncio.to_thread(finished, call, reply))]
+                )
             self._count(units, component, [result])
             future.set_result(result)
             return result
@@ -291,23 +322,35 @@ class Collector:
         finally:
             del self._asked[digest]
 
-    async def _connect(self, component: RemoteComponent) -> tuple[ServiceClient, Attempt]:
+    async def _connect(
+        self, component: RemoteComponent
+    ) -> tuple[ServiceClient, Attempt]:
         """Open the connection to a service, for all calls of this collector."""
-        attempt: Attempt = await self._connections.enter_async_context(component.connect())
+        attempt: Attempt = await self._connections.enter_async_context(
+            component.connect()
+        )
         limits = component.limits
         spent = self.store.spent(component.fingerprint)
-        if self.store.fallback is not None:  # a shard may spend its part of what is left
+        if (
+            self.store.fallback is not None
+        ):  # a shard may spend its part of what is left
             before = self.store.fallback.spent(component.fingerprint)
             part: dict[str, float] = {}
             if limits.max_calls is not None:
-                part["max_calls"] = max(limits.max_calls - before.attempts, 0) // self._shards
+                part["max_calls"] = (
+                    max(limits.max_calls - before.attempts, 0) // self._shards
+                )
             if limits.max_cost is not None:
-                part["max_cost"] = max(limits.max_cost - before.cost, 0.0) / self._shards
+                part["max_cost"] = (
+                    max(limits.max_cost - before.cost, 0.0) / self._shards
+                )
             limits = limits.model_copy(update=part)
         note = partial(self._note_spent, component.fingerprint)
         budget = Meter(limits, component.title, spent.attempts, spent.cost, note)
         answered = component_id(component.fingerprint) in self.store.means()
-        return ServiceClient(component.limits, component.prices, budget, answered=answered), attempt
+        return ServiceClient(
+            component.limits, component.prices, budget, answered=answered
+        ), attempt
 
     # The store
 
@@ -329,8 +372,14 @@ class Collector:
         if at_once:
             await self._put()
 
-    def _count(self, units: Units, component: Component, results: Sequence[Result]) -> None:
-        name = component.title if isinstance(component, RemoteComponent) else component.provider
+    def _count(
+        self, units: Units, component: Component, results: Sequence[Result]
+    ) -> None:
+        name = (
+            component.title
+            if isinstance(component, RemoteComponent)
+            else component.provider
+        )
         cost = sum(result.usage.cost or 0.0 for result in results if result.usage)
         units.progress.count(name, len(results), cost)
 
@@ -385,8 +434,14 @@ def part_of(
         NotStoredError: units of other shards are in no store that the collector looks into.
     """
     positions = range(len(planned))
-    own = [position for position in positions if position // block % shard.of == shard.number]
-    results = collector.run((planned[position].steps() for position in own), progress, own)
+    own = [
+        position
+        for position in positions
+        if position // block % shard.of == shard.number
+    ]
+    results = collector.run(
+        (planned[position].steps() for position in own), progress, own
+    )
     returned: dict[int, Any] = dict(zip(own, results, strict=True))
     for position, unit in enumerate(planned):
         if position not in returned:

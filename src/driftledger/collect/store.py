@@ -105,7 +105,9 @@ class CallStore(AbstractContextManager["CallStore"]):
         """
         self.folder = folder
         self.fallback = fallback
-        self._alone = RLock()  # one thread at a time: Python's statements are not safe in several
+        self._alone = (
+            RLock()
+        )  # one thread at a time: Python's statements are not safe in several
         self._set_aside = ""
         """The name under which a damaged database is kept."""
         self._writes = writes
@@ -148,7 +150,9 @@ class CallStore(AbstractContextManager["CallStore"]):
             db.executescript(_CREATE)
         elif db.execute(_COMPUTED).fetchone():
             db.close()
-            raise StoreError(f"{file} is not a call store of driftledger's; move it away")
+            raise StoreError(
+                f"{file} is not a call store of driftledger's; move it away"
+            )
         [(self._name,)] = db.execute("SELECT name FROM store")
         # A database that was cut, or has a damaged index, fails here.
         db.execute("SELECT count(*) FROM calls").fetchone()
@@ -157,7 +161,9 @@ class CallStore(AbstractContextManager["CallStore"]):
     def _without_image(self) -> set[str]:
         """Return the keys of the calls whose images are gone, and say how many are made again."""
         with self._reading():
-            query = "SELECT key, result, image, checksum FROM calls WHERE image NOT NULL"
+            query = (
+                "SELECT key, result, image, checksum FROM calls WHERE image NOT NULL"
+            )
             rows = self._db.execute(query)
             images = {row[0].hex(): row[2].hex() for row in rows if _is_whole(row)}
             self._db.execute("PRAGMA shrink_memory")  # all pages were read
@@ -186,7 +192,9 @@ class CallStore(AbstractContextManager["CallStore"]):
                 "folder as store: in params.yaml"
             )
         if not self._writes:
-            return StoreError(f"{store} is damaged ({error}); 'driftledger run' sets it aside")
+            return StoreError(
+                f"{store} is damaged ({error}); 'driftledger run' sets it aside"
+            )
         with self._alone:
             if not self._set_aside:
                 self._set_aside = self._replace_damaged()
@@ -201,7 +209,9 @@ class CallStore(AbstractContextManager["CallStore"]):
         names = (self.folder / f"{DATABASE}.damaged-{number}" for number in count(1))
         damaged = next(name for name in names if not name.exists())
         file.rename(damaged)
-        with suppress(FileNotFoundError):  # which SQLite rolls back when it opens the database
+        with suppress(
+            FileNotFoundError
+        ):  # which SQLite rolls back when it opens the database
             file.with_name(f"{file.name}-journal").rename(f"{damaged}-journal")
         self._db = self._open(file)
         return damaged.name
@@ -256,7 +266,9 @@ class CallStore(AbstractContextManager["CallStore"]):
         texts = f"SELECT 0, {mean} FROM calls WHERE image IS NULL"
         means = self.fallback.means() if self.fallback else {}
         with self._reading():
-            for component, read, written, took in self._db.execute(f"{each} UNION ALL {texts}"):
+            for component, read, written, took in self._db.execute(
+                f"{each} UNION ALL {texts}"
+            ):
                 means[component] = Usage(read, written, seconds=took or 0.0)
         return means
 
@@ -279,12 +291,20 @@ class CallStore(AbstractContextManager["CallStore"]):
         results = []
         for _, result in items:
             if result.data is not None:
-                result = replace(result, data=None, medium=self._keep_image(result.data))
+                result = replace(
+                    result, data=None, medium=self._keep_image(result.data)
+                )
             results.append(result)
         with self._transaction():
             for (call, _), result in zip(items, results, strict=True):
                 if result.outcome is not Outcome.FAILED:
-                    _insert(self._db, call.key, call.component.fingerprint, call.context, result)
+                    _insert(
+                        self._db,
+                        call.key,
+                        call.component.fingerprint,
+                        call.context,
+                        result,
+                    )
             for component, (attempts, cost) in (spent or {}).items():
                 self._db.execute(
                     "INSERT INTO spent VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE "
@@ -297,7 +317,9 @@ class CallStore(AbstractContextManager["CallStore"]):
         """Keep the bytes or the file of an image or sound; two threads may keep the same."""
         data = image if isinstance(image, bytes) else image.read_bytes()
         digest = sha256_bytes(data)
-        kept = Medium(object_path(self.folder, digest, suffix_of(data) or ".png"), digest)
+        kept = Medium(
+            object_path(self.folder, digest, suffix_of(data) or ".png"), digest
+        )
         try:
             if whole_image(self.folder, digest) is None:
                 if isinstance(image, Path):
@@ -308,7 +330,9 @@ class CallStore(AbstractContextManager["CallStore"]):
             raise self._full(error) from None
         return kept
 
-    def restore(self, recorded: Iterable[tuple[str, str | None, Subject, Result]]) -> int:
+    def restore(
+        self, recorded: Iterable[tuple[str, str | None, Subject, Result]]
+    ) -> int:
         """Store results from records, unless they are stored already; return how many were new.
 
         Args:
@@ -322,7 +346,9 @@ class CallStore(AbstractContextManager["CallStore"]):
         for digest, component, context, result in recorded:
             if result.outcome is not Outcome.FAILED and self.find(digest) is None:
                 if result.medium is not None:
-                    result = replace(result, medium=self._keep_image(result.medium.path))
+                    result = replace(
+                        result, medium=self._keep_image(result.medium.path)
+                    )
                 new[digest] = component, context, result
         with self._transaction():
             for digest, (component, context, result) in new.items():
@@ -332,7 +358,11 @@ class CallStore(AbstractContextManager["CallStore"]):
     def link_images(self, folder: Path) -> None:
         """Replace copies of our images by links: DVC copies links before it runs a stage."""
         for path in folder.rglob("*"):
-            if path.suffix in MEDIA and path.lstat().st_nlink == 1 and not path.is_symlink():
+            if (
+                path.suffix in MEDIA
+                and path.lstat().st_nlink == 1
+                and not path.is_symlink()
+            ):
                 kept = whole_image(self.folder, sha256_file(path))
                 if kept is not None:
                     link_file(kept.path, path)
@@ -368,7 +398,9 @@ class CallStore(AbstractContextManager["CallStore"]):
             )
             ours = dict(self._db.execute("SELECT key, checksum FROM calls"))
             theirs = other._db.execute("SELECT key, checksum FROM calls")
-            differing = sum(ours.get(key, checksum) != checksum for key, checksum in theirs)
+            differing = sum(
+                ours.get(key, checksum) != checksum for key, checksum in theirs
+            )
             rows = other._db.execute(f"SELECT {_COLUMNS} FROM calls ORDER BY rowid")
             intact = (row for row in rows if _is_whole(row))
             inserted = self._db.executemany(_INSERT.format("IGNORE"), intact)
@@ -391,17 +423,25 @@ class CallStore(AbstractContextManager["CallStore"]):
             rows = self._db.execute("SELECT key, component, image FROM calls")
             for key, component, image in rows:
                 # of a call without a component no more is known than that a record tells of it
-                if key.hex() in used or (versions and (component is None or component in versions)):
+                if key.hex() in used or (
+                    versions and (component is None or component in versions)
+                ):
                     images.add(image.hex() if image else "")
                 else:
                     keys.append(key)
-        return keys, [file for file in self.folder.glob("objects/*/*") if file.stem not in images]
+        return keys, [
+            file for file in self.folder.glob("objects/*/*") if file.stem not in images
+        ]
 
     def remove(self, keys: Iterable[bytes], files: Iterable[Path]) -> None:
         """Remove calls, then files, and compact the database; errors as of :meth:`put`."""
         with self._transaction():
-            self._db.executemany("DELETE FROM calls WHERE key = ?", ((key,) for key in keys))
-        with suppress(sqlite3.OperationalError):  # no room for a copy; the pages are used again
+            self._db.executemany(
+                "DELETE FROM calls WHERE key = ?", ((key,) for key in keys)
+            )
+        with suppress(
+            sqlite3.OperationalError
+        ):  # no room for a copy; the pages are used again
             self._db.execute("VACUUM")
         for file in files:
             file.unlink(missing_ok=True)
@@ -416,7 +456,9 @@ class CallStore(AbstractContextManager["CallStore"]):
                 yield
                 self._db.execute("COMMIT")
             except BaseException as error:
-                if self._db.in_transaction:  # on a full disk, SQLite has rolled back already
+                if (
+                    self._db.in_transaction
+                ):  # on a full disk, SQLite has rolled back already
                     self._db.execute("ROLLBACK")
                 if isinstance(error, sqlite3.Error | OSError):
                     raise self._full(error) from None
@@ -440,7 +482,9 @@ class CallStore(AbstractContextManager["CallStore"]):
 
 
 def _connect(file: Path | str) -> sqlite3.Connection:
-    db = sqlite3.connect(file, timeout=WAIT, isolation_level=None, check_same_thread=False)
+    db = sqlite3.connect(
+        file, timeout=WAIT, isolation_level=None, check_same_thread=False
+    )
     # A damaged row may hold any bytes; its checksum is of bytes.
     db.text_factory = lambda data: data.decode(errors="replace")
     return db
@@ -457,7 +501,9 @@ def _checksum(*parts: bytes | None) -> int:
 
 
 def component_id(fingerprint: str) -> int:
-    return int.from_bytes(bytes.fromhex(sha256_bytes(fingerprint.encode()))[:8], "big", signed=True)
+    return int.from_bytes(
+        bytes.fromhex(sha256_bytes(fingerprint.encode()))[:8], "big", signed=True
+    )
 
 
 def _insert(
@@ -472,7 +518,9 @@ def _insert(
     Args:
         component: its fingerprint; None for a call from a record that does not name it.
     """
-    content = canonical_json(_RESULT.dump_python(result, mode="json", exclude_none=True))
+    content = canonical_json(
+        _RESULT.dump_python(result, mode="json", exclude_none=True)
+    )
     image = None if result.medium is None else bytes.fromhex(result.medium.sha256)
     stored = (bytes.fromhex(digest), content.encode(), image)
     owner = None if component is None else component_id(component)
@@ -480,7 +528,15 @@ def _insert(
     took = (usage.seconds, usage.input_tokens, usage.output_tokens, usage.cost)
     db.execute(
         _INSERT.format("REPLACE"),
-        (*stored, _checksum(*stored), owner, context.dataset, context.sample, context.t, *took),
+        (
+            *stored,
+            _checksum(*stored),
+            owner,
+            context.dataset,
+            context.sample,
+            context.t,
+            *took,
+        ),
     )
 
 

@@ -94,10 +94,14 @@ def _read_of_git(sources: Sources) -> str:
 def as_yaml(target: RunTarget | ImageTarget) -> str:
     """Write :func:`~driftledger.ledger.audit.data_of` as YAML."""
     plain = json.loads(json.dumps(data_of(target)))
-    return for_terminal(yaml.safe_dump(plain, allow_unicode=True, sort_keys=False, width=120))
+    return for_terminal(
+        yaml.safe_dump(plain, allow_unicode=True, sort_keys=False, width=120)
+    )
 
 
-def as_answer(target: RunTarget | ImageTarget, unread: str = "", git: Git | None = None) -> Group:
+def as_answer(
+    target: RunTarget | ImageTarget, unread: str = "", git: Git | None = None
+) -> Group:
     """Answer in a few lines: the value, the versions behind it, what was checked, what to type
     next.
 
@@ -237,7 +241,9 @@ def _of_image(target: ImageTarget) -> Answer:
     return heads.get(use["role"], drawn), pairs
 
 
-def candidates_table(text: str, candidates: Sequence[Candidate], git: Git | None) -> Group:
+def candidates_table(
+    text: str, candidates: Sequence[Candidate], git: Git | None
+) -> Group:
     """List the numbers that could be meant: each with its versions, and the command to type."""
     texts = []
     for candidate in candidates[:_OFFERED]:

@@ -25,7 +25,12 @@ from rich.table import Table
 
 from driftledger.benchmarks.base import RECORDS_OF, Benchmark
 from driftledger.benchmarks.collecting import Collecting, FailedCalls, write_collected
-from driftledger.benchmarks.records import CARD, CollectedCard, CollectedRecord, read_records
+from driftledger.benchmarks.records import (
+    CARD,
+    CollectedCard,
+    CollectedRecord,
+    read_records,
+)
 from driftledger.collect.call import NotStoredError
 from driftledger.collect.plan import Plan, PlannedCalls
 from driftledger.collect.progress import Progress
@@ -126,7 +131,9 @@ class Task:
         Raises:
             StoreError: the data are not built, or ``resolve`` has not run since this was selected.
         """
-        return inputs_of(self.project, "collect", self.spec.collects, self.keys, (self.spec.data,))
+        return inputs_of(
+            self.project, "collect", self.spec.collects, self.keys, (self.spec.data,)
+        )
 
     def made(self) -> Made | None:
         """Return the manifest of its folder without a look into its files; None unless it was made
@@ -157,7 +164,9 @@ def collector_of(settings: Settings, store: CallStore, *, shards: int = 1) -> Co
         return Collector(store, shards=shards)
     from driftledger.collect.ray import RayWorkers
 
-    return Collector(store, RayWorkers(settings.collect.address, settings.workers), shards=shards)
+    return Collector(
+        store, RayWorkers(settings.collect.address, settings.workers), shards=shards
+    )
 
 
 def ask(collecting: Collecting, collector: Collector) -> list[CollectedRecord]:
@@ -168,7 +177,9 @@ def ask(collecting: Collecting, collector: Collector) -> list[CollectedRecord]:
         )
 
 
-def refuse_failures(failures: FailedCalls, benchmark_name: str, min_coverage: float) -> None:
+def refuse_failures(
+    failures: FailedCalls, benchmark_name: str, min_coverage: float
+) -> None:
     """Refuse to go on when too much was ended by a failed call, so that there is a next run, which
     tries it again.
 
@@ -200,11 +211,14 @@ def tasks_of(project: Project, models: Sequence[str] = ()) -> list[Task]:
     order = {name: place for place, name in enumerate(settings.run.generators)}
     for model in models or settings.run.models:
         if model not in settings.run.models:
-            raise ConfigError(unknown_name("selected model", model, settings.run.models))
+            raise ConfigError(
+                unknown_name("selected model", model, settings.run.models)
+            )
         own = list[Task]()
         for spec in settings.benchmarks:
             own += [
-                Task(project, spec, keys) for keys in settings.keys_of(spec, spec.collects, model)
+                Task(project, spec, keys)
+                for keys in settings.keys_of(spec, spec.collects, model)
             ]
 
         def turn(task: Task) -> tuple[int, bool]:
@@ -294,7 +308,9 @@ def _say_what_was_spent(project: Project, store: CallStore) -> None:
         if isinstance(component, RemoteComponent):
             spent = store.spent(fingerprint)
             cost = f", cost {spent.cost:.2f}" if component.prices else ""
-            print(f"{component.title}: {spent.attempts} attempts so far{cost}", flush=True)
+            print(
+                f"{component.title}: {spent.attempts} attempts so far{cost}", flush=True
+            )
 
 
 def _make(task: Task, collector: Collector, lock: Lock) -> None:
@@ -380,7 +396,9 @@ def plan(project: Project) -> Preview:
             with FileLock(lock, timeout=0), redirect_stdout(sys.stderr):
                 data(project, missing)
         except Timeout:  # its data stay as it reads them
-            notes.append("'driftledger run' is under way here: data count as it has built them")
+            notes.append(
+                "'driftledger run' is under way here: data count as it has built them"
+            )
     preview = _preview(project, missing)
     return replace(preview, notes=[*notes, *preview.notes])
 
@@ -403,7 +421,9 @@ def _preview(project: Project, missing: dict[str, str]) -> Preview:
             if task.is_made():
                 for record in read_records(task.folder):
                     for result in record.results:
-                        plan.note_stored(result.key, collecting.components[result.role][1])
+                        plan.note_stored(
+                            result.key, collecting.components[result.role][1]
+                        )
                 continue
             before = plan.likely_cost
             # what follows calls that are still to be made is counted at most
@@ -419,7 +439,9 @@ def _preview(project: Project, missing: dict[str, str]) -> Preview:
             if name in run.models or is_asked:
                 counted[f"models.{name}"] = calls
         for name in run.generators:
-            counted[f"generators.{name}"] = plan.of(project.component("generators", name))
+            counted[f"generators.{name}"] = plan.of(
+                project.component("generators", name)
+            )
         if judge := settings.judge:
             counted[f"judge {judge}"] = plan.of(project.component("models", judge))
     lacking = [f"{name}: {why}" for name, why in missing.items()]
@@ -429,7 +451,9 @@ def _preview(project: Project, missing: dict[str, str]) -> Preview:
         advice = "take them out of run.models to save that"
         preview.notes.append(f"controls, which never look, {cost}; {advice}")
     if project.own_code:
-        asked = {name: calls.component for name, calls in counted.items() if calls.to_make}
+        asked = {
+            name: calls.component for name, calls in counted.items() if calls.to_make
+        }
         for name in settings.named("encoders") if asked else ():
             asked[f"encoders.{name}"] = project.component("encoders", name)
         for name in asked.keys() - missing.keys():
@@ -448,7 +472,10 @@ def _look_at_time_and_disk(preview: Preview, folder: Path) -> None:
     size = 0.0
     for name, calls in preview.calls.items():
         component = calls.component
-        if isinstance(component, RemoteComponent) and calls.to_make > component.limits.concurrency:
+        if (
+            isinstance(component, RemoteComponent)
+            and calls.to_make > component.limits.concurrency
+        ):
             turns = math.ceil(calls.to_make / component.limits.concurrency)
             seconds = round(turns * calls.mean.seconds)
             duration = f"in {turns:,} rounds"
@@ -466,7 +493,9 @@ def _look_at_time_and_disk(preview: Preview, folder: Path) -> None:
         )
 
 
-def require_readiness(project: Project, *, of_all: bool = True) -> dict[str, PlannedCalls]:
+def require_readiness(
+    project: Project, *, of_all: bool = True
+) -> dict[str, PlannedCalls]:
     """Print what to know before the first call, and return the calls to make by component.
 
     Args:
@@ -495,7 +524,9 @@ def refuse(missing: Sequence[str]) -> None:
     """
     if missing:
         everything = "; ".join(missing)
-        raise ConfigError(f"nothing was asked yet: {everything}; correct that and run again")
+        raise ConfigError(
+            f"nothing was asked yet: {everything}; correct that and run again"
+        )
 
 
 def plan_table(plan: Mapping[str, Mapping[str, Any]]) -> Table:
@@ -525,7 +556,9 @@ def _amount(value: int | float | None) -> str:
     return f"{value:,}" if value else "–"
 
 
-def collect_shard(project: Project, shard: str, into: Path, models: Sequence[str] = ()) -> str:
+def collect_shard(
+    project: Project, shard: str, into: Path, models: Sequence[str] = ()
+) -> str:
     """Make a shard's part of the calls that the project's store lacks, and say what to do next.
 
     They go into a store below ``into``; no other file is written, and encoders are not asked. A
@@ -544,7 +577,9 @@ def collect_shard(project: Project, shard: str, into: Path, models: Sequence[str
     tasks = tasks_of(project, models)
     block = 1
     for task in tasks:
-        block = math.lcm(block, *(component.batch_window for component in task.collecting().asked))
+        block = math.lcm(
+            block, *(component.batch_window for component in task.collecting().asked)
+        )
     folder = part.store(into)
     left_out = 0
     with (
@@ -560,7 +595,11 @@ def collect_shard(project: Project, shard: str, into: Path, models: Sequence[str
                     title = f"{collecting.title} · {part}"
                     with Progress(title, total=collecting.calls // part.of) as progress:
                         own = partial(
-                            part_of, shard=part, block=block, collector=collector, progress=progress
+                            part_of,
+                            shard=part,
+                            block=block,
+                            collector=collector,
+                            progress=progress,
                         )
                         collecting.run(own)
                 except NotStoredError:
@@ -568,7 +607,11 @@ def collect_shard(project: Project, shard: str, into: Path, models: Sequence[str
             for role, name in _last_asked(task, tasks[number + 1 :]):
                 collector.release(project.component(f"{role}s", name))
         new = store.count() - before
-    calls = f"{new} calls were made, and are in {folder}" if new else "there was nothing to make"
+    calls = (
+        f"{new} calls were made, and are in {folder}"
+        if new
+        else "there was nothing to make"
+    )
     rest = f"; {left_out} stages need what other shards make" if left_out else ""
     merging = f"'driftledger merge {shlex.quote(str(into))}'"
     return (
@@ -593,7 +636,10 @@ def merge(project: Project, paths: Sequence[Path]) -> str:
             )
         folders |= dict.fromkeys(stores)
     new = differing = 0
-    with project.store() as store, Progress("merge", total=len(folders), unit="store") as progress:
+    with (
+        project.store() as store,
+        Progress("merge", total=len(folders), unit="store") as progress,
+    ):
         for folder in folders:
             with CallStore(folder, writes=False) as other:
                 counts = store.merge(other)
@@ -601,5 +647,9 @@ def merge(project: Project, paths: Sequence[Path]) -> str:
             differing += counts[1]
             progress.update()
     names = "1 store" if len(folders) == 1 else f"{len(folders)} stores"
-    others = f"; {differing:,} calls have another answer here; the first stays" if differing else ""
+    others = (
+        f"; {differing:,} calls have another answer here; the first stays"
+        if differing
+        else ""
+    )
     return f"{names} merged: {new:,} calls are new{others}"

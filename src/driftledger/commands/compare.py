@@ -20,13 +20,17 @@ _FAIR = "comparable: nothing but what is compared differs that would move these 
 _ANYWAY = "ranked against what speaks against it; see 'unfair'"
 
 
-def compare(project: Project, a: str, b: str, *, anyway: bool, as_json: bool) -> RenderableType:
+def compare(
+    project: Project, a: str, b: str, *, anyway: bool, as_json: bool
+) -> RenderableType:
     """Compare two runs; errors as in :func:`driftledger.ledger.compare.compare`."""
     sources = Sources(project)
     comparison = compare_runs(
         find_run(sources, a), find_run(sources, b), sources.contents, anyway=anyway
     )
-    return json.dumps(comparison.to_dict(), indent=2) if as_json else as_table(comparison)
+    return (
+        json.dumps(comparison.to_dict(), indent=2) if as_json else as_table(comparison)
+    )
 
 
 def as_table(comparison: Comparison) -> Group:
@@ -76,12 +80,21 @@ def _block(pair: ScorePair, comparison: Comparison) -> Iterator[RenderableType]:
         if compared.ranked:
             who = "neither" if better is None else sides[better]
             detectable = _figure(compared.detectable, metric)
-            cells = (title, value_a, value_b, f"{who} {by}", detectable, str(compared.common))
+            cells = (
+                title,
+                value_a,
+                value_b,
+                f"{who} {by}",
+                detectable,
+                str(compared.common),
+            )
             ranked.add_row(*map(line, cells))
             if not sentence and better is None:
                 sentence = f": no difference in {title} that these samples show"
             elif not sentence and better is not None:
-                sentence = f": {who} is better than {sides[1 - better]} by {by} in {title}"
+                sentence = (
+                    f": {who} is better than {sides[1 - better]} by {by} in {title}"
+                )
         else:
             remarks.append(f"{title}, {value_a} and {value_b}: {compared.verdict}")
         if compared.only_a or compared.only_b:
@@ -95,7 +108,11 @@ def _block(pair: ScorePair, comparison: Comparison) -> Iterator[RenderableType]:
                 f"alone{over}"
             )
         p_holm = compared.p_holm or 0.0
-        if compared.ranked and better is not None and p_holm > 1 - comparison.confidence:
+        if (
+            compared.ranked
+            and better is not None
+            and p_holm > 1 - comparison.confidence
+        ):
             remarks.append(
                 f"{title}: not shown after Holm's correction over all metrics (p = {p_holm:.2g})"
             )

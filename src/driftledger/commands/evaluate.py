@@ -41,7 +41,11 @@ if TYPE_CHECKING:
     import pandas as pd
 
 GivenImages: TypeAlias = (
-    str | Path | Mapping[str, Any] | DatasetProvider | Iterable[str | Path | Image.Image]
+    str
+    | Path
+    | Mapping[str, Any]
+    | DatasetProvider
+    | Iterable[str | Path | Image.Image]
 )
 """A folder; a dataset's name, entry or provider; or a list of files and Pillow images."""
 GivenComponent: TypeAlias = str | Path | Mapping[str, Any] | Component | type[Component]
@@ -56,7 +60,9 @@ class FirstLook(OpenedProject):
     It has no ``dvc.lock``, so that ``audit`` and ``compare`` need a project.
     """
 
-    def __init__(self, project: Project, benchmark: str, kept: "TemporaryDirectory[str]") -> None:
+    def __init__(
+        self, project: Project, benchmark: str, kept: "TemporaryDirectory[str]"
+    ) -> None:
         self.path = project.root
         self._project = project
         self.benchmark = benchmark
@@ -66,7 +72,9 @@ class FirstLook(OpenedProject):
     def table(self) -> "pd.DataFrame":
         """A row per model: its headline numbers; :meth:`scores` has all, with their intervals."""
         scores = self.scores(self.benchmark)
-        return scores[scores.headline].pivot_table("value", "model", "title", sort=False)
+        return scores[scores.headline].pivot_table(
+            "value", "model", "title", sort=False
+        )
 
     def chains(self, sample: str | None = None) -> Chains:
         """As of a project; without a sample, of the one with the lowest GC@T of the first model."""
@@ -83,14 +91,18 @@ class FirstLook(OpenedProject):
         for spec, keys in self._stored(None):
             score = selected_score(self._project, spec, keys)
             name = f"{score.model} (control)" if score.is_control else score.model
-            heads.append(f"{name}: {score.scored} of {score.total} in {score.on} are scored")
+            heads.append(
+                f"{name}: {score.scored} of {score.total} in {score.on} are scored"
+            )
             for flag in spec.flags_of(score):
                 notes[f"to know: {for_line(flag)}"] = None
         numbers = self.scores(self.benchmark).query("headline")
         shown = "{0.value:.3f} [{0.low:.3f}, {0.high:.3f}]".format
         cells = [shown(each) for each in numbers.itertuples()]
         numbers["cell"] = [each.removesuffix(" [nan, nan]") for each in cells]
-        table = numbers.pivot_table("cell", "model", "title", aggfunc="first", sort=False)
+        table = numbers.pivot_table(
+            "cell", "model", "title", aggfunc="first", sort=False
+        )
         return "\n".join([table.to_string(), *heads, *notes])
 
     def _repr_html_(self) -> str:
@@ -171,7 +183,9 @@ def evaluate(
     }
     kept = TemporaryDirectory(prefix="driftledger-")
     project = Project(Path(kept.name), own_code=True)
-    folder = Path(store or os.environ.get(STORE) or user_cache_path("driftledger") / "calls")
+    folder = Path(
+        store or os.environ.get(STORE) or user_cache_path("driftledger") / "calls"
+    )
     raw["store"] = str(folder.expanduser().absolute())
     try:
         if spec.data is QUESTION_SET:
@@ -187,9 +201,15 @@ def evaluate(
                 is_entry = images in catalogue("datasets")
             source: Any = images
             if not is_entry:
-                source = _source([] if images is None else images, project.root / "given")
-            raw["run"]["datasets"] = raw["run"][benchmark] = [select("datasets", source, name)]
-        project = replace(project, given=parse_settings(raw, "evaluate", Path.cwd(), own))
+                source = _source(
+                    [] if images is None else images, project.root / "given"
+                )
+            raw["run"]["datasets"] = raw["run"][benchmark] = [
+                select("datasets", source, name)
+            ]
+        project = replace(
+            project, given=parse_settings(raw, "evaluate", Path.cwd(), own)
+        )
         with redirect_stdout(StringIO()):
             resolve(project)
             data(project)
@@ -224,7 +244,11 @@ def _say_the_price(planned: Iterable[PlannedCalls]) -> None:
 
 
 def _select(
-    raw: dict[str, Any], own: dict[tuple[str, str], Any], section: str, given: Any, called: str = ""
+    raw: dict[str, Any],
+    own: dict[tuple[str, str], Any],
+    section: str,
+    given: Any,
+    called: str = "",
 ) -> str:
     """Write the entry of what Python gave, the thing itself into ``own``, and return its name,
     ``called`` or its own.
@@ -241,7 +265,10 @@ def _select(
     elif isinstance(given, Mapping):
         entry = dict(given)
     elif isinstance(given, BASES[section]):
-        entry = {"provider": given.provider, **given.model_dump(include={"model", "path"})}
+        entry = {
+            "provider": given.provider,
+            **given.model_dump(include={"model", "path"}),
+        }
     else:
         what = given.provider if isinstance(given, Provided) else type(given).__name__
         raise ConfigError(
@@ -277,12 +304,16 @@ def _source(images: GivenImages, folder: Path) -> DatasetProvider:
     for number, image in enumerate(images, 1):
         name = f"image_{number:03}"
         if not isinstance(image, Image.Image):
-            file = reached(Path(image), "file", "images to files that are here", "the image ")
+            file = reached(
+                Path(image), "file", "images to files that are here", "the image "
+            )
             name = file.stem
             image, _ = decode(read_bytes(file), str(file), PILLOW_LIMIT)
         while (folder / f"{name}.png").exists():
             name += f"_{number:03}"
         image.save(folder / f"{name}.png")
     if not any(folder.iterdir()):
-        raise ConfigError("images is an empty list; give a folder, files or Pillow images")
+        raise ConfigError(
+            "images is an empty list; give a folder, files or Pillow images"
+        )
     return ImageFolder(path=folder)

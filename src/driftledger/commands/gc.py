@@ -34,7 +34,9 @@ def remove_unused(project: Project, *, yes: bool = False) -> str:
 
         def answer(call: Call) -> Result:
             used.add(call.key)
-            return store.answer(call) or Result(outcome=Outcome.FAILED, error="it is not stored")
+            return store.answer(call) or Result(
+                outcome=Outcome.FAILED, error="it is not stored"
+            )
 
         def walk_all(planned: Sequence[Planned[Any]]) -> list[Any]:
             return [walk(each.steps(), answer).returned for each in planned]

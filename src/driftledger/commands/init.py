@@ -65,7 +65,9 @@ def init(
         DataError: the folder of images holds none.
     """
     if benchmark and questions is None:
-        raise ConfigError("--benchmark asks the questions of a file; name that by --questions")
+        raise ConfigError(
+            "--benchmark asks the questions of a file; name that by --questions"
+        )
     root = folder.resolve()
     is_begun = is_ours(_text(root / PIPELINE))
     place = _shown(root)
@@ -85,12 +87,20 @@ def init(
     data = dict[str, Any]()
     if images is not None:
         path, is_kept = _images(root, top or root, images)
-        data["datasets"] = {name_of(Path(path).name): {"provider": "image_folder", "path": path}}
+        data["datasets"] = {
+            name_of(Path(path).name): {"provider": "image_folder", "path": path}
+        }
     if questions is not None:
         if not questions.is_file():
-            raise ConfigError(f"{for_line(str(questions))} is not a file; name one of questions")
+            raise ConfigError(
+                f"{for_line(str(questions))} is not a file; name one of questions"
+            )
         path_of_set = _in_settings(root, top or root, questions)
-        entry = {"provider": "table", "protocol": benchmark or "mme", "path": path_of_set}
+        entry = {
+            "provider": "table",
+            "protocol": benchmark or "mme",
+            "path": path_of_set,
+        }
         data["question_sets"] = {name_of(questions.stem): entry}
     texts = generated() | {PARAMS: first_params(root, preset or "start", data, chosen)}
     others = []
@@ -120,7 +130,11 @@ def init(
         _run(sys.executable, "-m", "dvc", "add", "--", path, cwd=root)
     for name, text in texts.items():
         _write(root / name, text)
-    keeper = f"DVC keeps {path} now; commit {path}.dvc" if is_kept else f"{path}, where it is"
+    keeper = (
+        f"DVC keeps {path} now; commit {path}.dvc"
+        if is_kept
+        else f"{path}, where it is"
+    )
     sentences = [f"{place} is a project now"]
     if top is None:
         sentences.append("with a Git repository of its own")
@@ -129,7 +143,9 @@ def init(
         dataset = ImageFolder(path=images.resolve())
         read, unread = dataset.files()
         if unread:
-            sentences.append(f"left out, not an image that is read: {first_few([*unread])}")
+            sentences.append(
+                f"left out, not an image that is read: {first_few([*unread])}"
+            )
         sentences += blank_notes(dataset.blank(), len(read), "images")
     sentences += [f"Git ignores {for_line(each)}" for each in checkpoints]
     if chosen or preset not in (None, "minimal"):
@@ -137,7 +153,9 @@ def init(
         for section in COMPONENTS:
             sentences += needs(project, section, project.settings.named(section))
         if judge := project.settings.judge:
-            sentences.append(f"{judge} grades the answers; run.judge in {PARAMS} names another")
+            sentences.append(
+                f"{judge} grades the answers; run.judge in {PARAMS} names another"
+            )
     else:
         sentences += [
             "what it selects is a demonstration: a toy describer and a toy painter, which only "
@@ -233,7 +251,9 @@ def _images(root: Path, top: Path, given: Path) -> tuple[str, bool]:
     path = _in_settings(root, top, given)
     if not place.is_relative_to(root):
         return path, False
-    in_git = os.path.lexists(top / ".git") and _run("git", "ls-files", "--", str(place), cwd=top)
+    in_git = os.path.lexists(top / ".git") and _run(
+        "git", "ls-files", "--", str(place), cwd=top
+    )
     in_dvc = any(Path(f"{each}.dvc").is_file() for each in (place, *place.parents))
     return path, not (in_git or in_dvc)
 
@@ -256,7 +276,9 @@ def upgrade(project: Project, *, check: bool = False) -> list[str]:
         if _text(root / path) != text:
             texts[path] = text
     if texts and not check and top_of(root) is not None:
-        for status in _run("git", "status", "--porcelain", "--", *texts, cwd=root).splitlines():
+        for status in _run(
+            "git", "status", "--porcelain", "--", *texts, cwd=root
+        ).splitlines():
             if not status.startswith("??"):
                 raise ConfigError(
                     f"{status[3:]} has changes that are not committed; commit them, since it is "
@@ -277,7 +299,9 @@ def _run(*command: str, cwd: Path) -> str:
     try:
         done = subprocess.run(command, cwd=cwd, capture_output=True, check=False)
     except FileNotFoundError:
-        raise ConfigError(f"{command[0]} is not installed, and a project needs it") from None
+        raise ConfigError(
+            f"{command[0]} is not installed, and a project needs it"
+        ) from None
     if done.returncode:
         why = shortened(done.stderr.decode(errors="replace"), 500)
         raise ConfigError(

@@ -22,7 +22,13 @@ COMPONENTS = ("models", "generators", "encoders")
 
 
 def add(
-    project: Project, section: str, given: str, *, only: bool, base_url: str | None, key: str | None
+    project: Project,
+    section: str,
+    given: str,
+    *,
+    only: bool,
+    base_url: str | None,
+    key: str | None,
 ) -> list[str]:
     """Select one more model, generator or encoder in ``params.yaml``, and say what it needs.
 
@@ -104,7 +110,9 @@ def catalogue_table(rows: Sequence[Json]) -> Table:
         shown.add_row(line(f"{section}:", HEAD))
         for row in entries:
             prices = row["prices"] or {}
-            price = " / ".join(f"{prices[key]:g}" for key in ("input", "output") if key in prices)
+            price = " / ".join(
+                f"{prices[key]:g}" for key in ("input", "output") if key in prices
+            )
             price += f"{prices['image']:g} an image" if "image" in prices else ""
             name = Text(f"{row['name']:{longest}}  {row['is']}")
             cells = (row["needs"], price, row["checked"] or "", row["retired"] or "")

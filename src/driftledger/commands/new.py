@@ -46,7 +46,9 @@ def new(folder: Path, kind: str, name: str) -> list[str]:
             f"{name!r:.80} cannot be a module; use up to 30 of a-z 0-9 _, a letter first"
         )
     if find_spec(name) is not None:
-        raise ConfigError(f"{name!r} is what an installed module is called; choose another name")
+        raise ConfigError(
+            f"{name!r} is what an installed module is called; choose another name"
+        )
     module = folder / f"{name}.py"
     test = f"test_{kind if kind in ('dataset', 'question_set') else 'component'}"
     templates = {module: kind, folder / "tests" / f"test_{name}.py": test}

@@ -7,7 +7,9 @@ import typer
 
 from driftledger.core.text import for_terminal
 
-app = typer.Typer(help="Write sheets in which people describe and rate.", no_args_is_help=True)
+app = typer.Typer(
+    help="Write sheets in which people describe and rate.", no_args_is_help=True
+)
 
 
 @app.command()
@@ -73,4 +75,6 @@ def ratings(
     images = f"{spec.data.at({'dataset': dataset})}/images"
     meaning = "\n".join(f"  {rating}  {what}" for rating, what in RUBRIC.items())
     counts = f"{section.ratings}: {waiting} descriptions to rate, {rated} rated"
-    typer.echo(for_terminal(f"{counts}; the images are {images}/<sample>.png\n{meaning}"))
+    typer.echo(
+        for_terminal(f"{counts}; the images are {images}/<sample>.png\n{meaning}")
+    )

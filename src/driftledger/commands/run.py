@@ -112,7 +112,11 @@ It does so as Ctrl-C does, and harder after 20 seconds, or where something outli
 
 
 def run(
-    project: Project, targets: Sequence[str] = (), *, force: bool = False, plain: bool = False
+    project: Project,
+    targets: Sequence[str] = (),
+    *,
+    force: bool = False,
+    plain: bool = False,
 ) -> int:
     """Bring everything up to date, or ``targets`` of DVC, end with the scores, and return the exit
     code.
@@ -162,7 +166,9 @@ def _require_project(project: Project) -> None:
     """Find mistakes in the project's files before anything starts."""
     assert project.settings  # which are checked when they are read
     if not (project.root / ".dvc").is_dir():
-        raise ConfigError(f"{project.root} is not a DVC project; 'driftledger init' makes it one")
+        raise ConfigError(
+            f"{project.root} is not a DVC project; 'driftledger init' makes it one"
+        )
     # DVC would not say where the conflict of a merge is
     read_yaml(project.root / "dvc.yaml")
 
@@ -219,7 +225,9 @@ def _say_what_was_done(project: Project, ran: Sequence[str], seconds: float) -> 
     count = "1 stage ran" if len(work) == 1 else f"{len(work)} stages ran"
     if not work:
         count = "nothing had to be done"
-    say(f"{count}, in {timedelta(seconds=round(seconds))}; DVC's text is in {STATE}/{LOG}")
+    say(
+        f"{count}, in {timedelta(seconds=round(seconds))}; DVC's text is in {STATE}/{LOG}"
+    )
     if failed := _failed_records(project):
         say(
             f"{failed} records failed and are in no score; 'driftledger run' makes failed calls "
@@ -261,7 +269,9 @@ def _children_of(project: Project) -> Start:
 def _has_remote(root: Path) -> bool:
     """Return True if DVC's configuration names a default remote."""
     config = ConfigParser(strict=False, interpolation=None)
-    config.read([root / ".dvc" / name for name in ("config", "config.local")], encoding="utf-8")
+    config.read(
+        [root / ".dvc" / name for name in ("config", "config.local")], encoding="utf-8"
+    )
     return bool(config.get("core", "remote", fallback=""))
 
 
@@ -370,7 +380,9 @@ def _follow(
     stage = ""
     trouble = ""
     mistake = False
-    process = start([*_WATCHED, *command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    process = start(
+        [*_WATCHED, *command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    )
     try:
         with (project.root / STATE / LOG).open("w", encoding="utf-8") as log:
             for row in process.stdout or ():
@@ -455,14 +467,23 @@ def show_scores(project: Project) -> list[str]:
         numbers = [(each.score, each.number) for each in _cells(shown) if each.score]
         for score, key in numbers[:1]:
             run = next(each for each in project.combinations if each.shows(score.keys))
-            same = [each for each in scores if each.model == score.model and key in each.metrics]
+            same = [
+                each
+                for each in scores
+                if each.model == score.model and key in each.metrics
+            ]
             number = key
             if len(same) > 1:
                 number = f"{place_of(benchmark(score.benchmark), score.keys)}/{key}"
             further = [f"next: driftledger audit {shlex.quote(f'{run.path}:{number}')}"]
     pages = f"report: {project.root / SITE / 'index.html'}"
     print(
-        "\n".join(map(for_line, ["", where_to_look(project.settings.tracking), pages, *further])),
+        "\n".join(
+            map(
+                for_line,
+                ["", where_to_look(project.settings.tracking), pages, *further],
+            )
+        ),
         flush=True,
     )
     return what_is_lacking(project, scores)
@@ -476,7 +497,9 @@ def outcome(project: Project, code: int) -> Json:
     headlines: Any = []
     with suppress(StoreError):
         scores = OpenedProject(project.root, trust=True).scores()
-        headlines = scores[scores.headline].to_json(orient="records", double_precision=15)
+        headlines = scores[scores.headline].to_json(
+            orient="records", double_precision=15
+        )
         headlines = json.loads(headlines)
     failed = load_json(read_regular(project.root / STATE / FAILED))
     return {
@@ -515,7 +538,9 @@ def glance(shown: ReportTable, parts: "Parts") -> RenderableType:
         )
     data = dict.fromkeys(column.block.scores[0].on for column in at_a_glance(parts))
     where = f"on {first_few([*data], 10)}; reports/leaderboard.md has all"
-    notes.append(f"controls ignore the sample; {where}" if "controls" in kinds else where)
+    notes.append(
+        f"controls ignore the sample; {where}" if "controls" in kinds else where
+    )
     return Group(*tables[:-1], *(line(note, QUIET) for note in notes))
 
 

@@ -34,7 +34,9 @@ def data(project: Project, missing: dict[str, str] | None = None) -> None:
                     f"data/resolved.json does not know {section}.{name}; run 'dvc repro resolve'"
                 )
 
-            def write(name: str = name, folder: Path = folder, stage: Stage = stage) -> None:
+            def write(
+                name: str = name, folder: Path = folder, stage: Stage = stage
+            ) -> None:
                 print(f"reading {name}", flush=True)
                 if stage is DATASET:
                     dataset = settings.build("datasets", name)
@@ -44,8 +46,12 @@ def data(project: Project, missing: dict[str, str] | None = None) -> None:
                         notes.append(f"left out, not a file that is read: {left_out}")
                 else:
                     provider = settings.build("question_sets", name)
-                    questions = build_questions(name, provider, question_rules(provider), folder)
-                    notes = blank_notes(questions.blank, questions.questions, "questions' images")
+                    questions = build_questions(
+                        name, provider, question_rules(provider), folder
+                    )
+                    notes = blank_notes(
+                        questions.blank, questions.questions, "questions' images"
+                    )
                 for note in notes:
                     say(for_line(f"{stage.name.replace('_', ' ')} {name}: {note}"))
 
@@ -78,12 +84,16 @@ def score(project: Project, model: str) -> list[CoverageError]:
             folder = project.root / spec.scores.at(keys)
 
             def write(
-                spec: Benchmark = spec, keys: Mapping[str, str] = keys, folder: Path = folder
+                spec: Benchmark = spec,
+                keys: Mapping[str, str] = keys,
+                folder: Path = folder,
             ) -> None:
                 write_score(folder, spec, spec.score(project.to_score(spec, keys)))
 
             try:
-                inputs = inputs_of(project, "score", spec.scores, keys, spec.stages[:-1])
+                inputs = inputs_of(
+                    project, "score", spec.scores, keys, spec.stages[:-1]
+                )
                 make(folder, inputs, write)
             except CoverageError as error:
                 named = " · ".join(keys[key] for key in spec.scores.keys)
@@ -121,9 +131,13 @@ def track(project: Project) -> None:
     refuse_if_deleted(project.root)
     # A model that could not be asked has no folder of scores: 'driftledger run' shows the others.
     combinations = [
-        each for each in project.combinations if (project.root / SCORES / each.model).is_dir()
+        each
+        for each in project.combinations
+        if (project.root / SCORES / each.model).is_dir()
     ]
-    runs = read_runs(project.root, project.selected, combinations or project.combinations)
+    runs = read_runs(
+        project.root, project.selected, combinations or project.combinations
+    )
     print(show_in_mlflow(project.root, runs, project.settings.tracking), flush=True)
     written = [path for run in runs if (path := publish(project.root, run)) is not None]
     print(f"{len(written)} new files in ledger/", flush=True)

@@ -34,7 +34,10 @@ def show(shown: RenderableType) -> None:
         else:
             out.print(shown)
     out.file.write(
-        "".join(f"{each.rstrip(' ')}\n" for each in drawn.get().removesuffix("\n").split("\n"))
+        "".join(
+            f"{each.rstrip(' ')}\n"
+            for each in drawn.get().removesuffix("\n").split("\n")
+        )
     )
     out.file.flush()  # raises here if the pipe is closed by now
 
@@ -50,7 +53,10 @@ def line(text: str, style: str = "") -> Text:
 def lines(texts: Iterable[str]) -> Group:
     """Return several lines, each indented as it begins, where it wraps too."""
     return Group(
-        *(Padding(line(text), (0, 0, 0, len(text) - len(text.lstrip(" ")))) for text in texts)
+        *(
+            Padding(line(text), (0, 0, 0, len(text) - len(text.lstrip(" "))))
+            for text in texts
+        )
     )
 
 
@@ -63,7 +69,9 @@ def table(*columns: str, numbers: Sequence[str] = ()) -> Table:
     grid = Table(box=None, pad_edge=False, header_style=HEAD)
     for column in columns:
         grid.add_column(
-            line(column), justify="right" if column in numbers else "left", overflow="fold"
+            line(column),
+            justify="right" if column in numbers else "left",
+            overflow="fold",
         )
     return grid
 

@@ -61,7 +61,9 @@ class Verified(NamedTuple):
                 f"calls are drawn by lot, with seed {seed}; --seed draws the same ones again"
             )
             for kind in self.again.kinds:
-                texts.append("{name}: {compared:,} of {calls:,} made again".format(**kind))
+                texts.append(
+                    "{name}: {compared:,} of {calls:,} made again".format(**kind)
+                )
         for name, check in self.checks.items():
             texts.append(f"{name}: {_counts(check)}")
         remedies: dict[str, None] = {}
@@ -72,7 +74,9 @@ class Verified(NamedTuple):
         for skipped in result.skipped[:_SHOWN]:
             texts.append(f"not checked: {skipped.where}: {skipped.why}")
         if len(result.skipped) > _SHOWN:
-            texts.append(f"not checked: {len(result.skipped) - _SHOWN} more; --json has them all")
+            texts.append(
+                f"not checked: {len(result.skipped) - _SHOWN} more; --json has them all"
+            )
         runs = self.names[0] if len(self.names) == 1 else f"{len(self.names)} runs"
         verdict = line(f"{runs}: {_verdict(result)}", GOOD if result.holds else BAD)
         return Group(lines(texts), verdict, line(_UNSIGNED))
@@ -104,9 +108,15 @@ def _counts(check: VerifyResult) -> str:
 def _verdict(result: VerifyResult) -> str:
     findings = result.findings
     if not findings:
-        rest = f" that can be checked here; {len(result.skipped)} not" if result.skipped else ""
+        rest = (
+            f" that can be checked here; {len(result.skipped)} not"
+            if result.skipped
+            else ""
+        )
         return f"all holds{rest}"
-    if all(each.kind == "missing" and each.where.startswith("data/") for each in findings):
+    if all(
+        each.kind == "missing" and each.where.startswith("data/") for each in findings
+    ):
         return "not pulled yet: 'dvc pull' brings what is missing here"
     return f"{len(findings)} difference{'' if len(findings) == 1 else 's'}"
 
@@ -130,7 +140,9 @@ def verify(
     forget_sha256()
     sources = Sources(project)
     contents = sources.contents
-    chosen = [each for each in project.combinations if run in (None, str(each), each.path)]
+    chosen = [
+        each for each in project.combinations if run in (None, str(each), each.path)
+    ]
     try:
         runs = sources.runs(chosen) if run is None else [find_run(sources, run)]
     except DriftledgerError as error:
@@ -152,13 +164,18 @@ def verify(
     if not any(check.findings for check in checks.values()):
         from driftledger.reports.report import check_report
 
-        checks["report"] = check_report(project, contents, run and runs[0].combination.model)
+        checks["report"] = check_report(
+            project, contents, run and runs[0].combination.model
+        )
     checks[PUBLISHED] = check_published(project.root, runs)
     return Verified([each.name for each in runs], checks, again)
 
 
 def _damaged(
-    project: Project, chosen: list[Combination], contents: Contents, error: DriftledgerError
+    project: Project,
+    chosen: list[Combination],
+    contents: Contents,
+    error: DriftledgerError,
 ) -> Verified:
     """Check the folders behind selected runs whose scores cannot be read."""
     from driftledger.ledger.verify.files import check_folders

@@ -37,7 +37,9 @@ FINISH_REASONS = {
 }
 """Outcome → why an answer with it ended, in lower case. After any other reason the call is tried
 again."""
-MAY_PASS = re.compile("network|resource|load|time|rate|error|fail|abort|cancel|interrupt")
+MAY_PASS = re.compile(
+    "network|resource|load|time|rate|error|fail|abort|cancel|interrupt"
+)
 """In the reason of an end that has to do with one moment; after others, the call is tried only
 once more."""
 
@@ -97,7 +99,11 @@ def trouble_in(status: int, text: str) -> Trouble:
     message = next(filter(None, messages), text)
     for name, value in facts(body):
         is_status = "code" in name or "status" in name
-        if status in range(200, 300) and is_status and re.fullmatch("[45][0-9][0-9]", str(value)):
+        if (
+            status in range(200, 300)
+            and is_status
+            and re.fullmatch("[45][0-9][0-9]", str(value))
+        ):
             status = int(value)
     param = str(inner.get("param") or "")
     words = _NOT_SO.sub("", f"{param} {message} {text}"[:_MOST_SEARCHED])
@@ -126,7 +132,9 @@ _ASKED = re.compile(
 """A wait in an error's body or message: Google's ``retryDelay``, ``try again in 7m12s``."""
 
 
-def retry_after(headers: Mapping[str, str], text: str = "", status: int = 429) -> float | None:
+def retry_after(
+    headers: Mapping[str, str], text: str = "", status: int = 429
+) -> float | None:
     """Return the seconds that a service asks to wait; None where it asks for none.
 
     Args:
@@ -200,6 +208,8 @@ def flag_of(answer: Any) -> str | None:
         word = str(value).lower()
         is_flag = _FLAG.fullmatch(name.lower()) and word in ("true", "1")
         is_ending = re.search("reason|status|state", name.lower())
-        if is_flag or (is_ending and re.fullmatch(FINISH_REASONS[Outcome.FILTERED], word)):
+        if is_flag or (
+            is_ending and re.fullmatch(FINISH_REASONS[Outcome.FILTERED], word)
+        ):
             return f"{name}: {word}"
     return None

@@ -106,7 +106,9 @@ class Component(Provided, ABC):
     def release(self) -> None:
         """Let go of loaded weights and the memory they take; the next call loads them again."""
 
-    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+    def model_copy(
+        self, *, update: Mapping[str, Any] | None = None, deep: bool = False
+    ) -> Self:
         """Return a copy with other settings, checked, and with a fingerprint of its own: pydantic's
         would keep the cached one."""
         return type(self).model_validate(self.model_dump() | dict(update or {}))
@@ -114,7 +116,11 @@ class Component(Provided, ABC):
     @classmethod
     def operational(cls) -> set[str]:
         """Return the names of the settings that are marked :data:`Operational`."""
-        return {name for name, field in cls.model_fields.items() if _OPERATIONAL in field.metadata}
+        return {
+            name
+            for name, field in cls.model_fields.items()
+            if _OPERATIONAL in field.metadata
+        }
 
     @cached_property
     def code_digest(self) -> str | None:
@@ -231,7 +237,9 @@ class Generator(Component):
         return 1024**2
 
     @abstractmethod
-    def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> Sequence[Result]:
+    def generate(
+        self, prompts: Sequence[str], seeds: Sequence[int]
+    ) -> Sequence[Result]:
         """Make one RGB image, or sound, per prompt; equal prompts with equal seeds give equal
         ones."""
 
@@ -242,7 +250,9 @@ def frechet_name_of(provider: str) -> str:
     >>> frechet_name_of("my_package.seeing:MyEncoder")
     'frechet_my_encoder'
     """
-    words = re.split(r"[^A-Za-z0-9]+|(?<=[a-z0-9])(?=[A-Z])", re.split("[:.]", provider)[-1])
+    words = re.split(
+        r"[^A-Za-z0-9]+|(?<=[a-z0-9])(?=[A-Z])", re.split("[:.]", provider)[-1]
+    )
     return "_".join(["frechet", *(word.lower() for word in words if word)])
 
 
@@ -279,23 +289,31 @@ class Encoder(Component):
 
     def encode_images(self, images: Sequence[Image.Image]) -> Float32:
         """Return the features of RGB images, n×d, finite, not all zero."""
-        raise NotImplementedError(f"encoder provider {self.provider!r} has no image tower")
+        raise NotImplementedError(
+            f"encoder provider {self.provider!r} has no image tower"
+        )
 
     def encode_sounds(self, sounds: Sequence[Sound]) -> Float32:
         """Return the features of sounds, n×d, finite, not all zero."""
-        raise NotImplementedError(f"encoder provider {self.provider!r} has no sound tower")
+        raise NotImplementedError(
+            f"encoder provider {self.provider!r} has no sound tower"
+        )
 
     def encode_texts(self, texts: Sequence[str]) -> Float32:
         """Return the features of texts, n×d, finite; all zero only for a text that the encoder
         knows nothing of."""
-        raise NotImplementedError(f"encoder provider {self.provider!r} has no text tower")
+        raise NotImplementedError(
+            f"encoder provider {self.provider!r} has no text tower"
+        )
 
     def read_texts(self, texts: Sequence[str]) -> list[PromptUsage]:
         """Count the tokens of each text, and those that the text tower reads before its limit.
 
         A class that says nothing of a limit reads all of every text, counted in words.
         """
-        return [PromptUsage(count, count) for count in (len(text.split()) for text in texts)]
+        return [
+            PromptUsage(count, count) for count in (len(text.split()) for text in texts)
+        ]
 
 
 _CONTROLS_SAY = 50
@@ -339,7 +357,8 @@ class ComponentCard(Record):
             fingerprint=component.fingerprint,
             **component.spec,
             mark=component.mark,
-            control=component.is_control and component.provider not in _SHIPPED_CONTROLS,
+            control=component.is_control
+            and component.provider not in _SHIPPED_CONTROLS,
         )
 
     @property

@@ -17,7 +17,12 @@ from pydantic import Field
 
 from driftledger.components.base import Component, Operational, library_versions
 from driftledger.core.canonical import sha256_file, sha256_of
-from driftledger.core.errors import ConfigError, DriftledgerError, OutOfMemoryError, first_few
+from driftledger.core.errors import (
+    ConfigError,
+    DriftledgerError,
+    OutOfMemoryError,
+    first_few,
+)
 from driftledger.core.files import free_space, load_json, read_regular
 from driftledger.core.registry import import_extra
 from driftledger.core.text import for_line
@@ -27,7 +32,10 @@ TRUST = "DRIFTLEDGER_TRUST_REMOTE_CODE"
 
 DType = Literal["float32", "bfloat16", "float16"]
 
-REPORTING: dict[str, Any] = {"output_loading_info": True, "ignore_mismatched_sizes": True}
+REPORTING: dict[str, Any] = {
+    "output_loading_info": True,
+    "ignore_mismatched_sizes": True,
+}
 """With these, ``from_pretrained`` of transformers names in a report the weights that it fills with
 random numbers."""
 
@@ -63,11 +71,16 @@ def remembered_sha256(file: Path) -> str:
     """
     path = file.resolve()
     state = path.stat()
-    seen = (str(path), f"{state.st_size} {state.st_mtime_ns} {state.st_ctime_ns} {state.st_ino}")
+    seen = (
+        str(path),
+        f"{state.st_size} {state.st_mtime_ns} {state.st_ctime_ns} {state.st_ino}",
+    )
     with suppress(OSError, sqlite3.Error):
         database = user_cache_path("driftledger") / REMEMBERED
         database.parent.mkdir(parents=True, exist_ok=True)
-        with closing(sqlite3.connect(database, timeout=60, isolation_level=None)) as memory:
+        with closing(
+            sqlite3.connect(database, timeout=60, isolation_level=None)
+        ) as memory:
             memory.execute(
                 "CREATE TABLE IF NOT EXISTS files (path TEXT PRIMARY KEY, state TEXT, sha256 TEXT)"
             )
@@ -107,7 +120,9 @@ class CheckpointComponent(Component):
     """For the hub only, and needed there: a commit, or a branch or tag, which is resolved to one.
     """
     dtype: DType = "float32"
-    device: Operational[str] = Field(default="auto", pattern=r"^(auto|cpu|mps|cuda(:\d+(,\d+)*)?)$")
+    device: Operational[str] = Field(
+        default="auto", pattern=r"^(auto|cpu|mps|cuda(:\d+(,\d+)*)?)$"
+    )
     """``auto`` takes CUDA, else Apple's MPS, else the CPU. The kind of device is part of the
     identity: name it where one checkout is used on several machines. Of several, as in
     ``cuda:0,1``, collecting takes each for a replica, and whatever else uses the component the
@@ -147,7 +162,8 @@ class CheckpointComponent(Component):
         if folder is None:
             return {"repository": repository, "commit": commit}
         files = {
-            path.relative_to(folder).as_posix(): remembered_sha256(path) for path in _files(folder)
+            path.relative_to(folder).as_posix(): remembered_sha256(path)
+            for path in _files(folder)
         }
         return {"files": len(files), "sha256": sha256_of(files)}
 
@@ -155,7 +171,11 @@ class CheckpointComponent(Component):
     def devices(self) -> tuple[str, ...]:
         """All that the entry names: ``cuda:0`` and ``cuda:1`` for ``cuda:0,1``."""
         kind, _, numbers = self.device.partition(":")
-        return tuple(f"{kind}:{number}" for number in numbers.split(",")) if numbers else (kind,)
+        return (
+            tuple(f"{kind}:{number}" for number in numbers.split(","))
+            if numbers
+            else (kind,)
+        )
 
     @cached_property
     def torch_device(self) -> str:
@@ -183,7 +203,10 @@ class CheckpointComponent(Component):
                 f"{self.title} asks to run code from its repository (trust_remote_code); allow it "
                 f"by {TRUST}=1"
             )
-        return {"revision": self.source.commit, "trust_remote_code": self.trust_remote_code}
+        return {
+            "revision": self.source.commit,
+            "trust_remote_code": self.trust_remote_code,
+        }
 
     @property
     def weight_arguments(self) -> dict[str, Any]:
@@ -210,12 +233,16 @@ class CheckpointComponent(Component):
             return [], []
         hub = import_extra("huggingface_hub")
         cache = Path(import_extra("huggingface_hub.constants").HF_HUB_CACHE)
-        with suppress(hub.errors.HTTPError, hub.errors.OfflineModeIsEnabled, OSError, ValueError):
+        with suppress(
+            hub.errors.HTTPError, hub.errors.OfflineModeIsEnabled, OSError, ValueError
+        ):
             patterns = {
                 "allow_patterns": ["*.safetensors"],
                 "ignore_patterns": ["*.fp16.*", "*onnx*", "*openvino*"],
             }
-            files = hub.snapshot_download(repository, revision=commit, dry_run=True, **patterns)
+            files = hub.snapshot_download(
+                repository, revision=commit, dry_run=True, **patterns
+            )
             size = sum(each.file_size for each in files if each.will_download) / 1e9
             free = free_space(cache) / 1e9
             if size:
@@ -263,7 +290,9 @@ class CheckpointComponent(Component):
             ):
                 # others' texts alone say too little
                 problem = f"{type(error).__name__}: {problem}".removesuffix(": ")
-            raise ConfigError(f"{self.title} cannot be loaded: {problem:.400}") from None
+            raise ConfigError(
+                f"{self.title} cannot be loaded: {problem:.400}"
+            ) from None
 
     def release(self) -> None:
         if self.__dict__.pop("loaded", None) is not None:
@@ -285,18 +314,24 @@ class ImageCheckpoint(CheckpointComponent):
         if self.image_backend != "auto":
             return self.image_backend
         # without torch
-        kinds = import_extra("transformers.models.auto.auto_mappings").IMAGE_PROCESSOR_MAPPING_NAMES
+        kinds = import_extra(
+            "transformers.models.auto.auto_mappings"
+        ).IMAGE_PROCESSOR_MAPPING_NAMES
         names = ("processor_config.json", "preprocessor_config.json", "config.json")
         folder = self.source.local(names)
         content: dict[str, Any] = {}
         for name in reversed(names):
-            with suppress(OSError, ValueError):  # loading names what is missing or damaged
+            with suppress(
+                OSError, ValueError
+            ):  # loading names what is missing or damaged
                 content |= load_json(read_regular(folder / name))
         content |= content.get("image_processor") or {}
         kind = str(content.get("image_processor_type")).removesuffix("Fast")
         if "image_processor_type" not in content:
             kind = kinds.get(content.get("model_type"), {}).get("torchvision")
-        torchvision_only = {each["torchvision"] for each in kinds.values() if "pil" not in each}
+        torchvision_only = {
+            each["torchvision"] for each in kinds.values() if "pil" not in each
+        }
         return "torchvision" if kind in torchvision_only else "pil"
 
     @cached_property
@@ -308,7 +343,8 @@ class ImageCheckpoint(CheckpointComponent):
         identity = super().identity()
         library = "pillow" if self.backend == "pil" else self.backend
         return identity | {
-            "libraries": identity["libraries"] | library_versions(library, extra=self.extra)
+            "libraries": identity["libraries"]
+            | library_versions(library, extra=self.extra)
         }
 
 
@@ -322,7 +358,10 @@ def adapter_refused(what: str) -> ConfigError:
 def refuse_random(report: Mapping[str, Any], unused: str | None = None) -> None:
     """Raise a :class:`ValueError` where a report of :data:`REPORTING` names random weights outside
     the part ``unused``."""
-    random = {*report["missing_keys"], *(name for name, *_ in report["mismatched_keys"])}
+    random = {
+        *report["missing_keys"],
+        *(name for name, *_ in report["mismatched_keys"]),
+    }
     if lacking := sorted(name for name in random if name.partition(".")[0] != unused):
         raise ValueError(
             f"its files lack the weights {first_few(lacking)}, or hold them in another shape"
@@ -332,7 +371,11 @@ def refuse_random(report: Mapping[str, Any], unused: str | None = None) -> None:
 def bitsandbytes(library: Any, bits: Literal["8bit", "4bit"], dtype: Any) -> Any:
     """Return a ``quantization_config`` of transformers or diffusers, for LLM.int8 or NF4."""
     import_extra("bitsandbytes")
-    four = {"bnb_4bit_quant_type": "nf4", "bnb_4bit_compute_dtype": dtype} if bits == "4bit" else {}
+    four = (
+        {"bnb_4bit_quant_type": "nf4", "bnb_4bit_compute_dtype": dtype}
+        if bits == "4bit"
+        else {}
+    )
     return library.BitsAndBytesConfig(**{f"load_in_{bits}": True}, **four)
 
 

@@ -40,7 +40,9 @@ def check_component(component: Component) -> list[str]:
     twin = type(component).model_validate_json(component.model_dump_json())
     problems = []
     if twin.fingerprint != component.fingerprint:
-        problems.append("its settings, written as JSON and read again, have another fingerprint")
+        problems.append(
+            "its settings, written as JSON and read again, have another fingerprint"
+        )
     with TemporaryDirectory() as folder:
         tasks = [*_tasks(component, Path(folder))]
         if not tasks:
@@ -61,17 +63,29 @@ def check_component(component: Component) -> list[str]:
             if not component.unrepeatable:
                 again = {
                     "are made again": make(component, calls),
-                    "are made by a new component with the same settings": make(twin, calls),
-                    "are asked for in reversed order": make(component, calls[::-1])[::-1],
-                    "are each made alone": [make(component, [call])[0] for call in calls],
+                    "are made by a new component with the same settings": make(
+                        twin, calls
+                    ),
+                    "are asked for in reversed order": make(component, calls[::-1])[
+                        ::-1
+                    ],
+                    "are each made alone": [
+                        make(component, [call])[0] for call in calls
+                    ],
                 }
                 for how, others in again.items():
-                    if count := sum(not _same(*pair) for pair in zip(results, others, strict=True)):
-                        problems.append(f"{count} of {len(results)} {name} differ when they {how}")
+                    if count := sum(
+                        not _same(*pair) for pair in zip(results, others, strict=True)
+                    ):
+                        problems.append(
+                            f"{count} of {len(results)} {name} differ when they {how}"
+                        )
     return problems
 
 
-def _tasks(component: Component, folder: Path) -> Iterator[tuple[str, Make, Sequence[Any]]]:
+def _tasks(
+    component: Component, folder: Path
+) -> Iterator[tuple[str, Make, Sequence[Any]]]:
     """Yield each method of a component: its name, how it is called, and three different calls.
 
     Media that are handed over as files lie in ``folder``.
@@ -80,7 +94,10 @@ def _tasks(component: Component, folder: Path) -> Iterator[tuple[str, Make, Sequ
     for ground, circle in (("navy", "gold"), ("white", "crimson"), ("olive", "black")):
         pictures.append(Image.new("RGB", (64, 48), ground))
         ImageDraw.Draw(pictures[-1]).ellipse((12, 6, 44, 38), fill=circle)
-    waves = [np.sin(np.arange(16_000)[:, None] * pitch / 2_546) / 2 for pitch in (220, 440, 880)]
+    waves = [
+        np.sin(np.arange(16_000)[:, None] * pitch / 2_546) / 2
+        for pitch in (220, 440, 880)
+    ]
     sounds = [Sound(wave.astype(np.float32), 16_000) for wave in waves]
     if isinstance(component, Model):
         conversations = []
@@ -106,7 +123,11 @@ def _tasks(component: Component, folder: Path) -> Iterator[tuple[str, Make, Sequ
         if "sound" in component.media:
             yield "sound vectors", lambda of, calls: of.encode_sounds(calls), sounds
         if component.reads:
-            yield "text vectors", lambda of, calls: of.fitted(TEXTS).encode_texts(calls), TEXTS
+            yield (
+                "text vectors",
+                lambda of, calls: of.fitted(TEXTS).encode_texts(calls),
+                TEXTS,
+            )
 
 
 def _wrong(name: str, results: Any, count: int) -> str:
@@ -123,7 +144,11 @@ def _wrong(name: str, results: Any, count: int) -> str:
         )
         return f"{name}: expected a float32 array, {count} × d, got {got}"
     if not isinstance(results, list | tuple) or len(results) != count:
-        got = str(len(results)) if isinstance(results, list | tuple) else type(results).__name__
+        got = (
+            str(len(results))
+            if isinstance(results, list | tuple)
+            else type(results).__name__
+        )
         return f"{name}: expected {count} for {count} calls, got {got}"
     are_replies = name == "replies"
     expected = "a Result with an RGB image, or with a finite sound"
@@ -134,9 +159,7 @@ def _wrong(name: str, results: Any, count: int) -> str:
         if isinstance(result, Result) and isinstance(result.outcome, Outcome):
             fits = isinstance(result.text, str) if are_replies else _is_drawn(result)
         if not fits:
-            return (
-                f"{name}: expected {expected}, got {getattr(result, 'image', None) or result!r:.80}"
-            )
+            return f"{name}: expected {expected}, got {getattr(result, 'image', None) or result!r:.80}"
         if result.outcome is Outcome.FAILED and not result.error:
             return f"{name}: expected an error beside the outcome failed"
     return ""
@@ -145,7 +168,9 @@ def _wrong(name: str, results: Any, count: int) -> str:
 def _is_drawn(result: Result) -> bool:
     """Return True if a result holds what a generator may give."""
     if result.sound is not None:
-        return result.sound.samples.ndim == 2 and bool(np.isfinite(result.sound.samples).all())
+        return result.sound.samples.ndim == 2 and bool(
+            np.isfinite(result.sound.samples).all()
+        )
     return not result.outcome.goes_on or getattr(result.image, "mode", "") == "RGB"
 
 
@@ -161,11 +186,16 @@ def _same(one: Any, other: Any) -> bool:
             ours = one.sound.samples
             theirs = other.sound.samples
             return ours.shape == theirs.shape and _same(ours.ravel(), theirs.ravel())
-        if one.image is None or other.image is None or one.image.size != other.image.size:
+        if (
+            one.image is None
+            or other.image is None
+            or one.image.size != other.image.size
+        ):
             return one.image is other.image
         pixels = np.asarray(one.image, np.int16)
         others = np.asarray(other.image, np.int16)
         return bool(np.abs(pixels - others).max() <= 2)
     return bool(
-        np.linalg.norm(one - other) <= 1e-4 * max(np.linalg.norm(one), np.linalg.norm(other))
+        np.linalg.norm(one - other)
+        <= 1e-4 * max(np.linalg.norm(one), np.linalg.norm(other))
     )

@@ -68,7 +68,9 @@ class WeightsFile(Strict):
         """Its place, after it is fetched."""
         file = self.source.local([self.file]) / self.file
         if not file.is_file():
-            raise ConfigError(f"{self.path!r:.200} has no file {self.file!r:.200}; correct file")
+            raise ConfigError(
+                f"{self.path!r:.200} has no file {self.file!r:.200}; correct file"
+            )
         return file
 
     def identity(self) -> dict[str, Any]:
@@ -165,11 +167,16 @@ class PromptReader:
             [prompt] = self.preprocess(prompt, clean_caption=False)
         readings = []
         for (tokenizer, _), given in zip(self.towers, rows, strict=True):
-            tokens = tokenizer(prompt.strip(), add_special_tokens=False, verbose=False).input_ids
+            tokens = tokenizer(
+                prompt.strip(), add_special_tokens=False, verbose=False
+            ).input_ids
             if given:
                 read = max(_begun(tokens, row) for row in given)
                 readings.append(
-                    PromptUsage(len(tokens), read if self.limit is None else min(read, self.limit))
+                    PromptUsage(
+                        len(tokens),
+                        read if self.limit is None else min(read, self.limit),
+                    )
                 )
         return max(readings, key=lambda reading: reading.read, default=None)
 
@@ -182,7 +189,10 @@ def _begun(tokens: list[int], row: list[int]) -> int:
     (2, 4, 0)
     """
     blocks = SequenceMatcher(None, tokens, row, autojunk=False).get_matching_blocks()
-    return max((block.a + block.size for block in blocks if block.size and block.a < 8), default=0)
+    return max(
+        (block.a + block.size for block in blocks if block.size and block.a < 8),
+        default=0,
+    )
 
 
 class Ready(NamedTuple):
@@ -198,7 +208,12 @@ class Diffusers(CheckpointComponent, Generator):
 
     provider: ClassVar[str] = "diffusers"
     version: ClassVar[str] = "1"
-    libraries: ClassVar[tuple[str, ...]] = ("torch", "diffusers", "transformers", "pillow")
+    libraries: ClassVar[tuple[str, ...]] = (
+        "torch",
+        "diffusers",
+        "transformers",
+        "pillow",
+    )
     extra: ClassVar[str] = "diffusers"
     loud: ClassVar[tuple[str, ...]] = ("diffusers", "transformers")
     """They warn of what a record says: a prompt cut off, an image flagged."""
@@ -254,7 +269,9 @@ class Diffusers(CheckpointComponent, Generator):
             "peft": self.loras,
         }
         applied = {
-            library: [each.identity() for each in files] for library, files in more.items() if files
+            library: [each.identity() for each in files]
+            for library, files in more.items()
+            if files
         }
         identity["libraries"] |= library_versions(
             *applied, *(["bitsandbytes"] if self.quantization else [])
@@ -264,13 +281,17 @@ class Diffusers(CheckpointComponent, Generator):
             name = type(scheduler).__name__
             config = dict(scheduler.config)
         text = json.dumps(
-            {key: value for key, value in config.items() if not key.startswith("_")}, default=list
+            {key: value for key, value in config.items() if not key.startswith("_")},
+            default=list,
         )
         return identity | {
             **applied,
             "encoding": ENCODING,
             # some hold -Infinity
-            "scheduler": {"class": name, "config": json.loads(text, parse_constant=str)},
+            "scheduler": {
+                "class": name,
+                "config": json.loads(text, parse_constant=str),
+            },
             "safety_checker": self._index.get("safety_checker", [None])[0] is not None,
         }
 
@@ -307,7 +328,9 @@ class Diffusers(CheckpointComponent, Generator):
             drawn, "nsfw_detected", None
         )
         results = []
-        for values, flagged in zip(drawn.images, flags or [False] * len(drawn.images), strict=True):
+        for values, flagged in zip(
+            drawn.images, flags or [False] * len(drawn.images), strict=True
+        ):
             if flagged:
                 error = "flagged by the checkpoint's safety checker"
                 results.append(Result(outcome=Outcome.FILTERED, error=error))
@@ -317,7 +340,9 @@ class Diffusers(CheckpointComponent, Generator):
             else:  # H×W×3, from 0 to 1
                 results.append(
                     Result(
-                        image=Image.fromarray((values.clip(0, 1) * 255).round().astype(np.uint8))
+                        image=Image.fromarray(
+                            (values.clip(0, 1) * 255).round().astype(np.uint8)
+                        )
                     )
                 )
         return results
@@ -351,7 +376,11 @@ class Diffusers(CheckpointComponent, Generator):
                 f"{self.title}: without guidance, negative_prompt has no effect; remove it"
             )
         if not all(
-            map(torch.equal, before, [torch.get_rng_state(), *torch.cuda.get_rng_state_all()])
+            map(
+                torch.equal,
+                before,
+                [torch.get_rng_state(), *torch.cuda.get_rng_state_all()],
+            )
         ):
             name = type(ready.pipeline.scheduler).__name__
             raise ConfigError(
@@ -378,7 +407,9 @@ class Diffusers(CheckpointComponent, Generator):
             for name, where in self._index.items()
             if where[0]
         }
-        given = {name: part for name, part in parts.items() if part is not None} | without
+        given = {
+            name: part for name, part in parts.items() if part is not None
+        } | without
         try:
             pipeline = diffusers.AutoPipelineForText2Image.from_pretrained(
                 folder, **arguments, **given
@@ -386,8 +417,12 @@ class Diffusers(CheckpointComponent, Generator):
         except ValueError as error:
             if "can't find a pipeline" not in str(error):
                 raise
-            pipeline = diffusers.DiffusionPipeline.from_pretrained(folder, **arguments, **given)
-        if pipeline._load_connected_pipes:  # found by a name in its README, at no commit
+            pipeline = diffusers.DiffusionPipeline.from_pretrained(
+                folder, **arguments, **given
+            )
+        if (
+            pipeline._load_connected_pipes
+        ):  # found by a name in its README, at no commit
             raise ConfigError(
                 f"{self.title} needs a second checkpoint, which nothing pins; use another"
             )
@@ -399,7 +434,9 @@ class Diffusers(CheckpointComponent, Generator):
             pipeline.watermark = None
         if self.vae_tiling:
             if not hasattr(getattr(pipeline, "vae", None), "enable_tiling"):
-                raise ConfigError(f"{self.title} cannot decode in tiles; remove vae_tiling")
+                raise ConfigError(
+                    f"{self.title} cannot decode in tiles; remove vae_tiling"
+                )
             pipeline.vae.enable_tiling()
         for number, lora in enumerate(self.loras):
             file = lora.local()
@@ -414,12 +451,16 @@ class Diffusers(CheckpointComponent, Generator):
                 )
         if self.loras:
             names = [f"lora_{number}" for number in range(len(self.loras))]
-            pipeline.set_adapters(names, adapter_weights=[lora.scale for lora in self.loras])
+            pipeline.set_adapters(
+                names, adapter_weights=[lora.scale for lora in self.loras]
+            )
         pipeline.set_progress_bar_config(disable=True)
         if self.offload == "none":
             pipeline.to(self.torch_device)
         else:
-            getattr(pipeline, f"enable_{self.offload}_cpu_offload")(device=self.torch_device)
+            getattr(pipeline, f"enable_{self.offload}_cpu_offload")(
+                device=self.torch_device
+            )
         default = signature(pipeline.__call__).parameters.get("max_sequence_length")
         limit = call_arguments.get("max_sequence_length", default and default.default)
         return Ready(pipeline, call_arguments, PromptReader(pipeline, limit))
@@ -463,11 +504,15 @@ class Diffusers(CheckpointComponent, Generator):
             arguments["quantization_config"] = bitsandbytes(
                 diffusers, self.quantization, self.torch_dtype
             )
-        part, report = loader.from_pretrained(place, output_loading_info=True, **arguments)
+        part, report = loader.from_pretrained(
+            place, output_loading_info=True, **arguments
+        )
         try:
             refuse_random(report)
         except ValueError as error:
-            raise ConfigError(f"{self.title} is damaged: {name}: {error}; fetch it again") from None
+            raise ConfigError(
+                f"{self.title} is damaged: {name}: {error}; fetch it again"
+            ) from None
         return part
 
     def _arguments(self, pipeline: Any) -> dict[str, Any]:
@@ -477,14 +522,24 @@ class Diffusers(CheckpointComponent, Generator):
             ConfigError: the pipeline has no such argument, or does not look at it.
         """
         taken = signature(pipeline.__call__).parameters
-        given = {name: getattr(self, setting) for name, setting in OWN_ARGUMENTS.items()}
-        given = {name: value for name, value in given.items() if value is not None} | self.arguments
-        fixed = {name for name in taken if name in NOT_SET or re.search("embeds|waveforms", name)}
+        given = {
+            name: getattr(self, setting) for name, setting in OWN_ARGUMENTS.items()
+        }
+        given = {
+            name: value for name, value in given.items() if value is not None
+        } | self.arguments
+        fixed = {
+            name
+            for name in taken
+            if name in NOT_SET or re.search("embeds|waveforms", name)
+        }
         for name in given:
             if name in fixed or (name in self.arguments and name not in taken):
                 raise ConfigError(
                     unknown_name(
-                        f"{self.title}: argument", name, set(taken) - fixed - set(OWN_ARGUMENTS)
+                        f"{self.title}: argument",
+                        name,
+                        set(taken) - fixed - set(OWN_ARGUMENTS),
                     )
                 )
             if name not in taken or self._is_ignored(name, given, pipeline):
@@ -502,14 +557,18 @@ class Diffusers(CheckpointComponent, Generator):
         taken = signature(pipeline.__call__).parameters
         # FLUX by default does not look at it
         if name == "negative_prompt" and "true_cfg_scale" in taken:
-            return bool(given.get("true_cfg_scale", taken["true_cfg_scale"].default) <= 1)
+            return bool(
+                given.get("true_cfg_scale", taken["true_cfg_scale"].default) <= 1
+            )
         if name == "true_cfg_scale":
             return "negative_prompt" not in given
-        if name == "guidance_scale":  # learnt by some transformers; distilled ones have none
+        if (
+            name == "guidance_scale"
+        ):  # learnt by some transformers; distilled ones have none
             config = getattr(getattr(pipeline, "transformer", None), "config", {})
-            guided = hasattr(type(pipeline), "do_classifier_free_guidance") or config.get(
-                "guidance_embeds", True
-            )
+            guided = hasattr(
+                type(pipeline), "do_classifier_free_guidance"
+            ) or config.get("guidance_embeds", True)
             return not guided or bool(pipeline.config.get("is_distilled"))
         return False
 
@@ -543,11 +602,15 @@ class Diffusers(CheckpointComponent, Generator):
         with quietly(*self.loud):
             compatible = getattr(diffusers, name).from_config(config).compatibles
             fitting = {
-                one.__name__: one for one in compatible if issubclass(one, diffusers.SchedulerMixin)
+                one.__name__: one
+                for one in compatible
+                if issubclass(one, diffusers.SchedulerMixin)
             }
             if self.scheduler not in fitting:
                 raise ConfigError(
-                    unknown_name(f"{self.title}: scheduler", str(self.scheduler), fitting)
+                    unknown_name(
+                        f"{self.title}: scheduler", str(self.scheduler), fitting
+                    )
                 )
             return fitting[self.scheduler].from_config(config)
 
@@ -561,4 +624,6 @@ class Diffusers(CheckpointComponent, Generator):
             return content
         except (OSError, ValueError) as error:
             problem = f"{name} cannot be read ({' '.join(str(error).split()):.300})"
-            raise ConfigError(f"{self.title} is not a checkpoint of diffusers: {problem}") from None
+            raise ConfigError(
+                f"{self.title} is not a checkpoint of diffusers: {problem}"
+            ) from None

@@ -97,22 +97,31 @@ class TransformersEncoder(TorchEncoder, ImageCheckpoint):
 
     def load(self, source: Source) -> Tower:
         transformers = import_extra("transformers")
-        config = transformers.AutoConfig.from_pretrained(source.location, **self.hub_arguments)
+        config = transformers.AutoConfig.from_pretrained(
+            source.location, **self.hub_arguments
+        )
         if config.model_type not in self.model_types:
             valid = " or ".join(self.model_types)
             raise ValueError(
                 f"it holds a {config.model_type!r} model, and {self.provider} reads {valid}"
             )
         model, report = transformers.AutoModel.from_pretrained(
-            source.location, **REPORTING, **self.weight_arguments, **self.model_arguments
+            source.location,
+            **REPORTING,
+            **self.weight_arguments,
+            **self.model_arguments,
         )
         refuse_random(report)
-        return Tower(model.to(self.torch_device).eval(), self.load_processor(source.location))
+        return Tower(
+            model.to(self.torch_device).eval(), self.load_processor(source.location)
+        )
 
     def load_processor(self, location: str) -> Any:
         """Load the processor that prepares images for the model."""
         processor = import_extra("transformers").AutoImageProcessor
-        return processor.from_pretrained(location, backend=self.backend, **self.hub_arguments)
+        return processor.from_pretrained(
+            location, backend=self.backend, **self.hub_arguments
+        )
 
     def look(self, model: Any, prepared: Mapping[str, Any]) -> Any:
         """Return the n×d features of what the image processor makes of n images: the class token
@@ -161,7 +170,11 @@ class Timm(TransformersEncoder):
     features, before a head."""
 
     provider: ClassVar[str] = "timm"
-    libraries: ClassVar[tuple[str, ...]] = (*TransformersEncoder.libraries, "timm", "torchvision")
+    libraries: ClassVar[tuple[str, ...]] = (
+        *TransformersEncoder.libraries,
+        "timm",
+        "torchvision",
+    )
     model_types: ClassVar[tuple[str, ...]] = ("timm_wrapper",)
 
     def look(self, model: Any, prepared: Mapping[str, Any]) -> Any:
@@ -172,7 +185,10 @@ class CLIP(TransformersEncoder):
     """A CLIP of transformers: the projected features of both towers, not normalised."""
 
     provider: ClassVar[str] = "clip"
-    libraries: ClassVar[tuple[str, ...]] = (*TransformersEncoder.libraries, "tokenizers")
+    libraries: ClassVar[tuple[str, ...]] = (
+        *TransformersEncoder.libraries,
+        "tokenizers",
+    )
     model_types: ClassVar[tuple[str, ...]] = ("clip",)
     at_end_token: ClassVar[bool] = True
     """Whether the model takes a text's features at its end token, and else at the last of a fixed
@@ -197,7 +213,8 @@ class CLIP(TransformersEncoder):
                 f"its tokenizer does not end a text with the model's end token ({end})"
             )
         limit = min(
-            tokenizer.model_max_length, tower.model.config.text_config.max_position_embeddings
+            tokenizer.model_max_length,
+            tower.model.config.text_config.max_position_embeddings,
         )
         return tower._replace(tokenizer=tokenizer, limit=int(limit))
 
@@ -266,13 +283,17 @@ class OpenCLIP(TorchEncoder):
         # The hub's repositories hold the same weights in formats of other libraries too.
         pickled = ["open_clip_pytorch_model.bin"] if self.allow_pickle else []
         folder = source.local(["*.json", "*.txt", "*.model", *_SAFE, *pickled])
-        if not any((folder / name).is_file() for name in _SAFE):  # open_clip would take a pickle
+        if not any(
+            (folder / name).is_file() for name in _SAFE
+        ):  # open_clip would take a pickle
             for file in folder.iterdir():
                 if file.suffix in (".bin", ".pth"):
                     self.refuse_pickle(file.name, _SAFE[0])
         model, process = open_clip.create_model_from_pretrained(
             f"local-dir:{folder}",
-            precision={"float32": "fp32", "bfloat16": "bf16", "float16": "fp16"}[self.dtype],
+            precision={"float32": "fp32", "bfloat16": "bf16", "float16": "fp16"}[
+                self.dtype
+            ],
             device=self.torch_device,
         )
         tokenizer = open_clip.get_tokenizer(f"local-dir:{folder}")
@@ -286,7 +307,9 @@ class OpenCLIP(TorchEncoder):
         torch = import_extra("torch")
         tower = self.loaded
         with self.forward_pass(images):
-            pixels = torch.stack([tower.process(image.convert("RGB")) for image in images])
+            pixels = torch.stack(
+                [tower.process(image.convert("RGB")) for image in images]
+            )
             return as_features(
                 tower.model.encode_image(
                     pixels.to(self.torch_device, self.torch_dtype), normalize=False
@@ -302,13 +325,17 @@ class OpenCLIP(TorchEncoder):
 
     def read_texts(self, texts: Sequence[str]) -> list[PromptUsage]:
         tokenizer = self.loaded.tokenizer
-        inner = getattr(tokenizer, "tokenizer", None)  # of transformers; open_clip's own has none
+        inner = getattr(
+            tokenizer, "tokenizer", None
+        )  # of transformers; open_clip's own has none
         if inner is None:
             around = 2
             counts = [len(tokenizer.encode(text)) for text in self._plain(texts)]
         else:
             around = (
-                3 if tokenizer.tokenizer_mode == "clips" else int(inner.num_special_tokens_to_add())
+                3
+                if tokenizer.tokenizer_mode == "clips"
+                else int(inner.num_special_tokens_to_add())
             )
             clean = [tokenizer.clean_fn(text) for text in well_formed(texts)]
             counts = [
@@ -316,7 +343,8 @@ class OpenCLIP(TorchEncoder):
                 for text in clean
             ]
         return [
-            PromptUsage(count, min(count, tokenizer.context_length - around)) for count in counts
+            PromptUsage(count, min(count, tokenizer.context_length - around))
+            for count in counts
         ]
 
     def _plain(self, texts: Sequence[str]) -> list[str]:
@@ -326,18 +354,21 @@ class OpenCLIP(TorchEncoder):
         if hasattr(tokenizer, "tokenizer"):
             return well_formed(texts)
         special = re.compile(
-            "|".join(re.escape(tokenizer.decoder[token]) for token in tokenizer.all_special_ids)
+            "|".join(
+                re.escape(tokenizer.decoder[token])
+                for token in tokenizer.all_special_ids
+            )
         )
-        spaced = [disarmed(tokenizer.clean_fn(each), special) for each in well_formed(texts)]
+        spaced = [
+            disarmed(tokenizer.clean_fn(each), special) for each in well_formed(texts)
+        ]
         # its time grows with a word's square
         return [re.sub(r"\S{1000}", r"\g<0> ", text) for text in spaced]
 
 
 INCEPTION_FILE = "inception-2015-12-05.pt"
 """The name that clean-fid looks for in its folder."""
-INCEPTION_ADDRESS = (
-    f"https://nvlabs-fi-cdn.nvidia.com/stylegan2-ada-pytorch/pretrained/metrics/{INCEPTION_FILE}"
-)
+INCEPTION_ADDRESS = f"https://nvlabs-fi-cdn.nvidia.com/stylegan2-ada-pytorch/pretrained/metrics/{INCEPTION_FILE}"
 INCEPTION_SHA256 = "f58cb9b6ec323ed63459aa4fb441fe750cfe39fafad6da5cb504a16f19e958f4"
 """Of the published file, as k-diffusion checks it (``k_diffusion/evaluation.py``)."""
 
@@ -378,7 +409,9 @@ class Inception(TorchEncoder):
         # torch: this format is deprecated
         with warnings.catch_warnings(action="ignore", category=FutureWarning):
             network = torchscript.InceptionV3W(str(file.parent), download=False)
-        return Tower(network.to(self.torch_device).eval(), resizing.build_resizer("clean"))
+        return Tower(
+            network.to(self.torch_device).eval(), resizing.build_resizer("clean")
+        )
 
     def encode_images(self, images: Sequence[Image.Image]) -> Float32:
         torch = import_extra("torch")
@@ -418,8 +451,16 @@ class Sentence(TorchEncoder):
         arguments = self.weight_arguments
         code = arguments.pop("trust_remote_code")
         del arguments["revision"]  # of the hub; what is loaded is a folder
-        patterns = ["*.json", "*.txt", "*.model", "*.safetensors", *(["*.py"] if code else [])]
-        folder = source.local([*patterns, *(["*pytorch_model.bin"] if self.allow_pickle else [])])
+        patterns = [
+            "*.json",
+            "*.txt",
+            "*.model",
+            "*.safetensors",
+            *(["*.py"] if code else []),
+        ]
+        folder = source.local(
+            [*patterns, *(["*pytorch_model.bin"] if self.allow_pickle else [])]
+        )
         # it would pool by mean what says nothing of pooling
         if not (folder / "modules.json").is_file():
             raise ConfigError(
@@ -427,7 +468,9 @@ class Sentence(TorchEncoder):
             )
         for file in sorted(folder.rglob("pytorch_model.bin")):
             if not any(file.parent.glob("model*.safetensors")):
-                self.refuse_pickle(file.relative_to(folder).as_posix(), "model.safetensors")
+                self.refuse_pickle(
+                    file.relative_to(folder).as_posix(), "model.safetensors"
+                )
         model = library.SentenceTransformer(
             str(folder),
             device=self.torch_device,
@@ -445,7 +488,11 @@ class Sentence(TorchEncoder):
         # on.
         first = load_json(read_regular(folder / "modules.json"))[0]["path"]
         _, report = type(network).from_pretrained(
-            folder / first, config=network.config, device_map="meta", **REPORTING, **arguments
+            folder / first,
+            config=network.config,
+            device_map="meta",
+            **REPORTING,
+            **arguments,
         )
         refuse_random(report, unused="pooler")
         return model.eval()
@@ -461,7 +508,11 @@ class Sentence(TorchEncoder):
 
     def read_texts(self, texts: Sequence[str]) -> list[PromptUsage]:
         model = self.loaded
-        prompt = model.prompts[model.default_prompt_name] if model.default_prompt_name else None
+        prompt = (
+            model.prompts[model.default_prompt_name]
+            if model.default_prompt_name
+            else None
+        )
 
         def length(text: str, cut: bool) -> int:
             """Return the length of the model's input, with its special tokens and its prompt."""
@@ -473,6 +524,8 @@ class Sentence(TorchEncoder):
         with quietly(*self.loud):
             added = length("", cut=False)
             return [
-                PromptUsage(length(text, cut=False) - added, length(text, cut=True) - added)
+                PromptUsage(
+                    length(text, cut=False) - added, length(text, cut=True) - added
+                )
                 for text in well_formed(texts)
             ]

@@ -18,7 +18,13 @@ from uuid import uuid4
 import numpy as np
 from PIL import Image
 
-from driftledger.components.base import Component, Encoder, Generator, Model, frechet_name_of
+from driftledger.components.base import (
+    Component,
+    Encoder,
+    Generator,
+    Model,
+    frechet_name_of,
+)
 from driftledger.core.errors import ConfigError
 from driftledger.core.media import ANY_MEDIUM, Kind
 from driftledger.core.registry import LONGEST, import_place, place_of
@@ -77,12 +83,16 @@ def model(fn: Callable[..., str | Result], *, version: str = "1") -> type[Model]
         version: to be raised where what is behind the function changes and its code does not.
     """
 
-    def respond(self: _OfFunction, conversations: Sequence[Conversation]) -> list[Result]:
+    def respond(
+        self: _OfFunction, conversations: Sequence[Conversation]
+    ) -> list[Result]:
         replies = []
         for conversation in conversations:
             parts = [part for turn in conversation.turns for part in turn.parts]
             prompt = "\n\n".join(part for part in parts if isinstance(part, str))
-            answer = self.call(prompt, [part.open() for part in parts if isinstance(part, Medium)])
+            answer = self.call(
+                prompt, [part.open() for part in parts if isinstance(part, Medium)]
+            )
             if not isinstance(answer, str | Result):
                 raise TypeError(
                     f"{self.provider} gave {type(answer).__name__} where it is to give text"
@@ -108,7 +118,9 @@ def generator(
         version: as in :func:`model`.
     """
 
-    def generate(self: _OfFunction, prompts: Sequence[str], seeds: Sequence[int]) -> list[Result]:
+    def generate(
+        self: _OfFunction, prompts: Sequence[str], seeds: Sequence[int]
+    ) -> list[Result]:
         drawn = []
         for prompt, seed in zip(prompts, seeds, strict=True):
             result = self.call(prompt, seed)
@@ -119,7 +131,9 @@ def generator(
                     f"{self.provider} gave {type(result).__name__}; return an image of Pillow's"
                 )
             drawn.append(
-                Result(image=result.convert("RGB")) if isinstance(result, Image.Image) else result
+                Result(image=result.convert("RGB"))
+                if isinstance(result, Image.Image)
+                else result
             )
         return drawn
 
@@ -169,7 +183,9 @@ def encoder(
         return features
 
     [(tower, fn)] = given
-    cls: type[Encoder] = _class_of(Encoder, fn, version=version, **{f"encode_{tower}": encode})
+    cls: type[Encoder] = _class_of(
+        Encoder, fn, version=version, **{f"encode_{tower}": encode}
+    )
     return cls
 
 
@@ -178,9 +194,16 @@ def _class_of(base: Any, fn: Callable[..., Any], **members: Any) -> Any:
     arguments."""
     arguments = signature(fn).parameters.values()
     settings = {
-        each.name: each.default for each in arguments if each.kind is Parameter.KEYWORD_ONLY
+        each.name: each.default
+        for each in arguments
+        if each.kind is Parameter.KEYWORD_ONLY
     }
-    fields = {*base.model_fields, *dir(base), *dir(_OfFunction), *_OfFunction.__annotations__}
+    fields = {
+        *base.model_fields,
+        *dir(base),
+        *dir(_OfFunction),
+        *_OfFunction.__annotations__,
+    }
     if taken := sorted(fields & settings.keys()):
         raise ConfigError(
             f"{fn.__qualname__}: a setting cannot be called {taken[0]!r}; rename the argument"

@@ -34,7 +34,9 @@ class LiteLLM(OpenAIChat):
     api_key_env: Operational[str | None] = None
     """``null``: the variables that LiteLLM's documentation names for the service, such as
     ANTHROPIC_API_KEY."""
-    max_tokens_parameter: Literal["max_tokens", "max_completion_tokens"] | None = "max_tokens"
+    max_tokens_parameter: Literal["max_tokens", "max_completion_tokens"] | None = (
+        "max_tokens"
+    )
 
     @property
     def host(self) -> str:
@@ -45,13 +47,11 @@ class LiteLLM(OpenAIChat):
         if missing or self.api_key_env or self.base_url:
             return missing, notes
         if names := self._litellm().validate_environment(self.model)["missing_keys"]:
-            sentence = (
-                f"{self.title}: LiteLLM finds none of its environment variables {', '.join(names)}"
-            )
+            sentence = f"{self.title}: LiteLLM finds none of its environment variables {', '.join(names)}"
             # of other variables, clouds know several ways around
-            (missing if any(name.endswith("_API_KEY") for name in names) else notes).append(
-                sentence
-            )
+            (
+                missing if any(name.endswith("_API_KEY") for name in names) else notes
+            ).append(sentence)
         return missing, notes
 
     def _litellm(self) -> Any:
@@ -73,7 +73,9 @@ class LiteLLM(OpenAIChat):
             "max_retries": 0,
             "drop_params": False,
         }
-        answer = await client.acompletion(**body, api_key=self._key, api_base=self.base_url, **once)
+        answer = await client.acompletion(
+            **body, api_key=self._key, api_base=self.base_url, **once
+        )
         # its own JSON can hold no half of a surrogate pair
         return json.dumps(answer.model_dump(), default=str)
 
@@ -84,7 +86,10 @@ class HuggingFaceImages(OpenAIComponent, RemoteGenerator):
 
     provider: ClassVar[str] = "huggingface_images"
     library: ClassVar[str] = "huggingface_hub"
-    lines: ClassVar[dict[str, str]] = {"model": "correct `model:`", "seed": "set `seeded: false`"}
+    lines: ClassVar[dict[str, str]] = {
+        "model": "correct `model:`",
+        "seed": "set `seeded: false`",
+    }
 
     service: str = Field(min_length=1)
     """As ``huggingface_hub`` calls it: ``fal-ai``, ``replicate``, ``together``, ``hf-inference``.
@@ -100,13 +105,21 @@ class HuggingFaceImages(OpenAIComponent, RemoteGenerator):
         return self.service
 
     def body_of(self, prompt: str, seed: int) -> dict[str, Any]:
-        return {"prompt": prompt, "seed": seed if self.seeded else None, "extra_body": self.extra}
+        return {
+            "prompt": prompt,
+            "seed": seed if self.seeded else None,
+            "extra_body": self.extra,
+        }
 
     @asynccontextmanager
     async def connect(self) -> AsyncIterator[Callable[..., Awaitable[Any]]]:
         hub = import_extra("huggingface_hub")
         self.look_at_proxy()
-        settings = {"provider": self.service, "api_key": self._key, "timeout": self.limits.timeout}
+        settings = {
+            "provider": self.service,
+            "api_key": self._key,
+            "timeout": self.limits.timeout,
+        }
         async with hub.AsyncInferenceClient(self.model, **settings) as client:
             yield partial(self._draw, client)
 
@@ -118,7 +131,9 @@ class HuggingFaceImages(OpenAIComponent, RemoteGenerator):
             image = await client.text_to_image(**self.body_of(prompt, seed))
         except HfHubHTTPError as error:
             given = error.response
-            return self.ended(given.status_code, given.text or str(error), given.headers)
+            return self.ended(
+                given.status_code, given.text or str(error), given.headers
+            )
         except OfflineModeIsEnabled as error:
             raise ServiceError(f"{self.title}: {self.redacted(str(error))}") from None
         except (httpx2.HTTPError, TimeoutError) as error:
@@ -131,7 +146,9 @@ class HuggingFaceImages(OpenAIComponent, RemoteGenerator):
             UnidentifiedImageError,
         ) as error:
             raise self.useless(f"an answer that cannot be read: {error!r}") from None
-        except ValueError as error:  # it knows no such service, or the service no such model
+        except (
+            ValueError
+        ) as error:  # it knows no such service, or the service no such model
             advice = "correct `service:` or `model:` in params.yaml"
             raise RefusedError(
                 self.redacted(str(error)), advice=advice, names_setting=True

@@ -51,7 +51,9 @@ def read_sheet(path: Path) -> tuple[SheetTable, list[dict[str, str]]]:
         ConfigError: it is missing, is not a CSV file with the :data:`COLUMNS`, or a row cannot be
             understood.
     """
-    table = read_table(path, COLUMNS, "human", "driftledger people descriptions DATASET MODEL")
+    table = read_table(
+        path, COLUMNS, "human", "driftledger people descriptions DATASET MODEL"
+    )
     entries = [*table.entries()]
     for number, cells in entries:
         if not re.fullmatch(r"images/.+-[0-9a-f]{12}\.png", cells["image"]):
@@ -68,7 +70,9 @@ def read_sheet(path: Path) -> tuple[SheetTable, list[dict[str, str]]]:
 
 
 Annotator = Annotated[
-    str, AfterValidator(lambda text: cleaned(text).strip()), Field(min_length=1, max_length=100)
+    str,
+    AfterValidator(lambda text: cleaned(text).strip()),
+    Field(min_length=1, max_length=100),
 ]
 
 
@@ -104,7 +108,9 @@ class Human(Model):
                 "set one"
             )
         if len(set(self.annotators)) < len(self.annotators):
-            raise ValueError(f"annotators lists a person twice: {', '.join(self.annotators)}")
+            raise ValueError(
+                f"annotators lists a person twice: {', '.join(self.annotators)}"
+            )
         return self
 
     @property
@@ -121,7 +127,9 @@ class Human(Model):
                     f"human: {folder} is a file; name its folder, which holds {SHEET} and the "
                     "images"
                 )
-            if leads_out(folder / SHEET, folder):  # the folder comes back from other people
+            if leads_out(
+                folder / SHEET, folder
+            ):  # the folder comes back from other people
                 raise ConfigError(
                     f"human: {folder / SHEET} is a link out of its folder; put the sheet itself "
                     "there"
@@ -140,7 +148,8 @@ class Human(Model):
             ConfigError: the sheet is missing or damaged, or does not say which text is meant.
         """
         rows = sorted(
-            (each["image"], each["text"], each["annotator"]) for each in self._written.values()
+            (each["image"], each["text"], each["annotator"])
+            for each in self._written.values()
         )
         return {"texts": len(rows), "sha256": sha256_of(rows)}
 
@@ -159,7 +168,9 @@ class Human(Model):
             error += "; fill it in (driftledger people descriptions)"
             cells = self._written.get(name)
             replies.append(
-                Result(cells["text"]) if cells else Result("", Outcome.FAILED, error=error)
+                Result(cells["text"])
+                if cells
+                else Result("", Outcome.FAILED, error=error)
             )
         return replies
 
@@ -216,9 +227,13 @@ def write_sheet(
     """
     for written in (SHEET, "images", "index.html"):
         if leads_out(folder / written, folder):
-            raise DataError(f"{folder / written} is a link out of its folder; remove it")
+            raise DataError(
+                f"{folder / written} is a link out of its folder; remove it"
+            )
     path = folder / SHEET
-    sheet, rows = read_sheet(path) if path.exists() else (SheetTable(list(COLUMNS), [], []), [])
+    sheet, rows = (
+        read_sheet(path) if path.exists() else (SheetTable(list(COLUMNS), [], []), [])
+    )
     mine = {
         (cells["image"], bool(cells["text"]))
         for cells in rows
@@ -226,7 +241,9 @@ def write_sheet(
     }
     waiting = {}
     missing = []
-    for name, each in {name_of(each.subject, each.image): each for each in pending}.items():
+    for name, each in {
+        name_of(each.subject, each.image): each for each in pending
+    }.items():
         if (name, True) in mine:
             continue
         waiting[name] = each.subject
@@ -234,16 +251,25 @@ def write_sheet(
             is_png = each.image.path.suffix == ".png"
             write_bytes(
                 folder / name,
-                each.image.path.read_bytes() if is_png else png_bytes(each.image.open()),
+                each.image.path.read_bytes()
+                if is_png
+                else png_bytes(each.image.open()),
             )
         if (name, False) not in mine:
             by = each.annotator or annotator or ""
             about = {"sample": each.subject.sample, "t": str(each.subject.t)}
             missing.append(about | {"image": name, "annotator": by})
-    who = "your name" if any(each.annotator for each in pending) else annotator and f'"{annotator}"'
+    who = (
+        "your name"
+        if any(each.annotator for each in pending)
+        else annotator and f'"{annotator}"'
+    )
     _write(folder / "index.html", _page(waiting, prompt, who))
     if missing or not path.exists():
-        new = [[cells.get(column, "") for column in column_names(sheet.head)] for cells in missing]
+        new = [
+            [cells.get(column, "") for column in column_names(sheet.head)]
+            for cells in missing
+        ]
         _write(path, table_text(sheet.head, sheet.rows + new))
     return len(waiting), sum(
         1 for cells in rows if cells["text"] and annotator in (None, cells["annotator"])
@@ -262,7 +288,11 @@ def _page(waiting: dict[str, Subject], prompt: str, who: str | None) -> str:
         f'<img src="{html.escape(name)}" alt="" loading="lazy"></figure>'
         for name, subject in waiting.items()
     )
-    by = "your name or initials, spelt the same in every row" if who is None else html.escape(who)
+    by = (
+        "your name or initials, spelt the same in every row"
+        if who is None
+        else html.escape(who)
+    )
     return f"""\
 <!doctype html>
 <html lang="en"><meta charset="utf-8"><title>Images to describe</title>

@@ -121,7 +121,9 @@ async def _bound(largest: int, response: "httpx2.Response") -> None:
         packed = zlib.decompressobj(zlib.MAX_WBITS | 16)
         data = packed.decompress(data, largest)
         if not packed.eof:
-            raise httpx2.ReadError(f"the answer has more than {largest:,} bytes, or is cut")
+            raise httpx2.ReadError(
+                f"the answer has more than {largest:,} bytes, or is cut"
+            )
     response.stream = httpx2.ByteStream(data)
 
 
@@ -152,7 +154,9 @@ class OpenAIComponent(RemoteComponent):
     """Up to and with ``/v1``; ``null`` is OpenAI's own, whatever OPENAI_BASE_URL says. It decides
     who answers, so it is in the identity as it stands: at another port there may be another server.
     For several servers of one model name a router in front of them, LiteLLM's or vLLM's."""
-    service_name: Operational[str | None] = Field(default=None, min_length=1, max_length=100)
+    service_name: Operational[str | None] = Field(
+        default=None, min_length=1, max_length=100
+    )
     """What stands in the identity in the place of addresses that change from job to job. Whoever
     serves another model, or another version of the server, has to choose another name."""
     api_key_env: Operational[str | None] = "OPENAI_API_KEY"
@@ -165,7 +169,9 @@ class OpenAIComponent(RemoteComponent):
     def _fits_together(self) -> Self:
         # Not with the field itself: its error would show the value, which may be a key in the wrong
         # place.
-        if self.api_key_env is not None and not re.fullmatch(r"[A-Z_][A-Z0-9_]*", self.api_key_env):
+        if self.api_key_env is not None and not re.fullmatch(
+            r"[A-Z_][A-Z0-9_]*", self.api_key_env
+        ):
             raise ValueError(
                 "api_key_env is the name of an environment variable, in capitals, and not the key "
                 "itself"
@@ -236,7 +242,9 @@ class OpenAIComponent(RemoteComponent):
         missing, notes = super().readiness()
         try:
             import_extra(self.library)
-            headers = _PLAIN | ({"Authorization": f"Bearer {self._key}"} if self._key else {})
+            headers = _PLAIN | (
+                {"Authorization": f"Bearer {self._key}"} if self._key else {}
+            )
             self.look_at_proxy()
         except (ConfigError, ServiceError) as error:
             return [*missing, str(error)], notes
@@ -253,12 +261,18 @@ class OpenAIComponent(RemoteComponent):
                 data = b"".join(islice(answer.iter_bytes(2**16), 2**8))
             if answer.status_code == 401:
                 trouble, _, advice = self._judged(401, data.decode(errors="replace"))
-                return [*missing, f"{server} refuses the key ({trouble.message}); {advice}"], notes
+                return [
+                    *missing,
+                    f"{server} refuses the key ({trouble.message}); {advice}",
+                ], notes
             listed = field(load_json(data, strict=False), list, "data") or []
             names = [name for each in listed if (name := field(each, str, "id"))]
         except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.ProxyError) as error:
             trouble, _, advice = self._judged(0, f"{type(error).__name__}: {error}")
-            return [*missing, f"{server} cannot be reached ({trouble.message}); {advice}"], notes
+            return [
+                *missing,
+                f"{server} cannot be reached ({trouble.message}); {advice}",
+            ], notes
         except (httpx2.HTTPError, ValueError):
             pass
         if not names:
@@ -266,7 +280,9 @@ class OpenAIComponent(RemoteComponent):
                 f"{server} lists no models; whether it has this one shows at the first "
                 f"call{self._missing_v1}"
             )
-        elif not {self.model, f"{self.model}:latest", f"models/{self.model}"} & {*names}:
+        elif not {self.model, f"{self.model}:latest", f"models/{self.model}"} & {
+            *names
+        }:
             nearest = ", ".join(get_close_matches(self.model, names, n=3, cutoff=0))
             what = for_line(
                 f"{server}: the service lists {len(names)} models, and not this one; nearest: "
@@ -339,7 +355,9 @@ class OpenAIComponent(RemoteComponent):
             status = getattr(error, "status_code", 0)
             response = getattr(error, "response", None)
             message = error.message.removeprefix(f"Error code: {status}")
-            text = getattr(response, "text", "") or message  # LiteLLM's have only a message
+            text = (
+                getattr(response, "text", "") or message
+            )  # LiteLLM's have only a message
             headers = getattr(error, "litellm_response_headers", None) or getattr(
                 response, "headers", {}
             )
@@ -373,17 +391,29 @@ class OpenAIComponent(RemoteComponent):
     def redacted(self, text: str) -> str:
         """``text`` from the service on one short line, without the key."""
         text = text.replace(self._key, "***") if self._key else text
-        line = _MASKED_KEY.sub("***", for_line(text.encode(errors="backslashreplace").decode()))
-        return line if len(line) <= _LONGEST_MESSAGE else f"{line[: _LONGEST_MESSAGE - 1]}…"
+        line = _MASKED_KEY.sub(
+            "***", for_line(text.encode(errors="backslashreplace").decode())
+        )
+        return (
+            line
+            if len(line) <= _LONGEST_MESSAGE
+            else f"{line[: _LONGEST_MESSAGE - 1]}…"
+        )
 
     async def shown(self, data: bytes, usage: Usage) -> Result:
         """Decode the image that a service drew; keep its bytes if they hold it as it is."""
         try:
-            image, changes = await asyncio.to_thread(decode, data, "its image", MOST_PIXELS)
+            image, changes = await asyncio.to_thread(
+                decode, data, "its image", MOST_PIXELS
+            )
         except DataError as error:
-            raise self.useless(f"an answer with no image that can be used: {error}") from None
+            raise self.useless(
+                f"an answer with no image that can be used: {error}"
+            ) from None
         return Result(
-            image=image, usage=usage, data=data if suffix_of(data) and not changes else None
+            image=image,
+            usage=usage,
+            data=data if suffix_of(data) and not changes else None,
         )
 
     def useless(self, text: str, *, may_pass: Any = False) -> TransientError:
@@ -410,11 +440,15 @@ class OpenAIComponent(RemoteComponent):
             return Result(outcome=Outcome.FILTERED, error=reason)
         if rule.end == "refused":
             names_setting = rule.setting and bool(advice)
-            raise RefusedError(reason, advice=advice, names_setting=names_setting) from None
+            raise RefusedError(
+                reason, advice=advice, names_setting=names_setting
+            ) from None
         if rule.end == "later":
             flags: dict[str, Any] = dict.fromkeys(rule.flags, True)
             reason = reason if status else f"{self._server}: {reason}"
-            raise TransientError(reason, advice=advice, retry_after=wait, **flags) from None
+            raise TransientError(
+                reason, advice=advice, retry_after=wait, **flags
+            ) from None
         if rule.end == "another day":
             advice = f"{advice}; run again after {moment(wait) if wait else 'a day'}"
         else:
@@ -426,9 +460,15 @@ class OpenAIComponent(RemoteComponent):
         it."""
         trouble = trouble_in(status, text)
         message = trouble.message
-        lines = {name: f"take `{name}` out of `extra:`" for name in self.extra} | self.lines
-        named = re.findall(r"\w+", trouble.param) + re.findall(r"[`'\"](\w+)[`'\"]", message)
-        mentioned = [word for word in re.findall(r"\w+", message) if word not in _ORDINARY]
+        lines = {
+            name: f"take `{name}` out of `extra:`" for name in self.extra
+        } | self.lines
+        named = re.findall(r"\w+", trouble.param) + re.findall(
+            r"[`'\"](\w+)[`'\"]", message
+        )
+        mentioned = [
+            word for word in re.findall(r"\w+", message) if word not in _ORDINARY
+        ]
         change = [lines[word] for word in named + mentioned if word in lines]
         rule = trouble.rule(not lines.keys().isdisjoint(named))
         if message == text and trouble.status in range(200, 300):
@@ -437,7 +477,11 @@ class OpenAIComponent(RemoteComponent):
         if trouble.status >= 300:
             message = f"HTTP {trouble.status}: {message}"
         known = (f"{urlsplit(self._address).scheme}_proxy", "all_proxy")
-        proxies = [name for name, value in os.environ.items() if value and name.lower() in known]
+        proxies = [
+            name
+            for name, value in os.environ.items()
+            if value and name.lower() in known
+        ]
         where = "the network"
         model = f"`model: {self.model}`"
         if self.base_url:
@@ -462,7 +506,9 @@ class OpenAIComponent(RemoteComponent):
 
     @property
     def _entry(self) -> str:
-        return f"its entry, with `model: {self.model}`, in params.yaml{self._missing_v1}"
+        return (
+            f"its entry, with `model: {self.model}`, in params.yaml{self._missing_v1}"
+        )
 
 
 def tokens_of(text: str) -> int:
@@ -487,13 +533,17 @@ class Payload(Strict):
         return self
 
 
-@lru_cache(maxsize=32)  # an image is sent for every question about it, and again after a failure
+@lru_cache(
+    maxsize=32
+)  # an image is sent for every question about it, and again after a failure
 def _as_sent(payload: Payload, image: Medium) -> str:
     """Return an image inside an address, as a service gets it."""
     shown = image.open()
     file = BytesIO()
     if payload.longest_side is not None:
-        shown.thumbnail((payload.longest_side, payload.longest_side), Image.Resampling.LANCZOS)
+        shown.thumbnail(
+            (payload.longest_side, payload.longest_side), Image.Resampling.LANCZOS
+        )
     if payload.format == "png":
         file.write(png_bytes(shown))
     else:
@@ -518,7 +568,11 @@ def _joined(value: Any) -> str:
         return _joined(
             next(
                 filter(
-                    None, map(value.get, ("text", "thinking", "reasoning", "summary", "content"))
+                    None,
+                    map(
+                        value.get,
+                        ("text", "thinking", "reasoning", "summary", "content"),
+                    ),
                 ),
                 "",
             )
@@ -530,7 +584,9 @@ class OpenAIChat(OpenAIComponent, RemoteModel):
     """A chat model. Its reasoning, where a service returns it, is kept apart from its answer."""
 
     provider: ClassVar[str] = "openai"
-    media: ClassVar[frozenset[Kind]] = ANY_MEDIUM  # the service says which its model takes
+    media: ClassVar[frozenset[Kind]] = (
+        ANY_MEDIUM  # the service says which its model takes
+    )
     path: ClassVar[str] = "/chat/completions"
     needed: ClassVar[str] = "choices"
     lines: ClassVar[dict[str, str]] = {
@@ -544,7 +600,9 @@ class OpenAIChat(OpenAIComponent, RemoteModel):
         ),
         "model": "correct `model:`",
         **dict.fromkeys(("n", "use_beam_search"), "set `beams: null`"),
-        **dict.fromkeys(("add_generation_prompt", "continue_final_message"), "set `prefill: null`"),
+        **dict.fromkeys(
+            ("add_generation_prompt", "continue_final_message"), "set `prefill: null`"
+        ),
     }
 
     temperature: float | None = Field(default=0.0, ge=0.0, le=2.0)
@@ -559,7 +617,9 @@ class OpenAIChat(OpenAIComponent, RemoteModel):
     one without a word."""
     seed: int | None = None
     """Sent where given; no service promises equal answers for it."""
-    beams: int | None = Field(default=None, ge=2, le=64, exclude_if=lambda beams: beams is None)
+    beams: int | None = Field(
+        default=None, ge=2, le=64, exclude_if=lambda beams: beams is None
+    )
     """How many candidates beam search follows, as vLLM is asked for it; the first of what it
     returns is the best one. ``length_penalty`` goes into ``extra``."""
     prefill: Operational[Literal["vllm"] | None] = None
@@ -574,9 +634,13 @@ class OpenAIChat(OpenAIComponent, RemoteModel):
         """Estimate the most tokens; those of all beams count, since a service may bill each that it
         returns."""
         parts = [part for turn in conversation.turns for part in turn.parts]
-        tokens = sum(_SHOWN if isinstance(part, Medium) else tokens_of(part) for part in parts)
+        tokens = sum(
+            _SHOWN if isinstance(part, Medium) else tokens_of(part) for part in parts
+        )
         return Usage(
-            tokens, (conversation.most_tokens(self.max_tokens) or MOST_TOKENS) * (self.beams or 1)
+            tokens,
+            (conversation.most_tokens(self.max_tokens) or MOST_TOKENS)
+            * (self.beams or 1),
         )
 
     @property
@@ -598,17 +662,30 @@ class OpenAIChat(OpenAIComponent, RemoteModel):
                 elif turn.role == "user" and part.kind == "sound":
                     _, _, data = data_url(part.path).partition(",")
                     content.append(
-                        {"type": "input_audio", "input_audio": {"data": data, "format": "wav"}}
+                        {
+                            "type": "input_audio",
+                            "input_audio": {"data": data, "format": "wav"},
+                        }
                     )
                 elif turn.role == "user":
-                    url = data_url(part.path) if self.image is None else _as_sent(self.image, part)
-                    content.append({"type": "image_url", "image_url": {"url": url} | detail})
+                    url = (
+                        data_url(part.path)
+                        if self.image is None
+                        else _as_sent(self.image, part)
+                    )
+                    content.append(
+                        {"type": "image_url", "image_url": {"url": url} | detail}
+                    )
                 else:
                     raise ValueError(
                         "only the user can show images in this protocol, and here the "
                         f"{turn.role} does"
                     )
-            whole = content if turn.role == "user" else "\n".join(each["text"] for each in content)
+            whole = (
+                content
+                if turn.role == "user"
+                else "\n".join(each["text"] for each in content)
+            )
             messages.append({"role": turn.role, "content": whole})
         limit = self.max_tokens_parameter or (
             "max_completion_tokens" if self.base_url is None else "max_tokens"
@@ -633,7 +710,12 @@ class OpenAIChat(OpenAIComponent, RemoteModel):
         error = None
         reason = (field(choice, str, "finish_reason") or "").lower().replace("-", "_")
         outcome = next(
-            (each for each, words in FINISH_REASONS.items() if re.fullmatch(words, reason)), None
+            (
+                each
+                for each, words in FINISH_REASONS.items()
+                if re.fullmatch(words, reason)
+            ),
+            None,
         )
         content = message.get("content")
         if not isinstance(content, str | list | dict | None) or not (
@@ -646,7 +728,9 @@ class OpenAIChat(OpenAIComponent, RemoteModel):
         text = _joined([part for part in parts if not _is_thought(part)])
         thoughts = [part for part in parts if _is_thought(part)]
         thoughts = thoughts or [next(filter(None, map(message.get, _THOUGHTS)), None)]
-        refusals = [part.get("refusal") for part in (message, *parts) if isinstance(part, dict)]
+        refusals = [
+            part.get("refusal") for part in (message, *parts) if isinstance(part, dict)
+        ]
         if refusal := _joined(refusals):
             text = refusal
             outcome = Outcome.REFUSED
@@ -654,13 +738,18 @@ class OpenAIChat(OpenAIComponent, RemoteModel):
             error = self.redacted(f"finish_reason: {reason}")
         elif outcome is Outcome.OK and usage and most and not self.beams:
             own = field(answer, int, "usage", "completion_tokens") or 0
-            if own >= most or usage.output_tokens == most:  # some services say "stop" then, too
+            if (
+                own >= most or usage.output_tokens == most
+            ):  # some services say "stop" then, too
                 outcome = Outcome.TRUNCATED
         if outcome is Outcome.TRUNCATED and not text.strip():
-            error = f"max_tokens = {most or 'null'} were used up before the answer began"
+            error = (
+                f"max_tokens = {most or 'null'} were used up before the answer began"
+            )
         if outcome is None:
             raise self.useless(
-                f"half an answer (finish_reason: {reason})", may_pass=MAY_PASS.search(reason)
+                f"half an answer (finish_reason: {reason})",
+                may_pass=MAY_PASS.search(reason),
             )
         if conversation.prefix and outcome.goes_on:
             text = conversation.whole(text.strip()) if text.strip() else ""
@@ -693,7 +782,9 @@ class OpenAIImages(OpenAIComponent, RemoteGenerator):
         "seed": "set `seed_parameter: null`",
     }
 
-    image_size: str | None = Field(default="1024x1024", pattern=r"^(auto|[1-9]\d*x[1-9]\d*)$")
+    image_size: str | None = Field(
+        default="1024x1024", pattern=r"^(auto|[1-9]\d*x[1-9]\d*)$"
+    )
     """Width and height in pixels; sent as ``size``. ``null`` is not sent. Quality and the like go
     into ``extra``, and ``response_format: b64_json`` for a service that else answers with an
     address; no address is followed."""
@@ -712,23 +803,36 @@ class OpenAIImages(OpenAIComponent, RemoteGenerator):
     @property
     def pixels(self) -> int:
         width, _, height = (self.image_size or "auto").partition("x")
-        return int(width) * int(height) if height else 1536 * 1024  # the most that `auto` gives
+        return (
+            int(width) * int(height) if height else 1536 * 1024
+        )  # the most that `auto` gives
 
     def expected(self, prompt: str) -> Usage:
         return Usage(tokens_of(prompt), self._drawn("high"), images=1)
 
     def usual(self, prompt: str) -> Usage:
         quality = str(self.extra.get("quality"))
-        return Usage(min(tokens_of(prompt), USUAL_TOKENS), self._drawn(quality), images=1)
+        return Usage(
+            min(tokens_of(prompt), USUAL_TOKENS), self._drawn(quality), images=1
+        )
 
     def _drawn(self, quality: str) -> int:
         """Return the tokens of an image; an unknown quality counts as the highest."""
-        return math.ceil(max(1, self.pixels / 1024**2) * _DRAWN.get(quality, _DRAWN["high"]))
+        return math.ceil(
+            max(1, self.pixels / 1024**2) * _DRAWN.get(quality, _DRAWN["high"])
+        )
 
     def body_of(self, prompt: str, seed: int) -> dict[str, Any]:
         size = {"size": self.image_size} if self.image_size else {}
         seeds = {self.seed_parameter: seed} if self.seed_parameter else {}
-        return {"model": self.model, "prompt": prompt, "n": 1, **size, **seeds, **self.extra}
+        return {
+            "model": self.model,
+            "prompt": prompt,
+            "n": 1,
+            **size,
+            **seeds,
+            **self.extra,
+        }
 
     async def read(self, answer: Any, prompt: str, seed: int) -> Result:
         drawn = answer["data"][0]
@@ -736,7 +840,9 @@ class OpenAIImages(OpenAIComponent, RemoteGenerator):
         served = field(answer, str, "model")
         if flag := flag_of(answer):
             error = self.redacted(flag)
-            return Result(outcome=Outcome.FILTERED, error=error, served_model=served, usage=usage)
+            return Result(
+                outcome=Outcome.FILTERED, error=error, served_model=served, usage=usage
+            )
         url = (field(drawn, str, "url") or "").strip()
         encoded = field(drawn, str, "b64_json")
         if not encoded and url[:5].lower() == "data:":
@@ -744,11 +850,17 @@ class OpenAIImages(OpenAIComponent, RemoteGenerator):
         if not encoded:
             if url and "response_format" not in self.extra:
                 advice = "add `response_format: b64_json` to `extra:` and run again"
-                raise ServiceError(f"{self._server} answers with the address of an image; {advice}")
+                raise ServiceError(
+                    f"{self._server} answers with the address of an image; {advice}"
+                )
             raise self.useless("an answer without an image")
         try:
             data = from_base64(unquote(encoded))
         except ValueError as error:
-            raise self.useless(f"an answer with no image that can be used: {error}") from None
+            raise self.useless(
+                f"an answer with no image that can be used: {error}"
+            ) from None
         revised = field(drawn, str, "revised_prompt")
-        return replace(await self.shown(data, usage), served_model=served, revised_prompt=revised)
+        return replace(
+            await self.shown(data, usage), served_model=served, revised_prompt=revised
+        )

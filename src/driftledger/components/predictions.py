@@ -139,8 +139,12 @@ class Predictions(Model):
                 if row
                 else f"{about} has no prediction in {self.path.name!r:.200}; {first}"
             )
-        text = " ".join(part for part in conversation.turns[-1].parts if isinstance(part, str))
-        if self.same_question and not _is_same_question(row.question, text, conversation.options):
+        text = " ".join(
+            part for part in conversation.turns[-1].parts if isinstance(part, str)
+        )
+        if self.same_question and not _is_same_question(
+            row.question, text, conversation.options
+        ):
             raise LookupError(
                 f"{row.place} answers another question than {about}: {row.question!r:.200}; set "
                 "same_question: false if it is the same in other words"
@@ -178,7 +182,12 @@ class Predictions(Model):
             where = f"predictions: {place}"
             names = ", ".join(repr(name)[:50] for name in [*cells][:20])
             column = next(
-                (each for each in answers if _cell(cells, each, _MISSING) is not _MISSING), None
+                (
+                    each
+                    for each in answers
+                    if _cell(cells, each, _MISSING) is not _MISSING
+                ),
+                None,
             )
             if column is None:
                 raise ConfigError(
@@ -192,7 +201,10 @@ class Predictions(Model):
             text, trouble = _text(_cell(cells, column), place)
             question = _question_of(cells, without=(column, rule))
             options = [
-                str(each) for each in takewhile(_is_filled, map(cells.get, string.ascii_uppercase))
+                str(each)
+                for each in takewhile(
+                    _is_filled, map(cells.get, string.ascii_uppercase)
+                )
             ]
             row = PredictionRow(place, text, trouble, question, options)
             # what failed may have been asked again
@@ -290,7 +302,11 @@ def _text(value: Any, place: str) -> tuple[str, str]:
     # responses in lists of any depth, as lm-evaluation-harness and lmms-eval log them
     if isinstance(value, list):
         while any(isinstance(each, list) for each in value):
-            value = [one for each in value for one in (each if isinstance(each, list) else [each])]
+            value = [
+                one
+                for each in value
+                for one in (each if isinstance(each, list) else [each])
+            ]
         texts = {"" if each is None else str(each) for each in value}
         if len(texts) != 1:
             return (
@@ -299,13 +315,20 @@ def _text(value: Any, place: str) -> tuple[str, str]:
                 "one question",
             )
         [value] = texts
-    if isinstance(value, int | float) and not isinstance(value, bool) and value == value:
+    if (
+        isinstance(value, int | float)
+        and not isinstance(value, bool)
+        and value == value
+    ):
         # an answer that is a number, as JSON and sheets keep it
         value = str(value).removesuffix(".0")
     if not _is_filled(value) or (isinstance(value, str) and not value.strip()):
         return "", ""
     if not isinstance(value, str):
-        return "", f"{place} holds {not_text(value) or type(value).__name__} where a text should be"
+        return (
+            "",
+            f"{place} holds {not_text(value) or type(value).__name__} where a text should be",
+        )
     if value.lstrip().startswith(_FAILED_THERE):
         return "", f"the call of {place} failed there: {value.strip()!r:.200}"
     if is_cut(value):
@@ -365,11 +388,17 @@ def carried_over(text: str, theirs: Sequence[str], shown: Sequence[str]) -> str 
     match = _LETTER.fullmatch(text)
     place = ord(match["letter"].upper()) - ord("A") if match else 0
     if match and (not match["rest"] or place < len(then)):
-        same = sorted(now) == sorted(then) and len(set(now)) == len(now) and place < len(then)
+        same = (
+            sorted(now) == sorted(then)
+            and len(set(now)) == len(now)
+            and place < len(then)
+        )
         if not same or (match["rest"] and _plain(match["rest"]) != then[place]):
             return None
         at = match.start("letter")
-        return text[:at] + string.ascii_uppercase[now.index(then[place])] + text[at + 1 :]
+        return (
+            text[:at] + string.ascii_uppercase[now.index(then[place])] + text[at + 1 :]
+        )
     normal = unicodedata.normalize("NFKC", text)
     letters = set(string.ascii_uppercase[: len(shown)])
     names_a_place = _ORDER.search(normal) or letters & {

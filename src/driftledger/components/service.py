@@ -15,7 +15,13 @@ from functools import partial
 from typing import Any, ClassVar, Literal, cast
 
 from pydantic import Field
-from tenacity import AsyncRetrying, Future, RetryCallState, stop_after_attempt, stop_before_delay
+from tenacity import (
+    AsyncRetrying,
+    Future,
+    RetryCallState,
+    stop_after_attempt,
+    stop_before_delay,
+)
 from tenacity.wait import wait_random_exponential
 
 from driftledger.components.base import Component, Generator, Model, Operational
@@ -69,7 +75,9 @@ class Prices(Strict):
 
     def cost(self, usage: Usage) -> float:
         """Return the cost of a call with this usage; tokens that were not counted cost nothing."""
-        tokens = (usage.input_tokens or 0) * self.input + (usage.output_tokens or 0) * self.output
+        tokens = (usage.input_tokens or 0) * self.input + (
+            usage.output_tokens or 0
+        ) * self.output
         if self.cached_input is not None:
             cached = min(usage.cached_tokens, usage.input_tokens or 0)
             tokens -= cached * (self.input - self.cached_input)
@@ -168,7 +176,9 @@ class Meter:
             BudgetError: it does not fit beside the attempts under way, at their largest costs.
         """
         self._refuse_beyond(most)
-        has_limit = self.limits.max_calls is not None or self.limits.max_cost is not None
+        has_limit = (
+            self.limits.max_calls is not None or self.limits.max_cost is not None
+        )
         self.calls += 1
         self._reserved += most
         if self.note is not None:
@@ -238,7 +248,12 @@ class ServiceClient:
     event loop."""
 
     def __init__(
-        self, limits: Limits, prices: Prices | None, budget: Meter, *, answered: bool = False
+        self,
+        limits: Limits,
+        prices: Prices | None,
+        budget: Meter,
+        *,
+        answered: bool = False,
     ) -> None:
         """
         Args:
@@ -270,7 +285,9 @@ class ServiceClient:
         self._refused = self._refused or reason
         self._is_refused.set()
 
-    async def call(self, attempt: Callable[[], Awaitable[Result]], expected: Usage) -> Result:
+    async def call(
+        self, attempt: Callable[[], Awaitable[Result]], expected: Usage
+    ) -> Result:
         """Make one call in one of :attr:`slots`, with the attempts that it takes and limits allow.
 
         After a :class:`TransientError` it waits as long as the service asks for, and no other call
@@ -297,13 +314,17 @@ class ServiceClient:
             if error is not None:
                 is_same = str(error) == call.error
                 call.error = str(error)
-                return isinstance(error, TransientError) and not (error.once_more and is_same)
+                return isinstance(error, TransientError) and not (
+                    error.once_more and is_same
+                )
             is_first = call.result is None
             # it is paid for, and stays where asking once more fails
             result: Result = attempted.result()
             call.result = result
             call.error = None
-            return result.is_empty and is_first and call.attempts < self._limits.attempts
+            return (
+                result.is_empty and is_first and call.attempts < self._limits.attempts
+            )
 
         retrying = AsyncRetrying(
             retry=is_worth_another,
@@ -341,9 +362,13 @@ class ServiceClient:
             at_once = error.names_setting
         if self._failures[words] == enough:
             self._first = {*self._under_way}
-        if at_once or (self._failures[words] >= enough and not self._first & self._under_way):
+        if at_once or (
+            self._failures[words] >= enough and not self._first & self._under_way
+        ):
             advice = error.advice or "no call was answered so far: correct it, or wait,"
-            reason = ServiceError(f"{self._budget.title}: {shown}; {advice} and run again")
+            reason = ServiceError(
+                f"{self._budget.title}: {shown}; {advice} and run again"
+            )
             self.refuse(reason)
             raise reason from error
 
@@ -426,7 +451,9 @@ class ServiceClient:
                 return await call.attempt()
         except TimeoutError:
             seconds = self._limits.timeout
-            raise TransientError(f"no answer within {seconds:g} s", billed=True) from None
+            raise TransientError(
+                f"no answer within {seconds:g} s", billed=True
+            ) from None
         finally:
             self._under_way.discard(this)
             call.seconds = time.monotonic() - began
@@ -440,7 +467,9 @@ class ServiceClient:
             tokens_in = expected.input_tokens
         if tokens_out is None:
             tokens_out = expected.output_tokens
-        return self._cost(replace(used, input_tokens=tokens_in, output_tokens=tokens_out))
+        return self._cost(
+            replace(used, input_tokens=tokens_in, output_tokens=tokens_out)
+        )
 
     def _cost(self, usage: Usage) -> float:
         return 0.0 if self._prices is None else self._prices.cost(usage)
@@ -497,7 +526,9 @@ class RemoteComponent(Component):
 
             async def answer(given: tuple[Any, ...]) -> Result:
                 async with client.slots:
-                    return await client.call(partial(once, *given), self.expected(given[0]))
+                    return await client.call(
+                        partial(once, *given), self.expected(given[0])
+                    )
 
             return await asyncio.gather(*map(answer, calls))
 

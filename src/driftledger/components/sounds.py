@@ -23,7 +23,12 @@ from driftledger.components.checkpoints import (
     refuse_random,
 )
 from driftledger.components.diffusers import Diffusers, Ready
-from driftledger.components.encoders import CLIP, TransformersEncoder, as_features, well_formed
+from driftledger.components.encoders import (
+    CLIP,
+    TransformersEncoder,
+    as_features,
+    well_formed,
+)
 from driftledger.components.openai import OpenAIComponent
 from driftledger.components.service import RemoteGenerator
 from driftledger.components.transformers import Chat, Prompt, Transformers
@@ -41,7 +46,12 @@ SOUNDS: frozenset[Kind] = frozenset({"sound"})
 class HearingCheckpoint(ImageCheckpoint):
     """A checkpoint of transformers that hears; scipy brings sounds to its sampling rate."""
 
-    libraries: ClassVar[tuple[str, ...]] = ("torch", "transformers", "tokenizers", "scipy")
+    libraries: ClassVar[tuple[str, ...]] = (
+        "torch",
+        "transformers",
+        "tokenizers",
+        "scipy",
+    )
     processor_class: ClassVar[str] = "AutoProcessor"
 
     @cached_property
@@ -70,14 +80,19 @@ class HearingChat(Chat):
         # Whisper's; Gemma 3n's is the default of an argument
         most = getattr(extractor, "n_samples", None)
         most = most or getattr(
-            signature(type(extractor).__call__).parameters.get("max_length"), "default", None
+            signature(type(extractor).__call__).parameters.get("max_length"),
+            "default",
+            None,
         )
         if most and any(len(sound) > most for sound in sounds):
             raise ValueError(
                 f"a sound is longer than the {most / extractor.sampling_rate:g} s that it hears"
             )
         return (
-            {"audio": sounds, "audio_kwargs": {"sampling_rate": extractor.sampling_rate}}
+            {
+                "audio": sounds,
+                "audio_kwargs": {"sampling_rate": extractor.sampling_rate},
+            }
             if sounds
             else {}
         )
@@ -126,20 +141,31 @@ class SoundGenerator(CheckpointComponent, Generator):
         results = list[Result]()
         bark = model.generation_config if config.model_type == "bark" else None
         rate = bark.sample_rate if bark else config.sampling_rate
-        arguments = self.model_dump(include={"guidance_scale", "temperature"}, exclude_none=True)
+        arguments = self.model_dump(
+            include={"guidance_scale", "temperature"}, exclude_none=True
+        )
         if config.model_type.startswith("musicgen"):
             frames = max(1, round(self.seconds * config.audio_encoder.frame_rate))
             arguments |= {"do_sample": True, "max_new_tokens": frames}
         with memory_guard(self.path), quietly(*self.loud), torch.inference_mode():
             for text, seed in zip(well_formed(prompts), seeds, strict=True):
-                inputs = processor(text=[text], return_tensors="pt").to(self.torch_device)
+                inputs = processor(text=[text], return_tensors="pt").to(
+                    self.torch_device
+                )
                 if not inputs.input_ids.numel():
                     results.append(
-                        Result(outcome=Outcome.FAILED, error="it can say none of the characters")
+                        Result(
+                            outcome=Outcome.FAILED,
+                            error="it can say none of the characters",
+                        )
                     )
                     continue
                 tokens = int(inputs.attention_mask.sum())
-                most = bark.semantic_config["max_input_semantic_length"] if bark else tokens
+                most = (
+                    bark.semantic_config["max_input_semantic_length"]
+                    if bark
+                    else tokens
+                )
                 reading = PromptUsage(tokens, min(tokens, most)) if bark else None
                 with torch.random.fork_rng():
                     torch.manual_seed(seed)
@@ -149,7 +175,9 @@ class SoundGenerator(CheckpointComponent, Generator):
                         else model(**inputs).waveform
                     )
                 results.append(
-                    replace(sound_of(wave[0].float().cpu().numpy(), rate), reading=reading)
+                    replace(
+                        sound_of(wave[0].float().cpu().numpy(), rate), reading=reading
+                    )
                 )
         return results
 
@@ -159,7 +187,8 @@ def sound_of(samples: Any, rate: int) -> Result:
     failure."""
     if not np.isfinite(samples).all() or not samples.size:
         return Result(
-            outcome=Outcome.FAILED, error="the sound is empty or not finite; the dtype may overflow"
+            outcome=Outcome.FAILED,
+            error="the sound is empty or not finite; the dtype may overflow",
         )
     return Result(sound=Sound(np.atleast_2d(samples).T.astype(np.float32), int(rate)))
 
@@ -180,7 +209,10 @@ class DiffusersSounds(Diffusers):
         if "language_model" not in self._index:
             return generate(prompts, seeds)
         # AudioLDM 2's goes by how far the longest prompt fills up the others.
-        return [generate([prompt], [seed])[0] for prompt, seed in zip(prompts, seeds, strict=True)]
+        return [
+            generate([prompt], [seed])[0]
+            for prompt, seed in zip(prompts, seeds, strict=True)
+        ]
 
     def results(self, ready: Ready, drawn: Any) -> list[Result]:
         parts = ready.pipeline.components
@@ -206,7 +238,10 @@ class OpenAISpeech(OpenAIComponent, RemoteGenerator):
         "voice",
         "response_format",
     }
-    lines: ClassVar[dict[str, str]] = {"model": "correct `model:`", "voice": "set another `voice:`"}
+    lines: ClassVar[dict[str, str]] = {
+        "model": "correct `model:`",
+        "voice": "set another `voice:`",
+    }
 
     voice: str = "alloy"
 
@@ -219,7 +254,9 @@ class OpenAISpeech(OpenAIComponent, RemoteGenerator):
         import httpx2
 
         response = await client.post(self.path, body=body, cast_to=httpx2.Response)
-        return canonical_json({"data": [{"wav": base64.b64encode(response.content).decode()}]})
+        return canonical_json(
+            {"data": [{"wav": base64.b64encode(response.content).decode()}]}
+        )
 
     async def read(self, answer: Any, prompt: str, seed: int) -> Result:
         data = base64.b64decode(answer["data"][0]["wav"])
@@ -228,7 +265,9 @@ class OpenAISpeech(OpenAIComponent, RemoteGenerator):
                 decode_sound, data, "its sound", max_seconds=MOST_SECONDS
             )
         except DataError as error:
-            raise self.useless(f"an answer with no sound that can be used: {error}") from None
+            raise self.useless(
+                f"an answer with no sound that can be used: {error}"
+            ) from None
         return Result(sound=sound)
 
 
@@ -254,10 +293,15 @@ class CLAP(HearingEncoder, CLIP):
         torch = import_extra("torch")
         extractor = tower.process
         heard = [sound.mono(extractor.sampling_rate) for sound in sounds]
-        parts = [np.array_split(each, -(-len(each) // extractor.nb_max_samples)) for each in heard]
+        parts = [
+            np.array_split(each, -(-len(each) // extractor.nb_max_samples))
+            for each in heard
+        ]
         with self.forward_pass(sounds):
             inputs = extractor(
-                [*chain(*parts)], sampling_rate=extractor.sampling_rate, return_tensors="pt"
+                [*chain(*parts)],
+                sampling_rate=extractor.sampling_rate,
+                return_tensors="pt",
             )
             # else it marks one at random
             inputs["is_longer"] = torch.zeros_like(inputs["is_longer"])
@@ -265,7 +309,9 @@ class CLAP(HearingEncoder, CLIP):
                 **inputs.to(self.torch_device, self.torch_dtype)
             ).pooler_output
             return as_features(
-                torch.stack([some.mean(dim=0) for some in features.split([*map(len, parts)])])
+                torch.stack(
+                    [some.mean(dim=0) for some in features.split([*map(len, parts)])]
+                )
             )
 
 
@@ -283,7 +329,9 @@ class Wav2Vec2(HearingEncoder):
         features = []
         with self.forward_pass(sounds):
             for sound in sounds:
-                inputs = tower.process(sound.mono(rate), sampling_rate=rate, return_tensors="pt")
+                inputs = tower.process(
+                    sound.mono(rate), sampling_rate=rate, return_tensors="pt"
+                )
                 hidden = tower.model(
                     inputs.input_values.to(self.torch_device, self.torch_dtype)
                 ).last_hidden_state

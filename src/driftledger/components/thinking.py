@@ -69,7 +69,9 @@ def without_thinking(text: str, *, ended: bool = False) -> tuple[str, str, bool]
         return text, "", True
     for start, end, begins in sorted(marks):
         if not begins:
-            inside += [text[position:start]] if thinking else [*outside, text[position:start]]
+            inside += (
+                [text[position:start]] if thinking else [*outside, text[position:start]]
+            )
             outside = outside if thinking else []
             thinking = False
             position = end
@@ -110,14 +112,19 @@ def separated(reply: Result, conversation: Conversation) -> Result:
             why = "holds reasoning and no answer" if reasoning else "is empty"
         else:
             outcome = Outcome.TRUNCATED
-            why = f"was cut {'inside its reasoning' if reasoning else 'before it began'}"
+            why = (
+                f"was cut {'inside its reasoning' if reasoning else 'before it began'}"
+            )
         text = ""
         error = error or f"the reply {why}"
     return replace(reply, text=text, outcome=outcome, error=error, reasoning=reasoning)
 
 
 def decoded(
-    tokenizer: Any, tokens: Sequence[int], prompt: Sequence[int], plain: str | None = None
+    tokenizer: Any,
+    tokens: Sequence[int],
+    prompt: Sequence[int],
+    plain: str | None = None,
 ) -> str:
     """Decode a checkpoint's reply; of its special tokens, only the marks of reasoning stay.
 
@@ -141,7 +148,11 @@ def decoded(
     if any(special.get(token) for token in tokens):
         plain = with_marks(tokens)
     end = with_marks([*prompt][-16:]).rstrip()
-    begun = next((mark[0] for mark in _BEGINS.finditer(end) if mark.end() == len(end)), "")
+    begun = next(
+        (mark[0] for mark in _BEGINS.finditer(end) if mark.end() == len(end)), ""
+    )
     return begun + (
-        str(tokenizer.decode(tokens, skip_special_tokens=True)) if plain is None else plain
+        str(tokenizer.decode(tokens, skip_special_tokens=True))
+        if plain is None
+        else plain
     )

@@ -95,7 +95,9 @@ class Chat:
             )
             try:
                 self.processor.image_processor(
-                    Image.new("RGB", (64, 64)), return_tensors="pt", **self.image_settings
+                    Image.new("RGB", (64, 64)),
+                    return_tensors="pt",
+                    **self.image_settings,
                 )
             except refusals as error:
                 raise ConfigError(
@@ -113,7 +115,9 @@ class Chat:
         """The template in Jinja. One that asks for the date gets :attr:`today`: the real one would
         change prompts every day."""
         template = (
-            self.own or self.processor.chat_template or self.processor.tokenizer.chat_template
+            self.own
+            or self.processor.chat_template
+            or self.processor.tokenizer.chat_template
         )
         if isinstance(template, dict):
             template = template.get("default")
@@ -142,7 +146,9 @@ class Chat:
         tokenizer = self.processor.tokenizer
         tokens = set(tokenizer.all_special_tokens)
         for token in tokenizer.added_tokens_decoder.values():
-            is_of_format = token.content in self.template and not token.content.isalnum()
+            is_of_format = (
+                token.content in self.template and not token.content.isalnum()
+            )
             if token.special or is_of_format:
                 tokens.add(token.content)
         for name, value in vars(self.processor).items():
@@ -169,7 +175,9 @@ class Chat:
                 parts.append(disarmed(part, control) if isinstance(part, str) else part)
             turns.append(Turn(turn.role, tuple(parts)))
             if control.search(turns[-1].text):  # put together from two parts
-                raise UnfitError("its text would be read as control tokens of the chat format")
+                raise UnfitError(
+                    "its text would be read as control tokens of the chat format"
+                )
         rendered, as_string = self._rendered(turns)
         places: list[tuple[int, int]] = []
         for at, turn in enumerate(turns):
@@ -180,7 +188,9 @@ class Chat:
             shown = turns[at].parts
             without = Turn(turns[at].role, shown[:place] + shown[place + 1 :])
             fewer = [*turns[:at], without, *turns[at + 1 :]]
-            with suppress(*_template_errors()):  # one that cannot do without the image shows it
+            with suppress(
+                *_template_errors()
+            ):  # one that cannot do without the image shows it
                 # an image would take the place of another
                 if self._render(fewer, as_string) == rendered:
                     raise ConfigError(
@@ -189,7 +199,12 @@ class Chat:
                     )
         return Prompt(
             rendered,
-            tuple(part for turn in turns for part in turn.parts if isinstance(part, Medium)),
+            tuple(
+                part
+                for turn in turns
+                for part in turn.parts
+                if isinstance(part, Medium)
+            ),
         )
 
     def tokens(self, prompt: Prompt) -> list[int]:
@@ -238,7 +253,12 @@ class Chat:
     def _rendered(self, turns: Sequence[Turn]) -> tuple[str, bool]:
         """Return the template's text, and True if turns without images, and not the user's, had to
         be strings for it."""
-        texts = [part.strip() for turn in turns for part in turn.parts if isinstance(part, str)]
+        texts = [
+            part.strip()
+            for turn in turns
+            for part in turn.parts
+            if isinstance(part, str)
+        ]
         refusals = []
         for as_string in (False, True):
             try:
@@ -247,7 +267,10 @@ class Chat:
                 refusals.append(for_line(str(error)))
                 continue
             # a list, written out
-            if all(text in rendered for text in texts) and "'type': 'text'" not in rendered:
+            if (
+                all(text in rendered for text in texts)
+                and "'type': 'text'" not in rendered
+            ):
                 return rendered, as_string
         if len(refusals) < 2:
             raise UnfitError("the chat template leaves out a part of its text")
@@ -302,7 +325,9 @@ def model_class(config: Any, trusted: bool) -> Any:
     )
 
 
-def reply_of(conversation: Conversation, text: str, usage: Usage, *, ended: bool) -> Result:
+def reply_of(
+    conversation: Conversation, text: str, usage: Usage, *, ended: bool
+) -> Result:
     """Return the result of a checkpoint's text, whichever engine made it: ``truncated`` unless it
     has ``ended``.
 
@@ -349,7 +374,9 @@ class ChatCheckpoint(CheckpointComponent, Model):
 
     def identity(self) -> dict[str, Any]:
         return super().identity() | (
-            {} if self._template is None else {"chat_template": sha256_of(self._template)}
+            {}
+            if self._template is None
+            else {"chat_template": sha256_of(self._template)}
         )
 
     @cached_property
@@ -373,8 +400,12 @@ class ChatCheckpoint(CheckpointComponent, Model):
         return self.max_new_tokens
 
     def chat(self, processor: Any, image_settings: Mapping[str, Any]) -> Chat:
-        if not hasattr(processor, self.chat_class.needs) or not hasattr(processor, "tokenizer"):
-            raise ValueError(f"its processor has no {self.chat_class.needs} or no tokenizer")
+        if not hasattr(processor, self.chat_class.needs) or not hasattr(
+            processor, "tokenizer"
+        ):
+            raise ValueError(
+                f"its processor has no {self.chat_class.needs} or no tokenizer"
+            )
         return self.chat_class(
             self.title,
             processor,
@@ -412,22 +443,26 @@ class Transformers(ImageCheckpoint, ChatCheckpoint):
     """How many candidates beam search follows; 1 is greedy."""
     length_penalty: float = Field(default=1.0, ge=-10, le=10)
     """For beams: the exponent of the length that a candidate's log-likelihood is divided by."""
-    device_map: Operational[Literal["auto", "balanced", "balanced_low_0", "sequential"] | None] = (
-        None
-    )
+    device_map: Operational[
+        Literal["auto", "balanced", "balanced_low_0", "sequential"] | None
+    ] = None
     """How accelerate spreads the layers over several devices; None puts all on :attr:`device`. Not
     in the fingerprint: it says where a layer lies, and the kind of device is in the identity."""
     quantization: Literal["8bit", "4bit"] | None = None
     """Weights as bitsandbytes shrinks them while they are loaded: LLM.int8, which computes in
     float16, or NF4."""
-    attention: Literal["sdpa", "eager", "flash_attention_2", "flash_attention_3"] = "sdpa"
+    attention: Literal["sdpa", "eager", "flash_attention_2", "flash_attention_3"] = (
+        "sdpa"
+    )
     """PyTorch's fused kernels; matrix products one by one, for checkpoints that support nothing
     else; or flash attention, which needs a GPU and reduced precision."""
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         if self.length_penalty != 1 and self.beams == 1:
-            raise ValueError("length_penalty works on beams; set beams above 1, or remove it")
+            raise ValueError(
+                "length_penalty works on beams; set beams above 1, or remove it"
+            )
         if self.device_map is not None and self.device != "auto":
             raise ValueError(
                 "device_map chooses the devices itself; remove it, or leave device at auto"
@@ -468,7 +503,9 @@ class Transformers(ImageCheckpoint, ChatCheckpoint):
         import_extra("accelerate")  # which puts weights on devices
         quantization = None
         if self.quantization is not None:
-            quantization = bitsandbytes(transformers, self.quantization, self.torch_dtype)
+            quantization = bitsandbytes(
+                transformers, self.quantization, self.torch_dtype
+            )
         try:
             model, report = model_class(config, self.trust_remote_code).from_pretrained(
                 source.location,
@@ -493,7 +530,9 @@ class Transformers(ImageCheckpoint, ChatCheckpoint):
             raise ValueError(f"its class {type(model).__name__} generates no text")
         named = model.generation_config.eos_token_id
         named = processor.tokenizer.eos_token_id if named is None else named
-        ends = frozenset([] if named is None else named if isinstance(named, list) else [named])
+        ends = frozenset(
+            [] if named is None else named if isinstance(named, list) else [named]
+        )
         if not all(type(end) is int and abs(end) < 2**63 for end in ends):
             raise ValueError(
                 f"eos_token_id is not a token or a list of tokens ({named!r:.100}); fetch it again"
@@ -501,10 +540,16 @@ class Transformers(ImageCheckpoint, ChatCheckpoint):
         # of models that decode apart from what they are given
         begins = model.generation_config.decoder_start_token_id
         if begins is None:
-            begins = getattr(model.config.get_text_config(), "decoder_start_token_id", None)
+            begins = getattr(
+                model.config.get_text_config(), "decoder_start_token_id", None
+            )
         # What a call leaves open is taken from here.
-        model.generation_config = transformers.GenerationConfig(decoder_start_token_id=begins)
-        context = getattr(model.config.get_text_config(), "max_position_embeddings", None)
+        model.generation_config = transformers.GenerationConfig(
+            decoder_start_token_id=begins
+        )
+        context = getattr(
+            model.config.get_text_config(), "max_position_embeddings", None
+        )
         if context is not None and self.max_new_tokens >= context:
             where = f"in its context of {context} tokens"
             raise ValueError(
@@ -517,18 +562,26 @@ class Transformers(ImageCheckpoint, ChatCheckpoint):
         """Load the processor that prepares texts and images for the model."""
         transformers = import_extra("transformers")
         arguments = self.hub_arguments
-        import_extra("torchvision")  # for processors with a video part, whatever handles the images
+        import_extra(
+            "torchvision"
+        )  # for processors with a video part, whatever handles the images
         processor = transformers.AutoProcessor.from_pretrained(
             location, backend="torchvision", **arguments
         )
         # AutoProcessor would ask the video part for the same backend
         if self.backend != "torchvision":
             load = transformers.AutoImageProcessor.from_pretrained
-            processor.image_processor = load(location, backend=self.backend, **arguments)
+            processor.image_processor = load(
+                location, backend=self.backend, **arguments
+            )
         # others may not say
-        backend = getattr(getattr(processor, "image_processor", None), "backend", self.backend)
+        backend = getattr(
+            getattr(processor, "image_processor", None), "backend", self.backend
+        )
         if backend != self.backend:
-            raise ValueError(f"it handles images with {backend} only; set image_backend: {backend}")
+            raise ValueError(
+                f"it handles images with {backend} only; set image_backend: {backend}"
+            )
         return processor
 
     def respond(self, conversations: Sequence[Conversation]) -> list[Result]:
@@ -563,7 +616,8 @@ class Transformers(ImageCheckpoint, ChatCheckpoint):
                     ready, {index: prompts[index] for index in indices}, most
                 )
                 replies |= {
-                    index: Result(outcome=Outcome.FAILED, error=why) for index, why in unfit.items()
+                    index: Result(outcome=Outcome.FAILED, error=why)
+                    for index, why in unfit.items()
                 }
                 if fit := [index for index in indices if index not in unfit]:
                     answers = self._answers(
@@ -588,7 +642,9 @@ class Transformers(ImageCheckpoint, ChatCheckpoint):
             if not unfit:
                 raise
         else:
-            lengths = dict(zip(prompts, inputs["attention_mask"].sum(dim=1).tolist(), strict=True))
+            lengths = dict(
+                zip(prompts, inputs["attention_mask"].sum(dim=1).tolist(), strict=True)
+            )
             limit = "max_new_tokens" if most == self.max_new_tokens else "max_tokens"
             unfit = {}
             for index, length in lengths.items():
@@ -605,7 +661,11 @@ class Transformers(ImageCheckpoint, ChatCheckpoint):
         return inputs, unfit
 
     def _answers(
-        self, ready: _Ready, conversations: Sequence[Conversation], inputs: Any, most: int
+        self,
+        ready: _Ready,
+        conversations: Sequence[Conversation],
+        inputs: Any,
+        most: int,
     ) -> list[Result]:
         torch = import_extra("torch")
         tokenizer = ready.chat.processor.tokenizer
@@ -632,17 +692,23 @@ class Transformers(ImageCheckpoint, ChatCheckpoint):
                 **inputs, generation_config=settings, logits_processor=[watch]
             )
         steps = (
-            torch.stack(broken).view(len(broken), len(conversations), -1).any(dim=-1).T.tolist()
+            torch.stack(broken)
+            .view(len(broken), len(conversations), -1)
+            .any(dim=-1)
+            .T.tolist()
             if broken
             else []
         )
         given = inputs["attention_mask"].sum(dim=1).tolist()
         # of what is new
-        start = 1 if ready.model.config.is_encoder_decoder else inputs["input_ids"].shape[1]
+        start = (
+            1 if ready.model.config.is_encoder_decoder else inputs["input_ids"].shape[1]
+        )
         replies = []
         for number, tokens in enumerate(generated[:, start:].tolist()):
             length = next(
-                (place for place, token in enumerate(tokens, 1) if token in ready.ends), len(tokens)
+                (place for place, token in enumerate(tokens, 1) if token in ready.ends),
+                len(tokens),
             )
             # what follows the first end is padding
             tokens = tokens[:length]
@@ -653,11 +719,17 @@ class Transformers(ImageCheckpoint, ChatCheckpoint):
                     "broken"
                 )
                 replies.append(
-                    Result(outcome=Outcome.FAILED, error=f"{why}; set another dtype", usage=usage)
+                    Result(
+                        outcome=Outcome.FAILED,
+                        error=f"{why}; set another dtype",
+                        usage=usage,
+                    )
                 )
                 continue
             text = decoded(tokenizer, tokens, inputs["input_ids"][number].tolist())
             replies.append(
-                reply_of(conversations[number], text, usage, ended=tokens[-1] in ready.ends)
+                reply_of(
+                    conversations[number], text, usage, ended=tokens[-1] in ready.ends
+                )
             )
         return replies

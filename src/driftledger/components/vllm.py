@@ -18,7 +18,12 @@ from pydantic import Field, JsonValue, model_validator
 from driftledger.components.base import Operational, QueueModel
 from driftledger.components.checkpoints import FULL, DType, memory_guard
 from driftledger.components.thinking import decoded
-from driftledger.components.transformers import Chat, ChatCheckpoint, UnfitError, reply_of
+from driftledger.components.transformers import (
+    Chat,
+    ChatCheckpoint,
+    UnfitError,
+    reply_of,
+)
 from driftledger.core.errors import ConfigError, OutOfMemoryError
 from driftledger.core.registry import import_extra
 from driftledger.core.text import for_line
@@ -159,7 +164,9 @@ class VLLM(QueueModel, ChatCheckpoint):
             "max_model_len": self.max_model_len,
             "limit_mm_per_prompt": self.limit_mm_per_prompt,
             "mm_processor_kwargs": self.image_processor,
-            **dict.fromkeys(("revision", "tokenizer_revision", "code_revision"), source.commit),
+            **dict.fromkeys(
+                ("revision", "tokenizer_revision", "code_revision"), source.commit
+            ),
         }
         try:
             engine = vllm.LLM(
@@ -181,7 +188,8 @@ class VLLM(QueueModel, ChatCheckpoint):
             cuda = import_extra("torch").cuda
             problem = for_line(str(error))
             if not any(
-                words in problem for words in ("KV cache", "Engine core initialization failed")
+                words in problem
+                for words in ("KV cache", "Engine core initialization failed")
             ):
                 raise
             free, total = cuda.mem_get_info() if cuda.is_available() else (1, 1)
@@ -198,7 +206,9 @@ class VLLM(QueueModel, ChatCheckpoint):
             ) from None
         dead = import_module("vllm.v1.engine.exceptions").EngineDeadError
         # A prompt that the engine refuses: a ValueError up to 0.31.
-        client_error = getattr(sys.modules.get("vllm.exceptions"), "VLLMClientError", ValueError)
+        client_error = getattr(
+            sys.modules.get("vllm.exceptions"), "VLLMClientError", ValueError
+        )
         return _Ready(engine, chat, dead, (ValueError, client_error), {})
 
     def begin(self, number: int, conversation: Conversation) -> Result | None:
@@ -214,7 +224,9 @@ class VLLM(QueueModel, ChatCheckpoint):
         shown = {"multi_modal_data": {"image": images}} if images else {}
         given = {"prompt_token_ids": ready.chat.tokens(prompt), **shown}
         limit = conversation.most_tokens(self.max_new_tokens)
-        sampling = import_extra("vllm").SamplingParams(temperature=0.0, max_tokens=limit)
+        sampling = import_extra("vllm").SamplingParams(
+            temperature=0.0, max_tokens=limit
+        )
         with self._watched(ready):
             try:
                 [name] = ready.engine.enqueue([given], [sampling], use_tqdm=False)
@@ -239,7 +251,9 @@ class VLLM(QueueModel, ChatCheckpoint):
         ready = self.loaded
         replies = dict[int, Result]()
         core = ready.engine.llm_engine.engine_core
-        waiting = getattr(core, "outputs_queue", None)  # of an engine in a process of its own
+        waiting = getattr(
+            core, "outputs_queue", None
+        )  # of an engine in a process of its own
         with self._watched(ready):
             while waiting is not None and waiting.empty():
                 # for the output of a process that was killed, vLLM itself waits for ever

@@ -21,13 +21,20 @@ def canonical_json(value: Any) -> str:
         TypeError: ``value`` holds something JSON cannot express.
     """
     return json.dumps(
-        value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
+        value,
+        sort_keys=True,
+        separators=(",", ":"),
+        ensure_ascii=False,
+        allow_nan=False,
     )
 
 
 def pretty_json(value: Any) -> str:
     """Canonical JSON for files that people read: indented, ending in a newline."""
-    return json.dumps(value, sort_keys=True, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    return (
+        json.dumps(value, sort_keys=True, indent=2, ensure_ascii=False, allow_nan=False)
+        + "\n"
+    )
 
 
 def sha256_of(value: Any) -> str:
@@ -51,7 +58,9 @@ def open_regular(path: Path) -> BufferedReader:
     Raises:
         OSError: it is missing, cannot be read, or is a folder, a pipe or a device.
     """
-    if not stat.S_ISREG(path.stat().st_mode):  # before it is opened, which would wait for a pipe
+    if not stat.S_ISREG(
+        path.stat().st_mode
+    ):  # before it is opened, which would wait for a pipe
         raise OSError(errno.EINVAL, "not a regular file", str(path))
     return path.open("rb")
 
@@ -65,10 +74,14 @@ def sha256_file(path: Path) -> str:
 def md5_file(path: Path) -> str:
     """Hex MD5 of a file's bytes, as :func:`md5_bytes`; errors as of :func:`open_regular`."""
     with open_regular(path) as file:
-        return hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
+        return hashlib.file_digest(
+            file, lambda: hashlib.md5(usedforsecurity=False)
+        ).hexdigest()
 
 
-def derive_seed(run_seed: int, dataset: str, sample: str, t: int, repeat: int = 0) -> int:
+def derive_seed(
+    run_seed: int, dataset: str, sample: str, t: int, repeat: int = 0
+) -> int:
     """Return the seed of one call, in 0 … 2³²−1; batching, concurrency and resuming cannot change
     it."""
     return int(sha256_of([run_seed, dataset, sample, t, repeat])[:8], 16)

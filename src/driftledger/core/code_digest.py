@@ -49,13 +49,17 @@ def _digests(module: str) -> tuple[tuple[str, str], ...]:
     if module == "__main__":
         script = sys.modules["__main__"]
         spec = getattr(script, "__spec__", None)
-        module = spec.name if spec else Path(getattr(script, "__file__", "__main__")).stem
+        module = (
+            spec.name if spec else Path(getattr(script, "__file__", "__main__")).stem
+        )
     home = _home(module)
 
     def own_file(name: str) -> Path | None:
         """Return the file of a module by the same author."""
         is_of_package = name.partition(".")[0] == module.partition(".")[0]
-        if home is None or (not is_of_package and (home.name in _INSTALLED or is_ours(name))):
+        if home is None or (
+            not is_of_package and (home.name in _INSTALLED or is_ours(name))
+        ):
             return None
         path = home.joinpath(*name.split("."))
         for file in (path / "__init__.py", path.with_suffix(".py")):
@@ -79,7 +83,9 @@ def _digests(module: str) -> tuple[tuple[str, str], ...]:
         try:
             tree = ast.parse(file.read_bytes())
         except (SyntaxError, ValueError) as error:
-            raise ConfigError(f"{file} cannot be read as Python ({error}); correct it") from None
+            raise ConfigError(
+                f"{file} cannot be read as Python ({error}); correct it"
+            ) from None
         digests[name] = sha256_bytes(_written(tree).encode())
         nodes = [*ast.walk(tree)]
         package = name if file.name == "__init__.py" else name.rpartition(".")[0]
@@ -98,7 +104,9 @@ def _home(module: str) -> Path | None:
         spec = find_spec(module.partition(".")[0])
     except ValueError:  # made by hand, or by an interactive session
         return None
-    places = [] if spec is None else [*(spec.submodule_search_locations or ()), spec.origin]
+    places = (
+        [] if spec is None else [*(spec.submodule_search_locations or ()), spec.origin]
+    )
     return Path(places[0]).parent if places and places[0] else None
 
 
@@ -114,8 +122,12 @@ def _written(value: object) -> str:
     text = ""
     for name in value._fields:
         field = getattr(value, name, None)
-        if isinstance(value, ast.JoinedStr):  # 3.12 writes empty parts that 3.11 does not
-            field = [part for part in value.values if getattr(part, "value", None) != ""]
+        if isinstance(
+            value, ast.JoinedStr
+        ):  # 3.12 writes empty parts that 3.11 does not
+            field = [
+                part for part in value.values if getattr(part, "value", None) != ""
+            ]
         # Later versions have more fields, which are empty where 3.11 can read the code.
         if name not in ("ctx", "kind") and field is not None and field != []:
             text += f"{name}={_written(field)};"
@@ -125,7 +137,9 @@ def _written(value: object) -> str:
 def _counts(node: object) -> bool:
     """Return whether a node can change what a module does: docstrings and a version cannot."""
     if isinstance(node, ast.Expr):
-        return not (isinstance(node.value, ast.Constant) and isinstance(node.value.value, str))
+        return not (
+            isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+        )
     if isinstance(node, ast.Assign):
         names = [target.id for target in node.targets if isinstance(target, ast.Name)]
         return names != ["__version__"]
@@ -150,7 +164,9 @@ def _imports(nodes: Iterable[ast.AST], package: str) -> Iterator[str]:
             base = ".".join(above)
             names = [base, *(f"{base}.{alias.name}" for alias in node.names)]
         for name in names:
-            yield from accumulate(name.split("."), "{}.{}".format)  # a.b.c: a, a.b, a.b.c
+            yield from accumulate(
+                name.split("."), "{}.{}".format
+            )  # a.b.c: a, a.b, a.b.c
 
 
 def _data_files(nodes: Iterable[ast.AST], module: Path) -> Iterator[Path]:

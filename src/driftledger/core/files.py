@@ -244,7 +244,9 @@ def read_bytes(path: Path) -> bytes:
         ) from None
 
 
-def read_regular(path: Path, most: int = LARGEST_FILE, *, within: Path | None = None) -> bytes:
+def read_regular(
+    path: Path, most: int = LARGEST_FILE, *, within: Path | None = None
+) -> bytes:
     """Read a file that somebody else may have made, in bounded time and memory.
 
     Args:
@@ -317,7 +319,9 @@ def load_json(
         written = json.dumps(value, ensure_ascii=False)
         if _HALF_A_PAIR.search(written):
             if strict:
-                raise ValueError("it holds half of a surrogate pair, which is not a character")
+                raise ValueError(
+                    "it holds half of a surrogate pair, which is not a character"
+                )
             value = json.loads(_HALF_A_PAIR.sub("\ufffd", written))
     return value
 
@@ -366,7 +370,10 @@ _HALF_A_PAIR = re.compile("[\ud800-\udfff]")
 _LENIENT = json.JSONDecoder(strict=False, parse_int=_whole)
 _ANY_NUMBER = json.JSONDecoder(object_pairs_hook=_each_once, parse_int=_whole)
 _FINITE = json.JSONDecoder(
-    object_pairs_hook=_each_once, parse_int=_whole, parse_float=_finite, parse_constant=_finite
+    object_pairs_hook=_each_once,
+    parse_int=_whole,
+    parse_float=_finite,
+    parse_constant=_finite,
 )
 
 _NUMBER = re.compile(r"[-+.]?\d[\w.:+-]*")
@@ -394,7 +401,9 @@ def load_yaml(text: str | bytes) -> Any:
             than the bounds above; the sentence begins with line and column where there are some.
     """
     if len(text) > LARGEST_YAML:
-        raise ValueError(f"it has {len(text):,} characters, and up to {LARGEST_YAML:,} are read")
+        raise ValueError(
+            f"it has {len(text):,} characters, and up to {LARGEST_YAML:,} are read"
+        )
     if isinstance(text, bytes):
         text = text.decode()
     for number, line in enumerate(text.split("\n"), 1):
@@ -411,7 +420,9 @@ def load_yaml(text: str | bytes) -> Any:
     except YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         problem = getattr(error, "problem", None) or str(error)
-    sentence = shortened(problem.partition(" with value ")[0])  # of a key that stands twice
+    sentence = shortened(
+        problem.partition(" with value ")[0]
+    )  # of a key that stands twice
     if mark:
         sentence = f"line {mark.line + 1}, column {mark.column + 1}: {sentence}"
     for part, remedy in _REMEDIES.items():
@@ -440,7 +451,9 @@ def _check_events(events: Iterable[Event]) -> None:
         elif isinstance(event, ScalarEvent):
             values += 1
             if len(event.value) > LONGEST_NUMBER and _is_number(event):
-                problem = f"{event.value:.20}… has {len(event.value):,} digits, and up to "
+                problem = (
+                    f"{event.value:.20}… has {len(event.value):,} digits, and up to "
+                )
                 problem += f"{LONGEST_NUMBER} are read"
         if level > DEEPEST:
             problem = f"it is nested deeper than {DEEPEST} levels"
@@ -495,7 +508,12 @@ def make(folder: Path, inputs: str, write: Callable[[], int | None]) -> None:
         write: returns how much was ended by a failed call; such a folder is made again each time.
     """
     made = made_from(folder)
-    if made is None or made.failed or made.inputs != inputs or made.files != files_digest(folder):
+    if (
+        made is None
+        or made.failed
+        or made.inputs != inputs
+        or made.files != files_digest(folder)
+    ):
         failed = write() or 0
         made = Made(inputs=inputs, files=files_digest(folder), failed=failed)
         write_json(folder / INPUTS, made)

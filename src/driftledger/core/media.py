@@ -18,7 +18,12 @@ from PIL import Image
 from driftledger.core.canonical import open_regular
 from driftledger.core.files import read_regular
 
-MEDIA = {".png": "image/png", ".jpg": "image/jpeg", ".webp": "image/webp", ".wav": "audio/wav"}
+MEDIA = {
+    ".png": "image/png",
+    ".jpg": "image/jpeg",
+    ".webp": "image/webp",
+    ".wav": "audio/wav",
+}
 """Suffix → media type, of the files that images and sounds are kept in."""
 Kind: TypeAlias = Literal["image", "sound"]
 ANY_MEDIUM: frozenset[Kind] = frozenset({"image", "sound"})
@@ -84,7 +89,11 @@ class Medium:
     def open(self) -> Any:
         """Decode the file into an RGB image, H×W×3 of uint8, or into a :class:`Sound`."""
         if self.content is not None:
-            return self.content.copy() if isinstance(self.content, Image.Image) else self.content
+            return (
+                self.content.copy()
+                if isinstance(self.content, Image.Image)
+                else self.content
+            )
         if self.kind == "sound":
             return read_wav(read_regular(self.path))
         with open_regular(self.path) as file, Image.open(file) as image:
@@ -176,7 +185,9 @@ def read_wav(data: bytes) -> Sound:
             channels, width, rate, count = file.getparams()[:4]
             raw = np.frombuffer(file.readframes(count), np.uint8)
     except (wave.Error, EOFError) as error:
-        raise ValueError(f"it is not a WAV of whole numbers ({error or 'it is cut'})") from None
+        raise ValueError(
+            f"it is not a WAV of whole numbers ({error or 'it is cut'})"
+        ) from None
     if raw.size != count * channels * width or not rate:
         raise ValueError(
             f"its header says {count:,} samples at {rate:,} Hz, and {raw.size:,} bytes follow"

@@ -29,7 +29,9 @@ def leads_out(path: Path, folder: Path) -> bool:
         return False
     parts = real.parts[-4:]
     return (
-        parts[:2] != ("files", "md5") or not real.is_file() or md5_file(real) != "".join(parts[2:])
+        parts[:2] != ("files", "md5")
+        or not real.is_file()
+        or md5_file(real) != "".join(parts[2:])
     )
 
 
@@ -42,7 +44,9 @@ def main_checkout(root: Path) -> Path:
     read, without starting Git.
     """
     here = root.resolve()
-    copies = next((folder for folder in here.parents if folder.parts[-3:] == _COPIES), None)
+    copies = next(
+        (folder for folder in here.parents if folder.parts[-3:] == _COPIES), None
+    )
     if copies and (top := top_of(here)) and (main := top_of(copies.parents[2])):
         here = main / here.relative_to(top)
     # a further checkout's names its place in the repository
@@ -78,7 +82,9 @@ def project_above(folder: Path) -> Path:
     Like Git, pass by what belongs to somebody else: settings name code that is run.
     """
     for place in (folder, *folder.parents):
-        if (place / "params.yaml").is_file() and place.stat().st_uid == folder.stat().st_uid:
+        if (
+            place / "params.yaml"
+        ).is_file() and place.stat().st_uid == folder.stat().st_uid:
             return place
         if (place / ".git").exists():
             break

@@ -77,8 +77,13 @@ LONGEST = 200
 """Characters of a provider's name or place."""
 
 EXTRAS = {
-    **{name: name for name in ("openai", "litellm", "ray", "diffusers", "open_clip", "vllm")},
-    **dict.fromkeys(("torch", "torchvision", "transformers", "accelerate", "safetensors"), "torch"),
+    **{
+        name: name
+        for name in ("openai", "litellm", "ray", "diffusers", "open_clip", "vllm")
+    },
+    **dict.fromkeys(
+        ("torch", "torchvision", "transformers", "accelerate", "safetensors"), "torch"
+    ),
     **dict.fromkeys(("datasets", "huggingface_hub"), "huggingface"),
     "openpyxl": "xlsx",
     "soundfile": "sound",
@@ -98,7 +103,9 @@ class Provided(Strict):
 
     def __init_subclass__(cls, **arguments: Any) -> None:
         super().__init_subclass__(**arguments)
-        if "provider" not in cls.__dict__:  # what it inherits is the name of another class
+        if (
+            "provider" not in cls.__dict__
+        ):  # what it inherits is the name of another class
             cls.provider = place_of(cls)
 
     @classmethod
@@ -128,7 +135,9 @@ def import_place(place: str, folder: Path | None = None) -> Any:
     """
     module, _, name = place.partition(":")
     words = f"{module}.{name}".split(".")
-    if len(place) > LONGEST or not (place.isascii() and all(map(str.isidentifier, words))):
+    if len(place) > LONGEST or not (
+        place.isascii() and all(map(str.isidentifier, words))
+    ):
         raise ConfigError(
             f"{place!r:.80} is not the place of a class; write package.module:Class, in letters, "
             "digits, _"
@@ -150,12 +159,16 @@ def import_place(place: str, folder: Path | None = None) -> Any:
         raised = for_line(
             f"{type(error).__name__}: {error!s:.200} in {last.filename}, line {last.lineno}"
         )
-        raise ConfigError(f"{module} cannot be imported ({raised}); correct it") from None
+        raise ConfigError(
+            f"{module} cannot be imported ({raised}); correct it"
+        ) from None
     try:
         named = attrgetter(name)(named)
     except AttributeError:
         where = getattr(named, "__file__", None) or "a package without code"
-        raise ConfigError(f"{module} ({where}) has no {name}; name one of its classes") from None
+        raise ConfigError(
+            f"{module} ({where}) has no {name}; name one of its classes"
+        ) from None
     if isinstance(named, type) and issubclass(named, Provided):
         named.is_named(name)
     return named
@@ -177,7 +190,9 @@ def providers(section: str) -> Mapping[str, str]:
     return {point.name: point.value for point in points} | OURS[section]
 
 
-def provider_class(section: str, provider: str, own: Path | None = None) -> type[Provided]:
+def provider_class(
+    section: str, provider: str, own: Path | None = None
+) -> type[Provided]:
     """Import the class behind ``provider`` of a section.
 
     Args:
@@ -197,14 +212,17 @@ def provider_class(section: str, provider: str, own: Path | None = None) -> type
     if not is_place and provider not in places:
         raise ConfigError(unknown_name(f"{section} provider", provider, places))
     several = {
-        point.value for point in installed().select(group=f"driftledger.{section}", name=provider)
+        point.value
+        for point in installed().select(group=f"driftledger.{section}", name=provider)
     }
     if len(several) > 1 and provider not in OURS[section]:
         raise ConfigError(
             f"{provider!r} is {' and '.join(sorted(several))}; uninstall one, or name it by its "
             "place"
         )
-    named: type[Provided] = import_place(places.get(provider, provider), own if is_place else None)
+    named: type[Provided] = import_place(
+        places.get(provider, provider), own if is_place else None
+    )
     return named
 
 
@@ -232,9 +250,13 @@ def not_installed(library: str, extra: str | None = None) -> MissingExtraError:
     """
     named = (extra or EXTRAS.get(library, "")).replace("_", "-")
     packages = []
-    for requirement in metadata.requires("driftledger") or ():  # torch==2; extra == 'torch'
+    for requirement in (
+        metadata.requires("driftledger") or ()
+    ):  # torch==2; extra == 'torch'
         words = re.findall(r"[\w.-]+", requirement)
         if words[-2:] == ["extra", named]:
             packages.append(words[0])
     what = " ".join(packages or [library])
-    return MissingExtraError(f"the library {library!r} is not installed; run: pip install {what}")
+    return MissingExtraError(
+        f"the library {library!r} is not installed; run: pip install {what}"
+    )

@@ -44,7 +44,9 @@ class Strict(BaseModel):
         forbids."""
         if isinstance(data, dict):
             for key in data.keys() - cls.model_fields.keys():
-                data = data | {key: _Unknown(unknown_name("setting", str(key), cls.model_fields))}
+                data = data | {
+                    key: _Unknown(unknown_name("setting", str(key), cls.model_fields))
+                }
         return data
 
 
@@ -86,7 +88,9 @@ def is_relative_path(text: str) -> bool:
     parts = text.split("/")
     if _UNFIT.search(text) or not {"", ".", ".."}.isdisjoint(parts):
         return False
-    return max(len(part.encode()) for part in parts) <= 255 and len(text.encode()) <= 4096
+    return (
+        max(len(part.encode()) for part in parts) <= 255 and len(text.encode()) <= 4096
+    )
 
 
 def _checked_path(text: str) -> str:

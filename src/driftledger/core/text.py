@@ -61,7 +61,9 @@ def for_cell(text: str) -> str:
     if _INERT.fullmatch(line):
         return line
     escaped = html.escape(line, quote=False)
-    return _MARKDOWN.sub(lambda match: f"\\{match[1]}" if match[1] else match[0], escaped)
+    return _MARKDOWN.sub(
+        lambda match: f"\\{match[1]}" if match[1] else match[0], escaped
+    )
 
 
 def for_html(text: str) -> str:

@@ -31,7 +31,9 @@ class Outcome(StrEnum):
     TRUNCATED = "truncated"  # stopped at the length limit; kept and flagged
     EMPTY = "empty"  # nothing, or reasoning alone
     UNPARSED = "unparsed"  # no option or grade could be read
-    FAILED = "failed"  # never got an answer; not stored, so that the next run tries again
+    FAILED = (
+        "failed"  # never got an answer; not stored, so that the next run tries again
+    )
 
     @property
     def goes_on(self) -> bool:
@@ -101,7 +103,9 @@ class Conversation:
         """One user turn with ``medium`` and ``text``, and the beginning of the reply where there is
         one."""
         begun = (Turn("assistant", (prefix,)),) if prefix else ()
-        return cls((Turn("user", (medium, text)), *begun), subject, max_tokens, tuple(options))
+        return cls(
+            (Turn("user", (medium, text)), *begun), subject, max_tokens, tuple(options)
+        )
 
     @property
     def prefix(self) -> str:
@@ -122,20 +126,30 @@ class Conversation:
 
     def most_tokens(self, own: Limit) -> Limit:
         """Return the most tokens of a reply by a model with its ``own`` limit, if it has one."""
-        return min((limit for limit in (own, self.max_tokens) if limit is not None), default=own)
+        return min(
+            (limit for limit in (own, self.max_tokens) if limit is not None),
+            default=own,
+        )
 
     def with_media(self, change: Callable[[Medium], Medium]) -> "Conversation":
         """Return the same conversation with other files of its images and sounds."""
         turns: list[Turn] = []
         for turn in self.turns:
-            parts = [part if isinstance(part, str) else change(part) for part in turn.parts]
+            parts = [
+                part if isinstance(part, str) else change(part) for part in turn.parts
+            ]
             turns.append(replace(turn, parts=tuple(parts)))
         return replace(self, turns=tuple(turns))
 
     @property
     def last_medium(self) -> Medium | None:
         """The image or sound presented last, or None where the conversation has none."""
-        media = [part for turn in self.turns for part in turn.parts if isinstance(part, Medium)]
+        media = [
+            part
+            for turn in self.turns
+            for part in turn.parts
+            if isinstance(part, Medium)
+        ]
         return media[-1] if media else None
 
 

@@ -22,7 +22,11 @@ from driftledger.core.strict import ID_RULE, is_id
 from driftledger.core.types import Split
 from driftledger.data.datasets.base import MAX_PIXELS, DatasetProvider
 from driftledger.data.datasets.decode import NOTHING_LEFT, decode
-from driftledger.data.question_sets.base import QuestionProvider, QuestionRules, SourceQuestion
+from driftledger.data.question_sets.base import (
+    QuestionProvider,
+    QuestionRules,
+    SourceQuestion,
+)
 from driftledger.data.records import (
     DATASET_CARD,
     QUESTION_SET_CARD,
@@ -88,7 +92,9 @@ def build(name: str, dataset: DatasetProvider, target: Path) -> DatasetCard:
             raise DataError(f"{name}: {first_few(unread, 50)}")
         entries.sort(key=lambda entry: entry.id)
         if not entries:
-            raise DataError(f"dataset {name!r} has no samples; check where its settings point")
+            raise DataError(
+                f"dataset {name!r} has no samples; check where its settings point"
+            )
         card = _dataset_card(name, dataset, entries)
         _note_twins(entries, card.leaks, dataset.medium)
         write_jsonl(folder / SAMPLES, entries)
@@ -96,7 +102,9 @@ def build(name: str, dataset: DatasetProvider, target: Path) -> DatasetCard:
     return card
 
 
-def _note_twins(entries: Sequence[SampleEntry], leaks: Mapping[str, str], medium: str) -> None:
+def _note_twins(
+    entries: Sequence[SampleEntry], leaks: Mapping[str, str], medium: str
+) -> None:
     """Note in each entry the first one with equal bytes, and the one of the support set."""
     firsts: dict[str, str] = {}
     for entry in entries:
@@ -209,7 +217,9 @@ def build_questions(
         by_image: dict[str, list[SourceQuestion]] = {}
         for question in provider.kept_questions(rules):
             # without the image
-            by_image.setdefault(question.image_id, []).append(replace(question, read=bytes))
+            by_image.setdefault(question.image_id, []).append(
+                replace(question, read=bytes)
+            )
             problem = _problem(question, rules, ids)
             if problem:
                 problems.append(problem)
@@ -233,7 +243,9 @@ def build_questions(
     return card
 
 
-def _problem(question: SourceQuestion, rules: QuestionRules, ids: dict[str, str]) -> str | None:
+def _problem(
+    question: SourceQuestion, rules: QuestionRules, ids: dict[str, str]
+) -> str | None:
     """Say what is wrong with a question by itself, or note its id in ``ids``."""
     problem = rules.problem(question)
     if not question.question.strip():
@@ -243,7 +255,9 @@ def _problem(question: SourceQuestion, rules: QuestionRules, ids: dict[str, str]
     return _id_problem(question.id, question.name, ids)
 
 
-def _entry(question: SourceQuestion, rules: QuestionRules, image: "_Stored") -> QuestionEntry:
+def _entry(
+    question: SourceQuestion, rules: QuestionRules, image: "_Stored"
+) -> QuestionEntry:
     answer, refusal = rules.stored(question)
     return QuestionEntry(
         id=question.id,
@@ -301,7 +315,9 @@ class _Images:
         first, sha256 = self.by_id.setdefault(question.image_id, own)
         if sha256 != stored.sha256:
             shared = f"the image_id {question.image_id!r:.80} of {first}"
-            raise DataError(f"{question.name} has {shared}, and another image (correct one)")
+            raise DataError(
+                f"{question.name} has {shared}, and another image (correct one)"
+            )
         return stored
 
 
@@ -316,7 +332,9 @@ def _question_set_card(
     groups = getattr(provider, "groups", {})
     expected = {} if provider.first else getattr(provider, "expect", {})
     _check_groups(where, groups, categories, provider.first)
-    counted = Counter({"questions": len(entries), "images": images, **subsets, **categories})
+    counted = Counter(
+        {"questions": len(entries), "images": images, **subsets, **categories}
+    )
     others = []
     for key, number in expected.items():
         if counted[key] != number:
@@ -335,7 +353,9 @@ def _question_set_card(
         name=name,
         provider=provider.provider,
         protocol=provider.protocol,
-        settings=provider.model_dump(mode="json", exclude={"path", "images", "protocol"}),
+        settings=provider.model_dump(
+            mode="json", exclude={"path", "images", "protocol"}
+        ),
         source=provider.source(),
         questions=len(entries),
         images=images,
@@ -364,7 +384,9 @@ def _id_problem(id_: str, name: str, names: dict[str, str]) -> str | None:
     ``names`` maps folded ids to the names of their items.
     """
     if not is_id(id_):
-        return f"{name} has the id {id_!r:.200}, which is not a safe file name ({ID_RULE})"
+        return (
+            f"{name} has the id {id_!r:.200}, which is not a safe file name ({ID_RULE})"
+        )
     folded = id_.casefold()  # some disks keep one file for both
     if folded in names:
         return f"{name} has the id {id_!r} of {names[folded]}, capitals aside (rename one of them)"
@@ -382,7 +404,9 @@ def _check_groups(
     for group, members in groups.items():
         for category in members:
             if category not in categories:
-                unknown = unknown_name(f"{where}: group {group!r}: category", category, categories)
+                unknown = unknown_name(
+                    f"{where}: group {group!r}: category", category, categories
+                )
                 raise DataError(f"{unknown}{hint}")
 
 

@@ -15,7 +15,12 @@ from typing import Any, ClassVar, Literal, NamedTuple
 from pydantic import Field
 
 from driftledger.core.canonical import canonical_json, sha256_of
-from driftledger.core.errors import ConfigError, DataError, MissingSourceError, unknown_name
+from driftledger.core.errors import (
+    ConfigError,
+    DataError,
+    MissingSourceError,
+    unknown_name,
+)
 from driftledger.core.media import Kind
 from driftledger.core.paths import leads_out
 from driftledger.core.registry import import_extra
@@ -108,9 +113,7 @@ def find_source(
             )
         return Source(folder, None, None)
     if revision is None:
-        sentence = (
-            f"{path!r:.200} is not a folder here; correct path, or set revision if it is on the hub"
-        )
+        sentence = f"{path!r:.200} is not a folder here; correct path, or set revision if it is on the hub"
         raise ConfigError(sentence) if folder.exists() else MissingSourceError(sentence)
     if _COMMIT.fullmatch(revision):
         return Source(None, path, revision)
@@ -118,9 +121,16 @@ def find_source(
     errors = import_extra("huggingface_hub.errors")
     try:
         return Source(
-            None, path, str(hub.HfApi().repo_info(path, revision=revision, repo_type=kind).sha)
+            None,
+            path,
+            str(hub.HfApi().repo_info(path, revision=revision, repo_type=kind).sha),
         )
-    except (errors.HTTPError, errors.OfflineModeIsEnabled, OSError, ValueError) as error:
+    except (
+        errors.HTTPError,
+        errors.OfflineModeIsEnabled,
+        OSError,
+        ValueError,
+    ) as error:
         with suppress(OSError, ValueError):
             cached = Path(
                 hub.snapshot_download(
@@ -175,7 +185,11 @@ class HubTable(Provider, ABC):
         folder, repository, commit = self._source
         if folder:
             return {"kind": self.provider, "folder": printable(folder.name)}
-        return {"kind": self.provider, "dataset": str(repository), "revision": str(commit)}
+        return {
+            "kind": self.provider,
+            "dataset": str(repository),
+            "revision": str(commit),
+        }
 
     def load(self, *splits: str) -> list[Any]:
         """Load all rows of each split, as the library has them."""
@@ -186,7 +200,9 @@ class HubTable(Provider, ABC):
         loaded = []
         try:
             if folder is None:
-                builder = datasets.load_dataset_builder(self.path, self.name, revision=commit)
+                builder = datasets.load_dataset_builder(
+                    self.path, self.name, revision=commit
+                )
                 # without a network the library offers any revision that it has
                 if builder.hash != commit:
                     raise DataError(
@@ -194,7 +210,9 @@ class HubTable(Provider, ABC):
                     )
                 builder.download_and_prepare()
             else:
-                builder = datasets.load_dataset_builder(str(folder.resolve()), self.name)
+                builder = datasets.load_dataset_builder(
+                    str(folder.resolve()), self.name
+                )
                 # Prepare again: the library recognises what it has stored by the files' times, not
                 # by their content.
                 builder.download_and_prepare(download_mode="reuse_cache_if_exists")
@@ -228,12 +246,16 @@ class HubTable(Provider, ABC):
         names = [column for column in dict.fromkeys(columns) if column != files]
         for column in (files, *names):
             if column not in table.features:
-                raise ConfigError(unknown_name(f"{self.path}: column", column, table.features))
+                raise ConfigError(
+                    unknown_name(f"{self.path}: column", column, table.features)
+                )
         datasets = import_extra("datasets")
         feature = table.features[files]
         kind = datasets.Audio if self.medium == "sound" else datasets.Image
         is_bytes = "binary" in str(getattr(feature, "dtype", ""))
-        is_file = isinstance(feature, dict) and "bytes" in feature  # as pandas writes {bytes, path}
+        is_file = (
+            isinstance(feature, dict) and "bytes" in feature
+        )  # as pandas writes {bytes, path}
         if not isinstance(feature, kind) and not is_bytes and not is_file:
             what = _in_words(feature, datasets)
             sentence = (
@@ -268,9 +290,15 @@ class HubTable(Provider, ABC):
                         "correct the dataset"
                     )
                     raise DataError(f"{place} {what}")
-                cells[column] = of_class[value] if value is not None and value >= 0 else value
+                cells[column] = (
+                    of_class[value] if value is not None and value >= 0 else value
+                )
             yield TableRow(
-                number, place, cells, file, partial(self._bytes, media, number, files, place)
+                number,
+                place,
+                cells,
+                file,
+                partial(self._bytes, media, number, files, place),
             )
 
     def _bytes(self, media: Any, number: int, files: str, place: str) -> bytes:
@@ -333,7 +361,9 @@ class HuggingFace(HubTable, DatasetProvider):
         sets: dict[str, Split | None] = {self.split: None}
         if self.support_split is not None:
             if self.support_split == self.split:
-                raise ConfigError("support_split is the test set itself; name another split")
+                raise ConfigError(
+                    "support_split is the test set itself; name another split"
+                )
             if self.label_column is None:
                 raise ConfigError("support_split needs a label_column; set it")
             sets = {self.support_split: "support", self.split: "test"}
@@ -350,7 +380,9 @@ class HuggingFace(HubTable, DatasetProvider):
             digits = len(str(max(len(loaded) - 1, 0)))
             seen = set()
             for row in self.rows(loaded, name, files, columns, self.files_in):
-                unique = row.cells[self.unique_column] if self.unique_column else row.number
+                unique = (
+                    row.cells[self.unique_column] if self.unique_column else row.number
+                )
                 value = canonical_json(unique)
                 if value in seen:
                     continue

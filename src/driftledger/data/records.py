@@ -37,7 +37,9 @@ class SampleEntry(Record):
     width: int | None = Field(default=None, exclude_if=lambda width: width is None)
     """In pixels; of an image, like ``height``."""
     height: int | None = Field(default=None, exclude_if=lambda height: height is None)
-    seconds: float | None = Field(default=None, exclude_if=lambda seconds: seconds is None)
+    seconds: float | None = Field(
+        default=None, exclude_if=lambda seconds: seconds is None
+    )
     """Of a sound."""
     source: dict[str, str] = Field(default_factory=dict)
     """Where it came from: file name, address, licence, as far as they are known."""
@@ -77,7 +79,9 @@ def blank_notes(blank: Sequence[str], total: int, things: str) -> list[str]:
         return []
     sense = "hear" if things == "sounds" else "see"
     share = f"{len(blank):,} of {total:,} {things}"
-    return [f"nothing is left to {sense} in {share} after conversion: {first_few([*blank])}"]
+    return [
+        f"nothing is left to {sense} in {share} after conversion: {first_few([*blank])}"
+    ]
 
 
 def dataset_digest(entries: Sequence[SampleEntry]) -> str:
@@ -152,7 +156,9 @@ class QuestionSetCard(Record):
     """Subset → its subtasks → how many questions."""
     capabilities: Counts = Field(default_factory=dict)
     categories: Counts = Field(default_factory=dict)
-    groups: dict[str, list[str]] = Field(default_factory=dict, exclude_if=lambda groups: not groups)
+    groups: dict[str, list[str]] = Field(
+        default_factory=dict, exclude_if=lambda groups: not groups
+    )
     """Group name → its categories, which are averaged in it."""
     blank: list[Id] = Field(default_factory=list, exclude_if=lambda blank: not blank)
     """Ids of the questions in whose image a conversion left nothing to see."""
@@ -167,7 +173,9 @@ def questions_digest(entries: Sequence[QuestionEntry]) -> str:
     stored.
     """
     left_out = {"schema_", "image", "source", "notes"}
-    return sha256_of([entry.model_dump(mode="json", exclude=left_out) for entry in entries])
+    return sha256_of(
+        [entry.model_dump(mode="json", exclude=left_out) for entry in entries]
+    )
 
 
 def read_questions(folder: Path) -> list[QuestionEntry]:

@@ -92,7 +92,9 @@ def csv_rows(data: bytes) -> Iterator[tuple[int, list[str]]]:
     csv.field_size_limit(LARGEST_TEXT)  # tables of other tools hold images in base64
 
     def rows_by(separator: str, strict: bool = False) -> Any:
-        return csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=strict)
+        return csv.reader(
+            io.StringIO(text, newline=""), delimiter=separator, strict=strict
+        )
 
     try:
         separator = max(",;\t", key=lambda separator: len(next(rows_by(separator), [])))
@@ -106,7 +108,9 @@ def csv_rows(data: bytes) -> Iterator[tuple[int, list[str]]]:
         ) from None
 
 
-def read_table(path: Path, required: Sequence[str], about: str, writes: str) -> SheetTable:
+def read_table(
+    path: Path, required: Sequence[str], about: str, writes: str
+) -> SheetTable:
     """Read a sheet as spreadsheets save it.
 
     Args:
@@ -137,7 +141,9 @@ def read_table(path: Path, required: Sequence[str], about: str, writes: str) -> 
                 table.rows.append(cells[:width] + [""] * (width - len(cells)))
                 table.lines.append(line)
     except (FileNotFoundError, NotADirectoryError):
-        raise MissingSourceError(f"{where} is missing; write it with: {writes}") from None
+        raise MissingSourceError(
+            f"{where} is missing; write it with: {writes}"
+        ) from None
     except (OSError, ValueError) as error:
         raise ConfigError(
             f"{where} cannot be read as CSV in UTF-8 ({error}); correct it or the path"

@@ -73,7 +73,9 @@ def read_table(file: Path) -> Table:
         ".xlsx": _excel,
     }
     if kind not in readers:
-        raise ConfigError(f"{name!r:.200} is not one of {', '.join(readers)}; convert it")
+        raise ConfigError(
+            f"{name!r:.200} is not one of {', '.join(readers)}; convert it"
+        )
     try:
         if file.stat().st_size > LARGEST_TEXT:
             raise DataError(f"{name} is larger than {LARGEST_TEXT >> 20} MiB; split it")
@@ -84,7 +86,9 @@ def read_table(file: Path) -> Table:
     except ValueError as error:
         is_encoding = isinstance(error, UnicodeDecodeError)
         reason = "it is not UTF-8" if is_encoding else shortened(str(error))
-        raise DataError(f"{name} cannot be read as {kind[1:]} ({reason}); correct it") from None
+        raise DataError(
+            f"{name} cannot be read as {kind[1:]} ({reason}); correct it"
+        ) from None
     columns: dict[str, None] = {}
     for place, cells in rows:
         if not isinstance(cells, dict):
@@ -94,7 +98,9 @@ def read_table(file: Path) -> Table:
 
 
 def _json(data: bytes) -> Iterator[Placed]:
-    value = load_json(data.removeprefix(BOM_UTF8), LARGEST_TEXT, values=MANY_VALUES, finite=False)
+    value = load_json(
+        data.removeprefix(BOM_UTF8), LARGEST_TEXT, values=MANY_VALUES, finite=False
+    )
     if isinstance(value, dict):
         for key, row in value.items():
             cells = row if isinstance(row, dict) else {"answer": row}
@@ -122,7 +128,9 @@ def _csv(data: bytes) -> Iterator[Placed]:
     _refuse_column_twice(head)
     for line, cells in rows:
         if len(cells) not in (0, len(head)):
-            raise ValueError(f"line {line} has {len(cells)} cells, and the first line {len(head)}")
+            raise ValueError(
+                f"line {line} has {len(cells)} cells, and the first line {len(head)}"
+            )
         if cells:
             yield f"line {line}", dict(zip(head, cells, strict=True))
 
@@ -137,11 +145,15 @@ def _excel(data: bytes) -> Iterator[Placed]:
     openpyxl = import_extra("openpyxl")
     try:
         # A text that begins with "=" is kept as a formula: its text is what was meant.
-        book = openpyxl.load_workbook(io.BytesIO(data), read_only=True, keep_links=False)
+        book = openpyxl.load_workbook(
+            io.BytesIO(data), read_only=True, keep_links=False
+        )
         sheet = book.worksheets[0]
         sheet.reset_dimensions()  # which some programs write wrongly
         rows = [[_sheet_value(cell) for cell in row] for row in sheet.iter_rows()]
-    except Exception as error:  # damaged sheets bring about all kinds of errors in the library
+    except (
+        Exception
+    ) as error:  # damaged sheets bring about all kinds of errors in the library
         raise ValueError(str(error) or type(error).__name__) from None
     head = [str(name or "").strip() for name in rows[0]] if rows else []
     _refuse_column_twice(head)

@@ -15,7 +15,13 @@ from driftledger.core.canonical import Json
 from driftledger.core.errors import LedgerError
 from driftledger.ledger.images import ImageTarget, find_image, named_file
 from driftledger.ledger.lineage import Run
-from driftledger.ledger.sources import RUN_OF_MLFLOW, Number, RunTarget, Sources, find_number
+from driftledger.ledger.sources import (
+    RUN_OF_MLFLOW,
+    Number,
+    RunTarget,
+    Sources,
+    find_number,
+)
 
 _VALUE = re.compile(r"(-?[0-9]*[.,]?[0-9]+) ?%?")
 _PROOF = {
@@ -44,7 +50,9 @@ class Candidate(NamedTuple):
     def target(self) -> str:
         """The argument of ``driftledger audit`` that asks for it."""
         key = self.number.key
-        owners = [each for each in self.run.lineages if key in dict(each.score.numbers())]
+        owners = [
+            each for each in self.run.lineages if key in dict(each.score.numbers())
+        ]
         run = self.run.combination.path if self.selected else self.run.fingerprint[:12]
         return f"{run}:{key if len(owners) == 1 else self.number.name}"
 
@@ -83,7 +91,9 @@ def resolve_target(sources: Sources, text: str) -> RunTarget | ImageTarget:
         unseen = ""
         if image.unknown:
             unseen = f"; {len(image.unknown)} folders could not be searched: {image.unknown[0]}"
-        raise LedgerError(f"{text}: no score file, and no image of a run has its bytes{unseen}")
+        raise LedgerError(
+            f"{text}: no score file, and no image of a run has its bytes{unseen}"
+        )
     hint = ""
     if RUN_OF_MLFLOW.fullmatch(text):
         hint = "; 'driftledger track' notes the ids of MLflow's runs"
@@ -147,8 +157,13 @@ def _of_value(candidates: Sequence[Candidate], written: str) -> list[Candidate]:
     fitting = [each for each in candidates if distance(each.number.value) < half]
     if not fitting:
         likeliest = {each.number.value: each.target for each in reversed(candidates)}
-        near = [f"{value:.6g} ({likeliest[value]})" for value in sorted(likeliest, key=distance)]
-        raise LedgerError(f"no number here is {written}; nearest: {', '.join(near[:3]) or 'none'}")
+        near = [
+            f"{value:.6g} ({likeliest[value]})"
+            for value in sorted(likeliest, key=distance)
+        ]
+        raise LedgerError(
+            f"no number here is {written}; nearest: {', '.join(near[:3]) or 'none'}"
+        )
     return fitting
 
 

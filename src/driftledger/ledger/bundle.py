@@ -15,7 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftledger.collect.features import OF_FILES, FeatureStore, Modality, Number
-from driftledger.core.canonical import Json, canonical_json, open_regular, sha256_bytes, sha256_of
+from driftledger.core.canonical import (
+    Json,
+    canonical_json,
+    open_regular,
+    sha256_bytes,
+    sha256_of,
+)
 from driftledger.core.errors import LedgerError, first_few
 from driftledger.core.files import read_regular
 from driftledger.ledger.lineage import Folder, Run
@@ -47,7 +53,11 @@ class KeptFeatures(FeatureStore):
     ) -> NDArray[Number]:
         features = super().get(encoder, seen, batch, make)
         if seen != "readings":
-            digests = batch if seen in OF_FILES else [sha256_bytes(text.encode()) for text in batch]
+            digests = (
+                batch
+                if seen in OF_FILES
+                else [sha256_bytes(text.encode()) for text in batch]
+            )
             for digest, row in zip(digests, features, strict=True):
                 self.rows[encoder].setdefault(digest, row.astype("<f4"))
         return features
@@ -70,7 +80,9 @@ class KeptFeatures(FeatureStore):
         return members
 
 
-def write_bundle(project: Project, run: Run, out: Path, *, images: bool = True) -> list[str]:
+def write_bundle(
+    project: Project, run: Run, out: Path, *, images: bool = True
+) -> list[str]:
     """Write everything behind a run into one file, which appears whole or not at all; say what is
     in it.
 
@@ -82,9 +94,13 @@ def write_bundle(project: Project, run: Run, out: Path, *, images: bool = True) 
             published, or the file at ``out`` is not a bundle.
     """
     if not out.parent.is_dir():
-        raise LedgerError(f"the folder {out.parent} for {out.name} does not exist; make it first")
+        raise LedgerError(
+            f"the folder {out.parent} for {out.name} does not exist; make it first"
+        )
     if out.exists() and not (out.is_file() and is_bundle(out)):
-        raise LedgerError(f"{out} is not a bundle; move it away, or name another file with -o")
+        raise LedgerError(
+            f"{out} is not a bundle; move it away, or name another file with -o"
+        )
     contents = Contents(project.root, trust=project.own_code)
     folders: dict[Folder, None] = {}
     for lineage in run.lineages:
@@ -144,7 +160,9 @@ def write_bundle(project: Project, run: Run, out: Path, *, images: bool = True) 
     finally:
         partial_file.unlink(missing_ok=True)
     left = f" and the hashes of {len(left_out):,} images" if left_out else ""
-    notes = dict.fromkeys(f"to know: {each.where}: {each.why}" for each in recomputed.skipped)
+    notes = dict.fromkeys(
+        f"to know: {each.where}: {each.why}" for each in recomputed.skipped
+    )
     return [
         f"{out}: {run.name}, {len(held):,} files{left}, {out.stat().st_size / 1e6:.1f} MB",
         *list(notes)[:5],
@@ -167,7 +185,9 @@ def _evidence(project: Project, run: Run, named: Json) -> dict[str, bytes]:
             content = published.to_dict()
             return {
                 bundle.EVIDENCE: canonical_json(evidence).encode(),
-                f"{bundle.LEDGER}{sha256_of(content)}.json": canonical_json(content).encode(),
+                f"{bundle.LEDGER}{sha256_of(content)}.json": canonical_json(
+                    content
+                ).encode(),
             }
     raise LedgerError(f"{run.name} is not published; run 'driftledger track' first")
 

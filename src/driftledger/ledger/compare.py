@@ -24,7 +24,11 @@ from driftledger.ledger.objects.contents import FETCH, Contents
 from driftledger.metrics.exact import exact_mean, round_significant
 from driftledger.metrics.groups import holm
 from driftledger.metrics.intervals import DIGITS, fewest
-from driftledger.metrics.paired import Paired, minimum_detectable_difference, paired_interval
+from driftledger.metrics.paired import (
+    Paired,
+    minimum_detectable_difference,
+    paired_interval,
+)
 from driftledger.project.project import Combination
 
 Units = Mapping[str, tuple[float, str, str]]
@@ -37,7 +41,9 @@ _COMPARED = ("model", "generator")
 _SHAPING_ROLES = (*Combination._fields, "text_encoder")
 _ABSENT = (None, None)
 _BOTH_DIFFER = Rule(
-    "model and generator", "both differ, and a difference could come from either", Input.DRAWN
+    "model and generator",
+    "both differ, and a difference could come from either",
+    Input.DRAWN,
 )
 _OTHER_DATA = {
     "dataset": "other samples are harder or easier",
@@ -71,7 +77,9 @@ class Difference:
 
     def bars(self, metric: str) -> bool:
         """Return True if A and B must not be ranked by this metric."""
-        return self.weight == "unfair" and (self.concerns is None or metric in self.concerns)
+        return self.weight == "unfair" and (
+            self.concerns is None or metric in self.concerns
+        )
 
 
 @dataclass
@@ -225,7 +233,9 @@ def _named(place: str) -> str:
     return place.replace("/", " on ", 1).replace("/", " · ")
 
 
-def _pairs(a: Run, b: Run) -> tuple[list[tuple[Lineage, Lineage]], list[str], list[str]]:
+def _pairs(
+    a: Run, b: Run
+) -> tuple[list[tuple[Lineage, Lineage]], list[str], list[str]]:
     """Pair scores at the same place, then those of the same benchmark and data.
 
     Returns:
@@ -266,7 +276,9 @@ def _sides(a: Run, b: Run) -> tuple[tuple[str, str], list[str]]:
         two = b.components.get(role, one)
         if one.fingerprint == two.fingerprint or role not in _SHAPING_ROLES:
             continue
-        about.append(f"{role.replace('_', ' ')}: {version_of(one)} and {version_of(two)}")
+        about.append(
+            f"{role.replace('_', ' ')}: {version_of(one)} and {version_of(two)}"
+        )
         versions.append((short_version_of(one), short_version_of(two)))
         if one.name != two.name and role != "text_encoder":
             names.append((one.name, two.name))
@@ -285,7 +297,11 @@ def coverage_difference(a: Score, b: Score) -> Difference | None:
     for score in (b, a):
         if score.unranked is not None:
             return Difference(
-                f"coverage of {score.model}", "", b="", weight="unfair", why=score.unranked
+                f"coverage of {score.model}",
+                "",
+                b="",
+                weight="unfair",
+                why=score.unranked,
             )
     if a.share == b.share:
         return None
@@ -303,7 +319,9 @@ def coverage_difference(a: Score, b: Score) -> Difference | None:
     return replace(difference, weight="unfair", why=why)
 
 
-def _differing(a: Lineage, b: Lineage, metrics: Collection[str]) -> Iterator[Difference]:
+def _differing(
+    a: Lineage, b: Lineage, metrics: Collection[str]
+) -> Iterator[Difference]:
     """Yield everything in which two scores of one benchmark differ, other than in their values.
 
     Args:
@@ -337,8 +355,12 @@ def _differing(a: Lineage, b: Lineage, metrics: Collection[str]) -> Iterator[Dif
     coverage = coverage_difference(a.score, b.score)
     if coverage is not None:
         yield coverage
-    if a.score.coverage != b.score.coverage and (coverage is None or coverage.what != "coverage"):
-        yield Difference("coverage", _coverage(a.score), b=_coverage(b.score), weight="noted")
+    if a.score.coverage != b.score.coverage and (
+        coverage is None or coverage.what != "coverage"
+    ):
+        yield Difference(
+            "coverage", _coverage(a.score), b=_coverage(b.score), weight="noted"
+        )
 
 
 def _coverage(score: Score) -> str:
@@ -389,7 +411,9 @@ def _pair(a: Lineage, b: Lineage, contents: Contents, anyway: bool) -> ScorePair
         why_no_rows = f"no rows available: {error}"
     metrics = []
     for key in keys:
-        compared = MetricComparison(key, a.score.metrics.get(key), b=b.score.metrics.get(key))
+        compared = MetricComparison(
+            key, a.score.metrics.get(key), b=b.score.metrics.get(key)
+        )
         metrics.append(compared)
         metric = a.spec.metric(key)
         barred = ""
@@ -399,7 +423,9 @@ def _pair(a: Lineage, b: Lineage, contents: Contents, anyway: bool) -> ScorePair
         if why_no_rows:
             compared.verdict = NOT_RANKED + (barred or why_no_rows)
         elif compared.a is None or compared.b is None or metric is None:
-            compared.verdict = f"{NOT_RANKED}only {'B' if compared.a is None else 'A'} has it"
+            compared.verdict = (
+                f"{NOT_RANKED}only {'B' if compared.a is None else 'A'} has it"
+            )
         else:
             _measure(compared, metric, rows, barred, confidence=a.score.confidence)
     reasons = []
@@ -486,7 +512,9 @@ def paired_units(
     two = np.array([b[unit][0] for unit in common])
     groups = [a[unit][1] for unit in common]
     clusters = [a[unit][2] for unit in common]
-    return len(common), paired_interval(one, two, groups, clusters, confidence=confidence)
+    return len(common), paired_interval(
+        one, two, groups, clusters, confidence=confidence
+    )
 
 
 def _measure(
@@ -527,5 +555,7 @@ def _measure(
         elif high < 0:
             compared.verdict = "A is higher"
     if paired.free < (least := fewest(confidence)):
-        few = f"{paired.free} samples can vary, and fewer than {least} show nothing with"
+        few = (
+            f"{paired.free} samples can vary, and fewer than {least} show nothing with"
+        )
         compared.verdict = f"{NOT_RANKED}{few} {confidence:.0%}"

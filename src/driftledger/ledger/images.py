@@ -10,7 +10,12 @@ from driftledger.core.errors import DataError
 from driftledger.core.files import Record, parse_json, read_json, read_regular
 from driftledger.core.media import png_bytes
 from driftledger.data.datasets.decode import decode
-from driftledger.data.records import DatasetCard, QuestionEntry, QuestionSetCard, SampleEntry
+from driftledger.data.records import (
+    DatasetCard,
+    QuestionEntry,
+    QuestionSetCard,
+    SampleEntry,
+)
 from driftledger.ledger.lineage import Folder
 from driftledger.ledger.lock import locked_now
 from driftledger.ledger.sources import Sources
@@ -31,7 +36,9 @@ class _List(NamedTuple):
 
 _LISTS = {
     "samples.jsonl": _List("sample", SampleEntry, "dataset.json", DatasetCard),
-    "questions.jsonl": _List("question", QuestionEntry, "question_set.json", QuestionSetCard),
+    "questions.jsonl": _List(
+        "question", QuestionEntry, "question_set.json", QuestionSetCard
+    ),
     "records.jsonl": _List("drawn", CollectedRecord, "components.json", CollectedCard),
 }
 
@@ -79,7 +86,11 @@ def find_image(sources: Sources, text: str) -> ImageTarget:
 def _search(sources: Sources, digest: str) -> ImageTarget:
     uses: list[Json] = []
     unknown = []
-    outs = {out.path: out.md5 for entry in locked_now(sources.root).values() for out in entry.outs}
+    outs = {
+        out.path: out.md5
+        for entry in locked_now(sources.root).values()
+        for out in entry.outs
+    }
     for out, md5 in outs.items():
         if not out.startswith("data/") or not md5.endswith(".dir"):
             continue
@@ -98,7 +109,9 @@ def _search(sources: Sources, digest: str) -> ImageTarget:
     return ImageTarget(digest, uses, unknown)
 
 
-def _uses(sources: Sources, digest: str, folder: Folder, file: Path, name: str) -> Iterator[Json]:
+def _uses(
+    sources: Sources, digest: str, folder: Folder, file: Path, name: str
+) -> Iterator[Json]:
     """Yield each line of a list that has the image, ready for JSON.
 
     Args:
@@ -111,9 +124,15 @@ def _uses(sources: Sources, digest: str, folder: Folder, file: Path, name: str) 
         if digest.encode() not in line:
             continue
         entry = parse_json(line, kind.line, f"{folder.path}/{name}").to_dict()
-        images = [each for each in entry.get("results", [entry]) if digest in each.values()]
+        images = [
+            each for each in entry.get("results", [entry]) if digest in each.values()
+        ]
         if images:
-            card = {} if card_file is None else read_json(card_file, kind.card_type).to_dict()
+            card = (
+                {}
+                if card_file is None
+                else read_json(card_file, kind.card_type).to_dict()
+            )
             yield {
                 "role": kind.role,
                 "folder": folder.path,

@@ -23,7 +23,14 @@ from driftledger.project.project import RESOLVED, Combination
 PUBLISHED = "ledger"
 """The folder of the published runs' files, below a project's top folder."""
 _WRITTEN = (
-    *(LOCK, RESOLVED, f"{PUBLISHED}/", "reports/", "data/.gitignore", ".dvc/.gitignore"),
+    *(
+        LOCK,
+        RESOLVED,
+        f"{PUBLISHED}/",
+        "reports/",
+        "data/.gitignore",
+        ".dvc/.gitignore",
+    ),
     *("data/datasets", "data/questions", "data/records"),
 )
 """Where the pipeline writes; a path that begins so makes no checkout dirty."""
@@ -77,7 +84,11 @@ class Lineage(Strict):
     def folders(self) -> dict[str, Folder]:
         """Stage → the folder that it wrote, from the data to the score."""
         spec = self.spec
-        return {spec.data.name: self.data, **self.collected, spec.scores.name: self.folder}
+        return {
+            spec.data.name: self.data,
+            **self.collected,
+            spec.scores.name: self.folder,
+        }
 
     def places(self, root: Path) -> dict[str, Path]:
         """Stage → its folder in the checkout ``root``."""
@@ -199,8 +210,14 @@ def read_runs(
     published = published_code(root)
     now = code_version(root)
     # a score without a generator belongs to several runs
-    scores = [(spec, keys) for spec, keys in selected if any(c.shows(keys) for c in combinations)]
-    _check_outputs(tree, [locked_folder(lock, spec.scores, keys) for spec, keys in scores])
+    scores = [
+        (spec, keys)
+        for spec, keys in selected
+        if any(c.shows(keys) for c in combinations)
+    ]
+    _check_outputs(
+        tree, [locked_folder(lock, spec.scores, keys) for spec, keys in scores]
+    )
     lineages = []
     for spec, keys in scores:
         file = f"{spec.scores.at(keys)}/{SCORE}"
@@ -229,8 +246,12 @@ def _check_outputs(tree: Workspace | CommitTree, folders: Sequence[Folder]) -> N
     for out, locked in dict.fromkeys((folder.out, folder.md5) for folder in folders):
         listing = tree.listing(out)
         md5 = listing_md5(listing)
-        if md5 != locked and not listing:  # Git keeps the scores of a model, and DVC does not
-            raise LedgerError(f"{out} is missing; run 'dvc repro', or 'git checkout {out}'")
+        if (
+            md5 != locked and not listing
+        ):  # Git keeps the scores of a model, and DVC does not
+            raise LedgerError(
+                f"{out} is missing; run 'dvc repro', or 'git checkout {out}'"
+            )
         if md5 != locked:
             raise LedgerError(
                 f"{out} is not what {LOCK} has (md5 {md5}, not {locked}); 'git status {out}' "
@@ -241,7 +262,11 @@ def _check_outputs(tree: Workspace | CommitTree, folders: Sequence[Folder]) -> N
 def _is_scored(lock: Lock, spec: Benchmark, keys: Keys) -> bool:
     """Return True if the stage that scores was to write a score."""
     inner = spec.scores.at(keys).removeprefix(f"{spec.scores.out(keys)}/")
-    inputs = lock[spec.scores.lock(keys)].params.get(RESOLVED, {}).get(f"score.{keys['model']}")
+    inputs = (
+        lock[spec.scores.lock(keys)]
+        .params.get(RESOLVED, {})
+        .get(f"score.{keys['model']}")
+    )
     return isinstance(inputs, dict) and inner in inputs
 
 
@@ -264,7 +289,9 @@ def fingerprint_of(scores: Mapping[str, Score], combination: Combination) -> str
     return sha256_of({"combination": list(combination), "scores": inputs})
 
 
-def read_lineage(tree: Workspace | CommitTree, lock: Lock, spec: Benchmark, keys: Keys) -> Lineage:
+def read_lineage(
+    tree: Workspace | CommitTree, lock: Lock, spec: Benchmark, keys: Keys
+) -> Lineage:
     """Read what one score was made from, without checking its files.
 
     Raises:
@@ -274,7 +301,9 @@ def read_lineage(tree: Workspace | CommitTree, lock: Lock, spec: Benchmark, keys
     path = f"{score.path}/{SCORE}"
     content = tree.read(path)
     if content is None:
-        raise LedgerError(f"{path} is missing; run 'dvc repro', or 'git checkout {path}'")
+        raise LedgerError(
+            f"{path} is missing; run 'dvc repro', or 'git checkout {path}'"
+        )
     return Lineage(
         score=parse_json(content, Score, path),
         folder=score,
@@ -296,7 +325,9 @@ def locked_folder(lock: Lock, stage: Stage, keys: Keys) -> Folder:
         raise LedgerError(f"{LOCK} has no stage {name!r}; run 'dvc repro' first")
     locked = lock[name].out(out)
     if locked is None:
-        raise LedgerError(f"the stage {name!r} of {LOCK} has no output {out}; run 'dvc repro'")
+        raise LedgerError(
+            f"the stage {name!r} of {LOCK} has no output {out}; run 'dvc repro'"
+        )
     return Folder(path=stage.at(keys), out=out, md5=locked.md5)
 
 
@@ -319,7 +350,9 @@ def published_code(root: Path) -> dict[str, CodeVersion]:
 
     Files that are not as they were written are left out: verifying reports them.
     """
-    runs = [each for each in published_files(root).values() if isinstance(each, Published)]
+    runs = [
+        each for each in published_files(root).values() if isinstance(each, Published)
+    ]
     runs.sort(key=lambda each: not each.code.dirty)
     return {each.fingerprint: each.code for each in runs}
 
@@ -338,7 +371,9 @@ def published_files(root: Path) -> dict[str, Published | str]:
             data = read_bytes(path)
             content = sha256_of(load_json(data))
             if f"{content}.json" != path.name:
-                raise ValueError(f"it has the content of {content[:12]}…, not of its name")
+                raise ValueError(
+                    f"it has the content of {content[:12]}…, not of its name"
+                )
             files[name] = parse_json(data, Published, path.name)
         except (StoreError, ValueError, TypeError) as error:
             files[name] = f"is not as it was written ({error})"

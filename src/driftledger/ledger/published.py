@@ -79,7 +79,8 @@ def check_published(root: Path, runs: Sequence[Run] = ()) -> VerifyResult:
         result.findings += _differences(root, run, intact)
     if git is None:
         result.skip(
-            PUBLISHED, f"deleted files cannot be looked for in Git's history: {why_unread(root)}"
+            PUBLISHED,
+            f"deleted files cannot be looked for in Git's history: {why_unread(root)}",
         )
         return result
     for name, commit in git.ever_in(PUBLISHED).items():
@@ -168,13 +169,17 @@ def _published(root: Path, run: Run) -> Published:
     )
 
 
-def _differences(root: Path, run: Run, published: Mapping[str, Published]) -> Iterator[Finding]:
+def _differences(
+    root: Path, run: Run, published: Mapping[str, Published]
+) -> Iterator[Finding]:
     """Yield what the published files have otherwise than the run that is here."""
-    files = {name: file for name, file in published.items() if file.fingerprint == run.fingerprint}
+    files = {
+        name: file
+        for name, file in published.items()
+        if file.fingerprint == run.fingerprint
+    }
     if not files:
-        what = (
-            f"it has no file of {run.name}, fingerprint {run.fingerprint}; run 'driftledger track'"
-        )
+        what = f"it has no file of {run.name}, fingerprint {run.fingerprint}; run 'driftledger track'"
         yield Finding("missing", PUBLISHED, what)
         return
     try:

@@ -156,12 +156,16 @@ class Sources:
         for commit in git.commits()[::-1]:
             newest.setdefault(git.id_at(commit.id, SCORES), commit.id)
         return [
-            (CommitTree(git, commit), git.files(tree)) for tree, commit in newest.items() if tree
+            (CommitTree(git, commit), git.files(tree))
+            for tree, commit in newest.items()
+            if tree
         ]
 
     def _from_git(self, published: Published) -> Run | None:
         """Read a published run from the newest commit that has all of its scores."""
-        selected = [(benchmark(score.benchmark), score.keys) for score in published.scores]
+        selected = [
+            (benchmark(score.benchmark), score.keys) for score in published.scores
+        ]
         for tree, files in self._states:
             is_there = True
             for score in published.scores:
@@ -206,15 +210,21 @@ def find_number(lineages: Sequence[Lineage], name: str) -> Number:
     numbers: dict[str, list[Number]] = {}
     for lineage in lineages:
         score = lineage.score
-        in_mlflow = {tracked.key: tracked.name for tracked in lineage.spec.tracked(score)}
+        in_mlflow = {
+            tracked.key: tracked.name for tracked in lineage.spec.tracked(score)
+        }
         for key, value in score.numbers():
             number = Number(key, value, lineage)
             for alias in {key, f"{in_mlflow.get(key, key)}/{score.on}", number.name}:
                 numbers.setdefault(alias, []).append(number)
     if name not in numbers:
-        raise LedgerError(f"no metric is called {name!r:.100}; nearest: {nearest(name, numbers)}")
+        raise LedgerError(
+            f"no metric is called {name!r:.100}; nearest: {nearest(name, numbers)}"
+        )
     found = numbers[name]
     if len(found) > 1 and "/" not in name:
         names = first_few([number.name for number in found])
-        raise LedgerError(f"{len(found)} score files have a {name!r:.100}; name one: {names}")
+        raise LedgerError(
+            f"{len(found)} score files have a {name!r:.100}; name one: {names}"
+        )
     return found[0]

@@ -77,7 +77,9 @@ def scores_made_with(sources: Sources, parts: Mapping[str, str | None]) -> list[
             matches.append(row)
     if not matches:
         raise LedgerError(_no_match(sources, wanted[0]))
-    return sorted(matches, key=lambda row: (row["first_date"] or "9", row["path"], row["md5"]))
+    return sorted(
+        matches, key=lambda row: (row["first_date"] or "9", row["path"], row["md5"])
+    )
 
 
 def _no_match(sources: Sources, part: Part) -> str:
@@ -90,7 +92,9 @@ def _no_match(sources: Sources, part: Part) -> str:
     if part.version:
         text += f"@{part.version}"
     known_names = nearest(part.name, sorted(names))
-    return f"no score was made with {text}; there are: {known_names}{sources.incomplete}"
+    return (
+        f"no score was made with {text}; there are: {known_names}{sources.incomplete}"
+    )
 
 
 def _history(sources: Sources, parts: Sequence[Part]) -> Iterator[tuple[Score, Json]]:
@@ -111,12 +115,16 @@ def _history(sources: Sources, parts: Sequence[Part]) -> Iterator[tuple[Score, J
         text = data.decode(errors="replace")
         is_named = all(part.name in text and part.version in text for part in parts)
         if is_named and find_score(path):
-            with suppress(DriftledgerError, ValueError):  # a file of another version, or not ours
+            with suppress(
+                DriftledgerError, ValueError
+            ):  # a file of another version, or not ours
                 score = parse_json(data, Score, path)
                 yield score, _row(path, md5_bytes(data), score, commits)
 
 
-def _row(path: str, md5: str, score: Score, stood: tuple[Commit, Commit] | None) -> Json:
+def _row(
+    path: str, md5: str, score: Score, stood: tuple[Commit, Commit] | None
+) -> Json:
     """Return the row of a score file, without the runs that show it.
 
     Args:

@@ -101,7 +101,9 @@ def _place(name: str) -> tuple[int, str]:
     return [*CAPABILITIES, name].index(name), name
 
 
-def _by(grades: Grades, keys: Needed, unread_is_wrong: Flags) -> dict[str, CapabilityScores]:
+def _by(
+    grades: Grades, keys: Needed, unread_is_wrong: Flags
+) -> dict[str, CapabilityScores]:
     """Return the score over the questions with each key, of which a question may have several."""
     if len({*map(len, grades)}) > 1:
         raise ValueError("grades must have as many gradings for every question")

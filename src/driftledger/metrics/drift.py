@@ -34,7 +34,9 @@ def cosine_similarity(a: Float32, b: Float32) -> Float64:
     if a.ndim == b.ndim == 1:
         return cosine_similarity(a[None], b[None])[0]  # type: ignore[no-any-return]
     if a.shape != b.shape:
-        raise ValueError(f"a and b must have the same shape, but have {a.shape} and {b.shape}")
+        raise ValueError(
+            f"a and b must have the same shape, but have {a.shape} and {b.shape}"
+        )
     for name, features in (("a", a), ("b", b)):
         if features.dtype != np.float32:
             raise ValueError(
@@ -43,7 +45,9 @@ def cosine_similarity(a: Float32, b: Float32) -> Float64:
         check_features(name, features)
         zero = np.flatnonzero(~features.any(axis=1))
         if zero.size:
-            raise ValueError(f"{name} is all zeros in row {zero[0]}, which has no direction")
+            raise ValueError(
+                f"{name} is all zeros in row {zero[0]}, which has no direction"
+            )
     pairs = zip(a.astype(np.float64), b.astype(np.float64), strict=True)
     return np.array([_cosine(x, y) for x, y in pairs])
 

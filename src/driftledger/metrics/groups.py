@@ -130,7 +130,9 @@ def groups(
     return Groups(ranks, letters, better=better)
 
 
-def _cliques(names: Sequence[str], better: Mapping[str, Set[str]]) -> Iterator[set[str]]:
+def _cliques(
+    names: Sequence[str], better: Mapping[str, Set[str]]
+) -> Iterator[set[str]]:
     """Yield sets of names that cannot be told apart, until they cover every such pair."""
 
     def are_apart(one: str, other: str) -> bool:

@@ -60,7 +60,9 @@ class Estimate(NamedTuple):
         if self.interval is None:
             return self
         low, high = self.interval
-        return self._replace(interval=ConfidenceInterval(max(low, least), min(high, most)))
+        return self._replace(
+            interval=ConfidenceInterval(max(low, least), min(high, most))
+        )
 
 
 def check_confidence(confidence: float) -> None:
@@ -93,7 +95,9 @@ def t_quantile(confidence: float, df: float) -> float:
     >>> round(t_quantile(0.95, 4), 9), round(t_quantile(0.95, math.inf), 9)
     (2.776445105, 1.959963985)
     """
-    from scipy import special  # imported late: it takes 0.3 s, and scipy.stats three times that
+    from scipy import (
+        special,
+    )  # imported late: it takes 0.3 s, and scipy.stats three times that
 
     check_confidence(confidence)
     return float(special.stdtrit(df, (1 + confidence) / 2))
@@ -146,7 +150,9 @@ def mean_interval(
     means = []
     alone = []
     spreads = []
-    moves = defaultdict[str, float](float)  # cluster → how far it moves the sum of the means
+    moves = defaultdict[str, float](
+        float
+    )  # cluster → how far it moves the sum of the means
     for category, rows in sorted(members(categories).items()):
         own = column[rows]
         mean = exact_mean(own)
@@ -167,9 +173,15 @@ def mean_interval(
         spreads.append(_Spread(error * error, df, clusters=len(sizes)))
     value = exact_mean(means)
     if alone:
-        subject = "a single sample" if len(means) == 1 else f"{alone[0]} has a single sample, which"
+        subject = (
+            "a single sample"
+            if len(means) == 1
+            else f"{alone[0]} has a single sample, which"
+        )
         others = f", and so have {len(alone) - 1} more" if len(alone) > 1 else ""
-        return Estimate(value, math.inf, df=0.0, reason=f"{subject} shows no spread{others}")
+        return Estimate(
+            value, math.inf, df=0.0, reason=f"{subject} shows no spread{others}"
+        )
     parts = _pooled(spreads)
     total = math.fsum(parts)
     # A cluster in several categories adds to the variance; without one only rounding errors remain.
@@ -187,7 +199,9 @@ def mean_interval(
         weights.append((part / total) ** 2 / spread.df)
     df = min(round(1 / math.fsum(weights), 12), len(moves) - 1.0)
     half = t_quantile(confidence, df) * error
-    return Estimate(value, error, df=df, interval=ConfidenceInterval(value - half, value + half))
+    return Estimate(
+        value, error, df=df, interval=ConfidenceInterval(value - half, value + half)
+    )
 
 
 class _Spread(NamedTuple):
@@ -215,7 +229,10 @@ def _pooled(spreads: Sequence[_Spread]) -> list[float]:
 
 
 def proportion_interval(
-    values: ArrayLike, confidence: float, variance: float = 0.0, sizes: Collection[int] = ()
+    values: ArrayLike,
+    confidence: float,
+    variance: float = 0.0,
+    sizes: Collection[int] = (),
 ) -> Estimate:
     """Return the mean of n independent values within [0, 1], with Wilson's interval.
 
@@ -257,7 +274,10 @@ def proportion_interval(
 
 
 def share_interval(
-    numerator: ArrayLike, denominator: Integers, clusters: Sequence[str], confidence: float
+    numerator: ArrayLike,
+    denominator: Integers,
+    clusters: Sequence[str],
+    confidence: float,
 ) -> Estimate:
     """Return Σ numerator / Σ denominator over n questions with Wilson's interval over clusters.
 
@@ -318,7 +338,9 @@ def share_interval(
     return Estimate(share, error, df=df, interval=interval)
 
 
-def _cluster_robust(residuals: Sequence[float], sizes: Sequence[int]) -> tuple[float, float]:
+def _cluster_robust(
+    residuals: Sequence[float], sizes: Sequence[int]
+) -> tuple[float, float]:
     """Return the standard error and degrees of freedom over two clusters or more.
 
     They are those of :func:`share_interval`.

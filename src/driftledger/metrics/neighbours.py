@@ -49,7 +49,9 @@ def nearest(support: Features, queries: Features, k: int) -> Neighbours:
     check_sets(support, queries)
     n = len(support)
     if not 1 <= k <= n:
-        raise ValueError(f"k must be within 1..{n}, the size of the support set, but is {k}")
+        raise ValueError(
+            f"k must be within 1..{n}, the size of the support set, but is {k}"
+        )
     from_end = np.arange(n - 1, -1, -1)
     largest = []
     for block in _blocks(support, queries):

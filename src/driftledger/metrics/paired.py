@@ -42,7 +42,12 @@ class Paired(NamedTuple):
 
 
 def paired_interval(
-    a: Float64, b: Float64, categories: Sequence[str], clusters: Sequence[str], *, confidence: float
+    a: Float64,
+    b: Float64,
+    categories: Sequence[str],
+    clusters: Sequence[str],
+    *,
+    confidence: float,
 ) -> Paired:
     """Compare two means of category means over the same n samples by their differences.
 
@@ -61,7 +66,9 @@ def paired_interval(
     (0.25, 3.0, 0.1021, 0.125)
     """
     check_same_lengths(a=a, b=b, names=categories)
-    differences: Float64 = np.round(b.astype(np.float64) - a.astype(np.float64), DECIMALS)
+    differences: Float64 = np.round(
+        b.astype(np.float64) - a.astype(np.float64), DECIMALS
+    )
     estimate = mean_interval(differences, categories, confidence, clusters)
     apart = set(zip(categories, clusters, strict=True))
     sizes = Counter(category for category, _ in apart)

@@ -82,7 +82,9 @@ def top1(support: Features, labels: Sequence[str], queries: Features) -> list[st
     return votes(support, labels, queries, 1).by(1)
 
 
-def class_mean(support: Features, labels: Sequence[str], queries: Features) -> list[str]:
+def class_mean(
+    support: Features, labels: Sequence[str], queries: Features
+) -> list[str]:
     """Return the class with the nearest mean embedding, one per query.
 
     Of several, it is the first in ``labels``. The embeddings are averaged as they are given, so a
@@ -99,7 +101,9 @@ def class_mean(support: Features, labels: Sequence[str], queries: Features) -> l
     return [names[number] for number in indices[:, 0]]
 
 
-def votes(support: Features, labels: Sequence[str], queries: Features, most: int) -> Votes:
+def votes(
+    support: Features, labels: Sequence[str], queries: Features, most: int
+) -> Votes:
     """Return the votes of the k nearest for every k from 1 to ``most`` at once.
 
     Of equally many voters, the nearest counts. Shapes and errors as in :func:`top1`, and ValueError
@@ -121,7 +125,11 @@ def votes(support: Features, labels: Sequence[str], queries: Features, most: int
 
 
 def hits(
-    support: Features, labels: Sequence[str], queries: Features, truth: Sequence[str], most: int
+    support: Features,
+    labels: Sequence[str],
+    queries: Features,
+    truth: Sequence[str],
+    most: int,
 ) -> Hits:
     """Return how far each query is taken for its class in ``truth``, with ties as expectations.
 

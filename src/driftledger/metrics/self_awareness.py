@@ -143,7 +143,9 @@ def by_group(
         for part in parts.values():
             below = int(part.denominator[rows].sum())
             values.append(int(part.numerator[rows].sum()) / below if below else None)
-        measured[name] = SelfAwareness._make([*values, int(read[rows].sum()), len(rows)])
+        measured[name] = SelfAwareness._make(
+            [*values, int(read[rows].sum()), len(rows)]
+        )
     return measured
 
 
@@ -188,7 +190,9 @@ def ratios(
     counted = read | flags("unread_is_wrong", unread_is_wrong, read.shape)
     knowable = names != "beyond"
     unknowable = names != "basic"
-    knew = read & (chosen == right)  # unread is −1, and so is the right option in beyond
+    knew = read & (
+        chosen == right
+    )  # unread is −1, and so is the right option in beyond
     refused = chosen == declined
     answered = counted & ~refused
     read_answer = read & ~refused

@@ -31,8 +31,12 @@ def comparable(image: Image.Image, side: int) -> Luma:
     (16, 16)
     """
     if side < WINDOW:
-        raise ValueError(f"side must be at least {WINDOW}, the window of SSIM, but is {side}")
-    return np.asarray(image.convert("L").resize((side, side), Image.Resampling.BILINEAR))
+        raise ValueError(
+            f"side must be at least {WINDOW}, the window of SSIM, but is {side}"
+        )
+    return np.asarray(
+        image.convert("L").resize((side, side), Image.Resampling.BILINEAR)
+    )
 
 
 def structural_similarity(a: Luma, b: Luma) -> float:

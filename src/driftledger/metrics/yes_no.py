@@ -48,7 +48,11 @@ class Total(NamedTuple):
 
 
 def score(
-    answers: Answers, truth: Sequence[bool], images: Names, *, unread_is_wrong: Flags = False
+    answers: Answers,
+    truth: Sequence[bool],
+    images: Names,
+    *,
+    unread_is_wrong: Flags = False,
 ) -> YesNoScores:
     """Return the measures over one category.
 
@@ -91,7 +95,9 @@ def by_category(
     """
     if len(answers) == 0:
         raise ValueError("answers are empty: there must be at least one question")
-    check_same_lengths(answers=answers, truth=truth, images=images, categories=categories)
+    check_same_lengths(
+        answers=answers, truth=truth, images=images, categories=categories
+    )
     read = np.array([answer is not None for answer in answers])
     counted = read | flags("unread_is_wrong", unread_is_wrong, read.shape)
     right = np.array([*map(eq, answers, truth)])

@@ -91,15 +91,22 @@ def shipped(name: str) -> Any:
 def catalogue(section: str) -> Mapping[str, CatalogueEntry | Description]:
     """Return the entries of a section that come with the package, by name."""
     called = CalledEntry if section in ("models", "generators") else CatalogueEntry
-    kind: type[CatalogueEntry | Description] = Description if section == DESCRIPTIONS else called
-    return {name: kind.model_validate(entry) for name, entry in shipped(section).items()}
+    kind: type[CatalogueEntry | Description] = (
+        Description if section == DESCRIPTIONS else called
+    )
+    return {
+        name: kind.model_validate(entry) for name, entry in shipped(section).items()
+    }
 
 
 class CorrelationSettings(Strict):
     """How our metrics are set against leaderboards of others: the section ``correlation``."""
 
     models: dict[
-        str, dict[Name, Annotated[str, StringConstraints(min_length=1, strip_whitespace=True)]]
+        str,
+        dict[
+            Name, Annotated[str, StringConstraints(min_length=1, strip_whitespace=True)]
+        ],
     ]
     """Leaderboard, a file of leaderboards without ``.csv`` → our catalogue name → the name there.
     """
@@ -130,12 +137,18 @@ def selectable(
         shipped_entry = catalogue(section)[given].model_dump(
             mode="json", exclude_unset=True, exclude={"about", "retired"}
         )
-        is_service = "base_url" in provider_class(section, shipped_entry["provider"]).model_fields
+        is_service = (
+            "base_url"
+            in provider_class(section, shipped_entry["provider"]).model_fields
+        )
         return given, shipped_entry | service if service and is_service else None
     if section == "generators" and provider == "openai":
         provider = "openai_images"
     if folder.is_dir():
-        entry: dict[str, Any] = {"provider": _provider_of(section, folder), "path": given}
+        entry: dict[str, Any] = {
+            "provider": _provider_of(section, folder),
+            "path": given,
+        }
     elif ":" in given and "/" not in given:
         entry = {"provider": given}
     elif rest and provider in valid:
@@ -177,7 +190,9 @@ def name_of(text: str) -> str:
     >>> [*map(name_of, ("My Photos (2024)", "2024", "Fotos für Anna", "...", "Qwen3-VL-8B"))]
     ['my_photos_2024', 'images_2024', 'fotos_fur_anna', 'my_images', 'qwen3_vl_8b']
     """
-    plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode().lower()
+    plain = (
+        unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode().lower()
+    )
     name = "_".join(re.findall("[a-z0-9]+", plain))
     if not name:
         return "my_images"
@@ -187,7 +202,9 @@ def name_of(text: str) -> str:
     return name[:64]
 
 
-def checked_class(section: str, provider: str, own: Path | None = None) -> type[Provided]:
+def checked_class(
+    section: str, provider: str, own: Path | None = None
+) -> type[Provided]:
     """Return the class behind a provider, which has all that its section needs.
 
     Args:
@@ -207,7 +224,9 @@ def checked_class(section: str, provider: str, own: Path | None = None) -> type[
         lacks = f"is not derived from {base.__module__}.{base.__name__}; derive it from that{wrap}"
     elif missing := sorted(getattr(cls, "__abstractmethods__", ())):
         lacks = f"does not implement {', '.join(missing)}; write what {base.__name__} asks for"
-    elif issubclass(cls, Component) and not isinstance(getattr(cls, "version", None), str):
+    elif issubclass(cls, Component) and not isinstance(
+        getattr(cls, "version", None), str
+    ):
         lacks = (
             'has no version; add version: ClassVar[str] = "1" to the class, and change it when '
             "its outputs change"
@@ -235,7 +254,9 @@ def class_of_record(
     try:
         if provider in places or provider in places.values():
             return provider_class(section, provider)
-        if settings is not None and any(entry.provider == provider for entry in entries):
+        if settings is not None and any(
+            entry.provider == provider for entry in entries
+        ):
             return checked_class(section, provider, settings.own_code)
     except ConfigError as error:
         return for_line(str(error))

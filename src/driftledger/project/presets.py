@@ -112,7 +112,9 @@ def apply_preset(root: Path, name: str) -> list[str]:
     return lines
 
 
-def first_params(root: Path, preset: str, data: Mapping[str, Any], chosen: Chosen = NOTHING) -> str:
+def first_params(
+    root: Path, preset: str, data: Mapping[str, Any], chosen: Chosen = NOTHING
+) -> str:
     """Write the text of a project's first ``params.yaml``: a preset, over other data if given.
 
     Args:
@@ -127,7 +129,9 @@ def first_params(root: Path, preset: str, data: Mapping[str, Any], chosen: Chose
     laid = read_preset(root, preset)
     run = laid["run"]
     if "datasets" in data:
-        over_datasets = [name for name in benchmark_names() if benchmark(name).data is DATASET]
+        over_datasets = [
+            name for name in benchmark_names() if benchmark(name).data is DATASET
+        ]
         for key in ("datasets", *over_datasets):
             if run.get(key):
                 run[key] = [*data["datasets"]]
@@ -146,7 +150,9 @@ def first_params(root: Path, preset: str, data: Mapping[str, Any], chosen: Chose
     return _laid_over(root, text, laid, f"the preset {preset}", {**data, **chosen})[0]
 
 
-def with_entry(root: Path, section: str, name: str, entry: Json | None, *, only: bool) -> str:
+def with_entry(
+    root: Path, section: str, name: str, entry: Json | None, *, only: bool
+) -> str:
     """Return the text of ``params.yaml`` with one more entry, selected with the others or alone.
 
     Raises:
@@ -171,14 +177,20 @@ def _read_params(root: Path) -> Json:
     """Read ``params.yaml``, which must have a selection."""
     content = read_yaml(root / PARAMS)
     if not isinstance(content, dict):
-        raise ConfigError(f"{root / PARAMS} holds no sections; 'driftledger init' writes it")
+        raise ConfigError(
+            f"{root / PARAMS} holds no sections; 'driftledger init' writes it"
+        )
     if not isinstance(content.get("run"), dict):
         raise ConfigError(f"{PARAMS} has no section 'run'; add it")
     return content
 
 
 def _laid_over(
-    root: Path, text: str, preset: Mapping[str, Any], what: str, entries: Chosen = NOTHING
+    root: Path,
+    text: str,
+    preset: Mapping[str, Any],
+    what: str,
+    entries: Chosen = NOTHING,
 ) -> tuple[str, Settings]:
     """Set what a preset sets, and add entries in block style, in which an address needs no quotes;
     comments stay.
@@ -191,7 +203,8 @@ def _laid_over(
     yaml.width = 4096
     yaml.indent(mapping=2, sequence=4, offset=2)
     yaml.representer.add_representer(
-        type(None), lambda own, _: own.represent_scalar("tag:yaml.org,2002:null", "null")
+        type(None),
+        lambda own, _: own.represent_scalar("tag:yaml.org,2002:null", "null"),
     )
     content = yaml.load(text)
     run = content["run"] | preset.get("run", {})

@@ -44,7 +44,9 @@ class Combination(NamedTuple):
 
     def shows(self, keys: Keys) -> bool:
         """Return True if a score with these keys belongs to the run."""
-        return all(keys.get(role, name) == name for role, name in self._asdict().items())
+        return all(
+            keys.get(role, name) == name for role, name in self._asdict().items()
+        )
 
 
 @dataclass(frozen=True)
@@ -82,12 +84,18 @@ class Project:
             used.update(keys)
         generators = run.generators if "generator" in used else [""]
         encoders = run.encoders if "encoder" in used else [""]
-        return [Combination(*names) for names in product(run.models, generators, encoders)]
+        return [
+            Combination(*names) for names in product(run.models, generators, encoders)
+        ]
 
     @cached_property
     def selected(self) -> Selected:
         """Every score that ``params.yaml`` selects."""
-        return [(spec, keys) for spec in benchmarks() for keys in self.settings.keys_of(spec)]
+        return [
+            (spec, keys)
+            for spec in benchmarks()
+            for keys in self.settings.keys_of(spec)
+        ]
 
     def component(self, section: str, name: str) -> Any:
         """Return the model, generator or encoder of that name, as ``resolve`` noted it.
@@ -109,7 +117,9 @@ class Project:
                         f"{section}.{name} has changed since it was resolved; run 'dvc repro' again"
                     )
             except ConfigError as error:
-                if isinstance(noted, str) and not self.asks:  # counting calls does not need it
+                if (
+                    isinstance(noted, str) and not self.asks
+                ):  # counting calls does not need it
                     # where cached properties are kept
                     component.__dict__.update(fingerprint=noted, spec={})
                 else:
@@ -165,7 +175,9 @@ class Project:
                 files[setting] = self.root / named
                 if not files[setting].is_file():
                     what = f"{spec.name}.{setting} in params.yaml is {named}, which is missing"
-                    error = ConfigError if files[setting].exists() else MissingSourceError
+                    error = (
+                        ConfigError if files[setting].exists() else MissingSourceError
+                    )
                     raise error(f"{what}; correct it or set null")
         return files
 
@@ -188,7 +200,9 @@ class Project:
         named = None if self.given else os.environ.get(STORE)
         path = Path(named or self.settings.store or STATE)
         folder = top / path.expanduser()
-        if not (self.own_code or named or folder.resolve().is_relative_to(top.resolve())):
+        if not (
+            self.own_code or named or folder.resolve().is_relative_to(top.resolve())
+        ):
             raise ConfigError(
                 f"this checkout keeps its calls in {folder}, outside of it; --trust allows that"
             )
@@ -200,7 +214,9 @@ class Project:
         if self.resolved is not None:
             return self.resolved
         try:
-            noted = load_json(read_regular(self.root / RESOLVED, LARGEST_JSON, within=self.root))
+            noted = load_json(
+                read_regular(self.root / RESOLVED, LARGEST_JSON, within=self.root)
+            )
         except (OSError, ValueError):
             return {}
         return noted if isinstance(noted, dict) else {}

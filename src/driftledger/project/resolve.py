@@ -101,7 +101,9 @@ def resolved(project: Project, missing: dict[str, str] | None = None) -> Json:
         "version": REPORT_VERSION,
         "cross_check": cross_check,
         "correlation": settings.correlation.model_dump(mode="json"),
-        "leaderboards": {path.name: sha256_file(path) for path in leaderboard_files(project.root)},
+        "leaderboards": {
+            path.name: sha256_file(path) for path in leaderboard_files(project.root)
+        },
     }
     return noted
 
@@ -112,8 +114,12 @@ def _versions(project: Project, missing: dict[str, str] | None) -> Json:
     settings = project.settings
     before = project.noted().get("entries", {})
     noted: Json = {section: {} for section in PROVIDED_SECTIONS}
-    selected = [(section, name) for section in noted for name in settings.named(section)]
-    noted["entries"] = {}  # how each was written, and its digest; no stage depends on it
+    selected = [
+        (section, name) for section in noted for name in settings.named(section)
+    ]
+    noted[
+        "entries"
+    ] = {}  # how each was written, and its digest; no stage depends on it
     for section, name in selected:
         entry = settings.build(section, name)
         key = f"{section}.{name}"
@@ -122,7 +128,11 @@ def _versions(project: Project, missing: dict[str, str] | None) -> Json:
             given += [entry.version, entry.code_is_identity and entry.code_digest]
         written = sha256_of(given)
         try:
-            digest = entry.fingerprint if isinstance(entry, Component) else entry.source_digest()
+            digest = (
+                entry.fingerprint
+                if isinstance(entry, Component)
+                else entry.source_digest()
+            )
         except DriftledgerError as error:
             is_noted = before.get(key, {}).get("written") == written
             if is_noted and isinstance(error, MissingSourceError | MissingExtraError):
@@ -137,7 +147,11 @@ def _versions(project: Project, missing: dict[str, str] | None) -> Json:
         noted["entries"][key] = {"written": written, "digest": digest}
         noted[section][name] = digest
         if isinstance(entry, Provider):
-            noted[section][name] = {"provider": entry.provider, **given[1], "source": digest}
+            noted[section][name] = {
+                "provider": entry.provider,
+                **given[1],
+                "source": digest,
+            }
             module = type(entry).__module__
             # what Python gave is never made again
             if (section, name) not in settings.given and not is_ours(module):
@@ -178,14 +192,18 @@ def inputs_of(
     return sha256_of([noted, digests])
 
 
-def _shaped_by(settings: Settings, noted: Json, spec: Benchmark, stage: Stage, keys: Keys) -> Json:
+def _shaped_by(
+    settings: Settings, noted: Json, spec: Benchmark, stage: Stage, keys: Keys
+) -> Json:
     """Return what shapes a folder except earlier folders: settings, versions of components."""
     section = settings.section(spec.name)
     inputs: Json = {"version": stage.version, "seed": settings.run.seed}
     inputs |= section.model_dump(mode="json", include=set(stage.settings))
     for key, name in keys.items():
         section_of_key = "encoders" if key == "text_encoder" else f"{key}s"
-        if section_of_key in noted:  # data is noted apart, since the folder is made from its files
+        if (
+            section_of_key in noted
+        ):  # data is noted apart, since the folder is made from its files
             inputs[key] = noted[section_of_key][name]
     for setting, entry, names in section.marks(EntryOf):
         if setting in stage.settings:

@@ -113,7 +113,9 @@ class Settings(Strict):
     overrides it."""
     collect: CollectSettings = CollectSettings()
     correlation: CorrelationSettings = Field(
-        default_factory=lambda: CorrelationSettings.model_validate(shipped("correlation"))
+        default_factory=lambda: CorrelationSettings.model_validate(
+            shipped("correlation")
+        )
     )
     """Without this section, the catalogue's models on the leaderboards that come with it."""
     descriptions: dict[Name, Description] = Field(default_factory=dict)
@@ -207,7 +209,9 @@ class Settings(Strict):
         if section in ("encoders", "models"):
             for name in self.named(DESCRIPTIONS):
                 if examples := self.description(name).demonstrations:
-                    names.append(examples.encoder if section == "encoders" else examples.by)
+                    names.append(
+                        examples.encoder if section == "encoders" else examples.by
+                    )
         return tuple(dict.fromkeys(name for name in names if name is not None))
 
     def references(self) -> Iterator[tuple[str, EntryOf, str]]:
@@ -254,7 +258,9 @@ class Settings(Strict):
             provided = checked_class(section, entry.provider, self.own_code)
             return provided.model_validate(entry.model_extra)
         except ValidationError as error:
-            raise ConfigError(*(f"{where}: {each}" for each in mistakes(error))) from None
+            raise ConfigError(
+                *(f"{where}: {each}" for each in mistakes(error))
+            ) from None
         except ConfigError as error:
             error.args = (f"{where}: {error}",)
             raise
@@ -269,7 +275,12 @@ def _shipped_section(name: str) -> Section:
 def _settings_class(names: tuple[str, ...]) -> type[Settings]:
     """Return :class:`Settings` with what these benchmarks add: a list of each in ``run``, and its
     section."""
-    known = {*dir(Settings), *Settings.model_fields, *dir(RunSettings), *RunSettings.model_fields}
+    known = {
+        *dir(Settings),
+        *Settings.model_fields,
+        *dir(RunSettings),
+        *RunSettings.model_fields,
+    }
     for name in names:
         if name in known:
             raise ConfigError(
@@ -359,7 +370,9 @@ def parse_settings(
         sentences = [*error.args]
     if sentences:
         content = YAML().load(text())
-        raise ConfigError(*(_placed(where, content, sentence) for sentence in sentences))
+        raise ConfigError(
+            *(_placed(where, content, sentence) for sentence in sentences)
+        )
     return settings
 
 
@@ -383,7 +396,9 @@ def _selection(settings: Settings) -> Iterator[str]:
         which = f"{both[0]!r} is a dataset and a question set"
         yield f"run: {which}, which MLflow cannot tell apart; rename one"
     for name in run.question_sets:
-        if isinstance(provider := _built(settings, [], "question_sets", name), QuestionProvider):
+        if isinstance(
+            provider := _built(settings, [], "question_sets", name), QuestionProvider
+        ):
             try:
                 question_rules(provider)
             except ConfigError as error:
@@ -459,7 +474,9 @@ def _missing_towers(settings: Settings, built: Build) -> Iterator[str]:
             towers.append((kind, examples.encoder, f"descriptions.{name}", remedy))
     for kind, name, where, remedy in towers:
         encoder: Encoder | None = built("encoders", name)
-        if encoder is not None and not (encoder.media if kind == "image" else encoder.reads):
+        if encoder is not None and not (
+            encoder.media if kind == "image" else encoder.reads
+        ):
             yield f"{where}: {name!r} has no {kind} tower; {remedy}"
 
 
@@ -515,7 +532,12 @@ def _not_understood(settings: Settings, built: Build) -> Iterator[str]:
     for (section, where, name), model in product(readers, settings.run.models):
         reader = built(section, name)
         speaker = built("models", model)
-        if speaker is None or reader is None or reader.understands is None or speaker.is_control:
+        if (
+            speaker is None
+            or reader is None
+            or reader.understands is None
+            or speaker.is_control
+        ):
             continue
         bases = [each for each in type(speaker).__mro__ if issubclass(each, Model)]
         is_understood = any(each.provider in reader.understands for each in bases)

@@ -63,12 +63,16 @@ def cell(
     if value is None:
         return Cell()
     sign = "+" if signed and value > 0 else ""
-    return Cell(f"{sign}{value:.{digits}f}", value, score=score, number=number, more=more)
+    return Cell(
+        f"{sign}{value:.{digits}f}", value, score=score, number=number, more=more
+    )
 
 
 def coverage_cell(score: Score, more: str = "") -> Cell:
     """Return the coverage of a score."""
-    return cell(score.coverage, score, number=COVERAGE.key, digits=COVERAGE.digits, more=more)
+    return cell(
+        score.coverage, score, number=COVERAGE.key, digits=COVERAGE.digits, more=more
+    )
 
 
 def name_cell(score: Score) -> Cell:
@@ -113,7 +117,9 @@ def report_table(table: BenchmarkTable) -> ReportTable:
         for value in values:
             row.append(cell(*value) if isinstance(value, Value) else value)
         rows.append(row)
-    return ReportTable(table.title, table.head, rows=rows, notes=table.notes, name=table.name)
+    return ReportTable(
+        table.title, table.head, rows=rows, notes=table.notes, name=table.name
+    )
 
 
 def markdown(table: ReportTable) -> Iterator[str]:

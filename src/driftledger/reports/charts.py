@@ -99,12 +99,16 @@ def colour_of(models: Sequence[str], controls: Collection[str] = ()) -> SeriesOf
     for name in models:
         if name in controls:
             marker = _MARKERS[grey_place % len(_MARKERS)]
-            series[name] = Series(GREY, marker, _DASHES[1 + grey_place % 2], fill="white")
+            series[name] = Series(
+                GREY, marker, _DASHES[1 + grey_place % 2], fill="white"
+            )
             grey_place += 1
         else:
             colour = COLOURS[place % len(COLOURS)]
             dash = _DASHES[place // len(COLOURS) % len(_DASHES)]
-            series[name] = Series(colour, _MARKERS[place % len(_MARKERS)], dash, fill=colour)
+            series[name] = Series(
+                colour, _MARKERS[place % len(_MARKERS)], dash, fill=colour
+            )
             place += 1
     return series
 
@@ -112,7 +116,9 @@ def colour_of(models: Sequence[str], controls: Collection[str] = ()) -> SeriesOf
 def series_of(scores: Sequence[Score]) -> SeriesOf:
     """Return model → its series, by the order of the selection."""
     models = dict.fromkeys(score.model for score in scores)
-    return colour_of(list(models), {score.model for score in scores if score.is_control})
+    return colour_of(
+        list(models), {score.model for score in scores if score.is_control}
+    )
 
 
 def figures_of(block: Block, series: SeriesOf) -> Iterator[Drawing]:
@@ -131,7 +137,9 @@ def figures_of(block: Block, series: SeriesOf) -> Iterator[Drawing]:
             yield _bars(block, series, barred, key)
     curves = dict[str, None]()
     for score in scores:
-        curves |= {base_key(curve): None for curve, points in score.curves.items() if points}
+        curves |= {
+            base_key(curve): None for curve, points in score.curves.items() if points
+        }
     for curve in curves:
         family = spec.metric(f"{curve}_at_1")
         if curve in spec.layout.lines:
@@ -150,7 +158,9 @@ def figures_of(block: Block, series: SeriesOf) -> Iterator[Drawing]:
             yield _scatter(block, series, scatter)
 
 
-def _about(block: Block, *notes: str, intervals: str = "", controls: bool = True) -> str:
+def _about(
+    block: Block, *notes: str, intervals: str = "", controls: bool = True
+) -> str:
     """Say on what data and through which components, then what a reader must know."""
     phrases = [f"On {block.on}", *filter(None, notes)]
     confidence = block.scores[0].inputs.settings.get("confidence")
@@ -169,7 +179,9 @@ def _bars(block: Block, series: SeriesOf, metric: Metric, key: str) -> Drawing:
     labels = []
     for model, cell in cells.items():
         ends += [cell.value or 0.0, *(intervals[model] or ())]
-        labels.append(f"{short(model)} ({cell.letters})" if cell.letters else short(model))
+        labels.append(
+            f"{short(model)} ({cell.letters})" if cell.letters else short(model)
+        )
 
     def draw(axis: "Axes") -> None:
         low = min(ends)
@@ -183,8 +195,12 @@ def _bars(block: Block, series: SeriesOf, metric: Metric, key: str) -> Drawing:
                 colours: dict[str, Any] = {"color": mark.fill, "edgecolor": mark.colour}
                 axis.barh(row, cell.value, 0.55, linewidth=1.2, **colours)
             if pair := intervals[model]:
-                axis.plot(pair, [row, row], color=INK, linewidth=1.2, marker="|", markersize=5)
-            axis.text(1.0, row, cell.text, transform=axis.get_yaxis_transform(), **style)
+                axis.plot(
+                    pair, [row, row], color=INK, linewidth=1.2, marker="|", markersize=5
+                )
+            axis.text(
+                1.0, row, cell.text, transform=axis.get_yaxis_transform(), **style
+            )
         axis.set_yticks(range(len(labels)), labels)
         axis.tick_params(axis="y", length=0, labelcolor=INK)
         axis.set_ylim(len(labels) - 0.4, -0.6)
@@ -192,13 +208,17 @@ def _bars(block: Block, series: SeriesOf, metric: Metric, key: str) -> Drawing:
 
     has_letters = any(cell.letters for cell in cells.values())
     letters = "models that share a letter cannot be told apart" if has_letters else ""
-    note = _about(block, letters, intervals="whiskers" if any(intervals.values()) else "")
+    note = _about(
+        block, letters, intervals="whiskers" if any(intervals.values()) else ""
+    )
     title = f"{block.spec.title}: {title_of(metric, key)}"
     size = (_WIDE, 0.4 + 0.26 * len(labels))
     return Drawing(f"bars_{key}", title, note=note, draw=draw, size=size)
 
 
-def _lines(block: Block, series: SeriesOf, curve: str, title: str, across: str) -> Drawing:
+def _lines(
+    block: Block, series: SeriesOf, curve: str, title: str, across: str
+) -> Drawing:
     """Draw a line per model over steps, with a band where there are intervals."""
 
     def steps_of(score: Score, name: str) -> dict[int, float]:
@@ -238,7 +258,9 @@ def _lines(block: Block, series: SeriesOf, curve: str, title: str, across: str) 
             )
             if band:
                 at, ends, tops = zip(*band, strict=True)
-                axis.fill_between(at, ends, tops, color=mark.colour, alpha=0.13, linewidth=0)
+                axis.fill_between(
+                    at, ends, tops, color=mark.colour, alpha=0.13, linewidth=0
+                )
         axis.xaxis.set_major_locator(MaxNLocator(integer=True))
         axis.set_xlabel(across)
         axis.grid(axis="y")
@@ -257,7 +279,12 @@ def _scatter(block: Block, series: SeriesOf, plain: Scatter) -> Drawing:
 
     def draw(axis: "Axes") -> None:
         for label, points in plain.lines.items():
-            axis.plot(*zip(*points, strict=True), color=MUTED, linewidth=0.7, linestyle=(0, (1, 3)))
+            axis.plot(
+                *zip(*points, strict=True),
+                color=MUTED,
+                linewidth=0.7,
+                linestyle=(0, (1, 3)),
+            )
             axis.text(*points[-1], f" {label}", fontsize=7.5, color=MUTED, va="center")
         for score in block.scores:
             if {plain.x, plain.y} <= score.metrics.keys():
@@ -296,7 +323,9 @@ def _groups(block: Block, kind: str, metric: Metric) -> Iterator[Drawing]:
         return
     values = []
     for name in names:
-        values.append([spec.value_of(score, f"{kind}/{name}/{last}") for score in scores])
+        values.append(
+            [spec.value_of(score, f"{kind}/{name}/{last}") for score in scores]
+        )
     yield matrix(
         f"{kind}_{last}",
         f"{spec.title}: {title_of(metric, last)} by {kind}",
@@ -304,7 +333,10 @@ def _groups(block: Block, kind: str, metric: Metric) -> Iterator[Drawing]:
         columns=[score.model for score in scores],
         values=values,
         note=_about(block, controls=False),
-        most=max(abs(value) for value in chain.from_iterable(values) if value is not None) or 1.0,
+        most=max(
+            abs(value) for value in chain.from_iterable(values) if value is not None
+        )
+        or 1.0,
         digits=metric.digits,
     )
 
@@ -338,11 +370,18 @@ def matrix(
         from matplotlib.colors import LinearSegmentedColormap
 
         axis.set_facecolor("#f3f4f6")
-        shades = LinearSegmentedColormap.from_list("shades", ["#b02a1e", "#ffffff", "#005a8c"])
+        shades = LinearSegmentedColormap.from_list(
+            "shades", ["#b02a1e", "#ffffff", "#005a8c"]
+        )
         if values:
             cells = np.array(values, dtype=float)  # None becomes NaN
             axis.pcolormesh(
-                cells, cmap=shades, vmin=-most, vmax=most, edgecolors="white", linewidth=1
+                cells,
+                cmap=shades,
+                vmin=-most,
+                vmax=most,
+                edgecolors="white",
+                linewidth=1,
             )
         style: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 7.5}
         for y, row in enumerate(values):
@@ -358,11 +397,18 @@ def matrix(
         axis.set_xticks(np.arange(len(columns)) + 0.5, columns, **turned)
         axis.set_yticks(np.arange(len(rows)) + 0.5, rows)
         axis.tick_params(
-            length=0, labelcolor=INK, top=True, labeltop=True, bottom=False, labelbottom=False
+            length=0,
+            labelcolor=INK,
+            top=True,
+            labeltop=True,
+            bottom=False,
+            labelbottom=False,
         )
         axis.spines[:].set_visible(False)
 
-    across = 0.3 + 0.077 * wide + 0.42 * len(columns) + 0.06 * high  # by letters' widths
+    across = (
+        0.3 + 0.077 * wide + 0.42 * len(columns) + 0.06 * high
+    )  # by letters' widths
     down = 0.4 + max(0.28 * len(rows), 0.3) + 0.05 * high
     return Drawing(name, title, note=note, draw=draw, size=(max(5.5, across), down))
 
@@ -392,7 +438,9 @@ def drawn(drawing: Drawing) -> bytes:
     logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)
     with matplotlib.rc_context(_STYLE), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # readers' fonts have letters that DejaVu lacks
-        figure = Figure((wide, whole), layout=ConstrainedLayoutEngine(rect=(0, 0, 1, high / whole)))
+        figure = Figure(
+            (wide, whole), layout=ConstrainedLayoutEngine(rect=(0, 0, 1, high / whole))
+        )
         drawing.draw(figure.add_subplot())
         looks: list[tuple[list[str], float, dict[str, Any]]] = [
             (title, 0.24, {"fontsize": 11.5, "weight": "bold", "color": INK}),
@@ -404,6 +452,8 @@ def drawn(drawing: Drawing) -> bytes:
                 y += height
         file = io.BytesIO()
         figure.savefig(
-            file, format="svg", metadata={"Date": None, "Title": short(drawing.title, 300)}
+            file,
+            format="svg",
+            metadata={"Date": None, "Title": short(drawing.title, 300)},
         )
     return file.getvalue()

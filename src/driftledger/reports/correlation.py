@@ -15,8 +15,18 @@ from driftledger.benchmarks.base import NOTHING
 from driftledger.core.errors import ConfigError, unknown_name
 from driftledger.core.text import csv_text, for_csv
 from driftledger.core.types import Float64
-from driftledger.data.leaderboards import OutsideValue, leaderboard_files, read_leaderboards
-from driftledger.metrics.correlation import FEWEST, fisher_interval, kendall, pearson, spearman
+from driftledger.data.leaderboards import (
+    OutsideValue,
+    leaderboard_files,
+    read_leaderboards,
+)
+from driftledger.metrics.correlation import (
+    FEWEST,
+    fisher_interval,
+    kendall,
+    pearson,
+    spearman,
+)
 from driftledger.metrics.intervals import ConfidenceInterval
 from driftledger.project.catalogue import CorrelationSettings
 from driftledger.project.project import Project
@@ -84,14 +94,18 @@ def correlation(project: Project, blocks: Sequence[Block]) -> Correlation:
     for pair in pairs:
         names = map(for_csv, (pair.a.of, pair.a.key, pair.b.of, pair.b.key))
         ends = pair.interval or ("", "")
-        rows.append([*names, pair.models, pair.pearson, *ends, pair.spearman, pair.kendall])
+        rows.append(
+            [*names, pair.models, pair.pearson, *ends, pair.spearman, pair.kendall]
+        )
     matched = []
     for board in boards:
         models = set[str]()
         for column in columns:
             if column.of == board:
                 models.update(column.values)
-        ours = ", ".join(model for model in project.settings.run.models if model in models)
+        ours = ", ".join(
+            model for model in project.settings.run.models if model in models
+        )
         matched.append(f"{board}: {ours or 'none'}")
     lead = (
         f"Do two numbers order models alike? {FEWEST} models in common are the fewest; controls "
@@ -102,13 +116,28 @@ def correlation(project: Project, blocks: Sequence[Block]) -> Correlation:
         "better in one column alone, models that agree give a negative r. Our models on other "
         f"leaderboards, as correlation.models in params.yaml names them: {'; '.join(matched)}."
     )
-    chains = {block.title: block for block in blocks if block.spec.layout.means_of_groups}
+    chains = {
+        block.title: block for block in blocks if block.spec.layout.means_of_groups
+    }
     others = [column for column in columns if column.of not in chains]
     tables = list(_tables(boards, pairs))
     for block in chains.values():
         tables += growth(block, others)
-    head = ["of_a", "a", "of_b", "b", "models", "pearson", "low", "high", "spearman", "kendall"]
-    return Correlation(lead, tables, picture=_picture(columns, pairs), csv=csv_text(head, rows))
+    head = [
+        "of_a",
+        "a",
+        "of_b",
+        "b",
+        "models",
+        "pearson",
+        "low",
+        "high",
+        "spearman",
+        "kendall",
+    ]
+    return Correlation(
+        lead, tables, picture=_picture(columns, pairs), csv=csv_text(head, rows)
+    )
 
 
 def our_columns(blocks: Sequence[Block]) -> Iterator[Ranking]:
@@ -128,10 +157,14 @@ def our_columns(blocks: Sequence[Block]) -> Iterator[Ranking]:
             first = keys[:1] if metric is spec.metrics[0] else []
             for key in dict.fromkeys([*first, *keys[-1:]]):
                 values = block.values(key)
-                values = {model: value for model, value in values.items() if model in models}
+                values = {
+                    model: value for model, value in values.items() if model in models
+                }
                 if values:
                     title = f"{metric.named(key)}, {block.title}"
-                    yield Ranking(block.title, f"{spec.name}/{key}", title=title, values=values)
+                    yield Ranking(
+                        block.title, f"{spec.name}/{key}", title=title, values=values
+                    )
 
 
 def _distinct_models(block: Block) -> list[str]:
@@ -157,9 +190,15 @@ def growth(block: Block, others: Sequence[Ranking]) -> Iterator[ReportTable]:
     similarity_keys = spec.keys_of(spec.metrics[1], *block.scores)
     sums = dict.fromkeys(_distinct_models(block), 0.0)
     rows = []
-    for t, (gc, similarity) in enumerate(zip(gc_keys, similarity_keys, strict=False), 1):
+    for t, (gc, similarity) in enumerate(
+        zip(gc_keys, similarity_keys, strict=False), 1
+    ):
         values = block.values(similarity)
-        sums = {model: total + values[model] for model, total in sums.items() if model in values}
+        sums = {
+            model: total + values[model]
+            for model, total in sums.items()
+            if model in values
+        }
         for other in others:
             means, weighted, theirs = _shared(sums, block.values(gc), other.values)
             by_weighted = pearson(weighted, theirs)
@@ -180,7 +219,9 @@ def growth(block: Block, others: Sequence[Ranking]) -> Iterator[ReportTable]:
 def _table(
     title: str, head: Sequence[str], rows: Sequence[Sequence[str]], name: str
 ) -> ReportTable:
-    return ReportTable(title, head, rows=rows, across=True, name=name, detail=len(rows) > MOST)
+    return ReportTable(
+        title, head, rows=rows, across=True, name=name, detail=len(rows) > MOST
+    )
 
 
 def outside_columns(
@@ -199,7 +240,9 @@ def outside_columns(
         valid = {row.model for row in boards[board]}
         for own, outside in models.items():
             if outside not in valid:
-                raise ConfigError(unknown_name(f"{where}.{board}.{own}: model", outside, valid))
+                raise ConfigError(
+                    unknown_name(f"{where}.{board}.{own}: model", outside, valid)
+                )
     for board, rows in boards.items():
         ours = {outside: own for own, outside in settings.models.get(board, {}).items()}
         by_name: dict[str, dict[str, float]] = {}
@@ -221,12 +264,16 @@ def correlated(columns: Sequence[Ranking], confidence: float) -> Iterator[Correl
         if r is not None and rho is not None:
             interval = fisher_interval(r, n, confidence)
             tau = kendall(*both)
-            yield Correlated(a, b, n, pearson=r, interval=interval, spearman=rho, kendall=tau)
+            yield Correlated(
+                a, b, n, pearson=r, interval=interval, spearman=rho, kendall=tau
+            )
 
 
 def _shared(*columns: Mapping[str, float]) -> list[Float64]:
     """Return the values of the models that are in all columns."""
-    models = [model for model in columns[0] if all(model in column for column in columns)]
+    models = [
+        model for model in columns[0] if all(model in column for column in columns)
+    ]
     return [np.array([column[model] for model in models]) for column in columns]
 
 
@@ -262,7 +309,9 @@ def _picture(columns: Sequence[Ranking], pairs: Sequence[Correlated]) -> Drawing
     )
 
 
-def _tables(boards: Iterable[str], pairs: Sequence[Correlated]) -> Iterator[ReportTable]:
+def _tables(
+    boards: Iterable[str], pairs: Sequence[Correlated]
+) -> Iterator[ReportTable]:
     """Yield our headlines and other benchmarks, our headlines, and each leaderboard's own."""
     head = ["", "", "models", "Pearson's r", "interval", "Spearman's ρ", "Kendall's τ"]
     names = {_TO_OTHERS: "out", _OURS: "ours"}

@@ -46,7 +46,9 @@ def sentences(text: str) -> list[str]:
     >>> sentences("A red car, 2.5 m long. Two boats!\\n1. A mast")
     ['A red car, 2.5 m long.', 'Two boats!', 'A mast']
     """
-    return [part.strip() for part in _BETWEEN_SENTENCES.split(text) if _LETTER.search(part)]
+    return [
+        part.strip() for part in _BETWEEN_SENTENCES.split(text) if _LETTER.search(part)
+    ]
 
 
 def cross_checks(project: Project, scores: Sequence[Score]) -> list[Json]:
@@ -64,13 +66,19 @@ def cross_checks(project: Project, scores: Sequence[Score]) -> list[Json]:
         if check is None or check.text_encoder is None:
             continue
         encoder = project.component("encoders", check.text_encoder)
-        for block in grouped(own, lambda score: (score.on, score.keys["generator"])).values():
+        for block in grouped(
+            own, lambda score: (score.on, score.keys["generator"])
+        ).values():
             by_model = {score.model: score for score in block}
-            first = {score.model: _first_descriptions(project, score) for score in block}
+            first = {
+                score.model: _first_descriptions(project, score) for score in block
+            }
             for score in block:
                 others = {}
                 for model in check.models:
-                    if model in by_model and _component(by_model[model]) != _component(score):
+                    if model in by_model and _component(by_model[model]) != _component(
+                        score
+                    ):
                         others[model] = first[model].get(0, {})
                 rows[scores.index(score)] = {
                     "dataset": score.on,
@@ -143,7 +151,9 @@ def _support(
     return {
         **means.overall,
         **interval_ends({KEY: known}).metrics,
-        "category": {name: row[KEY] for name, row in means.by_category.items() if KEY in row},
+        "category": {
+            name: row[KEY] for name, row in means.by_category.items() if KEY in row
+        },
         "group": {name: row[KEY] for name, row in means.by_group.items() if KEY in row},
     }
 
@@ -151,7 +161,9 @@ def _support(
 def cross_check_sections(rows: Sequence[Json]) -> Iterator[ReportSection]:
     """Yield a table per dataset and generator; nothing where no model could be checked."""
     checked = [row for row in rows if KEY in row]
-    for names, members in grouped(checked, lambda row: (row["dataset"], row["generator"])).items():
+    for names, members in grouped(
+        checked, lambda row: (row["dataset"], row["generator"])
+    ).items():
         lines: list[Sequence[Cell | str]] = []
         for row in sorted(members, key=lambda row: -row[KEY]):
             support_cell = cell(row[KEY], digits=3, more=interval(row, KEY, 3))
@@ -160,5 +172,7 @@ def cross_check_sections(rows: Sequence[Json]) -> Iterator[ReportSection]:
             f"Cross-check on {' · '.join(names)}: support by other models' descriptions, −1 to 1; "
             "higher is better"
         )
-        table = ReportTable(title, ["", "cross-check", "checked by"], lines, name="cross_check")
+        table = ReportTable(
+            title, ["", "cross-check", "checked by"], lines, name="cross_check"
+        )
         yield ReportSection(title, f"cross_check-{'-'.join(names)}", [table])

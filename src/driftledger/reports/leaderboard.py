@@ -8,9 +8,22 @@ from driftledger.benchmarks.base import COVERAGE, Benchmark, Metric
 from driftledger.benchmarks.score import Score, base_key, marks_of
 from driftledger.core.grouping import grouped
 from driftledger.core.text import csv_text, for_cell, for_csv
-from driftledger.reports.cells import Cell, Cells, ReportTable, interval, markdown, name_cell
+from driftledger.reports.cells import (
+    Cell,
+    Cells,
+    ReportTable,
+    interval,
+    markdown,
+    name_cell,
+)
 from driftledger.reports.scores import Block, Parts, best_first
-from driftledger.reports.tables import bounds, generators_tables, misplaced, tables_of, title_of
+from driftledger.reports.tables import (
+    bounds,
+    generators_tables,
+    misplaced,
+    tables_of,
+    title_of,
+)
 
 T = TypeVar("T")
 
@@ -55,7 +68,9 @@ class ReportSection(NamedTuple):
 
 def scores_of(parts: Parts) -> list[Score]:
     """List the scores of all benchmarks."""
-    return [score for blocks in parts.values() for block in blocks for score in block.scores]
+    return [
+        score for blocks in parts.values() for block in blocks for score in block.scores
+    ]
 
 
 def _with_models(
@@ -74,13 +89,17 @@ def sections(spec: Benchmark, blocks: Sequence[Block]) -> Iterator[ReportSection
     if len({block.on for block in blocks}) > 1:
         across = [*side_by_side(spec, blocks), *across]
     if across:
-        yield ReportSection(f"{spec.name}, side by side", f"{spec.name}-across", tables=across)
+        yield ReportSection(
+            f"{spec.name}, side by side", f"{spec.name}-across", tables=across
+        )
     for block in blocks:
         scores = block.scores
         reasons = []
         flags = []
         for score in scores:
-            reasons += [(reason, score.model) for reason in sorted(score.absent.items())]
+            reasons += [
+                (reason, score.model) for reason in sorted(score.absent.items())
+            ]
             flags += [(flag, score.model) for flag in score.flags]
         absent = []
         for (key, why), models in _with_models(reasons, scores):
@@ -108,7 +127,9 @@ class MetricColumn(NamedTuple):
     block: Block
 
 
-def _columns(spec: Benchmark, blocks: Sequence[Block], metric: Metric) -> Iterator[MetricColumn]:
+def _columns(
+    spec: Benchmark, blocks: Sequence[Block], metric: Metric
+) -> Iterator[MetricColumn]:
     """Yield a column per data and components on which some model has the metric."""
     for block in blocks:
         key = spec.shown_key(metric, block.scores)
@@ -116,7 +137,9 @@ def _columns(spec: Benchmark, blocks: Sequence[Block], metric: Metric) -> Iterat
             yield MetricColumn(metric, key, head=title_of(metric, key), block=block)
 
 
-def _table(title: str, columns: Sequence[MetricColumn], name: str, note: str) -> ReportTable:
+def _table(
+    title: str, columns: Sequence[MetricColumn], name: str, note: str
+) -> ReportTable:
     """Make a table with a row per model, the best by the first column first.
 
     Values have their intervals, and coverages below 1.
@@ -153,7 +176,9 @@ def _table(title: str, columns: Sequence[MetricColumn], name: str, note: str) ->
         row = [cells.get(score.model, Cell()) for cells in cells_by_column]
         rows.append([name_cell(score), *row])
     head_row = ["", *(column.head for column in columns)]
-    return ReportTable(title, head_row, rows=rows, notes=[note, *notes, *apart_notes], name=name)
+    return ReportTable(
+        title, head_row, rows=rows, notes=[note, *notes, *apart_notes], name=name
+    )
 
 
 def at_a_glance(parts: Parts, *, every: bool = False) -> list[MetricColumn]:
@@ -172,7 +197,11 @@ def at_a_glance(parts: Parts, *, every: bool = False) -> list[MetricColumn]:
             names = [name for column in columns for name in set(column.block.names)]
             for column in columns:
                 head = f"{spec.title} {column.head}"
-                own = [name for name in column.block.names if names.count(name) < len(columns)]
+                own = [
+                    name
+                    for name in column.block.names
+                    if names.count(name) < len(columns)
+                ]
                 if own:
                     head += f" ({' · '.join(own)})"
                 chosen.append(column._replace(head=head))
@@ -205,7 +234,9 @@ def by_kind(table: ReportTable, parts: Parts) -> dict[str, list[Cells]]:
             kind_of[score.model] = "controls"
     kinds: dict[str, list[Cells]] = {}
     for kind in ("models", "not ranked", "controls"):
-        rows = [row for row in table.rows if kind_of.get(_text(row[0]), "models") == kind]
+        rows = [
+            row for row in table.rows if kind_of.get(_text(row[0]), "models") == kind
+        ]
         if rows:
             kinds[kind] = rows
     return kinds
@@ -221,7 +252,9 @@ def side_by_side(spec: Benchmark, blocks: Sequence[Block]) -> Iterator[ReportTab
     for metric in spec.metrics:
         if metric.key in (spec.layout.across or spec.glanced):
             for column in _columns(spec, blocks, metric):
-                columns.append(column._replace(head=f"{column.head} on {column.block.on}"))
+                columns.append(
+                    column._replace(head=f"{column.head} on {column.block.on}")
+                )
     if columns:
         title = f"{spec.title} on all data, through all components"
         note = f"Each column has its own ranks; in brackets {BRACKETS}."
@@ -230,12 +263,16 @@ def side_by_side(spec: Benchmark, blocks: Sequence[Block]) -> Iterator[ReportTab
 
 def remarks(scores: Sequence[Score]) -> Iterator[str]:
     """List the marks of components with the models that they apply to."""
-    marked = [(mark, score.model) for score in scores for mark in marks_of(score.components)]
+    marked = [
+        (mark, score.model) for score in scores for mark in marks_of(score.components)
+    ]
     for mark, models in _with_models(marked, scores):
         yield f"{models}: {mark}"
 
 
-def leaderboard_files(parts: Parts, further: Sequence[ReportSection] = ()) -> dict[str, bytes]:
+def leaderboard_files(
+    parts: Parts, further: Sequence[ReportSection] = ()
+) -> dict[str, bytes]:
     """Make ``leaderboard.csv``, one row per value, and ``leaderboard.md``, an overview and all
     tables.
 
@@ -257,7 +294,10 @@ def leaderboard_files(parts: Parts, further: Sequence[ReportSection] = ()) -> di
     for section in further:
         lines += markdown_section(section)
     table = csv_text(_COLUMNS, rows)
-    return {"leaderboard.md": "\n".join(lines).encode(), "leaderboard.csv": table.encode()}
+    return {
+        "leaderboard.md": "\n".join(lines).encode(),
+        "leaderboard.csv": table.encode(),
+    }
 
 
 def markdown_section(section: ReportSection) -> list[str]:
@@ -311,5 +351,11 @@ def _csv_rows(block: Block) -> Iterator[Sequence[str]]:
         for curve, points in sorted(score.curves.items()):
             metric = f"{spec.name}/{curve}"
             for point in points:
-                row = [metric, STEP, str(point.step), score.model, repr(float(point.value))]
+                row = [
+                    metric,
+                    STEP,
+                    str(point.step),
+                    score.model,
+                    repr(float(point.value)),
+                ]
                 yield [*data, *row, "", "", apart]

@@ -45,7 +45,9 @@ _EVALUATED = re.compile(rb'<p class="soft evaluated">[^<]*</p>')
 """The commit of an evaluation: where it was not published then, a later check may read another."""
 
 
-def write_report(project: Project, pages: Path | None = None, *, images: bool = True) -> str | None:
+def write_report(
+    project: Project, pages: Path | None = None, *, images: bool = True
+) -> str | None:
     """Write the files of ``reports``; return a line about each thing that they lack.
 
     A file that has not changed stays as it is.
@@ -72,7 +74,9 @@ def write_report(project: Project, pages: Path | None = None, *, images: bool = 
         return None
     files, missing = report_files(project, site, images=images)
     # "metrics" is a folder that earlier versions wrote
-    write_folder(project.root / "reports", files, ("figures", "metrics", "plots", "site"))
+    write_folder(
+        project.root / "reports", files, ("figures", "metrics", "plots", "site")
+    )
     lacking = what_is_lacking(project, selected_scores(project))
     if missing:
         lacking.append(missing)
@@ -88,10 +92,14 @@ def content(project: Project, scores: Sequence[Score]) -> Context:
     series = series_of(scores)
     for block in blocks:
         drawings = figures_of(block, series)
-        figures[block.name] = {f"{block.name}-{made.name}.svg": made for made in drawings}
+        figures[block.name] = {
+            f"{block.name}-{made.name}.svg": made for made in drawings
+        }
     picture = correlated.picture
     figures["correlation"] = {f"correlation-{picture.name}.svg": picture}
-    return Context(project, scores, parts=parts, correlation=correlated, figures=figures)
+    return Context(
+        project, scores, parts=parts, correlation=correlated, figures=figures
+    )
 
 
 def _drawn(figures: Figures, *, again: bool = False) -> dict[str, bytes | None]:
@@ -180,7 +188,9 @@ def report_files(
     )
 
 
-def check_report(project: Project, contents: Contents, model: str | None = None) -> VerifyResult:
+def check_report(
+    project: Project, contents: Contents, model: str | None = None
+) -> VerifyResult:
     """Compare what people look at, the leaderboard, metrics and pages, with what the scores give.
 
     Args:
@@ -190,7 +200,9 @@ def check_report(project: Project, contents: Contents, model: str | None = None)
     entry = locked_now(project.root).get("report")
     if entry is None:
         if contents.here.read("reports/leaderboard.md") is not None:
-            result.skip("reports", f"{LOCK} has no stage that wrote the report; run 'dvc repro'")
+            result.skip(
+                "reports", f"{LOCK} has no stage that wrote the report; run 'dvc repro'"
+            )
         return result
     for out in entry.outs:  # drawings and thumbnails too
         data = contents.here.read(out.path)
@@ -211,8 +223,17 @@ def check_report(project: Project, contents: Contents, model: str | None = None)
         )
         return result
     try:
-        files, missing = report_files(project, project.root / SITE, again=True, only=model)
-    except (DriftledgerError, ValueError, LookupError, TypeError, AttributeError, OSError) as error:
+        files, missing = report_files(
+            project, project.root / SITE, again=True, only=model
+        )
+    except (
+        DriftledgerError,
+        ValueError,
+        LookupError,
+        TypeError,
+        AttributeError,
+        OSError,
+    ) as error:
         result.skip("reports", f"it cannot be made again: {shortened(str(error))}")
         return result
     if missing:
@@ -246,7 +267,9 @@ def _finding(name: str, stored: bytes | None, files: Files) -> str:
     other = _EVALUATED.sub(b"", made)
     if one == other:
         return ""
-    return _first_difference(one.decode(errors="replace"), other.decode(errors="replace"))
+    return _first_difference(
+        one.decode(errors="replace"), other.decode(errors="replace")
+    )
 
 
 def _first_difference(stored: str, made: str) -> str:

@@ -18,7 +18,12 @@ from driftledger.core.errors import StoreError
 from driftledger.core.files import read_json, read_jsonl
 from driftledger.core.grouping import grouped
 from driftledger.core.paths import Keys
-from driftledger.ledger.compare import Units, coverage_difference, paired_units, units_of
+from driftledger.ledger.compare import (
+    Units,
+    coverage_difference,
+    paired_units,
+    units_of,
+)
 from driftledger.metrics.exact import exact_mean
 from driftledger.metrics.groups import Difference, Groups, Pair, groups, shown
 from driftledger.metrics.intervals import ConfidenceInterval
@@ -71,7 +76,9 @@ def selected_score(project: Project, spec: Benchmark, keys: Keys) -> Score:
     """Read one of them; errors as in :func:`selected_scores`."""
     score = read_json(project.root / spec.scores.at(keys) / SCORE, Score)
     settings = project.settings
-    if score.inputs.settings != spec.scored_with(settings.section(spec.name), settings.run.seed):
+    if score.inputs.settings != spec.scored_with(
+        settings.section(spec.name), settings.run.seed
+    ):
         raise StoreError(
             f"the score of {spec.name} on {score.on} for {score.model} was computed with other "
             "settings than params.yaml has now; run 'dvc repro'"
@@ -174,7 +181,9 @@ class Block:
             # A group without any value has none at this step: its chains end sooner.
             if any(value is not None for values in rows for value in values):
                 units += [(group, values) for values in rows]
-        present = [value for _, values in units for value in values if value is not None]
+        present = [
+            value for _, values in units for value in values if value is not None
+        ]
         if len(present) == sum(len(values) for _, values in units):
             return None
         own = self.units(metric, score, number)
@@ -256,7 +265,9 @@ def _cells(block: Block, number: str) -> Mapping[str, Cell]:
     cells = {}
     for score in block.scores:
         values = score.groups.get(kind, {}).get(name, {}) if group else score.metrics
-        made = cell(block.spec.value_of(score, number), score, number=number, digits=digits)
+        made = cell(
+            block.spec.value_of(score, number), score, number=number, digits=digits
+        )
         if made.value is not None:
             deviation = f"{values[key + STD]:.{digits}f}" if key + STD in values else ""
             made = made._replace(
@@ -281,7 +292,9 @@ def _test(block: Block, number: str) -> Tested | None:
     sign = 1 if metric.is_higher else -1
     values = block.values(number)
     controls = block.ranked(number, controls=True)
-    models = sorted(block.ranked(number), key=lambda model: (-sign * values[model], model))
+    models = sorted(
+        block.ranked(number), key=lambda model: (-sign * values[model], model)
+    )
     units = {}
     for score in block.scores:
         if score.model in models or score.model in controls:
@@ -329,7 +342,9 @@ def best_first(
 def _makes(metric: Metric, units: Units, value: float) -> bool:
     """Return True if the units reproduce the number that the score has."""
     shares = [(share, group) for share, group, _ in units.values()]
-    return bool(shares) and abs(_value(metric, shares) - value) <= _CLOSE * max(1.0, abs(value))
+    return bool(shares) and abs(_value(metric, shares) - value) <= _CLOSE * max(
+        1.0, abs(value)
+    )
 
 
 def _value(metric: Metric, units: Sequence[tuple[float, str]]) -> float:

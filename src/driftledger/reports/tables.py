@@ -54,7 +54,9 @@ def ranks_in(block: Block, number: str) -> Mapping[str, Cell]:
     ranks = block.ranks_by_value(number)
     cells = {}
     for score in block.scores:
-        cells[score.model] = cell(ranks.get(score.model), score, number=number, digits=0)
+        cells[score.model] = cell(
+            ranks.get(score.model), score, number=number, digits=0
+        )
     return cells
 
 
@@ -74,7 +76,9 @@ def misplaced(block: Block, number: str, title: str) -> list[str]:
     else:
         values = block.values(number)
         sign = 1 if metric.is_higher else -1
-        worths = {model: sign * round(value, DECIMALS) for model, value in values.items()}
+        worths = {
+            model: sign * round(value, DECIMALS) for model, value in values.items()
+        }
         controls = [worths[model] for model in block.ranked(number, controls=True)]
         best = max(controls, default=-math.inf)
         count = sum(worths[model] < best for model in models)
@@ -107,7 +111,9 @@ def _model_tables(block: Block) -> Iterator[ReportTable]:
     named = {*layout.left_out}
     for columns in tables.values():
         named.update(number.rpartition("/")[2] for number in columns.values())
-    coverages = {s.model: coverage_cell(s, more=bounds(block, s, first)) for s in scores}
+    coverages = {
+        s.model: coverage_cell(s, more=bounds(block, s, first)) for s in scores
+    }
     for place, (title, columns) in enumerate(tables.items(), 1):
         numbers = dict(columns)
         if place == 1:
@@ -125,7 +131,9 @@ def _model_tables(block: Block) -> Iterator[ReportTable]:
                 if metric is None or not block.values(key):
                     continue
                 head.append(title_of(metric, key) if name == number else name)
-                notes += misplaced(block, key, metric.named(key) if name == number else name)
+                notes += misplaced(
+                    block, key, metric.named(key) if name == number else name
+                )
                 for model, value in block.cells(key).items():
                     rows[model].append(value)
         if first is not None:
@@ -178,7 +186,9 @@ def _group_tables(block: Block) -> Iterator[ReportTable]:
             if "{t}" in metric.key and metric is not spec.metrics[0]:
                 keys = keys[:1]
             for key in keys:
-                is_main = spec.layout.means_of_groups and metric.headline and key == keys[0]
+                is_main = (
+                    spec.layout.means_of_groups and metric.headline and key == keys[0]
+                )
                 columns = []
                 notes = []
                 for score in block.order():
@@ -197,7 +207,9 @@ def _group_tables(block: Block) -> Iterator[ReportTable]:
                 published = ""
 
 
-def _group_table(columns: Sequence[tuple[Block, Score, str]], kind: str, key: str) -> ReportTable:
+def _group_table(
+    columns: Sequence[tuple[Block, Score, str]], kind: str, key: str
+) -> ReportTable:
     """Return a table with a row per group and a column per model.
 
     As in GenCeption's Table 2 it also has means of groups and their ranks.
@@ -207,8 +219,12 @@ def _group_table(columns: Sequence[tuple[Block, Score, str]], kind: str, key: st
     """
     layout = columns[0][0].spec.layout
     scores = [score for _, score, _ in columns]
-    nested: dict[str, list[str]] = scores[0].details["groups"] if layout.means_of_groups else {}
-    names = dict.fromkeys(name for score in scores for name in score.groups.get(kind, {}))
+    nested: dict[str, list[str]] = (
+        scores[0].details["groups"] if layout.means_of_groups else {}
+    )
+    names = dict.fromkeys(
+        name for score in scores for name in score.groups.get(kind, {})
+    )
     for members in nested.values():
         for name in members:
             names.pop(name, None)
@@ -240,10 +256,14 @@ def _group_table(columns: Sequence[tuple[Block, Score, str]], kind: str, key: st
         add_mean("overall", key)
     rows.append([COVERAGE.title, *map(coverage_cell, scores)])
     head = ["", *(name for *_, name in columns)]
-    return ReportTable("", head, rows=rows, across=True, name=f"{kind}_{key}", detail=True)
+    return ReportTable(
+        "", head, rows=rows, across=True, name=f"{kind}_{key}", detail=True
+    )
 
 
-def generators_tables(spec: Benchmark, blocks: Sequence[Block]) -> Iterator[ReportTable]:
+def generators_tables(
+    spec: Benchmark, blocks: Sequence[Block]
+) -> Iterator[ReportTable]:
     """Yield groups of the first metric under several generators, each ranked by itself.
 
     That is GenCeption's Table 4.
@@ -251,7 +271,9 @@ def generators_tables(spec: Benchmark, blocks: Sequence[Block]) -> Iterator[Repo
     if not spec.layout.means_of_groups:
         return
     keys = [key for key in spec.scores.keys if key not in ("model", "generator")]
-    alike = grouped(blocks, lambda block: tuple(block.scores[0].keys[key] for key in keys))
+    alike = grouped(
+        blocks, lambda block: tuple(block.scores[0].keys[key] for key in keys)
+    )
     for names, members in alike.items():
         by_model: dict[str, list[tuple[Block, Score, str]]] = {}
         generators = set()
@@ -275,7 +297,9 @@ def generators_tables(spec: Benchmark, blocks: Sequence[Block]) -> Iterator[Repo
             f"{' · '.join(names)}, each ranked by itself, as in Table 4"
         )
         table = _group_table([*chain.from_iterable(by_model.values())], kind, key)
-        yield table._replace(title=title, notes=notes, name="-".join(("generators", *names)))
+        yield table._replace(
+            title=title, notes=notes, name="-".join(("generators", *names))
+        )
 
 
 def _rank_over_groups(block: Block) -> Iterator[ReportTable]:
@@ -294,8 +318,12 @@ def _rank_over_groups(block: Block) -> Iterator[ReportTable]:
     shares = []
     ranks_by_group = []
     for group, members in groups.items():
-        numbers = [f"{kind}/{group}/{key}" for key in spec.keys_of(spec.metrics[0], *scores)]
-        ranks_by_group.append([block.ranks_by_value(n) for n in numbers if block.values(n)])
+        numbers = [
+            f"{kind}/{group}/{key}" for key in spec.keys_of(spec.metrics[0], *scores)
+        ]
+        ranks_by_group.append(
+            [block.ranks_by_value(n) for n in numbers if block.values(n)]
+        )
         shares.append(len(members) / total)
         head.append(f"{group}, mean {BY_VALUE}")
     rows = []
@@ -309,12 +337,16 @@ def _rank_over_groups(block: Block) -> Iterator[ReportTable]:
         for value in (*means, math.fsum(weighted)):
             row.append(cell(None if math.isnan(value) else value, score))
         rows.append([*row, coverage_cell(score)])
-    sums = " + ".join(f"{len(members)}/{total} · {group}" for group, members in groups.items())
+    sums = " + ".join(
+        f"{len(members)}/{total} · {group}" for group, members in groups.items()
+    )
     yield ReportTable(
         "The GC rank of the paper's first version",
         [*head, "GC rank (lower is better)", COVERAGE.title],
         rows=rows,
-        notes=[f"GC rank: {sums}. Of each group, the ranks by value of GC@1 … GC@T are averaged."],
+        notes=[
+            f"GC rank: {sums}. Of each group, the ranks by value of GC@1 … GC@T are averaged."
+        ],
         name="group_ranks",
         detail=True,
     )

@@ -50,7 +50,9 @@ def flat(prefix: str, values: Mapping[str, Any]) -> dict[str, str]:
     """Flatten settings to ``identity.weights.commit`` → text, without values that are not set."""
     texts: dict[str, str] = {}
     for key, value in values.items():
-        name = re.sub(r"[^A-Za-z0-9_. -]", "_", f"{prefix}.{key}" if prefix else key)[:250]
+        name = re.sub(r"[^A-Za-z0-9_. -]", "_", f"{prefix}.{key}" if prefix else key)[
+            :250
+        ]
         if isinstance(value, dict):
             texts |= flat(name, value)
         elif value not in (None, "", []):
@@ -78,7 +80,9 @@ def cards_of(run: Run) -> dict[str, list[ComponentCard]]:
         for role, card in lineage.score.components.items():
             if role not in _NOT_SHOWN:
                 cards.setdefault(role, {})[card.fingerprint] = card
-    return {role: list(versions.values()) for role, versions in cards.items() if versions}
+    return {
+        role: list(versions.values()) for role, versions in cards.items() if versions
+    }
 
 
 def _tracked_in(run: Run) -> Iterator[Tracked]:
@@ -246,7 +250,9 @@ def _note(run: Run) -> str:
     for tracked in headlines_of(run):
         score = tracked.score
         title = in_table(title_of(tracked))
-        lines.append(f"| {title} | {tracked.value:.4g} | {score.scored} of {score.total} |")
+        lines.append(
+            f"| {title} | {tracked.value:.4g} | {score.scored} of {score.total} |"
+        )
     lines += ["", "| | version | made with |", "|---|---|---|"]
     for role, versions in cards_of(run).items():
         for card in versions:

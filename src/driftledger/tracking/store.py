@@ -45,7 +45,11 @@ ENVIRONMENT = {
 }
 """Defaults for what the user has not set; some are read once, when MLflow is imported."""
 
-_CREDENTIALS = ("MLFLOW_TRACKING_TOKEN", "MLFLOW_TRACKING_USERNAME", "MLFLOW_TRACKING_PASSWORD")
+_CREDENTIALS = (
+    "MLFLOW_TRACKING_TOKEN",
+    "MLFLOW_TRACKING_USERNAME",
+    "MLFLOW_TRACKING_PASSWORD",
+)
 _BUG = "INVALID_PARAMETER_VALUE"
 """MLflow's code for an argument that it does not take: a mistake of ours, which keeps its
 traceback."""
@@ -220,7 +224,9 @@ def _unusable(uri: str, error: BaseException | str) -> LedgerError:
     """Say which store cannot be used, why, without the credentials in its address, and what to
     do."""
     reason = without_credentials(str(error))
-    in_address = re.split(r"[:/@]", match[1]) if (match := re.search(r"//(\S*)@", uri)) else []
+    in_address = (
+        re.split(r"[:/@]", match[1]) if (match := re.search(r"//(\S*)@", uri)) else []
+    )
     for secret in filter(None, (*in_address, *map(os.environ.get, _CREDENTIALS))):
         reason = reason.replace(secret, "***")
     known = [words for sign, words in _REASONS.items() if sign in reason]
@@ -288,7 +294,8 @@ def _check(uri: str, create: bool) -> None:
     ):
         reason = "it is read-only, or may not be read"
     elif file.exists() and (
-        not file.is_file() or file.open("rb").read(16) not in (b"", b"SQLite format 3\0")
+        not file.is_file()
+        or file.open("rb").read(16) not in (b"", b"SQLite format 3\0")
     ):
         reason = "it is not a SQLite database"
     if reason:
@@ -321,7 +328,8 @@ def pages(tracking: "Tracking", server: str) -> list[str]:
             "make it"
         )
     return [
-        f"{what}: {server}/{page.format(experiment.experiment_id)}" for what, page in PAGES.items()
+        f"{what}: {server}/{page.format(experiment.experiment_id)}"
+        for what, page in PAGES.items()
     ]
 
 
@@ -347,7 +355,10 @@ def serve(tracking: "Tracking", port: int | None) -> Iterator[str]:
         raise ConfigError(
             f"port {free} on {HOST} is in use, or not yours to use; name another one with --port"
         )
-    yield from (*pages(tracking, f"http://{HOST}:{free}"), "Ctrl-C ends MLflow, which starts now")
+    yield from (
+        *pages(tracking, f"http://{HOST}:{free}"),
+        "Ctrl-C ends MLflow, which starts now",
+    )
     command = [
         sys.executable,
         "-m",

@@ -35,11 +35,19 @@ CUT_SHORT = f"metadata.`{SOURCE_RUN}` IS NULL AND span.attributes.`{_RUN}` LIKE 
 _thumbnail = lru_cache(maxsize=1000)(thumbnail)
 """Several runs show the same originals."""
 
-_KINDS = {"model": "CHAT_MODEL", "generator": "TOOL", "judge": "EVALUATOR", "": "PARSER"}
+_KINDS = {
+    "model": "CHAT_MODEL",
+    "generator": "TOOL",
+    "judge": "EVALUATOR",
+    "": "PARSER",
+}
 
 
 def traces_of(
-    lineage: Lineage, root: Path, rows: Sequence[Row], at_most: int | Literal["all", "none"]
+    lineage: Lineage,
+    root: Path,
+    rows: Sequence[Row],
+    at_most: int | Literal["all", "none"],
 ) -> Iterator[Trace]:
     """Yield the units of a score to look at: the worst, the best and some between.
 
@@ -58,7 +66,9 @@ def traces_of(
         if len(values) == len(rows) and abs(fmean(values) - value) < 1e-9:
             averages.add(title)
     for trace in traces:
-        scores = {title: value for title, value in trace.values.items() if title in averages}
+        scores = {
+            title: value for title, value in trace.values.items() if title in averages
+        }
         yield replace(trace, outputs={**trace.outputs, **trace.values}, values=scores)
 
 
@@ -94,7 +104,9 @@ class Traces:
         )
         trace_id = str(root.trace_id)
         root.set_inputs(self._plain(trace.inputs, trace_id))
-        for column, group in groupby(trace.steps, key=lambda step: (step.again, step.column)):
+        for column, group in groupby(
+            trace.steps, key=lambda step: (step.again, step.column)
+        ):
             steps = list(group)
             span = mlflow.start_span_no_context(
                 " ".join(filter(None, column)) or steps[0].name,
@@ -136,7 +148,9 @@ class Traces:
         import mlflow
         from mlflow.entities import AssessmentSource
 
-        arrived = trace_ids(self._client, self._experiment_id, OF_RUN.format(self._run_id))
+        arrived = trace_ids(
+            self._client, self._experiment_id, OF_RUN.format(self._run_id)
+        )
         if {*arrived} != self._written.keys():
             raise LedgerError(
                 "MLflow did not take all traces of a run; run 'driftledger track' again"
@@ -144,7 +158,9 @@ class Traces:
         source = AssessmentSource("CODE", "driftledger")
         for trace_id, trace in self._written.items():
             for title, value in trace.values.items():
-                mlflow.log_feedback(trace_id=trace_id, name=title, value=value, source=source)
+                mlflow.log_feedback(
+                    trace_id=trace_id, name=title, value=value, source=source
+                )
 
     def _plain(self, shown: Shown, trace_id: str) -> Any:
         """Convert a value to what MLflow takes."""

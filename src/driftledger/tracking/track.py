@@ -53,7 +53,13 @@ from driftledger.tracking.store import (
     tracking_uri,
     without_credentials,
 )
-from driftledger.tracking.traces import CUT_SHORT, OF_RUN, Traces, delete_traces, traces_of
+from driftledger.tracking.traces import (
+    CUT_SHORT,
+    OF_RUN,
+    Traces,
+    delete_traces,
+    traces_of,
+)
 from driftledger.tracking.view import PAGES, VIEW_TAG, leaderboard
 
 if TYPE_CHECKING:
@@ -125,14 +131,20 @@ def fill_of(root: Path, tracking: "Tracking") -> str:
     file = sqlite_file(uri)
     number = file.stat().st_ino if file is not None and file.exists() else 0
     experiments = [tracking.experiment, os.environ.get(EXPERIMENT)]
-    return canonical_json([without_credentials(uri), number, md5_file(root / TRACKED), experiments])
+    return canonical_json(
+        [without_credentials(uri), number, md5_file(root / TRACKED), experiments]
+    )
 
 
 class _Push:
     """One update of an experiment."""
 
     def __init__(
-        self, client: "MlflowClient", root: Path, runs: Sequence[Run], tracking: "Tracking"
+        self,
+        client: "MlflowClient",
+        root: Path,
+        runs: Sequence[Run],
+        tracking: "Tracking",
     ) -> None:
         self._client = client
         self._root = root
@@ -168,7 +180,9 @@ class _Push:
                 self._finish()
         self._finish()
         self._mark(finished)
-        note_mlflow(self._root, {each.info.run_id: key for key, each in finished.items()})
+        note_mlflow(
+            self._root, {each.info.run_id: key for key, each in finished.items()}
+        )
         if EXPERIMENT not in os.environ:
             self._describe()
         elsewhere = self._elsewhere - finished.keys()
@@ -178,7 +192,9 @@ class _Push:
                 f"another clone is writing the same runs ({first_few(others)}); run 'driftledger "
                 f"track' again when it has ended, or in {UNDER_WAY // 60} minutes if it was killed"
             )
-        counts = f"{len(missing)} runs created, {len(self._runs) - len(missing)} unchanged"
+        counts = (
+            f"{len(missing)} runs created, {len(self._runs) - len(missing)} unchanged"
+        )
         return f"MLflow experiment {self._tracking.experiment!r}: {counts}"
 
     def _experiment(self) -> "Experiment":
@@ -191,7 +207,11 @@ class _Push:
                 "tracking.experiment"
             )
         location = artifact_location(self._tracking)
-        if experiment and location and _is_moved(experiment.artifact_location, location):
+        if (
+            experiment
+            and location
+            and _is_moved(experiment.artifact_location, location)
+        ):
             former = f"{name} (before {location} was its place)"
             self._client.rename_experiment(experiment.experiment_id, former)
             experiment = None
@@ -212,16 +232,28 @@ class _Push:
         order = ["attributes.start_time ASC", "attributes.run_id ASC"]
         ours = f"tags.`{FINGERPRINT}` LIKE '%'"
         found = all_pages(
-            self._client.search_runs, [self._experiment_id], ours, ViewType.ALL, order_by=order
+            self._client.search_runs,
+            [self._experiment_id],
+            ours,
+            ViewType.ALL,
+            order_by=order,
         )
         for run in found:
             fingerprint = run.data.tags[FINGERPRINT]
-            if run.info.lifecycle_stage == "deleted" and not run.info.run_name.startswith(OLD):
+            if (
+                run.info.lifecycle_stage == "deleted"
+                and not run.info.run_name.startswith(OLD)
+            ):
                 continue  # by the user, or for what is said above
             if self._is_under_way(run):
                 self._elsewhere.add(fingerprint)
-            elif run.info.status != "FINISHED" or finished.setdefault(fingerprint, run) is not run:
-                delete_traces(self._client, self._experiment_id, OF_RUN.format(run.info.run_id))
+            elif (
+                run.info.status != "FINISHED"
+                or finished.setdefault(fingerprint, run) is not run
+            ):
+                delete_traces(
+                    self._client, self._experiment_id, OF_RUN.format(run.info.run_id)
+                )
                 self._client.delete_run(run.info.run_id)
         if not self._elsewhere:
             with suppress(MlflowException):  # an older server cannot be asked so
@@ -244,7 +276,9 @@ class _Push:
         client = self._client
         tags = tags_of(run)
         first = {FINGERPRINT: tags[FINGERPRINT], WRITER: self._writer}
-        written = client.create_run(self._experiment_id, run_name=_title(run), tags=first)
+        written = client.create_run(
+            self._experiment_id, run_name=_title(run), tags=first
+        )
         run_id = written.info.run_id
         models: dict[str, None] = {}
         for role, cards in cards_of(run).items():
@@ -266,7 +300,9 @@ class _Push:
         self._queue_traces(run, run_id, rows)
         return written
 
-    def _queue_traces(self, run: Run, run_id: str, rows: Mapping[str, Sequence[Row]]) -> None:
+    def _queue_traces(
+        self, run: Run, run_id: str, rows: Mapping[str, Sequence[Row]]
+    ) -> None:
         """Queue the traces of a run, of several scores of the same records those of the first."""
         import mlflow
 
@@ -276,7 +312,9 @@ class _Push:
             if lineage.collected in seen:
                 continue
             seen.append(lineage.collected)
-            for trace in traces_of(lineage, self._root, rows[lineage.place], self._tracking.traces):
+            for trace in traces_of(
+                lineage, self._root, rows[lineage.place], self._tracking.traces
+            ):
                 traces.add(lineage, trace)
                 if len(traces) % _TRACES_AT_ONCE == 0:
                     mlflow.flush_trace_async_logging()
@@ -297,11 +335,15 @@ class _Push:
         if key in self._model_ids:
             return self._model_ids[key]
         same = f"tags.`{FINGERPRINT}` = '{card.fingerprint}'"
-        versions = all_pages(client.search_model_versions, f"name = '{name}' AND {same}")
+        versions = all_pages(
+            client.search_model_versions, f"name = '{name}' AND {same}"
+        )
         if versions:
             source = min(versions, key=lambda version: int(version.version)).source
             return self._model_ids.setdefault(key, source.removeprefix(_SOURCE))
-        params = {"provider": card.provider, "version": card.version} | flat("", card.settings)
+        params = {"provider": card.provider, "version": card.version} | flat(
+            "", card.settings
+        )
         tags = {FINGERPRINT: card.fingerprint} | flat("identity", card.identity)
         begun = client.search_logged_models(
             [self._experiment_id], filter_string=f"name = '{card.name}' AND {same}"
@@ -315,7 +357,8 @@ class _Push:
         client.finalize_logged_model(model.model_id, LoggedModelStatus.READY)
         try:
             client.create_registered_model(
-                name, description=f"The {kind} `{card.name}`, a version per fingerprint."
+                name,
+                description=f"The {kind} `{card.name}`, a version per fingerprint.",
             )
         except MlflowException as error:
             if error.error_code != "RESOURCE_ALREADY_EXISTS":
@@ -464,7 +507,9 @@ def _datasets(run: Run, root: Path) -> list[Any]:
         counts = [file.read_bytes().count(b"\n") for file in files if file.is_file()]
         profile = json.dumps({"samples": sum(counts)}) if counts else None
         source = json.dumps({"uri": data.path})
-        dataset = Dataset(on, digest_of(lineage.score), "local", source, profile=profile)
+        dataset = Dataset(
+            on, digest_of(lineage.score), "local", source, profile=profile
+        )
         tags = [
             InputTag("mlflow.data.context", "evaluation"),
             InputTag("dvc.out", data.out),

@@ -67,7 +67,10 @@ _LINE = {
 
 
 def leaderboard(
-    curves: Sequence[str], headlines: Mapping[str, str], columns: Sequence[str], higher: bool
+    curves: Sequence[str],
+    headlines: Mapping[str, str],
+    columns: Sequence[str],
+    higher: bool,
 ) -> str:
     """Return the tag's value: runs by the first column, curves as lines, a bar chart a headline.
 
@@ -94,7 +97,12 @@ def leaderboard(
     while True:
         text = json.dumps(state | {"compareRunCharts": charts}, sort_keys=True)
         packed = base64.b64encode(zlib.compress(text.encode(), 9)).decode()
-        tag = {"name": "Leaderboard", "createdAt": 0, "updatedAt": 0, "state": f"deflate;{packed}"}
+        tag = {
+            "name": "Leaderboard",
+            "createdAt": 0,
+            "updatedAt": 0,
+            "state": f"deflate;{packed}",
+        }
         if len(json.dumps(tag)) <= MAX_TAG or not charts:
             return json.dumps(tag)
         charts.pop()

@@ -85,7 +85,12 @@ class Digits(DatasetProvider):
         return sha256_of([self.version, sha256_bytes(_read()), *counts])
 
     def source(self) -> dict[str, str]:
-        return {"kind": self.provider, "version": self.version, LIBRARY: VERSION, **SOURCE}
+        return {
+            "kind": self.provider,
+            "version": self.version,
+            LIBRARY: VERSION,
+            **SOURCE,
+        }
 
 
 @cache

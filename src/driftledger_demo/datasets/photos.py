@@ -78,10 +78,14 @@ class Photos(DatasetProvider):
 @cache
 def manifest() -> Manifest:
     """Return the packaged ``photos.json``."""
-    return Manifest.model_validate_json(files(__package__).joinpath("photos.json").read_bytes())
+    return Manifest.model_validate_json(
+        files(__package__).joinpath("photos.json").read_bytes()
+    )
 
 
 def _read(photo: Photo) -> bytes:
     library = manifest().libraries[photo.package]
     file = f"{photo.package}/{photo.file}"
-    return read_installed(library.distribution, library.version, file=file, sha256=photo.sha256)
+    return read_installed(
+        library.distribution, library.version, file=file, sha256=photo.sha256
+    )

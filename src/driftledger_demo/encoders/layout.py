@@ -48,7 +48,9 @@ def _features(image: Image.Image) -> Float64:
     mean, cells = _colours(image)
     blocks = [np.ones(1)]
     for weight, block in zip(_WEIGHTS, [mean, cells, _edges(image)], strict=True):
-        squared = int((block**2).sum()) + _FAINT**2  # so that a faint block is shorter than 1
+        squared = (
+            int((block**2).sum()) + _FAINT**2
+        )  # so that a faint block is shorter than 1
         unit = block.astype(np.float64) / np.sqrt(np.float64(squared))
         blocks.append(weight * unit)
     return np.concatenate(blocks)

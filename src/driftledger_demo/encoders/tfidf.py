@@ -71,7 +71,9 @@ class TfIdf(Encoder):
             counts = self._counts(text)
             total.update(counts)
             holding.update(counts.keys())
-        frequent = sorted(total, key=lambda run: (-total[run], run))[: self.max_features]
+        frequent = sorted(total, key=lambda run: (-total[run], run))[
+            : self.max_features
+        ]
         encoder = self.model_copy()
         encoder._weights = {}
         for run in sorted(frequent):
@@ -94,7 +96,9 @@ class TfIdf(Encoder):
         """
         known = self._weights
         if known is None:
-            raise ValueError("tfidf knows no words yet: encode with what fitted(texts) returns")
+            raise ValueError(
+                "tfidf knows no words yet: encode with what fitted(texts) returns"
+            )
         columns = {run: column for column, run in enumerate(known)}
         features = np.zeros((len(texts), len(columns)), np.float32)
         for row, text in zip(features, texts, strict=True):

@@ -90,7 +90,9 @@ def _shape(sentence: str, colour: RGB, is_round: bool, ratio: int) -> Shape:
     extent = figures(r"(\d{1,9})% by (\d{1,9})%", sentence, 1, 150, int)
     if extent:
         length, breadth = extent
-        return Shape(colour, is_round, centre, 10 * length, 10 * breadth, _tilt(sentence))
+        return Shape(
+            colour, is_round, centre, 10 * length, 10 * breadth, _tilt(sentence)
+        )
     stretch = _STRETCH.meaning(sentence) or STRETCHES[""]
     side = _SIZE.meaning(sentence) or SIZES["medium-sized"]
     # area in (‰ of the longest side)²; the canvas is ratio : 100
@@ -136,7 +138,10 @@ class Painter(Generator):
     @property
     def mark(self) -> str:
         vocabulary = "both take them from one vocabulary"
-        return self.knows or f"knows the words in which the embedded describers speak: {vocabulary}"
+        return (
+            self.knows
+            or f"knows the words in which the embedded describers speak: {vocabulary}"
+        )
 
     def identity(self) -> dict[str, Any]:
         return {"encoding": ENCODING} | library_versions("pillow")
@@ -153,7 +158,9 @@ def _paint(sketch: Sketch, size: int, hand: Random) -> Image.Image:
     longest = max(sketch.ratio, 100)
     width = max(1, size * sketch.ratio // longest)
     height = max(1, size * 100 // longest)
-    canvas = np.full((height, width, 3), _mixed(sketch.background, hand), dtype=np.uint8)
+    canvas = np.full(
+        (height, width, 3), _mixed(sketch.background, hand), dtype=np.uint8
+    )
     for shape in sorted(sketch.shapes, key=lambda shape: -shape.length * shape.breadth):
         inside = polygon((height, width), _corners(shape, (width, height), hand))
         canvas[inside] = _mixed(shape.colour, hand)

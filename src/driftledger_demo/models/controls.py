@@ -46,7 +46,9 @@ def at_most(text: str, max_tokens: int | None) -> Reply:
     if max_tokens is None:
         return Reply(text)
     if max_tokens < 1:
-        raise ValueError(f"a reply has room for a word at least, but max_tokens is {max_tokens}")
+        raise ValueError(
+            f"a reply has room for a word at least, but max_tokens is {max_tokens}"
+        )
     words = list(islice(_WORD.finditer(text), max_tokens + 1))
     if len(words) <= max_tokens:
         return Reply(text)
@@ -90,7 +92,16 @@ class Blind(WordCounter):
         return _by_medium(conversation, "This is a photograph.", "This is a recording.")
 
 
-GUESSES = ("red", "blue", "green", "two", "three", "a circle", "a square", "on the left")
+GUESSES = (
+    "red",
+    "blue",
+    "green",
+    "two",
+    "three",
+    "a circle",
+    "a square",
+    "on the left",
+)
 """Answers to an open question, with equal chances."""
 
 

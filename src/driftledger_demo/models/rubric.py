@@ -14,7 +14,9 @@ from driftledger_demo.vision.question import last_text
 
 _TOKEN = re.compile(r"(?<![\w.])-?\d+(?:[.,:]\d+)*|\w+")
 """A number with its sign and its digits behind a point, or a word."""
-_ROW = re.compile(r"(?ms)^-+(?: \| -+)+$.*?\n\n[^|]*\|(?P<truth>[^|]*)\|(?P<prediction>.*)\|")
+_ROW = re.compile(
+    r"(?ms)^-+(?: \| -+)+$.*?\n\n[^|]*\|(?P<truth>[^|]*)\|(?P<prediction>.*)\|"
+)
 """The row after the first empty line of the table. Strokes after the truth are the prediction's."""
 
 
@@ -56,7 +58,9 @@ def grade(truth: str, prediction: str) -> int:
     present = 0
     for element in elements:
         alternatives = element.split("<OR>")
-        present += any(_is_in(_words(alternative), words) for alternative in alternatives)
+        present += any(
+            _is_in(_words(alternative), words) for alternative in alternatives
+        )
     return 10 * present // len(elements)
 
 
@@ -68,4 +72,6 @@ def _is_in(words: Sequence[str], prediction: Sequence[str]) -> bool:
     """Return whether the prediction holds these words in a row; False for no words."""
     length = len(words)
     starts = range(len(prediction) - length + 1)
-    return length > 0 and any(words == prediction[start : start + length] for start in starts)
+    return length > 0 and any(
+        words == prediction[start : start + length] for start in starts
+    )

@@ -8,7 +8,13 @@ from difflib import SequenceMatcher
 from functools import cached_property
 from typing import NamedTuple, TypeVar
 
-from driftledger_demo.vision.question import CANNOT, LETTERS, ParsedQuestion, plain, without_manners
+from driftledger_demo.vision.question import (
+    CANNOT,
+    LETTERS,
+    ParsedQuestion,
+    plain,
+    without_manners,
+)
 from driftledger_demo.vision.recognise import Seen, recognise
 from driftledger_demo.vision.segment import ColourRegion, Look
 from driftledger_demo.vision.world import (
@@ -31,7 +37,19 @@ the groups of the form. None, empty and :class:`UnseenError` mean that there is 
 
 _PLAIN_SHAPES = ("circle", "square")
 """The describer's own nouns, which need no knowledge."""
-_NUMBERS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+_NUMBERS = (
+    "zero",
+    "one",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+)
 _REFERENCE = re.compile(
     rf"(?:(?:the|a|an) )?(?:({'|'.join(SIZES)}) )?(?:({'|'.join(THING_COLOURS)}) )?"
     rf"({'|'.join(SHAPES)}|object)(?:e?s)?"
@@ -75,17 +93,23 @@ def closest(text: str, others: Iterable[str]) -> int:
     """
     ratios = []
     for other in others:
-        matcher = SequenceMatcher(None, text.casefold(), other.casefold(), autojunk=False)
+        matcher = SequenceMatcher(
+            None, text.casefold(), other.casefold(), autojunk=False
+        )
         ratios.append(int(100 * matcher.ratio()))
     best = max(ratios, default=0)
-    return only([index for index, ratio in enumerate(ratios) if ratio == best >= _ALIKE])
+    return only(
+        [index for index, ratio in enumerate(ratios) if ratio == best >= _ALIKE]
+    )
 
 
 def number(words: str) -> int | None:
     """Return a number in digits, or up to ten in words."""
     if words in _NUMBERS:
         return _NUMBERS.index(words)
-    return int(words) if words.isascii() and words.isdigit() and len(words) < 10 else None
+    return (
+        int(words) if words.isascii() and words.isdigit() and len(words) < 10 else None
+    )
 
 
 class Departure(NamedTuple):
@@ -223,7 +247,10 @@ class Sight:
         return [
             thing
             for thing in self.things
-            if all(want in ("", has) for want, has in zip(wanted, _features(thing), strict=True))
+            if all(
+                want in ("", has)
+                for want, has in zip(wanted, _features(thing), strict=True)
+            )
         ]
 
     def only(self, phrase: str) -> ColourRegion:
@@ -250,7 +277,12 @@ _OUTERMOST = {
     "highest up": (0, -1),
     "lowest down": (0, 1),
 }
-_STEPS = {"to the right of": (1, 0), "to the left of": (-1, 0), "below": (0, 1), "above": (0, -1)}
+_STEPS = {
+    "to the right of": (1, 0),
+    "to the left of": (-1, 0),
+    "below": (0, 1),
+    "above": (0, -1),
+}
 
 
 def first_answer(rules: Sequence[Rule], sight: Sight, question: str) -> str:
@@ -263,7 +295,9 @@ def first_answer(rules: Sequence[Rule], sight: Sight, question: str) -> str:
         match = re.fullmatch(form, question, re.IGNORECASE)
         if match:
             groups = [group for group in match.groups() if group is not None]
-            answer = rule.format(sight) if isinstance(rule, str) else rule(sight, *groups)
+            answer = (
+                rule.format(sight) if isinstance(rule, str) else rule(sight, *groups)
+            )
             return str(certain(answer))
     raise UnseenError
 
@@ -366,7 +400,9 @@ _YES_NO_RULES: tuple[Rule, ...] = (
     ),
     (
         r"Do one (\w+) and one (\w+) cost \$(\d+) together\?",
-        lambda sight, one, other, price: sight.price(one) + sight.price(other) == number(price),
+        lambda sight, one, other, price: (
+            sight.price(one) + sight.price(other) == number(price)
+        ),
     ),
     (
         r"(?:Does the train go to|Is the train bound for) (.+)\?",
@@ -381,7 +417,9 @@ _YES_NO_RULES: tuple[Rule, ...] = (
     (r"(?:Is this the flag of|Does this flag belong to) (.+)\?", _is_flag),
     (
         r'Does the road sign (?:tell drivers|mean): "(.+)"\??',
-        lambda sight, claimed: any(word in claimed for word in sight.emblem(Sign).words),
+        lambda sight, claimed: any(
+            word in claimed for word in sight.emblem(Sign).words
+        ),
     ),
     (r"Is this mathematical symbol (.+)\?", _is_symbol),
     (
@@ -398,7 +436,9 @@ def _described(sight: Sight) -> str:
 
 
 def _digits(sight: Sight) -> str:
-    digits = [int(character) for character in sight.written if character in "0123456789"]
+    digits = [
+        int(character) for character in sight.written if character in "0123456789"
+    ]
     return str(sum(certain(digits)))
 
 
@@ -410,7 +450,9 @@ def _outer(sight: Sight) -> str:
 
 
 def _item(sight: Sight, price: str) -> str | None:
-    return next((item for item, cost in sight.prices.items() if cost == int(price)), None)
+    return next(
+        (item for item, cost in sight.prices.items() if cost == int(price)), None
+    )
 
 
 def _offer(sight: Sight, item: str) -> str:
@@ -465,7 +507,10 @@ _RULES: tuple[Rule, ...] = (
         r"In which corner of the image is the (?:flag|road sign|board|sheet of paper)\?",
         "{0.corner}",
     ),
-    (r"Where(?: in the image)? is the (.+)\?", lambda sight, phrase: sight.only(phrase).place),
+    (
+        r"Where(?: in the image)? is the (.+)\?",
+        lambda sight, phrase: sight.only(phrase).place,
+    ),
     (r"(?:Which|What) objects (?:are there|can be seen) in the image.+", _all),
     (rf"Which object is ({'|'.join(_OUTERMOST)}) in the image\?.*", _outermost),
     (rf"What is directly ({'|'.join(_STEPS)}) the (.+)\?", _neighbour),
@@ -497,9 +542,18 @@ _RULES: tuple[Rule, ...] = (
     ),
     (r"(?:Which|What) number (?:is on|does) the road sign.*\?", "{0.speed}"),
     (r"What (?:is written on|does) the (?:road sign|board)(?: say)?\?", "{0.written}"),
-    (r"How many kilometres does a car go in (\w+) hours at the highest speed .+\?", _distance),
-    (r"What is written on the lowest line of the board\?", lambda sight: sight.lines[-1]),
-    (r"Describe the image in one sentence: what is written on the board, .+\?", _described),
+    (
+        r"How many kilometres does a car go in (\w+) hours at the highest speed .+\?",
+        _distance,
+    ),
+    (
+        r"What is written on the lowest line of the board\?",
+        lambda sight: sight.lines[-1],
+    ),
+    (
+        r"Describe the image in one sentence: what is written on the board, .+\?",
+        _described,
+    ),
     (r"What do the two digits on the board add up to\?", _digits),
     (r"Which of these costs \$(\d{1,9}) on the board\?", _item),
     (
@@ -543,7 +597,10 @@ _RULES: tuple[Rule, ...] = (
         r" What do you get\?",
         lambda sight, phrase: str(sight.total - sight.count(phrase)),
     ),
-    (r"Which two numbers are to be added on the board\?", "{0.addends[0]} and {0.addends[1]}"),
+    (
+        r"Which two numbers are to be added on the board\?",
+        "{0.addends[0]} and {0.addends[1]}",
+    ),
     (r"Which number is to the right of the plus sign on the board\?", "{0.addends[1]}"),
     (
         r"(?:When|At what time) (?:does|will) the train leave(?:, according to the board)?\?",
@@ -555,7 +612,10 @@ _RULES: tuple[Rule, ...] = (
     ),
     (r"(?:Where|To which city) does the train go(?: to)?\?", "{0.departure.city}"),
     (r"In which country is the city that the train goes to\?", _country),
-    (r"The journey takes (\d{1,4}) minutes\. At what time does the train arrive\?", _arrival),
+    (
+        r"The journey takes (\d{1,4}) minutes\. At what time does the train arrive\?",
+        _arrival,
+    ),
     (
         r"Write the announcement for this train: .+\.",
         "The train to {0.departure[0]} leaves at {0.departure[1]} from track {0.departure[2]}.",
@@ -563,7 +623,9 @@ _RULES: tuple[Rule, ...] = (
 )
 """Tried from the first to the last."""
 
-_EXISTENCE = re.compile(r"Which of these objects is (not )?in the image\?", re.IGNORECASE)
+_EXISTENCE = re.compile(
+    r"Which of these objects is (not )?in the image\?", re.IGNORECASE
+)
 _EXTREME = re.compile(
     r"Which (?:object in the image )?is the (largest|smallest)(?: object in the image)?\?",
     re.IGNORECASE,

@@ -205,7 +205,9 @@ def question_in(conversation: Conversation) -> ParsedQuestion | None:
     first = _one_line(lines[:1])
     if _OVERVIEW.match(first):
         return None
-    return ParsedQuestion("open", first) if "?" in first or _REQUEST.match(first) else None
+    return (
+        ParsedQuestion("open", first) if "?" in first or _REQUEST.match(first) else None
+    )
 
 
 def _one_line(lines: list[str]) -> str:

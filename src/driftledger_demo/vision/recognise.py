@@ -15,7 +15,15 @@ from driftledger_demo.cielab import nearest_colours
 from driftledger_demo.filters import Mask, Pixels, Whole
 from driftledger_demo.installed import installed_path
 from driftledger_demo.vision.segment import Inset, shape_of
-from driftledger_demo.vision.world import FLAGS, SIGNS, SYMBOLS, THING_COLOURS, Flag, Sign, Symbol
+from driftledger_demo.vision.world import (
+    FLAGS,
+    SIGNS,
+    SYMBOLS,
+    THING_COLOURS,
+    Flag,
+    Sign,
+    Symbol,
+)
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 DIGITS = "0123456789"
@@ -231,7 +239,9 @@ def _letters(known: str) -> Whole:
 @cache
 def _symbols() -> Whole:
     """Return the shape of each mathematical symbol."""
-    return np.array([_rendered(symbol.character, _book_font(), None) for symbol in SYMBOLS])
+    return np.array(
+        [_rendered(symbol.character, _book_font(), None) for symbol in SYMBOLS]
+    )
 
 
 @cache
@@ -258,7 +268,9 @@ def _rendered(character: str, font: Font, line: Mark | None) -> Whole:
 _FLAG_WIDTH = 48
 _FLAG_HEIGHT = 32
 """Size of a flag in its own units; it is looked at where both are odd."""
-_FLAG_POINTS = [(x, y) for y in range(1, _FLAG_HEIGHT, 2) for x in range(1, _FLAG_WIDTH, 2)]
+_FLAG_POINTS = [
+    (x, y) for y in range(1, _FLAG_HEIGHT, 2) for x in range(1, _FLAG_WIDTH, 2)
+]
 _FITS = 72
 """Percent of these points that have the flag's colour."""
 _CLOTH = THING_COLOURS | {"light blue": (110, 170, 230)}

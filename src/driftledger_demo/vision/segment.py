@@ -57,11 +57,15 @@ def shape_of(mask: Mask) -> str | None:
     twice = abs(int((x * np.roll(y, -1) - y * np.roll(x, -1)).sum()))
     height, width = full.shape
     points = np.argwhere(full)[:, ::-1]
-    centre = (2 * points.sum(axis=0) + filled) * 1000 // filled  # thousandths of half a pixel
+    centre = (
+        (2 * points.sum(axis=0) + filled) * 1000 // filled
+    )  # thousandths of half a pixel
     reach = int(_distance(1000 * hull, centre).max()) // 1000
     solid = 8000 * filled // twice  # a pixel is four of its half ones
     roundness = reach * 2 // twice  # 318 for a circle, 500 for a square
-    low = (centre[1] - 1000 * height) // (2 * height)  # below the middle of the height, in ‰ of it
+    low = (centre[1] - 1000 * height) // (
+        2 * height
+    )  # below the middle of the height, in ‰ of it
     if solid < 730:
         return "star"
     if solid < 820:
@@ -192,7 +196,9 @@ class Look(NamedTuple):
     inset: Inset | None
 
 
-@lru_cache(maxsize=512)  # three question sets have several questions about the same images
+@lru_cache(
+    maxsize=512
+)  # three question sets have several questions about the same images
 def look(file: bytes, longest: int) -> Look:
     """Segment an image file; a larger one is scaled to ``longest`` pixels a side."""
     small = Image.open(BytesIO(file)).convert("RGB")
@@ -203,7 +209,9 @@ def look(file: bytes, longest: int) -> Look:
         height = max(1, height * longest // most)
         small = small.resize((width, height), Image.Resampling.BOX)
     if min(width, height) < _LEAST_SIDE:
-        return Look(width, height, "one plain colour", grounds=[], things=[], inset=None)
+        return Look(
+            width, height, "one plain colour", grounds=[], things=[], inset=None
+        )
     pixels = np.asarray(small)
     labels, means = _regions(pixels)
     colours = lab(means)

@@ -58,7 +58,9 @@ def steps(case: dict[str, Any]) -> Iterator[Step]:
         for sample, chain in chains.items():
             for t, ended in enumerate(chain, 1):
                 said = texts.get(sample, [])
-                yield Step(sample, t, repeat, ended, said[t - 1] if t <= len(said) else None)
+                yield Step(
+                    sample, t, repeat, ended, said[t - 1] if t <= len(said) else None
+                )
 
 
 def write_image(folder: Path, cosine: float) -> str:
@@ -82,7 +84,13 @@ def write_dataset(folder: Path, case: dict[str, Any]) -> None:
         }
         entries.append(SampleEntry.model_validate(entry))
     write_jsonl(folder / "samples.jsonl", entries)
-    card = {"name": "d", "provider": "x", "settings": {}, "source": {}, "samples": len(entries)}
+    card = {
+        "name": "d",
+        "provider": "x",
+        "settings": {},
+        "source": {},
+        "samples": len(entries),
+    }
     card |= {"categories": {}, "digest": "dd", "groups": case.get("groups", {})}
     write_json(folder / "dataset.json", DatasetCard.model_validate(card))
 
@@ -93,7 +101,9 @@ def write_records(folder: Path, spec: Benchmark, case: dict[str, Any]) -> None:
         drawn = None if isinstance(step.ended, str) else write_image(folder, step.ended)
         by_generator = step.ended == "filtered"
         outcome = "ok" if drawn or by_generator else str(step.ended)
-        record = iteration(step.sample, step.t, step.text, drawn, outcome, step.repeat, f"{drawn}")
+        record = iteration(
+            step.sample, step.t, step.text, drawn, outcome, step.repeat, f"{drawn}"
+        )
         if by_generator:
             record.results.append(result("generator", step.ended))
         records.append(record)
@@ -123,19 +133,30 @@ def write_records(folder: Path, spec: Benchmark, case: dict[str, Any]) -> None:
 def to_score(folder: Path, spec: Benchmark, case: dict[str, Any]) -> ToScore:
     write_dataset(folder / "d", case)
     write_records(folder / "c", spec, case)
-    settings = {"iterations": 3, "iterations_by_group": None, "ssim_side": 64, "unread": "left_out"}
+    settings = {
+        "iterations": 3,
+        "iterations_by_group": None,
+        "ssim_side": 64,
+        "unread": "left_out",
+    }
     settings |= {"confidence": 0.95, "min_coverage": 0.0, "text_encoder": None}
     settings |= case.get("settings", {})
     section = spec.settings.model_construct(**settings)
-    encoders = {"encoder": LetterEncoder(wide=2) if case.get("letters") else TableEncoder()}
+    encoders = {
+        "encoder": LetterEncoder(wide=2) if case.get("letters") else TableEncoder()
+    }
     if settings["text_encoder"]:
         encoders["text_encoder"] = LetterEncoder()
     folders = {"dataset": folder / "d", spec.collects.name: folder / "c"}
     beside = {}
     if "ratings" in case:
         beside["ratings"] = folder / "ratings.csv"
-        beside["ratings"].write_text(csv_text(COLUMNS, case["ratings"]), encoding="utf-8")
-    return ToScore(KEYS | {"encoder": "e"}, folders, section, 1, encoders, beside=beside)
+        beside["ratings"].write_text(
+            csv_text(COLUMNS, case["ratings"]), encoding="utf-8"
+        )
+    return ToScore(
+        KEYS | {"encoder": "e"}, folders, section, 1, encoders, beside=beside
+    )
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["what"][:90])

@@ -43,10 +43,12 @@ from tests.support.fakes import SEEN, EchoModel, SizeGenerator
 @pytest.fixture
 def samples(tmp_path: Path) -> list[Sample]:
     paths = [
-        draw(tmp_path / f"{number}.png", number, (20 + 10 * number, 30)) for number in range(3)
+        draw(tmp_path / f"{number}.png", number, (20 + 10 * number, 30))
+        for number in range(3)
     ]
     return [
-        Sample(f"s{number}", Medium(path, sha256_file(path))) for number, path in enumerate(paths)
+        Sample(f"s{number}", Medium(path, sha256_file(path)))
+        for number, path in enumerate(paths)
     ]
 
 
@@ -54,16 +56,24 @@ def run(
     samples: list[Sample], folder: Path, model: EchoModel, generator: SizeGenerator
 ) -> list[CollectedRecord]:
     collecting = chains(samples, model, generator)
-    write_collected(folder / "chain", collecting, collected(collecting, folder / "store"))
+    write_collected(
+        folder / "chain", collecting, collected(collecting, folder / "store")
+    )
     return read_records(folder / "chain")
 
 
-def test_each_iteration_starts_from_the_image_before(samples: list[Sample], tmp_path: Path) -> None:
+def test_each_iteration_starts_from_the_image_before(
+    samples: list[Sample], tmp_path: Path
+) -> None:
     records = run(samples, tmp_path, EchoModel(), SizeGenerator())
     assert [(record.unit, record.step) for record in records] == [
         (f"s{n}", t) for n in range(3) for t in (1, 2, 3)
     ]
-    assert [(record.text or "")[:5] for record in records[:3]] == ["20x30", "21x30", "22x30"]
+    assert [(record.text or "")[:5] for record in records[:3]] == [
+        "20x30",
+        "21x30",
+        "22x30",
+    ]
     assert records[0].extra["parent_sha256"] == samples[0].medium.sha256
     for before, after in pairwise(records[:3]):
         assert before.drawing is not None
@@ -79,12 +89,20 @@ def test_each_iteration_starts_from_the_image_before(samples: list[Sample], tmp_
         assert drawn.revised_prompt == f"revised Draw: {record.text}"
 
 
-def test_the_card_says_what_the_records_stand_on(samples: list[Sample], tmp_path: Path) -> None:
+def test_the_card_says_what_the_records_stand_on(
+    samples: list[Sample], tmp_path: Path
+) -> None:
     run(samples, tmp_path, EchoModel(), SizeGenerator())
     card = read_json(tmp_path / "chain" / CARD, CollectedCard)
-    assert (card.benchmark, card.stage, card.data_digest) == ("genception", "chain", "x")
+    assert (card.benchmark, card.stage, card.data_digest) == (
+        "genception",
+        "chain",
+        "x",
+    )
     assert card.keys == {"dataset": "d", "model": "echo", "generator": "size"}
-    assert {role: (each.name, each.fingerprint) for role, each in card.components.items()} == {
+    assert {
+        role: (each.name, each.fingerprint) for role, each in card.components.items()
+    } == {
         "model": ("echo", EchoModel().fingerprint),
         "generator": ("size", SizeGenerator().fingerprint),
     }
@@ -96,47 +114,74 @@ def test_the_card_says_what_the_records_stand_on(samples: list[Sample], tmp_path
     assert card.protocol == asked | {"iterations": 3, "seed": 7}
 
 
-def test_chains_of_a_group_stop_where_it_says(samples: list[Sample], tmp_path: Path) -> None:
+def test_chains_of_a_group_stop_where_it_says(
+    samples: list[Sample], tmp_path: Path
+) -> None:
     mixed = [
-        replace(sample, category="ocr" if sample.id == "s1" else "scene") for sample in samples
+        replace(sample, category="ocr" if sample.id == "s1" else "scene")
+        for sample in samples
     ]
-    card = CHAIN_CARD.model_copy(update={"groups": {"textual": ["ocr"], "visual": ["scene"]}})
+    card = CHAIN_CARD.model_copy(
+        update={"groups": {"textual": ["ocr"], "visual": ["scene"]}}
+    )
     shorter = chains(
-        mixed, EchoModel(), SizeGenerator(), card=card, iterations_by_group={"textual": 1}
+        mixed,
+        EchoModel(),
+        SizeGenerator(),
+        card=card,
+        iterations_by_group={"textual": 1},
     )
     assert shorter.calls == 2 * (3 + 1 + 3)
     write_collected(tmp_path / "chain", shorter, collected(shorter, tmp_path / "store"))
     records = read_records(tmp_path / "chain")
     assert Counter(record.unit for record in records) == {"s0": 3, "s1": 1, "s2": 3}
-    assert read_json(tmp_path / "chain" / CARD, CollectedCard).protocol["iterations_by_group"] == {
-        "textual": 1
-    }
+    assert read_json(tmp_path / "chain" / CARD, CollectedCard).protocol[
+        "iterations_by_group"
+    ] == {"textual": 1}
 
 
-def test_what_a_model_thinks_is_not_drawn(samples: list[Sample], tmp_path: Path) -> None:
+def test_what_a_model_thinks_is_not_drawn(
+    samples: list[Sample], tmp_path: Path
+) -> None:
     class Thinks(EchoModel):
         def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
-            thoughts = ("<think>\nIs it blue?\n</think>\n\n", "<think>\n\n</think>\n\n", "<think>")
+            thoughts = (
+                "<think>\nIs it blue?\n</think>\n\n",
+                "<think>\n\n</think>\n\n",
+                "<think>",
+            )
             replies = zip(thoughts, super().respond(conversations), strict=False)
-            return [replace(reply, text=thought + reply.text) for thought, reply in replies]
+            return [
+                replace(reply, text=thought + reply.text) for thought, reply in replies
+            ]
 
     plain = run(samples, tmp_path / "plain", EchoModel(), SizeGenerator())
     thinks = run(samples, tmp_path / "thinks", Thinks(), SizeGenerator())
     drawn = [(each.text, each.drawing and each.drawing.sha256) for each in plain]
-    assert [(each.text, each.drawing and each.drawing.sha256) for each in thinks[:6]] == drawn[:6]
-    assert [each.results[0].reasoning for each in thinks] == ["Is it blue?"] * 3 + [None] * 3 + [
-        plain[6].text
-    ]
-    assert (thinks[6].outcome, thinks[6].text, len(thinks[6].results)) == ("truncated", "", 1)
+    assert [
+        (each.text, each.drawing and each.drawing.sha256) for each in thinks[:6]
+    ] == drawn[:6]
+    assert [each.results[0].reasoning for each in thinks] == ["Is it blue?"] * 3 + [
+        None
+    ] * 3 + [plain[6].text]
+    assert (thinks[6].outcome, thinks[6].text, len(thinks[6].results)) == (
+        "truncated",
+        "",
+        1,
+    )
     assert reasoned(plain) == []
-    assert reasoned(thinks) == ["4 of 7 replies held reasoning, which is left out of the answers"]
+    assert reasoned(thinks) == [
+        "4 of 7 replies held reasoning, which is left out of the answers"
+    ]
 
 
 def test_what_a_service_draws_is_kept_in_its_own_bytes(
     samples: list[Sample], tmp_path: Path
 ) -> None:
     class Drawer(SizeGenerator):
-        def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Generated]:
+        def generate(
+            self, prompts: Sequence[str], seeds: Sequence[int]
+        ) -> list[Generated]:
             given = []
             for each in super().generate(prompts, seeds):
                 assert each.image is not None
@@ -167,7 +212,9 @@ def test_what_leaves_no_description_ends_its_chain_and_no_other_and_stays(
 ) -> None:
     records = run(samples, tmp_path, model, SizeGenerator())
     ends = [record for record in records if record.unit == "s1"]
-    assert [(record.step, record.outcome, record.drawing is None) for record in ends] == [
+    assert [
+        (record.step, record.outcome, record.drawing is None) for record in ends
+    ] == [
         (1, Outcome.OK, False),
         (2, outcome, True),
     ]
@@ -199,17 +246,27 @@ def test_failed_calls_are_told_with_their_reasons_and_tried_again(
     collecting = chains(samples, EchoModel(fails=31), SizeGenerator(), 2)
     for calls in (["20x30", "30x30", "40x30", "21x30", "31x30", "41x30"], ["31x30"]):
         SEEN.clear()
-        failed, total, things = GenCeption().failures(collected(collecting, tmp_path / "store"))
-        assert (failed, total, things) == (["s1, step 2: TimeoutError: no answer"], 3, "chains")
+        failed, total, things = GenCeption().failures(
+            collected(collecting, tmp_path / "store")
+        )
+        assert (failed, total, things) == (
+            ["s1, step 2: TimeoutError: no answer"],
+            3,
+            "chains",
+        )
         assert [size for batch in SEEN for size in batch] == calls
 
 
-def test_what_the_calls_said_is_in_the_record(samples: list[Sample], tmp_path: Path) -> None:
+def test_what_the_calls_said_is_in_the_record(
+    samples: list[Sample], tmp_path: Path
+) -> None:
     steps = chain(chains(samples, EchoModel(), SizeGenerator(), 1), samples[0])
     asked = next(steps)
     assert asked.conversation.subject == ("s0", 1, "d")  # type: ignore[union-attr]
     steps.send(Result(text="a disc", system_fingerprint="fp_a", note="halved"))
-    drawn = Result(medium=samples[1].medium, system_fingerprint="fp_b", reading=PromptUsage(90, 75))
+    drawn = Result(
+        medium=samples[1].medium, system_fingerprint="fp_b", reading=PromptUsage(90, 75)
+    )
     with pytest.raises(StopIteration) as stop:
         steps.send(drawn)
     [record] = stop.value.value
@@ -223,7 +280,9 @@ def test_what_the_calls_said_is_in_the_record(samples: list[Sample], tmp_path: P
 def test_few_failed_calls_are_kept_as_outcomes() -> None:
     def record(unit: str, outcome: Outcome) -> CollectedRecord:
         return CollectedRecord(
-            unit=unit, step=1, results=[RecordedResult(role="model", key="k", outcome=outcome)]
+            unit=unit,
+            step=1,
+            results=[RecordedResult(role="model", key="k", outcome=outcome)],
         )
 
     one_in_ten = [
@@ -239,9 +298,12 @@ def test_few_failed_calls_are_kept_as_outcomes() -> None:
         refuse_failures(found, "genception", 0.95)
 
 
-def test_a_description_cannot_reach_into_the_prompt(samples: list[Sample], tmp_path: Path) -> None:
+def test_a_description_cannot_reach_into_the_prompt(
+    samples: list[Sample], tmp_path: Path
+) -> None:
     steps = chain(
-        chains(samples, EchoModel(), SizeGenerator(), 1, "{description} {0} {x}"), samples[0]
+        chains(samples, EchoModel(), SizeGenerator(), 1, "{description} {0} {x}"),
+        samples[0],
     )
     next(steps)
     draw_call = steps.send(Result(text="{description.__class__}"))

@@ -62,7 +62,9 @@ def samples(tmp_path: Path) -> list[Sample]:
     return [Sample(image.path.stem, image) for image in images]
 
 
-def run(samples: list[Sample], folder: Path, repeats: int, model: Model | None = None) -> Path:
+def run(
+    samples: list[Sample], folder: Path, repeats: int, model: Model | None = None
+) -> Path:
     collecting = chains(samples, model or EchoModel(), SizeGenerator(), repeats=repeats)
     write_collected(
         folder / f"chain_{repeats}", collecting, collected(collecting, folder / "store")
@@ -78,7 +80,9 @@ def files(folder: Path) -> dict[str, bytes]:
     }
 
 
-def test_the_first_repeat_is_what_there_is_of_one(samples: list[Sample], tmp_path: Path) -> None:
+def test_the_first_repeat_is_what_there_is_of_one(
+    samples: list[Sample], tmp_path: Path
+) -> None:
     one, three = files(run(samples, tmp_path, 1)), files(run(samples, tmp_path, 3))
     assert not any(name.startswith("repeats") for name in one)
     assert b"repeat" not in one[RECORDS] + one[CARD]
@@ -87,7 +91,9 @@ def test_the_first_repeat_is_what_there_is_of_one(samples: list[Sample], tmp_pat
     assert three[RECORDS].startswith(one[RECORDS])
     lines = Counter(record.repeat for record in read_records(tmp_path / "chain_3"))
     assert lines == {0: 9, 1: 9, 2: 9}
-    assert read_json(tmp_path / "chain_3" / CARD, CollectedCard).protocol["repeats"] == 3
+    assert (
+        read_json(tmp_path / "chain_3" / CARD, CollectedCard).protocol["repeats"] == 3
+    )
 
 
 def test_each_repeat_draws_from_seeds_of_its_own_and_says_where_its_images_are(
@@ -106,7 +112,9 @@ def test_each_repeat_draws_from_seeds_of_its_own_and_says_where_its_images_are(
     assert len({record.extra["seed"] for record in records}) == len(records)
 
 
-def test_more_repeats_ask_only_what_is_new(samples: list[Sample], tmp_path: Path) -> None:
+def test_more_repeats_ask_only_what_is_new(
+    samples: list[Sample], tmp_path: Path
+) -> None:
     """A model that says the same again is not asked again about the same image: the original."""
     run(samples, tmp_path, 1)
     SEEN.clear()
@@ -125,7 +133,9 @@ def test_a_model_that_draws_lots_is_asked_anew_for_each_repeat(
     SIZES.clear()
     records = read_records(run(samples, tmp_path, 3, LotsModel()))
     first = {
-        record.repeat: record.text for record in records if (record.unit, record.step) == ("s0", 1)
+        record.repeat: record.text
+        for record in records
+        if (record.unit, record.step) == ("s0", 1)
     }
     assert len(set(first.values())) == 3
     assert len(SIZES) == 27
@@ -142,11 +152,15 @@ def test_which_models_draw_lots_is_told_by_their_settings() -> None:
     )
 
 
-def followed(folder: Path, *components: Component) -> tuple[list[CollectedRecord], Replay]:
+def followed(
+    folder: Path, *components: Component
+) -> tuple[list[CollectedRecord], Replay]:
     """The records that the protocols make of the results in a folder, and what was replayed."""
     known = dict(zip(("model", "generator"), components, strict=False))
     card, replay = read_json(folder / CARD, CollectedCard), Replay(folder)
-    return GenCeption().as_recorded(card, folder.parent / "d", known).run(replay), replay
+    return GenCeption().as_recorded(card, folder.parent / "d", known).run(
+        replay
+    ), replay
 
 
 def test_records_follow_from_their_results_and_every_call_is_stored(
@@ -155,7 +169,9 @@ def test_records_follow_from_their_results_and_every_call_is_stored(
     model = LotsModel()
     folder = run(samples, tmp_path, 2, model)
     again, replay = followed(folder)
-    assert [each.to_dict() for each in again] == [each.to_dict() for each in read_records(folder)]
+    assert [each.to_dict() for each in again] == [
+        each.to_dict() for each in read_records(folder)
+    ]
     assert len(replay.calls) == 36
     _, replay = followed(folder, model, SizeGenerator())
     with CallStore(tmp_path / "store") as store:
@@ -165,24 +181,32 @@ def test_records_follow_from_their_results_and_every_call_is_stored(
             assert found.text == recorded.gave.text
 
 
-def test_a_result_that_was_changed_makes_other_calls(samples: list[Sample], tmp_path: Path) -> None:
+def test_a_result_that_was_changed_makes_other_calls(
+    samples: list[Sample], tmp_path: Path
+) -> None:
     folder = run(samples, tmp_path, 2)
     first, *others = read_records(folder)
 
     def forge(**change: str) -> None:
         results = [replace(each, **change) for each in first.results]
-        write_jsonl(folder / RECORDS, [first.model_copy(update={"results": results}), *others])
+        write_jsonl(
+            folder / RECORDS, [first.model_copy(update={"results": results}), *others]
+        )
 
     for change in ({"sha256": "f" * 64}, {"key": "f" * 64}):
         forge(**change)
-        with pytest.raises(LookupError, match="no record holds what was asked about s0, t="):
+        with pytest.raises(
+            LookupError, match="no record holds what was asked about s0, t="
+        ):
             followed(folder)
     forge(text="forged")
     again, _ = followed(folder)
     assert again[0].text == first.text, "the other repeat holds the same call"
 
 
-def test_a_record_says_which_repeat_it_is_of(samples: list[Sample], tmp_path: Path) -> None:
+def test_a_record_says_which_repeat_it_is_of(
+    samples: list[Sample], tmp_path: Path
+) -> None:
     records = read_records(run(samples, tmp_path, 2))
     assert "repeat" in records[-1].place
     assert len({record.place for record in records}) == len(records)

@@ -20,7 +20,14 @@ from driftledger.benchmarks.scoring import ToScore
 from driftledger.components.base import Generator, Model
 from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import StoreError
-from driftledger.core.types import Conversation, Generated, Medium, Outcome, Reply, Sample
+from driftledger.core.types import (
+    Conversation,
+    Generated,
+    Medium,
+    Outcome,
+    Reply,
+    Sample,
+)
 from tests.support.cases import lines
 from tests.support.chains import chains, collected
 from tests.support.fakes import LetterEncoder
@@ -58,7 +65,10 @@ def telling(replies: Mapping[tuple[str, int], Reply]) -> Model:
         version: ClassVar[str] = "1"
 
         def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
-            return [replies.get((each.subject or ("", 0))[:2], PLAIN) for each in conversations]
+            return [
+                replies.get((each.subject or ("", 0))[:2], PLAIN)
+                for each in conversations
+            ]
 
     return Tells()
 
@@ -80,7 +90,9 @@ def scored(
     data.mkdir(parents=True)
     several = []
     for number in range(samples):
-        Image.new("RGB", (16 + number, 16), (100, 0, 0)).save(path := data / f"s{number}.png")
+        Image.new("RGB", (16 + number, 16), (100, 0, 0)).save(
+            path := data / f"s{number}.png"
+        )
         several.append(Sample(path.stem, Medium(path, sha256_file(path))))
     iterations = T if name == "genception" else 1
     spec = benchmark(name)
@@ -136,7 +148,9 @@ def known(values: Sequence[float | None]) -> list[float]:
 
 def replied(case: dict[str, Any]) -> Reply:
     reply = case["reply"]
-    return Reply(reply["text"], Outcome(reply.get("outcome", "ok")), error=reply.get("error"))
+    return Reply(
+        reply["text"], Outcome(reply.get("outcome", "ok")), error=reply.get("error")
+    )
 
 
 def counts(case: dict[str, Any], unread: str, whole: bool) -> tuple[int, int, int]:
@@ -148,7 +162,9 @@ def counts(case: dict[str, Any], unread: str, whole: bool) -> tuple[int, int, in
 @EACH
 @UNREAD
 def test_genception(tmp_path: Path, case: dict[str, Any], unread: str) -> None:
-    score, rows = scored(tmp_path, "genception", {("s1", case["t"]): replied(case)}, unread=unread)
+    score, rows = scored(
+        tmp_path, "genception", {("s1", case["t"]): replied(case)}, unread=unread
+    )
     similarity, text = list(case["similarity"]), list(case["text"])
     if case["is_worst"] and unread == "left_out":
         similarity[case["t"] - 1 :] = [None] * (T - case["t"] + 1)
@@ -157,7 +173,9 @@ def test_genception(tmp_path: Path, case: dict[str, Any], unread: str) -> None:
     assert rows["s1"].outcome == case["outcome"]
     for key, expected in {"similarity": similarity, "text_similarity": text}.items():
         there = rows["s1"].values[key]
-        assert [value is None for value in there] == [value is None for value in expected], key
+        assert [value is None for value in there] == [
+            value is None for value in expected
+        ], key
         assert known(there) == pytest.approx(known(expected)), key
     whole = None not in similarity
     gc = [0.8] + [sum(t * (s or 0) for t, s in enumerate(similarity, 1)) / 6] * whole
@@ -168,9 +186,9 @@ def test_genception(tmp_path: Path, case: dict[str, Any], unread: str) -> None:
     assert (score.scored, score.counted, score.total) == counts(case, unread, reaches)
     assert score.coverage == score.scored / 2
     drawn = case["t"] - 1 if not reaches else T
-    assert {t for t in range(1, T + 1) if f"whole_frechet_table_at_{t}" in score.metrics} == {
-        *range(1, drawn + 1)
-    }
+    assert {
+        t for t in range(1, T + 1) if f"whole_frechet_table_at_{t}" in score.metrics
+    } == {*range(1, drawn + 1)}
     flag = (
         f"for 1 of 2 chains the model gave no description (1 {case['outcome']}): "
         "similarities count as 0 from there on"
@@ -181,7 +199,9 @@ def test_genception(tmp_path: Path, case: dict[str, Any], unread: str) -> None:
 @EACH
 @UNREAD
 def test_fidelity(tmp_path: Path, case: dict[str, Any], unread: str) -> None:
-    score, rows = scored(tmp_path, "fidelity", {("s1", 1): replied(case)}, unread=unread)
+    score, rows = scored(
+        tmp_path, "fidelity", {("s1", 1): replied(case)}, unread=unread
+    )
     left_out = case["is_worst"] and unread == "left_out"
     expected = {} if left_out else case["fidelity"]
     assert rows["s1"].outcome == case["outcome"]
@@ -204,16 +224,21 @@ def test_fidelity(tmp_path: Path, case: dict[str, Any], unread: str) -> None:
 
 @pytest.mark.parametrize("name", ["genception", "fidelity"])
 def test_who_describes_nothing_is_worth_0(tmp_path: Path, name: str) -> None:
-    score, _ = scored(tmp_path, name, {(f"s{number}", 1): Reply("") for number in range(2)})
+    score, _ = scored(
+        tmp_path, name, {(f"s{number}", 1): Reply("") for number in range(2)}
+    )
     worth = (
-        ["gc_at_3", "similarity_mean", "text_similarity_mean"] if name == "genception" else [*WORST]
+        ["gc_at_3", "similarity_mean", "text_similarity_mean"]
+        if name == "genception"
+        else [*WORST]
     )
     assert {key: score.metrics[key] for key in worth} == dict.fromkeys(worth, 0)
     assert (score.scored, score.counted, score.total) == (0, 2, 2)
 
 
 @pytest.mark.parametrize(
-    ("name", "done"), [("genception", "chains reached t=3"), ("fidelity", "images were redrawn")]
+    ("name", "done"),
+    [("genception", "chains reached t=3"), ("fidelity", "images were redrawn")],
 )
 def test_two_refusals_of_13_images_take_the_rank_and_not_the_score(
     tmp_path: Path, name: str, done: str

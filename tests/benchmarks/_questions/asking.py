@@ -9,7 +9,12 @@ from string import ascii_uppercase
 from typing import Any, ClassVar, Never, cast
 
 from driftledger.benchmarks.base import Stage
-from driftledger.benchmarks.collecting import Collecting, Replay, StageInputs, write_collected
+from driftledger.benchmarks.collecting import (
+    Collecting,
+    Replay,
+    StageInputs,
+    write_collected,
+)
 from driftledger.benchmarks.records import (
     CARD,
     RECORDS,
@@ -51,7 +56,8 @@ SECTIONS: dict[str, dict[str, Any]] = {
         "gradings": 2,
         "grades": "tolerant",
     },
-    "mme": COMMON | {"prompt": "{question} Please answer yes or no.", "read": "tolerant"},
+    "mme": COMMON
+    | {"prompt": "{question} Please answer yes or no.", "read": "tolerant"},
 }
 
 
@@ -76,7 +82,11 @@ class Says(Model):
 
     def _said(self, conversation: Conversation) -> str:
         first, *lines = str(conversation.turns[-1].parts[-1]).splitlines()
-        option = self.chosen[int(first.split()[-1].strip("?"))] if self.chosen else self.option
+        option = (
+            self.chosen[int(first.split()[-1].strip("?"))]
+            if self.chosen
+            else self.option
+        )
         return (
             next(line for line in lines if line.endswith(f". {option}"))[:1]
             if option
@@ -101,7 +111,9 @@ class Grades(Model):
     served_model: str | None = None
 
     def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
-        prompts = [str(conversation.turns[-1].parts[0]) for conversation in conversations]
+        prompts = [
+            str(conversation.turns[-1].parts[0]) for conversation in conversations
+        ]
         return [
             Reply(self.hums, self.outcome, served_model=self.served_model)
             if self._hesitates(prompt)
@@ -111,11 +123,17 @@ class Grades(Model):
 
     def _hesitates(self, prompt: str) -> bool:
         again = prompt.endswith(SECTIONS["mm_vet"]["grade_again"])
-        return self.unsure is not None and self.unsure in prompt and not (again and self.decides)
+        return (
+            self.unsure is not None
+            and self.unsure in prompt
+            and not (again and self.decides)
+        )
 
     def _grade(self, prompt: str) -> str:
         _, truth, prediction = prompt.partition("\n\n")[2].split(" | ", 2)
-        wanted = [part.strip() for part in truth.replace("<OR>", "<AND>").split("<AND>")]
+        wanted = [
+            part.strip() for part in truth.replace("<OR>", "<AND>").split("<AND>")
+        ]
         share = sum(part in prediction for part in wanted) / len(wanted)
         if "<OR>" in truth:
             share = float(any(part in prediction for part in wanted))
@@ -145,9 +163,13 @@ class Exam:
             assert component is not None
             return component
 
-        folders = {stage.name: self.folder(stage) for stage in benchmark(self.benchmark).stages}
+        folders = {
+            stage.name: self.folder(stage) for stage in benchmark(self.benchmark).stages
+        }
         judge = "umpire" if self.judge else None
-        return StageInputs(KEYS, self.section, 3, folders, model, unused, unused, unused, judge)
+        return StageInputs(
+            KEYS, self.section, 3, folders, model, unused, unused, unused, judge
+        )
 
     @property
     def variants(self) -> int:
@@ -177,10 +199,14 @@ class Exam:
     def read_as(self, readings: Iterable[tuple[Outcome, object]]) -> "Exam":
         """Rewrite the records so that this is read in each, in their order: an outcome, and what is
         read where it is OK."""
-        self.rewrite(self._said(*pair) for pair in zip(self.records(), readings, strict=True))
+        self.rewrite(
+            self._said(*pair) for pair in zip(self.records(), readings, strict=True)
+        )
         return self
 
-    def _said(self, record: CollectedRecord, reading: tuple[Outcome, object]) -> CollectedRecord:
+    def _said(
+        self, record: CollectedRecord, reading: tuple[Outcome, object]
+    ) -> CollectedRecord:
         outcome, value = reading
         last = record.results[-1]
         if outcome is Outcome.OK:
@@ -198,7 +224,9 @@ class Exam:
             }
         else:
             ended = {"outcome": outcome, "text": None}
-        return record.model_copy(update={"results": [*record.results[:-1], replace(last, **ended)]})
+        return record.model_copy(
+            update={"results": [*record.results[:-1], replace(last, **ended)]}
+        )
 
     def collecting(self) -> Collecting:
         """What its records are made from."""
@@ -239,7 +267,9 @@ class Files:
         return json.loads((self.folder / name).read_bytes())
 
     def rows(self, name: str) -> list[Any]:
-        return [json.loads(line) for line in (self.folder / name).read_bytes().splitlines()]
+        return [
+            json.loads(line) for line in (self.folder / name).read_bytes().splitlines()
+        ]
 
 
 def checked(exam: Exam, scored: Scored) -> list[Key]:
@@ -251,7 +281,11 @@ def checked(exam: Exam, scored: Scored) -> list[Key]:
     files = ScoreFiles(score, rows, data, collected, unused)
     found, kept = recompute(files), stored(files)
     assert len(kept) > 20
-    return [place for place in found.numbers | kept if not found.agrees(place, kept.get(place))]
+    return [
+        place
+        for place in found.numbers | kept
+        if not found.agrees(place, kept.get(place))
+    ]
 
 
 def exam(
@@ -271,7 +305,9 @@ def exam(
         picture = fields.pop("picture", number)
         name = f"images/{picture}.png"
         image = (
-            folder / name if (folder / name).exists() else draw(folder / name, int(str(picture)))
+            folder / name
+            if (folder / name).exists()
+            else draw(folder / name, int(str(picture)))
         )
         plain = {
             "id": f"q{number}",
@@ -280,7 +316,9 @@ def exam(
             "image_id": name,
         }
         entries.append(
-            QuestionEntry.model_validate(plain | {"question": f"What is {number}?"} | fields)
+            QuestionEntry.model_validate(
+                plain | {"question": f"What is {number}?"} | fields
+            )
         )
     write_jsonl(folder / "questions.jsonl", entries)
     card = {
@@ -297,7 +335,9 @@ def exam(
         "images": len({entry.image for entry in entries}),
     }
     write_json(folder / "question_set.json", card)
-    section = benchmark(benchmark_name).settings.model_validate(SECTIONS[benchmark_name] | settings)
+    section = benchmark(benchmark_name).settings.model_validate(
+        SECTIONS[benchmark_name] | settings
+    )
     return Exam(root, benchmark_name, model, judge, section)
 
 

@@ -14,7 +14,16 @@ from driftledger.benchmarks.records import read_records
 from driftledger.collect.store import CallStore
 from driftledger.core.errors import CoverageError, StoreError
 from driftledger.core.types import Outcome
-from tests.benchmarks._questions.asking import MME, SAP, VET, Grades, Says, checked, exam, sap
+from tests.benchmarks._questions.asking import (
+    MME,
+    SAP,
+    VET,
+    Grades,
+    Says,
+    checked,
+    exam,
+    sap,
+)
 from tests.support.by_hand import assert_score
 from tests.support.cases import lines
 from tests.support.tables import tables_of
@@ -45,10 +54,14 @@ def test_a_score_by_hand(tmp_path: Path, case: dict[str, Any]) -> None:
     model = Says.model_validate({"text": "A"} | case.get("says", {}))
     settings = {"min_coverage": 0.1} | case.get("settings", {})
     questions = questions_of(case)
-    taken = exam(tmp_path, case["benchmark"], questions, model, Grades(), **settings).collect()
+    taken = exam(
+        tmp_path, case["benchmark"], questions, model, Grades(), **settings
+    ).collect()
     given = [each for record in read_records(taken.answers) for each in record.results]
     with CallStore(tmp_path / "store", writes=False) as store:
-        assert store.count() == len({each.key for each in given if each.outcome != "failed"})
+        assert store.count() == len(
+            {each.key for each in given if each.outcome != "failed"}
+        )
     if "read" in case:
         taken.read_as(readings(case))
     if "error" in case:
@@ -71,8 +84,12 @@ def test_a_question_has_the_outcome_of_its_first_answer_unless_one_is_ok() -> No
 
 @pytest.mark.parametrize("name", PLAIN)
 @pytest.mark.parametrize("lost", ["a question", "an order or grading"])
-def test_a_question_without_a_record_is_named(tmp_path: Path, name: str, lost: str) -> None:
-    taken = exam(tmp_path, name, PLAIN[name], Says(text="A"), Grades(), min_coverage=0.1).collect()
+def test_a_question_without_a_record_is_named(
+    tmp_path: Path, name: str, lost: str
+) -> None:
+    taken = exam(
+        tmp_path, name, PLAIN[name], Says(text="A"), Grades(), min_coverage=0.1
+    ).collect()
     *others, last = taken.records()
     kept = [each for each in others if lost != "a question" or each.unit != last.unit]
     taken.rewrite(kept)

@@ -29,7 +29,11 @@ EXAMS = {
         permutations=2,
     ),
     "mm_vet": partial(
-        exam, benchmark_name="mm_vet", questions=VET, model=Says(text="red"), judge=Grades()
+        exam,
+        benchmark_name="mm_vet",
+        questions=VET,
+        model=Says(text="red"),
+        judge=Grades(),
     ),
     "mme": partial(exam, benchmark_name="mme", questions=MME, model=Says(text="Yes.")),
 }
@@ -53,14 +57,20 @@ def test_every_model_is_shown_the_same_orders_and_they_differ() -> None:
 
 
 def test_options_are_one_line_each_whatever_they_hold() -> None:
-    said = rendered("{question}\n{options}\nLetter?", "Which {options}?", ["a\nB. b", "{question}"])
+    said = rendered(
+        "{question}\n{options}\nLetter?", "Which {options}?", ["a\nB. b", "{question}"]
+    )
     assert said == "Which {options}?\nA. a B. b\nB. {question}\nLetter?"
 
 
 @pytest.mark.parametrize(
     ("outcome", "text", "readable"),
     [
-        *((Outcome.OK, "A", True), (Outcome.OK, "", True), (Outcome.TRUNCATED, "A", True)),
+        *(
+            (Outcome.OK, "A", True),
+            (Outcome.OK, "", True),
+            (Outcome.TRUNCATED, "A", True),
+        ),
         *(
             (Outcome.REFUSED, "I refuse, but A.", True),
             (Outcome.REFUSED, "", False),
@@ -69,13 +79,22 @@ def test_options_are_one_line_each_whatever_they_hold() -> None:
         *((Outcome.FILTERED, "A", False), (Outcome.FAILED, "A", False)),
     ],
 )
-def test_what_there_is_to_read(outcome: Outcome, text: str | None, readable: bool) -> None:
+def test_what_there_is_to_read(
+    outcome: Outcome, text: str | None, readable: bool
+) -> None:
     assert is_readable(result("model", outcome, text)) is readable
 
 
 def test_failed_calls_are_named_with_their_reason() -> None:
-    failed, fine = record("q7", Outcome.FAILED, error="it is late"), record("q8", text="Yes.")
-    assert MME_SPEC().failures([failed, fine]) == (["q7, step 1: it is late"], 2, "records")
+    failed, fine = (
+        record("q7", Outcome.FAILED, error="it is late"),
+        record("q8", text="Yes."),
+    )
+    assert MME_SPEC().failures([failed, fine]) == (
+        ["q7, step 1: it is late"],
+        2,
+        "records",
+    )
 
 
 def test_a_set_that_is_not_built_is_one_sentence(each: Exam) -> None:
@@ -96,12 +115,16 @@ def test_a_score_names_what_it_is_made_of_and_every_number_is_in_the_table_of_me
     assert score.inputs.data_digest == "d" * 64
     asked = {*spec.collects.settings, "parser", "seed"}
     assert set(score.inputs.protocol) == asked
-    assert {role: card.name for role, card in score.components.items()} == {"model": "seer"} | (
-        {"judge": "umpire"} if each.judge else {}
+    assert {role: card.name for role, card in score.components.items()} == {
+        "model": "seer"
+    } | ({"judge": "umpire"} if each.judge else {})
+    assert score.served == (
+        {"model": {"2": len(records)}} if each.benchmark == "mm_sap" else {}
     )
-    assert score.served == ({"model": {"2": len(records)}} if each.benchmark == "mm_sap" else {})
     assert [
-        name for name, _ in score.numbers() if spec.metric(name.rpartition("/")[2]) is None
+        name
+        for name, _ in score.numbers()
+        if spec.metric(name.rpartition("/")[2]) is None
     ] == []
 
 
@@ -135,7 +158,9 @@ def test_records_follow_from_their_results_and_every_call_is_stored(each: Exam) 
             assert found.text == recorded.gave.text
 
 
-def test_an_answer_that_was_changed_does_not_fit_the_calls_that_came_of_it(tmp_path: Path) -> None:
+def test_an_answer_that_was_changed_does_not_fit_the_calls_that_came_of_it(
+    tmp_path: Path,
+) -> None:
     judged = EXAMS["mm_vet"](tmp_path).collect()
     records = judged.records()
     forged = [replace(each.results[0], text="blue") for each in records]
@@ -157,9 +182,9 @@ def test_an_answer_that_was_cut_is_read_only_if_it_is_finished(tmp_path: Path) -
     )
     assert cut.collect().score().score.outcomes == {"unparsed": 6}
     final = Says(text="The answer is B. The", outcome=Outcome.TRUNCATED)
-    assert exam(tmp_path / "sap", "mm_sap", SAP, final).collect().score().score.outcomes == {
-        "ok": 30
-    }
+    assert exam(
+        tmp_path / "sap", "mm_sap", SAP, final
+    ).collect().score().score.outcomes == {"ok": 30}
 
 
 def test_a_protocol_that_no_settings_may_have_is_not_followed(tmp_path: Path) -> None:

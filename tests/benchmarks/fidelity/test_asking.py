@@ -12,7 +12,9 @@ from tests.support.labelled import Item, write_labelled
 from tests.support.params import default_params
 
 
-def test_the_test_set_is_redrawn_or_everything_where_there_is_none(tmp_path: Path) -> None:
+def test_the_test_set_is_redrawn_or_everything_where_there_is_none(
+    tmp_path: Path,
+) -> None:
     items = [Item("s", "x", "support", (1, 0, 0)), Item("a", "x", "test", (2, 0, 0))]
     write_labelled(tmp_path / "d", items)
     samples = read_samples(tmp_path / "d")
@@ -21,10 +23,17 @@ def test_the_test_set_is_redrawn_or_everything_where_there_is_none(tmp_path: Pat
     assert Fidelity().samples(plain) == plain
 
 
-def test_a_redrawing_is_a_chain_of_one_iteration_with_the_filled_prompt(tmp_path: Path) -> None:
+def test_a_redrawing_is_a_chain_of_one_iteration_with_the_filled_prompt(
+    tmp_path: Path,
+) -> None:
     card = write_labelled(tmp_path / "d", [Item("a", "x", "test", (1, 2, 3))])
-    way = Description(prompt="Tell me of the {category}.", max_tokens=(40,), prefix="It has")
-    section = default_params()["fidelity"] | {"generate_prompt": "{description}", "repeats": 2}
+    way = Description(
+        prompt="Tell me of the {category}.", max_tokens=(40,), prefix="It has"
+    )
+    section = default_params()["fidelity"] | {
+        "generate_prompt": "{description}",
+        "repeats": 2,
+    }
     given = StageInputs(
         keys={"dataset": "d"},
         section=FidelitySettings.model_validate(section),

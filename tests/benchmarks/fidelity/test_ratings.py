@@ -23,7 +23,10 @@ from driftledger.core.files import write_jsonl
 from tests.support.ledgers import iteration
 
 HEAD = "dataset,sample,model,description,rater,rating\n"
-ROWS = [Rating("birds", "a", "blind", "A bird."), Rating("birds", "b", "blind", "=cmd()")]
+ROWS = [
+    Rating("birds", "a", "blind", "A bird."),
+    Rating("birds", "b", "blind", "=cmd()"),
+]
 
 
 @pytest.fixture
@@ -32,7 +35,9 @@ def sheet(tmp_path: Path) -> Path:
 
 
 def cells_of(path: Path) -> list[list[str]]:
-    return list(csv.reader(io.StringIO(path.read_text(encoding="utf-8-sig"), newline="")))
+    return list(
+        csv.reader(io.StringIO(path.read_text(encoding="utf-8-sig"), newline=""))
+    )
 
 
 def rate(path: Path, *ratings: int | str, separator: str = ",") -> None:
@@ -45,7 +50,9 @@ def rate(path: Path, *ratings: int | str, separator: str = ",") -> None:
     path.write_bytes(("\ufeff" + out.getvalue()).encode())
 
 
-def given_to(rater: str, rating: int, sample: str = "a", description: str = "A bird.") -> Rating:
+def given_to(
+    rater: str, rating: int, sample: str = "a", description: str = "A bird."
+) -> Rating:
     return Rating("birds", sample, "blind", description, rater, rating)
 
 
@@ -58,14 +65,20 @@ def test_ratings_are_read_as_spreadsheets_save_them(sheet: Path):
 
 
 WRONG = {
-    "no column": ("dataset,sample,model,rater,rating\n", "the first line lacks 'description'"),
+    "no column": (
+        "dataset,sample,model,rater,rating\n",
+        "the first line lacks 'description'",
+    ),
     "a column twice": (HEAD.replace("\n", ",Rating\n"), "names 'rating' 2 times"),
     "six": (
         HEAD + "d,s,m,text,ann,6\n",
         "line 2: the rating is '6'; it must be a whole number from 1 (completely",
     ),
     "none": (HEAD + "d,s,m,text,ann,0\n", "the rating is '0'"),
-    "a half": (HEAD + "d,s,m,text,ann,\nd,t,m,text,ann,4.5\n", "line 3: the rating is '4.5'"),
+    "a half": (
+        HEAD + "d,s,m,text,ann,\nd,t,m,text,ann,4.5\n",
+        "line 3: the rating is '4.5'",
+    ),
     "a word": (
         HEAD + 'd,s,m,"two\nlines",ann,\nd,t,m,text,ann,good\n',
         "line 4: the rating is 'good'",
@@ -75,7 +88,10 @@ WRONG = {
         HEAD + "d,s,m,text,,3\n",
         "line 2: there is a rating, and 'rater' is empty; fill it in",
     ),
-    "of nothing": (HEAD + "d,,m,text,ann,3\n", "line 2: there is a rating, and 'sample' is empty"),
+    "of nothing": (
+        HEAD + "d,,m,text,ann,3\n",
+        "line 2: there is a rating, and 'sample' is empty",
+    ),
     "twice": (
         HEAD + "d,s,m,text,ann,3\nd,s,m,text,bob,3\nd,s,m, text ,ann,3\n",
         "line 4: 'ann' has a rating of 'd · s · m' in line 2 already; remove one of the two",
@@ -85,7 +101,9 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("text", "sentence"), WRONG.values(), ids=WRONG)
-def test_what_cannot_be_understood_is_one_sentence(sheet: Path, text: str, sentence: str):
+def test_what_cannot_be_understood_is_one_sentence(
+    sheet: Path, text: str, sentence: str
+):
     sheet.write_text(text, encoding="utf-8")
     with pytest.raises(ConfigError, match=re.escape(sentence)) as caught:
         read_ratings(sheet)
@@ -161,7 +179,9 @@ def test_the_same_samples_of_every_model_are_chosen(tmp_path: Path) -> None:
         again = [each.model_copy(update={"repeat": 1}) for each in records]
         write_jsonl(tmp_path / model / RECORDS, [*records, *again][::order])
     rows = to_rate("birds", {model: tmp_path / model for model in ("one", "two")}, 1, 2)
-    first, second = ([row.sample for row in rows if row.model == model] for model in ("one", "two"))
+    first, second = (
+        [row.sample for row in rows if row.model == model] for model in ("one", "two")
+    )
     assert sorted(first) == sorted(second)
     assert 1 <= len(first) <= 2
     assert len(to_rate("birds", {"one": tmp_path / "one"}, 1, 9)) == 3, (

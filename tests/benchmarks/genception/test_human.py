@@ -59,12 +59,15 @@ def rows(folder: Path) -> list[dict[str, str]]:
     text = (folder / "human" / "sheet.csv").read_text(encoding="utf-8-sig")
     found = csv.DictReader(io.StringIO(text, newline=""))
     # as a spreadsheet shows it
-    return [{name: cell.removeprefix("'") for name, cell in row.items()} for row in found]
+    return [
+        {name: cell.removeprefix("'") for name, cell in row.items()} for row in found
+    ]
 
 
 def fill_in(folder: Path, texts: dict[tuple[str, str], str]) -> None:
     filled = [
-        row | {"text": texts.get((row["sample"], row["t"]), row["text"])} for row in rows(folder)
+        row | {"text": texts.get((row["sample"], row["t"]), row["text"])}
+        for row in rows(folder)
     ]
     out = io.StringIO()
     writer = csv.DictWriter(out, list(filled[0]))
@@ -83,18 +86,24 @@ def collect(folder: Path) -> list[CollectedRecord]:
 
 
 def test_people_describe_what_was_drawn_from_what_they_wrote(folder: Path) -> None:
-    with pytest.raises(StoreError, match="dataset d is not built yet; run 'dvc repro data'"):
+    with pytest.raises(
+        StoreError, match="dataset d is not built yet; run 'dvc repro data'"
+    ):
         sheet(folder)
     build("d", ImageFolder(path=folder / "images"), folder / "d")
     assert "3 images to describe, 0 described" in sheet(folder)
-    fill_in(folder, {(str(number), "1"): f"{20 + 10 * number}x30" for number in range(3)})
+    fill_in(
+        folder, {(str(number), "1"): f"{20 + 10 * number}x30" for number in range(3)}
+    )
     assert sheet(folder).endswith(
         "0 images to describe, 3 described; 3 described ones wait to be drawn: run 'dvc repro'"
     )
     with pytest.raises(CoverageError, match=r"nothing is written about 'images/0-2-"):
         collect(folder)
     assert "3 images to describe, 3 described" in sheet(folder)
-    fill_in(folder, {(str(number), "2"): f"{21 + 10 * number}x30" for number in range(3)})
+    fill_in(
+        folder, {(str(number), "2"): f"{21 + 10 * number}x30" for number in range(3)}
+    )
     records = collect(folder)
     assert [(each.unit, each.step, each.text) for each in records[:2]] == [
         ("0", 1, "20x30"),
@@ -116,5 +125,8 @@ def test_each_category_is_shared_among_the_annotators(folder: Path) -> None:
     asked = {row["sample"]: row["annotator"] for row in rows(folder)}
     for category in ("cats", "dogs"):
         assert (
-            sorted(name for sample, name in asked.items() if sample.startswith(category)) == people
+            sorted(
+                name for sample, name in asked.items() if sample.startswith(category)
+            )
+            == people
         )

@@ -21,7 +21,10 @@ def taken(root: Path, model: Says, **settings: object) -> Exam:
 def test_who_always_says_a_gets_what_the_permutations_put_there(tmp_path: Path) -> None:
     exam = taken(tmp_path, Says(text="A"))
     score = exam.score().score
-    questions = {question.id: question for question in read_questions(exam.folder("question_set"))}
+    questions = {
+        question.id: question
+        for question in read_questions(exam.folder("question_set"))
+    }
     accepted = {
         "basic": lambda q: {q.answer},
         "know": lambda q: {q.answer, q.refusal},
@@ -34,16 +37,22 @@ def test_who_always_says_a_gets_what_the_permutations_put_there(tmp_path: Path) 
     assert score.metrics["score"] == pytest.approx(100 * right / 30)
 
 
-def test_an_answer_in_another_order_than_the_seed_gives_is_found(tmp_path: Path) -> None:
+def test_an_answer_in_another_order_than_the_seed_gives_is_found(
+    tmp_path: Path,
+) -> None:
     exam = taken(tmp_path, Says(text="A"))
     records = exam.records()
     again, _ = exam.follow()
     assert again == records
     other = {"order": records[3].extra["order"][::-1]}
-    exam.rewrite([*records[:3], records[3].model_copy(update={"extra": other}), *records[4:]])
+    exam.rewrite(
+        [*records[:3], records[3].model_copy(update={"extra": other}), *records[4:]]
+    )
     again, _ = exam.follow()
     assert [
-        one.place for one, other in zip(again, exam.records(), strict=True) if one != other
+        one.place
+        for one, other in zip(again, exam.records(), strict=True)
+        if one != other
     ] == ["q0, step 4"]
 
 
@@ -72,10 +81,15 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> Exam:
     """The paper's 1,118 questions in five orders, to which everything is answered with A."""
     subsets = [name for name, number in QUESTIONS.items() for _ in range(number)]
     questions = sap(
-        *(None if name == "beyond" else OPTIONS[RIGHT] for name in subsets), subsets=subsets
+        *(None if name == "beyond" else OPTIONS[RIGHT] for name in subsets),
+        subsets=subsets,
     )
-    shown = [question | {"picture": number % 50} for number, question in enumerate(questions)]
-    return exam(tmp_path_factory.mktemp("paper"), "mm_sap", shown, Says(text="A")).collect()
+    shown = [
+        question | {"picture": number % 50} for number, question in enumerate(questions)
+    ]
+    return exam(
+        tmp_path_factory.mktemp("paper"), "mm_sap", shown, Says(text="A")
+    ).collect()
 
 
 def chosen(counts: dict[str, dict[str, list[int]]], permutation: int) -> list[int]:
@@ -84,7 +98,9 @@ def chosen(counts: dict[str, dict[str, list[int]]], permutation: int) -> list[in
     for name, number in QUESTIONS.items():
         right = counts[name].get("right", [0] * 5)[permutation]
         refused = counts[name]["refused"][permutation]
-        options += [RIGHT] * right + [REFUSAL] * refused + [OTHER] * (number - right - refused)
+        options += (
+            [RIGHT] * right + [REFUSAL] * refused + [OTHER] * (number - right - refused)
+        )
     return options
 
 
@@ -93,7 +109,10 @@ def answered(asked: Exam, row: dict[str, Any]) -> Score:
     by_permutation = [chosen(row["counts"], number) for number in range(5)]
     return (
         asked.read_as(
-            (Outcome.OK, by_permutation[record.step - 1][int(record.unit.removeprefix("q"))])
+            (
+                Outcome.OK,
+                by_permutation[record.step - 1][int(record.unit.removeprefix("q"))],
+            )
             for record in asked.records()
         )
         .score()
@@ -126,7 +145,9 @@ def test_the_tables_of_the_paper(asked: Exam, row: dict[str, Any]) -> None:
     assert (score.scored, score.counted, score.total) == (5590, 5590, 5590)
     found = printed(score)
     expected = {
-        "table_1": {HEADS["table_1"][name]: values for name, values in row["table_1"].items()},
+        "table_1": {
+            HEADS["table_1"][name]: values for name, values in row["table_1"].items()
+        },
         "table_2": {
             HEADS["table_2"][f"{name} {measure}"]: values
             for name, measures in row["table_2"].items()
@@ -138,4 +159,6 @@ def test_the_tables_of_the_paper(asked: Exam, row: dict[str, Any]) -> None:
     }
     for name, columns in expected.items():
         for head, values in columns.items():
-            assert found[name][head] == pytest.approx(values, abs=0.00501), f"{name}: {head}"
+            assert found[name][head] == pytest.approx(values, abs=0.00501), (
+                f"{name}: {head}"
+            )

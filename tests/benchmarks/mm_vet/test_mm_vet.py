@@ -26,7 +26,15 @@ from driftledger.core.errors import CoverageError
 from driftledger.core.types import Conversation, Outcome, Reply
 from driftledger.data.records import read_questions
 from driftledger.metrics.intervals import share_interval
-from tests.benchmarks._questions.asking import SECTIONS, VET, Exam, Grades, Says, checked, exam
+from tests.benchmarks._questions.asking import (
+    SECTIONS,
+    VET,
+    Exam,
+    Grades,
+    Says,
+    checked,
+    exam,
+)
 from tests.support.chains import all_planned
 from tests.support.ledgers import result
 from tests.support.params import default_params
@@ -36,13 +44,21 @@ GRADINGS = 2 * (len(VET) + len(CALIBRATION))
 
 
 def taken(root: Path, judge: Grades, **settings: object) -> Exam:
-    return exam(root, "mm_vet", VET, Says(text="It is red, and seven."), judge, **settings)
+    return exam(
+        root, "mm_vet", VET, Says(text="It is red, and seven."), judge, **settings
+    )
 
 
 def read(exam: Exam) -> list[ReadAnswer]:
     """What each answer is graded as."""
-    questions = {question.id: question for question in read_questions(exam.folder("question_set"))}
-    return [MMVet().read(questions[record.unit], record, MMVet.parser) for record in exam.records()]
+    questions = {
+        question.id: question
+        for question in read_questions(exam.folder("question_set"))
+    }
+    return [
+        MMVet().read(questions[record.unit], record, MMVet.parser)
+        for record in exam.records()
+    ]
 
 
 def said(record: CollectedRecord) -> list[str | None]:
@@ -63,7 +79,9 @@ def test_the_prompt_is_the_published_one_to_the_byte() -> None:
         == "d1b3e0a5b4e72c888b77164489d705bba4dd149934fff564dfba6443d81afe3f"
     )
     assert row == "\n{question} | {truth} | {prediction} | "
-    assert SETTINGS["grade_again"] == "\nPredict the correctness of the answer (digit): "
+    assert (
+        SETTINGS["grade_again"] == "\nPredict the correctness of the answer (digit): "
+    )
 
 
 @pytest.mark.parametrize(
@@ -72,12 +90,18 @@ def test_the_prompt_is_the_published_one_to_the_byte() -> None:
         ("What is x in the equation?", "-1<AND>-5", "x = -1 or x = -5"),
         ("What is x?", "-1 <AND> -5", "x = 3"),
         ("What colour?", "red<OR>dark red<AND>blue", ""),
-        ("Which of |a| and b?\nSay why.", "|a|", "a | b\n\n| table |\n|---|\n  and  blanks\t\r\n"),
+        (
+            "Which of |a| and b?\nSay why.",
+            "|a|",
+            "a | b\n\n| table |\n|---|\n  and  blanks\t\r\n",
+        ),
         ("{truth}", "{prediction}", "x | 1.0\nWhat? | 7 | {truth} {question} | "),
         ("\\1 \\g<0>", "\\n", "\\"),
     ],
 )
-def test_a_row_is_the_published_one_to_the_byte(question: str, truth: str, prediction: str) -> None:
+def test_a_row_is_the_published_one_to_the_byte(
+    question: str, truth: str, prediction: str
+) -> None:
     spaced = truth
     for word in ("AND", "OR"):
         spaced = f" <{word}> ".join(spaced.split(f"<{word}>"))
@@ -94,7 +118,9 @@ def test_a_row_is_the_published_one_to_the_byte(question: str, truth: str, predi
 def test_what_brings_no_grade_is_asked_once_more_with_the_published_words_behind_it(
     tmp_path: Path,
 ) -> None:
-    exam = taken(tmp_path, Grades(unsure="What is 0?", served_model="umpire-2")).collect()
+    exam = taken(
+        tmp_path, Grades(unsure="What is 0?", served_model="umpire-2")
+    ).collect()
     assert [
         (each.record.unit, each.outcome, each.how, each.read, said(each.record))
         for each in read(exam)
@@ -102,11 +128,16 @@ def test_what_brings_no_grade_is_asked_once_more_with_the_published_words_behind
         *[("q0", "ok", "grade, asked again", 0.5, ["Hm.", "0.5"])] * 2,
         *[("q1", "ok", "grade", 1.0, ["1.0"])] * 2,
     ]
-    assert [each.record.place for each in read(exam)[:2]] == ["q0, step 1", "q0, step 1, repeat 1"]
+    assert [each.record.place for each in read(exam)[:2]] == [
+        "q0, step 1",
+        "q0, step 1, repeat 1",
+    ]
     _, replay = exam.follow()
     _, first, again, *_ = (each.call for each in replay.calls.values())
     [text], [longer] = (ask.conversation.turns[-1].parts for ask in (first, again))
-    assert text == "Grade it.\n\nWhat is 0? | red  <AND>  blue | It is red, and seven. | "
+    assert (
+        text == "Grade it.\n\nWhat is 0? | red  <AND>  blue | It is red, and seven. | "
+    )
     assert longer == text + SECTIONS["mm_vet"]["grade_again"]
     assert exam.score().score.served == {"judge": {"umpire-2": 6}}
 
@@ -125,8 +156,16 @@ def test_what_brings_no_grade_is_asked_once_more_with_the_published_words_behind
             Outcome.OK,
             ["1.0", "0.5"],
         ),
-        (Grades(unsure="What is 0?", hums="0.7", outcome=Outcome.TRUNCATED), Outcome.OK, ["0.7"]),
-        (Grades(unsure="What is 0?", hums="", outcome=Outcome.FAILED), Outcome.FAILED, [""]),
+        (
+            Grades(unsure="What is 0?", hums="0.7", outcome=Outcome.TRUNCATED),
+            Outcome.OK,
+            ["0.7"],
+        ),
+        (
+            Grades(unsure="What is 0?", hums="", outcome=Outcome.FAILED),
+            Outcome.FAILED,
+            [""],
+        ),
     ],
 )
 def test_asked_twice_at_most_and_not_where_a_call_failed(
@@ -134,7 +173,9 @@ def test_asked_twice_at_most_and_not_where_a_call_failed(
 ) -> None:
     first = read(taken(tmp_path, judge).collect())[0]
     assert (first.outcome, said(first.record)) == (outcome, replies)
-    assert (first.read is None) == (first.how == "no grade") == (outcome is not Outcome.OK)
+    assert (
+        (first.read is None) == (first.how == "no grade") == (outcome is not Outcome.OK)
+    )
 
 
 @pytest.mark.parametrize(("unsure", "again"), [(None, 0), ("What is 0?", 2)])
@@ -168,7 +209,10 @@ def test_a_judge_is_planned_to_read_the_longest_answer(tmp_path: Path) -> None:
         ([("ok", "0.5")], ("ok", 0.5, "grade")),
         ([("truncated", "1.0")], ("ok", 1.0, "grade")),
         ([("truncated", "Score:0"), ("ok", "0.5")], ("ok", 0.5, "grade, asked again")),
-        ([("truncated", "**0."), ("truncated", "**0.")], ("unparsed", None, "no grade")),
+        (
+            [("truncated", "**0."), ("truncated", "**0.")],
+            ("unparsed", None, "no grade"),
+        ),
         ([("ok", "half of it"), ("ok", "0.5")], ("ok", 0.5, "grade, asked again")),
         ([("refused", "0.5"), ("ok", "0.4")], ("ok", 0.4, "grade, asked again")),
         ([("ok", "no"), ("refused", "0.5")], ("failed", None, "no grade")),
@@ -238,7 +282,14 @@ def test_a_strict_reader_takes_what_the_published_evaluator_takes(
     judge = Quotes(known={answer: reply for answer, reply, _, _ in SAID})
     questions = [{"answer": "x", "capabilities": ["rec"]} for _ in SAID]
     asked = exam(
-        tmp_path, "mm_vet", questions, Numbers(), judge, grades=grades, gradings=1, min_coverage=0.1
+        tmp_path,
+        "mm_vet",
+        questions,
+        Numbers(),
+        judge,
+        grades=grades,
+        gradings=1,
+        min_coverage=0.1,
     ).collect()
     made = asked.score()
     assert made.score.metrics["total"] == pytest.approx(total)
@@ -248,14 +299,19 @@ def test_a_strict_reader_takes_what_the_published_evaluator_takes(
     worth = [row.extra["read"][0] for row in made.rows]
     assert worth == [case[3 if grades == "strict" else 2] for case in SAID]
     assert checked(asked, made) == []
-    forged = [row.model_copy(update={"extra": row.extra | {"read": [0.8]}}) for row in made.rows]
+    forged = [
+        row.model_copy(update={"extra": row.extra | {"read": [0.8]}})
+        for row in made.rows
+    ]
     assert bool(checked(asked, made._replace(rows=forged))) is True
 
 
 # --- Scores ---
 
 
-def test_grades_between_two_tenths_are_scored_as_what_they_are_in_any_order(tmp_path: Path) -> None:
+def test_grades_between_two_tenths_are_scored_as_what_they_are_in_any_order(
+    tmp_path: Path,
+) -> None:
     exam = taken(tmp_path, Grades()).collect()
     exam.read_as([(Outcome.OK, grade) for grade in (0.75, 0.5, 0.333, 0.25)])
     exam.rewrite(exam.records()[::-1])
@@ -263,15 +319,22 @@ def test_grades_between_two_tenths_are_scored_as_what_they_are_in_any_order(tmp_
     # of gradings of 54.15 and 37.5
     assert (score.metrics["total"], score.metrics["total_std"]) == (45.825, 8.325)
     expected = share_interval(
-        np.array([1250, 583]), np.array([2000, 2000]), ["one", "other"], score.confidence
+        np.array([1250, 583]),
+        np.array([2000, 2000]),
+        ["one", "other"],
+        score.confidence,
     )
     assert expected.interval is not None
-    assert score.interval("total") == pytest.approx([100 * end for end in expected.interval])
+    assert score.interval("total") == pytest.approx(
+        [100 * end for end in expected.interval]
+    )
     assert [row.values["total"] for row in rows] == [[0.75, 0.5], [0.333, 0.25]]
 
 
 def test_an_answer_that_is_not_there_is_not_graded(tmp_path: Path) -> None:
-    failing = exam(tmp_path, "mm_vet", VET, Says(outcome=Outcome.FAILED), Grades()).collect()
+    failing = exam(
+        tmp_path, "mm_vet", VET, Says(outcome=Outcome.FAILED), Grades()
+    ).collect()
     with pytest.raises(CoverageError, match="q0: failed, no answer"):
         failing.score()
     assert [(each.outcome, each.how, said(each.record)) for each in read(failing)] == [
@@ -298,14 +361,20 @@ OFF, BELIEVES = (
             [calibrated(1.0, False, 0.8), calibrated(0.5, False, 0.4)],
             [f"{OFF}0.15 on average (2 of 2 gradings differ from what"],
         ),
-        ([calibrated(1.0, False, 1.0, None)], ["1 of 2 calibration gradings could not be read"]),
+        (
+            [calibrated(1.0, False, 1.0, None)],
+            ["1 of 2 calibration gradings could not be read"],
+        ),
         (
             [calibrated(1.0, False, None)],
             ["the judge graded none of the calibration answers readably"],
         ),
         ([calibrated(0.0, True, 0.0, 0.1)], []),
         ([calibrated(0.0, True, 0.2, 0.0)], [f"{BELIEVES}1 of 2"]),
-        ([calibrated(0.0, False, 0.0), calibrated(0.0, True, 1.0)], [f"{BELIEVES}1 of 1"]),
+        (
+            [calibrated(0.0, False, 0.0), calibrated(0.0, True, 1.0)],
+            [f"{BELIEVES}1 of 1"],
+        ),
         (
             [calibrated(1.0, False, 1.0), calibrated(0.0, True, 1.0, None)],
             [f"{BELIEVES}1 of 1", "1 of 3 calibration gradings could not be read"],
@@ -317,4 +386,6 @@ def test_a_judge_that_has_moved_or_believes_forged_answers_is_flagged(
 ) -> None:
     found = judge_flags(items)
     assert len(found) == len(flags)
-    assert all(each.startswith(flag) for each, flag in zip(found, flags, strict=True)), found
+    assert all(
+        each.startswith(flag) for each, flag in zip(found, flags, strict=True)
+    ), found

@@ -8,7 +8,10 @@ from typing import Any
 
 import pytest
 
-from driftledger.benchmarks._questions.parsing.yes_no import parse_yes_no, read_literally
+from driftledger.benchmarks._questions.parsing.yes_no import (
+    parse_yes_no,
+    read_literally,
+)
 from driftledger.benchmarks.registry import benchmark
 from driftledger.components.base import Model
 from driftledger.core.files import read_json, write_json
@@ -17,10 +20,15 @@ from driftledger.data.records import QuestionSetCard
 from tests.benchmarks._questions.asking import MME, Exam, Says, checked, exam
 from tests.support.cases import CASES
 
-COUNTS = [{"picture": 9, "answer": answer, "category": "existence"} for answer in ("yes", "yes")]
+COUNTS = [
+    {"picture": 9, "answer": answer, "category": "existence"}
+    for answer in ("yes", "yes")
+]
 
 
-def test_a_group_has_the_mean_over_its_categories_if_each_has_a_score(tmp_path: Path) -> None:
+def test_a_group_has_the_mean_over_its_categories_if_each_has_a_score(
+    tmp_path: Path,
+) -> None:
     pairs = [
         {"picture": n, "answer": a, "category": c}
         for n, c in enumerate(("count", "OCR"))
@@ -29,7 +37,9 @@ def test_a_group_has_the_mean_over_its_categories_if_each_has_a_score(tmp_path: 
     asked = exam(tmp_path, "mme", [*pairs, *COUNTS], Says(text="Yes."))
     file = asked.folder(benchmark("mme").data) / "question_set.json"
     groups = {"visual": ["count", "existence"], "textual": ["OCR"]}
-    write_json(file, read_json(file, QuestionSetCard).model_copy(update={"groups": groups}))
+    write_json(
+        file, read_json(file, QuestionSetCard).model_copy(update={"groups": groups})
+    )
     score = asked.collect().score().score
     assert score.groups["category"]["existence"]["score"] == 200
     assert score.groups["group"] == {"visual": {"score": 125}, "textual": {"score": 50}}
@@ -39,7 +49,9 @@ def test_a_group_has_the_mean_over_its_categories_if_each_has_a_score(tmp_path: 
 # 200 odd answers.
 
 
-CASE: dict[str, Any] = json.loads((CASES / "benchmarks" / "mme_public.json").read_bytes())
+CASE: dict[str, Any] = json.loads(
+    (CASES / "benchmarks" / "mme_public.json").read_bytes()
+)
 IMAGES: list[list[list[str]]] = CASE["images"]
 PAIRS = [pair for image in IMAGES for pair in image]
 ABILITIES = {
@@ -67,14 +79,20 @@ def mme(reply: str) -> str:
 
 def lmms_eval(reply: str) -> str:
     plain = reply.lower().strip().replace(".", "")
-    return {"y": "yes", "n": "no"}.get(plain, UNREAD) if len(plain) == 1 else first_four(plain)
+    return (
+        {"y": "yes", "n": "no"}.get(plain, UNREAD)
+        if len(plain) == 1
+        else first_four(plain)
+    )
 
 
 def vlmevalkit(reply: str) -> str:
     lowered = plain = reply.lower()
     for mark in ';/[]"{}()=+\\_-><@`,?!':
         beside_a_blank = (
-            f"{mark} " in lowered or f" {mark}" in lowered or re.search(r"\d,\d", lowered)
+            f"{mark} " in lowered
+            or f" {mark}" in lowered
+            or re.search(r"\d,\d", lowered)
         )
         plain = plain.replace(mark, "" if beside_a_blank else " ")
     said = {"yes", "no"} & set(re.sub(r"\.(?!\d)", "", plain).split())
@@ -88,7 +106,9 @@ SCORERS: dict[str, Callable[[str], str]] = {
 }
 
 
-def of_category(images: Sequence[Sequence[Sequence[str]]], read: Callable[[str], str]) -> float:
+def of_category(
+    images: Sequence[Sequence[Sequence[str]]], read: Callable[[str], str]
+) -> float:
     """All three: 100 · accuracy over questions + 100 · the share of images with both right."""
     right = [[read(answer) == truth for truth, answer in image] for image in images]
     accuracy = sum(sum(pair) for pair in right) / (2 * len(right))
@@ -104,7 +124,8 @@ class Reads(Model):
 
     def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
         numbers = [
-            re.search(r"What is (\d+)\?", str(each.turns[-1].parts[-1])) for each in conversations
+            re.search(r"What is (\d+)\?", str(each.turns[-1].parts[-1]))
+            for each in conversations
         ]
         return [Reply(self.texts[int(number[1])]) for number in numbers if number]
 
@@ -145,13 +166,17 @@ def test_perception_and_cognition_are_the_sums_that_public_scorers_print(
     scorer: str, tmp_path: Path
 ) -> None:
     categories = [name for names in ABILITIES.values() for name in names]
-    of = {name: IMAGES[place :: len(categories)] for place, name in enumerate(categories)}
+    of = {
+        name: IMAGES[place :: len(categories)] for place, name in enumerate(categories)
+    }
     printed = {
         ability: sum(of_category(of[name], SCORERS[scorer]) for name in names)
         for ability, names in ABILITIES.items()
     }
     metrics = asked(tmp_path, categories).score().score.metrics
-    assert {ability: metrics[ability] for ability in ABILITIES} == pytest.approx(printed)
+    assert {ability: metrics[ability] for ability in ABILITIES} == pytest.approx(
+        printed
+    )
     assert metrics["score_sum"] == pytest.approx(sum(printed.values()))
 
 
@@ -193,13 +218,18 @@ def test_a_literal_reader_reads_as_the_published_script(
     assert made.score.inputs.protocol["parser"] == parser
     assert checked(taken, made) == []
     forged = [
-        row.model_copy(update={"extra": row.extra | {"read": [True, False]}}) for row in made.rows
+        row.model_copy(update={"extra": row.extra | {"read": [True, False]}})
+        for row in made.rows
     ]
     assert bool(checked(taken, made._replace(rows=forged))) is True
 
 
-def test_the_literal_reader_takes_every_reply_as_the_published_script_takes_it() -> None:
-    replies = [answer for _, answer in PAIRS] + [case["answer"] for case in CASE["otherwise"]]
+def test_the_literal_reader_takes_every_reply_as_the_published_script_takes_it() -> (
+    None
+):
+    replies = [answer for _, answer in PAIRS] + [
+        case["answer"] for case in CASE["otherwise"]
+    ]
     replies += [
         "Yes",
         "nO",
@@ -215,7 +245,8 @@ def test_the_literal_reader_takes_every_reply_as_the_published_script_takes_it()
         "any",
     ]
     said = [
-        {True: "yes", False: "no", None: UNREAD}[read_literally(reply).value] for reply in replies
+        {True: "yes", False: "no", None: UNREAD}[read_literally(reply).value]
+        for reply in replies
     ]
     assert said == [mme(reply) for reply in replies]
     assert {*said} == {"yes", "no", UNREAD}

@@ -5,9 +5,23 @@ from pathlib import Path
 
 import pytest
 
-from driftledger.benchmarks.collecting import Collecting, Replay, StageInputs, write_collected
-from driftledger.benchmarks.descriptions import Demonstrations, Description, check_prefix
-from driftledger.benchmarks.records import CARD, CollectedCard, CollectedRecord, read_records
+from driftledger.benchmarks.collecting import (
+    Collecting,
+    Replay,
+    StageInputs,
+    write_collected,
+)
+from driftledger.benchmarks.descriptions import (
+    Demonstrations,
+    Description,
+    check_prefix,
+)
+from driftledger.benchmarks.records import (
+    CARD,
+    CollectedCard,
+    CollectedRecord,
+    read_records,
+)
 from driftledger.benchmarks.trac.spec import Trac
 from driftledger.collect.store import CallStore
 from driftledger.commands.collect import refuse_failures
@@ -25,8 +39,14 @@ PROMPT = "What are the main visual features for {category} in this image?"
 FILLED = "What are the main visual features for bird in this image?"
 
 ITEMS = [
-    *(Item(f"support-{n}", f"class {n % 2}", "support", (10 * n, 40 + n % 2, 0)) for n in range(6)),
-    *(Item(f"test-{n}", f"class {n % 2}", "test", (10 * n + 1, 40 + n % 2, 0)) for n in range(4)),
+    *(
+        Item(f"support-{n}", f"class {n % 2}", "support", (10 * n, 40 + n % 2, 0))
+        for n in range(6)
+    ),
+    *(
+        Item(f"test-{n}", f"class {n % 2}", "test", (10 * n + 1, 40 + n % 2, 0))
+        for n in range(4)
+    ),
 ]
 MODELS = {"plain": ColourModel(), "better": ColourModel(prefix="better")}
 
@@ -43,10 +63,15 @@ def folder(tmp_path: Path) -> Path:
 
 
 def stage(
-    folder: Path, demonstrations: Demonstrations | None = None, seed: int = 7, **way: object
+    folder: Path,
+    demonstrations: Demonstrations | None = None,
+    seed: int = 7,
+    **way: object,
 ) -> Collecting:
     """The stage as a project makes it, of the dataset in ``folder/birds``."""
-    asked = Description.model_validate({"prompt": PROMPT, "demonstrations": demonstrations, **way})
+    asked = Description.model_validate(
+        {"prompt": PROMPT, "demonstrations": demonstrations, **way}
+    )
     given = StageInputs(
         keys={"dataset": "birds", "model": "plain", "description": "features"},
         section=None,
@@ -115,7 +140,9 @@ def test_a_dataset_that_does_not_do_is_one_sentence(
         collected(tmp_path, stage(tmp_path))
 
 
-def test_every_length_is_asked_for_and_what_was_cut_is_kept_and_flagged(folder: Path) -> None:
+def test_every_length_is_asked_for_and_what_was_cut_is_kept_and_flagged(
+    folder: Path,
+) -> None:
     records = collected(folder, stage(folder, max_tokens=(2, 50)))
     assert [record.extra["max_tokens"] for record in records] == [2] * 10 + [50] * 10
     cut = {
@@ -127,7 +154,9 @@ def test_every_length_is_asked_for_and_what_was_cut_is_kept_and_flagged(folder: 
     assert {heard.max_tokens for heard in HEARD} == {2, 50}
 
 
-def test_the_beginning_of_a_reply_needs_a_model_that_goes_on_from_it(folder: Path) -> None:
+def test_the_beginning_of_a_reply_needs_a_model_that_goes_on_from_it(
+    folder: Path,
+) -> None:
     check_prefix(None, "plain", ColourModel())
     with pytest.raises(
         ConfigError,
@@ -142,7 +171,9 @@ def test_examples_are_planned_as_long_as_they_may_be(
 ) -> None:
     """The model's own descriptions keep the length that is asked for, those of another none; six
     bytes a token."""
-    asked = all_planned(stage(folder, drawn(2, by=by), max_tokens=(50,)))[-1].after[0][1]
+    asked = all_planned(stage(folder, drawn(2, by=by), max_tokens=(50,)))[-1].after[0][
+        1
+    ]
     assert isinstance(asked, Conversation)
     assert [turn.parts for turn in asked.turns if turn.role == "assistant"] == [
         ("x" * 6 * tokens,)
@@ -150,33 +181,48 @@ def test_examples_are_planned_as_long_as_they_may_be(
 
 
 @pytest.mark.parametrize(
-    ("choose", "encoder"), [("random", None), ("similar_image", "table"), ("similar_text", "tfidf")]
+    ("choose", "encoder"),
+    [("random", None), ("similar_image", "table"), ("similar_text", "tfidf")],
 )
 def test_examples_are_support_samples_and_never_what_is_asked_about(
     tmp_path: Path, choose: str, encoder: str | None
 ) -> None:
-    twin = Item("support-twin", "class 0", "support", (1, 40, 0))  # the same picture as test-0
+    twin = Item(
+        "support-twin", "class 0", "support", (1, 40, 0)
+    )  # the same picture as test-0
     # which the model refuses to describe
     shy = Item("support-shy", "class 0", "support", (1, 40, 1))
     write_labelled(tmp_path / "birds", [*ITEMS, twin, shy])
-    how = Demonstrations.model_validate({"choose": choose, "shots": (1, 3), "encoder": encoder})
+    how = Demonstrations.model_validate(
+        {"choose": choose, "shots": (1, 3), "encoder": encoder}
+    )
     records = collected(tmp_path, stage(tmp_path, how))
     samples = {sample.id: sample for sample in read_samples(tmp_path / "birds")}
-    lengths = [(record.extra.get("shots", 0), len(shown_in(record))) for record in records]
+    lengths = [
+        (record.extra.get("shots", 0), len(shown_in(record))) for record in records
+    ]
     assert lengths == [(0, 0)] * 12 + [(1, 1)] * 12 + [(3, 3)] * 12
     for record in records:
         shown = [samples[name] for name in shown_in(record)]
         assert {sample.split for sample in shown} <= {"support"}
-        assert samples[record.unit].medium.sha256 not in {sample.medium.sha256 for sample in shown}
+        assert samples[record.unit].medium.sha256 not in {
+            sample.medium.sha256 for sample in shown
+        }
         assert len({sample.medium.sha256 for sample in shown}) == len(shown)
         assert "support-shy" not in shown_in(record)
     assert len(HEARD) > len(samples)
     assert all(asked not in before for *before, asked in map(shown_images, HEARD))
 
 
-def test_the_most_similar_example_is_shown_last_with_its_description(folder: Path) -> None:
+def test_the_most_similar_example_is_shown_last_with_its_description(
+    folder: Path,
+) -> None:
     records = collected(
-        folder, stage(folder, Demonstrations(choose="similar_image", shots=(1, 2), encoder="table"))
+        folder,
+        stage(
+            folder,
+            Demonstrations(choose="similar_image", shots=(1, 2), encoder="table"),
+        ),
     )
     few = {(record.unit, len(shown_in(record))): shown_in(record) for record in records}
     assert few["test-3", 1] == ["support-3"]
@@ -191,7 +237,9 @@ def test_the_most_similar_example_is_shown_last_with_its_description(folder: Pat
     assert shown.turns[1].parts == ("red30 green41 pixel pixel pixel pixel pixel",)
 
 
-def test_a_picture_that_is_there_several_times_crowds_out_no_example(tmp_path: Path) -> None:
+def test_a_picture_that_is_there_several_times_crowds_out_no_example(
+    tmp_path: Path,
+) -> None:
     """Of four support samples three are one picture, so that the other one is the last of the most
     similar."""
     copies = [Item(f"copy-{n}", "class 0", "support", (10, 40, 0)) for n in range(3)]
@@ -220,14 +268,21 @@ DRAWN = ["5 2", "5 3", "0 3", "1 4", "5 1", "3 4", "4 0", "2 1", "1 2", "4 5"]
 def test_random_examples_depend_on_the_seed_and_the_sample_alone(folder: Path) -> None:
     names = [shown_in(record) for record in collected(folder, stage(folder, drawn(2)))]
     assert [" ".join(name[-1] for name in some) for some in names if some] == DRAWN
-    others = [shown_in(record) for record in collected(folder, stage(folder, drawn(2), seed=8))]
+    others = [
+        shown_in(record)
+        for record in collected(folder, stage(folder, drawn(2), seed=8))
+    ]
     assert names != others
 
 
 def test_examples_may_be_described_by_another_model(folder: Path) -> None:
     asked = stage(folder, drawn(1, by="better"))
     records = collected(folder, asked)
-    told = {str(heard.turns[1].parts[0]).split()[0] for heard in HEARD if len(heard.turns) == 3}
+    told = {
+        str(heard.turns[1].parts[0]).split()[0]
+        for heard in HEARD
+        if len(heard.turns) == 3
+    }
     assert told == {"better"}
     write_collected(folder / "out", asked, records)
     card = read_json(folder / "out" / CARD, CollectedCard)
@@ -249,7 +304,9 @@ def test_examples_may_be_described_by_another_model(folder: Path) -> None:
     replay = Replay(folder / "out")
     assert Trac().as_recorded(card, folder / "birds", {}).run(replay) == records
     with CallStore(folder / "store") as store:
-        assert [store.find(digest) is None for digest in replay.calls] == [False] * len(written)
+        assert [store.find(digest) is None for digest in replay.calls] == [False] * len(
+            written
+        )
 
 
 def test_what_another_model_refuses_to_describe_is_no_example(
@@ -257,7 +314,10 @@ def test_what_another_model_refuses_to_describe_is_no_example(
 ) -> None:
     class Refuses(ColourModel):
         def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
-            return [Reply("I cannot help with that.", Outcome.REFUSED) for _ in conversations]
+            return [
+                Reply("I cannot help with that.", Outcome.REFUSED)
+                for _ in conversations
+            ]
 
     monkeypatch.setitem(MODELS, "better", Refuses())
     with pytest.raises(DataError, match="0 different support samples"):
@@ -266,16 +326,20 @@ def test_what_another_model_refuses_to_describe_is_no_example(
 
 def test_too_many_examples_are_one_sentence(folder: Path) -> None:
     with pytest.raises(
-        DataError, match=r"6 different support samples .* 6 examples .* ask for fewer shots"
+        DataError,
+        match=r"6 different support samples .* 6 examples .* ask for fewer shots",
     ):
         collected(folder, stage(folder, drawn(6)))
 
 
 def test_too_many_failures_fail_the_stage(tmp_path: Path) -> None:
-    write_labelled(tmp_path / "birds", [*ITEMS[:9], ITEMS[9]._replace(colour=(1, 1, 2))])
+    write_labelled(
+        tmp_path / "birds", [*ITEMS[:9], ITEMS[9]._replace(colour=(1, 1, 2))]
+    )
     found = Trac().failures(collected(tmp_path, stage(tmp_path)))
     refuse_failures(found, "trac", 0.9)
     with pytest.raises(
-        CoverageError, match=r"1 of 10 records .* trac.min_coverage .*test-3.*: TimeoutError"
+        CoverageError,
+        match=r"1 of 10 records .* trac.min_coverage .*test-3.*: TimeoutError",
     ):
         refuse_failures(found, "trac", 0.95)

@@ -35,13 +35,17 @@ def samples_of(case: dict[str, Any]) -> list[Said]:
     """Return all samples of a case; a name that ends in ``*3`` stands for three samples."""
     support = case.get("support", PLAIN["support"])
     found: list[Said] = []
-    for key, given in (support | case.get("test", PLAIN["test"]) | case.get("also", {})).items():
+    for key, given in (
+        support | case.get("test", PLAIN["test"]) | case.get("also", {})
+    ).items():
         label, text, *outcome = given
         ended = outcome[0] if outcome else "ok" if text else "refused"
         name, _, times = key.partition("*")
         for number in range(int(times or 1)):
             sample = f"{name}{number}" if times else name
-            found.append((sample, label, "support" if key in support else "test", text, ended))
+            found.append(
+                (sample, label, "support" if key in support else "test", text, ended)
+            )
     return found
 
 
@@ -55,15 +59,30 @@ def write_case(folder: Path, case: dict[str, Any]) -> None:
     write_descriptions(folder / "said", records)
 
 
-def write_descriptions(folder: Path, records: Sequence[CollectedRecord], **changes: object) -> None:
+def write_descriptions(
+    folder: Path, records: Sequence[CollectedRecord], **changes: object
+) -> None:
     folder.mkdir(exist_ok=True)
     write_jsonl(folder / RECORDS, records)
-    asked = {"prompt": "?", "max_tokens": [None], "choose": None, "shots": [], "seed": 1} | changes
+    asked = {
+        "prompt": "?",
+        "max_tokens": [None],
+        "choose": None,
+        "shots": [],
+        "seed": 1,
+    } | changes
     keys = {"dataset": "birds", "model": "colour", "description": "features"}
-    about = {"benchmark": "trac", "stage": "describe", "keys": keys, "data_digest": "dd"}
+    about = {
+        "benchmark": "trac",
+        "stage": "describe",
+        "keys": keys,
+        "data_digest": "dd",
+    }
     about |= {"components": {"model": ComponentCard.of("colour", ColourModel())}}
     protocol = TracProtocol.model_validate(asked).model_dump(mode="json")
-    write_json(folder / CARD, CollectedCard.model_validate(about | {"protocol": protocol}))
+    write_json(
+        folder / CARD, CollectedCard.model_validate(about | {"protocol": protocol})
+    )
 
 
 def scored(folder: Path, case: dict[str, Any]) -> Scored:
@@ -101,7 +120,8 @@ def test_a_sample_without_a_record_is_named(tmp_path: Path) -> None:
     write_case(tmp_path, PLAIN)
     without(tmp_path / "said", "a")
     with pytest.raises(
-        StoreError, match=r"records\.jsonl lacks the record of a, step 1, repeat 0; run 'dvc repro'"
+        StoreError,
+        match=r"records\.jsonl lacks the record of a, step 1, repeat 0; run 'dvc repro'",
     ):
         scored(tmp_path, PLAIN)
 
@@ -137,7 +157,9 @@ def test_conditions_and_the_headline(tmp_path: Path) -> None:
     assert (headline["scored"], headline["total"]) == (4, 4)
     assert found.metrics["top1"] == 75.0
     fewer = [each["top1"] for each in conditions.values() if each["shots"] < 2]
-    assert fewer == [pytest.approx(100 / 3)] * 4, "all say the same, and each class has two of six"
+    assert fewer == [pytest.approx(100 / 3)] * 4, (
+        "all say the same, and each class has two of six"
+    )
     sweeps = {
         name: [(p.step, p.value) for p in found.curves[name]]
         for name in found.curves
@@ -159,7 +181,14 @@ def test_the_largest_class_decides_how_many_vote_and_hashes_who_of_equals_is_fir
     whose name comes first.
     """
     first, last = sorted(("r1", "r2", "r3", "r4", "w1"), key=sha256_of)[::4]
-    label = {"r1": "robin", "r2": "robin", "r3": "robin", "r4": "robin", "w1": "wren", "a": "robin"}
+    label = {
+        "r1": "robin",
+        "r2": "robin",
+        "r3": "robin",
+        "r4": "robin",
+        "w1": "wren",
+        "a": "robin",
+    }
     items = [
         Item(name, of, "test" if name == "a" else "support", (1, 2, 3))
         for name, of in label.items()
@@ -169,7 +198,11 @@ def test_the_largest_class_decides_how_many_vote_and_hashes_who_of_equals_is_fir
     for order in (records, records[::-1]):
         found = retrieve(order, label, LetterEncoder())
         assert found.votes.shape == (1, 4)
-        assert (found.support[0], found.support[-1], found.nearest) == (first, last, [first])
+        assert (found.support[0], found.support[-1], found.nearest) == (
+            first,
+            last,
+            [first],
+        )
 
 
 def test_a_row_of_conditions_has_the_lowest_coverage_of_them() -> None:
@@ -178,11 +211,20 @@ def test_a_row_of_conditions_has_the_lowest_coverage_of_them() -> None:
         name: row | {"total": 1 + place}
         for place, (name, row) in enumerate(score.groups["condition"].items())
     }
-    score = score.model_copy(update={"groups": score.groups | {"condition": conditions}})
+    score = score.model_copy(
+        update={"groups": score.groups | {"condition": conditions}}
+    )
     [table] = [each for each in Trac().tables([score]) if each.name == "conditions"]
     assert [row[-1].value for row in table.rows] == [0.5]
 
 
 def test_a_table_with_examples_says_how_they_were_chosen() -> None:
-    [table] = [each for each in Trac().tables([trac_score("shown")]) if each.name == "conditions"]
-    assert "by examples (SIIR through eye, described by narrator), as in Table 3" in table.title
+    [table] = [
+        each
+        for each in Trac().tables([trac_score("shown")])
+        if each.name == "conditions"
+    ]
+    assert (
+        "by examples (SIIR through eye, described by narrator), as in Table 3"
+        in table.title
+    )

@@ -16,7 +16,11 @@ from driftledger.benchmarks.mm_sap.spec import MMSAPQuestions
 from driftledger.benchmarks.mm_vet.spec import MMVetQuestions
 from driftledger.benchmarks.mme.spec import MMEQuestions
 from driftledger.data.build import build_questions
-from driftledger.data.question_sets.base import QuestionProvider, QuestionRules, SourceQuestion
+from driftledger.data.question_sets.base import (
+    QuestionProvider,
+    QuestionRules,
+    SourceQuestion,
+)
 
 RULES: dict[str, QuestionRules] = {
     "mm_sap": MMSAPQuestions(),
@@ -47,8 +51,18 @@ VET = {
     "capabilities": ["ocr", "math"],
 }
 MME = [
-    {"image": "a.png", "question": "Is there a dog?", "answer": "Yes", "category": "existence"},
-    {"image": "a.png", "question": "Is there a cat?", "answer": "No", "category": "existence"},
+    {
+        "image": "a.png",
+        "question": "Is there a dog?",
+        "answer": "Yes",
+        "category": "existence",
+    },
+    {
+        "image": "a.png",
+        "question": "Is there a cat?",
+        "answer": "No",
+        "category": "existence",
+    },
 ]
 
 
@@ -70,7 +84,9 @@ def images(folder: Path, *names: str) -> Path:
 def jsonl(folder: Path, *rows: dict[str, Any], name: str = "questions.jsonl") -> Path:
     """A JSONL file of rows beside the image ``a.png``."""
     images(folder)
-    (folder / name).write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    (folder / name).write_text(
+        "".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8"
+    )
     return folder / name
 
 
@@ -98,7 +114,9 @@ def build_set(name: str, provider: QuestionProvider, target: Path) -> None:
 def check(name: str, protocol: str, questions: Iterable[SourceQuestion]) -> None:
     """Build a set of these questions, and keep nothing."""
     with tempfile.TemporaryDirectory() as folder:
-        build_set(name, Given(protocol=protocol, given=tuple(questions)), Path(folder) / "set")
+        build_set(
+            name, Given(protocol=protocol, given=tuple(questions)), Path(folder) / "set"
+        )
 
 
 class Given(QuestionProvider):

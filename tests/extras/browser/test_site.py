@@ -26,11 +26,16 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.mark.parametrize("pattern", KINDS.values(), ids=list(KINDS))
-def test_a_page_is_whole_asks_for_nothing_elsewhere_and_is_accessible(pattern, browser, finished):
+def test_a_page_is_whole_asks_for_nothing_elsewhere_and_is_accessible(
+    pattern, browser, finished
+):
     file = sorted((finished.root / "reports/site").glob(pattern))[0]
     page, problems, asked = browser.new_page(), list[str](), list[str]()
     page.on(
-        "console", lambda message: problems.append(message.text) if message.type != "log" else None
+        "console",
+        lambda message: (
+            problems.append(message.text) if message.type != "log" else None
+        ),
     )
     page.on("pageerror", lambda error: problems.append(str(error)))
     page.on("request", lambda request: asked.append(request.url))
@@ -42,7 +47,8 @@ def test_a_page_is_whole_asks_for_nothing_elsewhere_and_is_accessible(pattern, b
     assert not problems
     found = Axe().run(page, options={"runOnly": ["wcag2a", "wcag2aa"]})
     assert not [
-        (each["id"], each["nodes"][0]["html"][:200]) for each in found.response["violations"]
+        (each["id"], each["nodes"][0]["html"][:200])
+        for each in found.response["violations"]
     ]
     assert page.locator("h1").count() == 1
 
@@ -56,11 +62,15 @@ def test_no_page_is_wider_than_its_window_and_a_run_is_read_in_five_screens(
         page.goto(file.as_uri())
         assert page.evaluate("document.documentElement.scrollWidth") <= width, file.name
         if file.parent.name == "runs":
-            assert page.evaluate("document.documentElement.scrollHeight") <= 5 * 844, file.name
+            assert page.evaluate("document.documentElement.scrollHeight") <= 5 * 844, (
+                file.name
+            )
     page.goto((finished.root / "reports/site/genception.html").as_uri())
     assert page.locator("figure.table").first.is_visible()
     first = "document.querySelector('.scroll')"
-    assert page.evaluate(f"{first}.scrollWidth <= {first}.clientWidth") is (width == 1280)
+    assert page.evaluate(f"{first}.scrollWidth <= {first}.clientWidth") is (
+        width == 1280
+    )
 
 
 def test_a_link_to_a_number_opens_what_it_is_folded_in(browser, finished):
@@ -77,4 +87,6 @@ def test_a_link_to_a_number_opens_what_it_is_folded_in(browser, finished):
     )
     assert value is not None
     assert command is not None
-    assert command["y"] >= value["y"] + value["height"], "the command is below its number"
+    assert command["y"] >= value["y"] + value["height"], (
+        "the command is below its number"
+    )

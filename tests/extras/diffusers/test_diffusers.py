@@ -11,7 +11,9 @@ import numpy as np
 import pytest
 import torch
 from diffusers import StableDiffusionPipeline, UNet2DConditionModel
-from diffusers.pipelines.stable_diffusion.safety_checker import StableDiffusionSafetyChecker
+from diffusers.pipelines.stable_diffusion.safety_checker import (
+    StableDiffusionSafetyChecker,
+)
 from numpy.typing import NDArray
 from safetensors.torch import load_file, save_file
 from transformers import CLIPConfig, CLIPImageProcessor
@@ -42,7 +44,12 @@ MORE: dict[str, dict[str, Any]] = {
 }
 """Layout → settings that its size asks for."""
 TALE = ("the cat " * 400).strip()
-PROMPTS = ["a red cat on the house", "a dog", "the blue sky with a boat", "a small green tree"]
+PROMPTS = [
+    "a red cat on the house",
+    "a dog",
+    "the blue sky with a boat",
+    "a small green tree",
+]
 SEEDS = [3, 1, 4, 1]
 INDEX, UNET = "model_index.json", "unet/diffusion_pytorch_model.safetensors"
 
@@ -61,14 +68,23 @@ def copy(folders, tmp_path) -> Path:
 
 def generator(folder: Path, **settings: Any) -> Diffusers:
     return Diffusers(
-        **{"path": str(folder), "device": "cpu", "steps": 2, "height": SIDE, "width": SIDE}
+        **{
+            "path": str(folder),
+            "device": "cpu",
+            "steps": 2,
+            "height": SIDE,
+            "width": SIDE,
+        }
         | settings
     )
 
 
 @pytest.fixture(scope="module")
 def loaded(folders) -> dict[str, Diffusers]:
-    return {kind: generator(folder, **MORE.get(kind, {})) for kind, folder in folders.items()}
+    return {
+        kind: generator(folder, **MORE.get(kind, {}))
+        for kind, folder in folders.items()
+    }
 
 
 def pixels(made: Generated) -> NDArray[np.int64]:
@@ -77,7 +93,9 @@ def pixels(made: Generated) -> NDArray[np.int64]:
     return np.asarray(made.image).astype(np.int64)
 
 
-def drawn(component: Diffusers, prompt: str = "a cat", seed: int = 1) -> NDArray[np.int64]:
+def drawn(
+    component: Diffusers, prompt: str = "a cat", seed: int = 1
+) -> NDArray[np.int64]:
     return pixels(component.generate([prompt], [seed])[0])
 
 
@@ -89,7 +107,9 @@ def edit_weights(file: Path, key: str, value: "torch.Tensor | None") -> None:
     """Replace one tensor, or leave it out."""
     tensors = load_file(file)
     del tensors[key]
-    save_file(tensors if value is None else tensors | {key: value}, file, {"format": "pt"})
+    save_file(
+        tensors if value is None else tensors | {key: value}, file, {"format": "pt"}
+    )
 
 
 def add_safety_checker(folder: Path, threshold: float) -> Path:
@@ -102,7 +122,8 @@ def add_safety_checker(folder: Path, threshold: float) -> Path:
     }
     with seeded(0):
         config = CLIPConfig(
-            vision_config=vision | {"image_size": SIDE, "patch_size": 8}, projection_dim=8
+            vision_config=vision | {"image_size": SIDE, "patch_size": 8},
+            projection_dim=8,
         )
         checker = StableDiffusionSafetyChecker(config)
     checker.concept_embeds_weights.data.fill_(threshold)
@@ -125,7 +146,10 @@ def add_safety_checker(folder: Path, threshold: float) -> Path:
 @pytest.mark.parametrize("kind", READ)
 def test_company_changes_an_image_by_one_grey_level_at_most(loaded, kind):
     together = [pixels(made) for made in loaded[kind].generate(PROMPTS, SEEDS)]
-    alone = [drawn(loaded[kind], prompt, seed) for prompt, seed in zip(PROMPTS, SEEDS, strict=True)]
+    alone = [
+        drawn(loaded[kind], prompt, seed)
+        for prompt, seed in zip(PROMPTS, SEEDS, strict=True)
+    ]
     assert np.abs(np.array(together) - np.array(alone)).max() <= 1
 
 
@@ -148,17 +172,24 @@ def test_readings_say_what_the_text_encoder_is_given(loaded, kind):
     tokenizer = pipeline.tokenizer_2 if kind == "flux" else pipeline.tokenizer
     seen = "red cat" if kind in ("pixart", "sana") else "red Cat"  # as it is tokenized
     short, long = (
-        len(tokenizer(text, add_special_tokens=False).input_ids) for text in (seen, TALE)
+        len(tokenizer(text, add_special_tokens=False).input_ids)
+        for text in (seen, TALE)
     )
-    readings = [made.reading for made in loaded[kind].generate(["red Cat", "", TALE], [1, 2, 3])]
-    assert readings == [PromptUsage(short, short), PromptUsage(0, 0), PromptUsage(long, READ[kind])]
+    readings = [
+        made.reading for made in loaded[kind].generate(["red Cat", "", TALE], [1, 2, 3])
+    ]
+    assert readings == [
+        PromptUsage(short, short),
+        PromptUsage(0, 0),
+        PromptUsage(long, READ[kind]),
+    ]
     assert [reading.cut for reading in readings] == [False, False, True]
 
 
 def test_more_is_read_where_the_settings_say_so(folders):
-    [made] = generator(folders["qwen_image"], arguments={"max_sequence_length": 700}).generate(
-        ["red " * 800], [1]
-    )
+    [made] = generator(
+        folders["qwen_image"], arguments={"max_sequence_length": 700}
+    ).generate(["red " * 800], [1])
     assert made.reading is not None
     assert made.reading.read == 700
 
@@ -167,20 +198,25 @@ def test_more_is_read_where_the_settings_say_so(folders):
 
 
 @pytest.mark.parametrize(
-    ("kind", "end"), [("sd", "<|endoftext|>"), ("sdxl", "<|endoftext|>"), ("flux", "</s>")]
+    ("kind", "end"),
+    [("sd", "<|endoftext|>"), ("sdxl", "<|endoftext|>"), ("flux", "</s>")],
 )
 def test_a_prompt_cannot_end_itself(loaded, kind, end):
     """Without its end broken up, CLIP's summary would be taken there."""
     pipeline = loaded[kind].loaded.pipeline
     encoder = pipeline.text_encoder_2 if kind == "flux" else pipeline.text_encoder
     given: list[Any] = []
-    listening = encoder.register_forward_pre_hook(lambda _, inputs: given.append(inputs[0]))
+    listening = encoder.register_forward_pre_hook(
+        lambda _, inputs: given.append(inputs[0])
+    )
     [made] = loaded[kind].generate([f"a red cat{end}on the house"], [1])
     listening.remove()
     assert made.revised_prompt == f"a red cat< {end[1:]}on the house"
     ids = given[0][0].tolist()
     assert made.reading is not None
-    assert ids.index(encoder.config.eos_token_id) == made.reading.tokens + (kind != "flux")
+    assert ids.index(encoder.config.eos_token_id) == made.reading.tokens + (
+        kind != "flux"
+    )
 
 
 # Settings
@@ -219,7 +255,9 @@ def test_other_weights_are_in_the_identity_with_what_applies_them(
     assert before != generator(copy).fingerprint
     (tmp_path / "a.gguf").write_bytes(b"others")
     (tmp_path / "a.safetensors").write_bytes(b"others")
-    assert (generator(copy, **settings).fingerprint != before) == (library != "bitsandbytes")
+    assert (generator(copy, **settings).fingerprint != before) == (
+        library != "bitsandbytes"
+    )
 
 
 def test_a_lora_changes_the_image_as_strongly_as_it_is_scaled(copy, tmp_path):
@@ -227,10 +265,14 @@ def test_a_lora_changes_the_image_as_strongly_as_it_is_scaled(copy, tmp_path):
     with seeded(0):
         unet = UNet2DConditionModel.from_pretrained(copy / "unet")
         unet.add_adapter(
-            peft.LoraConfig(r=2, target_modules=["to_q", "to_v"], init_lora_weights=False)
+            peft.LoraConfig(
+                r=2, target_modules=["to_q", "to_v"], init_lora_weights=False
+            )
         )
     layers = peft.get_peft_model_state_dict(unet)
-    StableDiffusionPipeline.save_lora_weights(tmp_path / "lora", unet_lora_layers=layers)
+    StableDiffusionPipeline.save_lora_weights(
+        tmp_path / "lora", unet_lora_layers=layers
+    )
     lora = {"path": str(tmp_path / "lora"), "file": "pytorch_lora_weights.safetensors"}
     plain, off, on, twice = (
         drawn(generator(copy, loras=loras))
@@ -250,14 +292,20 @@ def test_a_gguf_file_replaces_the_transformers_weights(folders, tmp_path):
         for key, weight in load_file(
             flux / "transformer" / "diffusion_pytorch_model.safetensors"
         ).items():
-            fits = name == "q8_0.gguf" and weight.ndim == 2 and weight.shape[1] % 32 == 0
-            values = gguf.quants.quantize(weight.numpy(), kind) if fits else weight.numpy()
+            fits = (
+                name == "q8_0.gguf" and weight.ndim == 2 and weight.shape[1] % 32 == 0
+            )
+            values = (
+                gguf.quants.quantize(weight.numpy(), kind) if fits else weight.numpy()
+            )
             file.add_tensor(key, values, raw_dtype=kind if fits else None)
         file.write_header_to_file()
         file.write_kv_data_to_file()
         file.write_tensors_to_file()
         file.close()
-        images.append(drawn(generator(flux, gguf={"path": str(tmp_path), "file": name})))
+        images.append(
+            drawn(generator(flux, gguf={"path": str(tmp_path), "file": name}))
+        )
     plain, whole, quantized = images
     assert (plain == whole).all()
     assert 0 < np.abs(plain - quantized).max() < 20
@@ -271,27 +319,39 @@ def test_identity_names_what_shapes_an_image_and_loads_nothing(folders):
     identity = component.identity()
     assert "loaded" not in vars(component)
     assert identity["device"] == "cpu"
-    assert set(identity["libraries"]) == {"torch", "diffusers", "transformers", "pillow"}
+    assert set(identity["libraries"]) == {
+        "torch",
+        "diffusers",
+        "transformers",
+        "pillow",
+    }
     assert identity["encoding"].startswith("RGB PNG")
     assert identity["scheduler"]["class"] == "DDIMScheduler"
     assert identity["scheduler"]["config"]["beta_end"] == 0.012
     assert identity["safety_checker"] is False
 
 
-def test_a_moved_folder_keeps_the_fingerprint_and_a_changed_weight_does_not(folders, copy):
+def test_a_moved_folder_keeps_the_fingerprint_and_a_changed_weight_does_not(
+    folders, copy
+):
     before = generator(folders["sd"]).fingerprint
     assert generator(copy).fingerprint == before
     change_one_weight(copy)
     assert generator(copy).fingerprint != before
 
 
-def test_a_repository_in_the_hubs_cache_draws_what_the_folder_does(folders, tmp_path, monkeypatch):
+def test_a_repository_in_the_hubs_cache_draws_what_the_folder_does(
+    folders, tmp_path, monkeypatch
+):
     commit = "0123456789abcdef0123456789abcdef01234567"
     shutil.copytree(folders["sd"], tmp_path / "models--tiny--sd" / "snapshots" / commit)
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
     cached = generator(Path("tiny/sd"), revision=commit)
     assert cached.identity()["weights"] == {"repository": "tiny/sd", "commit": commit}
-    assert cached.identity()["scheduler"] == generator(folders["sd"]).identity()["scheduler"]
+    assert (
+        cached.identity()["scheduler"]
+        == generator(folders["sd"]).identity()["scheduler"]
+    )
     assert (drawn(cached) == drawn(generator(folders["sd"]))).all()
 
 
@@ -301,7 +361,9 @@ def test_a_repository_in_the_hubs_cache_draws_what_the_folder_does(folders, tmp_
 def test_only_the_flagged_image_of_a_batch_is_filtered(copy):
     component = generator(add_safety_checker(copy, threshold=2))
     checker = component.loaded.pipeline.safety_checker
-    checker.register_forward_hook(lambda _, __, made: (made[0], [False, True, False, False]))
+    checker.register_forward_hook(
+        lambda _, __, made: (made[0], [False, True, False, False])
+    )
     outcomes = [made.outcome for made in component.generate(PROMPTS, SEEDS)]
     assert outcomes == [Outcome.OK, Outcome.FILTERED, Outcome.OK, Outcome.OK]
 
@@ -315,7 +377,12 @@ def test_an_image_that_is_not_finite_is_a_failure_and_not_a_black_image(folders)
 
     component.loaded.pipeline.vae.decoder.conv_in.register_forward_hook(overflow)
     made = component.generate(PROMPTS, SEEDS)
-    assert [one.outcome for one in made] == [Outcome.OK, Outcome.FAILED, Outcome.OK, Outcome.OK]
+    assert [one.outcome for one in made] == [
+        Outcome.OK,
+        Outcome.FAILED,
+        Outcome.OK,
+        Outcome.OK,
+    ]
     assert made[1].image is None
     assert "finite" in str(made[1].error)
 
@@ -339,7 +406,9 @@ def test_pickles_are_refused_unless_they_are_allowed(copy):
         ("text_encoder/model.safetensors", "encoder.layers.0.mlp.fc1.weight"),
     ],
 )
-@pytest.mark.parametrize("value", [None, torch.zeros(3, 3)], ids=["missing", "another shape"])
+@pytest.mark.parametrize(
+    "value", [None, torch.zeros(3, 3)], ids=["missing", "another shape"]
+)
 def test_missing_weights_are_refused(copy, file, key, value):
     edit_weights(copy / file, key, value)
     with pytest.raises(ConfigError, match=key):
@@ -348,8 +417,11 @@ def test_missing_weights_are_refused(copy, file, key, value):
 
 @pytest.mark.parametrize("place", ["", "text_encoder"])
 def test_an_adapter_is_refused(copy, place):
-    (copy / place / "adapter_config.json").write_text('{"base_model_name_or_path": "some/base"}')
+    (copy / place / "adapter_config.json").write_text(
+        '{"base_model_name_or_path": "some/base"}'
+    )
     with pytest.raises(
-        ConfigError, match=rf"^{place}.*is an adapter of peft.*merge it into its base first"
+        ConfigError,
+        match=rf"^{place}.*is an adapter of peft.*merge it into its base first",
     ):
         generator(copy).generate(["a cat"], [1])

@@ -34,7 +34,11 @@ def test_every_eval_ever_takes_each_score(original, tmp_path):
 def test_inspect_reads_every_step_of_every_unit(original, tmp_path):
     [file] = exported(original, "inspect", tmp_path).glob("*genception*")
     log = read_eval_log(str(file), resolve_attachments=True)
-    assert (log.status, log.eval.model, log.eval.task) == ("success", MODEL, "genception_my_images")
+    assert (log.status, log.eval.model, log.eval.task) == (
+        "success",
+        MODEL,
+        "genception_my_images",
+    )
     assert "GC@1" in {each.name for each in log.results.scores}
     images = shown(log, "image")
     assert images

@@ -44,13 +44,17 @@ def test_it_is_what_clean_fid_gives_for_the_files(folder, images, tmp_path):
 def test_images_are_resized_as_clean_fid_does_and_not_as_pillow_does(folder, images):
     whole = [image.resize((299, 299), Image.Resampling.BICUBIC) for image in images]
     assert (
-        relative(encoder(folder).encode_images(whole), encoder(folder).encode_images(images)) > 1e-4
+        relative(
+            encoder(folder).encode_images(whole), encoder(folder).encode_images(images)
+        )
+        > 1e-4
     )
 
 
 def test_the_published_file_needs_no_consent(folder, images, monkeypatch):
     monkeypatch.setattr(
-        "driftledger.components.encoders.INCEPTION_SHA256", sha256_file(folder / INCEPTION_FILE)
+        "driftledger.components.encoders.INCEPTION_SHA256",
+        sha256_file(folder / INCEPTION_FILE),
     )
     assert encoder(folder, allow_pickle=False).encode_images(images).shape == (4, 2048)
 
@@ -73,5 +77,7 @@ def test_what_lies_beside_the_file_is_not_in_the_fingerprint(folder):
 
 def test_frechet_distance_is_clean_fids():
     a, b = features(200, 16, 1), features(150, 16, 2)
-    theirs = clean(a.mean(axis=0), np.cov(a, rowvar=False), b.mean(axis=0), np.cov(b, rowvar=False))
+    theirs = clean(
+        a.mean(axis=0), np.cov(a, rowvar=False), b.mean(axis=0), np.cov(b, rowvar=False)
+    )
     assert frechet_distance(a, b) == pytest.approx(float(theirs), rel=1e-5)

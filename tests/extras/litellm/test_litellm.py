@@ -32,18 +32,24 @@ GPT = {
 
 def ask(model: str, status: int, answer: dict[str, Any]) -> tuple[Reply, int]:
     """The reply, and how many requests the server got."""
-    with Canned(status, json.dumps(answer), {"content-type": "application/json"}) as server:
+    with Canned(
+        status, json.dumps(answer), {"content-type": "application/json"}
+    ) as server:
         url = (
             server.base_url.removesuffix("/v1")
             if model.startswith("anthropic/")
             else server.base_url
         )
         client = LiteLLM(
-            model=model, base_url=url, api_key_env="SOME_KEY", limits=Limits(attempts=2, timeout=5)
+            model=model,
+            base_url=url,
+            api_key_env="SOME_KEY",
+            limits=Limits(attempts=2, timeout=5),
         )
         [reply] = client.respond([HELLO])
         assert {
-            headers.get("x-api-key", headers.get("authorization")) for _, headers in server.requests
+            headers.get("x-api-key", headers.get("authorization"))
+            for _, headers in server.requests
         } <= {
             "sk-some",
             "Bearer sk-some",
@@ -65,11 +71,16 @@ def test_an_answer(case):
     assert reply.text == (reply.text if case["text"] is None else case["text"])
     assert reply.usage == Usage(9, case.get("output_tokens", 3))
     assert reply.served_model == case["model"].partition("/")[2]
-    assert reply.reasoning == ("Is it?" if THOUGHT in answer.get("content", []) else None)
+    assert reply.reasoning == (
+        "Is it?" if THOUGHT in answer.get("content", []) else None
+    )
 
 
 REFUSED = {
-    "`temperature` is deprecated for this model.": (400, "set `temperature: null` in its entry"),
+    "`temperature` is deprecated for this model.": (
+        400,
+        "set `temperature: null` in its entry",
+    ),
     "invalid x-api-key": (401, "check the key in SOME_KEY"),
     "model: claude-x": (404, "check `model: anthropic/claude-1`"),
 }
@@ -78,7 +89,10 @@ REFUSED = {
 @pytest.mark.parametrize("message", REFUSED)
 def test_a_refusal_names_what_to_change(message):
     status, advice = REFUSED[message]
-    error = {"type": "error", "error": {"type": "invalid_request_error", "message": message}}
+    error = {
+        "type": "error",
+        "error": {"type": "invalid_request_error", "message": message},
+    }
     with pytest.raises(ServiceError) as refused:
         ask("anthropic/claude-1", status, error)
     assert message in str(refused.value)
@@ -86,7 +100,10 @@ def test_a_refusal_names_what_to_change(message):
 
 
 def test_an_overloaded_service_is_asked_again():
-    error = {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}
+    error = {
+        "type": "error",
+        "error": {"type": "overloaded_error", "message": "Overloaded"},
+    }
     reply, asked = ask("anthropic/claude-1", 529, error)
     assert (reply.outcome, asked) == (Outcome.FAILED, 2)
     assert "Overloaded" in (reply.error or "")

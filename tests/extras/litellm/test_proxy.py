@@ -22,7 +22,9 @@ from tests.conftest import draw
 from tests.support.openai_server import ChatAnswer, OpenAIServer, described
 from tests.support.real_server import free_port, running
 
-LITELLM = Path(os.environ.get("DRIFTLEDGER_LITELLM", Path(sys.prefix, "litellm", "bin", "litellm")))
+LITELLM = Path(
+    os.environ.get("DRIFTLEDGER_LITELLM", Path(sys.prefix, "litellm", "bin", "litellm"))
+)
 """Its requirements contradict MLflow's, so that ``make install-all`` gives it an environment of its
 own."""
 pytestmark = pytest.mark.skipif(
@@ -33,7 +35,11 @@ pytestmark = pytest.mark.skipif(
 def answer(body: dict[str, Any]) -> ChatAnswer:
     """What the server behind the proxy says, as OpenAI words it; it takes a moment for a slow
     question."""
-    [text] = [part["text"] for part in body["messages"][0]["content"] if part["type"] == "text"]
+    [text] = [
+        part["text"]
+        for part in body["messages"][0]["content"]
+        if part["type"] == "text"
+    ]
     if len(text) > 1000:
         return ChatAnswer(
             "This model's maximum context length is 512 tokens, and your messages have 1502 "
@@ -53,9 +59,20 @@ def proxy(tmp_path) -> Iterator[tuple[Callable[[], AbstractContextManager[Any]],
         port, config = free_port(), tmp_path / "config.yaml"
         there = {"model": "openai/tiny", "api_base": behind.base_url, "api_key": "none"}
         config.write_text(
-            json.dumps({"model_list": [{"model_name": "tiny", "litellm_params": there}]}), "utf-8"
+            json.dumps(
+                {"model_list": [{"model_name": "tiny", "litellm_params": there}]}
+            ),
+            "utf-8",
         )
-        command = [LITELLM, "--config", config, "--host", "127.0.0.1", "--port", str(port)]
+        command = [
+            LITELLM,
+            "--config",
+            config,
+            "--host",
+            "127.0.0.1",
+            "--port",
+            str(port),
+        ]
         environment = {"LITELLM_LOCAL_MODEL_COST_MAP": "True", "PYTHONPATH": ""}
         address = f"http://127.0.0.1:{port}"
         yield (
@@ -73,7 +90,10 @@ def test_a_proxy_answers_refuses_and_comes_back(proxy, tmp_path, monkeypatch):
     far = OpenAIChat.model_validate({"model": "tiny", **here})
 
     def asked(kind):
-        return [Conversation.ask(f"A {kind} question, {number}.", image) for number in range(8)]
+        return [
+            Conversation.ask(f"A {kind} question, {number}.", image)
+            for number in range(8)
+        ]
 
     with start() as process:
         assert far.readiness()[0] == []
@@ -86,9 +106,12 @@ def test_a_proxy_answers_refuses_and_comes_back(proxy, tmp_path, monkeypatch):
             reply.text for reply in replies
         ]
         with pytest.raises(
-            ServiceError, match=r"Invalid model name passed in model=nobody.*`model: nobody`"
+            ServiceError,
+            match=r"Invalid model name passed in model=nobody.*`model: nobody`",
         ):
-            OpenAIChat.model_validate({"model": "nobody", **here}).respond(asked("short"))
+            OpenAIChat.model_validate({"model": "nobody", **here}).respond(
+                asked("short")
+            )
         few = [
             Conversation.ask(text, image)
             for text in ("long " * 1500, "a bad image", "A short question, 0.")
@@ -111,6 +134,6 @@ def test_a_proxy_answers_refuses_and_comes_back(proxy, tmp_path, monkeypatch):
                 assert {reply.outcome for reply in slow.result()} == {Outcome.OK}
                 assert len({reply.text for reply in slow.result()}) == 16
     with pytest.raises(ServiceError, match="start the server, or correct `base_url:"):
-        OpenAIChat.model_validate({"model": "tiny", **here, "limits": {"attempts": 2}}).respond(
-            asked("short")
-        )
+        OpenAIChat.model_validate(
+            {"model": "tiny", **here, "limits": {"attempts": 2}}
+        ).respond(asked("short"))

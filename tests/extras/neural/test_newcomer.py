@@ -27,10 +27,14 @@ def test_folders_of_checkpoints_become_a_model_a_generator_and_an_encoder(tmp_pa
     shown = project.driftledger("init", "--images", "photos", *given).stdout
     assert "missing" not in shown
     # of 1,024 in all
-    project.params(lambda params: params["models"]["llava_final"].update(max_new_tokens=64))
+    project.params(
+        lambda params: params["models"]["llava_final"].update(max_new_tokens=64)
+    )
     project.params(lambda params: params["genception"].update(iterations=2))
     assert re.search(
-        rf"^models\.llava_final +{IMAGES * (2 + 1)}$", project.driftledger("plan").stdout, re.M
+        rf"^models\.llava_final +{IMAGES * (2 + 1)}$",
+        project.driftledger("plan").stdout,
+        re.M,
     )
     assert "audit llava_final/sd_2/vit:gc_at_2" in project.driftledger("run").stdout
     answer = project.driftledger("audit", "llava_final/sd_2/vit:gc_at_2").stdout

@@ -20,7 +20,9 @@ from tests.support.small import folders, matching
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.filterwarnings("ignore:`torch.jit:FutureWarning"),  # what Inception is published in
+    pytest.mark.filterwarnings(
+        "ignore:`torch.jit:FutureWarning"
+    ),  # what Inception is published in
 ]
 
 MODEL, PAINTER = "trio_llava_final", "trio_sd_2"
@@ -59,7 +61,10 @@ def neural_selection(params: dict[str, Any]) -> None:
         "guidance_scale": 1,
         "device": "cpu",
     }
-    params["models"][MODEL], params["generators"][PAINTER] = model, painter  # to be changed below
+    params["models"][MODEL], params["generators"][PAINTER] = (
+        model,
+        painter,
+    )  # to be changed below
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +72,9 @@ def made(tmp_path_factory) -> Checkout:
     """The checkout with the trio in it, selected and evaluated, each checkpoint loaded once."""
     checkout = make_checkout(tmp_path_factory.mktemp("neural"))
     shutil.copytree(
-        REPOSITORY / "trio", checkout.root / "trio", ignore=shutil.ignore_patterns("lessons")
+        REPOSITORY / "trio",
+        checkout.root / "trio",
+        ignore=shutil.ignore_patterns("lessons"),
     )
     build_inception(checkout.root / "trio" / "inception")
     (checkout.root / ".gitignore").open("a").write("/trio/\n")
@@ -92,7 +99,8 @@ def records_of(root: Path) -> list[CollectedRecord]:
 
 def score_of(root: Path, encoder: str) -> Score:
     return read_json(
-        root / f"reports/scores/{MODEL}/genception/arrangements/{PAINTER}/{encoder}/score.json",
+        root
+        / f"reports/scores/{MODEL}/genception/arrangements/{PAINTER}/{encoder}/score.json",
         Score,
     )
 
@@ -100,13 +108,17 @@ def score_of(root: Path, encoder: str) -> Score:
 def measured(path: Path) -> set[tuple[int, str, str]]:
     """Cell, colour and shape of each thing in an image."""
     with Image.open(path) as image:
-        return {(thing.cell, thing.colour, thing.shape) for thing in shown_in(image).things}
+        return {
+            (thing.cell, thing.colour, thing.shape) for thing in shown_in(image).things
+        }
 
 
 def test_the_trained_model_describes_what_is_there(made):
     captions = {sample.id: sample.medium for sample in read_samples(made.root / DATA)}
     truth = {name: shown_in(image.open()).caption for name, image in captions.items()}
-    said = {record.unit: record.text for record in records_of(made.root) if record.step == 1}
+    said = {
+        record.unit: record.text for record in records_of(made.root) if record.step == 1
+    }
     assert sum(said[name] == truth[name] for name in truth) >= 11  # of 12
     assert len(set(truth.values())) == 12
 
@@ -117,7 +129,10 @@ def test_the_generator_draws_what_it_is_told(made):
         if record.step == 1 and record.drawing is not None:
             original = measured(made.root / DATA / "images" / f"{record.unit}.png")
             image = made.root / CHAINS / str(record.drawing.file)
-            asked, drawn = asked + len(original), drawn + len(original & measured(image))
+            asked, drawn = (
+                asked + len(original),
+                drawn + len(original & measured(image)),
+            )
     assert asked == 24
     assert drawn / asked >= 0.8
 
@@ -128,8 +143,13 @@ def test_the_evidence_names_what_was_loaded(made):
     identity = score.components["generator"].identity
     assert identity["device"] == "cpu"
     assert len(identity["weights"]["sha256"]) == 64
-    readings = [record.drawing and record.drawing.reading for record in records_of(made.root)]
-    assert all(reading is not None and reading.tokens == reading.read <= 46 for reading in readings)
+    readings = [
+        record.drawing and record.drawing.reading for record in records_of(made.root)
+    ]
+    assert all(
+        reading is not None and reading.tokens == reading.read <= 46
+        for reading in readings
+    )
     assert not any("cut off" in flag for flag in score.flags)
 
 
@@ -140,5 +160,7 @@ def test_a_changed_weight_is_noticed_and_a_moved_folder_is_not(copied):
     made = {name for name, when in folders(copied.root).items() if before[name] != when}
     assert made == matching(before, ["reports/*/trio_vit"])
     (copied.root / "trio" / "sd_2").rename(copied.root / "trio" / "elsewhere")
-    copied.params(lambda params: params["generators"][PAINTER].update(path="trio/elsewhere"))
+    copied.params(
+        lambda params: params["generators"][PAINTER].update(path="trio/elsewhere")
+    )
     assert copied.repro() == ["resolve"]

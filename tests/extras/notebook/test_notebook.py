@@ -27,7 +27,12 @@ def test_the_notebook_is_in_git_without_what_came_of_it():
 def test_the_notebook_goes_from_own_images_to_a_table_and_pictures(
     evaluated, tmp_path, monkeypatch
 ):
-    for name in ("IPYTHONDIR", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR"):
+    for name in (
+        "IPYTHONDIR",
+        "JUPYTER_CONFIG_DIR",
+        "JUPYTER_DATA_DIR",
+        "JUPYTER_RUNTIME_DIR",
+    ):
         monkeypatch.setenv(name, str(tmp_path / name.lower()))
     folder = evaluated.root / "examples"
     folder.mkdir(exist_ok=True)

@@ -27,7 +27,8 @@ def folder(copied) -> Path:
 
 def configure(folder: Path, part: str, **settings: object) -> None:
     change_json(
-        folder / "open_clip_config.json", lambda config: config["model_cfg"][part].update(settings)
+        folder / "open_clip_config.json",
+        lambda config: config["model_cfg"][part].update(settings),
     )
 
 
@@ -49,7 +50,11 @@ def test_both_towers_are_those_of_the_library(folder, images):
     name = f"local-dir:{folder}"
     model, _, process = open_clip.create_model_and_transforms(name)
     with torch.inference_mode():
-        seen = model.eval().encode_image(torch.stack([process(image) for image in images])).numpy()
+        seen = (
+            model.eval()
+            .encode_image(torch.stack([process(image) for image in images]))
+            .numpy()
+        )
         read = model.encode_text(open_clip.get_tokenizer(name)([*TEXTS, LONG])).numpy()
     assert relative(encoder(folder).encode_images(images), seen) < 1e-5
     assert relative(encoder(folder).encode_texts([*TEXTS, LONG]), read) < 1e-5
@@ -59,7 +64,12 @@ def test_both_towers_are_those_of_the_library(folder, images):
 def test_a_special_token_in_a_text_does_not_end_it(folder):
     """Texts are lower-cased and HTML is undone before special tokens are looked for."""
     clip = encoder(folder)
-    for token in ("<end_of_text>", "<END_OF_TEXT>", "&lt;end_of_text&gt;", "<start_of_text>"):
+    for token in (
+        "<end_of_text>",
+        "<END_OF_TEXT>",
+        "&lt;end_of_text&gt;",
+        "<start_of_text>",
+    ):
         cat, dog = clip.encode_texts([f"red {token} cat", f"red {token} dog"])
         assert relative(cat, dog) > 1e-3
         [reading] = clip.read_texts([f"red {token} cat"])
@@ -76,7 +86,15 @@ def test_a_tokenizer_of_transformers_in_the_folder(with_bert):
         PromptUsage(tokens=3, read=3),
     ]
     tokens = torch.tensor(
-        [[2, *clip.loaded.tokenizer.tokenizer.convert_tokens_to_ids(["a", "red", "cat"]), 3]]
+        [
+            [
+                2,
+                *clip.loaded.tokenizer.tokenizer.convert_tokens_to_ids(
+                    ["a", "red", "cat"]
+                ),
+                3,
+            ]
+        ]
     )
     padded = torch.nn.functional.pad(tokens, (0, 77 - 5))
     with torch.inference_mode():
@@ -93,4 +111,6 @@ def test_a_repository_of_the_hub_at_its_commit(folder, images, monkeypatch):
     clip = OpenCLIP(path="some/clip", revision=COMMIT, device="cpu")
     assert clip.identity()["weights"] == {"repository": "some/clip", "commit": COMMIT}
     assert (clip.encode_images(images) == seen).all()
-    refused(OpenCLIP(path="some/clip", revision=COMMIT[::-1], device="cpu"), "some/clip")
+    refused(
+        OpenCLIP(path="some/clip", revision=COMMIT[::-1], device="cpu"), "some/clip"
+    )

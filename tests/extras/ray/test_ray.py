@@ -37,7 +37,9 @@ def cluster() -> Iterator[Any]:
 
 
 def workers(address: str, replicas: int) -> RayWorkers:
-    return RayWorkers(address, lambda _: WorkerSettings(replicas=replicas, num_cpus=0.25))
+    return RayWorkers(
+        address, lambda _: WorkerSettings(replicas=replicas, num_cpus=0.25)
+    )
 
 
 def pair(log: Path, seconds: float = 0.0) -> tuple[SleepingModel, SleepingGenerator]:
@@ -45,12 +47,18 @@ def pair(log: Path, seconds: float = 0.0) -> tuple[SleepingModel, SleepingGenera
     return model, SleepingGenerator(log=str(log), batch_size=2, seconds=seconds)
 
 
-def chain(model: Model, generator: Generator, image: Medium, number: int) -> Steps[list[Result]]:
+def chain(
+    model: Model, generator: Generator, image: Medium, number: int
+) -> Steps[list[Result]]:
     results: list[Result] = []
     for t in (1, 2):
         context = Subject(f"s{number}", t, "d")
         results.append(
-            (yield Ask(model, "describe", Conversation.ask(f"s{number}", image), context))
+            (
+                yield Ask(
+                    model, "describe", Conversation.ask(f"s{number}", image), context
+                )
+            )
         )
         results.append((yield Draw(generator, results[-1].text or "", number, context)))
         assert results[-1].medium is not None
@@ -59,7 +67,9 @@ def chain(model: Model, generator: Generator, image: Medium, number: int) -> Ste
 
 
 def images(folder: Path, count: int) -> list[Medium]:
-    paths = [draw(folder / "images" / f"{number}.png", number) for number in range(count)]
+    paths = [
+        draw(folder / "images" / f"{number}.png", number) for number in range(count)
+    ]
     return [Medium(path, sha256_file(path)) for path in paths]
 
 
@@ -71,7 +81,9 @@ def run(
     workers: Workers | None = None,
 ) -> list[list[tuple[Result, str | None]]]:
     with CallStore(folder) as store:
-        protocols = [chain(model, generator, image, number) for number, image in enumerate(shown)]
+        protocols = [
+            chain(model, generator, image, number) for number, image in enumerate(shown)
+        ]
         results = run_protocols(protocols, store, workers=workers)
     return [[comparable(result) for result in each] for each in results]
 
@@ -82,7 +94,8 @@ def killing(log: Path, cluster: Any) -> Iterator[None]:
 
     def kill() -> None:
         while not (
-            log.exists() and (at_work := [shift for shift in shifts(log) if shift.ended is None])
+            log.exists()
+            and (at_work := [shift for shift in shifts(log) if shift.ended is None])
         ):
             time.sleep(0.05)
         os.kill(at_work[0].pid, signal.SIGKILL)
@@ -99,7 +112,12 @@ def killing(log: Path, cluster: Any) -> Iterator[None]:
 def test_actors_and_a_node_are_lost_and_no_call_is(cluster, tmp_path):
     shown, log = images(tmp_path, 12), tmp_path / "log"
     with killing(log, cluster):
-        there = run(*pair(log, seconds=0.5), shown, tmp_path / "there", workers(cluster.address, 2))
+        there = run(
+            *pair(log, seconds=0.5),
+            shown,
+            tmp_path / "there",
+            workers(cluster.address, 2),
+        )
     assert there == run(*pair(tmp_path / "alone.log"), shown, tmp_path / "here")
     batches = shifts(log)
     killed = {shift.pid for shift in batches if shift.ended is None}
@@ -118,17 +136,29 @@ def test_sounds_go_to_actors_and_come_back(cluster, tmp_path):
     pair = Listener(detail="fine"), Synthesiser()
     there = run(*pair, shown, tmp_path / "there", workers(cluster.address, 1))
     assert there == run(*pair, shown, tmp_path / "here")
-    assert len({sha256 for chain in there for _, sha256 in chain if sha256}) == 2 * len(shown)
+    assert len({sha256 for chain in there for _, sha256 in chain if sha256}) == 2 * len(
+        shown
+    )
 
 
 def test_a_batch_that_takes_every_actor_down_ends_the_run(cluster, tmp_path):
     model, generator = pair(tmp_path / "log")
     deadly = model.model_copy(update={"deadly": "s2 "})
     with pytest.raises(
-        WorkersError, match=r"5 actors were lost over the batch of 2 calls that begins with d/s2"
+        WorkersError,
+        match=r"5 actors were lost over the batch of 2 calls that begins with d/s2",
     ):
-        run(deadly, generator, images(tmp_path, 4), tmp_path / "store", workers(cluster.address, 1))
-    assert {row["sample"] for row in stored_rows(tmp_path / "store").values()} == {"s0", "s1"}
+        run(
+            deadly,
+            generator,
+            images(tmp_path, 4),
+            tmp_path / "store",
+            workers(cluster.address, 1),
+        )
+    assert {row["sample"] for row in stored_rows(tmp_path / "store").values()} == {
+        "s0",
+        "s1",
+    }
 
 
 def test_a_node_with_another_component_is_refused(cluster, tmp_path):
@@ -137,11 +167,19 @@ def test_a_node_with_another_component_is_refused(cluster, tmp_path):
     with pytest.raises(
         ConfigError, match=r"is another component.*identity.code: .of yesterday. → "
     ):
-        run(model, generator, images(tmp_path, 1), tmp_path / "store", workers(cluster.address, 1))
+        run(
+            model,
+            generator,
+            images(tmp_path, 1),
+            tmp_path / "store",
+            workers(cluster.address, 1),
+        )
 
 
 def test_a_cluster_that_is_not_there_is_one_sentence(tmp_path):
-    with pytest.raises(WorkersError, match=r"Ray cluster at 127\.0\.0\.1:9 cannot be used"):
+    with pytest.raises(
+        WorkersError, match=r"Ray cluster at 127\.0\.0\.1:9 cannot be used"
+    ):
         run(
             *pair(tmp_path / "log"),
             images(tmp_path, 1),

@@ -24,7 +24,10 @@ def test_it_is_what_the_library_gives(folder):
         str(folder), device="cpu", local_files_only=True
     )
     assert (
-        relative(encoder(folder).encode_texts([*TEXTS, LONG]), model.encode([*TEXTS, LONG])) < 1e-5
+        relative(
+            encoder(folder).encode_texts([*TEXTS, LONG]), model.encode([*TEXTS, LONG])
+        )
+        < 1e-5
     )
 
 
@@ -39,7 +42,9 @@ def test_weights_of_a_pooler_may_be_missing(folder, said):
     """No sentence embedding looks at it."""
     file = folder / "model.safetensors"
     weights = {
-        name: value for name, value in load_file(file).items() if not name.startswith("pooler.")
+        name: value
+        for name, value in load_file(file).items()
+        if not name.startswith("pooler.")
     }
     save_file(weights, file, {"format": "pt"})
     assert encoder(folder).encode_texts(TEXTS).shape == (4, 32)

@@ -25,7 +25,11 @@ from tests.support.real_server import free_port
 pytestmark = pytest.mark.slow
 
 SECRET, REGION = "in-the-environment-alone", "eu-north-1"
-KEYS = {"AWS_ACCESS_KEY_ID": "team", "AWS_SECRET_ACCESS_KEY": SECRET, "AWS_DEFAULT_REGION": REGION}
+KEYS = {
+    "AWS_ACCESS_KEY_ID": "team",
+    "AWS_SECRET_ACCESS_KEY": SECRET,
+    "AWS_DEFAULT_REGION": REGION,
+}
 BUCKET = "team"
 RUN = "regions_medium/painter/layout"
 
@@ -39,7 +43,10 @@ class Bucket(NamedTuple):
     def holds(self, prefix: str) -> int:
         """How many objects are below it."""
         return sum(
-            1 for _ in self.client.list_objects_v2(Bucket=BUCKET, Prefix=prefix).get("Contents", ())
+            1
+            for _ in self.client.list_objects_v2(Bucket=BUCKET, Prefix=prefix).get(
+                "Contents", ()
+            )
         )
 
 
@@ -62,7 +69,9 @@ def bucket() -> Iterator[Bucket]:
             "aws_secret_access_key": SECRET,
             "region_name": REGION,
         }
-        client = boto3.client("s3", endpoint_url=(address := f"http://{host}:{port}"), **keys)
+        client = boto3.client(
+            "s3", endpoint_url=(address := f"http://{host}:{port}"), **keys
+        )
         client.create_bucket(
             Bucket=BUCKET, CreateBucketConfiguration={"LocationConstraint": REGION}
         )
@@ -76,11 +85,15 @@ def postgres() -> Iterator[str]:
     """The address of a database of Debian's PostgreSQL; the tests are skipped where there is
     none."""
     programs = sorted(
-        Path("/usr/lib/postgresql").glob("*/bin"), key=lambda found: int(found.parent.name)
+        Path("/usr/lib/postgresql").glob("*/bin"),
+        key=lambda found: int(found.parent.name),
     )
     if not programs:
         pytest.skip("there is no PostgreSQL server: apt-get install postgresql")
-    user, port = "postgres" if os.geteuid() == 0 else None, free_port()  # root may not run it
+    user, port = (
+        "postgres" if os.geteuid() == 0 else None,
+        free_port(),
+    )  # root may not run it
     with tempfile.TemporaryDirectory(
         prefix="driftledger-postgres-", ignore_cleanup_errors=True
     ) as folder:
@@ -88,14 +101,18 @@ def postgres() -> Iterator[str]:
 
         def program(name, *arguments: str):
             command = [programs[-1] / name, f"--pgdata={folder}/data", *arguments]
-            subprocess.run(command, cwd=folder, user=user, stdout=subprocess.DEVNULL, check=True)
+            subprocess.run(
+                command, cwd=folder, user=user, stdout=subprocess.DEVNULL, check=True
+            )
 
         if user:
             for path in (folder, password):
                 shutil.chown(path, user)
         secure = (f"--pwfile={password}", "--auth=scram-sha-256", "--username=team")
         program("initdb", *secure, "--encoding=UTF8", "--no-locale", "--no-sync")
-        options = f"-F -p {port} -c listen_addresses=127.0.0.1 -c unix_socket_directories="
+        options = (
+            f"-F -p {port} -c listen_addresses=127.0.0.1 -c unix_socket_directories="
+        )
         program("pg_ctl", "start", f"--log={folder}/log", f"--options={options}")
         yield f"postgresql+psycopg://team:{SECRET}@127.0.0.1:{port}/postgres"
         program("pg_ctl", "stop", "--mode=immediate")
@@ -147,12 +164,16 @@ def test_what_one_has_run_the_other_has(team):
     assert b.git("status", "--short") == ""
     planned = json.loads(b.run("driftledger", "plan", "--json").stdout)
     # as the records say
-    assert [(each["stored"], each["to_make"]) for each in planned.values()] == [(16, 0)] * 2
+    assert [(each["stored"], each["to_make"]) for each in planned.values()] == [
+        (16, 0)
+    ] * 2
     assert bucket.holds("dvc/") > 50
     assert bucket.holds("mlflow/") > 10
     for clone in (a, b):
         assert clone.run("git", "grep", "--quiet", SECRET, check=False).returncode == 1
-        assert SECRET not in (clone.root / ".dvc" / "config").read_text(encoding="utf-8")
+        assert SECRET not in (clone.root / ".dvc" / "config").read_text(
+            encoding="utf-8"
+        )
 
 
 def test_scores_are_computed_anew_where_no_image_is(team, tmp_path):

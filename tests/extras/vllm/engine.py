@@ -66,7 +66,10 @@ def main(folder: str, *images: str) -> None:
 
     asked = conversations([Path(image) for image in images])
     shown = tuple(
-        part for each in asked[:3] for part in each.turns[0].parts if isinstance(part, Medium)
+        part
+        for each in asked[:3]
+        for part in each.turns[0].parts
+        if isinstance(part, Medium)
     )
 
     def model(**engine: Any) -> VLLM:
@@ -78,7 +81,9 @@ def main(folder: str, *images: str) -> None:
             "max_num_seqs": 8,
         }
         limit = {"limit_mm_per_prompt": {"image": 2}}
-        return VLLM.model_validate(SETTINGS | settings | limit | {"engine": ENGINE | engine})
+        return VLLM.model_validate(
+            SETTINGS | settings | limit | {"engine": ENGINE | engine}
+        )
 
     result: dict[str, Any] = {"unknown": error_of(model(no_such_argument=1), asked)}
     one = model()
@@ -88,7 +93,9 @@ def main(folder: str, *images: str) -> None:
     result["refused"] = plain(one.respond([asked[0], *refused, asked[1]]))
 
     replies: dict[int, Reply] = {}
-    for number, conversation in enumerate(asked):  # each joins those that are being computed
+    for number, conversation in enumerate(
+        asked
+    ):  # each joins those that are being computed
         assert one.begin(number, conversation) is None
         replies |= one.step()
     result["under_way"] = len(asked) - len(replies)

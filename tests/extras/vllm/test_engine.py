@@ -14,7 +14,9 @@ from tests.conftest import REPOSITORY
 from tests.extras.chatting import model
 from tests.extras.vllm.engine import SETTINGS, conversations, plain
 
-PYTHON = Path(os.environ.get("DRIFTLEDGER_VLLM", Path(sys.prefix, "vllm", "bin", "python")))
+PYTHON = Path(
+    os.environ.get("DRIFTLEDGER_VLLM", Path(sys.prefix, "vllm", "bin", "python"))
+)
 """vLLM wants another torch than the other extras, so that ``make install-all`` gives it an
 environment of its own."""
 pytestmark = pytest.mark.skipif(
@@ -27,7 +29,9 @@ pytestmark = pytest.mark.skipif(
 def checkpoint(tmp_path_factory) -> Path:
     from tests.support.checkpoints.vision_language import build_qwen2_5_vl
 
-    return build_qwen2_5_vl(tmp_path_factory.mktemp("checkpoint") / "qwen2_5_vl", head=64)
+    return build_qwen2_5_vl(
+        tmp_path_factory.mktemp("checkpoint") / "qwen2_5_vl", head=64
+    )
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +43,9 @@ def result(checkpoint, images) -> dict[str, Any]:
         checkpoint,
         *(image.path for image in images[:3]),
     ]
-    with TemporaryDirectory() as folder:  # an engine that is killed leaves its sockets there
+    with (
+        TemporaryDirectory() as folder
+    ):  # an engine that is killed leaves its sockets there
         environment = os.environ | {
             "PYTHONPATH": f"{REPOSITORY / 'src'}",
             "HF_HUB_OFFLINE": "1",
@@ -61,7 +67,9 @@ def result(checkpoint, images) -> dict[str, Any]:
 def test_it_says_what_transformers_says(result, checkpoint, images):
     """Together, alone, and where each joins others that are being computed."""
     asked = conversations([image.path for image in images[:3]])
-    expected = plain(model(checkpoint, image_backend="torchvision", **SETTINGS).respond(asked))
+    expected = plain(
+        model(checkpoint, image_backend="torchvision", **SETTINGS).respond(asked)
+    )
     assert result["together"] == expected
     assert result["alone"] == expected
     assert result["joined"] == expected

@@ -34,7 +34,12 @@ def engine(apart, monkeypatch) -> Iterator[ModuleType]:
 
 
 def vllm(folder: Path, **settings: Any) -> VLLM:
-    given = {"path": str(folder), "device": "cuda", "dtype": "float32", "max_new_tokens": 16}
+    given = {
+        "path": str(folder),
+        "device": "cuda",
+        "dtype": "float32",
+        "max_new_tokens": 16,
+    }
     return VLLM.model_validate(given | settings)
 
 
@@ -50,7 +55,12 @@ def refused(folder: Path, conversation: Conversation, **settings: Any) -> str:
 
 def test_finish_reasons_are_outcomes(engine, built, asked, monkeypatch):
     def step(self):
-        said = [(" A cat. ", "stop"), ("A cat", "length"), (" ", "stop"), ("A", "abort")]
+        said = [
+            (" A cat. ", "stop"),
+            ("A cat", "length"),
+            (" ", "stop"),
+            ("A", "abort"),
+        ]
         return [
             engine.RequestOutput(
                 str(n), [1, 2, 3], [engine.CompletionOutput(0, text, [7, 8], reason)]
@@ -91,7 +101,10 @@ def test_the_fingerprint_follows_what_shapes_the_answer(engine, built, monkeypat
         {"image_processor": {"do_resize": False}},
     ):
         assert vllm(folder, **settings).fingerprint != before
-    for settings in ({"gpu_memory_utilization": 0.5}, {"limit_mm_per_prompt": {"image": 1}}):
+    for settings in (
+        {"gpu_memory_utilization": 0.5},
+        {"limit_mm_per_prompt": {"image": 1}},
+    ):
         assert vllm(folder, **settings).fingerprint == before
     identity = vllm(folder).identity()
     assert identity["libraries"]["vllm"] == "0.32.0"
@@ -108,7 +121,9 @@ def test_a_missing_library_is_one_sentence(tmp_path, monkeypatch):
         sys, "path", [place for place in sys.path if Path(place).absolute() != SITE]
     )
     invalidate_caches()
-    with pytest.raises(MissingExtraError, match=r"'vllm' is not installed; run: pip install vllm$"):
+    with pytest.raises(
+        MissingExtraError, match=r"'vllm' is not installed; run: pip install vllm$"
+    ):
         _ = vllm(tmp_path).fingerprint
 
 
@@ -126,7 +141,9 @@ def test_a_missing_library_is_one_sentence(tmp_path, monkeypatch):
     ],
 )
 @pytest.mark.parametrize("where", ["__init__", "enqueue"])
-def test_running_out_of_memory_is_said_so(engine, built, asked, monkeypatch, error, where):
+def test_running_out_of_memory_is_said_so(
+    engine, built, asked, monkeypatch, error, where
+):
     def fail(self, *_: Any, **__: Any):
         raise error
 
@@ -152,7 +169,9 @@ def test_an_engine_that_does_not_start_lacks_memory_where_something_else_is_in_i
         vllm(built["llava"]).respond(asked[:1])
 
 
-def test_a_dead_engine_ends_the_run_and_starts_again_in_the_next(engine, built, asked, monkeypatch):
+def test_a_dead_engine_ends_the_run_and_starts_again_in_the_next(
+    engine, built, asked, monkeypatch
+):
     from vllm.v1.engine.exceptions import EngineDeadError
 
     one = vllm(built["llava"])

@@ -23,7 +23,11 @@ PIPELINES = {each["kind"]: each for each in cases(__file__, "pipelines")}
 
 def build(folder: Path, kind: str, seed: int = 0) -> Path:
     """Save the pipeline of a kind."""
-    parts = {name: each for name, each in PIPELINES[kind].items() if name not in ("kind", "says")}
+    parts = {
+        name: each
+        for name, each in PIPELINES[kind].items()
+        if name not in ("kind", "says")
+    }
     pipeline = getattr(diffusers, parts.pop("pipeline"))
     with seeded(seed):
         made = {name: _made(each) for name, each in parts.items()}
@@ -62,7 +66,8 @@ def _seeing() -> Any:
     parts = PARTS["seeing"]
     text = transformers.Qwen3Config(**PARTS["language"], vocab_size=len(_chat_tokens()))
     both = transformers.Qwen2_5_VLConfig(
-        text_config=text.to_dict() | parts["text_config"], vision_config=parts["vision_config"]
+        text_config=text.to_dict() | parts["text_config"],
+        vision_config=parts["vision_config"],
     )
     return randomise(transformers.Qwen2_5_VLForConditionalGeneration(both))
 
@@ -76,7 +81,9 @@ def _clip_text(kind: str, **more: Any) -> Any:
     tokens = clip_tokenizer()
     special = {name: getattr(tokens, name) for name in SPECIAL}
     settings = PARTS["clip_text"] | {"vocab_size": len(tokens)} | special | more
-    return randomise(getattr(transformers, kind)(transformers.CLIPTextConfig(**settings)))
+    return randomise(
+        getattr(transformers, kind)(transformers.CLIPTextConfig(**settings))
+    )
 
 
 def _vae(kind: str = "AutoencoderKL", **more: Any) -> Any:

@@ -27,7 +27,9 @@ from transformers import (
     ViTImageProcessor,
     ViTModel,
 )
-from transformers.models.dinov3_vit.image_processing_dinov3_vit import DINOv3ViTImageProcessor
+from transformers.models.dinov3_vit.image_processing_dinov3_vit import (
+    DINOv3ViTImageProcessor,
+)
 
 from tests.support.checkpoints.text import CLIP_LENGTH, bert_tokenizer, clip_tokenizer
 from tests.support.checkpoints.weights import PARTS, randomise, seeded
@@ -48,7 +50,9 @@ def build_dinov2(folder: Path, seed: int = 0) -> Path:
     """DINOv2's layout."""
     with seeded(seed):
         _save(folder, Dinov2Model(Dinov2Config(**IMAGE)))
-    BitImageProcessor(size={"shortest_edge": SIDE}, crop_size=SIZE).save_pretrained(folder)
+    BitImageProcessor(size={"shortest_edge": SIDE}, crop_size=SIZE).save_pretrained(
+        folder
+    )
     return folder
 
 
@@ -100,18 +104,26 @@ def build_siglip(folder: Path, seed: int = 0) -> Path:
 def build_sentence_transformer(folder: Path, seed: int = 0) -> Path:
     """A BERT with mean pooling, that reads 32 tokens."""
     tokens = bert_tokenizer(SENTENCE_LENGTH)
-    config = BertConfig(**TOWER, vocab_size=len(tokens), max_position_embeddings=SENTENCE_LENGTH)
+    config = BertConfig(
+        **TOWER, vocab_size=len(tokens), max_position_embeddings=SENTENCE_LENGTH
+    )
     with seeded(seed):
         _save(folder, BertModel(config))
     tokens.save_pretrained(folder)
-    pooling = {"word_embedding_dimension": config.hidden_size, "pooling_mode_mean_tokens": True}
+    pooling = {
+        "word_embedding_dimension": config.hidden_size,
+        "pooling_mode_mean_tokens": True,
+    }
     module = "sentence_transformers.models."
     layout = {
         "modules.json": [
             {"idx": 0, "name": "0", "path": "", "type": module + "Transformer"},
             {"idx": 1, "name": "1", "path": "1_Pooling", "type": module + "Pooling"},
         ],
-        "sentence_bert_config.json": {"max_seq_length": SENTENCE_LENGTH, "do_lower_case": False},
+        "sentence_bert_config.json": {
+            "max_seq_length": SENTENCE_LENGTH,
+            "do_lower_case": False,
+        },
         "1_Pooling/config.json": pooling,
     }
     (folder / "1_Pooling").mkdir(exist_ok=True)

@@ -42,5 +42,7 @@ class Inception(torch.nn.Module):
         super().__init__()
         self.layers = Layers()
 
-    def forward(self, images: torch.Tensor, return_features: bool = False) -> torch.Tensor:
+    def forward(
+        self, images: torch.Tensor, return_features: bool = False
+    ) -> torch.Tensor:
         return self.layers((images - 128) / 128)

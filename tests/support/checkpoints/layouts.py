@@ -15,7 +15,9 @@ from tests.support.checkpoints import vision_language
 from tests.support.checkpoints.text import chat_tokenizer, spoken
 from tests.support.checkpoints.weights import PARTS, randomise, seeded
 
-LAYOUTS: dict[str, dict[str, Any]] = {each["family"]: each for each in cases(__file__, "layouts")}
+LAYOUTS: dict[str, dict[str, Any]] = {
+    each["family"]: each for each in cases(__file__, "layouts")
+}
 """Family → what builds it: ``tokens`` are the tokenizer's, ``image`` is what a chat template writes
 for an image, and empty where such checkpoints are published without a template."""
 SMALL = PARTS["small"]
@@ -24,7 +26,9 @@ SMALL = PARTS["small"]
 
 def build(folder: Path, layout: dict[str, Any], seed: int = 0) -> Path:
     """Save a checkpoint with random weights, which says whole words without an end."""
-    tokenizer = chat_tokenizer("</s>", dict.fromkeys(["<s>", *layout["tokens"].values()]))
+    tokenizer = chat_tokenizer(
+        "</s>", dict.fromkeys(["<s>", *layout["tokens"].values()])
+    )
     tokenizer.bos_token = "<s>"
     ids = {"bos_token": tokenizer.bos_token_id, "eos_token": tokenizer.eos_token_id}
     for name, token in layout["tokens"].items():
@@ -47,12 +51,22 @@ def build(folder: Path, layout: dict[str, Any], seed: int = 0) -> Path:
             }
         )
         for name, number in ids.items():
-            held.update({each: number for each in (f"{name}_id", f"{name}_index") if each in held})
+            held.update(
+                {
+                    each: number
+                    for each in (f"{name}_id", f"{name}_index")
+                    if each in held
+                }
+            )
         for name in ("layer_types", "per_layer_config"):  # made anew for fewer layers
             held.pop(name, None)
     for name, value in layout["config"].items():
-        config[name] = (config.get(name) or {}) | value if isinstance(value, dict) else value
-    made = CONFIG_MAPPING[layout["model_type"]].from_dict(whole | layout.get("whole", {}))
+        config[name] = (
+            (config.get(name) or {}) | value if isinstance(value, dict) else value
+        )
+    made = CONFIG_MAPPING[layout["model_type"]].from_dict(
+        whole | layout.get("whole", {})
+    )
     with seeded(seed), torch.no_grad():
         model = randomise(model_class(made, trusted=False).from_config(made))
         for name, gate in model.named_parameters():
@@ -92,4 +106,6 @@ def _made(held: dict[str, Any], **more: Any) -> Any:
         for key, value in held.items()
         if key != "class"
     }
-    return getattr(import_module(f"transformers.models.{module}"), name)(**arguments, **more)
+    return getattr(import_module(f"transformers.models.{module}"), name)(
+        **arguments, **more
+    )

@@ -21,7 +21,9 @@ def build_open_clip(folder: Path, seed: int = 0) -> Path:
     }
     config = {"model_cfg": model, "preprocess_cfg": preprocess}
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "open_clip_config.json").write_text(json.dumps(config, indent=2), encoding="utf-8")
+    (folder / "open_clip_config.json").write_text(
+        json.dumps(config, indent=2), encoding="utf-8"
+    )
     with seeded(seed):
         weights = randomise(open_clip.CLIP(**model)).state_dict()
     save_file(weights, folder / "open_clip_model.safetensors", {"format": "pt"})

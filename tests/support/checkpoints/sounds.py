@@ -13,10 +13,16 @@ from diffusers.pipelines import audioldm2, stable_audio
 from tests.support.cases import cases
 from tests.support.checkpoints import layouts
 from tests.support.checkpoints.diffusion import WIDTH, _t5
-from tests.support.checkpoints.text import bert_tokenizer, roberta_tokenizer, t5_tokenizer
+from tests.support.checkpoints.text import (
+    bert_tokenizer,
+    roberta_tokenizer,
+    t5_tokenizer,
+)
 from tests.support.checkpoints.weights import PARTS, randomise, seeded
 
-HEARING: dict[str, dict[str, Any]] = {each["family"]: each for each in cases(__file__, "sounds")}
+HEARING: dict[str, dict[str, Any]] = {
+    each["family"]: each for each in cases(__file__, "sounds")
+}
 """Family → what builds it, as for images: ``image`` is what a chat template writes for a sound."""
 
 
@@ -38,7 +44,9 @@ def _clap_model(tokenizer: Any) -> Any:
 def _clap(folder: Path) -> None:
     tokenizer = roberta_tokenizer(64)
     _clap_model(tokenizer).save_pretrained(folder)
-    extractor = transformers.ClapFeatureExtractor(truncation="rand_trunc", padding="repeatpad")
+    extractor = transformers.ClapFeatureExtractor(
+        truncation="rand_trunc", padding="repeatpad"
+    )
     transformers.ClapProcessor(extractor, tokenizer).save_pretrained(folder)
 
 
@@ -73,9 +81,16 @@ def _bark(folder: Path) -> None:
     tokenizer, settings = bert_tokenizer(256), PARTS["bark_settings"]
     ends = settings["semantic_config"]["text_encoding_offset"] + len(tokenizer)
     parts = dict(PARTS["bark"])
-    for name, size in {"semantic": ends + 2, "coarse_acoustics": 54, "fine_acoustics": 17}.items():
+    for name, size in {
+        "semantic": ends + 2,
+        "coarse_acoustics": 54,
+        "fine_acoustics": 17,
+    }.items():
         small = {"hidden_size": 16, "num_layers": 1, "num_heads": 2, "block_size": 512}
-        parts[f"{name}_config"] = small | {"input_vocab_size": size, "output_vocab_size": size}
+        parts[f"{name}_config"] = small | {
+            "input_vocab_size": size,
+            "output_vocab_size": size,
+        }
     parts["fine_acoustics_config"]["n_codes_total"] = 4
     model = randomise(transformers.BarkModel(transformers.BarkConfig(**parts)), gain=6)
     for layer in model.codec_model.quantizer.layers:
@@ -93,13 +108,17 @@ def _bark(folder: Path) -> None:
 
 def _vits(folder: Path) -> None:
     folder.mkdir()
-    entries = {letter: number for number, letter in enumerate("_abcdefghijklmnopqrstuvwxyz '")}
+    entries = {
+        letter: number for number, letter in enumerate("_abcdefghijklmnopqrstuvwxyz '")
+    }
     (folder / "entries.json").write_text(json.dumps(entries))
     tokenizer = transformers.VitsTokenizer(
         folder / "entries.json", pad_token="_", unk_token="'", phonemize=False
     )
     tokenizer.save_pretrained(folder)
-    transformers.VitsModel(transformers.VitsConfig(**PARTS["vits"])).save_pretrained(folder)
+    transformers.VitsModel(transformers.VitsConfig(**PARTS["vits"])).save_pretrained(
+        folder
+    )
 
 
 def _stable_audio(folder: Path) -> None:
@@ -111,7 +130,9 @@ def _stable_audio(folder: Path) -> None:
             WIDTH, WIDTH, min_value=0, max_value=16
         ),
         tokenizer=t5_tokenizer(64),
-        transformer=randomise(diffusers.StableAudioDiTModel(**PARTS["stable_audio_transformer"])),
+        transformer=randomise(
+            diffusers.StableAudioDiTModel(**PARTS["stable_audio_transformer"])
+        ),
         scheduler=diffusers.CosineDPMSolverMultistepScheduler(),
     ).save_pretrained(folder)
 
@@ -130,7 +151,9 @@ def _audioldm_2(folder: Path) -> None:
         tokenizer=tokenizer,
         tokenizer_2=t5_tokenizer(64),
         feature_extractor=transformers.ClapFeatureExtractor(),
-        unet=randomise(audioldm2.AudioLDM2UNet2DConditionModel(**PARTS["audioldm_2_unet"])),
+        unet=randomise(
+            audioldm2.AudioLDM2UNet2DConditionModel(**PARTS["audioldm_2_unet"])
+        ),
         scheduler=diffusers.DDIMScheduler(clip_sample=False),
         vocoder=randomise(
             transformers.SpeechT5HifiGan(

@@ -22,7 +22,9 @@ BYTES = tuple(sorted(pre_tokenizers.ByteLevel.alphabet()))
 CLIP_LENGTH = 77
 
 
-def chat_tokenizer(end: str, special: Iterable[str], length: int = 4096) -> PreTrainedTokenizerFast:
+def chat_tokenizer(
+    end: str, special: Iterable[str], length: int = 4096
+) -> PreTrainedTokenizerFast:
     """Byte-level BPE, padded on the left; ``end`` ends a text and pads it."""
     merges = merges_of([SPACE, *word] for word in WORDS)
     backend = Tokenizer(models.BPE(_ids([*BYTES, *map("".join, merges)]), merges))
@@ -40,7 +42,9 @@ def chat_tokenizer(end: str, special: Iterable[str], length: int = 4096) -> PreT
 
 def spoken(tokenizer: PreTrainedTokenizerFast) -> list[int]:
     """The entries that are whole words, and the end."""
-    return tokenizer.convert_tokens_to_ids([*(SPACE + word for word in WORDS), tokenizer.eos_token])
+    return tokenizer.convert_tokens_to_ids(
+        [*(SPACE + word for word in WORDS), tokenizer.eos_token]
+    )
 
 
 def clip_tokenizer() -> CLIPTokenizer:
@@ -68,7 +72,9 @@ def t5_tokenizer(length: int = 512) -> T5Tokenizer:
     """T5's tokenizer: words and printable characters, each with a space before it or without."""
     characters = [chr(code) for code in range(33, 127)]
     pieces = [*("▁" + word for word in WORDS), "▁", *characters]
-    scored = [(piece, -float(rank)) for rank, piece in enumerate(dict.fromkeys(pieces), 1)]
+    scored = [
+        (piece, -float(rank)) for rank, piece in enumerate(dict.fromkeys(pieces), 1)
+    ]
     vocabulary = [("<pad>", 0.0), ("</s>", 0.0), ("<unk>", 0.0), *scored]
     return T5Tokenizer(vocab=vocabulary, extra_ids=0, model_max_length=length)
 
@@ -77,7 +83,12 @@ def bert_tokenizer(length: int) -> BertTokenizer:
     """BERT's tokenizer: lower-cased words and printable characters."""
     characters = [chr(code) for code in range(33, 127)]
     special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-    entries = [*special, *characters, *("##" + character for character in characters), *WORDS]
+    entries = [
+        *special,
+        *characters,
+        *("##" + character for character in characters),
+        *WORDS,
+    ]
     return BertTokenizer(_ids(entries), model_max_length=length)
 
 

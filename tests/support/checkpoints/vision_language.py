@@ -51,15 +51,18 @@ def build_llava(folder: Path, seed: int = 0) -> Path:
     """LLaVA-1.5's layout: CLIP vision tower, Llama, ``USER: … ASSISTANT:``; every image is 16
     tokens."""
     tokenizer = chat_tokenizer("</s>", ["<image>", "<s>"])
-    vision = CLIPVisionConfig(**VISION, image_size=TILE, patch_size=PATCH, projection_dim=32)
+    vision = CLIPVisionConfig(
+        **VISION, image_size=TILE, patch_size=PATCH, projection_dim=32
+    )
     config = LlavaConfig(
         vision_config=vision,
         text_config=LlamaConfig(**_text(tokenizer)),
         image_token_index=tokenizer.convert_tokens_to_ids("<image>"),
         image_seq_length=(TILE // PATCH) ** 2,
     )
-    turns = "{% for message in messages %}{{ message['role'] | upper }}: " + MESSAGE.replace(
-        "IMAGE", "<image>\n"
+    turns = (
+        "{% for message in messages %}{{ message['role'] | upper }}: "
+        + MESSAGE.replace("IMAGE", "<image>\n")
     )
     processor = LlavaProcessor(
         LlavaImageProcessor(
@@ -69,7 +72,8 @@ def build_llava(folder: Path, seed: int = 0) -> Path:
         patch_size=PATCH,
         num_additional_image_tokens=1,
         vision_feature_select_strategy="default",
-        chat_template=turns + " {% endfor %}{% if add_generation_prompt %}ASSISTANT:{% endif %}",
+        chat_template=turns
+        + " {% endfor %}{% if add_generation_prompt %}ASSISTANT:{% endif %}",
     )
     with seeded(seed):
         return _save(folder, LlavaForConditionalGeneration(config), processor)
@@ -83,11 +87,21 @@ def build_qwen2_5_vl(folder: Path, seed: int = 0, head: int = 16) -> Path:
     """
     tokenizer = chat_tokenizer(
         "<|im_end|>",
-        ["<|im_start|>", "<|vision_start|>", "<|vision_end|>", "<|image_pad|>", "<|video_pad|>"],
+        [
+            "<|im_start|>",
+            "<|vision_start|>",
+            "<|vision_end|>",
+            "<|image_pad|>",
+            "<|video_pad|>",
+        ],
     )
     sections = [head // 8, head * 3 // 16, head * 3 // 16]
     rope = {"rope_type": "default", "rope_theta": 1e4, "mrope_section": sections}
-    names = {"image": "<|image_pad|>", "video": "<|video_pad|>", "vision_start": "<|vision_start|>"}
+    names = {
+        "image": "<|image_pad|>",
+        "video": "<|video_pad|>",
+        "vision_start": "<|vision_start|>",
+    }
     config = Qwen2_5_VLConfig(
         vision_config={
             "depth": 2,
@@ -100,7 +114,8 @@ def build_qwen2_5_vl(folder: Path, seed: int = 0, head: int = 16) -> Path:
             "fullatt_block_indexes": [1],
             "out_hidden_size": 3 * head,
         },
-        text_config=_text(tokenizer) | {"hidden_size": 3 * head, "rope_parameters": rope},
+        text_config=_text(tokenizer)
+        | {"hidden_size": 3 * head, "rope_parameters": rope},
         vision_end_token_id=tokenizer.convert_tokens_to_ids("<|vision_end|>"),
         **{
             f"{name}_token_id": tokenizer.convert_tokens_to_ids(token)
@@ -123,13 +138,21 @@ def build_qwen2_5_vl(folder: Path, seed: int = 0, head: int = 16) -> Path:
         "{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}",
     )
     with seeded(seed):
-        return _save(folder, Qwen2_5_VLForConditionalGeneration(config), processor, **LEAKING)
+        return _save(
+            folder, Qwen2_5_VLForConditionalGeneration(config), processor, **LEAKING
+        )
 
 
 def build_smolvlm(folder: Path, seed: int = 0) -> Path:
     """SmolVLM's layout: an image is cut into up to 2 × 2 tiles and the whole, 4 tokens each."""
     tiles = [f"<row_{row}_col_{column}>" for row in (1, 2) for column in (1, 2)]
-    special = ["<image>", "<fake_token_around_image>", "<global-img>", "<|im_start|>", *tiles]
+    special = [
+        "<image>",
+        "<fake_token_around_image>",
+        "<global-img>",
+        "<|im_start|>",
+        *tiles,
+    ]
     tokenizer = chat_tokenizer("<end_of_utterance>", special)
     config = SmolVLMConfig(
         vision_config=VISION | {"image_size": TILE, "patch_size": PATCH},
@@ -137,8 +160,13 @@ def build_smolvlm(folder: Path, seed: int = 0) -> Path:
         scale_factor=MERGED,
         image_token_id=tokenizer.convert_tokens_to_ids("<image>"),
     )
-    sizes = {"size": {"longest_edge": 2 * TILE}, "max_image_size": {"longest_edge": TILE}}
-    turns = "<|im_start|>{% for message in messages %}{{ message['role'] | capitalize }}: "
+    sizes = {
+        "size": {"longest_edge": 2 * TILE},
+        "max_image_size": {"longest_edge": TILE},
+    }
+    turns = (
+        "<|im_start|>{% for message in messages %}{{ message['role'] | capitalize }}: "
+    )
     processor = SmolVLMProcessor(
         SmolVLMImageProcessor(**sizes),
         tokenizer,
@@ -163,7 +191,9 @@ def _text(tokenizer: PreTrainedTokenizerFast) -> dict[str, Any]:
 
 
 @torch.no_grad()
-def _save(folder: Path, model: PreTrainedModel, processor: ProcessorMixin, **settings: Any) -> Path:
+def _save(
+    folder: Path, model: PreTrainedModel, processor: ProcessorMixin, **settings: Any
+) -> Path:
     """Random weights that say whole words only, and how to generate."""
     randomise(model)
     head = model.get_output_embeddings().weight
@@ -172,7 +202,9 @@ def _save(folder: Path, model: PreTrainedModel, processor: ProcessorMixin, **set
     head[silent] = 0
     end = processor.tokenizer.eos_token_id
     head[end] *= SHORT
-    model.generation_config = GenerationConfig(eos_token_id=end, pad_token_id=end, **settings)
+    model.generation_config = GenerationConfig(
+        eos_token_id=end, pad_token_id=end, **settings
+    )
     model.save_pretrained(folder)
     processor.save_pretrained(folder)
     return folder

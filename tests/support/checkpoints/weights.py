@@ -12,7 +12,9 @@ from torch import nn
 
 from tests.support.cases import cases
 
-PARTS: dict[str, dict[str, Any]] = {each.pop("part"): each for each in cases(__file__, "parts")}
+PARTS: dict[str, dict[str, Any]] = {
+    each.pop("part"): each for each in cases(__file__, "parts")
+}
 """Settings of configurations."""
 GAIN = 1.5
 """Times 1/√fan_in. With the libraries' own initialisation all inputs give nearly equal outputs."""
@@ -46,7 +48,9 @@ def drop_one_weight(folder: Path) -> Path:
     return _edit(folder, lambda tensors, name: tensors.pop(name))
 
 
-def _edit(folder: Path, change: Callable[[dict[str, torch.Tensor], str], object]) -> Path:
+def _edit(
+    folder: Path, change: Callable[[dict[str, torch.Tensor], str], object]
+) -> Path:
     file = min(folder.rglob("*.safetensors"))
     with safe_open(file, framework="pt") as opened:
         metadata = opened.metadata()

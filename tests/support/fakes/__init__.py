@@ -7,7 +7,14 @@ import numpy as np
 from PIL import Image
 
 from driftledger.components.base import Encoder, Generator, Model
-from driftledger.core.types import Conversation, Float32, Generated, Outcome, PromptUsage, Reply
+from driftledger.core.types import (
+    Conversation,
+    Float32,
+    Generated,
+    Outcome,
+    PromptUsage,
+    Reply,
+)
 
 SEEN: list[list[str]] = []
 """One entry per batch that a fake model was given: the sizes of its images."""
@@ -36,7 +43,9 @@ class EchoModel(Model):
             return Reply("", Outcome.TRUNCATED, error="the budget went into thoughts")
         if width == self.fails:
             return Reply("", Outcome.FAILED, error="TimeoutError: no answer")
-        return Reply(f"{width}x{height} \ud800 \x1b[31m \u2028 <b>", served_model="echo-2026")
+        return Reply(
+            f"{width}x{height} \ud800 \x1b[31m \u2028 <b>", served_model="echo-2026"
+        )
 
 
 class SizeGenerator(Generator):
@@ -48,7 +57,10 @@ class SizeGenerator(Generator):
     filters: str = "never"
 
     def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Generated]:
-        return [self._draw(prompt, seed) for prompt, seed in zip(prompts, seeds, strict=True)]
+        return [
+            self._draw(prompt, seed)
+            for prompt, seed in zip(prompts, seeds, strict=True)
+        ]
 
     def _draw(self, prompt: str, seed: int) -> Generated:
         if self.filters in prompt:
@@ -66,7 +78,9 @@ class TableEncoder(Encoder):
     frechet_name: ClassVar[str] = "frechet_table"
 
     def encode_images(self, images: Sequence[Image.Image]) -> Float32:
-        return np.array([image.getpixel((0, 0))[:2] for image in images], dtype=np.float32)
+        return np.array(
+            [image.getpixel((0, 0))[:2] for image in images], dtype=np.float32
+        )
 
 
 class LetterEncoder(TableEncoder):
@@ -80,11 +94,14 @@ class LetterEncoder(TableEncoder):
     def encode_texts(self, texts: Sequence[str]) -> Float32:
         letters = "abcdefghijklmnopqrstuvwxyz"[: self.wide]
         return np.array(
-            [[text.count(letter) for letter in letters] for text in texts], dtype=np.float32
+            [[text.count(letter) for letter in letters] for text in texts],
+            dtype=np.float32,
         )
 
     def read_texts(self, texts: Sequence[str]) -> list[PromptUsage]:
-        return [PromptUsage(len(text.split()), min(2, len(text.split()))) for text in texts]
+        return [
+            PromptUsage(len(text.split()), min(2, len(text.split()))) for text in texts
+        ]
 
 
 HEARD: list[Conversation] = []
@@ -113,7 +130,11 @@ class ColourModel(Model):
         if blue == 2:
             return Reply("", Outcome.FAILED, error="TimeoutError: no answer")
         words = f"{self.prefix} red{red} green{green} {'pixel ' * 5}".split()
-        said = words if conversation.max_tokens is None else words[: conversation.max_tokens]
+        said = (
+            words
+            if conversation.max_tokens is None
+            else words[: conversation.max_tokens]
+        )
         return Reply(
             " ".join(said),
             Outcome.OK if said == words else Outcome.TRUNCATED,

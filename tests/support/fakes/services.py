@@ -51,7 +51,9 @@ class FarModel(RemoteModel):
         return Usage(input_tokens=100, output_tokens=50)
 
     @asynccontextmanager
-    async def connect(self) -> AsyncIterator[Callable[[Conversation], Awaitable[Reply]]]:
+    async def connect(
+        self,
+    ) -> AsyncIterator[Callable[[Conversation], Awaitable[Reply]]]:
         yield self._reply
 
     async def _reply(self, conversation: Conversation) -> Reply:
@@ -83,7 +85,9 @@ class FarGenerator(RemoteGenerator):
         return Usage(images=1)
 
     @asynccontextmanager
-    async def connect(self) -> AsyncIterator[Callable[[str, int], Awaitable[Generated]]]:
+    async def connect(
+        self,
+    ) -> AsyncIterator[Callable[[str, int], Awaitable[Generated]]]:
         yield self._draw
 
     async def _draw(self, prompt: str, seed: int) -> Generated:
@@ -92,5 +96,7 @@ class FarGenerator(RemoteGenerator):
                 raise TransientError("503: no ink")
             width, height = (int(side) for side in prompt.split("x"))
             return Generated(
-                Image.new("RGB", (width + 1, height)), served_model="pen-1", usage=Usage(images=1)
+                Image.new("RGB", (width + 1, height)),
+                served_model="pen-1",
+                usage=Usage(images=1),
             )

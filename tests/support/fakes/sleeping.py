@@ -49,7 +49,10 @@ class Sleeper(Component):
         self._note("ended", began, asked)
 
     def _note(self, what: str, began: float, asked: Sequence[str]) -> None:
-        line = "\t".join([what, str(os.getpid()), repr(began), repr(time.time()), *asked]) + "\n"
+        line = (
+            "\t".join([what, str(os.getpid()), repr(began), repr(time.time()), *asked])
+            + "\n"
+        )
         with Path(self.log).open("ab", buffering=0) as log:
             log.write(line.encode())
 
@@ -71,9 +74,18 @@ class SleepingModel(Sleeper, Model):
 
     def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
         shown = [conversation.last_medium for conversation in conversations]
-        seen = [sha256_bytes(image.path.read_bytes())[:16] for image in shown if image is not None]
+        seen = [
+            sha256_bytes(image.path.read_bytes())[:16]
+            for image in shown
+            if image is not None
+        ]
         said = [conversation.turns[0].parts[1] for conversation in conversations]
-        self.work([f"{question} {digest}" for question, digest in zip(said, seen, strict=True)])
+        self.work(
+            [
+                f"{question} {digest}"
+                for question, digest in zip(said, seen, strict=True)
+            ]
+        )
         return [Reply(text) for text in seen]
 
 
@@ -83,7 +95,9 @@ class SleepingGenerator(Sleeper, Generator):
     provider: ClassVar[str] = "sleeping_generator"
 
     def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Generated]:
-        self.work([f"{prompt} {seed}" for prompt, seed in zip(prompts, seeds, strict=True)])
+        self.work(
+            [f"{prompt} {seed}" for prompt, seed in zip(prompts, seeds, strict=True)]
+        )
         drawn = [
             Image.new("RGB", (9 + seed, 9), f"#{prompt[:6]}")
             for prompt, seed in zip(prompts, seeds, strict=True)

@@ -33,7 +33,9 @@ class ChainRequest(BaseModel):
     """The beginning of every description, which the model goes on from."""
     generate_prompt: str
     seed: int
-    repeats: int = Field(default=1, ge=1, le=1000, exclude_if=lambda repeats: repeats == 1)
+    repeats: int = Field(
+        default=1, ge=1, le=1000, exclude_if=lambda repeats: repeats == 1
+    )
     """How many chains each sample has, from seeds of their own."""
 
     def last(self, category: str | None, dataset: DatasetCard) -> int:
@@ -81,7 +83,9 @@ def asked_again(settings: Mapping[str, Any], repeat: int) -> int | None:
     >>> asked_again({"temperature": 0.0}, 2), asked_again({"temperature": 1.0, "seed": 3}, 2)
     (None, None)
     """
-    draws_lots = settings.get("temperature", 0.0) != 0.0 and settings.get("seed") is None
+    draws_lots = (
+        settings.get("temperature", 0.0) != 0.0 and settings.get("seed") is None
+    )
     return repeat if repeat and draws_lots else None
 
 
@@ -90,6 +94,10 @@ def drawn_media(records: Sequence[CollectedRecord], repeat: int) -> Drawn:
     media = {}
     for record in records:
         drawing = record.drawing
-        if record.repeat == repeat and drawing is not None and drawing.medium is not None:
+        if (
+            record.repeat == repeat
+            and drawing is not None
+            and drawing.medium is not None
+        ):
             media[record.unit, record.step] = drawing.medium
     return media

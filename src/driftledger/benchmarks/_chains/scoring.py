@@ -164,7 +164,9 @@ class ScoredChains(FromDataset):
         self.samples = [*spec.samples(self.samples)]
         self.categories = [sample.category or ONE_CATEGORY for sample in self.samples]
         self.by_category = by_category
-        self.strata = self.categories if by_category else [ONE_CATEGORY] * len(self.samples)
+        self.strata = (
+            self.categories if by_category else [ONE_CATEGORY] * len(self.samples)
+        )
         self.clusters = clusters_of(self.samples)
         self.kind = self.samples[0].medium.kind
         request = self.protocol(ChainRequest)
@@ -188,11 +190,15 @@ class ScoredChains(FromDataset):
                     self.lost.append(record)
         self.total = len(self.ends) * len(self.repeats)
         self.scored = self.total - len(self.lost)
-        worst = outcome_counts(record.outcome for record in self.lost if self.is_worst(record))
+        worst = outcome_counts(
+            record.outcome for record in self.lost if self.is_worst(record)
+        )
         self.counted = self.scored + sum(worst.values())
         """How many are scored, or count as the worst value from some iteration on."""
         things = things or f"{self.kind}s"
-        phrases = [f"{record.place}: {record.error or record.outcome}" for record in self.lost]
+        phrases = [
+            f"{record.place}: {record.error or record.outcome}" for record in self.lost
+        ]
         self.flags = self.too_little(
             self.scored, self.total, f"{things} {done}", phrases, self.counted
         )
@@ -239,8 +245,15 @@ class ScoredChains(FromDataset):
         intervals = interval_ends(estimates)
         groups = {}
         if by_repeat:
-            groups[REPEAT] = {str(repeat): each for repeat, each in enumerate(by_repeat)}
-        flags = [*copies(self.samples), *self.flags, *_cut(self.records), *noted(self.records)]
+            groups[REPEAT] = {
+                str(repeat): each for repeat, each in enumerate(by_repeat)
+            }
+        flags = [
+            *copies(self.samples),
+            *self.flags,
+            *_cut(self.records),
+            *noted(self.records),
+        ]
         return {
             **self.origin(self.scored, self.total, flags),
             "counted": self.counted,
@@ -278,7 +291,9 @@ class ScoredChains(FromDataset):
         for key, column in columns.items():
             own = np.atleast_1d(column[index])
             if self.by_category or np.isfinite(own).any():
-                values[key] = [None if math.isnan(each) else each for each in own.tolist()]
+                values[key] = [
+                    None if math.isnan(each) else each for each in own.tolist()
+                ]
         return values
 
     def few_samples(self, measured: Measured, reached: int) -> Iterator[str]:
@@ -297,7 +312,9 @@ class ScoredChains(FromDataset):
 
 
 def _cut(records: Sequence[CollectedRecord]) -> Iterator[str]:
-    readings = [each.reading for each in results_of(records) if each.reading is not None]
+    readings = [
+        each.reading for each in results_of(records) if each.reading is not None
+    ]
     cut = [reading for reading in readings if reading.cut]
     if cut:
         unread = sum(reading.tokens - reading.read for reading in cut)

@@ -47,7 +47,9 @@ KEYS = ("dataset", "model", "generator")
 SEEN = frozenset({Input.ENCODER, Input.DRAWN, Input.DESCRIPTIONS, Input.DATA})
 """What an encoder's view of chains depends on."""
 
-ANOTHER_DESCRIPTION = Rule("describe_prompt", "another prompt asks for another description")
+ANOTHER_DESCRIPTION = Rule(
+    "describe_prompt", "another prompt asks for another description"
+)
 BEGUN = Rule("prefix", "a reply that is begun for a model goes on otherwise")
 LONGER = Rule("max_tokens", "longer descriptions tell more")
 
@@ -116,7 +118,10 @@ class ChainBenchmark(Benchmark):
         samples = self.samples(collecting.samples)
         request = ChainRequest.model_validate(collecting.protocol)
         longest = longest_reply(collecting.model(), request.max_tokens)
-        draw = collecting.generator(), request.generate_prompt.replace("{description}", longest)
+        draw = (
+            collecting.generator(),
+            request.generate_prompt.replace("{description}", longest),
+        )
         calls: dict[str, list[tuple[Component, Conversation | str]]] = {}
         # Stand-ins: what is asked of t > 1 is not known before the chain goes on.
         for sample in samples:
@@ -147,9 +152,13 @@ class ChainBenchmark(Benchmark):
     def traces(self, folders: Folders, score: Score, rows: Rows) -> Iterator[Trace]:
         """Yield the chains of these rows, those of one sample one after the other."""
         folder = folders[self.collects.name]
-        files = {sample.id: sample.medium.path for sample in read_samples(folders["dataset"])}
+        files = {
+            sample.id: sample.medium.path for sample in read_samples(folders["dataset"])
+        }
         prompt = ChainRequest.model_validate(score.inputs.protocol).describe_prompt
-        records = grouped(read_records(folder, self.collects.holds), lambda record: record.unit)
+        records = grouped(
+            read_records(folder, self.collects.holds), lambda record: record.unit
+        )
         values = values_of(self, score)
         for row in rows:
             start = shot(files[row.unit])
@@ -159,7 +168,11 @@ class ChainBenchmark(Benchmark):
             for record in records[row.unit]:
                 if record.step == 1:
                     shown = start
-                drawn = {} if record.drawing is None else shot(folder / str(record.drawing.file))
+                drawn = (
+                    {}
+                    if record.drawing is None
+                    else shot(folder / str(record.drawing.file))
+                )
                 similarity = row.alone(record.repeat).values.get("similarity", [])
                 steps += _steps(record, {"prompt": prompt, **shown}, drawn, similarity)
                 shown = drawn
@@ -251,13 +264,23 @@ def _steps(
 
 
 def describe(
-    model: Model, request: ChainRequest, medium: Medium, context: Subject, repeat: int = 0
+    model: Model,
+    request: ChainRequest,
+    medium: Medium,
+    context: Subject,
+    repeat: int = 0,
 ) -> Ask:
     """Return the call for a description of a medium."""
     shown = Conversation.ask(
-        request.describe_prompt, medium, context, request.max_tokens, prefix=request.prefix
+        request.describe_prompt,
+        medium,
+        context,
+        request.max_tokens,
+        prefix=request.prefix,
     )
-    return Ask(model, "describe", shown, context, asked_again(model.model_dump(), repeat))
+    return Ask(
+        model, "describe", shown, context, asked_again(model.model_dump(), repeat)
+    )
 
 
 def largest_loss(similarity: Sequence[float | None]) -> dict[int, str]:

@@ -20,7 +20,12 @@ from driftledger.benchmarks.base import (
 )
 from driftledger.benchmarks.collecting import Collecting
 from driftledger.benchmarks.one_call import OneCall
-from driftledger.benchmarks.records import CollectedRecord, Folders, RecordedResult, read_records
+from driftledger.benchmarks.records import (
+    CollectedRecord,
+    Folders,
+    RecordedResult,
+    read_records,
+)
 from driftledger.benchmarks.score import Groups, Numbers, Row, Rows, Score, Values
 from driftledger.benchmarks.scoring import PERCENT, FromRecords, ToScore, outcome_counts
 from driftledger.benchmarks.settings import Section, holding
@@ -92,10 +97,14 @@ class QuestionBenchmark(OneCall):
         return self.parser
 
     @abstractmethod
-    def parsed(self, question: QuestionEntry, record: CollectedRecord, parser: str) -> Parsed[Any]:
+    def parsed(
+        self, question: QuestionEntry, record: CollectedRecord, parser: str
+    ) -> Parsed[Any]:
         """Read an answer that :func:`is_readable`, or its grade, by the reader of this version."""
 
-    def read(self, question: QuestionEntry, record: CollectedRecord, parser: str) -> ReadAnswer:
+    def read(
+        self, question: QuestionEntry, record: CollectedRecord, parser: str
+    ) -> ReadAnswer:
         """Read an answer; pure, so that scoring and traces do it whenever they need it."""
         answer = answer_of(record)
         if not is_readable(answer):
@@ -117,7 +126,9 @@ class QuestionBenchmark(OneCall):
             answers = []
             for entry in about:
                 for key in sorted(steps_of[entry.id]):
-                    grades = [self.read(entry, each, parser) for each in by_question[key]]
+                    grades = [
+                        self.read(entry, each, parser) for each in by_question[key]
+                    ]
                     answers.append((entry, grades))
             verdicts = row.values.get(self.metrics[0].row, [])
             if self.collects.judged or len(verdicts) != len(answers):
@@ -136,11 +147,15 @@ class QuestionBenchmark(OneCall):
                 for grade in grades:
                     step = _reading_step(number, entry, grade, column, verdict)
                     if len(grades) > 1:
-                        step = step._replace(name=f"{step.name}, grading {grade.record.repeat + 1}")
+                        step = step._replace(
+                            name=f"{step.name}, grading {grade.record.repeat + 1}"
+                        )
                     if self.collects.judged:
                         step = step._replace(role="judge", good=None)
                     steps.append(step)
-            inputs: dict[str, Shown] = {"questions": [entry.question for entry in about]}
+            inputs: dict[str, Shown] = {
+                "questions": [entry.question for entry in about]
+            }
             if len(about) == 1:
                 inputs = _put_as(about[0].question, about[0].options)
             truth = {"right": [_right(entry) for entry in about]}
@@ -173,7 +188,9 @@ class GradedAnswers(FromRecords):
         answers.sort(key=lambda each: (each.step, each.repeat))
         steps = {each.step for each in answers}
         self.require(product(by_id, steps, {each.repeat for each in answers}))
-        self.grades = [spec.read(by_id[record.unit], record, self._parser) for record in answers]
+        self.grades = [
+            spec.read(by_id[record.unit], record, self._parser) for record in answers
+        ]
         unread_is_wrong = given.section.unread == "worst"
         lost = []
         ended = []
@@ -186,7 +203,9 @@ class GradedAnswers(FromRecords):
                 wrong += unread_is_wrong and grade.outcome is not Outcome.FAILED
         total = len(self.grades)
         read = total - len(lost)
-        self._flags = self.too_little(read, total, "answers could be read", lost, read + wrong)
+        self._flags = self.too_little(
+            read, total, "answers could be read", lost, read + wrong
+        )
         card = read_json(self.data / QUESTION_SET_CARD, QuestionSetCard)
         self.digest = card.digest
         self.groups = card.groups
@@ -217,7 +236,9 @@ class GradedAnswers(FromRecords):
             read: for each answer, whether it could be read.
         """
         return Score(
-            **self.origin(int(read.sum()), read.size, [*self._flags, *flags], parser=self._parser),
+            **self.origin(
+                int(read.sum()), read.size, [*self._flags, *flags], parser=self._parser
+            ),
             metrics=metrics,
             groups=groups,
             outcomes=outcome_counts(grade.outcome for grade in self.grades),
@@ -279,7 +300,9 @@ def question_call(
     collecting: Collecting, question: QuestionEntry, variant: int = 0
 ) -> tuple[Ask, list[int]]:
     """Return the call for one question, and its option ids in the order that this variant shows."""
-    order = permutation(collecting.protocol["seed"], question.id, variant, len(question.options))
+    order = permutation(
+        collecting.protocol["seed"], question.id, variant, len(question.options)
+    )
     image = Medium(collecting.data / question.image, question.image_sha256)
     shown = [question.options[option] for option in order]
     text = rendered(collecting.protocol["prompt"], question.question, shown)
@@ -294,14 +317,17 @@ def permutation(seed: int, question: str, variant: int, options: int) -> list[in
     It does not depend on the model: all are shown the same.
     """
     return sorted(
-        range(options), key=lambda option: sha256_of([seed, "options", question, variant, option])
+        range(options),
+        key=lambda option: sha256_of([seed, "options", question, variant, option]),
     )
 
 
 def rendered(prompt: str, question: str, options: Sequence[str]) -> str:
     """Return ``prompt`` with the question and the lettered options in their places, a line each."""
     lettered = zip(ascii_uppercase, options, strict=False)
-    lines = "\n".join(f"{letter}. {' '.join(text.split())}" for letter, text in lettered)
+    lines = "\n".join(
+        f"{letter}. {' '.join(text.split())}" for letter, text in lettered
+    )
     before, _, after = prompt.partition("{question}")
     return before + question + after.replace("{options}", lines)
 
@@ -313,7 +339,9 @@ def answer_of(record: CollectedRecord) -> RecordedResult:
 
 def is_readable(answer: RecordedResult) -> bool:
     """Return True if there is something to read; a refusal in free text may still choose."""
-    return answer.outcome.goes_on or (answer.outcome is Outcome.REFUSED and bool(answer.text))
+    return answer.outcome.goes_on or (
+        answer.outcome is Outcome.REFUSED and bool(answer.text)
+    )
 
 
 def _answer_step(
@@ -325,13 +353,19 @@ def _answer_step(
     read = {grade.read for grade in grades}
     correct = entry.refusal if entry.answer is None else entry.answer
     options = []
-    for letter, option in zip(ascii_uppercase, record.extra.get("order", ()), strict=False):
+    for letter, option in zip(
+        ascii_uppercase, record.extra.get("order", ()), strict=False
+    ):
         text = entry.options[option]
-        options.append(Option(letter, text, chosen=option in read, right=option == correct))
+        options.append(
+            Option(letter, text, chosen=option in read, right=option == correct)
+        )
     return Step(
         f"answer {number}",
         "model",
-        inputs=_put_as(entry.question, [f"{each.letter}. {each.text}" for each in options]),
+        inputs=_put_as(
+            entry.question, [f"{each.letter}. {each.text}" for each in options]
+        ),
         outputs={"answer": answer.text},
         outcome=answer.outcome,
         error=answer.error,
@@ -341,7 +375,11 @@ def _answer_step(
 
 
 def _reading_step(
-    number: int, entry: QuestionEntry, grade: ReadAnswer, column: str, verdict: float | None
+    number: int,
+    entry: QuestionEntry,
+    grade: ReadAnswer,
+    column: str,
+    verdict: float | None,
 ) -> Step:
     """Return the step in which an answer was read; ``verdict`` is its worth, if that is known."""
     read = _in_words(entry, grade.read)
@@ -370,7 +408,11 @@ def _right(entry: QuestionEntry) -> str:
     """Return the correct answer as text, or the refusal if no option is right."""
     if entry.answer is None and entry.refusal is not None:
         return f"refusing: {entry.options[entry.refusal]}"
-    return entry.options[entry.answer] if isinstance(entry.answer, int) else str(entry.answer)
+    return (
+        entry.options[entry.answer]
+        if isinstance(entry.answer, int)
+        else str(entry.answer)
+    )
 
 
 def _in_words(entry: QuestionEntry, read: Any) -> str:
@@ -378,4 +420,6 @@ def _in_words(entry: QuestionEntry, read: Any) -> str:
         return "nothing"
     if isinstance(read, bool):
         return "yes" if read else "no"
-    return entry.options[read] if isinstance(read, int) and entry.options else f"{read:g}"
+    return (
+        entry.options[read] if isinstance(read, int) and entry.options else f"{read:g}"
+    )

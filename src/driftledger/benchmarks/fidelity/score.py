@@ -43,10 +43,16 @@ def score_redrawings(given: ToScore, spec: ChainBenchmark) -> Scored:
     alone = [_measured(data, repeat, given) for repeat in data.repeats]
     whole = mean_of(alone)
     ratings = read_ratings(given.beside["ratings"]) if "ratings" in given.beside else []
-    descriptions = {sample: records[0].text or None for sample, records in data.last.items()}
-    rated = mean_ratings(ratings, given.keys["dataset"], given.keys["model"], descriptions)
+    descriptions = {
+        sample: records[0].text or None for sample, records in data.last.items()
+    }
+    rated = mean_ratings(
+        ratings, given.keys["dataset"], given.keys["model"], descriptions
+    )
     if rated.means:
-        whole.values["human"] = [rated.means.get(sample, np.nan) for sample in descriptions]
+        whole.values["human"] = [
+            rated.means.get(sample, np.nan) for sample in descriptions
+        ]
 
     def numbers(measured: Measured) -> Numbers:
         metrics = known_means(measured.values)
@@ -59,8 +65,12 @@ def score_redrawings(given: ToScore, spec: ChainBenchmark) -> Scored:
         return metrics
 
     fields = data.fields(whole, alone, numbers, estimated=[*whole.values], most=PERCENT)
-    fields["groups"]["category"] = means_of(whole.values, data.categories, {}).by_category
-    fields["absent"] |= _absent(encoder, given.keys["encoder"], fields["metrics"], data.kind)
+    fields["groups"]["category"] = means_of(
+        whole.values, data.categories, {}
+    ).by_category
+    fields["absent"] |= _absent(
+        encoder, given.keys["encoder"], fields["metrics"], data.kind
+    )
     fields["flags"] += cut_texts(whole, "CLIP-S's text tower")
     fields["flags"] += data.few_samples(whole, whole.size)
     if rated.stale:
@@ -101,7 +111,9 @@ def _measured(data: ScoredChains, repeat: int, given: ToScore) -> Measured:
         return cosine_similarity(a, b) if len(a) else np.zeros(0)
 
     redrawings = drawn_media(data.records, repeat)
-    drawn = [at for at, sample in enumerate(data.samples) if (sample.id, 1) in redrawings]
+    drawn = [
+        at for at, sample in enumerate(data.samples) if (sample.id, 1) in redrawings
+    ]
     before = [media[at] for at in drawn]
     after = [redrawings[data.samples[at].id, 1] for at in drawn]
     originals = encode_media(encoder, before, given.features)
@@ -120,9 +132,13 @@ def _measured(data: ScoredChains, repeat: int, given: ToScore) -> Measured:
         values["ssim"] = column(drawn, ssims)
     distance = np.nan
     if len(drawn) > 1:
-        distance = round_significant(frechet_distance(originals, redrawn), FRECHET_DIGITS)
+        distance = round_significant(
+            frechet_distance(originals, redrawn), FRECHET_DIGITS
+        )
     cut: list[bool] = []
-    if encoder.reads:  # CLIP-S, of everything that was described, whether it could be drawn or not
+    if (
+        encoder.reads
+    ):  # CLIP-S, of everything that was described, whether it could be drawn or not
         described = []
         texts = []
         for at, record in enumerate(records):
@@ -132,12 +148,18 @@ def _measured(data: ScoredChains, repeat: int, given: ToScore) -> Measured:
                 texts.append(reply.text)
         seen = encode_media(encoder, [media[at] for at in described], given.features)
         read = encode_texts(encoder, texts, given.features)
-        values["clap_score" if is_sound else "clip_s"] = column(described, cosines(seen, read))
+        values["clap_score" if is_sound else "clip_s"] = column(
+            described, cosines(seen, read)
+        )
         if texts:
             cut = [each.cut for each in read_texts(encoder, texts, given.features)]
     words = [len(record.text.split()) for record in records if record.text]
     return Measured(
-        pd.DataFrame(values), np.array([[distance]]), size=len(drawn), words=words, cut=cut
+        pd.DataFrame(values),
+        np.array([[distance]]),
+        size=len(drawn),
+        words=words,
+        cut=cut,
     )
 
 

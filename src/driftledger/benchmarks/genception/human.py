@@ -33,9 +33,13 @@ def write_human_sheet(given: StageInputs, store: CallStore) -> str:
     has_sheet = person.sheet.is_file()
     annotator_of = {}
     if person.annotators:  # in turn, each category from the next one on
-        for first, some in enumerate(grouped(samples, lambda each: each.category).values()):
+        for first, some in enumerate(
+            grouped(samples, lambda each: each.category).values()
+        ):
             for place, sample in enumerate(some, first):
-                annotator_of[sample.id] = person.annotators[place % len(person.annotators)]
+                annotator_of[sample.id] = person.annotators[
+                    place % len(person.annotators)
+                ]
 
     def answer(call: Call) -> Result | None:
         """Return what the sheet says now, or what was drawn from it."""
@@ -54,7 +58,9 @@ def write_human_sheet(given: StageInputs, store: CallStore) -> str:
             subject = call.conversation.subject
             image = call.conversation.last_medium
             if subject is not None and image is not None:
-                pending.append(Pending(subject, image, annotator_of.get(subject.sample)))
+                pending.append(
+                    Pending(subject, image, annotator_of.get(subject.sample))
+                )
     to_describe, described = write_sheet(
         person.sheet.parent, pending, person.annotator, request.describe_prompt
     )

@@ -24,7 +24,12 @@ from driftledger.benchmarks._chains.spec import ChainBenchmark
 from driftledger.benchmarks.records import CollectedRecord
 from driftledger.benchmarks.score import HIGH, LOW, STD, Point, Score
 from driftledger.benchmarks.scoring import Scored, ToScore, outcome_counts
-from driftledger.collect.features import FeatureStore, encode_media, encode_texts, read_texts
+from driftledger.collect.features import (
+    FeatureStore,
+    encode_media,
+    encode_texts,
+    read_texts,
+)
 from driftledger.components.base import Encoder
 from driftledger.core.types import Float64
 from driftledger.metrics.drift import cosine_similarity, gc_at
@@ -47,7 +52,9 @@ def score_chains(given: ToScore, spec: ChainBenchmark) -> Scored:
     by_group = given.section.iterations_by_group
     if by_group:
         done = "reached their T"
-    data = ScoredChains(given, spec, by_group, done=done, things="chains", by_category=True)
+    data = ScoredChains(
+        given, spec, by_group, done=done, things="chains", by_category=True
+    )
     alone = [_measured(data, repeat, given) for repeat in data.repeats]
     whole = mean_of(alone)
     frechet = given.encoders["encoder"].frechet_name
@@ -59,7 +66,9 @@ def score_chains(given: ToScore, spec: ChainBenchmark) -> Scored:
         estimated=[*(f"gc_at_{t}" for t in data.iterations), TEXT_MEAN],
     )
     fields["groups"] |= {"category": means.by_category, "group": means.by_group}
-    fields["absent"] |= _absent(data, means, frechet, reads="text_encoder" in given.encoders)
+    fields["absent"] |= _absent(
+        data, means, frechet, reads="text_encoder" in given.encoders
+    )
     fields["flags"] += data.few_samples(whole, data.scored)
     fields["flags"] += cut_texts(whole, "the text encoder")
     score = Score(
@@ -93,7 +102,9 @@ def _measured(data: ScoredChains, repeat: int, given: ToScore) -> Measured:
     similarity = np.full((len(ends), len(steps)), np.nan)
     distances = np.full((len(names), len(steps)), np.nan)
     size = 0
-    originals = encode_media(encoder, [sample.medium for sample in data.samples], given.features)
+    originals = encode_media(
+        encoder, [sample.medium for sample in data.samples], given.features
+    )
     for t in data.iterations:
         reached = np.array([(sample.id, t) in drawn for sample in data.samples])
         if not reached.any():
@@ -101,7 +112,9 @@ def _measured(data: ScoredChains, repeat: int, given: ToScore) -> Measured:
         media = [drawn[sample.id, t] for sample in compress(data.samples, reached)]
         drawings = np.zeros_like(originals)
         drawings[reached] = encode_media(encoder, media, given.features)
-        similarity[reached, t - 1] = cosine_similarity(originals[reached], drawings[reached])
+        similarity[reached, t - 1] = cosine_similarity(
+            originals[reached], drawings[reached]
+        )
         for row, name in enumerate(names):
             members = reached & (categories == name)
             if name == ALL and {*categories[reached]} == {*categories}:
@@ -110,8 +123,12 @@ def _measured(data: ScoredChains, repeat: int, given: ToScore) -> Measured:
                 distance = frechet_distance(originals[members], drawings[members])
                 distances[row, t - 1] = round_significant(distance, FRECHET_DIGITS)
                 size = int(members.sum()) if name == ALL else size
-    first_worst = {record.unit: record.step for record in records if data.is_worst(record)}
-    starts = np.array([first_worst.get(sample.id, len(steps) + 1) for sample in data.samples])
+    first_worst = {
+        record.unit: record.step for record in records if data.is_worst(record)
+    }
+    starts = np.array(
+        [first_worst.get(sample.id, len(steps) + 1) for sample in data.samples]
+    )
     is_worst = (starts[:, None] <= steps) & (steps <= ends[:, None])
     similarity[is_worst] = 0.0
     gc = np.stack([gc_at(similarity, t) for t in data.iterations], axis=1)
@@ -176,9 +193,13 @@ def _text_similarity(
 
 def _means(data: ScoredChains, measured: Measured, frechet: str) -> Means:
     """Average all values; ``frechet`` is the name of the Fréchet distance."""
-    weighted = {f"{frechet}_at_{t}": gc_at(measured.distances, t) for t in data.iterations}
+    weighted = {
+        f"{frechet}_at_{t}": gc_at(measured.distances, t) for t in data.iterations
+    }
     of_categories = pd.DataFrame(weighted, index=[*sorted(set(data.categories)), ALL])
-    means = means_of(measured.values, data.categories, data.dataset.groups, of_categories)
+    means = means_of(
+        measured.values, data.categories, data.dataset.groups, of_categories
+    )
     overall = means.overall
     over_all = of_categories.iloc[-1].dropna()
     overall |= numbers_of(over_all.add_prefix("whole_"))
@@ -201,7 +222,13 @@ def _curves(
     metrics: Mapping[str, float], iterations: Sequence[int], frechet: str
 ) -> Iterator[tuple[str, list[Point]]]:
     """Yield s(t), GC@t with its interval and the Fréchet distance; of repeats with deviations."""
-    curves = [("similarity", ""), ("similarity", STD), ("gc", ""), ("gc", LOW), ("gc", HIGH)]
+    curves = [
+        ("similarity", ""),
+        ("similarity", STD),
+        ("gc", ""),
+        ("gc", LOW),
+        ("gc", HIGH),
+    ]
     curves += [("gc", STD), (frechet, "")]
     if TEXT_MEAN in metrics:
         curves.append(("text_similarity", ""))
@@ -215,7 +242,9 @@ def _curves(
             yield curve + end, points
 
 
-def _absent(data: ScoredChains, means: Means, frechet: str, *, reads: bool) -> dict[str, str]:
+def _absent(
+    data: ScoredChains, means: Means, frechet: str, *, reads: bool
+) -> dict[str, str]:
     """List the missing values at T, where each category's chains end, with the reason."""
     absent = {}
     if reads and TEXT_MEAN not in means.overall:

@@ -200,16 +200,22 @@ class GenCeption(ChainBenchmark):
             "GenCeption; in brackets the interval": _BY_T,
             "GenCeption at every t; in brackets the interval": _BY_T,
         },
-        left_out=("similarity_mean", "gc_samples_at_{t}", "text_similarity_mean", "samples"),
+        left_out=(
+            "similarity_mean",
+            "gc_samples_at_{t}",
+            "text_similarity_mean",
+            "samples",
+        ),
         means_of_groups="group",
         group_bars={"category": "gc_at_{t}"},
         groups={"category": ""},
     )
-    first_look: ClassVar[Mapping[str, object]] = {"text_encoder": None, "cross_check": []}
+    first_look: ClassVar[Mapping[str, object]] = {
+        "text_encoder": None,
+        "cross_check": [],
+    }
     human_models = True
-    board = (
-        "GenCeption's leaderboard shows GC@3, which this run lacks; set genception.iterations: 3"
-    )
+    board = "GenCeption's leaderboard shows GC@3, which this run lacks; set genception.iterations: 3"
     flagged: ClassVar[Mapping[str, tuple[str, ...]]] = {
         "Fréchet distance is over": ("{frechet}_at_{t}", "whole_{frechet}_at_{t}")
     }
@@ -253,14 +259,18 @@ class GenCeption(ChainBenchmark):
         )
 
     def score(self, given: ToScore) -> Scored:
-        from driftledger.benchmarks.genception.score import score_chains  # slow to import
+        from driftledger.benchmarks.genception.score import (
+            score_chains,
+        )  # slow to import
 
         return score_chains(given, self)
 
     def facts(self, score: Score) -> Json:
         """Return what makes scores unfair to compare; the text encoder counts as a component."""
         return {
-            name: value for name, value in super().facts(score).items() if name != "text_encoder"
+            name: value
+            for name, value in super().facts(score).items()
+            if name != "text_encoder"
         }
 
     def ranked(self, score: Score, key: str) -> float | None:
@@ -275,7 +285,9 @@ class GenCeption(ChainBenchmark):
         return CrossCheck(section.cross_check, section.text_encoder)
 
     def write_human_sheet(self, given: StageInputs, store: CallStore) -> str:
-        from driftledger.benchmarks.genception.human import write_human_sheet  # imports this module
+        from driftledger.benchmarks.genception.human import (
+            write_human_sheet,
+        )  # imports this module
 
         return write_human_sheet(given, store)
 
@@ -315,7 +327,9 @@ def people(spec: Benchmark, scores: Scores) -> Iterator[BenchmarkTable]:
         elif not score.is_control:
             models.append(score)
     in_groups = dict.fromkeys(chain.from_iterable(groups.values()))
-    for number, person in enumerate([each for each in persons if spec.keys_of(gc, each)], 1):
+    for number, person in enumerate(
+        [each for each in persons if spec.keys_of(gc, each)], 1
+    ):
         if not models:
             return
         key = spec.shown_key(gc, [person]) or ""
@@ -328,8 +342,12 @@ def people(spec: Benchmark, scores: Scores) -> Iterator[BenchmarkTable]:
         for name, place in (*places.items(), *sums.items()):
             rows.append([name, *_against(spec, person, models, place)])
         head = ["", person.model, "best model", "which", "Δ %: people ÷ best − 1"]
-        coverages = ", ".join(f"{score.model} {score.coverage:.3f}" for score in (person, *models))
-        title = f"{gc.named(key)} of {person.model} and of the best model, as in Table 5"
+        coverages = ", ".join(
+            f"{score.model} {score.coverage:.3f}" for score in (person, *models)
+        )
+        title = (
+            f"{gc.named(key)} of {person.model} and of the best model, as in Table 5"
+        )
         yield BenchmarkTable(
             title,
             head,
@@ -340,7 +358,9 @@ def people(spec: Benchmark, scores: Scores) -> Iterator[BenchmarkTable]:
         )
 
 
-def _against(spec: Benchmark, person: Score, models: Scores, place: str) -> list[Value | str]:
+def _against(
+    spec: Benchmark, person: Score, models: Scores, place: str
+) -> list[Value | str]:
     """Compare a number of a person with that of the best model: values, its name, difference."""
     digits = spec.metrics[0].digits
     own = spec.value_of(person, place)

@@ -80,16 +80,16 @@ class MMSAPQuestions(QuestionRules):
             return f"has an empty option, number {options.index('') + 1} of {OPTIONS} (write one)"
         # Options are shown as A to E, in an order of chance: a reply "B" would be read as another
         # option's text.
-        if letters := [option.upper() for option in options if option in tuple("abcde")]:
+        if letters := [
+            option.upper() for option in options if option in tuple("abcde")
+        ]:
             shown = f"a letter that one of its {OPTIONS} options is shown with"
             return f"has the option {letters[0]!r}, {shown} (write it out, as in 'the letter A')"
         if refusal is None:
             return "has no refusal option (say which of its options refuses to answer)"
         count = options.count(folded(refusal))
         if count == 0:
-            return (
-                f"has the refusal {refusal!r:.80}, which is not among its options (add it to them)"
-            )
+            return f"has the refusal {refusal!r:.80}, which is not among its options (add it to them)"
         if count > 1:
             return f"has {count} refusal options, {refusal!r:.80} (keep one)"
         for index, option in enumerate(options):
@@ -105,7 +105,9 @@ class MMSAPQuestions(QuestionRules):
                     f"{answer!r:.80} (remove it)"
                 )
         elif answer is None:
-            return f"is in {subset} and has no answer (say which of its options is right)"
+            return (
+                f"is in {subset} and has no answer (say which of its options is right)"
+            )
         elif folded(answer) == folded(refusal):
             return (
                 "has the refusal for its answer (say which option is right, or move it to beyond "
@@ -250,7 +252,9 @@ class MMSAP(QuestionBenchmark):
         groups={"subtask": ", as in the paper's Figure 4"},
     )
 
-    def parsed(self, question: QuestionEntry, record: CollectedRecord, parser: str) -> Parsed[int]:
+    def parsed(
+        self, question: QuestionEntry, record: CollectedRecord, parser: str
+    ) -> Parsed[int]:
         """Read which option an answer chooses, by its id and not its letter."""
         answer = answer_of(record)
         order = record.extra["order"]
@@ -287,7 +291,9 @@ class MMSAP(QuestionBenchmark):
         subsets = []
         subtasks = []
         for question in questions:
-            right_options.append(-1 if question.answer is None else int(question.answer))
+            right_options.append(
+                -1 if question.answer is None else int(question.answer)
+            )
             refusals.append(question.refusal)
             images.append(question.image_sha256)
             subsets.append(question.subset or "")
@@ -324,14 +330,18 @@ class MMSAP(QuestionBenchmark):
             )
         parts = []
         for chosen, wrong in variants:
-            parts.append(ratios(chosen, correct, refusal, subsets, unread_is_wrong=wrong))
+            parts.append(
+                ratios(chosen, correct, refusal, subsets, unread_is_wrong=wrong)
+            )
         estimates = {}
         absent = {}
         for name in MEASURES:
             numerator = sum(part[name].numerator for part in parts)
             denominator = np.array(sum(part[name].denominator for part in parts))
             if denominator.any():
-                estimates[name] = share_interval(numerator, denominator, images, section.confidence)
+                estimates[name] = share_interval(
+                    numerator, denominator, images, section.confidence
+                )
             if name not in metrics:
                 absent[name] = "no question of its kind"
         intervals = interval_ends(estimates, PERCENT)
@@ -339,7 +349,9 @@ class MMSAP(QuestionBenchmark):
         accepted[np.array([part["score"].denominator for part in parts]) == 0] = None
         rows = []
         for at, question in enumerate(questions):
-            worth = [None if value is None else float(value) for value in accepted[:, at]]
+            worth = [
+                None if value is None else float(value) for value in accepted[:, at]
+            ]
             row = question_row(
                 question,
                 graded.by_question[at],
@@ -373,7 +385,10 @@ class MMSAP(QuestionBenchmark):
         alike: dict[str, list[tuple[float, float]]] = {}
         for score in range(10, 101, 10) if knowable and unknowable else ():
             total = score * (basic + know + beyond)
-            ends = max(0.0, (total - 100 * unknowable) / knowable), min(100.0, total / knowable)
+            ends = (
+                max(0.0, (total - 100 * unknowable) / knowable),
+                min(100.0, total / knowable),
+            )
             line = []
             for x in ends:
                 y = (total - x * knowable) / unknowable

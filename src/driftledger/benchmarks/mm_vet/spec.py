@@ -109,11 +109,21 @@ class Known(NamedTuple):
 _SUM = "How much do the bread and the milk cost together?"
 
 CALIBRATION = (
-    Known("Which two numbers are on the sign?", "12 <AND> 40", "The sign shows 12 and 40.", 1.0),
     Known(
-        "Which two numbers are on the sign?", "12 <AND> 40", "The sign shows the number 12.", 0.5
+        "Which two numbers are on the sign?",
+        "12 <AND> 40",
+        "The sign shows 12 and 40.",
+        1.0,
     ),
-    Known("Which two numbers are on the sign?", "12 <AND> 40", "The sign is empty.", 0.0),
+    Known(
+        "Which two numbers are on the sign?",
+        "12 <AND> 40",
+        "The sign shows the number 12.",
+        0.5,
+    ),
+    Known(
+        "Which two numbers are on the sign?", "12 <AND> 40", "The sign is empty.", 0.0
+    ),
     Known("What colour is the roof?", "red <OR> dark red", "The roof is red.", 1.0),
     Known("What colour is the roof?", "red <OR> dark red", "The roof is green.", 0.0),
     Known(_SUM, "7", "Together they cost 7.", 1.0),
@@ -191,9 +201,14 @@ def _gradings(
             ask = Ask(collecting.model(JUDGE), "grade", conversation, subject, repeat)
             result = yield ask
             results.append(RecordedResult.of(JUDGE, ask, result))
-            if result.outcome is Outcome.FAILED or _grade_in(results[-1], strict) is not None:
+            if (
+                result.outcome is Outcome.FAILED
+                or _grade_in(results[-1], strict) is not None
+            ):
                 break
-        records.append(CollectedRecord(unit=unit, step=step, repeat=repeat, results=results))
+        records.append(
+            CollectedRecord(unit=unit, step=step, repeat=repeat, results=results)
+        )
     return records
 
 
@@ -219,7 +234,9 @@ def graded_prompt(prompt: str, question: str, truth: str, prediction: str) -> st
     """
     spaced = truth.replace("<AND>", " <AND> ").replace("<OR>", " <OR> ")
     pieces = {"{question}": question, "{truth}": spaced, "{prediction}": prediction}
-    return re.sub("|".join(map(re.escape, pieces)), lambda place: pieces[place[0]], prompt)
+    return re.sub(
+        "|".join(map(re.escape, pieces)), lambda place: pieces[place[0]], prompt
+    )
 
 
 def _grade_in(reply: RecordedResult, strict: bool) -> float | None:
@@ -238,13 +255,17 @@ def graded(record: CollectedRecord, strict: bool) -> Parsed[float]:
             return Parsed(Outcome.OK, grade, how)
     # What a judge declines, or its service withholds, says nothing about the model.
     return Parsed(
-        Outcome.UNPARSED if replies[-1].outcome.goes_on else Outcome.FAILED, None, "no grade"
+        Outcome.UNPARSED if replies[-1].outcome.goes_on else Outcome.FAILED,
+        None,
+        "no grade",
     )
 
 
 def calibrations(records: Iterable[CollectedRecord], strict: bool) -> list[Json]:
     """Return what the judge gave each calibration answer, once per grading; None if unreadable."""
-    gradings = grouped((each for each in records if not each.step), lambda each: each.unit)
+    gradings = grouped(
+        (each for each in records if not each.step), lambda each: each.unit
+    )
     calibration = []
     for number, known in enumerate(CALIBRATION):
         own = gradings.get(CALIBRATION_UNIT.format(number), [])
@@ -276,7 +297,11 @@ def judge_flags(calibration: Sequence[Mapping[str, Any]]) -> list[str]:
                 off.append(abs(more))
     total = unread + len(off) + len(forged)
     if unread == total:
-        return ["the judge graded none of the calibration answers readably"] if total else []
+        return (
+            ["the judge graded none of the calibration answers readably"]
+            if total
+            else []
+        )
     tolerance = decimal(TOLERANCE)
     flags = []
     if sum(off) > tolerance * len(off):
@@ -295,7 +320,9 @@ def judge_flags(calibration: Sequence[Mapping[str, Any]]) -> list[str]:
     return flags
 
 
-_grade = partial(Metric, source="capabilities.score; Yu et al., MM-Vet, section 3", needs=READ)
+_grade = partial(
+    Metric, source="capabilities.score; Yu et al., MM-Vet, section 3", needs=READ
+)
 
 
 class MMVet(QuestionBenchmark):
@@ -341,7 +368,8 @@ class MMVet(QuestionBenchmark):
         Rule("served_judge", "another served version of the judge may grade otherwise"),
         Rule("grade_prompt", "another prompt asks for another grade"),
         Rule(
-            "grade_again", "another second prompt brings other grades where the first brought none"
+            "grade_again",
+            "another second prompt brings other grades where the first brought none",
         ),
     )
     layout = Layout(
@@ -362,7 +390,9 @@ class MMVet(QuestionBenchmark):
         prompt = protocol["grade_prompt"].replace("{prediction}", longest)
         conversations = _conversations(collecting, prompt)
         judge: Component = collecting.model(JUDGE)
-        judged = [(judge, conversation) for conversation in conversations] * protocol["gradings"]
+        judged = [(judge, conversation) for conversation in conversations] * protocol[
+            "gradings"
+        ]
         for question in collecting.questions:
             ask, _ = question_call(collecting, question)
             calls = [(ask.component, ask.conversation), *judged]
@@ -396,8 +426,12 @@ class MMVet(QuestionBenchmark):
         counted = read | wrong
         needed = [question.capabilities for question in questions]
         total = capabilities.score(grades, unread_is_wrong=wrong)
-        by_capability = capabilities.by_capability(grades, needed, unread_is_wrong=wrong)
-        by_combination = capabilities.by_combination(grades, needed, unread_is_wrong=wrong)
+        by_capability = capabilities.by_capability(
+            grades, needed, unread_is_wrong=wrong
+        )
+        by_combination = capabilities.by_combination(
+            grades, needed, unread_is_wrong=wrong
+        )
         known = np.nan_to_num(grades)
         sums = np.rint(STEPS * known).astype(np.int64).sum(axis=1)
         images = [question.image_sha256 for question in questions]
@@ -410,7 +444,9 @@ class MMVet(QuestionBenchmark):
         for at, question in enumerate(questions):
             values = {"total": worth[at].tolist()}
             combination = "+".join(question.capabilities)
-            row = question_row(question, answers.by_question[at], values, combination=combination)
+            row = question_row(
+                question, answers.by_question[at], values, combination=combination
+            )
             rows.append(row)
         absent = {}
         for name in CAPABILITIES:
@@ -419,10 +455,17 @@ class MMVet(QuestionBenchmark):
         for name, scores in by_capability.items():
             if scores.mean is None:
                 absent[f"{name}: grade"] = "no grade could be read"
-        calibration = calibrations(answers.records, strict=given.section.grades == "strict")
+        calibration = calibrations(
+            answers.records, strict=given.section.grades == "strict"
+        )
         groups = {}
-        for kind, measured in (("capability", by_capability), ("combination", by_combination)):
-            groups[kind] = {name: _values("grade", each) for name, each in measured.items()}
+        for kind, measured in (
+            ("capability", by_capability),
+            ("combination", by_combination),
+        ):
+            groups[kind] = {
+                name: _values("grade", each) for name, each in measured.items()
+            }
         score = answers.score(
             _values("total", total) | ends.metrics,
             groups,

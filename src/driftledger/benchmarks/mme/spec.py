@@ -78,16 +78,20 @@ class MMEQuestions(QuestionRules):
         if question.answer is None:
             return "has no answer (write yes or no)"
         if folded(question.answer) not in ("yes", "no"):
-            return (
-                f"has the answer {question.answer!r:.80}, which is neither yes nor no (correct it)"
-            )
+            return f"has the answer {question.answer!r:.80}, which is neither yes nor no (correct it)"
         return None
 
-    def problems_of_images(self, images: Iterable[Sequence[SourceQuestion]]) -> Iterator[str]:
+    def problems_of_images(
+        self, images: Iterable[Sequence[SourceQuestion]]
+    ) -> Iterator[str]:
         for questions in images:
             name = questions[0].name
             if len(questions) != PER_IMAGE:
-                many = "only one question" if len(questions) == 1 else f"{len(questions)} questions"
+                many = (
+                    "only one question"
+                    if len(questions) == 1
+                    else f"{len(questions)} questions"
+                )
                 yield (
                     f"{name} is about an image with {many}, where MME asks {PER_IMAGE} (correct "
                     "the rows, or name the column that tells images apart as image_id)"
@@ -181,12 +185,16 @@ class MME(QuestionBenchmark):
     def selected_parser(self, section: Any) -> str:
         return parsing.LITERAL if section.read == "literal" else self.parser
 
-    def parsed(self, question: QuestionEntry, record: CollectedRecord, parser: str) -> Parsed[bool]:
+    def parsed(
+        self, question: QuestionEntry, record: CollectedRecord, parser: str
+    ) -> Parsed[bool]:
         """Read whether an answer says yes."""
         answer = answer_of(record)
         if parser == parsing.LITERAL:
             return parsing.read_literally(answer.text or "")
-        return parsing.parse_yes_no(answer.text or "", cut=answer.outcome is Outcome.TRUNCATED)
+        return parsing.parse_yes_no(
+            answer.text or "", cut=answer.outcome is Outcome.TRUNCATED
+        )
 
     def score(self, given: ToScore) -> Scored:
         """Score answers per category, their sum and mean, and accuracies over all questions.
@@ -214,10 +222,14 @@ class MME(QuestionBenchmark):
         read = np.array([answer is not None for answer in answers])
         wrong = graded.wrong[:, 0]
         overall = yes_no.score(answers, truth, images, unread_is_wrong=wrong)
-        by_category = yes_no.by_category(answers, truth, images, categories, unread_is_wrong=wrong)
+        by_category = yes_no.by_category(
+            answers, truth, images, categories, unread_is_wrong=wrong
+        )
         counted = read | wrong
         rows = []
-        for image, pair in grouped(range(len(images)), lambda index: images[index]).items():
+        for image, pair in grouped(
+            range(len(images)), lambda index: images[index]
+        ).items():
             readings = readings_of([grades[index] for index in pair])
             worth = [correct[index] if counted[index] else None for index in pair]
             value = None
@@ -230,7 +242,10 @@ class MME(QuestionBenchmark):
                 cluster=image,
                 outcome=joint_outcome(readings["outcomes"]),
                 values={"score": [value], "correct": worth},
-                extra={"questions": [questions[index].id for index in pair], **readings},
+                extra={
+                    "questions": [questions[index].id for index in pair],
+                    **readings,
+                },
             )
             rows.append(row)
         intervals = _intervals(rows, given.section.confidence)
@@ -239,17 +254,23 @@ class MME(QuestionBenchmark):
         if together.score is not None and together.mean is not None:
             metrics |= {"score": together.mean, "score_sum": together.score}
         for ability, members in SUBTASKS.items():
-            if by_category.keys() >= {*members}:  # the sum of fewer would mean something else
+            if by_category.keys() >= {
+                *members
+            }:  # the sum of fewer would mean something else
                 total = _joined(by_category, members).score
                 if total is not None:
                     metrics[ability] = total
-        groups = {"category": {name: _values(values) for name, values in by_category.items()}}
+        groups = {
+            "category": {name: _values(values) for name, values in by_category.items()}
+        }
         for name, names in graded.groups.items():
             mean = _joined(by_category, names).mean
             group = groups.setdefault("group", {})
             if mean is not None:
                 group[name] = {"score": mean}
-        absent = {f"{name}: score": "nothing could be read" for name in together.missing}
+        absent = {
+            f"{name}: score": "nothing could be read" for name in together.missing
+        }
         return Scored(
             graded.score(
                 metrics | intervals.metrics,
@@ -263,7 +284,10 @@ class MME(QuestionBenchmark):
 
 def _values(measured: yes_no.YesNoScores) -> Numbers:
     values = {}
-    for name, share in (("accuracy", measured.accuracy), ("accuracy_plus", measured.accuracy_plus)):
+    for name, share in (
+        ("accuracy", measured.accuracy),
+        ("accuracy_plus", measured.accuracy_plus),
+    ):
         if share is not None:
             values[name] = PERCENT * share
     if measured.score is not None:
@@ -271,7 +295,9 @@ def _values(measured: yes_no.YesNoScores) -> Numbers:
     return values
 
 
-def _joined(by_category: Mapping[str, yes_no.YesNoScores], members: Iterable[str]) -> yes_no.Total:
+def _joined(
+    by_category: Mapping[str, yes_no.YesNoScores], members: Iterable[str]
+) -> yes_no.Total:
     return yes_no.total({name: by_category[name] for name in members})
 
 
@@ -292,7 +318,9 @@ def _intervals(rows: Rows, confidence: float) -> Ends:
     else:
         plus = proportion_interval(right == totals, confidence)
         groups = [row.group for row in rows]
-        score = mean_interval(np.array(scores, float), groups, confidence).within(0, 2 * PERCENT)
+        score = mean_interval(np.array(scores, float), groups, confidence).within(
+            0, 2 * PERCENT
+        )
     shares = interval_ends({"accuracy": accuracy, "accuracy_plus": plus}, PERCENT)
     means = interval_ends({"score": score})
     return Ends(shares.metrics | means.metrics, shares.absent | means.absent)

@@ -76,7 +76,9 @@ def collect_descriptions(collecting: Collecting, run: RunSteps) -> Records:
     planned = []
     if by_another:
         support = [sample for sample in samples.values() if sample.split == "support"]
-        planned = [_planned(collecting, protocol, sample, role=BY) for sample in support]
+        planned = [
+            _planned(collecting, protocol, sample, role=BY) for sample in support
+        ]
     for length, sample in product(protocol.max_tokens, samples.values()):
         planned.append(_planned(collecting, protocol, sample, length))
     records = run(planned)
@@ -187,7 +189,9 @@ def rank_examples(
     samples = collecting.samples
     dataset = collecting.on
     most = max(protocol.shots)
-    is_candidate = [sample.split == "support" and sample.id in usable for sample in samples]
+    is_candidate = [
+        sample.split == "support" and sample.id in usable for sample in samples
+    ]
     candidates = [*compress(samples, is_candidate)]
     files = Counter(sample.medium.sha256 for sample in candidates)
     if len(files) <= most:
@@ -207,7 +211,9 @@ def rank_examples(
         encoder = cast(Encoder, collecting.components["example_encoder"][1])
         if protocol.choose == "similar_text":
             reader = encoder.fitted([described[sample.id] for sample in candidates])
-            features = encode_texts(reader, [described.get(sample.id, "") for sample in samples])
+            features = encode_texts(
+                reader, [described.get(sample.id, "") for sample in samples]
+            )
         else:
             features = encode_media(encoder, (sample.medium for sample in samples))
         deep = min(len(candidates), (most + 1) * max(files.values()))

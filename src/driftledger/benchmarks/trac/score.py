@@ -23,7 +23,11 @@ from driftledger.benchmarks.scoring import (
     noted,
     outcome_counts,
 )
-from driftledger.benchmarks.trac.collect import TracProtocol, condition_name, condition_of
+from driftledger.benchmarks.trac.collect import (
+    TracProtocol,
+    condition_name,
+    condition_of,
+)
 from driftledger.collect.features import FeatureStore, encode_texts, read_texts
 from driftledger.components.base import Encoder
 from driftledger.core.canonical import sha256_of
@@ -119,9 +123,13 @@ def score_descriptions(given: ToScore, spec: Benchmark) -> Scored:
         scored = len(retrieved.scored)
         total = scored + len(lost)
         what = f"test samples of {card.name} can be scored"
-        few[condition] = data.too_little(scored, total, what, lost, len(retrieved.queries))
+        few[condition] = data.too_little(
+            scored, total, what, lost, len(retrieved.queries)
+        )
         retrievals[condition] = retrieved
-        values = metrics_of(retrieved, card.leaks, section.confidence, cluster_of, sampled=sampled)
+        values = metrics_of(
+            retrieved, card.leaks, section.confidence, cluster_of, sampled=sampled
+        )
         metrics[condition] = values
         length, shots = condition
         counts = {"shots": float(shots), "scored": float(scored), "total": float(total)}
@@ -168,7 +176,10 @@ def score_descriptions(given: ToScore, spec: Benchmark) -> Scored:
 
 
 def _rows(
-    tested: Records, retrieved: Retrieval, labels: Mapping[str, str], cluster_of: Mapping[str, str]
+    tested: Records,
+    retrieved: Retrieval,
+    labels: Mapping[str, str],
+    cluster_of: Mapping[str, str],
 ) -> Iterator[Row]:
     """Yield a row per test sample, with how far and for what it was taken."""
     place = {query.unit: index for index, query in enumerate(retrieved.queries)}
@@ -301,7 +312,9 @@ def metrics_of(
     values: Numbers = {}
     for name, hits in retrieved.hits.items():
         if sampled:
-            share = share_interval(hits, np.ones(n, np.int64), retrieved.truth, confidence)
+            share = share_interval(
+                hits, np.ones(n, np.int64), retrieved.truth, confidence
+            )
         else:
             share = proportion_interval(hits, confidence, retrieved.varies[name], sizes)
         values[name] = _percent(hits)
@@ -313,7 +326,9 @@ def metrics_of(
     # Of drawing a support description blindly.
     values["chance"] = PERCENT * right / (n * len(retrieved.labels))
     values["ties"] = _percent(retrieved.tied > 1)
-    words = [len((query.text or "").split()) for query in retrieved.queries if query.is_there]
+    words = [
+        len((query.text or "").split()) for query in retrieved.queries if query.is_there
+    ]
     if words:
         values["words"] = exact_mean(words)
     kept = np.array([query.unit not in leaked for query in retrieved.queries])
@@ -331,7 +346,10 @@ def _by_class(retrieved: Retrieval) -> dict[str, Numbers]:
     groups = {}
     for label in set(retrieved.truth):
         here = np.array(retrieved.truth) == label
-        group = {"test": float(here.sum()), "support": float(retrieved.labels.count(label))}
+        group = {
+            "test": float(here.sum()),
+            "support": float(retrieved.labels.count(label)),
+        }
         for name, hits in retrieved.hits.items():
             group[name] = _percent(hits[here])
         groups[label] = group
@@ -347,7 +365,9 @@ def _flags(
             f"{len(dataset.leaks)} test {kind}s are in the support set too "
             f"({first_few([*dataset.leaks])}); top1_without_leaks leaves them out"
         )
-    missing = sum(record.extra["split"] == "support" for record in records) - len(retrieved.support)
+    missing = sum(record.extra["split"] == "support" for record in records) - len(
+        retrieved.support
+    )
     if missing:
         yield f"{missing} support samples have no description and cannot be retrieved"
     if len(retrieved.support) < FEW:
@@ -368,7 +388,9 @@ def _flags(
             f"{ties:.1f} % of the test samples are equally near to several classes: top1 is an "
             "expectation"
         )
-    unknown = retrieved.nearest.count(None) - (len(retrieved.queries) - len(retrieved.scored))
+    unknown = retrieved.nearest.count(None) - (
+        len(retrieved.queries) - len(retrieved.scored)
+    )
     if unknown:
         yield f"the text encoder knows no word of {unknown} test descriptions, which count as wrong"
     if retrieved.cut:

@@ -52,7 +52,9 @@ class Provider(Provided, ABC):
     """A frozen specification of a source. ``provider`` is its name in the registry, or else its
     place."""
 
-    first: PositiveInt | None = Field(default=None, exclude_if=lambda first: first is None)
+    first: PositiveInt | None = Field(
+        default=None, exclude_if=lambda first: first is None
+    )
     """How many samples are kept, in the order of :func:`first_of`; all of a support set are. Of a
     question set, how many questions, or of MME how many images, each with both questions;
     ``expect`` is not looked at then."""
@@ -75,7 +77,9 @@ class DatasetProvider(Provider, ABC):
 
     medium: ClassVar[Kind] = "image"
 
-    groups: dict[str, Annotated[list[str], Field(min_length=1)]] = Field(default_factory=dict)
+    groups: dict[str, Annotated[list[str], Field(min_length=1)]] = Field(
+        default_factory=dict
+    )
     """Group name → categories that are averaged in it, e.g. the paper's visual and textual."""
     general_category: str | None = Field(default=None, pattern=r"\S")
     """What all classes are, e.g. bird: ``{category}`` in a prompt."""
@@ -115,7 +119,9 @@ class DatasetProvider(Provider, ABC):
         kinds = dict[str, tuple[Split | None, str | None]]()
         for item in self.items():
             kinds[item.id] = item.split, item.label if item.split else item.category
-        if not isinstance(most, int | None) and any(split is None for split, _ in kinds.values()):
+        if not isinstance(most, int | None) and any(
+            split is None for split, _ in kinds.values()
+        ):
             raise ConfigError(
                 "per_category names support and test, and this dataset has no such sets; give one "
                 "number"
@@ -123,7 +129,13 @@ class DatasetProvider(Provider, ABC):
         kept = set[str]()
         categories = dict[str, str | None]()
         for (split, category), ids in in_order(kinds, self.sample_seed).items():
-            number = most if isinstance(most, int | None) else most.get(split) if split else None
+            number = (
+                most
+                if isinstance(most, int | None)
+                else most.get(split)
+                if split
+                else None
+            )
             if split == "support":
                 kept.update(ids[:number])
             else:
@@ -147,7 +159,9 @@ def in_order(kinds: Mapping[str, Group], seed: int) -> dict[Group, list[str]]:
     return grouped(ids, kinds.__getitem__)
 
 
-def first_of(categories: Mapping[str, str | None], number: int | None, seed: int = 0) -> set[str]:
+def first_of(
+    categories: Mapping[str, str | None], number: int | None, seed: int = 0
+) -> set[str]:
     """Return the first ids of a seeded order, in proportion over categories.
 
     Ids of a category are sorted as in :func:`in_order` and counted from 0: number r of k is at
@@ -202,7 +216,9 @@ def digest_files(files: Iterable[tuple[str, Path]]) -> str:
     return sha256_of(rows)
 
 
-def reached(path: Path, kind: Literal["file", "folder"], setting: str, what: str = "") -> Path:
+def reached(
+    path: Path, kind: Literal["file", "folder"], setting: str, what: str = ""
+) -> Path:
     """Return the absolute path of the file or folder that a setting names, ``~`` included.
 
     Args:
@@ -219,7 +235,9 @@ def reached(path: Path, kind: Literal["file", "folder"], setting: str, what: str
             return absolute
         is_missing = not absolute.exists()
     except (OSError, RuntimeError, ValueError) as error:
-        raise ConfigError(f"{shown} cannot be reached ({error!s:.200}); set {setting}") from None
+        raise ConfigError(
+            f"{shown} cannot be reached ({error!s:.200}); set {setting}"
+        ) from None
     if is_missing:
         raise MissingSourceError(f"{shown} is missing; set {setting}")
     raise ConfigError(f"{shown} is not a {kind}; set {setting}")

@@ -15,7 +15,18 @@ from PIL import ExifTags, Image, ImageCms, ImageOps, UnidentifiedImageError
 from driftledger.core.errors import DataError
 from driftledger.core.text import shortened
 
-FORMATS = ("AVIF", "BMP", "GIF", "JPEG", "JPEG2000", "PNG", "PPM", "QOI", "TIFF", "WEBP")
+FORMATS = (
+    "AVIF",
+    "BMP",
+    "GIF",
+    "JPEG",
+    "JPEG2000",
+    "PNG",
+    "PPM",
+    "QOI",
+    "TIFF",
+    "WEBP",
+)
 """Formats that begin with a signature and that Pillow decodes by itself. Without one, as in TGA,
 any bytes might pass for an image; EPS would start Ghostscript on a stranger's file."""
 
@@ -69,7 +80,9 @@ def decode(data: bytes, name: str, max_pixels: int) -> tuple[Image.Image, list[s
     except (DataError, MemoryError):
         raise
     except UnidentifiedImageError:
-        what = f"is not an image, or not one of {', '.join(FORMATS)}; convert or remove it"
+        what = (
+            f"is not an image, or not one of {', '.join(FORMATS)}; convert or remove it"
+        )
         raise DataError(
             f"{name} {what if data else 'is empty or has no image; add one, or remove it'}"
         ) from None
@@ -80,20 +93,27 @@ def decode(data: bytes, name: str, max_pixels: int) -> tuple[Image.Image, list[s
     except Exception as error:
         # Pillow's decoders answer broken bytes with any exception, AttributeError included
         reason = shortened(str(error)) or type(error).__name__
-        raise DataError(f"{name} cannot be decoded ({reason}); replace or remove it") from None
+        raise DataError(
+            f"{name} cannot be decoded ({reason}); replace or remove it"
+        ) from None
     notes += more
     if (
         had_something
         and any(_LOSES.match(note) for note in notes)
         and _spread(image) < LEAST_SPREAD
     ):
-        notes.append(f"{NOTHING_LEFT} to see: all values lie within {LEAST_SPREAD} of 256 levels")
+        notes.append(
+            f"{NOTHING_LEFT} to see: all values lie within {LEAST_SPREAD} of 256 levels"
+        )
     return image, notes
 
 
 def _spread(image: Image.Image) -> int:
     """Return the largest difference between two values of a channel of an RGB image, 0 to 255."""
-    return max(int(band.max()) - int(band.min()) for band in np.asarray(image).transpose(2, 0, 1))
+    return max(
+        int(band.max()) - int(band.min())
+        for band in np.asarray(image).transpose(2, 0, 1)
+    )
 
 
 def _differs(image: Image.Image) -> bool:
@@ -130,7 +150,9 @@ def _profile_notes(profile: bytes | None, mode: str) -> list[str]:
             levels = np.array([0, 51, 102, 153, 204, 255], np.uint8)
             cube = np.meshgrid(levels, levels, levels)
             colours = np.stack(cube, axis=-1).reshape(1, -1, 3)
-            transform = ImageCms.buildTransform(own, ImageCms.createProfile("sRGB"), "RGB", "RGB")
+            transform = ImageCms.buildTransform(
+                own, ImageCms.createProfile("sRGB"), "RGB", "RGB"
+            )
             applied = ImageCms.applyTransform(Image.fromarray(colours), transform)
             if abs(np.asarray(applied, int) - colours).max() <= _ALIKE:
                 return []
@@ -156,7 +178,9 @@ def _to_rgb(
         clear = image.info.get("transparency")
         image = Image.fromarray((values >> 8).astype(np.uint8))
         if clear is not None:
-            image.putalpha(Image.fromarray(np.where(values == clear, 0, 255).astype(np.uint8)))
+            image.putalpha(
+                Image.fromarray(np.where(values == clear, 0, 255).astype(np.uint8))
+            )
     elif image.mode in ("I", "F"):
         raise DataError(
             f"{name} holds 32-bit values without a defined white; save it with 8 or 16 bits per "
@@ -173,4 +197,6 @@ def _to_rgb(
         return over_white, ["transparency laid over white"]
     if image.mode == "RGB":
         return image, []
-    return image.convert("RGB"), [f"converted from {_KINDS.get(image.mode, image.mode)}"]
+    return image.convert("RGB"), [
+        f"converted from {_KINDS.get(image.mode, image.mode)}"
+    ]

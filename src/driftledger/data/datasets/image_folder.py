@@ -103,7 +103,10 @@ class ImageFolder(DatasetProvider):
         for name, path in self.files()[0].items():
             with suppress(Exception):  # Pillow answers broken bytes with any exception
                 with Image.open(path, formats=FORMATS) as header:
-                    is_plain = header.mode in ("RGB", "L") and getattr(header, "n_frames", 1) == 1
+                    is_plain = (
+                        header.mode in ("RGB", "L")
+                        and getattr(header, "n_frames", 1) == 1
+                    )
                 notes = [] if is_plain else self.decode(read_file(path, name), name)[1]
                 blank += [name for note in notes if note.startswith(NOTHING_LEFT)]
         return blank
@@ -134,7 +137,9 @@ class ImageFolder(DatasetProvider):
         for top, folders, files in os.walk(folder, onerror=fail, followlinks=True):
             real = Path(top).resolve()
             if real in seen:
-                raise DataError(f"{top} is a link to a folder that is read already; remove it")
+                raise DataError(
+                    f"{top} is a link to a folder that is read already; remove it"
+                )
             seen.add(real)
             folders[:] = [name for name in folders if not name.startswith(".")]
             for name in (*folders, *files):
@@ -148,13 +153,17 @@ class ImageFolder(DatasetProvider):
                     what = "put its target into the folder, or remove the link"
                     raise DataError(f"{path} is a link out of {folder}; {what}")
                 if is_read and not path.is_file() and not is_folder:
-                    raise DataError(f"{path} is a broken link or not a file; correct or remove it")
+                    raise DataError(
+                        f"{path} is a broken link or not a file; correct or remove it"
+                    )
                 if path.is_file() and not leaves:
                     kept = read if is_read else left_out
                     kept[printable(path.relative_to(folder).as_posix())] = path
         if not read:
             kinds = f"{self.medium}s ({', '.join(self.formats)})"
-            raise DataError(f"the folder {str(self.path)!r} holds no {kinds}; put some there")
+            raise DataError(
+                f"the folder {str(self.path)!r} holds no {kinds}; put some there"
+            )
         return dict(sorted(read.items())), dict(sorted(left_out.items()))
 
 

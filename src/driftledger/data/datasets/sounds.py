@@ -66,7 +66,9 @@ def decode_sound(
     except (ValueError, RuntimeError, wave.Error, EOFError) as error:
         # soundfile's errors are RuntimeErrors
         reason = shortened(str(error)) or "it is cut"
-        raise DataError(f"{name} cannot be used: {reason}; correct or remove it") from None
+        raise DataError(
+            f"{name} cannot be used: {reason}; correct or remove it"
+        ) from None
     samples = sound.samples
     notes = []
     if np.abs(samples).max() > 1:
@@ -111,7 +113,12 @@ def _read(data: bytes, max_seconds: float) -> Sound:
     data = _with_lengths(data)
     if data[:4] == b"RIFF" and data[20:22] == b"\x01\0":
         with wave.open(BytesIO(data)) as header:
-            _check(header.getframerate(), header.getnchannels(), header.getnframes(), max_seconds)
+            _check(
+                header.getframerate(),
+                header.getnchannels(),
+                header.getnframes(),
+                max_seconds,
+            )
         return read_wav(data)
     with import_extra("soundfile").SoundFile(BytesIO(data)) as file:
         _check(file.samplerate, file.channels, file.frames, max_seconds)
@@ -126,7 +133,9 @@ def _read(data: bytes, max_seconds: float) -> Sound:
 def _check(rate: int, channels: int, samples: int, max_seconds: float) -> None:
     if not 1 <= rate <= MOST_RATE or not 1 <= channels <= MOST_CHANNELS:
         most = f"{MOST_RATE:,} Hz and {MOST_CHANNELS} channels"
-        raise ValueError(f"it has {rate:,} Hz and {channels} channels, and at most {most} are read")
+        raise ValueError(
+            f"it has {rate:,} Hz and {channels} channels, and at most {most} are read"
+        )
     if not SHORTEST <= samples / rate <= max_seconds:
         limits = f"from {SHORTEST} s to max_seconds, {max_seconds:g}, are read"
         raise ValueError(f"it has {samples / rate:,.2f} s, and {limits}")
@@ -154,7 +163,11 @@ class SoundDataset(DatasetProvider):
 
     def decode(self, data: bytes, name: str) -> tuple[Sound, list[str]]:
         return decode_sound(
-            data, name, self.sampling_rate, stereo=self.stereo, max_seconds=self.max_seconds
+            data,
+            name,
+            self.sampling_rate,
+            stereo=self.stereo,
+            max_seconds=self.max_seconds,
         )
 
 

@@ -54,7 +54,9 @@ class QuestionRules(ABC):
     def problem(self, question: SourceQuestion) -> str | None:
         """Say what is wrong with ``question`` by itself, and what to do; None where nothing is."""
 
-    def problems_of_images(self, images: Iterable[Sequence[SourceQuestion]]) -> Iterator[str]:
+    def problems_of_images(
+        self, images: Iterable[Sequence[SourceQuestion]]
+    ) -> Iterator[str]:
         """Say what is wrong with the whole set; ``images`` has the questions about each image,
         without its bytes."""
         return iter(())
@@ -86,7 +88,11 @@ class QuestionProvider(Provider, ABC):
         for question in self.questions(rules):
             categories[rules.unit(question)] = question.subset or question.category
         kept = first_of(categories, self.first)
-        return (question for question in self.questions(rules) if rules.unit(question) in kept)
+        return (
+            question
+            for question in self.questions(rules)
+            if rules.unit(question) in kept
+        )
 
     @abstractmethod
     def questions(self, rules: QuestionRules) -> Iterator[SourceQuestion]:

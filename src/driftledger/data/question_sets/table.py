@@ -19,9 +19,19 @@ from driftledger.core.canonical import sha256_bytes
 from driftledger.core.errors import ConfigError, DataError, unknown_name
 from driftledger.core.files import load_json
 from driftledger.core.media import image_in
-from driftledger.data.datasets.base import digest_files, inside, printable, reached, read_file
+from driftledger.data.datasets.base import (
+    digest_files,
+    inside,
+    printable,
+    reached,
+    read_file,
+)
 from driftledger.data.hub import HubTable
-from driftledger.data.question_sets.base import QuestionProvider, QuestionRules, SourceQuestion
+from driftledger.data.question_sets.base import (
+    QuestionProvider,
+    QuestionRules,
+    SourceQuestion,
+)
 from driftledger.data.tables import Cells, TableRow, as_text, read_table
 
 Column = Annotated[str, Field(min_length=1)]
@@ -30,9 +40,9 @@ Column = Annotated[str, Field(min_length=1)]
 class ColumnQuestions(QuestionProvider, ABC):
     """A provider that reads a table by the names of its columns."""
 
-    columns: dict[str, Column | Annotated[tuple[Column, ...], Field(min_length=2)] | None] = Field(
-        default_factory=dict
-    )
+    columns: dict[
+        str, Column | Annotated[tuple[Column, ...], Field(min_length=2)] | None
+    ] = Field(default_factory=dict)
     """A field of questions → its column, where that has another name: ``options`` may have several,
     with one option each, and null leaves a column out. What a benchmark does not need is read where
     the table has it."""
@@ -40,7 +50,9 @@ class ColumnQuestions(QuestionProvider, ABC):
     """Whether the right option is named by its text, or by its letter (A is the first)."""
     refusal: str | None = Field(default=None, pattern=r"\S")
     """The option that refuses, where it is the same in all rows and has no column."""
-    groups: dict[str, Annotated[list[str], Field(min_length=1)]] = Field(default_factory=dict)
+    groups: dict[str, Annotated[list[str], Field(min_length=1)]] = Field(
+        default_factory=dict
+    )
     """Group name → categories that are averaged in it."""
     expect: dict[str, Annotated[int, Field(ge=0)]] = Field(default_factory=dict)
     """How many ``questions``, ``images``, questions of a subset or of a category there must be, by
@@ -67,7 +79,9 @@ class ColumnQuestions(QuestionProvider, ABC):
                 )
         for setting, field in (("refusal", "refusal"), ("answer_is", "options")):
             if setting in self.model_fields_set and field not in fields:
-                raise ConfigError(f"{setting} has no meaning for {self.protocol}; remove it")
+                raise ConfigError(
+                    f"{setting} has no meaning for {self.protocol}; remove it"
+                )
 
     def columns_of(
         self,
@@ -141,7 +155,9 @@ class ColumnQuestions(QuestionProvider, ABC):
             letter = answer.strip().upper()
             if letter not in letters:
                 what = f"letter of its {len(options)} options; correct it, or set answer_is"
-                raise DataError(f"{place} has the answer {answer!r:.80}, which is not a {what}")
+                raise DataError(
+                    f"{place} has the answer {answer!r:.80}, which is not a {what}"
+                )
             answer = options[letters.index(letter)]
         listed = cell("capabilities")
         if not isinstance(listed, list | tuple):
@@ -153,7 +169,9 @@ class ColumnQuestions(QuestionProvider, ABC):
             capabilities.append(capability.strip())
         image_id = text("image_id") if "image_id" in columns else image
         if image_id is None:
-            raise DataError(f"{place} has no image_id; write one, or set columns.image_id to null")
+            raise DataError(
+                f"{place} has no image_id; write one, or set columns.image_id to null"
+            )
         if "id" in columns:
             own_id = text("id") or ""
         else:
@@ -182,7 +200,9 @@ def _options(cells: Cells, columns: Sequence[str], place: str) -> tuple[str, ...
     The list may be written as JSON.
     """
     if len(columns) > 1:
-        texts = [as_text(cells.get(column), f"{place} in {column}") for column in columns]
+        texts = [
+            as_text(cells.get(column), f"{place} in {column}") for column in columns
+        ]
         return tuple(text or "" for text in texts)
     where = f"{place} in options"
     options = cells.get(columns[0]) if columns else []
@@ -235,7 +255,11 @@ class QuestionTable(ColumnQuestions):
                     image_id = sha256_bytes(image)
                     read = partial(bytes, image)
                 else:
-                    name = printable(PurePosixPath(path).as_posix()) if path.strip() else ""
+                    name = (
+                        printable(PurePosixPath(path).as_posix())
+                        if path.strip()
+                        else ""
+                    )
                     image_id = name
                     read = partial(_image_bytes, folder, path, place)
                 row = TableRow(number, place, cells, file=name, read=read)
@@ -276,7 +300,9 @@ class QuestionTable(ColumnQuestions):
                 images = images.get(subset or "")
             folder = file.parent
             if images:
-                folder = reached(images, "folder", "images to the folder that the images are in")
+                folder = reached(
+                    images, "folder", "images to the folder that the images are in"
+                )
             yield subset, file, folder
 
 
@@ -296,7 +322,11 @@ class HuggingFaceQuestions(HubTable, ColumnQuestions):
         [loaded] = self.load(self.split)
         columns = self.columns_of(rules, self.path, loaded.features)
         for row in self.rows(
-            loaded, self.split, self.image_column, chain(*columns.values()), "columns.image"
+            loaded,
+            self.split,
+            self.image_column,
+            chain(*columns.values()),
+            "columns.image",
         ):
             # Images are told apart by their bytes, because a path of the hub's is one on this
             # machine.

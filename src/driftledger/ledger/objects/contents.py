@@ -18,7 +18,13 @@ from driftledger.core.canonical import md5_bytes
 from driftledger.core.errors import LedgerError
 from driftledger.core.files import LARGEST_TEXT, read_regular
 from driftledger.ledger.lineage import Folder
-from driftledger.ledger.objects.files import DIR, Listing, Workspace, listing_md5, parse_listing
+from driftledger.ledger.objects.files import (
+    DIR,
+    Listing,
+    Workspace,
+    listing_md5,
+    parse_listing,
+)
 from driftledger.ledger.objects.git import Git
 
 FETCH = "run 'dvc fetch'; --trust also looks into a cache outside of the checkout"
@@ -94,7 +100,9 @@ class Contents:
         """Yield the files of this name in DVC's caches, whatever they hold."""
         if not _MD5.fullmatch(md5):
             return
-        if (cached := self.here.here(f".dvc/cache/files/md5/{md5[:2]}/{md5[2:]}")) is not None:
+        if (
+            cached := self.here.here(f".dvc/cache/files/md5/{md5[:2]}/{md5[2:]}")
+        ) is not None:
             yield cached
         for objects in self._configured:
             if (cached := self.here.here(objects / md5[:2] / md5[2:])) is not None:
@@ -134,7 +142,9 @@ class Contents:
         for name, md5 in manifest.items():
             path = self.path(md5, f"{folder.path}/{name}")
             if path is None:
-                raise LedgerError(f"{folder.path}/{name} of md5 {folder.md5} is not here; {FETCH}")
+                raise LedgerError(
+                    f"{folder.path}/{name} of md5 {folder.md5} is not here; {FETCH}"
+                )
             link = copy / name
             link.parent.mkdir(parents=True, exist_ok=True)
             try:
@@ -162,7 +172,9 @@ class Contents:
             yield here
         if self._git is not None:
             for blob, _ in self._git.ever_at(near):
-                (path := self._temporary / blob).write_bytes(self._git.read(blob) or b"")
+                (path := self._temporary / blob).write_bytes(
+                    self._git.read(blob) or b""
+                )
                 yield path
 
     @cached_property

@@ -32,13 +32,17 @@ class Workspace:
         self._top = root.resolve()
         self._md5s = dict[tuple[int, ...], str]()
         ignored = self.read(".dvcignore") or b""
-        self._ignored = GitIgnoreSpec.from_lines(ignored.decode(errors="replace").splitlines())
+        self._ignored = GitIgnoreSpec.from_lines(
+            ignored.decode(errors="replace").splitlines()
+        )
 
     def here(self, path: str | Path) -> Path | None:
         """Return the file at a path, as itself or by a link to one below the top folder, if any."""
         file = self.root / path
         try:
-            is_here = file.is_file() and (self._trust or file.resolve().is_relative_to(self._top))
+            is_here = file.is_file() and (
+                self._trust or file.resolve().is_relative_to(self._top)
+            )
         except (OSError, ValueError):  # a NUL in its name
             return None
         return file if is_here else None
@@ -46,7 +50,13 @@ class Workspace:
     def md5(self, file: Path) -> str:
         """Return the MD5 of a file, which is read once, however many names lead to it."""
         facts = file.stat()
-        key = facts.st_dev, facts.st_ino, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns
+        key = (
+            facts.st_dev,
+            facts.st_ino,
+            facts.st_size,
+            facts.st_mtime_ns,
+            facts.st_ctime_ns,
+        )
         if key not in self._md5s:
             self._md5s[key] = md5_file(file)
         return self._md5s[key]
@@ -70,7 +80,9 @@ class Workspace:
             files += [Path(below, name) for name in names]
         listing = {}
         for file in sorted(files):
-            is_ignored = self._ignored.match_file(file.relative_to(self.root).as_posix())
+            is_ignored = self._ignored.match_file(
+                file.relative_to(self.root).as_posix()
+            )
             if self.here(file) and not is_ignored:
                 listing[file.relative_to(top).as_posix()] = self.md5(file)
         return listing

@@ -58,7 +58,9 @@ class Git:
             )
         self.is_shallow: bool = self._repository.is_shallow
         """Whether older commits were left out when it was cloned."""
-        top = Path(checkout.workdir or root).resolve()  # a bare repository is read from its top
+        top = Path(
+            checkout.workdir or root
+        ).resolve()  # a bare repository is read from its top
         here = root.resolve()
         below = here.relative_to(top).as_posix() if here.is_relative_to(top) else "."
         self.prefix = "" if below == "." else f"{below}/"
@@ -115,7 +117,9 @@ class Git:
     def id_at(self, commit: str, path: str) -> str | None:
         """Return the id of what a commit has at a path of the project, if anything."""
         try:
-            return str(self._repository[commit].peel(pygit2.Tree)[self.prefix + path].id)
+            return str(
+                self._repository[commit].peel(pygit2.Tree)[self.prefix + path].id
+            )
         except _UNREADABLE:
             return None
 
@@ -158,14 +162,18 @@ class Git:
             if isinstance(entry, pygit2.Tree):
                 for path, blob in self.files(str(entry.id)).items():
                     files[f"{entry.name}/{path}"] = blob
-            elif entry.filemode in _FILES:  # and no link, which a reader must not follow
+            elif (
+                entry.filemode in _FILES
+            ):  # and no link, which a reader must not follow
                 files[str(entry.name)] = str(entry.id)
         return files
 
     def _tips(self) -> Iterator[pygit2.Oid]:
         yield from (pygit2.Oid(hex=head) for head in self.heads())
         for reference in self._repository.listall_reference_objects():
-            if reference.raw_name.startswith((b"refs/heads/", b"refs/tags/", b"refs/remotes/")):
+            if reference.raw_name.startswith(
+                (b"refs/heads/", b"refs/tags/", b"refs/remotes/")
+            ):
                 # a tag of a file, a branch that was left without its commit
                 with suppress(*_UNREADABLE):
                     yield reference.peel(pygit2.Commit).id
@@ -233,7 +241,11 @@ def _not_files(top: Path) -> Iterator[Path]:
             for entry in entries:
                 if entry.is_dir(follow_symlinks=False):
                     waiting.append(Path(entry.path))
-                elif not entry.is_file() and not entry.is_dir() and Path(entry.path).exists():
+                elif (
+                    not entry.is_file()
+                    and not entry.is_dir()
+                    and Path(entry.path).exists()
+                ):
                     yield Path(entry.path)
 
 
@@ -253,7 +265,11 @@ def _find(root: Path) -> pygit2.Repository | str:
         # By its place and not by that of its objects, to which a checkout may be no more than
         # linked.
         repository = pygit2.Repository(here)
-        return _NO_COMMIT if repository.head_is_unborn or not repository.head.target else repository
+        return (
+            _NO_COMMIT
+            if repository.head_is_unborn or not repository.head.target
+            else repository
+        )
     except _UNREADABLE as error:
         reason = str(error).removeprefix(f"{here}: ").replace(here, ".")
         return f"the Git repository here cannot be read ({shortened(reason)})"

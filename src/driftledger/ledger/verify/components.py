@@ -51,7 +51,9 @@ class Components:
         if key not in self._components:
             component = self._get(card, SECTIONS[kind])
             self._components[key] = (
-                f"{kind} {card.name}: {component}" if isinstance(component, str) else component
+                f"{kind} {card.name}: {component}"
+                if isinstance(component, str)
+                else component
             )
         return self._components[key]
 
@@ -93,17 +95,26 @@ class Components:
         recorded = _picked(card.settings, card.settings.keys() - operational)
         weights = card.identity.get("weights")
         repository = weights.get("repository") if isinstance(weights, dict) else None
-        commit = {"revision": weights["commit"]} if weights and repository is not None else {}
+        commit = (
+            {"revision": weights["commit"]}
+            if weights and repository is not None
+            else {}
+        )
         places = providers(section)
         provider = places.get(card.provider, card.provider)
-        for name in sorted(entries, key=lambda name: (name != card.name, name not in own)):
+        for name in sorted(
+            entries, key=lambda name: (name != card.name, name not in own)
+        ):
             if places.get(entries[name].provider, entries[name].provider) != provider:
                 continue
             entry = entries[name].model_extra or {}
             settings = _picked(entry, operational)
             if repository is not None and settings.get("path") != repository:
                 continue
-            if all(not recorded.get(setting) or entry.get(setting) for setting in _DANGEROUS):
+            if all(
+                not recorded.get(setting) or entry.get(setting)
+                for setting in _DANGEROUS
+            ):
                 yield settings | commit | recorded
         yield recorded
 
@@ -115,7 +126,9 @@ def _picked(settings: Json, names: Collection[str]) -> Json:
 def _other(card: ComponentCard, component: Component) -> str:
     """Say how a component differs from the recorded one."""
     for change in changes(card.identity, component.spec["identity"]):
-        return f"its {change.key} is {change.new!r:.80} here, and was {change.old!r:.80}"
+        return (
+            f"its {change.key} is {change.new!r:.80} here, and was {change.old!r:.80}"
+        )
     return f"its record does not fit its own fingerprint {card.fingerprint[:12]}"
 
 

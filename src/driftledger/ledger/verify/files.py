@@ -60,7 +60,11 @@ def check_folders(folders: Iterable[Folder], contents: Contents) -> VerifyResult
     for entry in locked_now(contents.root).values():
         now |= {(out.path, out.md5) for out in entry.outs}
     for folder in dict.fromkeys(folders):
-        here = contents.listing_here(folder.path) if (folder.out, folder.md5) in now else {}
+        here = (
+            contents.listing_here(folder.path)
+            if (folder.out, folder.md5) in now
+            else {}
+        )
         _check_folder(result, contents, folder, here)
     return result
 
@@ -121,14 +125,18 @@ def _opened(contents: Contents, folder: Folder) -> bundle.Folder:
     return bundle.Folder(folder.path, named, named, read)
 
 
-def _check_folder(result: VerifyResult, contents: Contents, folder: Folder, here: Listing) -> None:
+def _check_folder(
+    result: VerifyResult, contents: Contents, folder: Folder, here: Listing
+) -> None:
     """Check a folder by the MD5 of its files, and against ``here``, its files in the workspace."""
     try:
         files = contents.manifest(folder)
     except LedgerError:
         if not here:
             result.find(
-                folder.path, f"no such folder of md5 {folder.md5} is here; {FETCH}", "missing"
+                folder.path,
+                f"no such folder of md5 {folder.md5} is here; {FETCH}",
+                "missing",
             )
             return
         md5 = listing_md5(contents.listing_here(folder.out))
@@ -141,7 +149,9 @@ def _check_folder(result: VerifyResult, contents: Contents, folder: Folder, here
     else:
         result.checked["files"] += len(files)
         if not files:
-            what = f"{folder.out} of md5 {folder.md5} has no such folder; run 'dvc repro'"
+            what = (
+                f"{folder.out} of md5 {folder.md5} has no such folder; run 'dvc repro'"
+            )
             result.find(folder.path, what, "missing")
     for name, md5 in files.items():
         path = f"{folder.path}/{name}"
@@ -149,14 +159,19 @@ def _check_folder(result: VerifyResult, contents: Contents, folder: Folder, here
         is_found = contents.path(md5, path) is not None
         if here.get(name, md5) != md5:
             more = "" if is_found else f", which is nowhere here; {FETCH}"
-            result.find(path, f"it has md5 {here[name]}, and was written with {md5}{more}")
+            result.find(
+                path, f"it has md5 {here[name]}, and was written with {md5}{more}"
+            )
         elif not is_found:
             result.find(path, f"no file with md5 {md5} is here; {FETCH}", "missing")
         elif here and name not in here:
             what = f"it is not in its folder; 'dvc checkout {folder.out}' restores it"
             result.find(path, what, "missing")
     for name in sorted(here.keys() - files.keys()):
-        result.find(f"{folder.path}/{name}", "the folder was written without this file; delete it")
+        result.find(
+            f"{folder.path}/{name}",
+            "the folder was written without this file; delete it",
+        )
     _check_inputs(result, contents, folder, files)
 
 
@@ -170,7 +185,9 @@ def _check_cache(result: VerifyResult, contents: Contents, path: str, md5: str) 
             result.find(where.as_posix(), f"{what}; delete it and run 'dvc fetch'")
 
 
-def _check_inputs(result: VerifyResult, contents: Contents, folder: Folder, files: Listing) -> None:
+def _check_inputs(
+    result: VerifyResult, contents: Contents, folder: Folder, files: Listing
+) -> None:
     """Check that the stage noted the digest of the other files in ``inputs.json``."""
     digests = {}
     for name, md5 in files.items():
@@ -191,4 +208,7 @@ def _check_inputs(result: VerifyResult, contents: Contents, folder: Folder, file
         result.find(where, str(error))
         return
     if made and made.files != sha256_of(digests):
-        result.find(where, "its digest is not that of the files beside it; one of them was changed")
+        result.find(
+            where,
+            "its digest is not that of the files beside it; one of them was changed",
+        )

@@ -51,7 +51,14 @@ from driftledger.ledger.objects.contents import Contents
 from driftledger.ledger.verify.components import Components
 from driftledger.project.project import Project
 
-_UNFIT = (DriftledgerError, ValueError, LookupError, OSError, SyntaxError, NotImplementedError)
+_UNFIT = (
+    DriftledgerError,
+    ValueError,
+    LookupError,
+    OSError,
+    SyntaxError,
+    NotImplementedError,
+)
 """What is raised over files that this code did not write, or not as they are now. The last two are
 Pillow's, for a PNG with something else between its chunks, and for a pixel format that it does not
 read."""
@@ -101,7 +108,12 @@ def recompute(
             result.checked["records followed"] += len(replay.records)
             path = f"{lineage.collected[stage].path}/{RECORDS}"
             _compare_rows(
-                result, path, replay.records, again, lambda record: record.place, exact=True
+                result,
+                path,
+                replay.records,
+                again,
+                lambda record: record.place,
+                exact=True,
             )
         with _reading(lineage, "score", result):
             _compare_score(
@@ -118,10 +130,17 @@ def _reading(lineage: Lineage, what: str, result: VerifyResult) -> Iterator[None
     """Note why something cannot be read: it is not here, or it is not what it should be."""
     try:
         yield
-    except (LedgerError, ConfigError, OutOfMemoryError, Image.DecompressionBombError) as error:
+    except (
+        LedgerError,
+        ConfigError,
+        OutOfMemoryError,
+        Image.DecompressionBombError,
+    ) as error:
         result.skip(lineage.score_path, str(error))
     except _UNFIT as error:
-        kind = "" if isinstance(error, DriftledgerError) else f"{type(error).__name__}: "
+        kind = (
+            "" if isinstance(error, DriftledgerError) else f"{type(error).__name__}: "
+        )
         why = f"no {what} can be had from what is stored: {kind}{shortened(str(error))}"
         result.find(lineage.score_path, why, "numbers")
 
@@ -142,7 +161,9 @@ def _follow(
     folder = contents.recorded(lineage.collected[lineage.spec.collects.name])
     card = read_json(folder / CARD, CollectedCard)
     replay = Replay(folder)
-    played = {role: components.get(each, role) for role, each in card.components.items()}
+    played = {
+        role: components.get(each, role) for role, each in card.components.items()
+    }
     here = {role: each for role, each in played.items() if not isinstance(each, str)}
     for role in played.keys() - here:
         if ROLES[role] == "encoder":
@@ -176,14 +197,19 @@ def _to_score(
         named: Path | None = getattr(project.settings.section(spec.name), setting)
         file = None if named is None else project.root / named
         if file is None or not file.is_file() or sha256_file(file) != sha256:
-            raise LedgerError(f"the file of {spec.name}.{setting} is not here as it was recorded")
+            raise LedgerError(
+                f"the file of {spec.name}.{setting} is not here as it was recorded"
+            )
         user_files[setting] = file
     return ToScore(
         keys=stored.keys,
         folders={
-            stage.name: contents.recorded(lineage.folders[stage.name]) for stage in spec.stages[:-1]
+            stage.name: contents.recorded(lineage.folders[stage.name])
+            for stage in spec.stages[:-1]
         },
-        section=recorded(spec.settings, as_now(stored.inputs.settings), spec.scores.settings),
+        section=recorded(
+            spec.settings, as_now(stored.inputs.settings), spec.scores.settings
+        ),
         seed=stored.inputs.settings["seed"],
         encoders=encoders,
         beside=user_files,
@@ -198,7 +224,10 @@ def _compare_score(
     stored = lineage.score
     version = lineage.spec.scores.version
     again = lineage.spec.score(inputs)
-    left_out = {"inputs.version", *(f"components.{role}.code" for role in inputs.encoders)}
+    left_out = {
+        "inputs.version",
+        *(f"components.{role}.code" for role in inputs.encoders),
+    }
     if stored.inputs.version != version:
         why = (
             f"version {stored.inputs.version} of the scoring made it, and version {version} is "
@@ -216,7 +245,9 @@ def _compare_score(
         if path not in left_out:
             result.find(f"{lineage.score_path}: {path}", what, "numbers")
     rows = read_jsonl(contents.recorded(lineage.folder) / ROWS, Row)
-    _compare_rows(result, lineage.rows_path, rows, again.rows, lambda row: row.unit, exact=exact)
+    _compare_rows(
+        result, lineage.rows_path, rows, again.rows, lambda row: row.unit, exact=exact
+    )
 
 
 def _compare_rows(
@@ -234,13 +265,19 @@ def _compare_rows(
     if names != expected:
         unmatched = first_few(sorted({*names} ^ {*expected}))
         order = "its rows are in another order, or one is there twice"
-        what = f"rows are missing or have no record: {unmatched}" if unmatched else order
+        what = (
+            f"rows are missing or have no record: {unmatched}" if unmatched else order
+        )
         result.find(path, what, "numbers")
         return
     for name, one, other in zip(names, stored, again, strict=True):
         if differences := _differences(result, one, other, exact=exact):
             value, what = next(iter(differences.items()))
-            more = f"; and {len(differences) - 1} more of this row" if len(differences) > 1 else ""
+            more = (
+                f"; and {len(differences) - 1} more of this row"
+                if len(differences) > 1
+                else ""
+            )
             result.find(f"{path}: {name}.{value}", f"{what}{more}", "numbers")
 
 
@@ -362,7 +399,9 @@ def _calls(
         if isinstance(component, str):
             served = lineage.score.served.get(role, {})
             result.skip(
-                path, component + (f"; it called itself {', '.join(served)}" if served else "")
+                path,
+                component
+                + (f"; it called itself {', '.join(served)}" if served else ""),
             )
         elif component.unrepeatable is not None:
             result.skip(
@@ -403,7 +442,9 @@ def _difference(recorded: Recorded) -> str:
     """
     component = recorded.call.component
     if isinstance(component, RemoteComponent):
-        raise TypeError(f"{component.provider} is a service, which verifying never calls")
+        raise TypeError(
+            f"{component.provider} is a service, which verifying never calls"
+        )
     stored_as = recorded.gave.outcome
     try:
         again = finished(recorded.call, *ask_batch([recorded.call]))
@@ -416,9 +457,7 @@ def _difference(recorded: Recorded) -> str:
             raise LedgerError(
                 f"it failed when it was made again: {again.error or 'no reason given'}"
             )
-        return (
-            f"it is stored as {stored_as}, and {component.provider} now ends it as {again.outcome}"
-        )
+        return f"it is stored as {stored_as}, and {component.provider} now ends it as {again.outcome}"
     image = recorded.gave.medium
     if image is None:
         before = recorded.gave.text or ""
@@ -443,9 +482,7 @@ def _difference(recorded: Recorded) -> str:
             raise LedgerError(
                 f"drawn again it differs by at most {_GREY_LEVELS} of 255, as by another processor"
             )
-    return (
-        f"sha256 {digest[:12]}… is stored, {component.provider} now draws {sha256_bytes(png)[:12]}…"
-    )
+    return f"sha256 {digest[:12]}… is stored, {component.provider} now draws {sha256_bytes(png)[:12]}…"
 
 
 def _pixels(image: bytes) -> NDArray[np.int16]:

@@ -17,7 +17,12 @@ from driftledger.benchmarks.traces import Trace, worth_showing
 from driftledger.core.canonical import sha256_bytes
 from driftledger.core.files import Files
 from driftledger.core.grouping import grouped
-from driftledger.ledger.lineage import code_version, fingerprint_of, place_of, published_code
+from driftledger.ledger.lineage import (
+    code_version,
+    fingerprint_of,
+    place_of,
+    published_code,
+)
 from driftledger.ledger.lock import locked_now
 from driftledger.ledger.objects.git import Git
 from driftledger.project.project import Project
@@ -51,9 +56,7 @@ LEGEND = (
     f"Higher is better unless a column says otherwise. Beside a value: {BRACKETS}. {LETTERS} The "
     "darker a cell, the fewer models are shown to be better."
 )
-COMPARISON = (
-    f"{LETTERS} To compare two runs over the units that both have: driftledger compare RUN RUN"
-)
+COMPARISON = f"{LETTERS} To compare two runs over the units that both have: driftledger compare RUN RUN"
 Figures = Mapping[str, Mapping[str, Drawing]]
 """Section → the name of each file → its figure."""
 
@@ -131,25 +134,35 @@ def site_files(
         "figures": report.figures,
         "shelves": {shelf["id"]: shelf for shelf in _shelves(chains)},
     }
-    files: dict[str, bytes | None] = {name: (HERE / name).read_bytes() for name in (STYLE, SCRIPT)}
+    files: dict[str, bytes | None] = {
+        name: (HERE / name).read_bytes() for name in (STYLE, SCRIPT)
+    }
     pages = [*_model_pages(report, chains, only)]
     if only is None:
         pages += [_index(report, chains if images else ()), *_table_pages(report)]
-        pages.append(Page("gallery.html", "gallery.html.j2", "Gallery", {"missing": missing}))
+        pages.append(
+            Page("gallery.html", "gallery.html.j2", "Gallery", {"missing": missing})
+        )
         files |= thumbnails
     for page in pages:
         to_top = "../" * page.path.count("/")
         template = templates.get_template(page.template)
-        text = template.render(root=to_top, path=page.path, title=page.title, **page.values)
+        text = template.render(
+            root=to_top, path=page.path, title=page.title, **page.values
+        )
         files[page.path] = text.encode()
     return files
 
 
-def _model_pages(report: Context, chains: Sequence[UnitTraces], only: str | None) -> Iterator[Page]:
+def _model_pages(
+    report: Context, chains: Sequence[UnitTraces], only: str | None
+) -> Iterator[Page]:
     for model, own in grouped(report.scores, lambda score: score.model).items():
         if only in (None, model):
             views = [_score_view(report.project, score, own, chains) for score in own]
-            yield Page(path_of(own[0]), "run.html.j2", title=model, values={"parts": views})
+            yield Page(
+                path_of(own[0]), "run.html.j2", title=model, values={"parts": views}
+            )
 
 
 def _index(report: Context, chains: Sequence[UnitTraces]) -> Page:
@@ -182,7 +195,9 @@ def _table_pages(report: Context) -> Iterator[Page]:
     yield page("correlation", "Correlation", lead=lead, shown=[headlines])
 
 
-def _read_chains(root: Path, parts: Parts, only: str | None) -> tuple[list[UnitTraces], list[str]]:
+def _read_chains(
+    root: Path, parts: Parts, only: str | None
+) -> tuple[list[UnitTraces], list[str]]:
     """Read the traces of all models, or one, and list the data without records.
 
     Several scores over the same records have them once.
@@ -195,7 +210,9 @@ def _read_chains(root: Path, parts: Parts, only: str | None) -> tuple[list[UnitT
             for score in block.scores:
                 if only not in (None, score.model):
                     continue
-                folders = {stage.name: root / stage.at(score.keys) for stage in spec.stages}
+                folders = {
+                    stage.name: root / stage.at(score.keys) for stage in spec.stages
+                }
                 *sources, _ = folders.values()
                 if not all(folder.is_dir() for folder in sources):
                     missing[f"{spec.title} on {score.on}"] = None
@@ -206,7 +223,8 @@ def _read_chains(root: Path, parts: Parts, only: str | None) -> tuple[list[UnitT
                     traces = {}
                     if chosen:
                         traces = {
-                            trace.unit: trace for trace in spec.traces(folders, score, chosen)
+                            trace.unit: trace
+                            for trace in spec.traces(folders, score, chosen)
                         }
                     chains.append(UnitTraces(score, traces, len(rows)))
     return chains, list(missing)
@@ -244,7 +262,9 @@ def _first_chains(chains: Sequence[UnitTraces]) -> Iterator[Mapping[str, Any]]:
     if not by_section:
         return
     first = next(iter(by_section.values()))
-    units = [unit for unit in first[0].traces if all(unit in own.traces for own in first)]
+    units = [
+        unit for unit in first[0].traces if all(unit in own.traces for own in first)
+    ]
     if not units:
         return
     unit = units[len(units) // 2]
@@ -260,7 +280,10 @@ def _first_chains(chains: Sequence[UnitTraces]) -> Iterator[Mapping[str, Any]]:
 
 
 def _score_view(
-    project: Project, score: Score, others: Sequence[Score], chains: Sequence[UnitTraces]
+    project: Project,
+    score: Score,
+    others: Sequence[Score],
+    chains: Sequence[UnitTraces],
 ) -> Mapping[str, Any]:
     """Return a section of a model's page: a score's numbers, their origins, and some units.
 

@@ -31,7 +31,9 @@ def path_of(score: Score) -> str:
 def section_of(score: Score) -> str:
     """Return the id of a score's section on that page."""
     keys = benchmark(score.benchmark).scores.keys
-    return "-".join([score.benchmark, *(score.keys[key] for key in keys if key != "model")])
+    return "-".join(
+        [score.benchmark, *(score.keys[key] for key in keys if key != "model")]
+    )
 
 
 def href(cell: Cell) -> str:
@@ -79,6 +81,14 @@ def environment(parts: Parts) -> Environment:
         "by_kind": rows_by_kind,
         "quote": shlex.quote,
     }
-    for function in (href, interval, number_of, strips_of, texts_of, title_of, unbroken):
+    for function in (
+        href,
+        interval,
+        number_of,
+        strips_of,
+        texts_of,
+        title_of,
+        unbroken,
+    ):
         templates.globals[function.__name__] = function
     return templates

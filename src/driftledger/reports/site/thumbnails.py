@@ -44,7 +44,9 @@ def thumbnail(file: Path, side: int = SIDE) -> bytes:
         StoreError: it is missing.
     """
     if kind_of(file) == "sound":
-        image = spectrogram(decode_sound(read_bytes(file), str(file), max_seconds=MOST_SECONDS)[0])
+        image = spectrogram(
+            decode_sound(read_bytes(file), str(file), max_seconds=MOST_SECONDS)[0]
+        )
     else:
         image, _ = decode(read_bytes(file), str(file), PILLOW_LIMIT)
     image.thumbnail((side, side))
@@ -53,7 +55,9 @@ def thumbnail(file: Path, side: int = SIDE) -> bytes:
     return written.getvalue()
 
 
-def thumbnails_of(files: Iterable[Path], site: Path) -> tuple[Mapping[Path, ShownImage], Files]:
+def thumbnails_of(
+    files: Iterable[Path], site: Path
+) -> tuple[Mapping[Path, ShownImage], Files]:
     """Make the pictures of these files, as ``images/<first two digits>/<SHA-256 of the file's
     bytes>.webp``, and copies of sounds beside them, without pictures that the site has: a change of
     how they are made needs another folder.

@@ -66,7 +66,9 @@ def of_label(label: str, split: Split, seed: int) -> Iterator[Arrangement]:
         things.append(Thing(large, "large", colour, shape))
         return Arrangement(_choice(GROUNDS, *key), tuple(sorted(things)))
 
-    return (arrangement for arrangement in _held_out(make) if _split(arrangement) == split)
+    return (
+        arrangement for arrangement in _held_out(make) if _split(arrangement) == split
+    )
 
 
 def _split(arrangement: Arrangement) -> Split:

@@ -73,7 +73,11 @@ class _Moments(NamedTuple):
         """Return the variance along ``tilt``, times 12 · area² · UNIT²."""
         along = cosine(tilt)
         aside = sine(tilt)
-        return self.xx * along * along + 2 * self.xy * along * aside + self.yy * aside * aside
+        return (
+            self.xx * along * along
+            + 2 * self.xy * along * aside
+            + self.yy * aside * aside
+        )
 
 
 def _tilt(moments: _Moments) -> int:

@@ -90,7 +90,9 @@ class Regions(WordCounter):
         reply = None
         if question:
             picture = look(image.path.read_bytes(), dials.longest)
-            sight = Sight(picture, self.knowledge, most=dials.things, fluent=dials.fluent)
+            sight = Sight(
+                picture, self.knowledge, most=dials.things, fluent=dials.fluent
+            )
             reply = answer(question, sight, refuses=self.refuses)
         return reply or _description(image.path, sha256_file(image.path), self.detail)
 

@@ -91,7 +91,9 @@ def _noun(outline: Outline) -> str:
 def _measures(outline: Outline, noun: str) -> str:
     promille = (outline.length, outline.breadth, outline.across, outline.down)
     length, breadth, across, down = ((value + 5) // 10 for value in promille)
-    measures = f"{max(1, length)}% by {max(1, breadth)}%, {across}% across and {down}% down"
+    measures = (
+        f"{max(1, length)}% by {max(1, breadth)}%, {across}% across and {down}% down"
+    )
     if outline.tilt == 0 or noun == "circle":
         return measures
     if 2 * outline.tilt == TILTS:

@@ -140,7 +140,9 @@ def _parts(path: Path, sha256: str) -> _Parts:
     height = max(_LEAST_SIDE, image.height * working // longest)
     small = np.array(image.resize((width, height), Image.Resampling.BOX))
     patches = _patches(small)
-    return _Parts(image.size, small, patches=patches, merges=merges(patches, lab(small)))
+    return _Parts(
+        image.size, small, patches=patches, merges=merges(patches, lab(small))
+    )
 
 
 def _patches(rgb: Pixels) -> Whole:

@@ -39,7 +39,9 @@ YES, NO = (table()["words"][name].split(" | ") for name in ("YES_WORD", "NO_WORD
 
 
 def choice(case: dict[str, Any]) -> Parsed[int]:
-    return parse_choice(case["reply"], case["options"], case["refusal"], cut=case.get("cut", False))
+    return parse_choice(
+        case["reply"], case["options"], case["refusal"], cut=case.get("cut", False)
+    )
 
 
 READERS = {
@@ -48,8 +50,14 @@ READERS = {
         lambda case: parse_yes_no(case["reply"], cut=case.get("cut", False)),
         {True: "yes", False: "no"}.get,
     ),
-    "grades": (lambda case: parse_grade(case["reply"], cut=case.get("cut", False)), float),
-    "refusals_or_not": (lambda case: Parsed(Outcome.OK, is_refusal(case["reply"]), ""), bool),
+    "grades": (
+        lambda case: parse_grade(case["reply"], cut=case.get("cut", False)),
+        float,
+    ),
+    "refusals_or_not": (
+        lambda case: Parsed(Outcome.OK, is_refusal(case["reply"]), ""),
+        bool,
+    ),
     "spelling": (lambda case: Parsed(Outcome.OK, plain(case["reply"]), ""), str),
 }
 CASES = [
@@ -63,7 +71,9 @@ CASES = [
 def test_hand_written_case(name: str, case: dict[str, Any]) -> None:
     reader, shown = READERS[name]
     read = reader(case)
-    assert (read.outcome.value if read.value is None else shown(read.value)) == case["reads"]
+    assert (read.outcome.value if read.value is None else shown(read.value)) == case[
+        "reads"
+    ]
     assert read.how == case.get("how", read.how)
     assert (read.outcome is Outcome.OK) == (read.value is not None)
 
@@ -79,7 +89,10 @@ def test_refusals(part: str, missed: int, of_each: float, alarms: int) -> None:
     assert len(known) == 7
     assert sum(total - right for right, total in known.values()) <= missed
     assert all(right >= of_each * total for right, total in known.values()), known
-    assert sum(is_refusal(case["reply"]) for case in corpus(f"near_refusals{part}")) <= alarms
+    assert (
+        sum(is_refusal(case["reply"]) for case in corpus(f"near_refusals{part}"))
+        <= alarms
+    )
 
 
 @pytest.mark.parametrize(
@@ -92,7 +105,9 @@ def test_refusals(part: str, missed: int, of_each: float, alarms: int) -> None:
 )
 def test_choices_and_yes_or_no(name: str, wrong: int, unread: int) -> None:
     read, answers = (
-        (yes_or_no, ("yes", "no")) if name.startswith("yes_no") else (ours, tuple(LETTERS))
+        (yes_or_no, ("yes", "no"))
+        if name.startswith("yes_no")
+        else (ours, tuple(LETTERS))
     )
     count = counted(read, corpus(name), answers)
     assert (count.wrong, count.unread) <= (wrong, unread)
@@ -100,7 +115,9 @@ def test_choices_and_yes_or_no(name: str, wrong: int, unread: int) -> None:
 
 def test_the_tables_of_the_documentation_are_of_these_rules_and_cases() -> None:
     text = (REPOSITORY / "docs/method/reading.md").read_text(encoding="utf-8")
-    assert [row for part in ("", "_unseen") for row in tables(part) if row not in text] == []
+    assert [
+        row for part in ("", "_unseen") for row in tables(part) if row not in text
+    ] == []
 
 
 # --- Whatever the options, the words and the text ---
@@ -109,7 +126,11 @@ def test_the_tables_of_the_documentation_are_of_these_rules_and_cases() -> None:
 @given(st.text(), st.lists(st.text(min_size=1), min_size=2, max_size=26), st.data())
 def test_no_text_and_no_options_make_a_reader_raise(text, texts, data):
     refusal = data.draw(st.integers(0, len(texts) - 1))
-    for read in (parse_choice(text, texts, refusal), parse_yes_no(text), parse_grade(text)):
+    for read in (
+        parse_choice(text, texts, refusal),
+        parse_yes_no(text),
+        parse_grade(text),
+    ):
         assert (read.value is not None) == (read.outcome is Outcome.OK)
     assert (is_refusal(text), is_error(text)) <= (True, True)
     assert len(folded(text)) == len(text)
@@ -130,7 +151,15 @@ def test_every_yes_and_no_is_read_alone_and_emphasised(word):
 
 
 @pytest.mark.parametrize(
-    "form", ["{}", "{}.", "**{}**", "| {} |", "Correctness: {}", "{}\n\nThe prediction is short."]
+    "form",
+    [
+        "{}",
+        "{}.",
+        "**{}**",
+        "| {} |",
+        "Correctness: {}",
+        "{}\n\nThe prediction is short.",
+    ],
 )
 def test_each_grade_of_the_prompt_is_read_in_every_form(form):
     assert [parse_grade(form.format(tenths / 10)).value for tenths in range(11)] == [
@@ -140,9 +169,13 @@ def test_each_grade_of_the_prompt_is_read_in_every_form(form):
 
 @given(
     st.floats(0, 1),
-    st.sampled_from(["{!r}", "{:.3f}", "{:g}", "{:e}", "{:.17g}", " {!r}", "{!r}\n", "+{:.2f}"]),
+    st.sampled_from(
+        ["{!r}", "{:.3f}", "{:g}", "{:e}", "{:.17g}", " {!r}", "{!r}\n", "+{:.2f}"]
+    ),
 )
-def test_every_float_from_0_to_1_is_the_same_grade_as_to_the_published_evaluator(number, form):
+def test_every_float_from_0_to_1_is_the_same_grade_as_to_the_published_evaluator(
+    number, form
+):
     assert parse_grade(form.format(number)).value == float(form.format(number))
 
 
@@ -215,7 +248,19 @@ UNITS = (
         "it is ",
         "it is not B, ",
     ),
-    *("not a red car ", "A. a red car ", "(", "[{", "* ", "_", "> ", "-", " ", " \n", "\\boxed{"),
+    *(
+        "not a red car ",
+        "A. a red car ",
+        "(",
+        "[{",
+        "* ",
+        "_",
+        "> ",
+        "-",
+        " ",
+        " \n",
+        "\\boxed{",
+    ),
     *("<think>", "</think>"),
     *(
         "<|",
@@ -229,7 +274,17 @@ UNITS = (
         "a.b.",
         "\n at a(",
     ),
-    *("whether ", "İ", "ﷺ", "\ud800", "→", "e\u0301", "A or B is ", "B? ", "it cannot be "),
+    *(
+        "whether ",
+        "İ",
+        "ﷺ",
+        "\ud800",
+        "→",
+        "e\u0301",
+        "A or B is ",
+        "B? ",
+        "it cannot be ",
+    ),
     *(
         "there is no ",
         "not visible ",
@@ -276,7 +331,9 @@ UNITS = (
 @pytest.mark.parametrize("unit", UNITS)
 def test_thousands_of_characters_of_the_same(unit):
     text = unit * (LENGTH // len(unit))
-    assert not [name for name, reader in TIMED.items() if not grows_linearly(reader, text)]
+    assert not [
+        name for name, reader in TIMED.items() if not grows_linearly(reader, text)
+    ]
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -288,4 +345,7 @@ def test_thousands_of_characters_of_a_mixture_and_26_options(seed):
 
 
 def test_of_two_options_that_begin_alike_the_longer_is_meant() -> None:
-    assert parse_choice("The answer is red, blue.", ["red", "red, blue", "none"], 2).value == 1
+    assert (
+        parse_choice("The answer is red, blue.", ["red", "red, blue", "none"], 2).value
+        == 1
+    )

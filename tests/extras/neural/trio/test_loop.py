@@ -37,12 +37,21 @@ class Noisy:
     def __init__(
         self, model: nn.Module, breaks_at: int | None = None, value: float | None = None
     ) -> None:
-        self.model, self.calls, self._breaks_at, self._value = model, 0, breaks_at, value
+        self.model, self.calls, self._breaks_at, self._value = (
+            model,
+            0,
+            breaks_at,
+            value,
+        )
 
     def __call__(self, random: Random) -> Tensor:
         self.calls += 1
         inputs = torch.from_numpy(random.standard_normal((8, 3), dtype="float32"))
-        error = (self.model(inputs) - inputs.sum(dim=1, keepdim=True) + torch.randn(8, 1) / 10) ** 2
+        error = (
+            self.model(inputs)
+            - inputs.sum(dim=1, keepdim=True)
+            + torch.randn(8, 1) / 10
+        ) ** 2
         if self.calls == self._breaks_at:
             if self._value is None:
                 raise KilledError
@@ -60,7 +69,10 @@ def at(folder: Path, seed: int = 1) -> Place:
 
 
 def trained(
-    folder: Path, milestones: Collection[int] = (), course: Course = COURSE, seed: int = 1
+    folder: Path,
+    milestones: Collection[int] = (),
+    course: Course = COURSE,
+    seed: int = 1,
 ) -> dict[int, Weights]:
     model = untrained()
     learnt = train("line", model, Noisy(model), course, at(folder, seed), milestones)
@@ -69,7 +81,9 @@ def trained(
 
 def same(one: dict[int, Weights], other: dict[int, Weights]) -> bool:
     return one.keys() == other.keys() and all(
-        torch.equal(one[step][key], other[step][key]) for step in one for key in one[step]
+        torch.equal(one[step][key], other[step][key])
+        for step in one
+        for key in one[step]
     )
 
 
@@ -86,7 +100,14 @@ def test_training_that_was_stopped_goes_on_as_if_it_had_not_been(tmp_path, broke
     whole = trained(tmp_path / "whole", milestones=[3])
     model = untrained()
     with pytest.raises(KilledError):
-        train("line", model, Noisy(model, broken_at), COURSE, at(tmp_path / "stopped"), [3])
+        train(
+            "line",
+            model,
+            Noisy(model, broken_at),
+            COURSE,
+            at(tmp_path / "stopped"),
+            [3],
+        )
     torch.rand(5)  # whatever else draws numbers
     model = untrained()
     loss = Noisy(model)
@@ -100,7 +121,9 @@ def test_training_that_was_stopped_goes_on_as_if_it_had_not_been(tmp_path, broke
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
-def test_a_loss_that_is_no_number_stops_training_and_leaves_the_last_state(tmp_path, value):
+def test_a_loss_that_is_no_number_stops_training_and_leaves_the_last_state(
+    tmp_path, value
+):
     whole = trained(tmp_path / "whole")
     model = untrained()
     with pytest.raises(FloatingPointError, match=f"the loss is {value} at step 6"):

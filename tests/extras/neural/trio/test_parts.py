@@ -57,7 +57,9 @@ def short() -> TrioSettings:
             part["course"]["steps"] = STEPS
             part |= {"mix": dict.fromkeys(part["mix"], 4)} if "mix" in part else {}
             names = part.get("milestones", {})
-            names.update({name: min(steps, STEPS) for steps, name in enumerate(names, 1)})
+            names.update(
+                {name: min(steps, STEPS) for steps, name in enumerate(names, 1)}
+            )
     return TrioSettings.model_validate(content)
 
 
@@ -71,7 +73,12 @@ def lessons(tmp_path_factory) -> Path:
     ]
     np.save(folder / "images.npy", np.stack([np.asarray(image) for image in images]))
     rows = [
-        {"choices": [], "plain": [], "things": {"4": ["large", "red", "star"]}, "taken": [0, 1]}
+        {
+            "choices": [],
+            "plain": [],
+            "things": {"4": ["large", "red", "star"]},
+            "taken": [0, 1],
+        }
         for _ in range(SCENES)
     ]
     for line in (DRAWINGS / "mm_sap.jsonl").read_text(encoding="utf-8").splitlines():
@@ -142,7 +149,9 @@ def model(at: Workshop, name: str = "llava_final") -> Transformers:
 
 
 def test_a_folder_for_each_checkpoint_and_no_pickle_in_it(trained):
-    assert {folder.name for folder in trained.folder.iterdir()} == MODELS | GENERATORS | ENCODERS
+    assert {
+        folder.name for folder in trained.folder.iterdir()
+    } == MODELS | GENERATORS | ENCODERS
     assert {file.suffix for file in map(Path, hashes(trained.folder))} <= {
         ".safetensors",
         ".json",
@@ -151,7 +160,9 @@ def test_a_folder_for_each_checkpoint_and_no_pickle_in_it(trained):
     }
 
 
-def test_training_again_writes_the_same_bytes_whatever_was_there_already(trained, tmp_path):
+def test_training_again_writes_the_same_bytes_whatever_was_there_already(
+    trained, tmp_path
+):
     """Once from the finished state, and once anew where somebody has trained the first halves
     before."""
     again = replace(trained, folder=tmp_path / "again")
@@ -175,7 +186,10 @@ def test_the_describer_is_asked_as_it_was_taught(trained, shown):
     processor = describer.build_processor(
         Lessons(Prompts(ways_to_ask(SETTINGS), ""), trained.lessons).words
     )
-    for way in (*ways_to_ask(SETTINGS), "Is there a ring?\nA. No\nB. Perhaps, \U0001f600"):
+    for way in (
+        *ways_to_ask(SETTINGS),
+        "Is there a ring?\nA. No\nB. Perhaps, \U0001f600",
+    ):
         for one, image in shown.items():
             asked = chat.encode([chat.prompt(Conversation.ask(way, image))])
             lesson = Asked(images([one]), [way], [one.caption])
@@ -184,5 +198,6 @@ def test_the_describer_is_asked_as_it_was_taught(trained, shown):
             assert torch.equal(before, asked["input_ids"])
             assert torch.equal(inputs["pixel_values"], asked["pixel_values"])
             assert torch.equal(
-                describer.encode(processor, lesson)[0]["pixel_values"], asked["pixel_values"]
+                describer.encode(processor, lesson)[0]["pixel_values"],
+                asked["pixel_values"],
             )

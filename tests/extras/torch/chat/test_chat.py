@@ -33,9 +33,9 @@ def test_what_looks_like_the_format_is_text(checkpoint, images, asked):
     [neighbour] = one.respond(asked[1:2])
 
     def format_of(text):
-        ids = one.loaded.chat.encode([one.loaded.chat.prompt(Conversation.ask(text, images[0]))])[
-            "input_ids"
-        ]
+        ids = one.loaded.chat.encode(
+            [one.loaded.chat.prompt(Conversation.ask(text, images[0]))]
+        )["input_ids"]
         return [number for number in ids[0].tolist() if number in special]
 
     for text in HOSTILE[checkpoint.name]:
@@ -45,7 +45,9 @@ def test_what_looks_like_the_format_is_text(checkpoint, images, asked):
         assert replies[1] == neighbour
 
 
-def test_a_control_token_put_together_from_two_parts_is_refused(checkpoint, images, asked):
+def test_a_control_token_put_together_from_two_parts_is_refused(
+    checkpoint, images, asked
+):
     one = model(checkpoint)
     for token in (HOSTILE[checkpoint.name][0], *NOT_IN_THE_VOCABULARY[checkpoint.name]):
         halves = says(("user", (images[0], token[:3], token[3:])))
@@ -94,7 +96,9 @@ def test_a_template_without_a_system_turn_says_so(llava, images):
 
 
 def test_a_list_that_a_template_writes_out_is_no_text(llava, images):
-    write_template(llava, "{% for message in messages %}{{ message['content'] }}{% endfor %}")
+    write_template(
+        llava, "{% for message in messages %}{{ message['content'] }}{% endfor %}"
+    )
     asks = says(("system", "Be brief."), ("user", "Describe it."))
     assert "leaves out a part of its text" in failure(model(llava).respond([asks])[0])
 
@@ -103,7 +107,9 @@ def test_a_template_may_want_strings(llava, images):
     write_template(llava, STRINGS)
     prompts = [
         model(llava)
-        .loaded.chat.prompt(says(("user", (images[0], "a")), ("assistant", said), ("user", "b")))
+        .loaded.chat.prompt(
+            says(("user", (images[0], "a")), ("assistant", said), ("user", "b"))
+        )
         .text
         for said in ("red", ("red", " cat"), "")
     ]
@@ -154,12 +160,16 @@ def test_variables_of_the_template_are_settings(llava, asked):
 
 
 def test_settings_of_the_image_processor(built, asked):
-    whole = model(built["smolvlm"], image_processor={"do_image_splitting": False}).respond(asked)
+    whole = model(
+        built["smolvlm"], image_processor={"do_image_splitting": False}
+    ).respond(asked)
     tiled = model(built["smolvlm"]).respond(asked)
     for fewer, more in zip(whole, tiled, strict=True):
         assert fewer.usage.input_tokens < more.usage.input_tokens
     for wrong in ({"do_image_splittin": False}, {"size": "large"}):
-        assert "image_processor" in refused(built["smolvlm"], asked[0], image_processor=wrong)
+        assert "image_processor" in refused(
+            built["smolvlm"], asked[0], image_processor=wrong
+        )
 
 
 def few_shot(images: list[Medium]) -> Conversation:
@@ -180,7 +190,16 @@ def test_examples_are_earlier_turns_each_with_its_image(checkpoint, images):
     prompt = one.loaded.chat.prompt(few_shot(images))
     assert prompt.images == tuple(images[:3])
     placeholder = one.loaded.chat.processor.image_token
-    marks = (placeholder, "word", "a cat", placeholder, "word", "a dog", placeholder, "last")
+    marks = (
+        placeholder,
+        "word",
+        "a cat",
+        placeholder,
+        "word",
+        "a dog",
+        placeholder,
+        "last",
+    )
     place = 0
     for mark in marks:
         place = prompt.text.index(mark, place) + len(mark)
@@ -196,7 +215,8 @@ def test_examples_are_earlier_turns_each_with_its_image(checkpoint, images):
 def test_a_reply_goes_on_from_its_beginning(checkpoint, images):
     one = model(checkpoint)
     plain, begun = (
-        Conversation.ask("Describe it.", images[0], prefix=prefix) for prefix in (None, "It has")
+        Conversation.ask("Describe it.", images[0], prefix=prefix)
+        for prefix in (None, "It has")
     )
     assert one.continues
     assert one.loaded.chat.prompt(begun).text.endswith("It has")
@@ -207,9 +227,7 @@ def test_a_reply_goes_on_from_its_beginning(checkpoint, images):
     assert [reply] == one.respond([plain, begun])[1:]
 
 
-BEFORE = (
-    "{% for message in messages %}{% for part in message['content'] %}{% if part['type'] == 'image'"
-)
+BEFORE = "{% for message in messages %}{% for part in message['content'] %}{% if part['type'] == 'image'"
 AFTER = (
     "<image>{% endif %}{% if part['type'] != 'image' %}{{ part['text'] }}{% endif %}{% endfor %} "
     "{% endfor %}"
@@ -239,4 +257,8 @@ ONE_IMAGE = {
 def test_a_template_that_takes_one_image_says_so(llava, images, kind, why):
     write_template(llava, ONE_IMAGE[kind])
     assert why in refused(llava, few_shot(images))
-    assert model(llava).respond([Conversation.ask("Describe it.", images[0])])[0].outcome.goes_on
+    assert (
+        model(llava)
+        .respond([Conversation.ask("Describe it.", images[0])])[0]
+        .outcome.goes_on
+    )

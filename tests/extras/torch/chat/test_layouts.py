@@ -47,7 +47,9 @@ def settings_of(family: str, built: dict[str, Path], root: Path) -> dict[str, An
     return settings | {"chat_template": str(template)} | layout.get("settings", {})
 
 
-def takes_thoughts_out(model: Transformers, asked: Conversation, begin: str, end: str) -> bool:
+def takes_thoughts_out(
+    model: Transformers, asked: Conversation, begin: str, end: str
+) -> bool:
     """Whether thoughts between special tokens and what follows them are told apart, in a reply with
     tokens of ours."""
     ready = model.loaded
@@ -66,18 +68,26 @@ def takes_thoughts_out(model: Transformers, asked: Conversation, begin: str, end
 
     ready.model.generate = generate
     reply = separated(model.respond([asked])[0], asked)
-    return (reply.text, reply.reasoning, reply.outcome) == ("the dog", "a red cat", Outcome.OK)
+    return (reply.text, reply.reasoning, reply.outcome) == (
+        "the dog",
+        "a red cat",
+        Outcome.OK,
+    )
 
 
 # Not Fuyu, whose processor fails.
-@pytest.mark.parametrize("family", [each for each in (*OLDER, *layouts.LAYOUTS) if each != "Fuyu"])
+@pytest.mark.parametrize(
+    "family", [each for each in (*OLDER, *layouts.LAYOUTS) if each != "Fuyu"]
+)
 def test_a_layout_describes(family, built, images, asked, tmp_path):
     settings = settings_of(family, built, tmp_path)
     assert ("chat_template" in settings) == (family in WITHOUT_TEMPLATE)
     model = Transformers.model_validate(settings)
     assert model.backend == ("torchvision" if family in TORCHVISION else "pil")
     conversations = list(asked)
-    if family not in WITHOUT_TEMPLATE:  # some of them refuse to be asked without an image
+    if (
+        family not in WITHOUT_TEMPLATE
+    ):  # some of them refuse to be asked without an image
         conversations.append(says(("user", "Describe it.")))
     together = model.respond(conversations)
     alone = [model.respond([each])[0] for each in conversations]

@@ -19,11 +19,15 @@ def test_settings_are_checked_without_a_heavy_library():
         "import sys; from driftledger.components.transformers import Transformers; "
         "Transformers(path='x'); print(*{'torch', 'transformers', 'jinja2'} & set(sys.modules))"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
     assert done.stdout.strip() == ""
 
 
-def test_the_fingerprint_follows_the_weights_and_what_shapes_the_answer(llava, tmp_path):
+def test_the_fingerprint_follows_the_weights_and_what_shapes_the_answer(
+    llava, tmp_path
+):
     before = model(llava).fingerprint
     for settings in (
         {"dtype": "bfloat16"},
@@ -94,9 +98,13 @@ def test_pickles_are_loaded_only_where_allowed(llava, asked):
 
 def test_code_from_a_repository_needs_the_environments_word(llava, asked, monkeypatch):
     monkeypatch.delenv("DRIFTLEDGER_TRUST_REMOTE_CODE", raising=False)
-    assert "DRIFTLEDGER_TRUST_REMOTE_CODE=1" in refused(llava, asked[0], trust_remote_code=True)
+    assert "DRIFTLEDGER_TRUST_REMOTE_CODE=1" in refused(
+        llava, asked[0], trust_remote_code=True
+    )
     monkeypatch.setenv("DRIFTLEDGER_TRUST_REMOTE_CODE", "1")
-    assert model(llava, trust_remote_code=True).respond(asked) == model(llava).respond(asked)
+    assert model(llava, trust_remote_code=True).respond(asked) == model(llava).respond(
+        asked
+    )
 
 
 def test_quantization_without_its_library_is_one_sentence(llava, monkeypatch):
@@ -121,7 +129,10 @@ def test_code_of_a_repository_is_found_by_the_class_that_its_map_names(
     weights = LlavaForConditionalGeneration.from_pretrained(llava).state_dict()
     save_file(weights, llava / "model.safetensors", {"format": "pt"})
     own = {"AutoConfig": "own.Config", name: "own.Model"}
-    change_json(llava / "config.json", lambda config: config.update(model_type="own", auto_map=own))
+    change_json(
+        llava / "config.json",
+        lambda config: config.update(model_type="own", auto_map=own),
+    )
     assert "cannot be loaded" in refused(llava, asked[0])
     monkeypatch.setenv("DRIFTLEDGER_TRUST_REMOTE_CODE", "1")
     assert model(llava, trust_remote_code=True).respond(asked) == before
@@ -132,17 +143,24 @@ def test_a_template_of_the_users_is_taken_and_its_text_is_in_the_fingerprint(
 ):
     before = model(llava).respond(asked)
     template = (llava / "chat_template.jinja").rename(tmp_path / "template.jinja")
-    assert "has no chat template: take a checkpoint tuned to chat, or set chat_template" in refused(
-        llava, asked[0]
+    assert (
+        "has no chat template: take a checkpoint tuned to chat, or set chat_template"
+        in refused(llava, asked[0])
     )
     one = model(llava, chat_template=str(template))
     assert one.respond(asked) == before
-    template.write_text(template.read_text(encoding="utf-8") + "{# other #}", encoding="utf-8")
+    template.write_text(
+        template.read_text(encoding="utf-8") + "{# other #}", encoding="utf-8"
+    )
     assert model(llava, chat_template=str(template)).fingerprint != one.fingerprint
-    assert "'nowhere' cannot be read" in refused(llava, asked[0], chat_template="nowhere")
+    assert "'nowhere' cannot be read" in refused(
+        llava, asked[0], chat_template="nowhere"
+    )
 
 
-def test_torchvision_handles_images_only_where_pillow_cannot_and_the_fingerprint_says_so(llava):
+def test_torchvision_handles_images_only_where_pillow_cannot_and_the_fingerprint_says_so(
+    llava,
+):
     assert model(llava).fingerprint == model(llava, image_backend="pil").fingerprint
     change_json(
         llava / "processor_config.json",
@@ -151,11 +169,18 @@ def test_torchvision_handles_images_only_where_pillow_cannot_and_the_fingerprint
         ),
     )
     one = model(llava)
-    assert (one.backend, one.spec["settings"]["image_backend"]) == ("torchvision", "torchvision")
-    assert {"torchvision"} == {"torchvision", "pillow"} & set(one.identity()["libraries"])
+    assert (one.backend, one.spec["settings"]["image_backend"]) == (
+        "torchvision",
+        "torchvision",
+    )
+    assert {"torchvision"} == {"torchvision", "pillow"} & set(
+        one.identity()["libraries"]
+    )
 
 
-def test_a_limit_that_leaves_no_room_for_a_prompt_is_refused_before_the_first_call(llava, asked):
+def test_a_limit_that_leaves_no_room_for_a_prompt_is_refused_before_the_first_call(
+    llava, asked
+):
     change_json(
         llava / "config.json",
         lambda config: config["text_config"].update(max_position_embeddings=1024),
@@ -166,11 +191,16 @@ def test_a_limit_that_leaves_no_room_for_a_prompt_is_refused_before_the_first_ca
     assert model(llava, max_new_tokens=8).respond(asked[:1])[0].text
 
 
-def test_attention_that_a_checkpoint_does_not_support_is_one_sentence(llava, asked, monkeypatch):
-    monkeypatch.setattr("transformers.LlavaForConditionalGeneration._supports_sdpa", False)
+def test_attention_that_a_checkpoint_does_not_support_is_one_sentence(
+    llava, asked, monkeypatch
+):
+    monkeypatch.setattr(
+        "transformers.LlavaForConditionalGeneration._supports_sdpa", False
+    )
     assert "attention: sdpa; set attention: eager" in refused(llava, asked[0])
     with pytest.raises(
-        MissingExtraError, match=r"'flash-attn' is not installed; run: pip install flash-attn$"
+        MissingExtraError,
+        match=r"'flash-attn' is not installed; run: pip install flash-attn$",
     ):
         _ = model(llava, attention="flash_attention_2", dtype="bfloat16").fingerprint
     with pytest.raises(ValueError, match="flash attention has no float32"):

@@ -19,7 +19,9 @@ from tests.support.real_server import free_port, running
 pytest.importorskip("uvicorn")
 
 
-def test_a_real_server_answers_refuses_and_comes_back(built, images, tmp_path, monkeypatch):
+def test_a_real_server_answers_refuses_and_comes_back(
+    built, images, tmp_path, monkeypatch
+):
     monkeypatch.setattr(service, "_BACKOFF", lambda state: 2.0)
     port, folder = free_port(), built["qwen2_5_vl"]
     transformers = [
@@ -29,8 +31,18 @@ def test_a_real_server_answers_refuses_and_comes_back(built, images, tmp_path, m
         "--host",
         "127.0.0.1",
     ]
-    server = [*transformers, "--port", str(port), "--device", "cpu", "--dtype", "float32"]
-    served = partial(running, server, f"http://127.0.0.1:{port}/health", {"HF_HUB_OFFLINE": "1"})
+    server = [
+        *transformers,
+        "--port",
+        str(port),
+        "--device",
+        "cpu",
+        "--dtype",
+        "float32",
+    ]
+    served = partial(
+        running, server, f"http://127.0.0.1:{port}/health", {"HF_HUB_OFFLINE": "1"}
+    )
     here = {
         "base_url": f"http://127.0.0.1:{port}/v1",
         "api_key_env": None,
@@ -49,14 +61,19 @@ def test_a_real_server_answers_refuses_and_comes_back(built, images, tmp_path, m
             reply.text for reply in replies[:2]
         ]
         with pytest.raises(ServiceError, match="`model: nobody/nothing`"):
-            OpenAIChat.model_validate({"model": "nobody/nothing", **here}).respond(asked)
+            OpenAIChat.model_validate({"model": "nobody/nothing", **here}).respond(
+                asked
+            )
         with pytest.raises(ServiceError, match="take `nonsense` out of `extra:`"):
             OpenAIChat.model_validate(
                 {"model": str(folder), "extra": {"nonsense": 1}, **here}
             ).respond(asked)
         broken = tmp_path / "broken.png"
         broken.write_bytes(shutil.copyfile(images[0].path, broken).read_bytes()[:60])
-        few = [Conversation.ask(text, images[0]) for text in ("the cat " * 5000, "Describe it, 0.")]
+        few = [
+            Conversation.ask(text, images[0])
+            for text in ("the cat " * 5000, "Describe it, 0.")
+        ]
         bad, long, good = far.respond(
             [Conversation.ask("Describe it.", Medium(broken, "0" * 64)), *few]
         )

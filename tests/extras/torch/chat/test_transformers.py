@@ -27,7 +27,9 @@ def test_a_batch_says_what_each_says_alone(checkpoint, asked, beams):
 
 @pytest.mark.parametrize("beams", [1, 3])
 def test_it_says_what_the_library_says(checkpoint, images, beams):
-    processor = transformers.AutoProcessor.from_pretrained(checkpoint, backend="torchvision")
+    processor = transformers.AutoProcessor.from_pretrained(
+        checkpoint, backend="torchvision"
+    )
     library = transformers.AutoModelForImageTextToText.from_pretrained(checkpoint)
     decoding = {"num_beams": beams, "length_penalty": 2.0 if beams > 1 else 1.0}
     expected = []
@@ -41,7 +43,11 @@ def test_it_says_what_the_library_says(checkpoint, images, beams):
             add_generation_prompt=True, tokenize=True, return_dict=True, return_tensors="pt",
         )  # fmt: skip
         made = library.generate(
-            **inputs, max_new_tokens=16, do_sample=False, repetition_penalty=1.0, **decoding
+            **inputs,
+            max_new_tokens=16,
+            do_sample=False,
+            repetition_penalty=1.0,
+            **decoding,
         )
         expected.append(
             processor.decode(
@@ -55,7 +61,9 @@ def test_it_says_what_the_library_says(checkpoint, images, beams):
         length_penalty=decoding["length_penalty"],
     )
     assert (
-        texts(one.respond([Conversation.ask("Describe it.", image) for image in images]))
+        texts(
+            one.respond([Conversation.ask("Describe it.", image) for image in images])
+        )
         == expected
     )
 
@@ -75,7 +83,10 @@ def test_beams_and_their_length_penalty_change_what_it_says(llava, asked):
 
 def test_a_tokenizer_saved_with_padding_on_the_right_changes_nothing(llava, asked):
     before = model(llava).respond(asked)
-    change_json(llava / "tokenizer_config.json", lambda config: config.update(padding_side="right"))
+    change_json(
+        llava / "tokenizer_config.json",
+        lambda config: config.update(padding_side="right"),
+    )
     assert model(llava).respond(asked) == before
 
 
@@ -89,14 +100,24 @@ def test_an_answer_without_an_end_is_truncated(llava, asked):
     """A word becomes the second token that ends an answer; also where it is the last token
     allowed."""
     [before] = model(llava, max_new_tokens=8).respond(asked[:1])
-    assert (before.outcome, before.usage and before.usage.output_tokens) == (Outcome.TRUNCATED, 8)
+    assert (before.outcome, before.usage and before.usage.output_tokens) == (
+        Outcome.TRUNCATED,
+        8,
+    )
     words = before.text.split()
     last = next(place for place in range(2, 8) if words[place] not in words[:place])
-    end = transformers.AutoTokenizer.from_pretrained(llava).convert_tokens_to_ids(f"Ġ{words[last]}")
-    change_json(
-        llava / "generation_config.json", lambda config: config.update(eos_token_id=[354, end])
+    end = transformers.AutoTokenizer.from_pretrained(llava).convert_tokens_to_ids(
+        f"Ġ{words[last]}"
     )
-    for most, outcome in ((last, Outcome.TRUNCATED), (last + 1, Outcome.OK), (16, Outcome.OK)):
+    change_json(
+        llava / "generation_config.json",
+        lambda config: config.update(eos_token_id=[354, end]),
+    )
+    for most, outcome in (
+        (last, Outcome.TRUNCATED),
+        (last + 1, Outcome.OK),
+        (16, Outcome.OK),
+    ):
         reply = model(llava, max_new_tokens=most).respond(asked)[0]
         assert (reply.outcome, reply.usage and reply.usage.output_tokens) == (
             outcome,
@@ -108,7 +129,9 @@ def test_an_empty_answer_has_no_text(llava, asked, monkeypatch):
     one = model(llava)
     ends = torch.full((len(asked), 1), 354)
     monkeypatch.setattr(
-        one.loaded.model, "generate", lambda **inputs: torch.cat([inputs["input_ids"], ends], dim=1)
+        one.loaded.model,
+        "generate",
+        lambda **inputs: torch.cat([inputs["input_ids"], ends], dim=1),
     )
     assert [(reply.text, reply.outcome) for reply in one.respond(asked)] == [
         ("", Outcome.OK)
@@ -136,19 +159,27 @@ def test_scores_that_are_no_numbers_are_told_of_the_row_that_has_them(
     assert "scores are no numbers" in failure(last)
 
 
-def test_out_of_memory_is_said_so_that_the_batch_can_be_halved(llava, asked, monkeypatch):
+def test_out_of_memory_is_said_so_that_the_batch_can_be_halved(
+    llava, asked, monkeypatch
+):
     one = model(llava)
     generate: Callable[..., Any] = one.loaded.model.generate
 
     def crowded(**inputs: Any):
         if len(inputs["input_ids"]) > 2:
-            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.")
+            raise torch.OutOfMemoryError(
+                "CUDA out of memory. Tried to allocate 2.00 GiB."
+            )
         return generate(**inputs)
 
     monkeypatch.setattr(one.loaded.model, "generate", crowded)
-    with pytest.raises(OutOfMemoryError, match=r"llava: out of memory \(CUDA out of memory"):
+    with pytest.raises(
+        OutOfMemoryError, match=r"llava: out of memory \(CUDA out of memory"
+    ):
         one.respond(asked)
-    assert one.respond(asked[:2]) + one.respond(asked[2:]) == model(llava).respond(asked)
+    assert one.respond(asked[:2]) + one.respond(asked[2:]) == model(llava).respond(
+        asked
+    )
 
 
 def limited(conversation: Conversation, most: int | None) -> Conversation:
@@ -158,7 +189,9 @@ def limited(conversation: Conversation, most: int | None) -> Conversation:
 def test_a_conversation_may_allow_fewer_tokens(checkpoint, asked):
     one = model(checkpoint)
     limits = (3, None, 40, 3)
-    together = one.respond([limited(each, most) for each, most in zip(asked, limits, strict=True)])
+    together = one.respond(
+        [limited(each, most) for each, most in zip(asked, limits, strict=True)]
+    )
     for reply, conversation, most in zip(together, asked, (3, 16, 16, 3), strict=True):
         assert [reply] == model(checkpoint, max_new_tokens=most).respond([conversation])
         assert reply.usage is not None
@@ -166,7 +199,9 @@ def test_a_conversation_may_allow_fewer_tokens(checkpoint, asked):
     assert together[0].outcome is Outcome.TRUNCATED
 
 
-def test_a_row_without_images_is_not_batched_with_rows_that_have_some(llava, asked, monkeypatch):
+def test_a_row_without_images_is_not_batched_with_rows_that_have_some(
+    llava, asked, monkeypatch
+):
     """Llama 3.2 Vision would answer it otherwise than alone."""
     one, batches = model(llava), []
     generate: Callable[..., Any] = one.loaded.model.generate

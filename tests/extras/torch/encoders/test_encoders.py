@@ -29,7 +29,15 @@ from driftledger.components.encoders import (
 )
 from driftledger.core.errors import ComponentError
 from driftledger.core.types import Float32, Medium, PromptUsage
-from tests.extras.encoding import LONG, TEXTS, change_json, closest, refused, relative, tiny
+from tests.extras.encoding import (
+    LONG,
+    TEXTS,
+    change_json,
+    closest,
+    refused,
+    relative,
+    tiny,
+)
 from tests.support.checkpoints.encoders import SIDE
 from tests.support.checkpoints.inception import build_inception
 from tests.support.checkpoints.weights import change_one_weight, drop_one_weight
@@ -59,11 +67,15 @@ PROVIDERS = {
     "dinov2": Provider(DINOv2, "frechet_dinov2", 32, CLASS_TOKEN),
     "dinov3": Provider(DINOv3, "frechet_dinov3", 32, CLASS_TOKEN),
     "timm": Provider(Timm, "frechet_timm", 32, r"lack the weights timm_model"),
-    "clip": Provider(CLIP, "frechet_clip", 24, "lack the weights logit_scale,", limit=75),
+    "clip": Provider(
+        CLIP, "frechet_clip", 24, "lack the weights logit_scale,", limit=75
+    ),
     "metaclip": Provider(
         MetaCLIP, "frechet_metaclip", 24, "lack the weights logit_scale,", limit=75
     ),
-    "siglip": Provider(SigLIP, "frechet_siglip", 32, "lack the weights logit_bias,", limit=75),
+    "siglip": Provider(
+        SigLIP, "frechet_siglip", 32, "lack the weights logit_bias,", limit=75
+    ),
     "open_clip": Provider(
         OpenCLIP,
         "frechet_open_clip",
@@ -132,7 +144,9 @@ def towers(
 
 
 def features(provider: Provider, encoder: Any, images: list[Image.Image]) -> Float32:
-    return np.concatenate([encode(inputs) for encode, inputs in towers(provider, encoder, images)])
+    return np.concatenate(
+        [encode(inputs) for encode, inputs in towers(provider, encoder, images)]
+    )
 
 
 def test_a_batch_is_as_one_by_one_and_inputs_differ(provider, encoder, images):
@@ -142,7 +156,9 @@ def test_a_batch_is_as_one_by_one_and_inputs_differ(provider, encoder, images):
         together = encode(inputs)
         assert together.dtype == np.float32
         assert together.shape == (len(inputs), provider.width)
-        assert relative(np.concatenate([encode([one]) for one in inputs]), together) < 1e-5
+        assert (
+            relative(np.concatenate([encode([one]) for one in inputs]), together) < 1e-5
+        )
         assert closest(together) < 0.95
 
 
@@ -157,11 +173,15 @@ def test_how_much_of_a_text_is_read(provider, encoder):
         "red " * (limit + 1): limit + 1,
     }
     readings = encoder().read_texts([*tokens])
-    assert readings == [PromptUsage(count, min(count, limit)) for count in tokens.values()]
+    assert readings == [
+        PromptUsage(count, min(count, limit)) for count in tokens.values()
+    ]
     assert [reading.cut for reading in readings] == [False, False, True, False, True]
 
 
-def test_the_fingerprint_follows_the_weights_and_not_the_folder(provider, encoder, folder):
+def test_the_fingerprint_follows_the_weights_and_not_the_folder(
+    provider, encoder, folder
+):
     before = encoder().fingerprint
     moved = folder.rename(folder.with_name("elsewhere"))
     assert encoder(path=str(moved)).fingerprint == before
@@ -173,7 +193,9 @@ def test_the_fingerprint_follows_the_weights_and_not_the_folder(provider, encode
 
 
 def test_a_released_encoder_loads_again(provider, encoder, images, monkeypatch):
-    monkeypatch.setattr("gc.collect", lambda: 0)  # which takes long where so much is imported
+    monkeypatch.setattr(
+        "gc.collect", lambda: 0
+    )  # which takes long where so much is imported
     one = encoder()
     before, loaded = features(provider, one, images), one.loaded
     one.release()
@@ -207,7 +229,11 @@ def test_a_pickle_is_loaded_only_where_it_is_allowed(provider, encoder, folder, 
     ("name", "other", "message"),
     [
         ("vit", "dinov2", "'dinov2' model, and vit reads vit"),
-        ("dinov2", "vit", "'vit' model, and dinov2 reads dinov2 or dinov2_with_registers"),
+        (
+            "dinov2",
+            "vit",
+            "'vit' model, and dinov2 reads dinov2 or dinov2_with_registers",
+        ),
         ("clip", "vit", "'vit' model, and clip reads clip"),
     ],
 )
@@ -231,7 +257,9 @@ def clip_folder(copied) -> Path:
         ("siglip", SigLIP, "SiglipModel", "max_length"),
     ],
 )
-def test_both_towers_are_those_of_the_whole_model(copied, images, name, kind, library, padding):
+def test_both_towers_are_those_of_the_whole_model(
+    copied, images, name, kind, library, padding
+):
     """Which normalises; the encoder leaves that to the metric."""
     folder = copied(name)
     processor = transformers.CLIPProcessor.from_pretrained(folder, backend="pil")
@@ -239,20 +267,32 @@ def test_both_towers_are_those_of_the_whole_model(copied, images, name, kind, li
     with torch.inference_mode():
         whole = model(
             **processor(
-                text=TEXTS, images=images, padding=padding, max_length=77, return_tensors="pt"
+                text=TEXTS,
+                images=images,
+                padding=padding,
+                max_length=77,
+                return_tensors="pt",
             )
         )
-    seen, read = (tiny(kind, folder).encode_images(images), tiny(kind, folder).encode_texts(TEXTS))
+    seen, read = (
+        tiny(kind, folder).encode_images(images),
+        tiny(kind, folder).encode_texts(TEXTS),
+    )
     for found, expected in ((seen, whole.image_embeds), (read, whole.text_embeds)):
         assert (
-            relative(found / np.linalg.norm(found, axis=1, keepdims=True), expected.numpy()) < 1e-5
+            relative(
+                found / np.linalg.norm(found, axis=1, keepdims=True), expected.numpy()
+            )
+            < 1e-5
         )
     assert np.abs(np.linalg.norm(seen, axis=1) - 1).min() > 0.1
 
 
 def test_a_special_token_in_a_text_does_not_end_it(clip_folder):
     clip = tiny(CLIP, clip_folder)
-    start, cat, dog = clip.encode_texts(["red", "red <|endoftext|> cat", "red <|endoftext|> dog"])
+    start, cat, dog = clip.encode_texts(
+        ["red", "red <|endoftext|> cat", "red <|endoftext|> dog"]
+    )
     assert relative(cat, dog) > 0.01
     assert relative(cat, start) > 0.01
     [reading] = clip.read_texts(["red <|endoftext|> cat"])
@@ -262,7 +302,8 @@ def test_a_special_token_in_a_text_does_not_end_it(clip_folder):
 def test_a_tokenizer_without_the_models_end_token_is_refused(clip_folder):
     """All texts would have the features of the first token."""
     change_json(
-        clip_folder / "config.json", lambda config: config["text_config"].update(eos_token_id=5)
+        clip_folder / "config.json",
+        lambda config: config["text_config"].update(eos_token_id=5),
     )
     refused(tiny(CLIP, clip_folder), "end token")
 
@@ -288,7 +329,9 @@ def test_the_class_token_after_the_layer_norm_of_images_prepared_as_the_checkpoi
     vit_folder, images
 ):
     resized = [
-        np.asarray(image.resize((SIDE, SIDE), Image.Resampling.BILINEAR), dtype=np.float32)
+        np.asarray(
+            image.resize((SIDE, SIDE), Image.Resampling.BILINEAR), dtype=np.float32
+        )
         for image in images
     ]
     pixels = torch.from_numpy((np.stack(resized) / 255 - 0.5) / 0.5).permute(0, 3, 1, 2)
@@ -306,10 +349,22 @@ def test_what_resizes_is_a_setting_and_in_the_fingerprint(vit_folder, images):
         tiny(ViT, vit_folder, image_backend="pil"),
         tiny(ViT, vit_folder, image_backend="torchvision"),
     )
-    assert tiny(ViT, vit_folder).fingerprint == pillow.fingerprint != torchvision.fingerprint
+    assert (
+        tiny(ViT, vit_folder).fingerprint
+        == pillow.fingerprint
+        != torchvision.fingerprint
+    )
     assert set(pillow.identity()["libraries"]) == {"torch", "transformers", "pillow"}
-    assert set(torchvision.identity()["libraries"]) == {"torch", "transformers", "torchvision"}
-    assert 0 < relative(torchvision.encode_images(images), pillow.encode_images(images)) < 0.1
+    assert set(torchvision.identity()["libraries"]) == {
+        "torch",
+        "transformers",
+        "torchvision",
+    }
+    assert (
+        0
+        < relative(torchvision.encode_images(images), pillow.encode_images(images))
+        < 0.1
+    )
 
 
 def test_features_without_a_direction_are_an_error(vit_folder, images):
@@ -318,10 +373,13 @@ def test_features_without_a_direction_are_an_error(vit_folder, images):
         tiny(ViT, vit_folder).encode_images(images)
 
 
-def test_features_that_are_not_finite_name_the_encoder_and_the_image(vit_folder, tmp_path):
+def test_features_that_are_not_finite_name_the_encoder_and_the_image(
+    vit_folder, tmp_path
+):
     set_weights(vit_folder, float("nan"))
     Image.new("RGB", (8, 8)).save(tmp_path / "moon.png")
     with pytest.raises(
-        ComponentError, match=r"encoder vit gives features of .*moon\.png' that are not finite"
+        ComponentError,
+        match=r"encoder vit gives features of .*moon\.png' that are not finite",
     ):
         encode_media(tiny(ViT, vit_folder), [Medium(tmp_path / "moon.png", "")])

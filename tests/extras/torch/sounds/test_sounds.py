@@ -57,12 +57,16 @@ def test_a_chain_of_three_is_the_same_twice(built, tmp_path):
     for item in list(Sounds(per_category=1).kept_items())[:2]:
         (file := tmp_path / f"{item.id}.wav").write_bytes(item.read())
         samples.append(Sample(item.id, Medium(file, sha256_file(file))))
-    model = TransformersSounds(path=built("Qwen2-Audio"), device="cpu", max_new_tokens=12)
+    model = TransformersSounds(
+        path=built("Qwen2-Audio"), device="cpu", max_new_tokens=12
+    )
     generator = SoundGenerator(path=built("musicgen"), device="cpu", seconds=0.4)
     files: list[dict[str, str]] = []
     for folder in (tmp_path / "one", tmp_path / "two"):
         collecting = chains(samples, model, generator, iterations=3)
-        write_collected(folder / "chain", collecting, collected(collecting, folder / "store"))
+        write_collected(
+            folder / "chain", collecting, collected(collecting, folder / "store")
+        )
         files.append(
             {
                 path.name + path.parent.name: sha256_file(path)
@@ -80,7 +84,9 @@ def test_a_chain_of_three_is_the_same_twice(built, tmp_path):
 @pytest.mark.parametrize(
     ("family", "seconds"), [("Qwen2-Audio", 30), ("Qwen2.5-Omni", 60), ("Gemma 3n", 30)]
 )
-def test_a_describer_hears_a_whole_sound_or_none(family, seconds, built, sounds, tmp_path):
+def test_a_describer_hears_a_whole_sound_or_none(
+    family, seconds, built, sounds, tmp_path
+):
     model = TransformersSounds(path=built(family), device="cpu", max_new_tokens=4)
     assert check_component(model) == []
     asked = []
@@ -90,17 +96,24 @@ def test_a_describer_hears_a_whole_sound_or_none(family, seconds, built, sounds,
         (file := tmp_path / f"{number}.wav").write_bytes(encoded(sound))
         asked.append(
             Conversation.ask(
-                "Is <|AUDIO|><audio_soft_token> it a bell?", Medium(file, sha256_file(file))
+                "Is <|AUDIO|><audio_soft_token> it a bell?",
+                Medium(file, sha256_file(file)),
             )
         )
     *replies, long = model.respond(asked)
     assert len({reply.text for reply in replies}) > 1
     # and none of the prompt's
     assert {word for reply in replies for word in reply.text.split()} <= set(WORDS)
-    assert (long.outcome, f"longer than the {seconds} s" in str(long.error)) == ("failed", True)
+    assert (long.outcome, f"longer than the {seconds} s" in str(long.error)) == (
+        "failed",
+        True,
+    )
 
 
-LENGTHS = {"stable_audio": {"audio_end_in_s": 0.5}, "audioldm_2": {"audio_length_in_s": 0.05}}
+LENGTHS = {
+    "stable_audio": {"audio_end_in_s": 0.5},
+    "audioldm_2": {"audio_length_in_s": 0.05},
+}
 
 
 @pytest.mark.parametrize("name", ["musicgen", "bark", "vits", *LENGTHS])
@@ -112,7 +125,9 @@ def test_a_generator_goes_by_the_seed_and_the_text_alone(name, built):
         DiffusersSounds(**settings, steps=2, arguments=LENGTHS[name])
         if name in LENGTHS
         else SoundGenerator(
-            **settings, seconds=0.4, **{"guidance_scale": 90} if name == "musicgen" else {}
+            **settings,
+            seconds=0.4,
+            **{"guidance_scale": 90} if name == "musicgen" else {},
         )
     )
     assert check_component(generator) == []
@@ -134,13 +149,20 @@ def test_a_generator_goes_by_the_seed_and_the_text_alone(name, built):
         ]
     if name == "audioldm_2":
         with pytest.raises(ConfigError, match="argument 'num_waveforms_per_prompt'"):
-            assert DiffusersSounds(**settings, arguments={"num_waveforms_per_prompt": 2}).loaded
+            assert DiffusersSounds(
+                **settings, arguments={"num_waveforms_per_prompt": 2}
+            ).loaded
     if name == "vits":
-        assert [each.outcome for each in generator.generate(["日本", ""], [1, 1])] == ["failed"] * 2
+        assert [each.outcome for each in generator.generate(["日本", ""], [1, 1])] == [
+            "failed"
+        ] * 2
 
 
 def test_clap_is_the_librarys(built, sounds):
-    encoder, texts = CLAP(path=built("clap"), device="cpu"), ["a bell", "the low sound of a bell"]
+    encoder, texts = (
+        CLAP(path=built("clap"), device="cpu"),
+        ["a bell", "the low sound of a bell"],
+    )
     model, processor = (
         kind.from_pretrained(built("clap"))
         for kind in (transformers.ClapModel, transformers.ClapProcessor)
@@ -150,20 +172,32 @@ def test_clap_is_the_librarys(built, sounds):
         text=texts, audio=heard, sampling_rate=48_000, padding=True, return_tensors="pt"
     )
     with torch.inference_mode():
-        theirs = model(**inputs).logits_per_audio.numpy() / model.logit_scale_a.exp().item()
+        theirs = (
+            model(**inputs).logits_per_audio.numpy() / model.logit_scale_a.exp().item()
+        )
     features, read = encoder.encode_sounds(sounds), encoder.encode_texts(texts)
     assert np.abs(features[:2] @ read.T - theirs).max() < 1e-5
     assert np.abs(cosine_similarity(features[:2], read) - np.diag(theirs)).max() < 1e-5
     a, b = features[:4, :3].astype(float), features[3:, :3].astype(float)
-    (m, s), (n, c) = ((some.mean(axis=0), np.cov(some, rowvar=False)) for some in (a, b))
-    expected = ((m - n) ** 2).sum() + np.trace(s + c - 2 * scipy.linalg.sqrtm(s @ c).real)
+    (m, s), (n, c) = (
+        (some.mean(axis=0), np.cov(some, rowvar=False)) for some in (a, b)
+    )
+    expected = ((m - n) ** 2).sum() + np.trace(
+        s + c - 2 * scipy.linalg.sqrtm(s @ c).real
+    )
     assert frechet_distance(a, b) == pytest.approx(expected, abs=1e-6)
-    twice = Sound(np.tile(sounds[0].samples, (20, 1))[: 20 * sounds[0].rate], sounds[0].rate)
+    twice = Sound(
+        np.tile(sounds[0].samples, (20, 1))[: 20 * sounds[0].rate], sounds[0].rate
+    )
     halves = [
-        Sound(twice.samples[at : at + 10 * twice.rate], twice.rate) for at in (0, 10 * twice.rate)
+        Sound(twice.samples[at : at + 10 * twice.rate], twice.rate)
+        for at in (0, 10 * twice.rate)
     ]
     assert (
-        np.abs(encoder.encode_sounds([twice])[0] - encoder.encode_sounds(halves).mean(axis=0)).max()
+        np.abs(
+            encoder.encode_sounds([twice])[0]
+            - encoder.encode_sounds(halves).mean(axis=0)
+        ).max()
         < 1e-3
     )
 
@@ -174,7 +208,9 @@ def test_wav2vec_is_the_mean_over_time(kind, built, sounds):
     encoder = Wav2Vec2(path=folder, device="cpu")
     model = getattr(transformers, f"{kind}Model").from_pretrained(folder).eval()
     samples = sounds[0].samples[:, 0]
-    inputs = torch.tensor((samples - samples.mean()) / np.sqrt(samples.var() + 1e-7))[None]
+    inputs = torch.tensor((samples - samples.mean()) / np.sqrt(samples.var() + 1e-7))[
+        None
+    ]
     with torch.inference_mode():
         expected = model(inputs).last_hidden_state[0].mean(dim=0).numpy()
     assert np.abs(encoder.encode_sounds(sounds)[0] - expected).max() < 1e-4

@@ -23,7 +23,13 @@ from driftledger.benchmarks._questions.parsing.reply import (
     meant,
     unparsed,
 )
-from driftledger.benchmarks._questions.parsing.text import find, folded, is_error, plain, replaced
+from driftledger.benchmarks._questions.parsing.text import (
+    find,
+    folded,
+    is_error,
+    plain,
+    replaced,
+)
 from driftledger.components.thinking import without_thinking
 from driftledger.core.types import Outcome
 
@@ -62,7 +68,9 @@ def parse_choice(
     >>> parse_choice("A or B", options, refusal=2)
     Parsed(outcome=<Outcome.UNPARSED: 'unparsed'>, value=None, how='several')
     """
-    alike = [option for option in options if find("counts_or_sides").match(folded(option))]
+    alike = [
+        option for option in options if find("counts_or_sides").match(folded(option))
+    ]
     spelled = [replaced("written_alike", option) for option in options]
     if len(alike) > 1 and len({*spelled}) == len(spelled):
         options = spelled
@@ -120,7 +128,11 @@ class Options:
         if find("letter").fullmatch(bare):
             return self.letter(bare) if bare in self._letters else None
         low = _without_article(folded(bare))
-        forms = ((spoken.strip(), self.texts), (bare, self._plain), (low, self._needles))
+        forms = (
+            (spoken.strip(), self.texts),
+            (bare, self._plain),
+            (low, self._needles),
+        )
         for text, texts in forms:
             if text and texts.count(text) == 1:
                 return texts.index(text)
@@ -141,7 +153,11 @@ class Options:
         """Return the option with the single letter as its text that ends a line there."""
         letter = find("last_letter").match(text, position)
         index = self._letters.get(letter[0]) if letter else None
-        return None if index is None else Reading(index, "option_text", position, position + 1)
+        return (
+            None
+            if index is None
+            else Reading(index, "option_text", position, position + 1)
+        )
 
     def at(self, low: str, position: int) -> Choice | None:
         """Return the longest option text that begins at ``position``, or after an article there."""
@@ -149,7 +165,9 @@ class Options:
         for start in (position, article.end()) if article else (position,):
             for index in self._longest_first:
                 end = start + len(self._needles[index])
-                if low.startswith(self._needles[index], start) and _ends(low, start, end):
+                if low.startswith(self._needles[index], start) and _ends(
+                    low, start, end
+                ):
                     return Reading(index, "option_text", position, end)
         return None
 
@@ -216,7 +234,11 @@ class _ChoiceReply(PlainReply[int]):
         lists: list[list[Choice]] = []
         for mention in self.mentions:
             also = find("also").match(self.text, lists[-1][-1].end) if lists else None
-            if also and also["joined"] and self.skip("article", also.end()) == mention.start:
+            if (
+                also
+                and also["joined"]
+                and self.skip("article", also.end()) == mention.start
+            ):
                 lists[-1].append(mention)
             else:
                 lists.append([mention])
@@ -230,10 +252,16 @@ class _ChoiceReply(PlainReply[int]):
         echo = self._echo()
         if echo:
             start, end = echo
-            return self._of(f"{self.text[:start]}\n{self.text[end:]}".strip()).choice(turns)
-        refusals = [mention.end for mention in self.mentions if mention.value == self.refusal]
+            return self._of(f"{self.text[:start]}\n{self.text[end:]}".strip()).choice(
+                turns
+            )
+        refusals = [
+            mention.end for mention in self.mentions if mention.value == self.refusal
+        ]
         ends = [*self.refused, *refusals]
-        however = find("however").search(self.low, min(ends)) if turns and ends else None
+        however = (
+            find("however").search(self.low, min(ends)) if turns and ends else None
+        )
         if however:
             rest = self._of(self.text[however.end() :].lstrip(" ,:")).choice(turns - 1)
             if rest.value not in (None, self.refusal):
@@ -268,7 +296,9 @@ class _ChoiceReply(PlainReply[int]):
         start = readings[0].start
         possible = before("maybe", self.low, start)
         last = max(reading.end for reading in readings)
-        if (possible or choice.value is None) and any(end > last for end in self.refused):
+        if (possible or choice.value is None) and any(
+            end > last for end in self.refused
+        ):
             return Parsed(Outcome.REFUSED, None, "free_refusal")
         letters = find("said_letter").findall(self.text) if possible else ()
         named = {*map(self.options.letter, letters), None}
@@ -306,7 +336,9 @@ class _ChoiceReply(PlainReply[int]):
         """
         denied = self.at("not", position)
         if denied:
-            sentence = find("sentence_end").search(self.low, denied.end(), position + 99)
+            sentence = find("sentence_end").search(
+                self.low, denied.end(), position + 99
+            )
             stop = sentence.start() if sentence else position + 99
             but = find("but").search(self.low, denied.end(), stop)
             if but is None:
@@ -349,19 +381,29 @@ class _ChoiceReply(PlainReply[int]):
             return None
         start = self.skip("separator", position + 1)
         end = position + 1
-        text = self.options.at(self.low, start) or self.options.letter_at(self.text, start)
+        text = self.options.at(self.low, start) or self.options.letter_at(
+            self.text, start
+        )
         if text and text.value == index_of(self.text[position]):
             return Reading(text.value, "letter", position, text.end)
         if text and self.at("text_closed", text.end):
             return Reading(None, "contradiction", position, text.end)
-        if letter is None or (strictly and not find("strictly_closed").match(self.text, end)):
+        if letter is None or (
+            strictly and not find("strictly_closed").match(self.text, end)
+        ):
             return None
         certain = letter[0].isupper() and letter[0] not in "AI" and not bare
         index = self.options.letter(letter[0])
-        if not certain and not any(self.at(name, end) for name in ("closed", "wrong", "linked")):
+        if not certain and not any(
+            self.at(name, end) for name in ("closed", "wrong", "linked")
+        ):
             return None
         if index is None:
-            return None if letter[0] == "I" else Reading(None, "no_such_letter", position, end)
+            return (
+                None
+                if letter[0] == "I"
+                else Reading(None, "no_such_letter", position, end)
+            )
         return Reading(index, "letter", position, end)
 
     def denied(self, reading: Choice, start: int) -> bool:
@@ -373,12 +415,16 @@ class _ChoiceReply(PlainReply[int]):
         low = self.low
         end = reading.end
         stop = find("clause_stop").search(low, end, end + BACK)
-        clause = after_last("clause_stop", low[max(0, reading.start - BACK) : reading.start])
+        clause = after_last(
+            "clause_stop", low[max(0, reading.start - BACK) : reading.start]
+        )
         question = self.at("asked", end)
         return bool(
             self.at("wrong", end)
             or self.at("withdrawn", end)
-            or find("at_first").search(clause + low[reading.start : stop.start() if stop else end])
+            or find("at_first").search(
+                clause + low[reading.start : stop.start() if stop else end]
+            )
             or ("\n" in low[start : reading.start] and self._lists_another(reading))
             or (question and (start > 0 or question.end() < len(low)))
             or super().denied(reading, start)
@@ -386,11 +432,15 @@ class _ChoiceReply(PlainReply[int]):
 
     def _lists_another(self, reading: Choice) -> bool:
         """Return True in a list that goes through the options: ``A: wrong. B: right.``"""
-        return not self.at("line_closed", reading.end) and not self._listed <= {reading.value}
+        return not self.at("line_closed", reading.end) and not self._listed <= {
+            reading.value
+        }
 
     @cached_property
     def _listed(self) -> set[int]:
-        return {index_of(match["letter"]) for match in find("listed").finditer(self.text)}
+        return {
+            index_of(match["letter"]) for match in find("listed").finditer(self.text)
+        }
 
     def _verdicts(self) -> Iterator[Choice]:
         """Yield the option that alone is called right, if each has a yes or a no."""
@@ -442,11 +492,15 @@ class _ChoiceReply(PlainReply[int]):
             reading = self.read(match.end(), bare=True)
             if reading is None or reading.how == "option_text":
                 continue
-            if self.text[reading.start].isupper() and not self.denied(reading, match.start()):
+            if self.text[reading.start].isupper() and not self.denied(
+                reading, match.start()
+            ):
                 yield reading.named("statement")
         for match in find("right").finditer(self.low):
             start = match.start("letter")
-            reading = Reading(self.options.letter(self.text[start]), "statement", start, start + 1)
+            reading = Reading(
+                self.options.letter(self.text[start]), "statement", start, start + 1
+            )
             if reading.value is None or not self.text[start].isupper():
                 continue
             if not self.denied(reading, start):
@@ -458,7 +512,8 @@ class _ChoiceReply(PlainReply[int]):
         One of them has to begin or end a sentence, or to be what it says.
         """
         leads = {
-            self.skip("before_text", lead.end()) for lead in find("statement").finditer(self.low)
+            self.skip("before_text", lead.end())
+            for lead in find("statement").finditer(self.low)
         }
         denied: set[int] = set()
         for those in self.lists:
@@ -479,7 +534,9 @@ class _ChoiceReply(PlainReply[int]):
                 continue
             anywhere = is_refusal and " " in self.low[start:end]
             leading = start in leads and self.at("whole", end)
-            begins = before("sentence_before", self.low, start) and self.at("verb_after", end)
+            begins = before("sentence_before", self.low, start) and self.at(
+                "verb_after", end
+            )
             edge = begins or self.at("sentence_after", end)
             if edge and before("elsewhere", self.low, start):
                 edge = None

@@ -101,7 +101,9 @@ class _GradeReply(PlainReply[float]):
 
 def _grade(number: str, most: str = "1") -> tuple[float | None, str]:
     """Return the grade that a number out of ``most`` is, or why it cannot be one."""
-    if not (find("float").fullmatch(number) and find("most").fullmatch(most) and float(most)):
+    if not (
+        find("float").fullmatch(number) and find("most").fullmatch(most) and float(most)
+    ):
         return None, "other_notation"
     value = float(number) + 0.0  # -0.0 is 0.0
     scale = float(most)

@@ -70,7 +70,9 @@ def stance_of(clause: str) -> Stance | None:
     refused = find("refuses").search(clause)
     if refused or find("not_there").search(clause):
         absent = not refused or find("denies").search(clause)
-        return "denies" if absent and not find("knowledge").search(clause) else "refuses"
+        return (
+            "denies" if absent and not find("knowledge").search(clause) else "refuses"
+        )
     return "commits" if find("commits").search(clause) else None
 
 

@@ -109,7 +109,9 @@ class PlainReply(ABC, Generic[V]):
         It is a final one, or one in a sentence that others follow without a doubt.
         """
         length = len(self.low)
-        doubted = max((doubt.start() for doubt in find("doubt").finditer(self.low)), default=-1)
+        doubted = max(
+            (doubt.start() for doubt in find("doubt").finditer(self.low)), default=-1
+        )
         may_go_on = before("cut_word", self.low, length)
         readings = [each for each in self.final() if each.end < length or not may_go_on]
         for each in () if thinking else self.announced("answer", "answer_phrase"):

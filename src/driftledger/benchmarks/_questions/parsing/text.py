@@ -74,7 +74,9 @@ def plain(text: str) -> str:
 
 def folded(text: str) -> str:
     """Lower case, of the same length, so that a place in one is the same place in the other."""
-    return "".join(low if len(low := character.lower()) == 1 else character for character in text)
+    return "".join(
+        low if len(low := character.lower()) == 1 else character for character in text
+    )
 
 
 def is_error(text: str) -> bool:

@@ -88,10 +88,13 @@ def parse_yes_no(text: str, *, cut: bool = False) -> Parsed[bool]:
 class _YesNoReply(PlainReply[bool]):
     """A plain reply to a question that yes or no answers."""
 
-    def read(self, position: int, how: str = "", *, first: bool = False) -> Reading[bool] | None:
+    def read(
+        self, position: int, how: str = "", *, first: bool = False
+    ) -> Reading[bool] | None:
         word = self.at("says", position)
         if not word or not (
-            self.at("says_closed", word.end()) or (first and self.at("goes_on", word.end()))
+            self.at("says_closed", word.end())
+            or (first and self.at("goes_on", word.end()))
         ):
             return None
         reading = Reading(word["yes"] is not None, how, position, word.end())
@@ -114,7 +117,10 @@ class _YesNoReply(PlainReply[bool]):
             yield Reading(initial == "y", "first_word", 0, len(self.low))
         for start in (
             0,
-            *(sentence.end() for sentence in find("sentence_begins").finditer(self.low)),
+            *(
+                sentence.end()
+                for sentence in find("sentence_begins").finditer(self.low)
+            ),
         ):
             how = "sentence" if start else "first_word"
             for place in {start, self.skip("opener", start)}:
@@ -131,7 +137,9 @@ class _YesNoReply(PlainReply[bool]):
         if not refused_at(self.low, denials=False):
             for call in find("called").finditer(self.low):
                 yield Reading(
-                    bool(call["true"] or call["yes"]) != bool(call["not"]), "phrase", *call.span()
+                    bool(call["true"] or call["yes"]) != bool(call["not"]),
+                    "phrase",
+                    *call.span(),
                 )
 
     def begins_with_denial(self) -> Iterator[Reading[bool]]:

@@ -35,7 +35,9 @@ class RequestOutput:
 @dataclass
 class LLMEngine:
     llm: "LLM"
-    waiting: list[tuple[str, dict[str, Any], SamplingParams]] = field(default_factory=list)
+    waiting: list[tuple[str, dict[str, Any], SamplingParams]] = field(
+        default_factory=list
+    )
     engine_core: None = None
 
     def step(self) -> list[RequestOutput]:
@@ -68,9 +70,12 @@ class LLM:
         limit_mm_per_prompt: dict[str, int] | None = None,
         kv_cache_dtype: str = "auto",
     ) -> None:
-        self.arguments = {name: value for name, value in locals().items() if name != "self"}
+        self.arguments = {
+            name: value for name, value in locals().items() if name != "self"
+        }
         self.environment = {
-            name: os.environ.get(name) for name in ("VLLM_BATCH_INVARIANT", "CUDA_VISIBLE_DEVICES")
+            name: os.environ.get(name)
+            for name in ("VLLM_BATCH_INVARIANT", "CUDA_VISIBLE_DEVICES")
         }
         self.queued: list[int] = []
         """How many requests were in the queue at each step."""
@@ -89,6 +94,8 @@ class LLM:
         names = []
         for prompt, params in zip(prompts, sampling_params or (), strict=True):
             self.llm_engine.waiting.append((str(self.requests), prompt, params))
-            names.append(f"{self.requests}-0a1b2c3d")  # outputs have the name without a random end
+            names.append(
+                f"{self.requests}-0a1b2c3d"
+            )  # outputs have the name without a random end
             self.requests += 1
         return names
