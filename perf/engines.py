@@ -25,7 +25,10 @@ from driftledger.components.vllm import VLLM
 from driftledger.core.canonical import sha256_file
 from driftledger.core.types import Conversation, Medium
 
-PROMPT = "Please write a clear, precise, detailed, and concise description of all elements in the image."
+PROMPT = (
+    "Please write a clear, precise, detailed, and concise description of all elements "
+    "in the image."
+)
 TOKENS, SIDE, IMAGES, BATCHES = 128, 336, 64, (1, 4, 16)
 
 

@@ -6,7 +6,6 @@ import json
 import re
 from dataclasses import dataclass
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -39,9 +38,7 @@ EACH = pytest.mark.parametrize(
 
 
 @EACH
-def test_its_metrics_are_told_and_computed_by_functions_that_there_are(
-    spec: Benchmark,
-) -> None:
+def test_its_metrics_are_told_and_computed_by_functions_that_there_are(spec):
     assert spec.metrics[0].headline
     assert spec.headline(genception_score(metrics={})) == (spec.metrics[0].key, None)
     assert len({metric.key for metric in spec.metrics}) == len(spec.metrics)
@@ -60,7 +57,7 @@ def test_its_metrics_are_told_and_computed_by_functions_that_there_are(
 
 
 @EACH
-def test_its_stages_depend_on_what_shapes_them(spec: Benchmark) -> None:
+def test_its_stages_depend_on_what_shapes_them(spec):
     fields = spec.settings.model_fields
     assert spec.data in (DATASET, QUESTION_SET)
     for stage in spec.stages[1:]:
@@ -74,7 +71,7 @@ def test_its_stages_depend_on_what_shapes_them(spec: Benchmark) -> None:
 
 
 @EACH
-def test_it_does_all_that_is_asked_of_one(spec: Benchmark) -> None:
+def test_it_does_all_that_is_asked_of_one(spec):
     assert not inspect.isabstract(type(spec))
     assert (
         type(spec).steps is not Benchmark.steps
@@ -85,9 +82,7 @@ def test_it_does_all_that_is_asked_of_one(spec: Benchmark) -> None:
 
 
 @pytest.mark.parametrize("spec", benchmarks(), ids=lambda spec: spec.name)
-def test_its_score_is_found_by_the_path_of_its_folder_or_of_a_file_in_it(
-    spec: Benchmark,
-) -> None:
+def test_its_score_is_found_by_the_path_of_its_folder_or_of_a_file_in_it(spec):
     keys = {key: f"my_{key}" for key in spec.scores.keys}
     path = spec.scores.at(keys)
     for place in (path, f"{path}/rows.jsonl"):
@@ -118,9 +113,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("line", "sentence"), WRONG.values(), ids=WRONG)
-def test_what_is_no_record_is_one_sentence(
-    tmp_path: Path, line: dict[str, object], sentence: str
-) -> None:
+def test_what_is_no_record_is_one_sentence(tmp_path, line, sentence):
     (tmp_path / RECORDS).write_text(
         json.dumps({"schema": 2, **line}) + "\n", encoding="utf-8"
     )
@@ -135,7 +128,7 @@ def test_what_is_no_record_is_one_sentence(
 MARK = "made elsewhere"
 
 
-def test_a_score_carries_the_marks_of_its_components_before_its_own_flags() -> None:
+def test_a_score_carries_the_marks_of_its_components_before_its_own_flags():
     score = marked(
         question_score("mm_vet", flags=["moved"]), model=MARK, judge="half asleep"
     )
@@ -168,9 +161,7 @@ CONCERNED = [
 @pytest.mark.parametrize(
     ("name", "key", "concern"), CONCERNED, ids=[each[1] for each in CONCERNED]
 )
-def test_a_flag_is_shown_with_the_numbers_that_it_concerns(
-    name: str, key: str, concern: list[str]
-) -> None:
+def test_a_flag_is_shown_with_the_numbers_that_it_concerns(name, key, concern):
     own = {
         "genception": [FEW, CUT, BY_GENERATOR],
         "fidelity": [TOWER, FEW, BY_GENERATOR, STALE],
@@ -185,7 +176,7 @@ def test_a_flag_is_shown_with_the_numbers_that_it_concerns(
     )
 
 
-def test_a_mark_comes_back_from_a_file_once_and_cannot_be_taken_out_of_one() -> None:
+def test_a_mark_comes_back_from_a_file_once_and_cannot_be_taken_out_of_one():
     score = marked(genception_score(flags=["cut"]), model=MARK)
     stored = score.to_dict()
     assert parse_json(canonical_json(stored).encode(), Score, "score.json") == score
@@ -197,7 +188,7 @@ def test_a_mark_comes_back_from_a_file_once_and_cannot_be_taken_out_of_one() -> 
         )
 
 
-def test_a_component_without_a_mark_is_written_as_it_always_was() -> None:
+def test_a_component_without_a_mark_is_written_as_it_always_was():
     card = ComponentCard.of("blind", Blind())
     assert card.mark is None
     assert "mark" not in card.to_dict()
@@ -238,7 +229,7 @@ def shown(rows: list[Row], at_most: int | None) -> list[str]:
     return [each.unit for each in worth_showing(spec, spec, rows, at_most)]
 
 
-def test_the_worst_the_best_and_some_between() -> None:
+def test_the_worst_the_best_and_some_between():
     rows = [row(f"{number:02d}", number / 100) for number in range(100)]
     assert shown(rows[::-1], 9) == [
         "00",
@@ -254,13 +245,13 @@ def test_the_worst_the_best_and_some_between() -> None:
     assert shown(rows, 1) == ["00"]
 
 
-def test_few_are_all_shown_and_those_without_a_value_last() -> None:
+def test_few_are_all_shown_and_those_without_a_value_last():
     rows = [row("none", None), row("b", 0.9), row("a", 0.1)]
     assert shown(rows, 3) == shown(rows, None) == ["a", "b", "none"]
     assert shown(rows, 2) == ["a", "b"]
 
 
-def test_a_unit_is_worth_the_mean_over_orders_that_have_a_value() -> None:
+def test_a_unit_is_worth_the_mean_over_orders_that_have_a_value():
     spec: Any = Spec()
     assert values_of(spec, spec)(row("a", 1.0, None, 0.0)) == {"the score": 0.5}
     assert values_of(spec, spec)(row("a", None)) == {}

@@ -121,9 +121,7 @@ def run(
         return run_protocols(protocols, store)
 
 
-def test_without_room_for_both_each_is_loaded_once_per_step(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_without_room_for_both_each_is_loaded_once_per_step(tmp_path, capsys):
     expected = run(
         HeavyModel(batch_size=4), HeavyGenerator(batch_size=4), tmp_path, "roomy"
     )
@@ -145,9 +143,7 @@ def forget() -> None:
         seen.clear()
 
 
-def test_a_batch_that_does_not_fit_is_halved_and_says_so(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_batch_that_does_not_fit_is_halved_and_says_so(tmp_path, capsys):
     MEMORY["most"] = 53
     results = run(
         HeavyModel(batch_size=8), HeavyGenerator(batch_size=8), tmp_path, "store"
@@ -165,9 +161,7 @@ def test_a_batch_that_does_not_fit_is_halved_and_says_so(
     )  # and not tried anew in each batch
 
 
-def test_what_does_not_fit_at_all_is_one_sentence_and_loses_nothing(
-    tmp_path: Path,
-) -> None:
+def test_what_does_not_fit_at_all_is_one_sentence_and_loses_nothing(tmp_path):
     MEMORY["most"] = 55
     with pytest.raises(
         OutOfMemoryError,
@@ -207,7 +201,7 @@ HURTS: dict[str, BaseException] = {}
 
 
 @pytest.fixture
-def hurt(tmp_path: Path) -> Iterator[list[Ask]]:
+def hurt(tmp_path) -> Iterator[list[Ask]]:
     """Calls to a component that raises about the second of four images."""
     images = []
     for number in range(4):
@@ -225,10 +219,8 @@ def hurt(tmp_path: Path) -> Iterator[list[Ask]]:
     HURTS.clear()
 
 
-def test_what_raises_fails_alone(
-    hurt: list[Ask], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def single(call: Ask) -> Steps[Result]:
+def test_what_raises_fails_alone(hurt, tmp_path, capsys):
+    def single(call):
         return (yield call)
 
     with CallStore(tmp_path / "store") as store:
@@ -260,9 +252,7 @@ def test_what_raises_fails_alone(
 @pytest.mark.parametrize(
     "error", [ConfigError("no"), MemoryError(), KeyboardInterrupt()]
 )
-def test_what_spares_no_other_call_ends_the_stage(
-    hurt: list[Ask], error: BaseException
-) -> None:
+def test_what_spares_no_other_call_ends_the_stage(hurt, error):
     for name in HURTS:
         HURTS[name] = error
     with pytest.raises(type(error)):
@@ -298,9 +288,7 @@ JOINED: list[int] = []
 
 
 @pytest.mark.parametrize("most", [100, 60])
-def test_an_engine_with_a_queue_gets_each_call_when_it_is_due(
-    tmp_path: Path, most: int
-) -> None:
+def test_an_engine_with_a_queue_gets_each_call_when_it_is_due(tmp_path, most):
     """Also where it has to leave the memory to the generator meanwhile."""
     expected = run(
         HeavyModel(batch_size=4), HeavyGenerator(batch_size=4), tmp_path, "batches"
@@ -321,7 +309,7 @@ def test_an_engine_with_a_queue_gets_each_call_when_it_is_due(
     assert len(LOADS) <= 6
 
 
-def test_devices_are_kept_busy(tmp_path: Path) -> None:
+def test_devices_are_kept_busy(tmp_path):
     """The queue's engine waits for the last answers alone, and one device for nothing but the
     end."""
     queue = simulate(Queue(), Pen(), 300, 4, tmp_path / "queue")
@@ -352,15 +340,13 @@ class Reader(Heavy, Model):
         return [Result(f"beside {sorted(map(len, texts))}") for _ in texts]
 
 
-def test_calls_of_like_length_form_batches_and_the_same_ones_in_a_resumed_run(
-    tmp_path: Path,
-) -> None:
+def test_calls_of_like_length_form_batches_and_the_same_ones_in_a_resumed_run(tmp_path):
     """Each answer names the lengths in its batch. Of 20 units, 16 are neighbours; four of these
     allow short answers."""
     MEMORY["most"] = 1000
     lengths = [4 * (number * 7 % 20) for number in range(20)]
 
-    def one(number: int) -> Steps[str | None]:
+    def one(number):
         turn = Turn("user", ("a" * lengths[number] + chr(65 + number),))
         asked = Conversation((turn,), max_tokens=None if number % 5 else 8)
         return (yield Ask(Reader(), "read", asked, Subject(str(number), 1, "d"))).text
@@ -389,10 +375,10 @@ def test_calls_of_like_length_form_batches_and_the_same_ones_in_a_resumed_run(
     assert [size for _, size in BATCHES] == [4, 4, 4]
 
 
-def test_only_batches_of_long_prompts_are_halved(tmp_path: Path) -> None:
+def test_only_batches_of_long_prompts_are_halved(tmp_path):
     MEMORY["most"] = 600
 
-    def one(number: int) -> Steps[str | None]:
+    def one(number):
         asked = Conversation(
             (Turn("user", (chr(65 + number) * (200 if number % 2 else 100),)),)
         )
@@ -404,9 +390,7 @@ def test_only_batches_of_long_prompts_are_halved(tmp_path: Path) -> None:
     assert [size for _, size in BATCHES] == [2] * 4 + [4] * 2
 
 
-def test_the_length_of_a_call_is_a_guess_by_characters_and_pixels(
-    tmp_path: Path,
-) -> None:
+def test_the_length_of_a_call_is_a_guess_by_characters_and_pixels(tmp_path):
     (tmp_path / "sound.wav").write_bytes(b"RIFF" + bytes(12_800 - 4))
     Image.new("RGB", (280, 140)).save(tmp_path / "image.png")
     shown = [
@@ -429,9 +413,7 @@ def test_the_length_of_a_call_is_a_guess_by_characters_and_pixels(
 @pytest.mark.parametrize(
     ("colour", "noted"), [((0, 0, 0), True), ((2, 1, 0), True), ((9, 0, 0), False)]
 )
-def test_a_wholly_black_image_is_noted(
-    colour: tuple[int, int, int], noted: bool
-) -> None:
+def test_a_wholly_black_image_is_noted(colour, noted):
     call = Draw(Pen(), "a night", 1, Subject("s", 1, "d"))
     result = finished(call, Result(image=Image.new("RGB", (8, 8), colour)))
     assert (result.outcome, result.note is not None) == ("ok", noted)

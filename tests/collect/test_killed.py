@@ -98,7 +98,7 @@ def says(request: dict[str, object]) -> ChatAnswer:
 
 
 @pytest.fixture
-def reference(tmp_path: Path) -> list[list[object]]:
+def reference(tmp_path) -> list[list[object]]:
     with OpenAIServer(reply=says) as server:
         return rows(collect(server.base_url, tmp_path / "reference"))
 
@@ -108,9 +108,7 @@ def rows(results: list[list[Result]]) -> list[list[object]]:
 
 
 @pytest.mark.parametrize("at", [1, 8, 20])
-def test_a_killed_run_goes_on_and_repeats_no_finished_call(
-    tmp_path: Path, reference: list[list[object]], at: int
-) -> None:
+def test_a_killed_run_goes_on_and_repeats_no_finished_call(tmp_path, reference, at):
     with OpenAIServer(reply=says) as server:
         command = [
             sys.executable,
@@ -143,8 +141,8 @@ def test_a_killed_run_goes_on_and_repeats_no_finished_call(
 
 
 def test_a_lost_connection_is_tried_again_and_costs_no_finished_call(
-    tmp_path: Path, reference: list[list[object]]
-) -> None:
+    tmp_path, reference
+):
     with OpenAIServer(
         reply=says, faults=["drop", "", "reset", "", "", "drop_midway", "drop"]
     ) as server:

@@ -7,7 +7,6 @@ import signal
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
@@ -15,7 +14,7 @@ from typing import Any, ClassVar
 import pytest
 from tenacity import wait_none
 
-from driftledger.collect.call import Ask, Call, Steps, walk
+from driftledger.collect.call import Ask, Steps, walk
 from driftledger.collect.progress import Progress
 from driftledger.collect.run import Collector
 from driftledger.collect.store import CallStore
@@ -24,7 +23,7 @@ from driftledger.components.base import Generator, Model
 from driftledger.components.openai import OpenAIChat
 from driftledger.components.service import Limits, Prices
 from driftledger.core.errors import BudgetError, ServiceError, StoreError
-from driftledger.core.types import Conversation, Medium, Result, Subject, Turn
+from driftledger.core.types import Conversation, Medium, Subject, Turn
 from tests.collect.chains import EXPECTED, chain, eight_images, run
 from tests.support import virtual_time
 from tests.support.canned_server import Canned
@@ -39,7 +38,7 @@ none of them."""
 
 
 @pytest.fixture(autouse=True)
-def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
+def fresh(monkeypatch) -> None:
     ASKED.clear()
     AT_ONCE[:] = [0, 0]
     SEEN.clear()
@@ -47,7 +46,7 @@ def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def images(tmp_path: Path) -> list[Medium]:
+def images(tmp_path) -> list[Medium]:
     return eight_images(tmp_path)
 
 
@@ -61,9 +60,7 @@ def stored_calls(
         )
 
 
-def test_every_call_is_made_once_and_results_keep_their_order(
-    images: list[Medium], tmp_path: Path
-) -> None:
+def test_every_call_is_made_once_and_results_keep_their_order(images, tmp_path):
     assert run(FarModel(), FarGenerator(), images, tmp_path / "store") == EXPECTED
     # describing 21x30 and drawing 20x30 are told apart by what was asked
     assert len(ASKED) == 48 - 24
@@ -82,18 +79,13 @@ BATCHES = {
 
 @pytest.mark.parametrize("transactions", range(1, 21, 2))
 def test_a_run_that_is_cut_off_goes_on_with_the_same_batches(
-    images: list[Medium],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    transactions: int,
-) -> None:
+    images, tmp_path, monkeypatch, transactions
+):
     """Three describe in a batch and two draw, so that after a kill neighbours have come to
     different steps."""
     put, written = CallStore.put, Counter[str]()
 
-    def cut_off(
-        self: CallStore, finished: Iterable[tuple[Call, Result]], spent: object
-    ) -> object:
+    def cut_off(self, finished, spent):
         written["transactions"] += 1
         if written["transactions"] > transactions:
             raise StoreError("killed")
@@ -111,9 +103,7 @@ def test_a_run_that_is_cut_off_goes_on_with_the_same_batches(
     assert len(SEEN) <= len(BATCHES) + 3  # what was in flight
 
 
-def test_a_unit_goes_on_while_others_wait_for_a_service(
-    images: list[Medium], tmp_path: Path
-) -> None:
+def test_a_unit_goes_on_while_others_wait_for_a_service(images, tmp_path):
     """The first unit's first answer comes last: when all others are at the end of their chains."""
     asked: list[int] = []
     last_step, all_others = Counter[int](), asyncio.Event()
@@ -141,9 +131,7 @@ def test_a_unit_goes_on_while_others_wait_for_a_service(
     assert asked[-2:] == [21, 22]
 
 
-def test_a_call_that_two_units_need_is_made_once(
-    images: list[Medium], tmp_path: Path
-) -> None:
+def test_a_call_that_two_units_need_is_made_once(images, tmp_path):
     assert (
         run(FarModel(seconds=0.01), FarGenerator(), [images[0]] * 4, tmp_path / "store")
         == [EXPECTED[0]] * 4
@@ -201,8 +189,8 @@ class OtherModel(FarModel):
 
 
 def test_services_are_asked_side_by_side_as_fast_as_their_limits_allow(
-    images: list[Medium], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    images, tmp_path, monkeypatch
+):
     monkeypatch.setattr(asyncio, "to_thread", at_once)
     one, other = (
         FarModel(seconds=1, limits=Limits(concurrency=8)),
@@ -216,14 +204,12 @@ def test_services_are_asked_side_by_side_as_fast_as_their_limits_allow(
     ) == pytest.approx(40 / 8, rel=0.1)
 
 
-def test_one_collector_serves_several_threads_of_which_one_fails(
-    images: list[Medium], tmp_path: Path
-) -> None:
+def test_one_collector_serves_several_threads_of_which_one_fails(images, tmp_path):
     """Each describes by a model of its own and draws by the same local generator; equal calls are
     made once."""
     with CallStore(tmp_path / "store") as store, Collector(store) as collector:
 
-        def job(model: Model) -> list[list[str]]:
+        def job(model):
             steps = (
                 chain(model, SizeGenerator(batch_size=4), image, n)
                 for n, image in enumerate(images)
@@ -242,9 +228,7 @@ def test_one_collector_serves_several_threads_of_which_one_fails(
     assert {tuple(batch) for batch in SEEN} == BATCHES
 
 
-def test_a_run_that_stops_leaves_what_another_needs_too(
-    images: list[Medium], tmp_path: Path
-) -> None:
+def test_a_run_that_stops_leaves_what_another_needs_too(images, tmp_path):
     """Its batch waits for a turn when its service breaks."""
     slow = SleepingModel(log=str(tmp_path / "log"), batch_size=1, seconds=0.2)
     models = [slow, slow, EchoModel(batch_size=1), FarModel(breaks_at=50)]
@@ -265,9 +249,7 @@ def test_a_run_that_stops_leaves_what_another_needs_too(
     assert text.startswith("50x30")
 
 
-def test_hiccups_change_nothing_but_are_counted(
-    images: list[Medium], tmp_path: Path
-) -> None:
+def test_hiccups_change_nothing_but_are_counted(images, tmp_path):
     model = FarModel(hiccups=2, prices=Prices(input=1e6, output=0))
     assert run(model, SizeGenerator(), images, tmp_path / "store") == EXPECTED
     with CallStore(tmp_path / "store") as store:
@@ -275,8 +257,8 @@ def test_hiccups_change_nothing_but_are_counted(
 
 
 def test_a_call_that_cannot_be_had_fails_alone_and_is_tried_by_the_next_run(
-    images: list[Medium], tmp_path: Path
-) -> None:
+    images, tmp_path
+):
     patient = FarModel(hiccups=3, limits=Limits(attempts=4), prices=Prices(input=1e6))
     run(
         patient, SizeGenerator(), images[:1], tmp_path / "store"
@@ -292,9 +274,7 @@ def test_a_call_that_cannot_be_had_fails_alone_and_is_tried_by_the_next_run(
     assert run(model, SizeGenerator(), images[1:2], tmp_path / "store")[0][0] == "30x30"
 
 
-def test_equal_failures_end_a_run_in_which_nothing_was_answered(
-    images: list[Medium], tmp_path: Path
-) -> None:
+def test_equal_failures_end_a_run_in_which_nothing_was_answered(images, tmp_path):
     model = FarModel(hiccups=9, limits=Limits(attempts=3, concurrency=1))
     with pytest.raises(
         ServiceError,
@@ -304,9 +284,7 @@ def test_equal_failures_end_a_run_in_which_nothing_was_answered(
     assert sum(ASKED.values()) == 9
 
 
-def test_a_broken_service_ends_the_run_and_keeps_what_was_under_way(
-    images: list[Medium], tmp_path: Path
-) -> None:
+def test_a_broken_service_ends_the_run_and_keeps_what_was_under_way(images, tmp_path):
     under_way, broken = Counter[int](), asyncio.Event()
 
     class Breaking(FarModel):
@@ -331,9 +309,7 @@ def test_a_broken_service_ends_the_run_and_keeps_what_was_under_way(
     )
 
 
-def test_a_spent_budget_ends_the_run_and_a_larger_one_goes_on(
-    images: list[Medium], tmp_path: Path
-) -> None:
+def test_a_spent_budget_ends_the_run_and_a_larger_one_goes_on(images, tmp_path):
     for _ in range(2):
         with pytest.raises(BudgetError, match="max_calls = 10"):
             run(
@@ -358,9 +334,7 @@ def test_a_spent_budget_ends_the_run_and_a_larger_one_goes_on(
         assert store.spent(FarModel().fingerprint).attempts == 24
 
 
-def test_an_attempt_is_in_the_budget_before_it_is_made(
-    images: list[Medium], tmp_path: Path
-) -> None:
+def test_an_attempt_is_in_the_budget_before_it_is_made(images, tmp_path):
     """At the most that it may cost, so that a kill forgets none of those that were under way."""
     costs: list[tuple[int, float]] = []
 
@@ -383,9 +357,7 @@ def test_an_attempt_is_in_the_budget_before_it_is_made(
     ("limit", "part"),
     [({"max_calls": 10}, "max_calls = 2"), ({"max_cost": 880.0}, "max_cost = 213.33")],
 )
-def test_a_shard_may_spend_its_part_of_what_is_left(
-    images: list[Medium], tmp_path: Path, limit: dict[str, Any], part: str
-) -> None:
+def test_a_shard_may_spend_its_part_of_what_is_left(images, tmp_path, limit, part):
     """After 3 of 10 calls, or 240 of 880 dollars."""
     model = FarModel(limits=Limits(**limit, concurrency=1), prices=Prices(input=1e6))
     run(model, SizeGenerator(), images[:1], tmp_path / "main")  # 3 of 10
@@ -402,10 +374,8 @@ def test_a_shard_may_spend_its_part_of_what_is_left(
         assert store.spent(model.fingerprint).attempts == 2
 
 
-def test_a_full_disk_stops_new_calls(
-    images: list[Medium], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def full(self: CallStore, finished: object, spent: object) -> list[object]:
+def test_a_full_disk_stops_new_calls(images, tmp_path, monkeypatch):
+    def full(self, finished, spent):
         raise StoreError("a finished call cannot be stored; make room")
 
     monkeypatch.setattr(CallStore, "put", full)
@@ -418,9 +388,7 @@ def test_a_full_disk_stops_new_calls(
     assert len(SEEN) < 8
 
 
-def test_an_interrupt_lets_calls_under_way_arrive(
-    images: list[Medium], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_interrupt_lets_calls_under_way_arrive(images, tmp_path, capsys):
     under_way = Counter[str]()
 
     class Slow(FarModel):
@@ -447,9 +415,9 @@ def test_an_interrupt_lets_calls_under_way_arrive(
 
 
 def test_a_refused_setting_ends_the_run_unless_the_component_has_answered_before(
-    tmp_path: Path,
-) -> None:
-    def answer(status: int, body: dict[str, Any], asked: str) -> Any:
+    tmp_path,
+):
+    def answer(status, body, asked):
         with Canned(status, json.dumps(body)) as server:
             model = OpenAIChat(
                 model="m",
@@ -458,7 +426,7 @@ def test_a_refused_setting_ends_the_run_unless_the_component_has_answered_before
                 service_name="ours",
             )
 
-            def once() -> Steps[Any]:
+            def once():
                 return (
                     yield Ask(
                         model,

@@ -70,7 +70,7 @@ def finished(
     return Made(key(number), Subject(f"s{number}", 1, "d")), result
 
 
-def test_a_result_is_found_again_with_all_that_it_holds(tmp_path: Path) -> None:
+def test_a_result_is_found_again_with_all_that_it_holds(tmp_path):
     png = draw(tmp_path / "image.png", 1).read_bytes()
     reading = PromptUsage(80, 77)
     item = finished(
@@ -105,9 +105,7 @@ def test_a_result_is_found_again_with_all_that_it_holds(tmp_path: Path) -> None:
     )
 
 
-def test_a_paid_image_is_on_the_disk_before_its_call(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_paid_image_is_on_the_disk_before_its_call(tmp_path, monkeypatch):
     synced: list[int] = []
     monkeypatch.setattr(os, "fsync", synced.append)
     with CallStore(tmp_path / "store") as store:
@@ -115,7 +113,7 @@ def test_a_paid_image_is_on_the_disk_before_its_call(
     assert synced
 
 
-def test_the_key_of_a_call_is_what_it_was() -> None:
+def test_the_key_of_a_call_is_what_it_was():
     """Stores, and fingerprints of calls in records, would be lost if it changed."""
     shown = Medium(Path("1.png"), "a" * 64)
     component: Any = SimpleNamespace(fingerprint="f" * 64)
@@ -141,14 +139,14 @@ def test_the_key_of_a_call_is_what_it_was() -> None:
     )
 
 
-def test_a_failure_is_not_stored(tmp_path: Path) -> None:
+def test_a_failure_is_not_stored(tmp_path):
     item = finished(1, outcome=Outcome.FAILED)
     with CallStore(tmp_path) as store:
         assert store.put([item])[0].outcome is Outcome.FAILED
         assert store.find(item[0].key) is None
 
 
-def test_threads_that_look_at_once_find_each_its_own(tmp_path: Path) -> None:
+def test_threads_that_look_at_once_find_each_its_own(tmp_path):
     # without a lock, Python 3.13 gives one of them the row of another
     with CallStore(tmp_path) as store, ThreadPoolExecutor(8) as pool:
         store.put(finished(number, str(number)) for number in range(500))
@@ -157,9 +155,7 @@ def test_threads_that_look_at_once_find_each_its_own(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", ["missing", "altered"])
-def test_a_lost_image_makes_a_call_missing_until_it_is_made_again(
-    tmp_path: Path, damage: str
-) -> None:
+def test_a_lost_image_makes_a_call_missing_until_it_is_made_again(tmp_path, damage):
     png = draw(tmp_path / "image.png", 1).read_bytes()
     with CallStore(tmp_path / "store") as store:
         [result] = store.put([finished(1, png=png)])
@@ -174,7 +170,7 @@ def test_a_lost_image_makes_a_call_missing_until_it_is_made_again(
     assert (stored.text, stored.medium) == ("a dog", result.medium)
 
 
-def test_known_results_are_restored_unless_they_are_stored(tmp_path: Path) -> None:
+def test_known_results_are_restored_unless_they_are_stored(tmp_path):
     path = draw(tmp_path / "records" / "1.png", 1)
     image = Medium(path, sha256_file(path))
     recorded = Result(medium=image)
@@ -200,7 +196,7 @@ def test_known_results_are_restored_unless_they_are_stored(tmp_path: Path) -> No
     assert len(stored) == 2
 
 
-def test_an_image_is_kept_once_however_often_it_is_written(tmp_path: Path) -> None:
+def test_an_image_is_kept_once_however_often_it_is_written(tmp_path):
     records, png = (
         tmp_path / "records" / "1.png",
         draw(tmp_path / "image.png", 1).read_bytes(),
@@ -225,7 +221,7 @@ def test_an_image_is_kept_once_however_often_it_is_written(tmp_path: Path) -> No
         assert not list(tmp_path.rglob("*.partial"))
 
 
-def test_a_full_disk_loses_nothing_that_was_stored(tmp_path: Path) -> None:
+def test_a_full_disk_loses_nothing_that_was_stored(tmp_path):
     with CallStore(tmp_path) as store:
         store.put([finished(1)])
         size = (tmp_path / DATABASE).stat().st_size
@@ -260,7 +256,7 @@ def second(folder: Path, how: str) -> "subprocess.Popen[str]":
     )
 
 
-def test_a_second_process_waits_and_says_for_whom(tmp_path: Path) -> None:
+def test_a_second_process_waits_and_says_for_whom(tmp_path):
     with CallStore(tmp_path):
         said, _ = second(tmp_path, "no").communicate()
         used = f"the call store {tmp_path} is in use by process {os.getpid()} ("
@@ -278,14 +274,14 @@ def test_a_second_process_waits_and_says_for_whom(tmp_path: Path) -> None:
     assert waiting.communicate()[0] == "mine\n"
 
 
-def test_a_store_that_is_only_read_is_not_made(tmp_path: Path) -> None:
+def test_a_store_that_is_only_read_is_not_made(tmp_path):
     with CallStore(tmp_path / "store", writes=False) as store:
         assert store.find(key(1)) is None
         assert store.spent("f") == Spent()
     assert not (tmp_path / "store").exists()
 
 
-def test_a_store_of_another_version_is_named(tmp_path: Path) -> None:
+def test_a_store_of_another_version_is_named(tmp_path):
     for version in (4, 9):
         with closing(sqlite3.connect(tmp_path / DATABASE)) as db:
             db.execute(f"PRAGMA user_version = {version}")
@@ -302,7 +298,7 @@ ALTER TABLE calls ADD COLUMN images BLOB;
 ALTER TABLE calls ADD COLUMN seed INTEGER;"""
 
 
-def test_a_store_with_columns_of_before_is_used_as_it_is(tmp_path: Path) -> None:
+def test_a_store_with_columns_of_before_is_used_as_it_is(tmp_path):
     with CallStore(tmp_path / "old") as store:
         store.put([finished(1)])
     with closing(sqlite3.connect(tmp_path / "old" / DATABASE)) as db:
@@ -317,9 +313,7 @@ def test_a_store_with_columns_of_before_is_used_as_it_is(tmp_path: Path) -> None
     assert [result.text for result in stored.values()] == ["a cat", "a dog"]
 
 
-def test_a_changed_row_is_not_believed(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_changed_row_is_not_believed(tmp_path, capsys):
     with CallStore(tmp_path) as store:
         store.put([finished(1), finished(2)])
     with closing(sqlite3.connect(tmp_path / DATABASE)) as db:
@@ -357,9 +351,7 @@ DAMAGES: dict[str, Callable[[bytearray], object]] = {
 
 
 @pytest.mark.parametrize("name", DAMAGES)
-def test_a_damaged_store_is_set_aside_and_a_new_one_restored(
-    tmp_path: Path, name: str
-) -> None:
+def test_a_damaged_store_is_set_aside_and_a_new_one_restored(tmp_path, name):
     with CallStore(tmp_path) as store:
         store.put([finished(number, f"answer {number} " * 30) for number in range(300)])
     data = bytearray((tmp_path / DATABASE).read_bytes())
@@ -380,7 +372,7 @@ def test_a_damaged_store_is_set_aside_and_a_new_one_restored(
         assert found(store, digests) == {digests[0]: recorded}
 
 
-def test_a_store_that_is_found_damaged_keeps_what_arrives_later(tmp_path: Path) -> None:
+def test_a_store_that_is_found_damaged_keeps_what_arrives_later(tmp_path):
     with CallStore(tmp_path) as store:
         store.put([finished(number, f"answer {number} " * 30) for number in range(300)])
     with CallStore(tmp_path) as store:
@@ -396,7 +388,7 @@ def test_a_store_that_is_found_damaged_keeps_what_arrives_later(tmp_path: Path) 
         assert result.text == "late"
 
 
-def test_a_reader_says_that_a_store_is_damaged_and_leaves_it(tmp_path: Path) -> None:
+def test_a_reader_says_that_a_store_is_damaged_and_leaves_it(tmp_path):
     (tmp_path / DATABASE).write_bytes(b"not a database" * 100)
     with pytest.raises(
         StoreError, match=r"is damaged .*'driftledger run' sets it aside"
@@ -405,7 +397,7 @@ def test_a_reader_says_that_a_store_is_damaged_and_leaves_it(tmp_path: Path) -> 
     assert [path.name for path in tmp_path.iterdir()] == [DATABASE]
 
 
-def test_merging_unites_and_the_first_answer_stays(tmp_path: Path) -> None:
+def test_merging_unites_and_the_first_answer_stays(tmp_path):
     png = draw(tmp_path / "image.png", 1).read_bytes()
     for name, text, more in (("a", "first", 2), ("b", "second", 3)):
         with CallStore(tmp_path / name) as store:
@@ -432,7 +424,7 @@ def test_merging_unites_and_the_first_answer_stays(tmp_path: Path) -> None:
         assert store.spent("f" * 64) == Spent(5, 0.5)
 
 
-def test_merging_says_how_many_calls_have_another_answer(tmp_path: Path) -> None:
+def test_merging_says_how_many_calls_have_another_answer(tmp_path):
     (tmp_path / "params.yaml").write_text(json.dumps(default_params()))
     project = Project(tmp_path, own_code=True)
     with project.store() as store, CallStore(tmp_path / "other") as other:
@@ -455,13 +447,7 @@ def test_merging_says_how_many_calls_have_another_answer(tmp_path: Path) -> None
     ],
 )
 @pytest.mark.parametrize("writes", [True, False])
-def test_a_store_says_once_what_is_lost(
-    lost: str,
-    sentence: str,
-    writes: bool,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_a_store_says_once_what_is_lost(lost, sentence, writes, tmp_path, capsys):
     pictures = [
         draw(tmp_path / f"{number}.png", number).read_bytes() for number in (1, 2)
     ]
@@ -487,9 +473,7 @@ def test_a_store_says_once_what_is_lost(
 
 
 @pytest.mark.parametrize("writes", [True, False])
-def test_a_locked_database_is_waited_for(
-    writes: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_locked_database_is_waited_for(writes, tmp_path, capsys):
     with CallStore(tmp_path) as store:
         store.put([finished(1)])
     with held(tmp_path / DATABASE, 2.5), CallStore(tmp_path, writes=writes) as store:
@@ -499,9 +483,7 @@ def test_a_locked_database_is_waited_for(
     )
 
 
-def test_a_database_that_stays_locked_is_a_sentence(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_database_that_stays_locked_is_a_sentence(tmp_path, monkeypatch):
     with CallStore(tmp_path) as store:
         store.put([finished(1)])
         monkeypatch.setattr(databases, "WAIT", 0.2)
@@ -520,7 +502,7 @@ def test_a_database_that_stays_locked_is_a_sentence(
         assert store.find(key(1)) is not None
 
 
-def test_what_another_store_has_is_found_through_this_one(tmp_path: Path) -> None:
+def test_what_another_store_has_is_found_through_this_one(tmp_path):
     with CallStore(tmp_path / "main") as store:
         store.put([finished(1)], {"f" * 64: Spent(4, 1.0)})
     with (
@@ -541,12 +523,10 @@ def test_what_another_store_has_is_found_through_this_one(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("images", "encoded"), [(["a" * 64, "b" * 64], 1), (["", "b" * 64], 2)]
 )
-def test_features_are_made_once_unless_an_image_is_unknown(
-    tmp_path: Path, images: list[str], encoded: int
-) -> None:
+def test_features_are_made_once_unless_an_image_is_unknown(tmp_path, images, encoded):
     store, made = FeatureStore(tmp_path), list[np.ndarray]()
 
-    def make() -> np.ndarray:
+    def make():
         made.append(np.full((2, 3), len(made), np.float32))
         return made[-1]
 
@@ -576,9 +556,7 @@ class BrokenEncoder(LetterEncoder):
         )
 
 
-def test_features_that_are_not_finite_name_the_encoder_and_what_it_was_given(
-    tmp_path: Path,
-) -> None:
+def test_features_that_are_not_finite_name_the_encoder_and_what_it_was_given(tmp_path):
     media = []
     for name in ("blue", "red"):
         Image.new("RGB", (2, 2), name).save(tmp_path / f"{name}.png")

@@ -3,7 +3,6 @@
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -24,7 +23,6 @@ from driftledger.commands.collect import (
     tasks_of,
 )
 from driftledger.commands.gc import remove_unused
-from driftledger.components.base import Component
 from driftledger.core.errors import ConfigError, ServiceError, StoreError
 from driftledger.core.files import INPUTS, Made, read_json
 from driftledger.core.types import Conversation, Outcome, Reply
@@ -39,7 +37,7 @@ from tests.support.stores import comparable, found, stored_rows
 
 
 @pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
+def project(tmp_path, monkeypatch) -> Project:
     """A small project whose data are built."""
     monkeypatch.chdir(tmp_path)
     project = make_small(tmp_path)
@@ -53,7 +51,7 @@ def to_make(project: Project) -> dict[str, int]:
     }
 
 
-def test_what_is_planned_is_made_and_then_nothing_is_left(project: Project) -> None:
+def test_what_is_planned_is_made_and_then_nothing_is_left(project):
     before = to_make(project)
     assert before.keys() == {
         "models.regions_medium",
@@ -70,13 +68,11 @@ def test_what_is_planned_is_made_and_then_nothing_is_left(project: Project) -> N
 
 
 def test_failed_calls_are_planned_and_made_by_the_next_run(
-    project: Project,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+    project, monkeypatch, capsys
+):
     respond, away, asked = Blind.respond, True, list[Conversation]()
 
-    def answer(self: Blind, conversations: Sequence[Conversation]) -> list[Reply]:
+    def answer(self, conversations):
         """Answer but three questions of MM-SAP, while the service is away."""
         questions = list(
             dict.fromkeys(
@@ -111,14 +107,9 @@ def test_failed_calls_are_planned_and_made_by_the_next_run(
     ],
 )
 def test_a_model_that_cannot_be_asked_takes_no_other_with_it(
-    component: type[Component],
-    method: str,
-    sentence: str,
-    complete: set[str],
-    project: Project,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def away(*_: object) -> None:
+    component, method, sentence, complete, project, monkeypatch
+):
+    def away(*_: object):
         raise ServiceError("the service is away")
 
     models = {"regions_medium", "blind"}
@@ -135,11 +126,11 @@ def test_a_model_that_cannot_be_asked_takes_no_other_with_it(
     assert all(task.is_made() for task in tasks_of(project))
 
 
-def test_a_plan_counts_what_examples_depend_on_at_most(project: Project) -> None:
+def test_a_plan_counts_what_examples_depend_on_at_most(project):
     """The examples that blind describes for both models are its own descriptions without
     examples."""
 
-    def shown(params: Params) -> None:
+    def shown(params):
         examples = {"choose": "random", "shots": [1, 2], "by": "blind"}
         params["descriptions"]["shown"] = {
             "prompt": "What is it?",
@@ -161,7 +152,7 @@ def test_a_plan_counts_what_examples_depend_on_at_most(project: Project) -> None
     }
 
 
-def test_records_of_one_model_leave_the_others_alone(project: Project) -> None:
+def test_records_of_one_model_leave_the_others_alone(project):
     collect(project, ["blind"])
     assert {
         name.split("/")[2] for name in folders(project.root) if "records/" in name
@@ -171,8 +162,8 @@ def test_records_of_one_model_leave_the_others_alone(project: Project) -> None:
 
 
 def test_each_component_is_loaded_once_and_let_go_of_when_no_later_folder_needs_it(
-    project: Project, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    project, monkeypatch
+):
     """For all six benchmarks of two models, with a generator and a judge: loading is what follows a
     release."""
     seen, loaded = list[str](), set[str]()
@@ -184,13 +175,13 @@ def test_each_component_is_loaded_once_and_let_go_of_when_no_later_folder_needs_
     ):
         original = getattr(component, method)
 
-        def work(self: Component, *given: Any, ask: Any = original) -> Any:
+        def work(self, *given: Any, ask=original):
             if self.provider not in loaded:
                 seen.append(f"{self.provider} loaded")
                 loaded.add(self.provider)
             return ask(self, *given)
 
-        def release(self: Component) -> None:
+        def release(self):
             if self.provider in loaded:
                 seen.append(f"{self.provider} released")
                 loaded.remove(self.provider)
@@ -209,8 +200,8 @@ def test_each_component_is_loaded_once_and_let_go_of_when_no_later_folder_needs_
 
 
 def test_what_records_of_an_earlier_version_hold_is_not_asked_again(
-    project: Project, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    project, monkeypatch
+):
     """They call the file of a drawing ``image``, and its digest ``image_sha256``."""
     collect(project)
     written = {
@@ -238,12 +229,12 @@ def test_what_records_of_an_earlier_version_hold_is_not_asked_again(
     assert {file: file.read_text() for file in written} == written
 
 
-def test_a_model_that_is_not_selected_is_named(project: Project) -> None:
+def test_a_model_that_is_not_selected_is_named(project):
     with pytest.raises(ConfigError, match="selected model 'blnd' is unknown"):
         collect(project, ["blnd"])
 
 
-def test_what_must_come_first_is_named(project: Project) -> None:
+def test_what_must_come_first_is_named(project):
     (project.root / "data/resolved.json").rename(project.root / "kept.json")
     with pytest.raises(StoreError, match="run 'dvc repro resolve'"):
         collect(project, ["blind"])
@@ -256,7 +247,7 @@ def test_what_must_come_first_is_named(project: Project) -> None:
         collect(project, ["blind"])
 
 
-def test_what_has_changed_since_it_was_resolved_is_not_asked(project: Project) -> None:
+def test_what_has_changed_since_it_was_resolved_is_not_asked(project):
     project = changed(
         project.root, lambda params: params["models"]["blind"].update(batch_size=3)
     )
@@ -268,9 +259,9 @@ def test_what_has_changed_since_it_was_resolved_is_not_asked(project: Project) -
 
 
 def test_what_is_missing_is_said_before_the_first_call_and_only_if_it_is_needed(
-    project: Project, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def readiness() -> tuple[list[str], list[str]]:
+    project, monkeypatch
+):
+    def readiness():
         preview = plan(Project(project.root, own_code=True))
         return preview.missing, preview.notes
 
@@ -300,15 +291,13 @@ with CallStore(Path(sys.argv[1])):
 """
 
 
-def test_what_nothing_uses_is_shown_and_then_removed(
-    project: Project, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def gone(path: Path, **given: Any) -> None:
+def test_what_nothing_uses_is_shown_and_then_removed(project, monkeypatch):
+    def gone(path, **given: Any):
         if path.suffix == ".png":
             raise KeyboardInterrupt
         unlink(path, **given)
 
-    def kept() -> list[str]:
+    def kept():
         return sorted(path.name for path in project.state.glob("*/*/*"))
 
     unlink = Path.unlink
@@ -365,7 +354,7 @@ def test_what_nothing_uses_is_shown_and_then_removed(
     assert set(to_make(project).values()) == {0}
 
 
-def test_what_another_checkout_selects_stays(project: Project) -> None:
+def test_what_another_checkout_selects_stays(project):
     collect(project, ["blind", "regions_medium"])
     author = ("-c", "user.name=a", "-c", "user.email=a@localhost")
     for command in (
@@ -411,9 +400,7 @@ def run_round(project: Project, of: int, into: Path, **chosen: Any) -> list[str]
     ]
 
 
-def test_shards_make_what_one_process_makes(
-    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_shards_make_what_one_process_makes(project, tmp_path, monkeypatch):
     collect(project, MODELS)
     reference = contents(project.root)
     with project.store() as store:
@@ -443,7 +430,7 @@ def test_shards_make_what_one_process_makes(
     assert contents(project.root) == reference
 
 
-def test_what_is_not_a_store_is_named(project: Project, tmp_path: Path) -> None:
+def test_what_is_not_a_store_is_named(project, tmp_path):
     with pytest.raises(StoreError, match="is not a call store and holds none"):
         merge(project, [tmp_path / "nowhere"])
     with pytest.raises(ConfigError, match="--shard '2/2' is not a shard"):

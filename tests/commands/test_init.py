@@ -43,7 +43,7 @@ def tree(root: Path) -> Tree:
 
 
 @pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def here(tmp_path, monkeypatch) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
     return tmp_path
@@ -54,7 +54,7 @@ def git(*arguments: str) -> str:
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
-def test_an_empty_folder_becomes_a_project(here: Path) -> None:
+def test_an_empty_folder_becomes_a_project(here):
     said = init(Path())
     commands = [
         "driftledger plan",
@@ -83,14 +83,14 @@ def test_an_empty_folder_becomes_a_project(here: Path) -> None:
     assert git("check-attr", "text", "--", *exact).count("unset") == len(exact)
 
 
-def test_twice_is_once(here: Path) -> None:
+def test_twice_is_once(here):
     init(Path())
     before = tree(here)
     assert "a project already" in init(Path())[0]
     assert tree(here) == before
 
 
-def test_images_become_a_dataset_that_dvc_keeps(here: Path) -> None:
+def test_images_become_a_dataset_that_dvc_keeps(here):
     draw(here / "My Photos" / "0.png", 0)
     (here / "My Photos" / "IMG_2.HEIC").touch()
     xray = Image.new("I;16", (8, 4))
@@ -111,9 +111,7 @@ def test_images_become_a_dataset_that_dvc_keeps(here: Path) -> None:
     assert upgrade(Project(here), check=True) == []
 
 
-def test_images_that_git_or_dvc_keeps_or_that_lie_elsewhere_are_left_alone(
-    here: Path,
-) -> None:
+def test_images_that_git_or_dvc_keeps_or_that_lie_elsewhere_are_left_alone(here):
     git("init", "--quiet")
     for name in ("tracked", "kept", "near"):
         draw(here / ("near" if name == "near" else f"a/{name}") / "0.png", 0)
@@ -144,9 +142,7 @@ OTHERS: dict[str, str] = {
 
 
 @pytest.mark.parametrize("name", OTHERS)
-def test_what_somebody_else_wrote_is_refused_and_left_alone(
-    here: Path, name: str
-) -> None:
+def test_what_somebody_else_wrote_is_refused_and_left_alone(here, name):
     (here / name).parent.mkdir(parents=True, exist_ok=True)
     (here / name).write_text(OTHERS[name], encoding="utf-8")
     before = tree(here)
@@ -164,7 +160,7 @@ def test_what_somebody_else_wrote_is_refused_and_left_alone(
     } == before
 
 
-def test_rules_of_theirs_stay_whatever_bytes_they_have(here: Path) -> None:
+def test_rules_of_theirs_stay_whatever_bytes_they_have(here):
     (here / ".gitignore").write_bytes(b"caf\xe9/\n/.driftledger/")
     init(Path())
     text = (here / ".gitignore").read_bytes()
@@ -172,7 +168,7 @@ def test_rules_of_theirs_stay_whatever_bytes_they_have(here: Path) -> None:
     assert text.count(b".driftledger") == 1
 
 
-def test_mistakes_are_sentences_before_anything_is_written(here: Path) -> None:
+def test_mistakes_are_sentences_before_anything_is_written(here):
     (here / "empty").mkdir()
     draw(here / "line\nbreak" / "0.png", 0)
     draw(here / "photos" / "0.png", 0)
@@ -209,7 +205,7 @@ def test_mistakes_are_sentences_before_anything_is_written(here: Path) -> None:
         init(Path("a"), images=Path("photos"))
 
 
-def test_questions_make_a_project_of_one_benchmark(here: Path) -> None:
+def test_questions_make_a_project_of_one_benchmark(here):
     git("init", "--quiet")
     (here / "My MME.tsv").touch()
     init(Path("a"), questions=Path("My MME.tsv"), chosen=chosen(model="openai/gpt-x"))
@@ -254,7 +250,7 @@ def test_questions_make_a_project_of_one_benchmark(here: Path) -> None:
     )
 
 
-def test_the_block_of_questions_in_the_docs_works_after_init(here: Path) -> None:
+def test_the_block_of_questions_in_the_docs_works_after_init(here):
     draw(here / "photos" / "0.png", 0)
     init(Path(), images=Path("photos"))
     text = (
@@ -297,7 +293,7 @@ def killed_after(writes: int, root: Path) -> bool:
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
 
 
-def test_a_killed_init_is_finished_by_the_next(here: Path) -> None:
+def test_a_killed_init_is_finished_by_the_next(here):
     init(Path("whole"))
     expected, writes, killed = tree(here / "whole"), 0, True
     while killed:
@@ -310,7 +306,7 @@ def test_a_killed_init_is_finished_by_the_next(here: Path) -> None:
     assert writes > len(expected) // 2
 
 
-def test_an_upgrade_writes_committed_files_again_and_refuses_others(here: Path) -> None:
+def test_an_upgrade_writes_committed_files_again_and_refuses_others(here):
     with pytest.raises(
         ConfigError, match="this folder is not a project; run this in its top folder"
     ):
@@ -343,9 +339,7 @@ def test_an_upgrade_writes_committed_files_again_and_refuses_others(here: Path) 
     assert upgrade(project, check=True) == []
 
 
-def test_generated_files_are_known_by_their_first_line_also_those_of_other_versions() -> (
-    None
-):
+def test_generated_files_are_known_by_their_first_line_also_those_of_other_versions():
     texts = generated()
     assert {name for name, text in texts.items() if is_ours(text)} == {
         "dvc.yaml",
@@ -359,7 +353,7 @@ def test_generated_files_are_known_by_their_first_line_also_those_of_other_versi
     ] == []
 
 
-def test_git_ignores_what_every_stage_collects(here: Path) -> None:
+def test_git_ignores_what_every_stage_collects(here):
     init(Path())
     ignored = (here / ".gitignore").read_text(encoding="utf-8").splitlines()
     for stage in (stage for spec in benchmarks() for stage in spec.stages[:-1]):
@@ -371,8 +365,8 @@ def test_git_ignores_what_every_stage_collects(here: Path) -> None:
     }
 
 
-def test_the_catalogue_is_listed() -> None:
-    def names(section: str) -> list[str]:
+def test_the_catalogue_is_listed():
+    def names(section):
         shown = catalogue_table(catalogue_rows(section))
         fitting(shown)
         return [line.split()[0] for line in printed(shown).splitlines()[1:]]
@@ -397,9 +391,7 @@ def test_the_catalogue_is_listed() -> None:
         catalogue_rows("dinov9")
 
 
-def test_what_is_retired_is_listed_last_with_its_date_and_selected_with_a_warning(
-    here: Path,
-) -> None:
+def test_what_is_retired_is_listed_last_with_its_date_and_selected_with_a_warning(here):
     rows = catalogue_rows("models")
     retired = [row["name"] for row in rows if row["retired"]]
     assert retired == [
@@ -444,9 +436,7 @@ def chosen(**given: str) -> dict[str, Any]:
     }
 
 
-def test_a_model_a_generator_and_an_encoder_are_named_in_one_command(
-    here: Path,
-) -> None:
+def test_a_model_a_generator_and_an_encoder_are_named_in_one_command(here):
     assert "what it selects is a demonstration" in "".join(init(Path("demonstration")))
     (here / "mine").mkdir()
     (here / "mine" / "config.json").write_text('{"model_type": "dinov2"}')
@@ -487,11 +477,11 @@ def test_a_model_a_generator_and_an_encoder_are_named_in_one_command(
     assert Project(here).settings.build("encoders", "mine").provider == "dinov2"
 
 
-def test_one_more_is_added_or_refused(here: Path) -> None:
+def test_one_more_is_added_or_refused(here):
     init(Path())
     project, before = Project(here), (here / "params.yaml").read_text(encoding="utf-8")
 
-    def add(section: str, given: str, only: bool = False) -> list[str]:
+    def add(section, given, only=False):
         return models.add(project, section, given, only=only, base_url=None, key=None)
 
     for section, given, sentence in (

@@ -26,9 +26,7 @@ def run(folder: Path, *command: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def written(
-    tmp_path_factory: pytest.TempPathFactory,
-) -> tuple[Path, dict[str, list[str]]]:
+def written(tmp_path_factory) -> tuple[Path, dict[str, list[str]]]:
     """A folder with one of each kind, and what was said of each."""
     folder = tmp_path_factory.mktemp("project")
     (folder / "pyproject.toml").write_text(
@@ -37,9 +35,7 @@ def written(
     return folder, {kind: new(folder, kind, f"my_{kind}") for kind in KINDS}
 
 
-def test_every_kind_passes_its_own_test(
-    written: tuple[Path, dict[str, list[str]]],
-) -> None:
+def test_every_kind_passes_its_own_test(written):
     folder, _ = written
     told = run(
         folder,
@@ -56,19 +52,13 @@ def test_every_kind_passes_its_own_test(
     assert " passed" in told
 
 
-def test_it_is_as_the_linters_and_the_type_checker_want_it(
-    written: tuple[Path, dict[str, list[str]]],
-) -> None:
+def test_it_is_as_the_linters_and_the_type_checker_want_it(written):
     folder, _ = written
     run(folder, *RUFF, "check", "--no-cache", ".")
     run(folder, *RUFF, "format", "--no-cache", "--check", ".")
 
 
-def test_dvc_keeps_the_lines_that_are_printed(
-    written: tuple[Path, dict[str, list[str]]],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_dvc_keeps_the_lines_that_are_printed(written, tmp_path, monkeypatch):
     """``dvc exp run -S`` writes ``params.yaml`` again; in braces it would lose the quotes that
     ``a:B`` needs there."""
     folder, told = written
@@ -119,7 +109,7 @@ def test_dvc_keeps_the_lines_that_are_printed(
     assert settings.build("question_sets", "my_question_set").protocol == "mme"
 
 
-def test_what_is_there_is_left_alone(tmp_path: Path) -> None:
+def test_what_is_there_is_left_alone(tmp_path):
     there = tmp_path / "tests/test_mine.py"
     there.parent.mkdir(exist_ok=True)
     there.write_text("mine")
@@ -132,7 +122,7 @@ def test_what_is_there_is_left_alone(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "name", ["../evil", "My", "", "class", "a" * 31, "1st", "a-b", "a.b"]
 )
-def test_a_name_that_can_be_no_module(tmp_path: Path, name: str) -> None:
+def test_a_name_that_can_be_no_module(tmp_path, name):
     with pytest.raises(ConfigError, match="cannot be a module"):
         new(tmp_path, "model", name)
     assert not [*tmp_path.iterdir()]

@@ -12,7 +12,7 @@ from tests.support.small import changed, make_small, update
 
 
 @pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
+def project(tmp_path, monkeypatch) -> Project:
     monkeypatch.chdir(tmp_path)
     make_small(tmp_path)
     return changed(
@@ -35,10 +35,8 @@ def rows(path: Path) -> list[dict[str, str]]:
 
 
 def test_a_first_sheet_of_descriptions_needs_nothing_but_the_images(
-    project: Project,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+    project, monkeypatch, capsys
+):
     assert people(monkeypatch, "descriptions", "my_images", "seer") == 0
     assert "2 images to describe, 0 described" in capsys.readouterr().out
     assert len(rows(project.root / "seer" / "sheet.csv")) == 2
@@ -49,11 +47,7 @@ def test_a_first_sheet_of_descriptions_needs_nothing_but_the_images(
     )
 
 
-def test_descriptions_are_rated(
-    project: Project,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_descriptions_are_rated(project, monkeypatch, capsys):
     assert people(monkeypatch, "ratings", "my_images") == 2
     assert (
         "fidelity.ratings in params.yaml names no file; set it"

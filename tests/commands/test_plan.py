@@ -73,7 +73,7 @@ def server() -> Iterator[OpenAIServer]:
 
 
 @pytest.fixture(scope="module")
-def evaluated(server: OpenAIServer, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def evaluated(server, tmp_path_factory) -> Path:
     """A project of three images, two of them in one category, whose calls for T = 2 are stored."""
     root = tmp_path_factory.mktemp("evaluated")
     for number, category in enumerate(("square", "round", "round")):
@@ -88,7 +88,7 @@ def evaluated(server: OpenAIServer, tmp_path_factory: pytest.TempPathFactory) ->
 
 
 @pytest.fixture
-def root(evaluated: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def root(evaluated, tmp_path, monkeypatch) -> Path:
     """A copy of it."""
     monkeypatch.setattr(LayoutEncoder, "understands", None)
     monkeypatch.chdir(shutil.copytree(evaluated, tmp_path / "copy"))
@@ -180,9 +180,7 @@ EDITS = {
 
 
 @pytest.mark.parametrize("case", EDITS.values(), ids=EDITS)
-def test_after_an_edit_no_more_is_made_than_planned(
-    case: Edit, root: Path, server: OpenAIServer
-) -> None:
+def test_after_an_edit_no_more_is_made_than_planned(case, root, server):
     before = (root / RESOLVED).read_bytes()
     case.edit(root)
     project = Project(root, own_code=True)
@@ -195,7 +193,7 @@ def test_after_an_edit_no_more_is_made_than_planned(
     )
     assert len(preview.missing) == bool(case.missing)
 
-    def run() -> None:
+    def run():
         build(project)
         collect(project)
 
@@ -214,9 +212,7 @@ def test_after_an_edit_no_more_is_made_than_planned(
     assert {each.to_make for each in plan(project).calls.values()} == {0}
 
 
-def test_a_checkout_of_others_is_counted_as_it_was_resolved(
-    root: Path, server: OpenAIServer
-) -> None:
+def test_a_checkout_of_others_is_counted_as_it_was_resolved(root, server):
     setting("genception", iterations=3)(root)
     assert plan(Project(root)).calls[MODEL].to_make == 0
     assert plan(Project(root)).notes == []
@@ -224,7 +220,7 @@ def test_a_checkout_of_others_is_counted_as_it_was_resolved(
     assert plan(Project(root, own_code=True)).calls[MODEL].to_make == 3
 
 
-def test_the_likely_price_goes_by_what_is_stored(root: Path) -> None:
+def test_the_likely_price_goes_by_what_is_stored(root):
     """Each stored description took 90 tokens and gave 1,024; before any call, 300 are assumed of
     each text."""
     setting("genception", iterations=3)(root)
@@ -245,9 +241,7 @@ def test_the_likely_price_goes_by_what_is_stored(root: Path) -> None:
     assert drawings.likely_cost == pytest.approx(6 * (300 * 10 + 1584 * 100) / 1e6)
 
 
-def test_what_to_know_before_the_first_call(
-    root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_to_know_before_the_first_call(root, monkeypatch):
     """Drawings of the control are half of all: the descriptions of the other model are stored."""
     setting("run", models=["tells", "blind"])(root)
     setting("genception", generate_prompt="Draw {description}", iterations=1)(root)
@@ -271,7 +265,7 @@ def test_what_to_know_before_the_first_call(
     )
 
 
-def test_data_under_a_run_stay_as_it_reads_them(root: Path) -> None:
+def test_data_under_a_run_stay_as_it_reads_them(root):
     project = Project(root, own_code=True)
     draw(root / "photos" / "round" / "3.png", 3, (24, 18))
     before = (root / "data/datasets/photos/samples.jsonl").read_bytes()
@@ -286,9 +280,7 @@ def test_data_under_a_run_stay_as_it_reads_them(root: Path) -> None:
     assert plan(project).calls[MODEL].to_make == 2
 
 
-def test_a_full_disk_is_missing_room(
-    root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_disk_is_missing_room(root, monkeypatch):
     """Three images with 1024 pixels a side, of 1.5 bytes a pixel, are 4.7 MB."""
     setting("genception", iterations=3)(root)
     project = Project(root, own_code=True)
@@ -308,15 +300,15 @@ def test_a_full_disk_is_missing_room(
 
 
 def test_all_that_is_missing_is_named_at_once_by_plan_and_by_run(
-    root: Path, server: OpenAIServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    root, server, monkeypatch
+):
     for name in [*os.environ]:
         if name.lower().endswith("_proxy"):
             monkeypatch.delenv(name)
     here = {"base_url": server.base_url, "api_key_env": "NO_SUCH_KEY", "prices": PRICES}
     weights = {"provider": "transformers", "path": "weights/nowhere"}
 
-    def select(params: Params) -> None:
+    def select(params):
         params["models"] |= {
             "keyless": {"provider": "openai", "model": "m"} | here,
             "weights": weights,

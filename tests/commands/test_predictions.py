@@ -75,9 +75,7 @@ def wrong(answer: str) -> str:
     return "No." if answer == "yes" else "Yes."
 
 
-def test_predictions_are_graded_as_answers_and_every_number_of_them_is_marked(
-    tmp_path: Path,
-) -> None:
+def test_predictions_are_graded_as_answers_and_every_number_of_them_is_marked(tmp_path):
     file = tmp_path / "p.jsonl"
     theirs = {"provider": "predictions", "path": str(file), "format": "lmms_eval"}
     exam = project(tmp_path, "mme", theirs=theirs, blind={"provider": "blind"})
@@ -119,7 +117,7 @@ def test_predictions_are_graded_as_answers_and_every_number_of_them_is_marked(
         assert "- blind: " not in part
 
 
-def test_what_is_missing_is_no_answer(tmp_path: Path) -> None:
+def test_what_is_missing_is_no_answer(tmp_path):
     file = tmp_path / "theirs.json"
     exam = project(
         tmp_path, "mm_vet", theirs={"provider": "predictions", "path": str(file)}

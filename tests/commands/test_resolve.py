@@ -19,12 +19,12 @@ Resolved = Callable[[Callable[[Params], object]], Params]
 
 
 @pytest.fixture
-def resolved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Resolved:
+def resolved(tmp_path, monkeypatch) -> Resolved:
     """What is noted for a small project after a change."""
     monkeypatch.chdir(tmp_path)
     make_small(tmp_path)
 
-    def note(change: Callable[[Params], object]) -> Params:
+    def note(change):
         resolve(changed(tmp_path, change))
         noted: Params = json.loads((tmp_path / "data" / "resolved.json").read_bytes())
         return noted
@@ -47,7 +47,7 @@ def differing(before: Any, after: Any, place: str = "") -> Iterator[str]:
         yield place
 
 
-def test_every_parameter_of_a_stage_is_there(resolved: Resolved) -> None:
+def test_every_parameter_of_a_stage_is_there(resolved):
     noted = resolved(nothing)
     stages = yaml.safe_load((REPOSITORY / "dvc.yaml").read_text(encoding="utf-8"))[
         "stages"
@@ -100,7 +100,7 @@ CHANGES: dict[str, tuple[Callable[[Params], object], str]] = {
 
 
 @pytest.mark.parametrize("what", CHANGES)
-def test_a_change_is_noted_where_it_belongs(what: str, resolved: Resolved) -> None:
+def test_a_change_is_noted_where_it_belongs(what, resolved):
     change, expected = CHANGES[what]
     before = resolved(nothing)
     places = [*differing(before, resolved(change))]
@@ -108,7 +108,7 @@ def test_a_change_is_noted_where_it_belongs(what: str, resolved: Resolved) -> No
     assert [place for place in places if not re.fullmatch(expected, place)] == []
 
 
-def test_a_benchmark_that_goes_over_nothing_is_left_out(resolved: Resolved) -> None:
+def test_a_benchmark_that_goes_over_nothing_is_left_out(resolved):
     noted = resolved(lambda params: params["run"].update(mm_vet=[], fidelity=[]))
     assert noted["judge"] == "none"
     assert "rubric" not in noted["models"]
@@ -121,7 +121,7 @@ def test_a_benchmark_that_goes_over_nothing_is_left_out(resolved: Resolved) -> N
     }
 
 
-def test_peoples_ratings_are_noted(tmp_path: Path, resolved: Resolved) -> None:
+def test_peoples_ratings_are_noted(tmp_path, resolved):
     with pytest.raises(
         ConfigError,
         match=r"fidelity\.ratings in params\.yaml is ratings\.csv, which is missing",

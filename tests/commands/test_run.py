@@ -26,7 +26,7 @@ from driftledger.core.files import INPUTS, Made, read_json, write_json
 from driftledger.core.paths import STATE
 from driftledger.project.project import Project
 from driftledger.reports import scores
-from tests.conftest import Checkout, stages_run
+from tests.conftest import stages_run
 from tests.support.ledgers import question_score
 from tests.support.small import contents, folders, matching
 
@@ -46,17 +46,17 @@ MODEL = "regions_medium"
 
 
 @pytest.fixture
-def project(checkout: Checkout, monkeypatch: pytest.MonkeyPatch) -> Project:
+def project(checkout, monkeypatch) -> Project:
     monkeypatch.chdir(checkout.root)
     return Project(checkout.root)
 
 
 @pytest.fixture
-def dvc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
+def dvc(tmp_path, monkeypatch) -> Callable[..., Path]:
     """Put a command of that name in front, which runs these lines of shell; where it notes its
     arguments."""
 
-    def make(*repro: str) -> Path:
+    def make(*repro: str):
         seen, script = tmp_path / "seen", tmp_path / "bin" / "dvc"
         script.parent.mkdir(exist_ok=True)
         lines = [
@@ -80,8 +80,8 @@ def say(*texts: str) -> str:
 
 
 def test_calls_are_made_before_dvc_starts_and_its_text_goes_to_the_log(
-    project: Project, dvc: Callable[..., Path], capfd: pytest.CaptureFixture[str]
-) -> None:
+    project, dvc, capfd
+):
     text = [
         RUNNING.format("resolve"),
         SKIPPED.format("data"),
@@ -118,9 +118,7 @@ def test_calls_are_made_before_dvc_starts_and_its_text_goes_to_the_log(
     assert capfd.readouterr().out.splitlines()[:4] == text
 
 
-def test_failed_records_are_counted_as_a_score_counts_them(
-    project: Project, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_failed_records_are_counted_as_a_score_counts_them(project, monkeypatch):
     """The score of a judged benchmark calls also those gradings failed in which the judge gave
     nothing."""
     assert run(project, plain=True) == 0
@@ -137,9 +135,7 @@ def test_failed_records_are_counted_as_a_score_counts_them(
         assert running._failed_records(project) == counted
 
 
-def test_what_others_have_pushed_is_pulled_before_anything_is_asked(
-    project: Project, dvc: Callable[..., Path]
-) -> None:
+def test_what_others_have_pushed_is_pulled_before_anything_is_asked(project, dvc):
     (project.root / ".dvc" / "config").write_text(
         "[core]\n    remote = storage\n", encoding="utf-8"
     )
@@ -200,14 +196,8 @@ def test_what_others_have_pushed_is_pulled_before_anything_is_asked(
     ],
 )
 def test_a_mistake_is_its_sentence_and_a_bug_keeps_dvcs_code(
-    text: list[str],
-    dvcs_code: int,
-    code: int,
-    told: str,
-    project: Project,
-    dvc: Callable[..., Path],
-    capfd: pytest.CaptureFixture[str],
-) -> None:
+    text, dvcs_code, code, told, project, dvc, capfd
+):
     dvc(
         say("driftledger: an earlier stage complains", RUNNING.format(COLLECT), *text),
         f"exit {dvcs_code}",
@@ -223,14 +213,8 @@ def test_a_mistake_is_its_sentence_and_a_bug_keeps_dvcs_code(
     ("seconds", "waits", "code"), [(2, True, 0), (600, True, 2), (2, False, 2)]
 )
 def test_a_process_that_is_in_the_way_is_named_and_waited_for(
-    seconds: int,
-    waits: bool,
-    code: int,
-    project: Project,
-    dvc: Callable[..., Path],
-    capfd: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    seconds, waits, code, project, dvc, capfd, monkeypatch
+):
     monkeypatch.setattr(
         running, "_BUSY", min(PATIENCE, 10.0 * seconds) if code == 0 else 1.0
     )
@@ -259,9 +243,7 @@ def test_a_process_that_is_in_the_way_is_named_and_waited_for(
 
 
 @pytest.mark.parametrize("name", ["dvc.lock", "dvc.yaml", "params.yaml"])
-def test_a_conflict_of_a_merge_is_said_before_anything_starts(
-    name: str, project: Project, dvc: Callable[..., Path]
-) -> None:
+def test_a_conflict_of_a_merge_is_said_before_anything_starts(name, project, dvc):
     seen = dvc()
     file = project.root / name
     if name == "dvc.lock":
@@ -288,11 +270,8 @@ def test_a_conflict_of_a_merge_is_said_before_anything_starts(
 
 
 def test_a_mistake_of_the_calls_ends_the_run_before_dvc_starts(
-    checkout: Checkout,
-    project: Project,
-    dvc: Callable[..., Path],
-    capfd: pytest.CaptureFixture[str],
-) -> None:
+    checkout, project, dvc, capfd
+):
     (checkout.root / "theirs.json").write_text(
         '{"none of them": "Yes."}', encoding="utf-8"
     )
@@ -314,11 +293,8 @@ def test_a_mistake_of_the_calls_ends_the_run_before_dvc_starts(
 
 
 def test_where_mlflow_alone_fails_the_scores_are_shown(
-    project: Project,
-    dvc: Callable[..., Path],
-    capfd: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    project, dvc, capfd, monkeypatch
+):
     dvc(say(RUNNING.format("track"), "driftledger: MLflow is away"), "exit 255")
     shown: list[Any] = []
     monkeypatch.setattr(running, "show_scores", shown.append)
@@ -327,9 +303,7 @@ def test_where_mlflow_alone_fails_the_scores_are_shown(
     assert "track: MLflow is away" in capfd.readouterr().err
 
 
-def test_only_one_run_at_a_time_and_only_in_a_project_of_dvc(
-    project: Project, dvc: Callable[..., Path], tmp_path: Path
-) -> None:
+def test_only_one_run_at_a_time_and_only_in_a_project_of_dvc(project, dvc, tmp_path):
     seen = dvc()
     lock = project.root / STATE / "run.lock"
     lock.parent.mkdir(parents=True)
@@ -365,12 +339,8 @@ def is_over(pid: int) -> bool:
     [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGKILL, -9)],
 )
 def test_a_stop_ends_all_children_and_the_next_run_goes_on(
-    number: signal.Signals,
-    code: int,
-    project: Project,
-    dvc: Callable[..., Path],
-    tmp_path: Path,
-) -> None:
+    number, code, project, dvc, tmp_path
+):
     pids = tmp_path / "pids"
     dvc(
         say(RUNNING.format(COLLECT)),
@@ -407,9 +377,7 @@ def test_a_stop_ends_all_children_and_the_next_run_goes_on(
 
 
 @pytest.mark.slow
-def test_a_run_with_nothing_to_do_shows_the_scores_and_force_makes_all_again(
-    published: Checkout,
-) -> None:
+def test_a_run_with_nothing_to_do_shows_the_scores_and_force_makes_all_again(published):
     log = published.root / ".driftledger" / "run.log"
     done = published.run("driftledger", "run")
     assert stages_run(log.read_text(encoding="utf-8")) == ["resolve"]

@@ -12,7 +12,7 @@ WORDS = "word " * 60
 
 
 @pytest.fixture(autouse=True)
-def _plain(monkeypatch: pytest.MonkeyPatch) -> None:
+def _plain(monkeypatch) -> None:
     for name in ("COLUMNS", "NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE"):
         monkeypatch.delenv(name, raising=False)
 
@@ -21,11 +21,8 @@ def _plain(monkeypatch: pytest.MonkeyPatch) -> None:
     ("columns", "width"), [(None, len(WORDS)), ("60", 60), ("120", 120)]
 )
 def test_a_pipe_is_plain_and_wraps_nothing_or_where_it_says(
-    columns: str | None,
-    width: int,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+    columns, width, monkeypatch, capsys
+):
     if columns:
         monkeypatch.setenv("COLUMNS", columns)
     show(line(WORDS, BAD))
@@ -47,7 +44,7 @@ def test_a_pipe_is_plain_and_wraps_nothing_or_where_it_says(
         "\ud800",
     ],
 )
-def test_hostile_text_is_inert_everywhere(hostile: str) -> None:
+def test_hostile_text_is_inert_everywhere(hostile):
     made = table(hostile, "number", numbers=["number"])
     made.add_row(line(hostile * 20), line("1"))
     for shown in (
@@ -60,9 +57,7 @@ def test_hostile_text_is_inert_everywhere(hostile: str) -> None:
     assert len(printed(line(hostile)).splitlines()) == 1
 
 
-def test_in_a_file_progress_is_a_line_for_each_tenth(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_in_a_file_progress_is_a_line_for_each_tenth(capsys):
     with (
         Progress("GenCeption · a", 100) as first,
         Progress("fidelity · a", 6) as second,
@@ -81,7 +76,7 @@ def test_in_a_file_progress_is_a_line_for_each_tenth(
     assert " 2/6 " in last
 
 
-def test_lines_that_wrap_stay_indented_and_no_line_ends_in_blanks() -> None:
+def test_lines_that_wrap_stay_indented_and_no_line_ends_in_blanks():
     first, *rest = printed(lines([f"  {WORDS}"]), 60).splitlines()
     assert rest
     assert all(each.startswith("  word") for each in (first, *rest))

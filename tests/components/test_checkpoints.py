@@ -17,14 +17,14 @@ COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
 
 @pytest.fixture(autouse=True)
-def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def own_cache(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(
         module, "user_cache_path", lambda name: tmp_path / "cache" / name
     )
 
 
 @pytest.fixture
-def reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def reads(monkeypatch) -> list[str]:
     """The files that were really read."""
     read: list[str] = []
     real = module.sha256_file
@@ -35,7 +35,7 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path) -> Path:
     made = tmp_path / "tiny"
     (made / "unet").mkdir(parents=True)
     (made / "config.json").write_text("{}")
@@ -50,13 +50,13 @@ def weights(folder: Path) -> dict[str, Any]:
     return Transformers(path=str(folder)).weights()
 
 
-def test_a_large_file_is_read_once(folder: Path, reads: list[str]) -> None:
+def test_a_large_file_is_read_once(folder, reads):
     file = folder / "unet" / "model.safetensors"
     assert len({remembered_sha256(file) for _ in range(3)}) == 1
     assert reads == ["model.safetensors"]
 
 
-def test_a_folder_is_what_its_loadable_files_hold(folder: Path, tmp_path: Path) -> None:
+def test_a_folder_is_what_its_loadable_files_hold(folder, tmp_path):
     identity = weights(folder)
     assert identity["files"] == 2
     (folder / "README.md").write_text("another text")
@@ -67,9 +67,7 @@ def test_a_folder_is_what_its_loadable_files_hold(folder: Path, tmp_path: Path) 
     assert weights(moved) != identity
 
 
-def test_what_a_link_leads_to_counts_as_what_stands_there(
-    folder: Path, tmp_path: Path
-) -> None:
+def test_what_a_link_leads_to_counts_as_what_stands_there(folder, tmp_path):
     """A folder, which loaders follow, and files, as in the hub's own cache."""
     identity = weights(folder)
     elsewhere = (folder / "unet").rename(tmp_path / "elsewhere")
@@ -81,7 +79,7 @@ def test_what_a_link_leads_to_counts_as_what_stands_there(
     assert weights(folder) != identity
 
 
-def test_a_commit_is_taken_at_its_word() -> None:
+def test_a_commit_is_taken_at_its_word():
     source = find_source("someone/something", COMMIT)
     assert (source.location, source.commit) == ("someone/something", COMMIT)
     assert Transformers(path="someone/something", revision=COMMIT).weights() == {
@@ -90,9 +88,7 @@ def test_a_commit_is_taken_at_its_word() -> None:
     }
 
 
-def test_a_branch_is_found_in_the_hubs_cache_without_a_network(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_branch_is_found_in_the_hubs_cache_without_a_network(tmp_path, monkeypatch):
     kept = tmp_path / "hub" / "models--someone--something"
     (kept / "refs").mkdir(parents=True)
     (kept / "refs" / "main").write_text(COMMIT)
@@ -132,8 +128,8 @@ def test_a_branch_is_found_in_the_hubs_cache_without_a_network(
     ],
 )
 def test_a_name_that_stands_for_nothing_is_one_sentence(
-    path: str, revision: str | None, said: str, folder: Path, tmp_path: Path
-) -> None:
+    path, revision, said, folder, tmp_path
+):
     (tmp_path / "empty").mkdir()
     path = path.format(folder=folder, empty=tmp_path / "empty")
     with pytest.raises(ConfigError) as error:
@@ -142,9 +138,7 @@ def test_a_name_that_stands_for_nothing_is_one_sentence(
     assert "\n" not in str(error.value)
 
 
-def test_a_check_believes_no_memory_and_a_broken_one_stops_nothing(
-    folder: Path, tmp_path: Path
-) -> None:
+def test_a_check_believes_no_memory_and_a_broken_one_stops_nothing(folder, tmp_path):
     file, database = (
         folder / "config.json",
         tmp_path / "cache" / "driftledger" / "sha256.db",

@@ -2,9 +2,8 @@
 are one."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from importlib import metadata
-from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
@@ -12,7 +11,6 @@ import yaml
 from pydantic import Field, ValidationError
 
 from driftledger.components.base import (
-    Component,
     ComponentCard,
     Encoder,
     Generator,
@@ -60,7 +58,7 @@ class OtherWeights(Weighted):
         return {"commit": "decaf"}
 
 
-def test_a_fingerprint_is_the_hash_of_the_spec_as_json() -> None:
+def test_a_fingerprint_is_the_hash_of_the_spec_as_json():
     painter = Painter(longest_side=64)
     assert painter.spec == {
         "provider": "painter",
@@ -97,14 +95,12 @@ def test_a_fingerprint_is_the_hash_of_the_spec_as_json() -> None:
         "weights",
     ],
 )
-def test_whatever_can_change_the_output_changes_the_fingerprint(
-    other: Component,
-) -> None:
+def test_whatever_can_change_the_output_changes_the_fingerprint(other):
     assert other.fingerprint != Weighted().fingerprint
 
 
 @pytest.mark.parametrize("method", [Encoder.encode_images, Encoder.encode_texts])
-def test_an_encoder_says_which_tower_it_lacks(method: Callable[..., Any]) -> None:
+def test_an_encoder_says_which_tower_it_lacks(method):
     class Towerless(Encoder):
         provider: ClassVar[str] = "towerless"
 
@@ -119,9 +115,7 @@ def test_an_encoder_says_which_tower_it_lacks(method: Callable[..., Any]) -> Non
 # Where code is all there is, code is the identity; elsewhere it is recorded beside it.
 
 
-def test_a_component_that_comes_with_driftledger_has_a_version_and_no_digest(
-    tmp_path: Path,
-) -> None:
+def test_a_component_that_comes_with_driftledger_has_a_version_and_no_digest(tmp_path):
     (tmp_path / "sheet.csv").write_text(
         "sample,t,image,text,annotator\n", encoding="utf-8"
     )
@@ -143,7 +137,7 @@ class AdaptedEcho(EchoModel):
     code_is_identity: ClassVar[bool] = False
 
 
-def test_what_is_inherited_from_another_distribution_counts() -> None:
+def test_what_is_inherited_from_another_distribution_counts():
     assert (
         InheritingPainter().code_digest
         == code_digest(__name__, Painter.__module__)
@@ -151,7 +145,7 @@ def test_what_is_inherited_from_another_distribution_counts() -> None:
     )
 
 
-def test_a_user_may_declare_an_adapter() -> None:
+def test_a_user_may_declare_an_adapter():
     assert ComponentCard.of("echo", AdaptedEcho()).identity == {}
     assert EchoModel().spec["identity"] == {"code": EchoModel().code_digest}
 
@@ -160,7 +154,7 @@ class Mute(EchoModel):
     is_control: ClassVar[bool] = True
 
 
-def test_a_control_of_ones_own_is_marked_in_its_card() -> None:
+def test_a_control_of_ones_own_is_marked_in_its_card():
     own, shipped, model = (
         ComponentCard.of("m", each()) for each in (Mute, Blind, EchoModel)
     )
@@ -176,7 +170,7 @@ def test_a_control_of_ones_own_is_marked_in_its_card() -> None:
 @pytest.mark.parametrize(
     "case", cases(__file__, "settings"), ids=lambda case: str(case)[:80]
 )
-def test_settings_that_do_not_fit(case: dict[str, Any]) -> None:
+def test_settings_that_do_not_fit(case):
     [section] = [
         name
         for name in ("models", "generators", "encoders")
@@ -205,7 +199,7 @@ class Mirror(Model, Generator):
         raise NotImplementedError
 
 
-def test_both_entries_are_one_component(tmp_path: Path) -> None:
+def test_both_entries_are_one_component(tmp_path):
     params = default_params()
     shapes_only(params)
     params["run"] |= {

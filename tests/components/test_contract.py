@@ -92,7 +92,7 @@ class Sorting(Seer):
 @pytest.mark.parametrize(
     "component", [Seer(), Brush(), Eye()], ids=lambda each: type(each).__name__
 )
-def test_components_that_keep_their_contract(component: Component) -> None:
+def test_components_that_keep_their_contract(component):
     assert check_component(component) == []
 
 
@@ -112,5 +112,5 @@ def test_components_that_keep_their_contract(component: Component) -> None:
     ],
     ids=lambda each: type(each).__name__ if isinstance(each, Component) else "",
 )
-def test_what_is_wrong_is_said(component: Component, problem: str) -> None:
+def test_what_is_wrong_is_said(component, problem):
     assert problem in "\n".join(check_component(component))

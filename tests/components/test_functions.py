@@ -54,7 +54,7 @@ def image(folder: Path, number: int, width: int) -> Medium:
     return Medium(path, sha256_file(path))
 
 
-def test_a_model_is_given_the_prompt_and_the_images_in_order(tmp_path: Path) -> None:
+def test_a_model_is_given_the_prompt_and_the_images_in_order(tmp_path):
     asked = Conversation.ask("How wide?", image(tmp_path, 0, 50))
     shown = Turn("user", (image(tmp_path, 1, 60), "Like this?"))
     several = Conversation((shown, Turn("assistant", ("60",)), *asked.turns))
@@ -64,7 +64,7 @@ def test_a_model_is_given_the_prompt_and_the_images_in_order(tmp_path: Path) -> 
     ]
 
 
-def test_keyword_only_arguments_are_settings_in_the_fingerprint(tmp_path: Path) -> None:
+def test_keyword_only_arguments_are_settings_in_the_fingerprint(tmp_path):
     twice = widths(times=2)
     assert (
         twice.respond([Conversation.ask("W", image(tmp_path, 0, 50))])[0].text
@@ -76,7 +76,7 @@ def test_keyword_only_arguments_are_settings_in_the_fingerprint(tmp_path: Path) 
         widths(times="many")
 
 
-def test_a_reply_may_say_its_outcome() -> None:
+def test_a_reply_may_say_its_outcome():
     refusing = driftledger.model(lambda prompt, images: Result("No.", Outcome.REFUSED))
     assert (
         refusing().respond([Conversation((Turn("user", ("W",)),))])[0].outcome
@@ -84,13 +84,13 @@ def test_a_reply_may_say_its_outcome() -> None:
     )
 
 
-def test_a_generator_gives_rgb(tmp_path: Path) -> None:
+def test_a_generator_gives_rgb(tmp_path):
     [drawn] = squares().generate(["four"], [7])
     assert drawn.image is not None
     assert (drawn.image.mode, drawn.image.size) == ("RGB", (7, 4))
 
 
-def test_an_encoder_has_the_tower_that_it_is_given() -> None:
+def test_an_encoder_has_the_tower_that_it_is_given():
     assert (sides().media, sides().reads, sides.frechet_name) == (
         {"image"},
         False,
@@ -106,7 +106,7 @@ def test_an_encoder_has_the_tower_that_it_is_given() -> None:
     assert driftledger.encoder(sounds=lambda sounds: [[1.0]])().media == {"sound"}
 
 
-def test_what_is_given_wrongly_is_said() -> None:
+def test_what_is_given_wrongly_is_said():
     asked = Conversation((Turn("user", ("W",)),))
     with pytest.raises(TypeError, match="gave int where it is to give text"):
         driftledger.model(lambda prompt, images: 3)().respond([asked])
@@ -123,23 +123,26 @@ def test_what_is_given_wrongly_is_said() -> None:
         driftledger.model(lambda prompt, images, *, batch_size: prompt)
 
 
-def test_a_function_has_its_modules_code() -> None:
+def test_a_function_has_its_modules_code():
     model = widths()
     assert model.provider == f"{__name__}:widths"
     assert model.code_digest == code_digest(__name__)
     assert model.fingerprint == widths().fingerprint
 
 
-def test_functions_that_no_place_leads_to_are_told_apart() -> None:
-    def answering(text: str) -> Any:
+def test_functions_that_no_place_leads_to_are_told_apart():
+    def answering(text):
         return driftledger.model(lambda prompt, images: text)
 
     yes, no = answering("yes"), answering("no")
     assert yes().fingerprint == yes().fingerprint != no().fingerprint
 
 
-def test_a_function_of_a_notebook_is_another_one_in_each_process() -> None:
-    code = "import driftledger; print(driftledger.model(lambda prompt, images: 'yes')().fingerprint)"
+def test_a_function_of_a_notebook_is_another_one_in_each_process():
+    code = (
+        "import driftledger; "
+        "print(driftledger.model(lambda prompt, images: 'yes')().fingerprint)"
+    )
     first, second = (
         subprocess.check_output([sys.executable, "-c", code], text=True)
         for _ in range(2)

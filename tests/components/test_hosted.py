@@ -19,7 +19,7 @@ HELLO = Conversation((Turn("user", ("Hello",)),))
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+def asked(monkeypatch) -> dict[str, Any]:
     """What LiteLLM was asked last; ``answer`` is what it gives or raises."""
     last: dict[str, Any] = {}
 
@@ -35,7 +35,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     return last
 
 
-def test_litellm_knows_which_keys_are_missing(asked: dict[str, Any]) -> None:
+def test_litellm_knows_which_keys_are_missing(asked):
     names = {
         "gemini/g": ["GOOGLE_API_KEY", "GEMINI_API_KEY"],
         "bedrock/b": ["AWS_REGION"],
@@ -59,21 +59,21 @@ def test_litellm_knows_which_keys_are_missing(asked: dict[str, Any]) -> None:
     )
 
 
-def test_litellm_is_an_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_litellm_is_an_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "litellm", None)
     with pytest.raises(MissingExtraError, match="pip install litellm"):
         LiteLLM(model="anthropic/claude-opus-5-5").respond([HELLO])
 
 
 @pytest.fixture
-def hub(monkeypatch: pytest.MonkeyPatch) -> None:
+def hub(monkeypatch) -> None:
     monkeypatch.setenv("HF_TOKEN", "hf_secret_0123456789")
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
 
 
 @pytest.mark.usefixtures("hub")
 @pytest.mark.parametrize("kind", ["PNG", "JPEG", "WEBP", "BMP"])
-def test_a_generator_by_hugging_face(kind: str) -> None:
+def test_a_generator_by_hugging_face(kind):
     Image.new("RGBA" if kind == "BMP" else "RGB", (16, 8), "red").save(
         file := BytesIO(), kind
     )
@@ -113,9 +113,7 @@ def test_a_generator_by_hugging_face(kind: str) -> None:
         (429, '{"error": "Slow down."}', "failed", "HTTP 429: Slow down. (1 attempts)"),
     ],
 )
-def test_what_hugging_face_refuses(
-    status: int, body: str, outcome: str, error: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_hugging_face_refuses(status, body, outcome, error, monkeypatch):
     with Canned(status, body) as server:
         one = HuggingFaceImages(
             model=server.base_url, service="hf-inference", limits=Limits(attempts=1)

@@ -50,7 +50,7 @@ def failure(model: Any, conversation: Conversation) -> str:
 @pytest.mark.parametrize(
     "case", cases(__file__, "predictions"), ids=lambda case: str(case)[:80]
 )
-def test_a_file_of_predictions(case: dict[str, Any], tmp_path: Path) -> None:
+def test_a_file_of_predictions(case, tmp_path):
     assert case.keys() & {"refused", "says", "fails"}
     path = tmp_path / case["file"]
     if "content" in case:
@@ -75,9 +75,7 @@ DOG = "Is there a dog? Please answer yes or no."
 @pytest.mark.parametrize(
     "case", cases(__file__, "questions"), ids=lambda case: str(case["row"])
 )
-def test_whichever_column_shows_it_another_question_is_refused(
-    case: dict[str, Any], tmp_path: Path
-) -> None:
+def test_whichever_column_shows_it_another_question_is_refused(case, tmp_path):
     (tmp_path / "a.jsonl").write_text(
         json.dumps({"id": 7, "answer": "a dog"} | case["row"])
     )
@@ -87,7 +85,7 @@ def test_whichever_column_shows_it_another_question_is_refused(
     assert reply.text == ("" if case["is_refused"] else "a dog")
 
 
-def test_the_column_of_the_answer_is_not_taken_for_the_question(tmp_path: Path) -> None:
+def test_the_column_of_the_answer_is_not_taken_for_the_question(tmp_path):
     (tmp_path / "a.jsonl").write_text(
         json.dumps({"question_id": 7, "prompt": DOG, "text": "Yes"})
     )
@@ -98,11 +96,11 @@ def test_the_column_of_the_answer_is_not_taken_for_the_question(tmp_path: Path) 
 @pytest.mark.parametrize(
     "case", cases(__file__, "options"), ids=lambda case: case["text"]
 )
-def test_a_letter_in_another_order_of_options(case: dict[str, Any]) -> None:
+def test_a_letter_in_another_order_of_options(case):
     assert carried_over(case["text"], case["theirs"], case["shown"]) == case["becomes"]
 
 
-def test_an_excel_sheet(tmp_path: Path) -> None:
+def test_an_excel_sheet(tmp_path):
     book = openpyxl.Workbook()
     rows: list[list[Any]] = [
         ["index", "question", "A", "B", "prediction"],
@@ -132,7 +130,7 @@ def test_an_excel_sheet(tmp_path: Path) -> None:
     assert model.respond([ask("5")]) == [Result("")]
 
 
-def test_only_what_is_asked_is_answered() -> None:
+def test_only_what_is_asked_is_answered():
     model = Predictions(path=FILES / "vlmevalkit.tsv", format="vlmevalkit")
     shown = ("red", "blue")
     same = ask("0", "What colour  is the CIRCLE?\nA. red\nB. blue", options=shown)
@@ -167,9 +165,7 @@ def test_only_what_is_asked_is_answered() -> None:
     )
 
 
-def test_the_fingerprint_of_predictions_is_the_file_as_it_was_read(
-    tmp_path: Path,
-) -> None:
+def test_the_fingerprint_of_predictions_is_the_file_as_it_was_read(tmp_path):
     path = Path(shutil.copy(FILES / "mmvet.json", tmp_path))
     model = Predictions(path=path, format="mmvet")
     assert model.identity() == {
@@ -228,7 +224,7 @@ def fill_in(sheet: Path, number: int, text: str) -> None:
     sheet.write_text("\n".join(lines), encoding="utf-8")
 
 
-def test_people_answer_from_a_sheet(tmp_path: Path) -> None:
+def test_people_answer_from_a_sheet(tmp_path):
     model = human(
         tmp_path, "cat,1,A cat.,\ncat,2,A grey blob.,\ndog,1, A dog. ,\nmouse,1,,\n"
     )
@@ -275,9 +271,7 @@ def test_people_answer_from_a_sheet(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_sheet_that_is_not_clear_is_refused(
-    tmp_path: Path, rows: str, annotator: str | None, says: str
-) -> None:
+def test_a_sheet_that_is_not_clear_is_refused(tmp_path, rows, annotator, says):
     with pytest.raises(ConfigError) as caught:
         human(tmp_path, rows, annotator).identity()
     assert says in str(caught.value)
@@ -288,7 +282,7 @@ def test_a_sheet_that_is_not_clear_is_refused(
         Human(path=tmp_path).identity()
 
 
-def test_a_text_answers_for_its_picture_alone(tmp_path: Path) -> None:
+def test_a_text_answers_for_its_picture_alone(tmp_path):
     one, two = image(tmp_path, 1), image(tmp_path, 2)
     folder = tmp_path / "people"
     for number, shown in enumerate((one, two), 1):
@@ -324,7 +318,7 @@ def rows_of(sheet: Path) -> Sequence[dict[str, str]]:
         return [*csv.DictReader(file)]
 
 
-def test_a_sheet_is_only_ever_added_to(tmp_path: Path) -> None:
+def test_a_sheet_is_only_ever_added_to(tmp_path):
     folder = tmp_path / "people"
     pending = [
         Pending(Subject("cat", 1, "d"), image(tmp_path, 1)),
@@ -361,7 +355,7 @@ def test_a_sheet_is_only_ever_added_to(tmp_path: Path) -> None:
     ]
 
 
-def test_what_people_wrote_stays_when_rows_are_added(tmp_path: Path) -> None:
+def test_what_people_wrote_stays_when_rows_are_added(tmp_path):
     subjects = [
         Subject("007", 1, "d"),
         Subject("dog", 1, "d"),

@@ -16,7 +16,6 @@ from contextlib import suppress
 from email.utils import formatdate
 from functools import partial
 from io import BytesIO
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,7 +24,7 @@ from PIL import Image
 from tenacity import wait_fixed, wait_none
 
 from driftledger.components import service
-from driftledger.components.answers import RULES, Rule, retry_after
+from driftledger.components.answers import RULES, retry_after
 from driftledger.components.openai import OpenAIChat, OpenAIImages, tokens_of
 from driftledger.components.service import (
     Limits,
@@ -55,13 +54,13 @@ RAISED = {
 
 
 @pytest.fixture(autouse=True)
-def key_and_no_backoff(monkeypatch: pytest.MonkeyPatch) -> None:
+def key_and_no_backoff(monkeypatch) -> None:
     monkeypatch.setattr(service, "_BACKOFF", wait_none())
     monkeypatch.setenv("TEST_KEY", KEY)
 
 
 @pytest.fixture
-def image(tmp_path: Path) -> Medium:
+def image(tmp_path) -> Medium:
     path = draw(tmp_path / "one.png", 1)
     return Medium(path, sha256_file(path))
 
@@ -112,9 +111,7 @@ def body_of(case: dict[str, Any]) -> str:
 
 
 @pytest.mark.parametrize("case", cases(__file__, "readiness"))
-def test_what_is_missing_before_the_first_call(
-    case: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_missing_before_the_first_call(case, monkeypatch):
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     settings = {"prices": {"input": 1.0}} | case["settings"]
     with Canned(case["status"], case["body"].replace("KEY", KEY)) as server:
@@ -133,7 +130,7 @@ def test_what_is_missing_before_the_first_call(
     cases(__file__, "services"),
     ids=lambda case: f"{case['on']}-{case['expect']}"[:90],
 )
-def test_what_a_service_says(case: dict[str, Any]) -> None:
+def test_what_a_service_says(case):
     expect = case["expect"]
     with Canned(case.get("status", 200), body_of(case), case.get("headers")) as server:
         asked: tuple[Any, ...] = (chat(server.base_url), HELLO)
@@ -220,7 +217,7 @@ def kind_of_answer(
 @pytest.mark.parametrize(
     "case", cases(__file__, "kinds"), ids=lambda case: case["name"]
 )
-def test_what_a_service_says_about_itself_is_read_whole(case: dict[str, Any]) -> None:
+def test_what_a_service_says_about_itself_is_read_whole(case):
     body = case.get("text") or case["body"]
     if case.get("kind") == "image":
         noise = np.random.default_rng(0).integers(0, 256, (64, 64, 3), np.uint8)
@@ -257,7 +254,7 @@ def test_what_a_service_says_about_itself_is_read_whole(case: dict[str, Any]) ->
 @pytest.mark.parametrize(
     "rule", RULES, ids=lambda rule: f"{rule.status} {rule.words[:1]} {rule.end}"
 )
-def test_each_rule_is_the_first_for_its_example(rule: Rule) -> None:
+def test_each_rule_is_the_first_for_its_example(rule):
     status, body = rule.example
     model = chat("http://127.0.0.1:9/v1", extra={"seed_of_mine": 1})
     _, found, advice = model._judged(status, body)
@@ -300,9 +297,7 @@ def test_each_rule_is_the_first_for_its_example(rule: Rule) -> None:
         ),
     ],
 )
-def test_a_proxy_that_cannot_be_used_is_named(
-    variable: str, value: str, says: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_proxy_that_cannot_be_used_is_named(variable, value, says, monkeypatch):
     for name in list(os.environ):
         if name.lower().endswith("_proxy"):
             monkeypatch.delenv(name)
@@ -315,7 +310,7 @@ def test_a_proxy_that_cannot_be_used_is_named(
     assert says in "".join(missing) or "lists no models" in "".join(notes)
 
 
-def test_a_few_equal_refusals_wait_for_the_calls_beside_them() -> None:
+def test_a_few_equal_refusals_wait_for_the_calls_beside_them():
     async def calls(slow: Result | Exception) -> list[Any]:
         one, refused = (
             line(Limits()),
@@ -337,7 +332,7 @@ def test_a_few_equal_refusals_wait_for_the_calls_beside_them() -> None:
     )
 
 
-def test_what_is_refused_after_an_answer_is_that_call_alone() -> None:
+def test_what_is_refused_after_an_answer_is_that_call_alone():
     async def calls() -> tuple[list[str | None], int]:
         one = line(Limits())
         await ask(one, scripted(FINE), EXPECTED)
@@ -351,7 +346,7 @@ def test_what_is_refused_after_an_answer_is_that_call_alone() -> None:
     assert run(calls()) == (["HTTP 400: `temperature`"] * 4, 5)
 
 
-def test_a_server_that_refuses_connections_ends_the_run() -> None:
+def test_a_server_that_refuses_connections_ends_the_run():
     with Canned(200, "") as server:
         model = chat(server.base_url)
     with pytest.raises(
@@ -433,7 +428,7 @@ EVENTS: dict[str, Result | Exception] = {
 
 
 @pytest.mark.parametrize("case", cases(__file__, "attempts"), ids=str)
-def test_which_attempts_are_made_again(case: dict[str, Any]) -> None:
+def test_which_attempts_are_made_again(case):
     client = line(Limits.model_validate(case["limits"]))
     events = [EVENTS.get(each, each) for each in case["events"]]
     result = run(ask(client, scripted(*events), EXPECTED))
@@ -451,7 +446,7 @@ def test_which_attempts_are_made_again(case: dict[str, Any]) -> None:
         ("gone", False),
     ],
 )
-def test_a_lost_connection_may_pass(kind: str, billed: bool) -> None:
+def test_a_lost_connection_may_pass(kind, billed):
     with OpenAIServer(faults=[kind] if kind != "gone" else []) as server:
         model = chat(server.base_url, limits=Limits(timeout=0.3))
         if kind != "gone":
@@ -465,7 +460,7 @@ def test_a_lost_connection_may_pass(kind: str, billed: bool) -> None:
     assert caught.value.billed is billed
 
 
-def test_what_is_sent_to_a_chat_model(image: Medium) -> None:
+def test_what_is_sent_to_a_chat_model(image):
     turns = (
         Turn("system", ("Be brief.", "Be kind.")),
         Turn("user", (image, "What is this?")),
@@ -496,9 +491,7 @@ def test_what_is_sent_to_a_chat_model(image: Medium) -> None:
         ({"longest_side": 24}, "image/png", (24, 12)),
     ],
 )
-def test_an_image_is_sent_as_the_settings_say(
-    payload: dict[str, Any], media: str, size: tuple[int, int], tmp_path: Path
-) -> None:
+def test_an_image_is_sent_as_the_settings_say(payload, media, size, tmp_path):
     path = draw(tmp_path / "one.png", 1, (48, 24))
     shown = Conversation(
         (Turn("user", (Medium(path, sha256_file(path)), "What is this?")),)
@@ -514,7 +507,7 @@ def test_an_image_is_sent_as_the_settings_say(
     assert model.fingerprint != OpenAIChat(model="m").fingerprint
 
 
-def test_a_sound_is_sent_as_wav_and_spoken_as_wav(tmp_path: Path) -> None:
+def test_a_sound_is_sent_as_wav_and_spoken_as_wav(tmp_path):
     tone = Sound(np.sin(np.arange(8000) / 10, dtype=np.float32)[:, None] / 2, 16_000)
     (path := tmp_path / "one.wav").write_bytes(wav := wav_bytes(tone))
     heard = Conversation(
@@ -560,7 +553,7 @@ def test_a_sound_is_sent_as_wav_and_spoken_as_wav(tmp_path: Path) -> None:
         )
 
 
-def test_what_is_sent_to_a_generator() -> None:
+def test_what_is_sent_to_a_generator():
     extra = {"quality": "high", "response_format": "b64_json"}
     with OpenAIServer() as server:
         attempt(images(server.base_url, image_size="64x48"), "a red boat", 5)
@@ -579,7 +572,7 @@ def test_what_is_sent_to_a_generator() -> None:
     )
 
 
-def test_estimates(image: Medium) -> None:
+def test_estimates(image):
     turns = (Turn("system", ("1234567",)), Turn("user", (image, "猫猫", image)))
     model = OpenAIChat(model="m", max_tokens=50, beams=3)
     assert model.expected(Conversation(turns)) == Usage(3 + 2000 + 2 + 2000, 150)
@@ -593,7 +586,7 @@ def test_estimates(image: Medium) -> None:
     ]
 
 
-def test_fingerprints() -> None:
+def test_fingerprints():
     assert OpenAIChat(
         model="m", base_url="http://one.example:8000/v1", api_key_env=None
     ).fingerprint == (
@@ -628,9 +621,7 @@ def test_fingerprints() -> None:
     assert sha256_of(named.spec) == named.fingerprint
 
 
-def test_the_environment_changes_neither_address_nor_request(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_environment_changes_neither_address_nor_request(monkeypatch):
     for name in ("ORG_ID", "PROJECT_ID", "ADMIN_KEY", "API_KEY"):
         monkeypatch.setenv(f"OPENAI_{name}", f"sk-{name}")
     monkeypatch.setenv(
@@ -657,7 +648,7 @@ def test_the_environment_changes_neither_address_nor_request(
     assert OpenAIChat(model="m").host == "api.openai.com"
 
 
-def test_a_redirect_is_not_followed_with_the_key() -> None:
+def test_a_redirect_is_not_followed_with_the_key():
     with Canned(200, "") as thief:
         with (
             Canned(307, "", {"location": thief.base_url}) as server,
@@ -680,8 +671,8 @@ def test_a_redirect_is_not_followed_with_the_key() -> None:
     ids=["large", "compressed"],
 )
 def test_an_answer_that_would_fill_the_memory_is_not_read(
-    body: bytes, headers: dict[str, str], said: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    body, headers, said, monkeypatch
+):
     monkeypatch.setattr("driftledger.components.openai.OpenAIComponent.largest", 1000)
     with (
         Canned(200, body, headers) as server,
@@ -695,17 +686,13 @@ def test_an_answer_that_would_fill_the_memory_is_not_read(
     ("status", "said"),
     [(200, "that cannot be read"), (400, "more than 1,048,576 bytes")],
 )
-def test_an_answer_of_a_million_choices_is_not_made_into_objects(
-    status: int, said: str
-) -> None:
+def test_an_answer_of_a_million_choices_is_not_made_into_objects(status, said):
     body = '{"choices": [' + "{}," * 600_000 + "{}]}"
     with Canned(status, body) as server, pytest.raises(TransientError, match=said):
         attempt(chat(server.base_url), HELLO)
 
 
-def test_a_certificate_that_no_one_vouches_for_is_not_tried_again(
-    tmp_path: Path,
-) -> None:
+def test_a_certificate_that_no_one_vouches_for_is_not_tried_again(tmp_path):
     make = (
         "openssl req -x509 -newkey rsa:2048 -nodes -keyout k.pem -out c.pem -subj /CN=x"
     )
@@ -725,9 +712,7 @@ def test_a_certificate_that_no_one_vouches_for_is_not_tried_again(
 
 
 @pytest.mark.parametrize("value", ["", "   ", "two words", "clé-secrète", "line\nline"])
-def test_a_key_that_is_none_is_one_sentence(
-    value: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_key_that_is_none_is_one_sentence(value, monkeypatch):
     monkeypatch.setenv("TEST_KEY", value)
     with pytest.raises(
         ConfigError,
@@ -745,7 +730,7 @@ def cost_of(result: Result) -> float | None:
     return result.usage.cost
 
 
-def test_a_call_costs_what_its_attempts_cost() -> None:
+def test_a_call_costs_what_its_attempts_cost():
     billed = TransientError("half an answer", billed=True)
     paid = call(Limits(), LOST, billed, FINE)
     assert cost_of(paid) == pytest.approx(MOST + PRICES.cost(Usage(200, 100)))
@@ -754,9 +739,7 @@ def test_a_call_costs_what_its_attempts_cost() -> None:
     assert cost_of(slow) == pytest.approx(2 * MOST)
 
 
-def test_the_first_retry_follows_at_once_and_the_others_wait(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_first_retry_follows_at_once_and_the_others_wait(monkeypatch):
     monkeypatch.setattr(service, "_BACKOFF", wait_fixed(40))
 
     async def moments() -> list[float]:
@@ -774,9 +757,7 @@ def test_the_first_retry_follows_at_once_and_the_others_wait(
     assert run(moments()) == pytest.approx([0, 0, 40, 80])
 
 
-def test_a_break_that_a_service_asks_for_is_kept_by_all_but_not_past_the_deadline() -> (
-    None
-):
+def test_a_break_that_a_service_asks_for_is_kept_by_all_but_not_past_the_deadline():
     async def two() -> tuple[float, float]:
         one = line(Limits())
         first = asyncio.create_task(
@@ -802,7 +783,7 @@ def test_a_break_that_a_service_asks_for_is_kept_by_all_but_not_past_the_deadlin
         call(Limits(deadline=60.0), TransientError("429", retry_after=3600.0), FINE)
 
 
-def test_once_a_service_refuses_for_good_nobody_asks_or_waits_any_longer() -> None:
+def test_once_a_service_refuses_for_good_nobody_asks_or_waits_any_longer():
     async def many() -> float:
         one = line(Limits(concurrency=3))
         calls = [
@@ -827,15 +808,11 @@ def test_once_a_service_refuses_for_good_nobody_asks_or_waits_any_longer() -> No
         (Usage(0, 0), 0.0),
     ],
 )
-def test_tokens_that_a_service_does_not_count_cost_what_was_expected(
-    used: Usage | None, cost: float
-) -> None:
+def test_tokens_that_a_service_does_not_count_cost_what_was_expected(used, cost):
     assert cost_of(call(Limits(), Result("fine", usage=used))) == pytest.approx(cost)
 
 
-def test_a_call_that_is_dropped_on_its_way_counts_as_paid_and_one_before_it_as_none() -> (
-    None
-):
+def test_a_call_that_is_dropped_on_its_way_counts_as_paid_and_one_before_it_as_none():
     async def dropped(limits: Limits) -> tuple[int, float]:
         meter = Meter(limits, "far model")
         one = ServiceClient(limits, PRICES, meter)
@@ -853,7 +830,7 @@ def test_a_call_that_is_dropped_on_its_way_counts_as_paid_and_one_before_it_as_n
     assert run(dropped(Limits(requests_per_minute=1))) == (1, pytest.approx(MOST))
 
 
-def test_budgets_hold_over_runs_and_at_their_dearest() -> None:
+def test_budgets_hold_over_runs_and_at_their_dearest():
     async def calls() -> None:
         one = line(Limits(max_calls=5), calls=2)
         for _ in range(3):
@@ -887,7 +864,7 @@ def test_budgets_hold_over_runs_and_at_their_dearest() -> None:
     assert 0.003 < cost <= 0.006
 
 
-def test_a_busy_service_has_half_as_many_calls_at_once_and_then_more_again() -> None:
+def test_a_busy_service_has_half_as_many_calls_at_once_and_then_more_again():
     now, starts = 0, list[int]()
 
     async def attempt() -> Result:
@@ -915,7 +892,7 @@ def test_a_busy_service_has_half_as_many_calls_at_once_and_then_more_again() -> 
     ("limits", "moments"),
     [({}, [0, 0, 0]), ({"requests_per_minute": 2}, [0, 30, 60, 90])],
 )
-def test_requests_per_minute(limits: dict[str, Any], moments: list[float]) -> None:
+def test_requests_per_minute(limits, moments):
     async def starts() -> list[float]:
         one, begun = line(Limits.model_validate(limits)), list[float]()
 
@@ -931,14 +908,14 @@ def test_requests_per_minute(limits: dict[str, Any], moments: list[float]) -> No
 
 
 @pytest.mark.parametrize("case", cases(__file__, "waits"), ids=str)
-def test_how_long_to_wait(case: dict[str, Any]) -> None:
+def test_how_long_to_wait(case):
     waits = retry_after(
         case.get("headers", {}), case.get("body", ""), case.get("status", 429)
     )
     assert waits == case["seconds"]
 
 
-def test_how_long_to_wait_until_a_moment() -> None:
+def test_how_long_to_wait_until_a_moment():
     soon = time.time() + 100
     for value in (formatdate(soon, usegmt=True), f"{soon:.0f}", f"{soon * 1000:.0f}"):
         assert retry_after({"retry-after": value}) == pytest.approx(100, abs=5)

@@ -15,7 +15,7 @@ from tests.support.cases import cases
     cases(__file__, "thinking"),
     ids=lambda case: f"{case['reply'][:60]} {case['reads']}",
 )
-def test_thoughts_are_told_from_the_answer(case: dict[str, Any]) -> None:
+def test_thoughts_are_told_from_the_answer(case):
     begun = (Turn("assistant", (case["prefix"],)),) if "prefix" in case else ()
     reply = Result(
         case["reply"],
@@ -74,9 +74,7 @@ class Tokenizer:
         ("<think> A </think>", "car </s>", "car"),
     ],
 )
-def test_marks_that_are_special_tokens_stay(
-    prompt: str, tokens: str, text: str
-) -> None:
+def test_marks_that_are_special_tokens_stay(prompt, tokens, text):
     numbers = [
         [Tokenizer.words.index(word) for word in each.split()]
         for each in (tokens, prompt)

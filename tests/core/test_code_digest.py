@@ -19,7 +19,7 @@ def answer(x):
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(tmp_path, monkeypatch) -> Path:
     (tmp_path / "digested_model.py").write_text(CODE, encoding="utf-8")
     (tmp_path / "digested_tools.py").write_text("end = '.'\n", encoding="utf-8")
     (tmp_path / "table.json").write_text("{}", encoding="utf-8")
@@ -47,25 +47,21 @@ def digest() -> str:
         ("unrelated.py", "1", "2", False),
     ],
 )
-def test_what_changes_a_digest(
-    folder: Path, file: str, old: str, new: str, changes: bool
-) -> None:
+def test_what_changes_a_digest(folder, file, old, new, changes):
     before, text = digest(), (folder / file).read_text(encoding="utf-8")
     assert old in text
     (folder / file).write_text(text.replace(old, new), encoding="utf-8")
     assert (digest() != before) is changes
 
 
-def test_an_empty_text_in_a_list_counts(folder: Path) -> None:
+def test_an_empty_text_in_a_list_counts(folder):
     (folder / "digested_model.py").write_text('x = ["", "a"]\n', encoding="utf-8")
     before = digest()
     (folder / "digested_model.py").write_text('x = ["a"]\n', encoding="utf-8")
     assert digest() != before
 
 
-def test_imports_inside_functions_and_relative_ones_count(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_imports_inside_functions_and_relative_ones_count(tmp_path, monkeypatch):
     package = tmp_path / "site-packages" / "theirs" / "inner"
     package.mkdir(parents=True)
     for name in ("../__init__.py", "__init__.py"):
@@ -80,7 +76,7 @@ def test_imports_inside_functions_and_relative_ones_count(
     assert names == ["theirs", "theirs.inner", "theirs.inner.model", "theirs.tools"]
 
 
-def test_code_that_comes_with_driftledger_is_left_out(folder: Path) -> None:
+def test_code_that_comes_with_driftledger_is_left_out(folder):
     (folder / "digested_model.py").write_text(
         "from driftledger.core import files\n", encoding="utf-8"
     )
@@ -94,7 +90,7 @@ def test_code_that_comes_with_driftledger_is_left_out(folder: Path) -> None:
     )
 
 
-def test_code_in_no_file_and_code_that_is_not_python(folder: Path) -> None:
+def test_code_in_no_file_and_code_that_is_not_python(folder):
     with pytest.raises(ConfigError, match="is in no file here"):
         module.code_digest("no_such_module_anywhere:Model")
     (folder / "digested_model.py").write_text("def (:\n", encoding="utf-8")

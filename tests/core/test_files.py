@@ -80,13 +80,13 @@ BAD = {
 
 
 @pytest.mark.parametrize(("data", "units"), GOOD.values(), ids=GOOD)
-def test_good_files(data: bytes, units: list[str], tmp_path: Path) -> None:
+def test_good_files(data, units, tmp_path):
     (tmp_path / "rows").write_bytes(data)
     assert [row.unit for row in read_jsonl(tmp_path / "rows", Row)] == units
 
 
 @pytest.mark.parametrize(("data", "sentence"), BAD.values(), ids=BAD)
-def test_bad_files(data: bytes, sentence: str, tmp_path: Path) -> None:
+def test_bad_files(data, sentence, tmp_path):
     (tmp_path / "rows").write_bytes(data)
     with pytest.raises(StoreError) as error:
         read_jsonl(tmp_path / "rows", Row, "rows")
@@ -94,7 +94,7 @@ def test_bad_files(data: bytes, sentence: str, tmp_path: Path) -> None:
     assert len(str(error.value).splitlines()) == 1
 
 
-def test_records_come_back_and_equal_values_are_equal_bytes(tmp_path: Path) -> None:
+def test_records_come_back_and_equal_values_are_equal_bytes(tmp_path):
     rows = [Row.model_validate(PLAIN | {"unit": f"{n}\u2028\r\x85"}) for n in range(3)]
     write_jsonl(tmp_path / "new" / "a.jsonl", rows)
     assert (tmp_path / "new" / "a.jsonl").read_bytes().count(b"\n") == 3
@@ -109,16 +109,14 @@ def test_records_come_back_and_equal_values_are_equal_bytes(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("number", [math.nan, math.inf])
-def test_numbers_that_are_not_finite_are_never_written(
-    tmp_path: Path, number: float
-) -> None:
+def test_numbers_that_are_not_finite_are_never_written(tmp_path, number):
     for value in ({"x": number}, Row.model_validate(PLAIN | {"extra": {"x": number}})):
         with pytest.raises(ValueError, match="JSON compliant"):
             write_json(tmp_path / "a.json", value)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_missing_file_says_how_to_get_it(tmp_path: Path) -> None:
+def test_a_missing_file_says_how_to_get_it(tmp_path):
     for read in (read_json, read_jsonl):
         with pytest.raises(
             StoreError,
@@ -142,9 +140,7 @@ Write = Callable[[Path, str], None]
 
 
 @WAYS
-def test_a_write_that_fails_leaves_the_old_bytes_and_names_the_file(
-    write: Write, tmp_path: Path
-) -> None:
+def test_a_write_that_fails_leaves_the_old_bytes_and_names_the_file(write, tmp_path):
     path = tmp_path / "a.json"
     write_text(path, "old\n")
     with (
@@ -158,7 +154,7 @@ def test_a_write_that_fails_leaves_the_old_bytes_and_names_the_file(
 
 
 @WAYS
-def test_nothing_is_written_through_a_link(write: Write, tmp_path: Path) -> None:
+def test_nothing_is_written_through_a_link(write, tmp_path):
     path, elsewhere = tmp_path / "folder" / "a.json", tmp_path / "elsewhere"
     path.parent.mkdir()
     elsewhere.write_text("somebody's")
@@ -172,7 +168,7 @@ def test_nothing_is_written_through_a_link(write: Write, tmp_path: Path) -> None
     assert elsewhere.read_text() == "somebody's"
 
 
-def test_a_folder_appears_whole_or_not_at_all(tmp_path: Path) -> None:
+def test_a_folder_appears_whole_or_not_at_all(tmp_path):
     target, stale = tmp_path / "data" / "out", tmp_path / "data" / "out.partial"
     stale.mkdir(parents=True)
     (stale / "stale").touch()
@@ -187,12 +183,10 @@ def test_a_folder_appears_whole_or_not_at_all(tmp_path: Path) -> None:
     ]
 
 
-def test_a_folder_is_made_again_only_when_inputs_or_files_changed(
-    tmp_path: Path,
-) -> None:
+def test_a_folder_is_made_again_only_when_inputs_or_files_changed(tmp_path):
     folder, calls = tmp_path / "a" / "b", list[str]()
 
-    def write() -> None:
+    def write():
         calls.append("")
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "x").write_text("x")
@@ -249,7 +243,7 @@ def test_a_folder_is_made_again_only_when_inputs_or_files_changed(
         ),
     ],
 )
-def test_yaml_is_read_as_dvc_reads_it(text: str, sentence: str | None) -> None:
+def test_yaml_is_read_as_dvc_reads_it(text, sentence):
     if sentence is None:
         assert load_yaml(text) == parse_yaml(text, "x")
     else:

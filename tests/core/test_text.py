@@ -122,13 +122,13 @@ def cells_of(text: str) -> list[str]:
 
 
 @pytest.mark.parametrize("text", [*ESCAPES, *BIDI, *BREAKS, *INVISIBLE, "\ufeffmark"])
-def test_a_terminal_gets_no_control_characters(text: str) -> None:
+def test_a_terminal_gets_no_control_characters(text):
     assert not {*for_terminal(text)} & {*INVISIBLE}
     assert controls(for_terminal(text)) <= {"\t", "\n"}
     assert "\ufeff" not in for_terminal(text)
 
 
-def test_what_is_taken_out_can_still_be_read() -> None:
+def test_what_is_taken_out_can_still_be_read():
     assert for_terminal("\x1b[31m") == "\\x1b[31m"
     assert for_terminal("tabs\tand\nlines stay") == "tabs\tand\nlines stay"
     assert for_line("  two\n words ") == "two words"
@@ -137,7 +137,7 @@ def test_what_is_taken_out_can_still_be_read() -> None:
 @pytest.mark.parametrize(
     "text", ["größe", "写真", "🙂", "a\u0301", "क्\u200dष", "👩\u200d🚀"]
 )
-def test_honest_text_stays_as_it_is(text: str) -> None:
+def test_honest_text_stays_as_it_is(text):
     assert for_terminal(text) == for_line(text) == for_csv(text) == text
     assert for_cell(text) == text
 
@@ -157,12 +157,12 @@ def test_honest_text_stays_as_it_is(text: str) -> None:
         "= =",
     ],
 )
-def test_a_cell_holds_plain_text_only(text: str) -> None:
+def test_a_cell_holds_plain_text_only(text):
     assert cells_of(for_cell(text)) == [for_line(text).strip(), "end"]
 
 
 @given(anything)
-def test_any_text_is_one_line_and_survives_a_cell_as_itself(text: str) -> None:
+def test_any_text_is_one_line_and_survives_a_cell_as_itself(text):
     assert len(for_line(text).splitlines()) <= 1
     assert not controls(for_line(text))
     assert cells_of(for_cell(text)) == [for_line(text), "end"]
@@ -173,12 +173,12 @@ def test_any_text_is_one_line_and_survives_a_cell_as_itself(text: str) -> None:
 @pytest.mark.parametrize(
     "text", ["a@1.2", "a@b.c", "www.a.b", "http://a.b", "mail a_b@c-d.0 now"]
 )
-def test_no_cell_is_made_a_link_by_github(text: str) -> None:
+def test_no_cell_is_made_a_link_by_github(text):
     assert "\\" in for_cell(text)
 
 
 @pytest.mark.parametrize("text", FORMULAS)
-def test_a_spreadsheet_sees_no_formula(text: str) -> None:
+def test_a_spreadsheet_sees_no_formula(text):
     assert for_csv(text)[0] not in "=+-@\t\r＝＠"
 
 
@@ -187,14 +187,14 @@ def test_a_spreadsheet_sees_no_formula(text: str) -> None:
     "text",
     ["Yes;=cmd|' /C calc'!A0;x", "a\t=1", "a\n=1+1", "a\r=1", 'a",=1', "a,=1", 'a;"=1'],
 )
-def test_no_cell_of_a_spreadsheet_is_a_formula(text: str, separator: str) -> None:
+def test_no_cell_of_a_spreadsheet_is_a_formula(text, separator):
     file = io.StringIO(csv_text(["a"], [[for_csv(text)]]), newline="")
     cells = [cell for row in csv.reader(file, delimiter=separator) for cell in row]
     assert len(cells) == 2
     assert not [cell for cell in cells if cell.startswith("=")]
 
 
-def test_changes_enter_mappings_and_compare_lists_whole() -> None:
+def test_changes_enter_mappings_and_compare_lists_whole():
     old = {"T": 5, "seeds": {"run": 1, "chain": 2}, "lengths": [10, 20]}
     new = {"T": 3, "seeds": {"run": 1, "chain": 4}, "lengths": [10, 30], "new": "x"}
     expected = [
@@ -221,7 +221,7 @@ def test_changes_enter_mappings_and_compare_lists_whole() -> None:
         ("a\nb\x1b[31m", ["c"], r"it 'a\nb\x1b[31m' is unknown"),
     ],
 )
-def test_an_unknown_name(name: str, valid: list[str], sentence: str) -> None:
+def test_an_unknown_name(name, valid, sentence):
     assert sentence in unknown_name("it", name, valid)
 
 
@@ -268,24 +268,24 @@ HONEST = [
 
 
 @pytest.mark.parametrize("text", [*COMPUTED, *MISREAD])
-def test_what_a_spreadsheet_would_misread_is_marked_as_text(text: str) -> None:
+def test_what_a_spreadsheet_would_misread_is_marked_as_text(text):
     assert to_cell(text) == f"'{text}"
 
 
 @pytest.mark.parametrize("text", HONEST)
-def test_honest_text_is_left_alone(text: str) -> None:
+def test_honest_text_is_left_alone(text):
     assert to_cell(text) == from_cell(text) == text
 
 
 @pytest.mark.parametrize(
     "text", ["1" * 50_000 + " x", "'" * 50_000 + "x", "a1" * 25_000]
 )
-def test_a_long_text_takes_no_time(text: str) -> None:
+def test_a_long_text_takes_no_time(text):
     assert from_cell(to_cell(text)) == text
     assert grows_linearly(lambda text: from_cell(to_cell(text)), text)
 
 
-def test_control_characters_and_surrogates_are_no_part_of_a_text() -> None:
+def test_control_characters_and_surrogates_are_no_part_of_a_text():
     assert cleaned("a\x00b\x1b[31m\x9b\ud800\ufeff") == "ab[31m"
     assert (
         cleaned("one\r\ntwo\rthree\x0bfour\u2028five") == "one\ntwo\nthree\nfour\nfive"

@@ -72,7 +72,7 @@ PROFILES["broken"] = SRGB[:200]
 
 
 @pytest.mark.parametrize("case", cases(__file__, "images"), ids=str)
-def test_an_image_file(case: dict[str, Any]) -> None:
+def test_an_image_file(case):
     most = case.get("max_pixels", 1_000_000)
     if "says" in case:
         with pytest.raises(DataError) as caught:
@@ -90,7 +90,7 @@ def test_an_image_file(case: dict[str, Any]) -> None:
     )
 
 
-def test_every_alpha_over_white_is_rounded_to_nearest() -> None:
+def test_every_alpha_over_white_is_rounded_to_nearest():
     colour, alpha = np.meshgrid(np.arange(256), np.arange(256))
     rgba = np.stack([colour, colour, 255 - colour, alpha], axis=-1).astype(np.uint8)
     buffer = BytesIO()
@@ -159,7 +159,7 @@ def tree(folder: Path) -> dict[str, str]:
     }
 
 
-def test_a_dataset_folder(tmp_path: Path) -> None:
+def test_a_dataset_folder(tmp_path):
     items = (item("b", 2, "odd"), item("a", 1, "even"), item("d", 1), item("c", 3))
     card = build(
         "mine", Given(given=items, groups={"visual": ["odd"]}), tmp_path / "mine"
@@ -208,7 +208,7 @@ def test_a_dataset_folder(tmp_path: Path) -> None:
     assert tree(tmp_path / "turned") == tree(tmp_path / "mine")
 
 
-def test_support_and_test_set(tmp_path: Path) -> None:
+def test_support_and_test_set(tmp_path):
     pets = (
         *(
             item("s1", 1, label="cat", split="support"),
@@ -233,9 +233,7 @@ def test_support_and_test_set(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "case", cases(__file__, "refused"), ids=lambda case: case["what"]
 )
-def test_a_dataset_that_is_refused_leaves_the_one_that_was_there(
-    case: dict[str, Any], tmp_path: Path
-) -> None:
+def test_a_dataset_that_is_refused_leaves_the_one_that_was_there(case, tmp_path):
     items = []
     for fields in case["items"]:
         broken = fields.pop("bytes", None)
@@ -250,7 +248,7 @@ def test_a_dataset_that_is_refused_leaves_the_one_that_was_there(
     assert tree(tmp_path) == before
 
 
-def test_a_few_of_each_category(tmp_path: Path) -> None:
+def test_a_few_of_each_category(tmp_path):
     items = tuple(
         item(f"{category}{number}", number, category)
         for category in "ab"
@@ -283,7 +281,7 @@ def test_a_few_of_each_category(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "case", cases(__file__, "first"), ids=lambda case: case["what"]
 )
-def test_the_first_of_a_seeded_order(case: dict[str, Any]) -> None:
+def test_the_first_of_a_seeded_order(case):
     """The orders of SHA-256 were computed by hand: a d c e f b of [0,null,id], f c e a d b of
     [1,null,id]."""
     categories = dict.fromkeys("abcdef") | case["categories"]
@@ -295,9 +293,7 @@ def test_the_first_of_a_seeded_order(case: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("kind", [ImageFolder, SoundFolder])
-def test_a_larger_first_only_adds_in_proportion(
-    kind: type[ImageFolder], tmp_path: Path
-) -> None:
+def test_a_larger_first_only_adds_in_proportion(kind, tmp_path):
     for name in (
         *(f"many/{number}" for number in range(30)),
         *(f"few/{number}" for number in range(10)),
@@ -316,7 +312,7 @@ def test_a_larger_first_only_adds_in_proportion(
     assert kept[99] == [item.id for item in kind(path=tmp_path).kept_items()]
 
 
-def test_first_thins_a_test_set_alone_and_what_a_category_keeps(tmp_path: Path) -> None:
+def test_first_thins_a_test_set_alone_and_what_a_category_keeps(tmp_path):
     each = product(("cat", "dog"), get_args(Split), range(4))
     pets = tuple(
         item(f"{split}-{label}{n}", n, label=label, split=split)
@@ -355,7 +351,7 @@ def placed(
     }
 
 
-def test_folders_are_categories_or_sets_and_classes(tmp_path: Path) -> None:
+def test_folders_are_categories_or_sets_and_classes(tmp_path):
     for number, name in enumerate(
         ("train/cat/a.png", "train/dog/b.png", "test/cat/old/c.webp", "test/dog/D.JPG")
     ):
@@ -385,7 +381,7 @@ def test_folders_are_categories_or_sets_and_classes(tmp_path: Path) -> None:
     assert "left_out" not in ImageFolder(path=tmp_path / "train").source()
 
 
-def test_strange_names_become_ids(tmp_path: Path) -> None:
+def test_strange_names_become_ids(tmp_path):
     names = [
         "my photo (1).png",
         "猫.png",
@@ -409,7 +405,7 @@ def test_strange_names_become_ids(tmp_path: Path) -> None:
     assert len(safe_id("x" * 300 + ".png")) == len(safe_id("é" * 300 + ".png")) == 100
 
 
-def test_links_inside_of_the_folder_are_followed(tmp_path: Path) -> None:
+def test_links_inside_of_the_folder_are_followed(tmp_path):
     draw(tmp_path / "real" / ".kept" / "0123.png", 0)
     (tmp_path / "real" / "cats").symlink_to(".kept", target_is_directory=True)
     (tmp_path / "real" / "a.png").symlink_to("cats/0123.png")
@@ -422,7 +418,7 @@ def test_links_inside_of_the_folder_are_followed(tmp_path: Path) -> None:
         placed(tmp_path / "mine")
 
 
-def test_links_into_a_cache_of_dvc_are_followed(tmp_path: Path) -> None:
+def test_links_into_a_cache_of_dvc_are_followed(tmp_path):
     data = draw(tmp_path / "drawn.png", 0).read_bytes()
     stored = (
         tmp_path / "cache" / "files" / "md5" / md5_bytes(data)[:2] / md5_bytes(data)[2:]
@@ -441,7 +437,7 @@ def test_links_into_a_cache_of_dvc_are_followed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["itself.png", "gone.png", "pipe"])
-def test_an_image_that_is_no_file(kind: str, tmp_path: Path) -> None:
+def test_an_image_that_is_no_file(kind, tmp_path):
     if kind == "pipe":
         os.mkfifo(tmp_path / "itself.png")
     else:
@@ -459,9 +455,7 @@ def test_an_image_that_is_no_file(kind: str, tmp_path: Path) -> None:
         ("x" * 5000, ConfigError, "cannot be reached"),
     ],
 )
-def test_a_path_that_is_no_folder(
-    path: str, kind: type[ConfigError], says: str, tmp_path: Path
-) -> None:
+def test_a_path_that_is_no_folder(path, kind, says, tmp_path):
     draw(tmp_path / "a.png", 1)
     with pytest.raises(
         ConfigError,
@@ -474,8 +468,8 @@ def test_a_path_that_is_no_folder(
 
 
 def test_where_a_folder_lies_and_when_it_was_written_change_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    tmp_path, monkeypatch
+):
     for number, name in enumerate(("cats/a.png", "b.png")):
         draw(tmp_path / "here" / "in" / name, number)
     shutil.copytree(tmp_path / "here", tmp_path / "there")
@@ -498,7 +492,7 @@ def test_where_a_folder_lies_and_when_it_was_written_change_nothing(
     assert one.source_digest() != other.source_digest()
 
 
-def test_files_in_which_a_conversion_leaves_nothing_are_named(tmp_path: Path) -> None:
+def test_files_in_which_a_conversion_leaves_nothing_are_named(tmp_path):
     levels = np.full((4, 8), 4095, np.uint16)
     levels[0] = 0
     folder = tmp_path / "in"

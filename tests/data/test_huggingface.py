@@ -29,7 +29,7 @@ COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
 
 @pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def cache(tmp_path, monkeypatch) -> Path:
     """The library's own folders, which it fixes when it is imported, without a network."""
     folder = tmp_path / "cache"
     monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", folder)
@@ -84,7 +84,7 @@ def built(tmp_path: Path, path: Path, **settings: Any) -> list[Sample]:
     return read_samples(tmp_path / "data")
 
 
-def test_an_image_folder_with_class_labels_by_name(tmp_path: Path) -> None:
+def test_an_image_folder_with_class_labels_by_name(tmp_path):
     samples = built(
         tmp_path, pets(tmp_path / "pets"), category_column="label", label_column="label"
     )
@@ -99,7 +99,7 @@ def test_an_image_folder_with_class_labels_by_name(tmp_path: Path) -> None:
     }
 
 
-def test_a_table_with_categories(tmp_path: Path) -> None:
+def test_a_table_with_categories(tmp_path):
     rows = [{"kind": "x"}, {"kind": None}, {"kind": ""}]
     samples = built(tmp_path, parquet(tmp_path / "pets", rows), category_column="kind")
     assert [(each.id, each.category) for each in samples] == [
@@ -109,7 +109,7 @@ def test_a_table_with_categories(tmp_path: Path) -> None:
     ]
 
 
-def test_a_part_of_a_split_and_the_first_of_a_value(tmp_path: Path) -> None:
+def test_a_part_of_a_split_and_the_first_of_a_value(tmp_path):
     folder = parquet(tmp_path / "mme", [{"pair": number // 2} for number in range(12)])
     some = built(tmp_path, folder, split="test[2:5]")
     assert [(each.id, each.medium.open().getpixel((0, 0))[0]) for each in some] == [
@@ -127,7 +127,7 @@ def test_a_part_of_a_split_and_the_first_of_a_value(tmp_path: Path) -> None:
     ]
 
 
-def test_a_support_and_a_test_split(tmp_path: Path) -> None:
+def test_a_support_and_a_test_split(tmp_path):
     folder = parquet(
         tmp_path / "pets", [{"kind": f"{number % 2}"} for number in range(10)]
     )
@@ -160,7 +160,7 @@ def test_a_support_and_a_test_split(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("case", cases(__file__, "hub"), ids=str)
-def test_what_is_refused(case: dict[str, Any], tmp_path: Path) -> None:
+def test_what_is_refused(case, tmp_path):
     private = draw(tmp_path / "private.png", 0)
     for image in (row["image"] for row in case["rows"] if row.get("image")):
         image["bytes"] = image["bytes"] and image["bytes"].encode()
@@ -174,7 +174,7 @@ def test_what_is_refused(case: dict[str, Any], tmp_path: Path) -> None:
     assert not (tmp_path / "data").exists()
 
 
-def test_data_files_and_links_out_of_the_folder_are_refused(tmp_path: Path) -> None:
+def test_data_files_and_links_out_of_the_folder_are_refused(tmp_path):
     draw(tmp_path / "private" / "a.png", 0)
     folder = pets(tmp_path / "pets")
     (folder / "test" / "b.png").symlink_to(tmp_path / "private" / "a.png")
@@ -183,15 +183,16 @@ def test_data_files_and_links_out_of_the_folder_are_refused(tmp_path: Path) -> N
     ):
         HuggingFace(path=str(folder)).source_digest()
     shutil.rmtree(folder / "test")
-    files = "configs:\n- config_name: default\n  data_files:\n  - split: test\n    path: ../private/*\n"
+    files = (
+        "configs:\n- config_name: default\n"
+        "  data_files:\n  - split: test\n    path: ../private/*\n"
+    )
     (folder / "README.md").write_text(f"---\n{files}---\n")
     with pytest.raises(DataError, match="outside the dataset"):
         built(tmp_path, folder)
 
 
-def test_a_commit_that_was_loaded_once_works_without_a_network(
-    cache: Path, tmp_path: Path
-) -> None:
+def test_a_commit_that_was_loaded_once_works_without_a_network(cache, tmp_path):
     builder = datasets.load_dataset_builder(str(parquet(tmp_path / "pets", [{}] * 3)))
     builder.download_and_prepare()
     stored = cache / "owner___pets" / "default" / "0.0.0" / COMMIT
@@ -220,7 +221,7 @@ def test_a_commit_that_was_loaded_once_works_without_a_network(
     )
 
 
-def test_content_counts_and_not_the_place_or_the_time(tmp_path: Path) -> None:
+def test_content_counts_and_not_the_place_or_the_time(tmp_path):
     one = pets(tmp_path / "here" / "pets")
     other = shutil.copytree(one, tmp_path / "there" / "pets")
     (other / ".cache").mkdir()
@@ -241,7 +242,7 @@ def test_content_counts_and_not_the_place_or_the_time(tmp_path: Path) -> None:
     assert build("mine", dataset, tmp_path / "data").digest != before[1]
 
 
-def test_questions_with_lists_and_class_labels(tmp_path: Path) -> None:
+def test_questions_with_lists_and_class_labels(tmp_path):
     features = datasets.Features(
         {
             "image": {
@@ -283,9 +284,7 @@ def test_questions_with_lists_and_class_labels(tmp_path: Path) -> None:
     ]
 
 
-def test_images_in_a_table_are_told_apart_by_their_bytes_or_as_a_column_says(
-    tmp_path: Path,
-) -> None:
+def test_images_in_a_table_are_told_apart_by_their_bytes_or_as_a_column_says(tmp_path):
     rows = [
         row | {"image": 1, "question_id": f"count/{n}"} for n in range(2) for row in MME
     ]
@@ -305,9 +304,7 @@ def test_images_in_a_table_are_told_apart_by_their_bytes_or_as_a_column_says(
     assert ids == ["count/0", "count/0", "count/1", "count/1"]
 
 
-def test_without_the_library_what_pip_installs_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_the_library_what_pip_installs_is_named(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "datasets", None)
     with pytest.raises(
         MissingExtraError,
@@ -317,9 +314,7 @@ def test_without_the_library_what_pip_installs_is_named(
 
 
 @pytest.mark.parametrize("keys", [("bytes", "path"), ("bytes",)])
-def test_images_as_pandas_writes_them_are_read(
-    keys: tuple[str, ...], tmp_path: Path
-) -> None:
+def test_images_as_pandas_writes_them_are_read(keys, tmp_path):
     cells = [{"bytes": png(red), "path": f"{red}.png"} for red in (1, 2)]
     rows = [{"image": {key: cell[key] for key in keys}} for cell in cells]
     pandas.DataFrame(rows).to_parquet(tmp_path / "test.parquet")
@@ -329,7 +324,7 @@ def test_images_as_pandas_writes_them_are_read(
     ]
 
 
-def test_lists_of_images_are_named_for_what_they_are(tmp_path: Path) -> None:
+def test_lists_of_images_are_named_for_what_they_are(tmp_path):
     pandas.DataFrame({"image": [[{"bytes": png(1), "path": "a.png"}]]}).to_parquet(
         tmp_path / "test.parquet"
     )

@@ -41,7 +41,7 @@ def write(folder: Path, text: str) -> Path:
     return folder / "mine.csv"
 
 
-def test_table_2_has_every_value_with_its_source() -> None:
+def test_table_2_has_every_value_with_its_source():
     boards = read_leaderboards(SHIPPED)
     assert boards.keys() == {"genception_v1", "mm_sap", "mm_vet", "mmeception"}
     found = values("mmeception")
@@ -71,7 +71,7 @@ def test_table_2_has_every_value_with_its_source() -> None:
     }
 
 
-def test_other_tables_have_the_printed_values() -> None:
+def test_other_tables_have_the_printed_values():
     models = ("LLaVA-13B (LLaMA-2)", "LLaMA-Adapter v2-7B", "MM-ReAct-GPT-4")
     for board, benchmark, printed in CASES["printed"]:
         found = values(board)[benchmark]
@@ -83,7 +83,7 @@ def test_other_tables_have_the_printed_values() -> None:
     "benchmark",
     ["MME", "GC@3", "GC_FID@3", "GC@1", "GC@1 Imagen 2", "GC@1 of 5 images"],
 )
-def test_printed_means_are_those_of_the_printed_categories(benchmark: str) -> None:
+def test_printed_means_are_those_of_the_printed_categories(benchmark):
     """To one unit of the last printed place: the paper's own means are of values that are not
     rounded."""
     found = values("mmeception")
@@ -110,7 +110,7 @@ def test_printed_means_are_those_of_the_printed_categories(benchmark: str) -> No
 
 
 @pytest.mark.parametrize("benchmark", CASES["ranks"])
-def test_ranks_are_those_of_table_2(benchmark: str) -> None:
+def test_ranks_are_those_of_table_2(benchmark):
     found = values("mmeception")[benchmark]
     assert tuple(found) == MODELS
     ranks = competition_ranks(
@@ -124,24 +124,23 @@ def test_ranks_are_those_of_table_2(benchmark: str) -> None:
 
 
 @pytest.mark.parametrize("says", CASES["bad"])
-def test_a_bad_row_is_a_sentence_that_names_file_and_line(
-    says: str, tmp_path: Path
-) -> None:
+def test_a_bad_row_is_a_sentence_that_names_file_and_line(says, tmp_path):
     with pytest.raises(DataError) as refused:
         read_leaderboards([write(tmp_path / "boards", HEAD + CASES["bad"][says])])
     assert says in str(refused.value)
     assert "\n" not in str(refused.value)
 
 
-def test_spreadsheets_may_save_it(tmp_path: Path) -> None:
-    text = "\ufeffModel;Benchmark;Value;Source;Date;Note\r\nGPT-4V;MME;126.5;Table 2;2024-04;mine\r\n"
+def test_spreadsheets_may_save_it(tmp_path):
+    text = (
+        "\ufeffModel;Benchmark;Value;Source;Date;Note\r\n"
+        "GPT-4V;MME;126.5;Table 2;2024-04;mine\r\n"
+    )
     boards = read_leaderboards([write(tmp_path / "boards", text)])
     assert boards == {"mine": [("GPT-4V", "MME", 126.5, "Table 2", "2024-04")]}
 
 
-def test_a_projects_own_files_are_read_beside_those_of_the_package_and_win(
-    tmp_path: Path,
-) -> None:
+def test_a_projects_own_files_are_read_beside_those_of_the_package_and_win(tmp_path):
     assert leaderboard_files(tmp_path) == SHIPPED
     own = tmp_path / "data" / "leaderboards"
     own.mkdir(parents=True)

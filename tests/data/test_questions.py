@@ -55,7 +55,7 @@ RULE_CASES = json.loads(
     RULE_CASES,
     ids=lambda case: f"{case['protocol']}: {case['says'] or 'right'}"[:60],
 )
-def test_each_rule(case: dict[str, Any]) -> None:
+def test_each_rule(case):
     row = RIGHT[case["protocol"]] | case["change"]
     rows = (
         [row, MME[1] | {"category": row.get("category")}]
@@ -174,14 +174,14 @@ WHOLE: dict[str, tuple[str, list[SourceQuestion], str]] = {
 
 
 @pytest.mark.parametrize("case", WHOLE)
-def test_a_set_is_refused_whole(case: str) -> None:
+def test_a_set_is_refused_whole(case):
     protocol, questions, says = WHOLE[case]
     said = refused(protocol, *questions)
     assert says in said
     assert len(said) < 500
 
 
-def test_the_first_five_problems_are_named() -> None:
+def test_the_first_five_problems_are_named():
     wrong = [source(SAP | {"answer": "purple"}, number) for number in range(9)]
     said = refused("mm_sap", source(SAP, 99), *wrong)
     assert (said.count("which is not among its options"), said[-12:]) == (
@@ -200,9 +200,7 @@ def built(
     ), read_questions(tmp_path / "mine")
 
 
-def test_first_keeps_questions_of_each_subset_and_whole_images_of_mme(
-    tmp_path: Path,
-) -> None:
+def test_first_keeps_questions_of_each_subset_and_whole_images_of_mme(tmp_path):
     categories = {"a": "x", "b": "x", "c": "x", "d": "x", "e": "y", "f": "y"}
     pairs = [
         question
@@ -238,7 +236,7 @@ def test_first_keeps_questions_of_each_subset_and_whole_images_of_mme(
     assert len(read_questions(tmp_path / "vet")) == 1
 
 
-def test_what_is_stored(tmp_path: Path) -> None:
+def test_what_is_stored(tmp_path):
     card, entries = built(
         tmp_path, "mm_sap", source(SAP | {"answer": "BLUE "}, 1), source(BEYOND, 0)
     )
@@ -290,7 +288,7 @@ def test_what_is_stored(tmp_path: Path) -> None:
     )
 
 
-def test_each_picture_is_stored_once_however_it_is_written(tmp_path: Path) -> None:
+def test_each_picture_is_stored_once_however_it_is_written(tmp_path):
     pictures = [
         partial(png, 1),
         partial(png, 2),
@@ -310,7 +308,7 @@ def test_each_picture_is_stored_once_however_it_is_written(tmp_path: Path) -> No
     ]
 
 
-def test_the_digest_depends_on_what_a_score_depends_on(tmp_path: Path) -> None:
+def test_the_digest_depends_on_what_a_score_depends_on(tmp_path):
     one = source(SAP)
     changes: list[dict[str, Any]] = [
         *(
@@ -391,7 +389,7 @@ def refused_table(
 
 
 @pytest.mark.parametrize("name", WRITERS)
-def test_every_kind_of_file_gives_the_same_questions(name: str, tmp_path: Path) -> None:
+def test_every_kind_of_file_gives_the_same_questions(name, tmp_path):
     rows = [
         SAP,
         BEYOND,
@@ -422,9 +420,7 @@ def test_every_kind_of_file_gives_the_same_questions(name: str, tmp_path: Path) 
     cases(__file__, "tables"),
     ids=lambda case: f"{case['file']} {case['says']}"[:60],
 )
-def test_a_file_that_is_not_what_its_name_says(
-    case: dict[str, Any], tmp_path: Path
-) -> None:
+def test_a_file_that_is_not_what_its_name_says(case, tmp_path):
     text, times = case.get("repeat", ["", 0])
     data = (
         bytes.fromhex(case["hex"])
@@ -437,7 +433,7 @@ def test_a_file_that_is_not_what_its_name_says(
     assert len(said) < 450
 
 
-def test_columns_of_other_names(tmp_path: Path) -> None:
+def test_columns_of_other_names(tmp_path):
     row = {
         "img": "a.png",
         "Q": "x?",
@@ -470,7 +466,7 @@ def test_columns_of_other_names(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("case", cases(__file__, "answers"), ids=str)
-def test_an_answer_is_a_text_or_a_letter(case: dict[str, Any], tmp_path: Path) -> None:
+def test_an_answer_is_a_text_or_a_letter(case, tmp_path):
     form = case["answer_is"]
     file = jsonl(tmp_path, SAP | {"answer": case["answer"]})
     if case["index"] is not None:
@@ -484,7 +480,7 @@ def test_an_answer_is_a_text_or_a_letter(case: dict[str, Any], tmp_path: Path) -
 @pytest.mark.parametrize(
     "case", cases(__file__, "cells"), ids=lambda case: case["says"][:60]
 )
-def test_a_table_that_is_refused(case: dict[str, Any], tmp_path: Path) -> None:
+def test_a_table_that_is_refused(case, tmp_path):
     protocol = case["protocol"]
     (tmp_path / "private.png").write_bytes(png(200))
     first, second = MME if protocol == "mme" else (RIGHT[protocol], RIGHT[protocol])
@@ -504,9 +500,7 @@ def test_a_table_that_is_refused(case: dict[str, Any], tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("case", cases(__file__, "settings"), ids=str)
-def test_settings_that_do_not_fit(
-    case: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_settings_that_do_not_fit(case, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     jsonl(tmp_path, RIGHT.get(case["protocol"], SAP))
     settings = {"protocol": case["protocol"], "path": "questions.jsonl"} | case[
@@ -528,7 +522,7 @@ def test_settings_that_do_not_fit(
     assert "\n" not in said
 
 
-def test_benchmarks_as_their_authors_publish_them(tmp_path: Path) -> None:
+def test_benchmarks_as_their_authors_publish_them(tmp_path):
     images(tmp_path / "images", "v1_0.png", "count/1.png", "color/1.png")
     published = {
         "v1_0": {
@@ -568,7 +562,7 @@ def test_benchmarks_as_their_authors_publish_them(tmp_path: Path) -> None:
     ]
 
 
-def test_a_file_for_each_subset_gives_one_set(tmp_path: Path) -> None:
+def test_a_file_for_each_subset_gives_one_set(tmp_path):
     """MM-SAP has one file of questions and one folder of images for each subset; image names
     repeat."""
     plain = {
@@ -603,8 +597,8 @@ def test_a_file_for_each_subset_gives_one_set(tmp_path: Path) -> None:
 
 
 def test_the_digest_follows_the_table_and_the_images_that_it_names(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    tmp_path, monkeypatch
+):
     file, again = (
         jsonl(tmp_path / place, VET, VET | {"image": "sub/b.png"})
         for place in ("here", "there")
@@ -628,9 +622,7 @@ def test_the_digest_follows_the_table_and_the_images_that_it_names(
     assert len(set(digests)) == 4
 
 
-def test_numbers_of_rows_have_as_many_digits_and_cells_may_be_numbers(
-    tmp_path: Path,
-) -> None:
+def test_numbers_of_rows_have_as_many_digits_and_cells_may_be_numbers(tmp_path):
     numbers = [1, 2.5, REFUSAL, True, 10**30]
     rows = [SAP | {"options": numbers, "answer": 2.5, "subtask": float("nan")}] * 12
     (images(tmp_path) / "q.json").write_text(json.dumps(rows))
@@ -666,8 +658,8 @@ SHEET_CELLS: list[tuple[Any, str, str]] = [
     ids=str,
 )
 def test_a_cell_that_shows_something_else_than_text_is_refused(
-    column: str, value: Any, shown_as: str, says: str, tmp_path: Path
-) -> None:
+    column, value, shown_as, says, tmp_path
+):
     row = {
         "id": "1",
         "image": "a.png",
@@ -697,7 +689,7 @@ def sheet(file: Path, target: Path) -> list[QuestionEntry]:
     return read_questions(target)
 
 
-def test_numbers_of_a_sheet_are_as_it_shows_them(tmp_path: Path) -> None:
+def test_numbers_of_a_sheet_are_as_it_shows_them(tmp_path):
     book = openpyxl.Workbook()
     book.active.append(
         ["id", "image", "question", "A", "B", "C", "D", "refusal", "answer"]
@@ -725,9 +717,7 @@ def test_numbers_of_a_sheet_are_as_it_shows_them(tmp_path: Path) -> None:
     ],
     ids=["plain", "lines", "no padding", "of addresses", "data URL"],
 )
-def test_images_in_base64_are_read_and_told_apart_by_their_bytes(
-    spelt: Callable[[str], str], tmp_path: Path
-) -> None:
+def test_images_in_base64_are_read_and_told_apart_by_their_bytes(spelt, tmp_path):
     first, second = (base64.b64encode(png(red)).decode() for red in (1, 2))
     rows = [row | {"image": spelt(code)} for code in (first, second) for row in MME]
     file = tmp_path / "q.json"

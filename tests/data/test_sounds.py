@@ -3,7 +3,6 @@
 import io
 import struct
 import tracemalloc
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -43,7 +42,7 @@ def silence(seconds: int, rate: int = RATE, channels: int = 1) -> bytes:
     return file.getvalue()
 
 
-def test_equal_samples_are_equal_files_and_every_level_is_kept() -> None:
+def test_equal_samples_are_equal_files_and_every_level_is_kept():
     levels = np.arange(-(2**15), 2**15, dtype=np.int16)
     wav = written(levels, "WAV", "PCM_16")
     assert wav_bytes(read_wav(wav)) == wav
@@ -62,9 +61,7 @@ def test_equal_samples_are_equal_files_and_every_level_is_kept() -> None:
         *(("WAV", f"PCM_{n}") for n in ("U8", 24, 32)),
     ],
 )
-def test_formats_become_one_channel_at_one_rate_and_it_is_noted(
-    kind: str, subtype: str | None
-) -> None:
+def test_formats_become_one_channel_at_one_rate_and_it_is_noted(kind, subtype):
     sound, notes = decode_sound(
         written(np.repeat(TONE, 2, axis=1), kind, subtype), "x", 8_000
     )
@@ -74,7 +71,7 @@ def test_formats_become_one_channel_at_one_rate_and_it_is_noted(
     assert (peak, 0.45 < np.abs(sound.samples).max() < 0.55) == (440, True)
 
 
-def test_channels_that_cancel_one_another_out_are_told() -> None:
+def test_channels_that_cancel_one_another_out_are_told():
     opposite = np.hstack([TONE, -TONE])
     sound, notes = decode_sound(written(opposite, "WAV", "PCM_16"), "x")
     assert notes == [
@@ -111,9 +108,7 @@ def as_streamed(wav: bytes, riff: int, data: int) -> bytes:
         (2**31 + 3, 2**31 - 4096),
     ],
 )
-def test_a_streamed_sound_has_the_length_of_what_follows(
-    riff: int, data: int, tmp_path: Path
-) -> None:
+def test_a_streamed_sound_has_the_length_of_what_follows(riff, data, tmp_path):
     wav = written(TONE, "WAV", "PCM_16")
     assert wav_bytes(decode_sound(as_streamed(wav, riff, data), "x")[0]) == wav
     floats = written(TONE, "WAV", "PCM_24")
@@ -166,7 +161,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_a_hostile_sound_is_one_sentence_in_bounded_memory(name: str) -> None:
+def test_a_hostile_sound_is_one_sentence_in_bounded_memory(name):
     make, says = HOSTILE[name]
     data = make()
     tracemalloc.start()
@@ -178,7 +173,7 @@ def test_a_hostile_sound_is_one_sentence_in_bounded_memory(name: str) -> None:
     assert peak < 20_000_000
 
 
-def test_a_folder_of_sounds_is_built_with_lengths_and_twins(tmp_path: Path) -> None:
+def test_a_folder_of_sounds_is_built_with_lengths_and_twins(tmp_path):
     for place, kind in {
         "a/one.wav": "WAV",
         "a/two.flac": "FLAC",
@@ -207,7 +202,7 @@ def test_a_folder_of_sounds_is_built_with_lengths_and_twins(tmp_path: Path) -> N
     assert thumbnail(samples[0].medium.path)[8:12] == b"WEBP"
 
 
-def test_a_hub_dataset_of_sounds_is_read_undecoded(tmp_path: Path) -> None:
+def test_a_hub_dataset_of_sounds_is_read_undecoded(tmp_path):
     datasets, parquet = (
         pytest.importorskip("datasets"),
         pytest.importorskip("pyarrow.parquet"),
@@ -252,9 +247,7 @@ def test_a_hub_dataset_of_sounds_is_read_undecoded(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_component_for_the_other_medium_is_refused(
-    change: dict[str, list[str]], says: str, tmp_path: Path
-) -> None:
+def test_a_component_for_the_other_medium_is_refused(change, says, tmp_path):
     settings = load_yaml(first_params(tmp_path, "sound_demo", {}))
     settings["run"] |= {"trac": [], "fidelity": [], "datasets": ["sounds", "photos"]}
     parse_settings(settings, "params.yaml")
@@ -263,7 +256,7 @@ def test_a_component_for_the_other_medium_is_refused(
         parse_settings(settings, "params.yaml")
 
 
-def test_a_spectrogram_shows_the_pitch_where_it_is() -> None:
+def test_a_spectrogram_shows_the_pitch_where_it_is():
     levels = log_mel(Sound(TONE, RATE))
     centres = 700 * (
         10 ** (np.linspace(0, 2595 * np.log10(1 + RATE / 1400), 66)[1:-1] / 2595) - 1

@@ -1,7 +1,6 @@
 """The data that comes with the package or with libraries: how much there is, and that it is what is
 known."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +10,6 @@ from sklearn.datasets import load_digits
 from driftledger.benchmarks.registry import question_rules
 from driftledger.core.errors import ConfigError, DataError
 from driftledger.data.build import build, build_questions
-from driftledger.data.datasets.base import DatasetProvider
 from driftledger.data.records import read_questions
 from driftledger_demo import installed
 from driftledger_demo.datasets.digits import Digits, scans
@@ -30,9 +28,7 @@ from tests.conftest import REPOSITORY
         (ScenePhotos, "mme", 240),
     ],
 )
-def test_question_sets_of_scenes(
-    tmp_path: Path, kind: type[Scenes], protocol: str, questions: int
-) -> None:
+def test_question_sets_of_scenes(tmp_path, kind, protocol, questions):
     sets = {
         count: kind.model_validate({"protocol": protocol, "count": count})
         for count in (3, 120)
@@ -53,7 +49,7 @@ def test_question_sets_of_scenes(
 
 
 @pytest.mark.slow
-def test_what_is_shipped_can_be_drawn_again(tmp_path: Path) -> None:
+def test_what_is_shipped_can_be_drawn_again(tmp_path):
     try:
         draw("sets", tmp_path, REPOSITORY)
     except ConfigError:
@@ -72,7 +68,7 @@ def test_what_is_shipped_can_be_drawn_again(tmp_path: Path) -> None:
     ] == []
 
 
-def test_digits_come_from_both_ends_of_the_file(tmp_path: Path) -> None:
+def test_digits_come_from_both_ends_of_the_file(tmp_path):
     card = build(
         "digits", Digits(support_per_label=25, test_per_label=10), tmp_path / "digits"
     )
@@ -94,12 +90,7 @@ def test_digits_come_from_both_ends_of_the_file(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("provider", [Digits, Photos])
 @pytest.mark.parametrize("content", [b"other bytes", None])
-def test_another_file_than_the_known_one(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    provider: Callable[[], DatasetProvider],
-    content: bytes | None,
-) -> None:
+def test_another_file_than_the_known_one(tmp_path, monkeypatch, provider, content):
     if content is not None:
         (tmp_path / "file").write_bytes(content)
     monkeypatch.setattr(

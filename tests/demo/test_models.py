@@ -37,9 +37,7 @@ OURS = [
 
 
 @pytest.mark.parametrize(("section", "provider"), OURS)
-def test_each_keeps_the_contract_that_anybodys_own_is_held_to(
-    section: str, provider: str
-) -> None:
+def test_each_keeps_the_contract_that_anybodys_own_is_held_to(section, provider):
     """As the first of its entries in the catalogue sets it."""
     entries = [
         each for each in catalogue(section).values() if isinstance(each, CatalogueEntry)
@@ -52,7 +50,7 @@ def test_each_keeps_the_contract_that_anybodys_own_is_held_to(
     assert check_component(component) == []
 
 
-def test_all_are_registered() -> None:
+def test_all_are_registered():
     assert {name for _, name in OURS} == {
         *(
             "regions",
@@ -92,7 +90,7 @@ def said(model: Model, text: str, images: int = 1) -> list[str]:
         (RandomChoice(), "Describe the image.", "This is an image."),
     ],
 )
-def test_controls_never_look(model: Model, text: str, answer: str) -> None:
+def test_controls_never_look(model, text, answer):
     assert said(model, text, 2) == [answer] * 2
     assert answer != CANNOT or is_refusal(answer)
 
@@ -105,9 +103,7 @@ def test_controls_never_look(model: Model, text: str, answer: str) -> None:
         (RandomChoice(), "This is a sound."),
     ],
 )
-def test_controls_speak_of_sounds_where_they_are_given_one(
-    model: Model, answer: str
-) -> None:
+def test_controls_speak_of_sounds_where_they_are_given_one(model, answer):
     sound = Medium(Path("tone.wav"), "0" * 64)
     [reply] = model.respond([Conversation.ask("Describe the sound.", sound)])
     assert reply.text == answer
@@ -146,7 +142,7 @@ def judged(text: str) -> tuple[str, Outcome]:
         ("", "anything", 0),
     ],
 )
-def test_grades(truth: str, prediction: str, tenths: int) -> None:
+def test_grades(truth, prediction, tenths):
     assert grade(truth, prediction) == tenths
     assert judged(PROMPT.format("Q?", truth, prediction)) == (
         f"{tenths // 10}.{tenths % 10}",
@@ -163,7 +159,7 @@ def test_grades(truth: str, prediction: str, tenths: int) -> None:
         ("", "0.0"),
     ],
 )
-def test_a_prediction_keeps_to_its_row(prediction: str, graded: str) -> None:
+def test_a_prediction_keeps_to_its_row(prediction, graded):
     again = "\nPredict the correctness of the answer, 7 (digit): "
     assert judged(PROMPT.format("What is x?", "7", prediction)) == (graded, Outcome.OK)
     assert judged(PROMPT.format("What is x?", "7", prediction) + again) == (
@@ -181,7 +177,7 @@ Ask = Callable[[Model, str], str]
 
 
 @pytest.fixture
-def ask(tmp_path: Path) -> Ask:
+def ask(tmp_path) -> Ask:
     """Ask about a red circle at the top left and a blue square at the bottom right of a white
     picture."""
     image = Image.new("RGB", (300, 300), (252, 252, 252))
@@ -189,7 +185,7 @@ def ask(tmp_path: Path) -> Ask:
     ImageDraw.Draw(image).rectangle((220, 220, 290, 290), fill=(30, 70, 200))
     image.save(tmp_path / "drawn.png")
 
-    def answer(model: Model, text: str) -> str:
+    def answer(model, text):
         [reply] = model.respond(
             [Conversation.ask(text, Medium(tmp_path / "drawn.png", ""))]
         )
@@ -225,7 +221,7 @@ def ask(tmp_path: Path) -> Ask:
         ("Who drew the circle?\nA. Anna\nB. Tom", CANNOT),
     ],
 )
-def test_answers(ask: Ask, question: str, answer: str) -> None:
+def test_answers(ask, question, answer):
     assert ask(FINE, question) == answer
 
 
@@ -238,7 +234,7 @@ def red_circle_on_blue() -> Image.Image:
     return image
 
 
-def test_the_limit_counts_words(tmp_path: Path) -> None:
+def test_the_limit_counts_words(tmp_path):
     red_circle_on_blue().save(tmp_path / "shown.png")
     ask = partial(Conversation.ask, "Describe it.", Medium(tmp_path / "shown.png", ""))
     whole, *cut = Regions(detail="fine").respond(
@@ -274,7 +270,7 @@ def paint(text: str, seed: int = 1, size: int = 256) -> np.ndarray:
     ],
     ids=range(5),
 )
-def test_hostile_text_is_painted_within_bounds(text: str) -> None:
+def test_hostile_text_is_painted_within_bounds(text):
     assert max(paint(text, size=1024).shape[:2]) == 1024
     assert len(read(text).shapes) <= MOST_SHAPES
     assert grows_linearly(read, text)
@@ -299,7 +295,7 @@ TEXTS = [
 
 
 @pytest.mark.parametrize("ngrams", [1, 2, 3])
-def test_tfidf_is_what_scikit_learn_gives(ngrams: int) -> None:
+def test_tfidf_is_what_scikit_learn_gives(ngrams):
     library = TfidfVectorizer(token_pattern=WORD, ngram_range=(1, ngrams)).fit(CORPUS)
     features = (
         TfIdf(ngrams=ngrams)
@@ -310,7 +306,7 @@ def test_tfidf_is_what_scikit_learn_gives(ngrams: int) -> None:
     assert np.abs(features - expected).max() < 1e-6
 
 
-def test_fitting_is_no_setting() -> None:
+def test_fitting_is_no_setting():
     assert (
         TfIdf().fitted(CORPUS).fingerprint
         == TfIdf().fingerprint
@@ -326,7 +322,7 @@ def test_fitting_is_no_setting() -> None:
     ]
 
 
-def test_hostile_texts_are_text() -> None:
+def test_hostile_texts_are_text():
     features = Words().encode_texts(["<s>", "\ud800", "", "\x00\x1b[0m", " "])
     assert np.isfinite(features).all()
     assert [bool(row.any()) for row in features] == [True, True, False, True, True]

@@ -3,7 +3,6 @@ changed."""
 
 import json
 import sqlite3
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -30,7 +29,7 @@ def short(params: dict[str, Any]) -> None:
 
 
 @pytest.fixture(scope="module")
-def heard(tmp_path_factory: pytest.TempPathFactory) -> Folder:
+def heard(tmp_path_factory) -> Folder:
     root = tmp_path_factory.mktemp("sounds")
     folder = Folder(root / "project", root)
     folder.root.mkdir()
@@ -42,8 +41,8 @@ def heard(tmp_path_factory: pytest.TempPathFactory) -> Folder:
     return folder
 
 
-def test_a_run_over_sounds_is_scored_bundled_and_checked(heard: Folder) -> None:
-    def score(model: str, benchmark: str) -> dict[str, Any]:
+def test_a_run_over_sounds_is_scored_bundled_and_checked(heard):
+    def score(model, benchmark):
         place = (
             f"reports/scores/{model}/{benchmark}/sounds/synthesiser/log_mel/score.json"
         )
@@ -68,13 +67,13 @@ def test_a_run_over_sounds_is_scored_bundled_and_checked(heard: Folder) -> None:
     )
 
 
-def test_the_leaderboard_of_sounds_speaks_of_sounds(heard: Folder) -> None:
+def test_the_leaderboard_of_sounds_speaks_of_sounds(heard):
     text = (heard.root / "reports/leaderboard.md").read_text()
     assert "values over other numbers of sounds are not comparable" in text
     assert "numbers of images" not in text
 
 
-def test_mlflow_has_fidelity_of_sounds(heard: Folder) -> None:
+def test_mlflow_has_fidelity_of_sounds(heard):
     with sqlite3.connect(heard.root / "mlflow.db") as database:
         shown = {
             name
@@ -87,7 +86,7 @@ def test_mlflow_has_fidelity_of_sounds(heard: Folder) -> None:
     } < shown
 
 
-def test_people_see_a_spectrogram_and_hear_each_sound(heard: Folder) -> None:
+def test_people_see_a_spectrogram_and_hear_each_sound(heard):
     page = next(heard.root.glob("reports/site/runs/*listener_fine*.html")).read_text()
     assert (
         page.count("<audio controls")
@@ -105,7 +104,7 @@ def test_people_see_a_spectrogram_and_hear_each_sound(heard: Folder) -> None:
     assert sounds
 
 
-def test_one_changed_byte_of_a_sound_is_found(heard: Folder, tmp_path: Path) -> None:
+def test_one_changed_byte_of_a_sound_is_found(heard, tmp_path):
     data = next((heard.root / "data/datasets/sounds/sounds").glob("*.wav"))
     made = next((heard.root / "data/records/listener_fine/genception").glob("**/2.wav"))
     for file in (data, made):
@@ -125,7 +124,7 @@ def test_one_changed_byte_of_a_sound_is_found(heard: Folder, tmp_path: Path) -> 
     assert any(file.name in each for each in differing(bundle.check(tmp_path)))
 
 
-def test_what_is_said_in_full_is_made_again_as_it_was() -> None:
+def test_what_is_said_in_full_is_made_again_as_it_was():
     encoder = LogMel()
     for item in Sounds().items():
         sound = read_wav(item.read())

@@ -37,7 +37,10 @@ def peak(code: str, *arguments: str, most: int = 4096) -> tuple[list[str], float
         most: MiB of addresses that it may ask for, so that what does not hold takes no machine
             down.
     """
-    limited = f"import resource; resource.setrlimit(resource.RLIMIT_AS, ({most << 20}, {most << 20}))\n"
+    limited = (
+        "import resource; "
+        f"resource.setrlimit(resource.RLIMIT_AS, ({most << 20}, {most << 20}))\n"
+    )
     process = [sys.executable, "-c", limited + code + _TOLD, *arguments]
     done = subprocess.run(
         process, capture_output=True, text=True, timeout=120, check=False

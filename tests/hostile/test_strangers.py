@@ -184,7 +184,10 @@ def moved(path: str, config: str = "") -> Case:
 
 
 def environment_files(stranger: Stranger, listener: Canned) -> None:
-    text = f"MLFLOW_TRACKING_URI={listener.address}\nAWS_CONFIG_FILE=aws\nDVC_GLOBAL_CONFIG_DIR=dvc\n"
+    text = (
+        f"MLFLOW_TRACKING_URI={listener.address}\n"
+        "AWS_CONFIG_FILE=aws\nDVC_GLOBAL_CONFIG_DIR=dvc\n"
+    )
     dvc_config("")(stranger, listener)
     for name in (".env", ".flaskenv", ".envrc"):
         (stranger.root / name).write_text(text)

@@ -21,13 +21,11 @@ QUICK = [
 
 
 @pytest.mark.parametrize("case", QUICK)
-def test_intervals_hold_the_truth_as_often_as_the_page_says(
-    case: tuple[str, str],
-) -> None:
+def test_intervals_hold_the_truth_as_often_as_the_page_says(case):
     assert coverage.covered(case) in SHOWN
 
 
-def test_the_page_of_what_was_measured_is_of_the_reports() -> None:
+def test_the_page_of_what_was_measured_is_of_the_reports():
     page = (REPOSITORY / performance.PAGE).read_text(encoding="utf-8")
     shown = page.split(performance.BEGIN)[1].split(performance.END)[0]
     assert shown.strip() == performance.page_of(REPOSITORY / performance.FOLDER).strip()
@@ -72,9 +70,7 @@ def ranked(
         ),
     ],
 )
-def test_stages_that_get_better_are_in_order(
-    values: dict[str, float], expected: dict[str, object]
-) -> None:
+def test_stages_that_get_better_are_in_order(values, expected):
     row = ranked(values)
     assert {
         "rises": row["rises"],
@@ -83,13 +79,13 @@ def test_stages_that_get_better_are_in_order(
     } == expected
 
 
-def test_the_page_in_git_has_the_numbers_of_the_report() -> None:
+def test_the_page_in_git_has_the_numbers_of_the_report():
     reports = REPOSITORY / "reports"
     report = json.loads((reports / "validity.json").read_bytes())
     assert tables(report) == (reports / "validity.md").read_text(encoding="utf-8")
 
 
-def test_every_checkpoint_is_measured_and_in_the_catalogue() -> None:
+def test_every_checkpoint_is_measured_and_in_the_catalogue():
     trio, measured = (
         load_trio(REPOSITORY),
         json.loads((REPOSITORY / "reports" / "trio.json").read_bytes()),

@@ -186,13 +186,13 @@ def _make(folder: Path) -> None:
 
 
 @pytest.fixture(scope="session")
-def original(tmp_path_factory: pytest.TempPathFactory) -> Ledger:
+def original(tmp_path_factory) -> Ledger:
     """The project as ``dvc repro``, ``track`` and ``git commit`` leave it, to look at."""
     return Ledger(made_once(tmp_path_factory, "ledger", _make) / "project")
 
 
 @pytest.fixture
-def ledger(original: Ledger, tmp_path: Path) -> Ledger:
+def ledger(original, tmp_path) -> Ledger:
     """A copy of it, to change."""
     shutil.copytree(original.root, tmp_path / "project", symlinks=True)
     return Ledger(tmp_path / "project")

@@ -6,7 +6,6 @@ import json
 import re
 import shutil
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -72,9 +71,7 @@ NAMED = [
 @pytest.mark.parametrize(
     ("text", "folder", "key"), NAMED, ids=[each[0] for each in NAMED]
 )
-def test_a_run_a_score_and_a_number_are_found_by_name(
-    original: Ledger, text: str, folder: str | None, key: str | None
-) -> None:
+def test_a_run_a_score_and_a_number_are_found_by_name(original, text, folder, key):
     target = resolved(original, text)
     assert target.source == "dvc.lock"
     assert (target.number.key if target.number else None) == key
@@ -82,9 +79,7 @@ def test_a_run_a_score_and_a_number_are_found_by_name(
     assert (found.folder.path if found else None) == folder
 
 
-def test_the_evidence_of_a_number_leads_to_bytes_versions_and_the_commit(
-    original: Ledger,
-) -> None:
+def test_the_evidence_of_a_number_leads_to_bytes_versions_and_the_commit(original):
     target = resolved(original, f"{RUN}:gc_at_2")
     found, lineage = data_of(target), resolved(original, GENCEPTION).lineage
     assert lineage is not None
@@ -101,7 +96,7 @@ def test_the_evidence_of_a_number_leads_to_bytes_versions_and_the_commit(
     assert yaml.safe_load(as_yaml(target)) == json.loads(json.dumps(found))
 
 
-def test_an_answer_is_short(original: Ledger) -> None:
+def test_an_answer_is_short(original):
     target = resolved(original, f"{RUN}:gc_at_2")
     assert target.number is not None
     unnamed = printed(
@@ -114,7 +109,7 @@ def test_an_answer_is_short(original: Ledger) -> None:
     assert len(printed(as_answer(resolved(original, RUN))).splitlines()) <= 14
 
 
-def test_a_value_offers_all_that_round_to_it(original: Ledger) -> None:
+def test_a_value_offers_all_that_round_to_it(original):
     number = resolved(original, f"{RUN}:gc_at_2").number
     assert number is not None
     for text in (
@@ -131,7 +126,7 @@ def test_a_value_offers_all_that_round_to_it(original: Ledger) -> None:
     assert f"{RUN}:genception/my_images/coverage" in [offer.target for offer in offers]
 
 
-def test_a_value_that_no_number_has_names_the_nearest(original: Ledger) -> None:
+def test_a_value_that_no_number_has_names_the_nearest(original):
     number = resolved(original, f"{RUN}:gc_at_2").number
     assert number is not None
     first = rf"{number.value:.6g} \({RUN}:gc_at_2\)"
@@ -146,7 +141,7 @@ def test_a_value_that_no_number_has_names_the_nearest(original: Ledger) -> None:
         )
 
 
-def test_a_note_of_track_leads_from_the_id_of_a_run_in_mlflow(ledger: Ledger) -> None:
+def test_a_note_of_track_leads_from_the_id_of_a_run_in_mlflow(ledger):
     run = "0a1b" * 8
     with pytest.raises(
         LedgerError,
@@ -168,7 +163,7 @@ def test_a_note_of_track_leads_from_the_id_of_a_run_in_mlflow(ledger: Ledger) ->
     assert sources(ledger).find(run) is None
 
 
-def test_a_former_value_names_the_command_that_answers(ledger: Ledger) -> None:
+def test_a_former_value_names_the_command_that_answers(ledger):
     number = resolved(ledger, f"{RUN}:gc_at_2").number
     run = ledger.evidence()
     assert number is not None
@@ -195,9 +190,7 @@ def test_a_former_value_names_the_command_that_answers(ledger: Ledger) -> None:
 
 
 @pytest.mark.parametrize("text", ["GC@2", "gc_at_2", "genception"])
-def test_a_word_offers_the_numbers_that_are_called_so(
-    original: Ledger, text: str
-) -> None:
+def test_a_word_offers_the_numbers_that_are_called_so(original, text):
     assert f"{RUN}:gc_at_2" in [
         offer.target for offer in candidates_for(sources(original), text)
     ]
@@ -209,7 +202,7 @@ ANSWERS = Path("tests/cases/ledger/answers.txt")
 run this file: it is written again, and Git shows the difference."""
 
 
-def test_answers_are_those_that_were_read_and_found_right(original: Ledger) -> None:
+def test_answers_are_those_that_were_read_and_found_right(original):
     targets = [
         RUN,
         f"{RUN}:gc_at_2",
@@ -265,9 +258,7 @@ WRONG = [
 ]
 
 
-def test_an_unknown_run_is_answered_with_the_runs_that_there_are(
-    original: Ledger,
-) -> None:
+def test_an_unknown_run_is_answered_with_the_runs_that_there_are(original):
     with pytest.raises(
         LedgerError,
         match=rf"no run 'seer' is selected in params\.yaml or published; nearest: {RUN}$",
@@ -278,15 +269,13 @@ def test_an_unknown_run_is_answered_with_the_runs_that_there_are(
 @pytest.mark.parametrize(
     ("text", "sentence"), WRONG, ids=[each[0][:20] for each in WRONG]
 )
-def test_an_unknown_name_is_one_sentence(
-    original: Ledger, text: str, sentence: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_unknown_name_is_one_sentence(original, text, sentence, monkeypatch):
     monkeypatch.chdir(original.root)
     with pytest.raises(LedgerError, match=sentence):
         resolve_target(sources(original), text)
 
 
-def test_a_published_run_is_read_from_git(ledger: Ledger) -> None:
+def test_a_published_run_is_read_from_git(ledger):
     fingerprint = ledger.evidence().fingerprint
     commits(ledger)
     number = resolved(ledger, f"{RUN}:gc_at_2").number
@@ -302,9 +291,7 @@ def test_a_published_run_is_read_from_git(ledger: Ledger) -> None:
     assert score.metrics["gc_at_2"] != 0.123
 
 
-def test_an_image_is_found_by_its_bytes_wherever_it_was_copied_to(
-    original: Ledger, tmp_path: Path
-) -> None:
+def test_an_image_is_found_by_its_bytes_wherever_it_was_copied_to(original, tmp_path):
     shutil.copy(original.root / IMAGE, tmp_path / "copy.png")
     found = resolve_target(sources(original), str(tmp_path / "copy.png"))
     assert isinstance(found, ImageTarget)
@@ -330,7 +317,7 @@ def test_an_image_is_found_by_its_bytes_wherever_it_was_copied_to(
     assert find_image(sources(original), str(tmp_path / "copy.bmp")).converted
 
 
-def test_an_image_of_an_output_that_is_not_here_says_so(ledger: Ledger) -> None:
+def test_an_image_of_an_output_that_is_not_here_says_so(ledger):
     digest = find_image(sources(ledger), str(ledger.root / IMAGE)).sha256
     shutil.rmtree(ledger.root / ".dvc/cache")
     shutil.rmtree(ledger.root / "data/datasets")
@@ -341,7 +328,7 @@ def test_an_image_of_an_output_that_is_not_here_says_so(ledger: Ledger) -> None:
         resolve_target(sources(ledger), digest)
 
 
-def test_the_scores_of_a_version_are_found_here_and_in_git(ledger: Ledger) -> None:
+def test_the_scores_of_a_version_are_found_here_and_in_git(ledger):
     generator = ledger.evidence().components["generator"]
     commits(ledger)
     for version in (
@@ -397,15 +384,13 @@ def test_the_scores_of_a_version_are_found_here_and_in_git(ledger: Ledger) -> No
         ({"model": "@"}, ConfigError, "nothing is asked"),
     ],
 )
-def test_a_version_that_touched_nothing(
-    original: Ledger, asked: dict[str, str | None], kind: type[Exception], sentence: str
-) -> None:
+def test_a_version_that_touched_nothing(original, asked, kind, sentence):
     with pytest.raises(kind, match=sentence):
         scores_made_with(sources(original), asked)
 
 
-def test_text_from_files_is_inert(ledger: Ledger) -> None:
-    def change(score: dict[str, Any]) -> None:
+def test_text_from_files_is_inert(ledger):
+    def change(score):
         score["flags"].append("\x1b[2J[red]all is well[/red]")
         score["components"]["generator"]["mark"] = "\x1b[1mbest"
 

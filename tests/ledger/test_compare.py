@@ -162,7 +162,7 @@ def metrics(comparison: Comparison, number: int = 0) -> dict[str, MetricComparis
     return {each.metric: each for each in comparison.pairs[number].metrics}
 
 
-def test_the_higher_one_is_named_with_its_paired_interval(tmp_path: Path) -> None:
+def test_the_higher_one_is_named_with_its_paired_interval(tmp_path):
     found = compared(
         tmp_path,
         chains(tmp_path, "a", LOW),
@@ -197,9 +197,7 @@ def test_the_higher_one_is_named_with_its_paired_interval(tmp_path: Path) -> Non
     assert (turned.verdict, turned.difference) == ("A is higher", -gc.difference)
 
 
-def test_p_values_are_corrected_over_all_metrics_that_are_ranked(
-    tmp_path: Path,
-) -> None:
+def test_p_values_are_corrected_over_all_metrics_that_are_ranked(tmp_path):
     """Two metrics of the same eight differences: the smaller p of 2⁻⁷ is doubled, and the other is
     at least that."""
     found = metrics(
@@ -209,9 +207,7 @@ def test_p_values_are_corrected_over_all_metrics_that_are_ranked(
     assert [(each.p_value, each.p_holm) for each in ranked] == [(2**-7, 2**-6)] * 2
 
 
-def test_the_text_says_when_the_correction_takes_a_difference_back(
-    tmp_path: Path,
-) -> None:
+def test_the_text_says_when_the_correction_takes_a_difference_back(tmp_path):
     """At 99 % a p-value of 2⁻⁷ shows a difference, and the corrected 2⁻⁶ does not."""
     a, b = chains(tmp_path, "a", LOW), chains(tmp_path, "b", HIGH)
     assert "Holm" not in printed(as_table(compared(tmp_path, a, b)))
@@ -224,7 +220,7 @@ def test_the_text_says_when_the_correction_takes_a_difference_back(
     )
 
 
-def test_a_run_does_not_differ_from_itself(tmp_path: Path) -> None:
+def test_a_run_does_not_differ_from_itself(tmp_path):
     one = run(
         chains(tmp_path, "a", LOW),
         retrieved(tmp_path, "a", dict.fromkeys(EIGHT, True)),
@@ -289,14 +285,9 @@ COMMON: list[tuple[str, Values, Values, str, tuple[float, int, int, int]]] = [
 
 @pytest.mark.parametrize(("benchmark", "a", "b", "metric", "expected"), COMMON)
 def test_common_units_are_compared_and_the_others_counted(
-    tmp_path: Path,
-    benchmark: str,
-    a: Values,
-    b: Values,
-    metric: str,
-    expected: tuple[float, int, int, int],
-) -> None:
-    def made(name: str, values: Values) -> Lineage:
+    tmp_path, benchmark, a, b, metric, expected
+):
+    def made(name, values):
         if benchmark == "genception":
             return chains(tmp_path, name, values)
         groups = {unit: unit[0] for unit in values} if benchmark == "mme" else None
@@ -310,7 +301,7 @@ def test_common_units_are_compared_and_the_others_counted(
     )
 
 
-def test_too_few_samples_show_nothing(tmp_path: Path) -> None:
+def test_too_few_samples_show_nothing(tmp_path):
     """Five that agree are no evidence at 95 %, though a t-test, which takes them for normal, would
     say so."""
     five = [
@@ -372,7 +363,7 @@ def built(root: Path, side: str, score: Score) -> Lineage:
     return answered(root, side, dict(BY_IMAGE), score.benchmark, score)
 
 
-def test_two_text_encoders_on_the_same_data_are_told_apart(tmp_path: Path) -> None:
+def test_two_text_encoders_on_the_same_data_are_told_apart(tmp_path):
     hits = dict.fromkeys(EIGHT, True)
     sides = []
     for side in "ab":
@@ -397,9 +388,7 @@ def test_two_text_encoders_on_the_same_data_are_told_apart(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     "case", UNFAIR, ids=lambda case: f"{case['benchmark']} {case['fact']}"
 )
-def test_what_moves_the_numbers_by_itself_forbids_a_ranking(
-    tmp_path: Path, case: dict[str, Any]
-) -> None:
+def test_what_moves_the_numbers_by_itself_forbids_a_ranking(tmp_path, case):
     name = case["benchmark"]
     fact = case["fact"].replace("_", " ")
     a = built(tmp_path, "a", BASE[name])
@@ -424,7 +413,7 @@ def test_what_moves_the_numbers_by_itself_forbids_a_ranking(
     assert {each.verdict for each in metrics(anyway).values()} == {SAME}
 
 
-def test_every_rule_is_tried() -> None:
+def test_every_rule_is_tried():
     tried = {case["benchmark"] for case in UNFAIR}
     ours = [spec for spec in benchmarks() if spec.name in tried]
     rules = {(spec.name, rule.fact) for spec in ours for rule in spec.unfair}
@@ -441,8 +430,8 @@ def test_every_rule_is_tried() -> None:
     ],
 )
 def test_what_an_unread_reply_counted_as_in_earlier_versions_is_known(
-    tmp_path: Path, name: str, earlier: dict[str, str], today: dict[str, str]
-) -> None:
+    tmp_path, name, earlier, today
+):
     a = built(tmp_path, "a", changed(name, {"settings": earlier}))
     b = built(tmp_path, "b", changed(name, {"settings": today}))
     unread = [each.score.inputs.settings.get("unread") for each in (a, b)]
@@ -461,9 +450,7 @@ def test_what_an_unread_reply_counted_as_in_earlier_versions_is_known(
         (9, 10, 10, True),
     ],
 )
-def test_coverages_may_be_five_points_apart(
-    tmp_path: Path, some: int, counted: int, total: int, fair: bool
-) -> None:
+def test_coverages_may_be_five_points_apart(tmp_path, some, counted, total, fair):
     counts = {
         "scored": some,
         "counted": counted,
@@ -482,9 +469,7 @@ def test_coverages_may_be_five_points_apart(
 
 
 @pytest.mark.parametrize(("least", "fair"), [(0.97, True), (0.98, False)])
-def test_who_is_below_min_coverage_is_not_ranked(
-    tmp_path: Path, least: float, fair: bool
-) -> None:
+def test_who_is_below_min_coverage_is_not_ranked(tmp_path, least, fair):
     score = genception_score(scored=97, counted=97, total=100, coverage=0.97)
     settings = score.inputs.settings | {"min_coverage": least}
     some = score.model_copy(
@@ -506,8 +491,8 @@ def test_who_is_below_min_coverage_is_not_ranked(
 
 @pytest.mark.parametrize("role", ["model", "generator"])
 def test_one_of_model_and_generator_is_compared_and_both_at_once_are_unfair(
-    tmp_path: Path, role: str
-) -> None:
+    tmp_path, role
+):
     one = {"score": varied(genception_score(), **{role: OTHER})}
     both = {
         "score": varied(genception_score(), model=OTHER, generator=component("pen"))
@@ -531,7 +516,7 @@ def test_one_of_model_and_generator_is_compared_and_both_at_once_are_unfair(
     )
 
 
-def test_runs_without_common_data_are_refused(tmp_path: Path) -> None:
+def test_runs_without_common_data_are_refused(tmp_path):
     with pytest.raises(
         LedgerError,
         match=r"no data in common: the first has genception on shapes, the second mm_sap",
@@ -543,9 +528,7 @@ def test_runs_without_common_data_are_refused(tmp_path: Path) -> None:
         )
 
 
-def test_another_version_of_the_same_name_is_told_by_its_settings(
-    tmp_path: Path,
-) -> None:
+def test_another_version_of_the_same_name_is_told_by_its_settings(tmp_path):
     other = component("seer", settings={"batch_size": 16, "detail": "coarse\x1b[31m"})
     other = other.model_copy(update={"fingerprint": "0" * 64})
     score = marked(
@@ -562,7 +545,7 @@ def test_another_version_of_the_same_name_is_told_by_its_settings(
     assert "B's model seer: sees \\x1b[1m nothing" in printed(as_table(found))
 
 
-def test_rows_that_are_gone_or_damaged_leave_the_values(tmp_path: Path) -> None:
+def test_rows_that_are_gone_or_damaged_leave_the_values(tmp_path):
     a, b = chains(tmp_path, "a", LOW), chains(tmp_path, "b", HIGH)
     (tmp_path / a.rows_path).write_text("{}\n")
     gc = metrics(compared(tmp_path, a, b))["gc_at_2"]

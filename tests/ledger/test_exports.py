@@ -5,7 +5,6 @@ import io
 import json
 import re
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -31,22 +30,18 @@ def genception(ledger: Ledger) -> Score:
 
 
 @pytest.mark.parametrize(("kind", "run"), [("csvs", RUN), ("csv", f"{RUN}s")])
-def test_the_nearest_name_is_suggested(
-    original: Ledger, tmp_path: Path, kind: str, run: str
-) -> None:
+def test_the_nearest_name_is_suggested(original, tmp_path, kind, run):
     with pytest.raises(LedgerError, match="did you mean"):
         export(original.project, kind, run, tmp_path / "out")
 
 
-def test_dates_are_the_commits_so_there_must_be_one(
-    ledger: Ledger, tmp_path: Path
-) -> None:
+def test_dates_are_the_commits_so_there_must_be_one(ledger, tmp_path):
     (ledger.root / ".git").rename(tmp_path / "elsewhere.git")
     with pytest.raises(LedgerError, match="date from the commit"):
         exported(ledger, "csv", tmp_path)
 
 
-def test_csv_has_a_row_per_metric(original: Ledger, tmp_path: Path) -> None:
+def test_csv_has_a_row_per_metric(original, tmp_path):
     with (exported(original, "csv", tmp_path) / "scores.csv").open(
         encoding="utf-8", newline=""
     ) as file:
@@ -68,11 +63,11 @@ def test_csv_has_a_row_per_metric(original: Ledger, tmp_path: Path) -> None:
     assert float(rows[name]["value"]) == value
 
 
-def test_genceptions_leaderboard_gets_an_entry(ledger: Ledger, tmp_path: Path) -> None:
+def test_genceptions_leaderboard_gets_an_entry(ledger, tmp_path):
     with pytest.raises(LedgerError, match="shows GC@3, which this run lacks"):
         exported(ledger, "genception", tmp_path)
 
-    def third(score: dict[str, Any]) -> None:
+    def third(score):
         score["metrics"]["gc_at_3"] = 0.35149
         score["groups"] = {
             "category": {"OCR": {"gc_at_3": 0.2}},
@@ -88,7 +83,7 @@ def test_genceptions_leaderboard_gets_an_entry(ledger: Ledger, tmp_path: Path) -
     }
 
 
-def test_rows_make_up_every_category_subtask_and_combination(original: Ledger) -> None:
+def test_rows_make_up_every_category_subtask_and_combination(original):
     evidence = original.evidence()
     rows = {
         each.place: read_jsonl(original.root / each.rows_path, Row)
@@ -111,9 +106,7 @@ def test_rows_make_up_every_category_subtask_and_combination(original: Ledger) -
     assert checked > 20
 
 
-def test_every_eval_ever_says_what_the_score_says(
-    original: Ledger, tmp_path: Path
-) -> None:
+def test_every_eval_ever_says_what_the_score_says(original, tmp_path):
     folder = exported(original, "every-eval-ever", tmp_path)
     [file] = (folder / "data/genception").rglob("*.json")
     assert re.fullmatch(

@@ -19,13 +19,11 @@ from driftledger.ledger.lineage import (
     read_runs,
 )
 from driftledger.ledger.objects.git import CommitTree, Git
-from tests.ledger.conftest import CHAINS, GENCEPTION, MODEL, SCORES, Ledger
+from tests.ledger.conftest import CHAINS, GENCEPTION, MODEL, SCORES
 from tests.support.terminal import printed
 
 
-def test_a_lineage_names_the_folders_and_outputs_behind_a_score(
-    original: Ledger,
-) -> None:
+def test_a_lineage_names_the_folders_and_outputs_behind_a_score(original):
     evidence = original.evidence()
     [lineage] = [
         each for each in evidence.lineages if each.score.benchmark == "genception"
@@ -52,9 +50,7 @@ def test_a_lineage_names_the_folders_and_outputs_behind_a_score(
     )
 
 
-def test_a_score_says_what_it_is_of_and_every_number_is_in_its_table(
-    original: Ledger,
-) -> None:
+def test_a_score_says_what_it_is_of_and_every_number_is_in_its_table(original):
     lineages = original.evidence().lineages
     assert len(lineages) == 6
     for each in lineages:
@@ -77,7 +73,7 @@ def test_a_score_says_what_it_is_of_and_every_number_is_in_its_table(
         ] == []
 
 
-def test_a_commit_has_the_evidence_that_the_checkout_had(original: Ledger) -> None:
+def test_a_commit_has_the_evidence_that_the_checkout_had(original):
     git = Git.around(original.root)
     assert git is not None
     tree, project = CommitTree(git, git.heads()[0]), original.project
@@ -85,7 +81,7 @@ def test_a_commit_has_the_evidence_that_the_checkout_had(original: Ledger) -> No
     assert then == original.evidence()
 
 
-def test_a_fingerprint_follows_from_what_went_in(original: Ledger) -> None:
+def test_a_fingerprint_follows_from_what_went_in(original):
     evidence = original.evidence()
     [lineage] = [
         each for each in evidence.lineages if each.score.benchmark == "genception"
@@ -94,7 +90,7 @@ def test_a_fingerprint_follows_from_what_went_in(original: Ledger) -> None:
 
     path, inputs, score = lineage.folder.path, lineage.score.inputs, lineage.score
 
-    def fingerprint(**changes: object) -> str:
+    def fingerprint(**changes: object):
         return fingerprint_of({path: score.model_copy(update=changes)}, combination)
 
     first = inputs.model_copy(update={"version": 1})
@@ -122,7 +118,7 @@ def test_a_fingerprint_follows_from_what_went_in(original: Ledger) -> None:
     assert fingerprint_of(backwards, combination) == evidence.fingerprint
 
 
-def test_another_generator_leaves_a_fingerprint_as_it_is(ledger: Ledger) -> None:
+def test_another_generator_leaves_a_fingerprint_as_it_is(ledger):
     before = ledger.evidence()
     shutil.copytree(
         ledger.root / GENCEPTION, ledger.root / GENCEPTION.replace("painter", "brush")
@@ -151,9 +147,7 @@ def test_another_generator_leaves_a_fingerprint_as_it_is(ledger: Ledger) -> None
         ("schema:", "x: " + "[" * 400, "is not a dvc.lock"),
     ],
 )
-def test_a_lock_that_does_not_fit_is_one_sentence(
-    ledger: Ledger, old: str, new: str, said: str
-) -> None:
+def test_a_lock_that_does_not_fit_is_one_sentence(ledger, old, new, said):
     lock = ledger.root / "dvc.lock"
     lock.write_text(lock.read_text().replace(old, new))
     with pytest.raises(LedgerError) as error:
@@ -163,9 +157,7 @@ def test_a_lock_that_does_not_fit_is_one_sentence(
 
 
 @pytest.mark.parametrize("damage", ["changed", "deleted", "linked"])
-def test_scores_that_are_not_those_of_the_lock_are_refused(
-    ledger: Ledger, damage: str
-) -> None:
+def test_scores_that_are_not_those_of_the_lock_are_refused(ledger, damage):
     file = ledger.root / GENCEPTION / "score.json"
     data = file.read_bytes()
     file.unlink()
@@ -178,7 +170,7 @@ def test_scores_that_are_not_those_of_the_lock_are_refused(
         ledger.evidence()
 
 
-def test_a_file_that_dvc_ignores_is_no_part_of_an_output(ledger: Ledger) -> None:
+def test_a_file_that_dvc_ignores_is_no_part_of_an_output(ledger):
     before = ledger.evidence()
     (ledger.root / GENCEPTION / "x.partial").touch()
     assert ledger.evidence() == before
@@ -199,9 +191,7 @@ def test_a_file_that_dvc_ignores_is_no_part_of_an_output(ledger: Ledger) -> None
         ("NOTES.md", False),
     ],
 )
-def test_what_the_pipeline_writes_makes_no_checkout_dirty(
-    ledger: Ledger, path: str, dirty: bool
-) -> None:
+def test_what_the_pipeline_writes_makes_no_checkout_dirty(ledger, path, dirty):
     commit = ledger.git("rev-parse", "HEAD")
     assert code_version(ledger.root) == CodeVersion(commit=commit, dirty=False)
     file = ledger.root / path
@@ -212,7 +202,7 @@ def test_what_the_pipeline_writes_makes_no_checkout_dirty(
     assert code_version(ledger.root) == CodeVersion(commit=commit, dirty=dirty)
 
 
-def test_the_code_is_that_of_the_published_file(ledger: Ledger) -> None:
+def test_the_code_is_that_of_the_published_file(ledger):
     before = ledger.evidence()
     assert before.code == CodeVersion(
         commit=ledger.git("rev-parse", "HEAD~1"), dirty=False
@@ -229,7 +219,7 @@ def test_the_code_is_that_of_the_published_file(ledger: Ledger) -> None:
     )
 
 
-def test_a_repository_that_cannot_be_read_is_no_clean_one(ledger: Ledger) -> None:
+def test_a_repository_that_cannot_be_read_is_no_clean_one(ledger):
     config = ledger.root / ".git/config"
     config.write_text(
         config.read_text().replace(

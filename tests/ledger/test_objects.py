@@ -3,7 +3,6 @@ or runs."""
 
 import shutil
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
@@ -29,9 +28,7 @@ def lose(ledger: Ledger, *paths: str) -> None:
 
 
 @pytest.mark.parametrize("lost", [(CHAINS,), (".dvc/cache",)])
-def test_bytes_come_from_the_cache_or_from_their_place(
-    ledger: Ledger, lost: tuple[str, ...]
-) -> None:
+def test_bytes_come_from_the_cache_or_from_their_place(ledger, lost):
     folder, before = chains(ledger), Workspace(ledger.root).listing(CHAINS)
     lose(ledger, *lost)
     contents = Contents(ledger.root, trust=False)
@@ -45,13 +42,13 @@ def test_bytes_come_from_the_cache_or_from_their_place(
     )
 
 
-def test_a_folder_with_anything_else_in_it_is_not_read_in_place(ledger: Ledger) -> None:
+def test_a_folder_with_anything_else_in_it_is_not_read_in_place(ledger):
     (ledger.root / CHAINS / "secret.png").symlink_to("/etc/passwd")
     contents = Contents(ledger.root, trust=False)
     assert not (contents.recorded(chains(ledger)) / "secret.png").exists()
 
 
-def test_scores_of_a_former_commit_come_from_git(ledger: Ledger) -> None:
+def test_scores_of_a_former_commit_come_from_git(ledger):
     [lineage] = [
         each for each in ledger.evidence().lineages if each.folder.path == GENCEPTION
     ]
@@ -65,7 +62,7 @@ def test_scores_of_a_former_commit_come_from_git(ledger: Ledger) -> None:
     assert not path.is_relative_to(ledger.root)
 
 
-def test_damaged_objects_are_not_handed_out(ledger: Ledger) -> None:
+def test_damaged_objects_are_not_handed_out(ledger):
     folder = chains(ledger)
     lose(ledger, CHAINS)
     for path in (ledger.root / ".dvc/cache/files/md5").glob("*/*"):
@@ -77,7 +74,7 @@ def test_damaged_objects_are_not_handed_out(ledger: Ledger) -> None:
         contents.manifest(folder)
 
 
-def test_a_folder_that_is_nowhere_is_one_sentence(ledger: Ledger) -> None:
+def test_a_folder_that_is_nowhere_is_one_sentence(ledger):
     folder = chains(ledger)
     lose(ledger, "data/records", ".dvc/cache")
     with pytest.raises(LedgerError, match="run 'dvc fetch'; --trust"):
@@ -106,9 +103,7 @@ def configured(ledger: Ledger) -> None:
     [link(".dvc/cache"), link(".dvc"), configured],
     ids=["cache", ".dvc", "cache.dir"],
 )
-def test_a_strangers_cache_elsewhere_is_not_read(
-    ledger: Ledger, change: Callable[[Ledger], None]
-) -> None:
+def test_a_strangers_cache_elsewhere_is_not_read(ledger, change):
     folder = chains(ledger)
     lose(ledger, "data/records")
     change(ledger)
@@ -116,7 +111,7 @@ def test_a_strangers_cache_elsewhere_is_not_read(
     assert Contents(ledger.root, trust=True).has(folder)
 
 
-def test_git_reads_a_project_below_the_top(tmp_path: Path) -> None:
+def test_git_reads_a_project_below_the_top(tmp_path):
     ledger = Ledger(tmp_path)
     (tmp_path / "below/ledger").mkdir(parents=True)
     ledger.git("init", "--quiet")

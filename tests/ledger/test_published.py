@@ -2,7 +2,6 @@
 are gone."""
 
 import shutil
-from pathlib import Path
 
 import pytest
 
@@ -17,11 +16,11 @@ from driftledger.ledger.published import (
     refuse_if_deleted,
 )
 from tests.conftest import REPOSITORY
-from tests.ledger.conftest import GENCEPTION, Ledger
+from tests.ledger.conftest import GENCEPTION
 from tests.ledger.test_verify import places
 
 
-def test_a_run_is_published_once(ledger: Ledger) -> None:
+def test_a_run_is_published_once(ledger):
     [before] = read_published(ledger.root)
     assert publish(ledger.root, ledger.evidence()) is None
     assert read_published(ledger.root) == [before]
@@ -32,9 +31,7 @@ def test_a_run_is_published_once(ledger: Ledger) -> None:
     ] == "painter"
 
 
-def test_two_branches_that_publish_the_same_run_merge_without_a_conflict(
-    ledger: Ledger,
-) -> None:
+def test_two_branches_that_publish_the_same_run_merge_without_a_conflict(ledger):
     code = ledger.evidence().code
     ledger.git("checkout", "-q", "-b", "other", "HEAD~1")
     (ledger.root / "note.txt").write_text("another commit")
@@ -52,7 +49,7 @@ def test_two_branches_that_publish_the_same_run_merge_without_a_conflict(
     assert code in [each.code for each in runs]
 
 
-def test_of_several_files_clean_code_is_believed(ledger: Ledger) -> None:
+def test_of_several_files_clean_code_is_believed(ledger):
     code = ledger.evidence().code
     [clean] = read_published(ledger.root)
     # names are hashes: some come before the clean file's, and some behind it
@@ -65,14 +62,14 @@ def test_of_several_files_clean_code_is_believed(ledger: Ledger) -> None:
     assert not code.dirty
 
 
-def test_code_is_not_believed_of_a_file_with_another_name(ledger: Ledger) -> None:
+def test_code_is_not_believed_of_a_file_with_another_name(ledger):
     [file] = (ledger.root / "ledger").iterdir()
     file.rename(file.with_name(f"{'0' * 64}.json"))
     ledger.commit("renamed")
     assert ledger.evidence().code.commit == ledger.git("rev-parse", "HEAD")
 
 
-def test_a_run_without_a_file_is_missing(ledger: Ledger) -> None:
+def test_a_run_without_a_file_is_missing(ledger):
     evidence = ledger.evidence()
     shutil.rmtree(ledger.root / "ledger")
     ledger.git("checkout", "-q", "--orphan", "fresh")
@@ -82,7 +79,7 @@ def test_a_run_without_a_file_is_missing(ledger: Ledger) -> None:
     assert "run 'driftledger track'" in result.findings[0].what
 
 
-def test_scores_that_changed_under_a_fingerprint_are_found(ledger: Ledger) -> None:
+def test_scores_that_changed_under_a_fingerprint_are_found(ledger):
     ledger.edit(
         f"{GENCEPTION}/score.json", lambda score: score["metrics"].update(gc_at_2=0.9)
     )
@@ -91,7 +88,7 @@ def test_scores_that_changed_under_a_fingerprint_are_found(ledger: Ledger) -> No
     assert f"{GENCEPTION} is not as it was published" in finding.what
 
 
-def test_a_deletion_is_found_however_it_was_committed(ledger: Ledger) -> None:
+def test_a_deletion_is_found_however_it_was_committed(ledger):
     [file] = (ledger.root / "ledger").iterdir()
     commit = ledger.git("rev-parse", "HEAD")
     file.unlink()
@@ -108,7 +105,7 @@ def test_a_deletion_is_found_however_it_was_committed(ledger: Ledger) -> None:
 @pytest.mark.parametrize(
     "content", [b"", b"{}", b"[" * 100_000, b'{"schema": 1}', b"\xff", b"null"]
 )
-def test_damaged_files_are_named(ledger: Ledger, content: bytes) -> None:
+def test_damaged_files_are_named(ledger, content):
     [file] = (ledger.root / "ledger").iterdir()
     file.write_bytes(content)
     assert places(check_published(ledger.root)) == [f"bytes ledger/{file.name}"]
@@ -116,9 +113,7 @@ def test_damaged_files_are_named(ledger: Ledger, content: bytes) -> None:
         read_published(ledger.root)
 
 
-def test_a_shallow_clone_says_that_it_does_not_know_all(
-    ledger: Ledger, tmp_path: Path
-) -> None:
+def test_a_shallow_clone_says_that_it_does_not_know_all(ledger, tmp_path):
     ledger.git(
         "clone", "-q", "--depth", "1", f"file://{ledger.root}", str(tmp_path / "clone")
     )
@@ -127,7 +122,7 @@ def test_a_shallow_clone_says_that_it_does_not_know_all(
     assert "git fetch --unshallow" in result.skipped[0].why
 
 
-def test_this_repository_has_every_run_that_it_has_published() -> None:
+def test_this_repository_has_every_run_that_it_has_published():
     result = check_published(REPOSITORY)
     assert result.checked["published runs"] >= 6
     assert result.findings == []
@@ -136,7 +131,7 @@ def test_this_repository_has_every_run_that_it_has_published() -> None:
 @pytest.mark.parametrize(
     "head", ["garbage", "", "ref: refs/heads/../../x", "ref: refs/heads/missing"]
 )
-def test_a_broken_head_is_a_sentence(ledger: Ledger, head: str) -> None:
+def test_a_broken_head_is_a_sentence(ledger, head):
     (ledger.root / ".git/HEAD").write_text(head)
     [skipped] = check_published(ledger.root, [ledger.evidence()]).skipped
     assert (
@@ -145,9 +140,7 @@ def test_a_broken_head_is_a_sentence(ledger: Ledger, head: str) -> None:
     )
 
 
-def test_nothing_is_published_while_files_of_the_last_commit_are_gone(
-    ledger: Ledger,
-) -> None:
+def test_nothing_is_published_while_files_of_the_last_commit_are_gone(ledger):
     refuse_if_deleted(ledger.root)
     [file] = (ledger.root / "ledger").iterdir()
     shutil.rmtree(ledger.root / "ledger")

@@ -41,7 +41,7 @@ def run(folder: Path, *lines: str) -> None:
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path) -> Path:
     """A home with an SSH key, a bundle, and whom a reader trusts."""
     if shutil.which("ssh-keygen") is None:
         pytest.skip("ssh-keygen is not installed")
@@ -53,7 +53,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_bundle_is_signed_with_ssh(folder: Path) -> None:
+def test_a_bundle_is_signed_with_ssh(folder):
     sign, verify = commands("ssh-keygen -Y sign", "ssh-keygen -Y verify")
     run(folder, sign, verify)
     (folder / "score.zip").write_bytes(b"another")
@@ -63,7 +63,7 @@ def test_a_bundle_is_signed_with_ssh(folder: Path) -> None:
         run(folder, verify)
 
 
-def test_a_tag_is_signed(folder: Path) -> None:
+def test_a_tag_is_signed(folder):
     run(
         folder,
         "git init -q && git config user.name t && git config user.email you@example.org && git "
@@ -75,7 +75,7 @@ def test_a_tag_is_signed(folder: Path) -> None:
     )
 
 
-def test_a_time_stamp_is_asked_for_and_verified(tmp_path: Path) -> None:
+def test_a_time_stamp_is_asked_for_and_verified(tmp_path):
     if shutil.which("openssl") is None:
         pytest.skip("openssl is not installed")
     (tmp_path / "score.zip").write_bytes(b"a bundle")

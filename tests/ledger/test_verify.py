@@ -102,7 +102,7 @@ def places(result: Any) -> list[str]:
     return [f"{each.kind} {each.where}" for each in result.findings]
 
 
-def test_an_untouched_project_holds(original: Ledger) -> None:
+def test_an_untouched_project_holds(original):
     verified = verify(original.project, None, regenerated=8)
     assert verified.result.findings == []
     assert verified.result.skipped == []
@@ -128,14 +128,14 @@ def test_an_untouched_project_holds(original: Ledger) -> None:
 
 
 @forgeries("plain")
-def test_a_change_is_found(ledger: Ledger, case: dict[str, Any]) -> None:
+def test_a_change_is_found(ledger, case):
     place = named(ledger, case["place"])
     forge(ledger, case)
     found = places(ledger.check())
     assert any(each.startswith(place) for each in found) if place else not found, found
 
 
-def test_a_change_of_the_cache_is_found(ledger: Ledger) -> None:
+def test_a_change_of_the_cache_is_found(ledger):
     for path in (ledger.root / ".dvc/cache/files/md5").glob("*/*"):
         if path.suffix != ".dir":
             path.chmod(0o644)
@@ -147,9 +147,7 @@ def test_a_change_of_the_cache_is_found(ledger: Ledger) -> None:
 
 
 @forgeries("unreadable")
-def test_what_keeps_evidence_from_being_read_is_found(
-    ledger: Ledger, case: dict[str, Any]
-) -> None:
+def test_what_keeps_evidence_from_being_read_is_found(ledger, case):
     forge(ledger, case)
     found = places(verify(ledger.project, None).result)
     place = case["place"].format(genception=GENCEPTION)
@@ -157,9 +155,7 @@ def test_what_keeps_evidence_from_being_read_is_found(
 
 
 @forgeries("relocked")
-def test_a_change_with_all_hashes_repaired_is_found(
-    ledger: Ledger, case: dict[str, Any]
-) -> None:
+def test_a_change_with_all_hashes_repaired_is_found(ledger, case):
     place = named(ledger, case["place"])
     score = named(ledger, case.get("score", ""))
     forge(ledger, case)
@@ -168,9 +164,7 @@ def test_a_change_with_all_hashes_repaired_is_found(
     assert any(each.startswith(place) for each in found), found
 
 
-def test_files_that_nothing_wrote_are_found_in_the_order_of_their_names(
-    ledger: Ledger,
-) -> None:
+def test_files_that_nothing_wrote_are_found_in_the_order_of_their_names(ledger):
     added = [f"bytes {CHAINS}/{name}" for name in "abcde"]
     for name in "ebdac":
         (ledger.root / CHAINS / name).touch()
@@ -179,9 +173,7 @@ def test_files_that_nothing_wrote_are_found_in_the_order_of_their_names(
     assert [each for each in places(ledger.check("")) if each in added] == added
 
 
-def test_a_digest_that_is_not_that_of_the_files_beside_it_is_found(
-    ledger: Ledger,
-) -> None:
+def test_a_digest_that_is_not_that_of_the_files_beside_it_is_found(ledger):
     ledger.edit(f"{CHAINS}/inputs.json", lambda made: made.update(files="0" * 64))
     ledger.relock(inputs="nothing")
     assert places(ledger.check(GENCEPTION)) == [f"bytes {CHAINS}/inputs.json"]
@@ -192,8 +184,8 @@ def test_a_digest_that_is_not_that_of_the_files_beside_it_is_found(
     [(False, "genception: describe", 8), (True, "genception: describe, failed", 1)],
 )
 def test_a_forged_description_is_found_when_its_call_is_made_again(
-    ledger: Ledger, failed: bool, kind: str, compared: int
-) -> None:
+    ledger, failed, kind, compared
+):
     """Of the last description of a chain no later one depends: what was drawn from it is forged
     along with it, or is left out where the description is said to have failed."""
     rows = [json.loads(row) for row in (ledger.root / RECORDS).read_text().splitlines()]
@@ -211,7 +203,7 @@ def test_a_forged_description_is_found_when_its_call_is_made_again(
         Subject("", 2, ""),
     )
 
-    def change(row: dict[str, Any]) -> None:
+    def change(row):
         row["results"][0]["text"] = text
         row["results"][1]["key"] = drawing.key
         if failed:
@@ -251,8 +243,8 @@ def test_a_forged_description_is_found_when_its_call_is_made_again(
 
 @pytest.mark.parametrize(("levels", "found"), [(2, 0), (3, 1)])
 def test_an_image_through_weights_may_be_two_levels_off(
-    ledger: Ledger, monkeypatch: pytest.MonkeyPatch, levels: int, found: int
-) -> None:
+    ledger, monkeypatch, levels, found
+):
     monkeypatch.setattr(
         replay,
         "CheckpointComponent",
@@ -284,7 +276,7 @@ def test_an_image_through_weights_may_be_two_levels_off(
     )
 
 
-def test_a_changed_byte_is_found(ledger: Ledger) -> None:
+def test_a_changed_byte_is_found(ledger):
     random = Random(7)
     evidence = ledger.evidence()
     folders = {
@@ -314,7 +306,7 @@ def test_a_changed_byte_is_found(ledger: Ledger) -> None:
         file.write_bytes(data)
 
 
-def test_another_version_of_the_scoring_is_said(ledger: Ledger) -> None:
+def test_another_version_of_the_scoring_is_said(ledger):
     ledger.edit(
         f"{GENCEPTION}/score.json", lambda score: score["inputs"].update(version=9)
     )
@@ -325,10 +317,8 @@ def test_another_version_of_the_scoring_is_said(ledger: Ledger) -> None:
     assert f"bytes {GENCEPTION}/score.json: inputs.version" in places(result)
 
 
-def test_a_score_of_a_version_without_todays_settings_is_computed_again(
-    ledger: Ledger,
-) -> None:
-    def earlier(score: dict[str, Any]) -> None:
+def test_a_score_of_a_version_without_todays_settings_is_computed_again(ledger):
+    def earlier(score):
         score["inputs"]["version"] = 1
         for name in ("min_coverage", "unread"):
             del score["inputs"]["settings"][name]
@@ -340,13 +330,13 @@ def test_a_score_of_a_version_without_todays_settings_is_computed_again(
     assert [each.where for each in result.findings if each.kind == "numbers"] == []
 
 
-def test_files_that_only_the_cache_has_are_read_there(ledger: Ledger) -> None:
+def test_files_that_only_the_cache_has_are_read_there(ledger):
     shutil.rmtree(ledger.root / "data/records")
     shutil.rmtree(ledger.root / "data/datasets")
     assert places(ledger.check(GENCEPTION)) == []
 
 
-def test_without_any_bytes_the_files_are_missing(ledger: Ledger) -> None:
+def test_without_any_bytes_the_files_are_missing(ledger):
     shutil.rmtree(ledger.root / "data/records")
     shutil.rmtree(ledger.root / ".dvc/cache")
     result = ledger.check(GENCEPTION)
@@ -355,7 +345,7 @@ def test_without_any_bytes_the_files_are_missing(ledger: Ledger) -> None:
     assert any(each.where == f"{GENCEPTION}/score.json" for each in result.skipped)
 
 
-def test_verify_ends_with_1_and_its_json_names_the_findings(ledger: Ledger) -> None:
+def test_verify_ends_with_1_and_its_json_names_the_findings(ledger):
     (ledger.root / read_published(ledger.root)[0].file).unlink()
     said = json.loads(ledger.run("driftledger", "verify", "--json", check=False))
     assert set(said) == {"runs", "holds", "checked", "findings", "skipped", "notes"}
@@ -363,7 +353,7 @@ def test_verify_ends_with_1_and_its_json_names_the_findings(ledger: Ledger) -> N
     assert said["holds"] is False
 
 
-def test_lots_are_equally_likely_within_a_kind_and_kinds_take_turns() -> None:
+def test_lots_are_equally_likely_within_a_kind_and_kinds_take_turns():
     pools: Any = {"a": [("a", n) for n in range(3)], "b": [("b", n) for n in range(50)]}
     drawn = draw_lots(pools, 8, seed=3)
     assert [kind for kind, _ in drawn].count("a") == 3
@@ -377,7 +367,7 @@ def test_lots_are_equally_likely_within_a_kind_and_kinds_take_turns() -> None:
     assert firsts == {("b", n) for n in range(50)}
 
 
-def test_a_name_is_the_hash_of_the_content(original: Ledger) -> None:
+def test_a_name_is_the_hash_of_the_content(original):
     [published] = read_published(original.root)
     content = json.loads((original.root / published.file).read_text())
     canonical = json.dumps(
@@ -386,7 +376,7 @@ def test_a_name_is_the_hash_of_the_content(original: Ledger) -> None:
     assert published.file == f"ledger/{sha256_bytes(canonical.encode())}.json"
 
 
-def test_the_first_page_says_when_and_at_which_commit(ledger: Ledger) -> None:
+def test_the_first_page_says_when_and_at_which_commit(ledger):
     page = (ledger.root / "reports/site/index.html").read_text(encoding="utf-8")
     [text] = re.findall(r"Evaluated at commit ([^<]+)\.</p>", page)
     commit = str(ledger.evidence().code.commit)
@@ -411,7 +401,7 @@ def test_the_first_page_says_when_and_at_which_commit(ledger: Ledger) -> None:
 
 
 @pytest.mark.parametrize("mended", [False, True])
-def test_changed_reports_are_found(ledger: Ledger, mended: bool) -> None:
+def test_changed_reports_are_found(ledger, mended):
     forged = [case for case in FORGERIES if case["kind"] == "report"]
     for case in forged:
         forge(ledger, case)
@@ -436,9 +426,7 @@ def test_changed_reports_are_found(ledger: Ledger, mended: bool) -> None:
         (r"\n  report:\n", "\n  another:\n", "has no stage that wrote the report"),
     ],
 )
-def test_a_report_that_cannot_be_compared_is_said(
-    ledger: Ledger, pattern: str, by: str, why: str
-) -> None:
+def test_a_report_that_cannot_be_compared_is_said(ledger, pattern, by, why):
     replace_text(ledger.root / "dvc.lock", pattern, by)
     [skipped] = check_report(ledger.project, Contents(ledger.root, trust=False)).skipped
     assert why in skipped.why
@@ -486,7 +474,7 @@ CASES: dict[str, tuple[dict[str, Any], str]] = {
 }
 
 
-def test_the_recorded_version_is_found(original: Ledger) -> None:
+def test_the_recorded_version_is_found(original):
     card = original.evidence().lineages[0].score.components["model"]
     found = Components(original.project).get(card, "model")
     assert isinstance(found, Component)
@@ -494,7 +482,7 @@ def test_the_recorded_version_is_found(original: Ledger) -> None:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_what_cannot_be_had_says_why(original: Ledger, case: str) -> None:
+def test_what_cannot_be_had_says_why(original, case):
     changes, sentence = CASES[case]
     card = (
         original.evidence()
@@ -516,9 +504,7 @@ class Number(Record):
     ("off", "exact", "differs"),
     [(1e-6, True, True), (1e-6, False, False), (1e-3, False, True)],
 )
-def test_numbers_of_weights_may_be_off_by_their_last_digits(
-    off: float, exact: bool, differs: bool
-) -> None:
+def test_numbers_of_weights_may_be_off_by_their_last_digits(off, exact, differs):
     differences = replay._differences(
         VerifyResult(), Number(value=1), Number(value=1 + off), exact=exact
     )

@@ -187,7 +187,7 @@ METRICS: dict[str, Callable[[Any], Compared]] = {
 @pytest.mark.parametrize(
     ("metric", "case"), [(metric, case) for metric in METRICS for case in lines(metric)]
 )
-def test_worked_by_hand(metric: str, case: Any) -> None:
+def test_worked_by_hand(metric, case):
     compared = list(METRICS[metric](case))
     assert compared
     for found, expected in compared:
@@ -225,7 +225,7 @@ def decoded(value: Any) -> Any:
     lines("calls"),
     ids=lambda case: f"{case['call']}: {case.get('why', case.get('error'))}",
 )
-def test_calls(case: Any) -> None:
+def test_calls(case):
     module, _, name = case["call"].partition(".")
     function = getattr(import_module(f"driftledger.metrics.{module}"), name)
     arguments, options = (

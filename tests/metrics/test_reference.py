@@ -47,7 +47,7 @@ def dice(seed: int) -> np.random.Generator:
 # Similarity and distance
 
 
-def test_cosines_are_scikit_learns() -> None:
+def test_cosines_are_scikit_learns():
     a, b = dice(0).normal(size=(2, 50, 768)).astype(np.float32)
     theirs = np.diag(
         sklearn_pairwise.cosine_similarity(a.astype(np.float64), b.astype(np.float64))
@@ -90,7 +90,7 @@ def by_symmetric_eigenvalues(a: Array, b: Array) -> float:
         (300, 200, 40),
     ],
 )
-def test_frechet_distance_for_any_shapes(n: int, m: int, d: int) -> None:
+def test_frechet_distance_for_any_shapes(n, m, d):
     a, b = features(n, d, 3), features(m, d, 4, scale=2.0)
     assert frechet_distance(a, b) == pytest.approx(
         by_symmetric_eigenvalues(a, b), rel=1e-6
@@ -101,7 +101,7 @@ def test_frechet_distance_for_any_shapes(n: int, m: int, d: int) -> None:
 
 
 @pytest.mark.parametrize(("n", "d"), [(20, 512), (64, 512), (500, 32), (900, 300)])
-def test_a_shifted_set_is_as_far_as_the_shift_squared(n: int, d: int) -> None:
+def test_a_shifted_set_is_as_far_as_the_shift_squared(n, d):
     grid = (
         dice(5).integers(-512, 512, size=(n, d)) / 256
     )  # sums with the shift are exact
@@ -113,7 +113,7 @@ def test_a_shifted_set_is_as_far_as_the_shift_squared(n: int, d: int) -> None:
     assert frechet_distance(grid, grid[::-1]) == 0.0
 
 
-def test_a_scaled_set_and_features_that_do_not_vary() -> None:
+def test_a_scaled_set_and_features_that_do_not_vary():
     """Σb = 9·Σa gives tr Σa + 9·tr Σa − 2·3·tr Σa = 4·tr Σa."""
     a = features(30, 100, 9)
     expected = 4 * np.trace(np.cov(a, rowvar=False))
@@ -126,7 +126,7 @@ def test_a_scaled_set_and_features_that_do_not_vary() -> None:
     assert frechet_distance(*wide) == pytest.approx(frechet_distance(a, b), rel=1e-11)
 
 
-def test_features_that_nearly_depend_on_one_another() -> None:
+def test_features_that_nearly_depend_on_one_another():
     """Roots of small eigenvalues would be off by 4e-10; the nuclear norm has none."""
     chance = dice(35)
     a, b, turn = (
@@ -143,9 +143,7 @@ def test_features_that_nearly_depend_on_one_another() -> None:
     assert frechet_distance(a, b) == pytest.approx(shift @ shift + spread, rel=1e-12)
 
 
-def test_of_many_samples_whose_features_vary_no_large_matrix_is_decomposed(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_of_many_samples_whose_features_vary_no_large_matrix_is_decomposed(monkeypatch):
     a, b = (0.1 * features(200, 4, seed) for seed in (3, 4))
     monkeypatch.delattr(np.linalg, "svd")
     assert frechet_distance(a, b) == pytest.approx(
@@ -153,11 +151,11 @@ def test_of_many_samples_whose_features_vary_no_large_matrix_is_decomposed(
     )
 
 
-def test_ssim_is_equation_13_at_every_window() -> None:
+def test_ssim_is_equation_13_at_every_window():
     at = np.arange(-5, 6)
     window = np.exp(-(at[:, None] ** 2 + at**2) / (2 * 1.5**2))
 
-    def mean(values: Array) -> Array:
+    def mean(values):
         return scipy.signal.convolve2d(values, window / window.sum(), mode="valid")
 
     a = dice(1).integers(0, 256, (32, 24), dtype=np.uint8)
@@ -178,7 +176,7 @@ def test_ssim_is_equation_13_at_every_window() -> None:
     assert structural_similarity(a, a) == 1.0
 
 
-def test_images_are_brought_to_one_size() -> None:
+def test_images_are_brought_to_one_size():
     assert (
         comparable(Image.new("RGB", (20, 20), (0, 255, 0)), 11)[0, 0] == 150
     )  # 0.587 · 255
@@ -213,9 +211,7 @@ def exact_steps(a: list[float], b: list[float]) -> int:
 @pytest.mark.parametrize(
     "kind", ["small whole numbers", "repeated texts", "noise", "extremes"]
 )
-def test_neighbours_are_those_of_whole_numbers(
-    kind: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_neighbours_are_those_of_whole_numbers(kind, monkeypatch):
     random = dice(2)
     support, queries = (
         random.integers(-2, 3, size=(40, 4)) / 7,
@@ -246,7 +242,7 @@ def test_neighbours_are_those_of_whole_numbers(
         ]
 
 
-def test_a_cosine_halfway_between_two_steps() -> None:
+def test_a_cosine_halfway_between_two_steps():
     """1/1024 has ten decimals: with unequal last bits, the first of four equal rows would not be
     the nearest."""
     support = np.zeros((4, 2**20), dtype=np.float32)
@@ -258,7 +254,7 @@ def test_a_cosine_halfway_between_two_steps() -> None:
     assert found.similarities.tolist() == [[0.000976563] * 4]
 
 
-def test_the_variance_of_the_support_set_is_that_of_leaving_out_each_row() -> None:
+def test_the_variance_of_the_support_set_is_that_of_leaving_out_each_row():
     """Small integers, so that there are ties; the last text is one that the encoder knows nothing
     of."""
     random = dice(5)
@@ -286,7 +282,7 @@ def test_the_variance_of_the_support_set_is_that_of_leaving_out_each_row() -> No
             ] == pytest.approx(expected, abs=1e-12)
 
 
-def test_hits_are_the_mean_over_all_orders_of_the_support_set() -> None:
+def test_hits_are_the_mean_over_all_orders_of_the_support_set():
     random = dice(6)
     for size in (2, 3, 4, 5, 5, 5):
         support, queries = (
@@ -324,7 +320,7 @@ SLEEP = {  # Student 1908: hours of sleep gained, by drug
 
 
 @pytest.mark.parametrize("df", [0.7, 1, 1.37, 2.5, 7.125, 119, 3000.7, 1e7, math.inf])
-def test_quantiles_and_tails_are_scipys(df: float) -> None:
+def test_quantiles_and_tails_are_scipys(df):
     for confidence in (0.51, 0.9, 0.95, 0.999):
         t = quantile(confidence, df)
         assert t == pytest.approx(
@@ -333,7 +329,7 @@ def test_quantiles_and_tails_are_scipys(df: float) -> None:
         assert p_value(t, 1.0, df, 99) == pytest.approx(1 - confidence, rel=1e-8)
 
 
-def test_students_sleep() -> None:
+def test_students_sleep():
     """R's t.test(extra, paired = TRUE): t = 4.0621, df = 9, from 0.7001142 to 2.4598858; and
     Welch's of the two."""
     found = paired_interval(
@@ -354,7 +350,7 @@ def test_students_sleep() -> None:
     assert [round(2 * end, 7) for end in welch.interval] == [-3.3654832, 0.2054832]
 
 
-def test_paired_tests_are_scipys() -> None:
+def test_paired_tests_are_scipys():
     a, b = dice(1).normal(size=(2, 30))
     theirs = scipy.stats.ttest_rel(b, a)
     found = paired_interval(
@@ -377,11 +373,11 @@ def test_paired_tests_are_scipys() -> None:
     assert (found.p_value, found.free) == (pytest.approx(of_three.pvalue, rel=1e-8), 10)
 
 
-def test_small_categories_that_agree_vary_as_larger_ones_do() -> None:
+def test_small_categories_that_agree_vary_as_larger_ones_do():
     """The variance of 1, 2, 3, 4 and 5 is 2.5."""
     rows = [1.0, 2.0, 3.0, 4.0, 5.0]
 
-    def error(*others: list[float]) -> float:
+    def error(*others: list[float]):
         names = [
             name
             for name, group in zip("abc", (rows, *others), strict=False)
@@ -402,7 +398,7 @@ def test_small_categories_that_agree_vary_as_larger_ones_do() -> None:
     )
 
 
-def test_clustered_errors_are_bell_and_mccaffreys_by_matrices() -> None:
+def test_clustered_errors_are_bell_and_mccaffreys_by_matrices():
     values, sizes = dice(3).integers(0, 2, 23).astype(float), [1, 2, 3, 5, 12]
     names = np.repeat(list("ijklm"), sizes).tolist()
     n, starts = len(values), np.cumsum([0, *sizes])
@@ -434,14 +430,14 @@ def test_clustered_errors_are_bell_and_mccaffreys_by_matrices() -> None:
 
 
 @pytest.mark.parametrize(("right", "n"), [(0, 1), (3, 3), (5, 21), (199, 200)])
-def test_proportions_are_scipys(right: int, n: int) -> None:
+def test_proportions_are_scipys(right, n):
     theirs = scipy.stats.binomtest(right, n).proportion_ci(0.9, method="wilson")
     assert proportion_interval(
         [1] * right + [0] * (n - right), 0.9
     ).interval == pytest.approx((theirs.low, theirs.high), abs=1e-9)
 
 
-def test_detectable_differences_are_cohens() -> None:
+def test_detectable_differences_are_cohens():
     """Table 2.4.1: with 64 pairs of samples, a two-sided test at 0.05 finds d = 0.5 with a power of
     0.80."""
     found = minimum_detectable_difference(math.sqrt(2 / 64), 126)
@@ -455,9 +451,7 @@ def test_detectable_differences_are_cohens() -> None:
 
 
 @given(st.data(), st.integers(1, 8))
-def test_two_share_a_letter_if_and_only_if_they_are_not_told_apart(
-    data: st.DataObject, n: int
-) -> None:
+def test_two_share_a_letter_if_and_only_if_they_are_not_told_apart(data, n):
     names = [f"m{k}" for k in range(n)]
     p_values = {
         pair: data.draw(st.sampled_from([0.0, 1.0])) for pair in combinations(names, 2)
@@ -476,7 +470,7 @@ def test_two_share_a_letter_if_and_only_if_they_are_not_told_apart(
         )
 
 
-def test_levels_directions_and_letters_beyond_z() -> None:
+def test_levels_directions_and_letters_beyond_z():
     assert shown({("a", "b"): Difference(-1.0, 0.05)}, 0.95) == {("a", "b"): -1}, (
         "1 − 0.95 as floats is above 0.05"
     )
@@ -515,9 +509,7 @@ def test_levels_directions_and_letters_beyond_z() -> None:
 # Questions
 
 
-def test_a_permutation_in_which_a_measure_has_no_value_is_left_out_of_its_mean() -> (
-    None
-):
+def test_a_permutation_in_which_a_measure_has_no_value_is_left_out_of_its_mean():
     declined = score(np.array([4]), np.array([1]), np.array([4]), ["basic"])
     over = over_permutations(
         [declined, score(np.array([1]), np.array([1]), np.array([4]), ["basic"])]
@@ -526,7 +518,7 @@ def test_a_permutation_in_which_a_measure_has_no_value_is_left_out_of_its_mean()
     assert "known_unknowns" not in over
 
 
-def test_totals_of_published_scores() -> None:
+def test_totals_of_published_scores():
     """InternLM-XComposer-VL, as its repository prints it; Gemini1.5-Pro in GenCeption's table 2."""
     perception = [
         190.0,
@@ -549,7 +541,7 @@ def test_totals_of_published_scores() -> None:
 # Correlations, repeats
 
 
-def test_spreads_are_numpys() -> None:
+def test_spreads_are_numpys():
     values = dice(7).normal(size=(5, 3))
     assert spread(values[:, 0].tolist())[:2] == pytest.approx(
         (values[:, 0].mean(), values[:, 0].std()), rel=1e-12

@@ -27,7 +27,6 @@ from driftledger.core.errors import (
     ConfigError,
     CoverageError,
     DataError,
-    DriftledgerError,
     LedgerError,
 )
 from driftledger.core.files import read_json, read_jsonl
@@ -35,7 +34,7 @@ from driftledger.core.types import Conversation, Outcome, Reply
 from driftledger.data.datasets.image_folder import ImageFolder
 from driftledger.notebook import Chains, chain_steps
 from driftledger.reports.scores import selected_score
-from tests.conftest import Checkout, draw
+from tests.conftest import draw
 from tests.support.openai_server import OpenAIServer
 
 HOSTILE = '<script>alert("1")</script>\x1b[31m'
@@ -74,7 +73,7 @@ def look_at(images: Any, **how: Any) -> FirstLook:
 
 
 @pytest.mark.slow
-def test_the_numbers_are_those_of_a_project(pristine: Checkout) -> None:
+def test_the_numbers_are_those_of_a_project(pristine):
     """Images, names and seed as in the project give its similarities, to the bit."""
     folder = (
         pristine.root
@@ -99,7 +98,7 @@ def test_the_numbers_are_those_of_a_project(pristine: Checkout) -> None:
     assert own.groups["category"].keys() == {"round", "square"}
 
 
-def test_a_table_and_pictures_of_several_models(tmp_path: Path) -> None:
+def test_a_table_and_pictures_of_several_models(tmp_path):
     look = driftledger.evaluate(
         models=[
             "regions_medium",
@@ -144,14 +143,14 @@ def test_a_table_and_pictures_of_several_models(tmp_path: Path) -> None:
         look.audit("regions_medium/painter/layout")
 
 
-def test_a_model_that_only_fails_leaves_the_others_their_scores(tmp_path: Path) -> None:
+def test_a_model_that_only_fails_leaves_the_others_their_scores(tmp_path):
     look = look_at(
         folder_of(tmp_path), models=[Saying(outcome=Outcome.FAILED), "regions_coarse"]
     )
     assert look.table.index.tolist() == ["regions_coarse"]
 
 
-def test_any_benchmark(tmp_path: Path) -> None:
+def test_any_benchmark(tmp_path):
     digits = {"provider": "digits", "support_per_label": 2, "test_per_label": 1}
     trac = evaluate(
         models="regions_coarse", benchmark="trac", images=digits, text_encoder="tfidf"
@@ -174,7 +173,7 @@ def test_any_benchmark(tmp_path: Path) -> None:
     assert len(told.rows("mm_vet")) == len(told.rows("mm_vet")["unit"].unique()) > 5
 
 
-def test_images_may_be_files_or_pillows_or_any_source(tmp_path: Path) -> None:
+def test_images_may_be_files_or_pillows_or_any_source(tmp_path):
     folder = folder_of(tmp_path / "images")
     files = sorted(folder.iterdir())
     by_folder = look_at(folder).rows("genception")
@@ -194,9 +193,7 @@ def test_images_may_be_files_or_pillows_or_any_source(tmp_path: Path) -> None:
     assert alike["unit"].tolist() == ["0", "0_003", "0_003_003"]
 
 
-def test_nothing_is_left_behind(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nothing_is_left_behind(tmp_path, monkeypatch):
     images, temporary = folder_of(tmp_path / "images"), tmp_path / "temporary"
     temporary.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(temporary))
@@ -210,9 +207,7 @@ def test_nothing_is_left_behind(
     assert list(temporary.iterdir()) == []
 
 
-def test_a_cell_that_runs_twice_pays_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_cell_that_runs_twice_pays_once(tmp_path, monkeypatch, capsys):
     """Calls are kept in the user's cache folder, in the one that the environment names, or in
     ``store``."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
@@ -230,7 +225,7 @@ def test_a_cell_that_runs_twice_pays_once(
             "understood_by": ["painter", "layout"],
         }
 
-        def calls(**how: Any) -> tuple[int, str]:
+        def calls(**how: Any):
             before = len(server.requests)
             repr(evaluate(seer, images, iterations=2, **how))
             return len(server.requests) - before, capsys.readouterr().err
@@ -251,7 +246,7 @@ def test_a_cell_that_runs_twice_pays_once(
         assert [calls(store=str(tmp_path / "cache/driftledger/calls"))[0]] == [0]
 
 
-def test_two_processes_with_one_store_ask_once(tmp_path: Path) -> None:
+def test_two_processes_with_one_store_ask_once(tmp_path):
     images = folder_of(tmp_path / "images")
     with OpenAIServer() as server:
         entry = {
@@ -268,11 +263,11 @@ def test_two_processes_with_one_store_ask_once(tmp_path: Path) -> None:
         assert len(server.requests) == 3
 
 
-def test_an_interruption_ends_it(tmp_path: Path) -> None:
+def test_an_interruption_ends_it(tmp_path):
     asked: list[int] = []
 
     class Slow(Saying):
-        def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
+        def respond(self, conversations):
             asked.append(len(conversations))
             os.kill(os.getpid(), signal.SIGINT)
             time.sleep(0.3)
@@ -349,13 +344,7 @@ def test_an_interruption_ends_it(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_is_wrong_is_one_sentence(
-    how: dict[str, Any],
-    error: type[DriftledgerError],
-    told: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_what_is_wrong_is_one_sentence(how, error, told, tmp_path, monkeypatch):
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     with pytest.raises((error, DataError), match=told) as raised:
         look_at(
@@ -420,7 +409,7 @@ def chains(
     return Chains(sample, pd.DataFrame(chain_steps(cast(Score, CHAIN_SCORE), trace)))
 
 
-def test_a_row_per_step_with_pictures_in_the_page_itself(tmp_path: Path) -> None:
+def test_a_row_per_step_with_pictures_in_the_page_itself(tmp_path):
     shown = chains(tmp_path, error="no room")
     assert shown.table[["step", "similarity", "description", "outcome"]].fillna(
         0
@@ -441,7 +430,7 @@ def test_a_row_per_step_with_pictures_in_the_page_itself(tmp_path: Path) -> None
     ]
 
 
-def test_hostile_text_is_shown_and_does_nothing(tmp_path: Path) -> None:
+def test_hostile_text_is_shown_and_does_nothing(tmp_path):
     shown = chains(tmp_path, MARKUP, MARKUP, MARKUP)
     page, text = shown._repr_html_(), repr(shown)
     assert not {"\x1b", "\u202e"} & {*page, *text}
@@ -460,7 +449,7 @@ def test_hostile_text_is_shown_and_does_nothing(tmp_path: Path) -> None:
     assert page.count("<img ") == 2
 
 
-def test_an_image_that_is_none_is_refused(tmp_path: Path) -> None:
+def test_an_image_that_is_none_is_refused(tmp_path):
     shown = chains(tmp_path)
     (tmp_path / "original.png").write_text("no image")
     with pytest.raises(DataError):

@@ -3,7 +3,6 @@
 import json
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,22 +15,19 @@ from driftledger.core.errors import (
     StoreError,
 )
 from driftledger.notebook import OpenedProject
-from tests.conftest import Checkout
 
 RUN = "regions_medium/painter/layout"
 
 
 @pytest.fixture(scope="module")
-def opened(finished: Checkout) -> OpenedProject:
+def opened(finished) -> OpenedProject:
     return OpenedProject(finished.root)
 
 
 pytestmark = pytest.mark.slow
 
 
-def test_runs_and_whether_they_are_published(
-    opened: OpenedProject, pristine: Checkout
-) -> None:
+def test_runs_and_whether_they_are_published(opened, pristine):
     [run] = opened.runs.to_dict("records")
     assert "/".join(run[key] for key in ("model", "generator", "encoder")) == RUN
     assert (run["scores"], run["selected"], run["published"]) == (1, 1, True)
@@ -40,7 +36,7 @@ def test_runs_and_whether_they_are_published(
     assert before == run | {"published": False}
 
 
-def test_scores_are_those_of_the_score_file(opened: OpenedProject) -> None:
+def test_scores_are_those_of_the_score_file(opened):
     frame = opened.scores()
     folder = (
         opened.path
@@ -64,7 +60,7 @@ def test_scores_are_those_of_the_score_file(opened: OpenedProject) -> None:
     assert wide.loc["regions_medium", "GC@2"] == row["value"]
 
 
-def test_rows_are_a_row_per_sample(opened: OpenedProject) -> None:
+def test_rows_are_a_row_per_sample(opened):
     rows = opened.rows("genception")
     assert len(rows) == 8
     assert {
@@ -81,7 +77,7 @@ def test_rows_are_a_row_per_sample(opened: OpenedProject) -> None:
     )
 
 
-def test_chains_of_a_sample_with_pictures(opened: OpenedProject) -> None:
+def test_chains_of_a_sample_with_pictures(opened):
     sample = opened.rows("genception")["unit"][0]
     chains = opened.chains(sample)
     assert chains._repr_html_().count('src="data:image/webp;base64,') == 3
@@ -92,9 +88,7 @@ def test_chains_of_a_sample_with_pictures(opened: OpenedProject) -> None:
     )
 
 
-def test_answers_are_those_of_the_terminal(
-    opened: OpenedProject, finished: Checkout
-) -> None:
+def test_answers_are_those_of_the_terminal(opened, finished):
     printed = finished.run("driftledger", "audit", "--json", f"{RUN}:gc_at_2").stdout
     assert json.loads(json.dumps(opened.audit(f"{RUN}:gc_at_2"))) == json.loads(printed)
     compared = opened.compare(RUN, RUN).set_index("metric").loc["gc_at_2"]
@@ -134,27 +128,20 @@ WRONG: list[tuple[Callable[[OpenedProject], Any], type[DriftledgerError], str]] 
 
 
 @pytest.mark.parametrize(("ask", "error", "told"), WRONG)
-def test_what_is_not_there_is_one_sentence(
-    ask: Callable[[OpenedProject], Any],
-    error: type[DriftledgerError],
-    told: str,
-    opened: OpenedProject,
-) -> None:
+def test_what_is_not_there_is_one_sentence(ask, error, told, opened):
     with pytest.raises(error, match=told) as raised:
         ask(opened)
     assert "\n" not in str(raised.value)
 
 
-def test_a_folder_without_a_project_is_refused(tmp_path: Path) -> None:
+def test_a_folder_without_a_project_is_refused(tmp_path):
     with pytest.raises(
         ConfigError, match=r".+params\.yaml is missing; run this in a project"
     ):
         OpenedProject(tmp_path)
 
 
-def test_other_settings_than_those_of_the_scores_are_refused(
-    evaluated: Checkout,
-) -> None:
+def test_other_settings_than_those_of_the_scores_are_refused(evaluated):
     evaluated.params(lambda params: params["genception"].update(confidence=0.9))
     with pytest.raises(
         StoreError, match=r"computed with other settings than params\.yaml has now"
@@ -162,9 +149,7 @@ def test_other_settings_than_those_of_the_scores_are_refused(
         OpenedProject(evaluated.root).scores()
 
 
-def test_reading_loads_neither_mlflow_nor_what_components_need(
-    finished: Checkout,
-) -> None:
+def test_reading_loads_neither_mlflow_nor_what_components_need(finished):
     code = (
         "import sys, driftledger; p = driftledger.open('.'); p.runs; p.scores(); r = "
         f"p.rows('genception');p.chains(r['unit'][0])._repr_html_(); p.audit('{RUN}'); "

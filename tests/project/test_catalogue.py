@@ -64,13 +64,13 @@ print(json.dumps([name for name in heavy if name in sys.modules]))
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Path:
+def project(tmp_path) -> Path:
     """A copy of the settings."""
     shutil.copy(DEFAULT, tmp_path)
     return tmp_path
 
 
-def test_entries_are_checked_without_their_libraries_and_without_a_network() -> None:
+def test_entries_are_checked_without_their_libraries_and_without_a_network():
     command = [sys.executable, "-c", BUILD_ALL]
     done = subprocess.run(
         command, cwd=REPOSITORY, capture_output=True, text=True, check=False
@@ -79,7 +79,7 @@ def test_entries_are_checked_without_their_libraries_and_without_a_network() -> 
     assert json.loads(done.stdout) == []
 
 
-def test_only_listed_entries_run_foreign_code() -> None:
+def test_only_listed_entries_run_foreign_code():
     risky = {
         f"{section}.{name}"
         for section, name in ENTRIES
@@ -91,7 +91,7 @@ def test_only_listed_entries_run_foreign_code() -> None:
     assert risky == RUNS_FOREIGN_CODE
 
 
-def test_each_service_is_given_its_own_key_and_a_server_on_this_machine_none() -> None:
+def test_each_service_is_given_its_own_key_and_a_server_on_this_machine_none():
     services = [SETTINGS.build(section, name) for section, name in ENTRIES]
     asked = {
         (one.base_url, one.api_key_env)
@@ -105,7 +105,7 @@ def test_each_service_is_given_its_own_key_and_a_server_on_this_machine_none() -
     assert asked - here == set(KEYS.items())
 
 
-def test_a_checkpoint_of_the_hub_names_its_revision() -> None:
+def test_a_checkpoint_of_the_hub_names_its_revision():
     entries = {name: SETTINGS.build(section, name) for section, name in ENTRIES}
     named = {
         name: one
@@ -120,7 +120,7 @@ def test_a_checkpoint_of_the_hub_names_its_revision() -> None:
     assert len(hub) > 20
 
 
-def test_mme_has_the_papers_fourteen_categories_in_its_two_groups() -> None:
+def test_mme_has_the_papers_fourteen_categories_in_its_two_groups():
     groups = SETTINGS.build("datasets", "mme").groups
     assert {name: " ".join(sorted(members)) for name, members in groups.items()} == {
         "visual": "artwork celebrity color commonsense_reasoning count existence landmark "
@@ -130,7 +130,7 @@ def test_mme_has_the_papers_fourteen_categories_in_its_two_groups() -> None:
 
 
 @pytest.mark.parametrize("name", SEVEN)
-def test_mmeceptions_models_answer_without_chance(name: str) -> None:
+def test_mmeceptions_models_answer_without_chance(name):
     assert getattr(SETTINGS.build("models", name), "temperature", 0) == 0
 
 
@@ -138,7 +138,7 @@ def test_mmeceptions_models_answer_without_chance(name: str) -> None:
     ("name", "model"),
     [("gpt_4_judge", "gpt-4-0613"), ("gpt_4_1_judge", "gpt-4.1-2025-04-14")],
 )
-def test_a_judge_is_asked_as_mm_vets_own_evaluator_asks(name: str, model: str) -> None:
+def test_a_judge_is_asked_as_mm_vets_own_evaluator_asks(name, model):
     judge = SETTINGS.build("models", name)
     assert isinstance(judge, OpenAIChat)
     assert (judge.model, judge.temperature, judge.max_tokens) == (model, 0, 3)
@@ -146,7 +146,7 @@ def test_a_judge_is_asked_as_mm_vets_own_evaluator_asks(name: str, model: str) -
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
-def test_a_preset_selects_what_the_paper_says(project: Path, name: str) -> None:
+def test_a_preset_selects_what_the_paper_says(project, name):
     apply_preset(project, name)
     settings = load_settings(project / "params.yaml")
     selected = {name: list(getattr(settings.run, name)) for name in PROVIDED}
@@ -156,9 +156,7 @@ def test_a_preset_selects_what_the_paper_says(project: Path, name: str) -> None:
     assert selected == PUBLISHED[name]
 
 
-def test_the_presets_of_mme_and_mm_vet_read_as_the_published_scripts(
-    project: Path,
-) -> None:
+def test_the_presets_of_mme_and_mm_vet_read_as_the_published_scripts(project):
     for preset, setting, reader in (
         ("mme", "read", "literal"),
         ("mm_vet", "grades", "strict"),
@@ -174,7 +172,7 @@ def test_the_presets_of_mme_and_mm_vet_read_as_the_published_scripts(
     assert settings.section("mm_vet").model_dump()["grades"] == "tolerant"
 
 
-def test_trac_asks_and_compares_as_the_paper_does(project: Path) -> None:
+def test_trac_asks_and_compares_as_the_paper_does(project):
     apply_preset(project, "trac")
     settings = load_settings(project / "params.yaml")
     run = settings.run
@@ -211,7 +209,7 @@ def test_trac_asks_and_compares_as_the_paper_does(project: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["open_models", "today_open_24gb", "today_open_80gb"])
-def test_open_models_need_no_service(project: Path, name: str) -> None:
+def test_open_models_need_no_service(project, name):
     apply_preset(project, name)
     settings = load_settings(project / "params.yaml")
     chosen = [
@@ -227,9 +225,7 @@ def test_open_models_need_no_service(project: Path, name: str) -> None:
     ("name", "memory"),
     [("today_api", 2), ("today_open_24gb", 24), ("today_open_80gb", 80)],
 )
-def test_todays_presets_take_what_was_checked_and_fits(
-    project: Path, name: str, memory: float
-) -> None:
+def test_todays_presets_take_what_was_checked_and_fits(project, name, memory):
     apply_preset(project, name)
     settings = load_settings(project / "params.yaml")
     assert len(settings.run.models) == 5

@@ -28,7 +28,7 @@ def settings_of(text: str) -> Settings:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_preset_can_be_begun_with(name: str, tmp_path: Path) -> None:
+def test_every_preset_can_be_begun_with(name, tmp_path):
     text = first_params(tmp_path, name, {})
     content, wanted = load_yaml(text), read_preset(tmp_path, name)
     assert {key: content["run"][key] for key in wanted["run"]} == wanted["run"]
@@ -45,7 +45,7 @@ def test_every_preset_can_be_begun_with(name: str, tmp_path: Path) -> None:
     assert (paths == {""}) is asks_only, "a run is named after what its scores use"
 
 
-def test_any_preset_can_follow(tmp_path: Path) -> None:
+def test_any_preset_can_follow(tmp_path):
     params = tmp_path / "params.yaml"
     params.write_text(first_params(tmp_path, "minimal", {}), encoding="utf-8")
     for name in NAMES:
@@ -78,7 +78,7 @@ tracking: { uri: "sqlite:///mlflow.db", experiment: 'mine', traces: 6 }
 """
 
 
-def test_comments_quotes_and_other_values_of_the_user_stay(tmp_path: Path) -> None:
+def test_comments_quotes_and_other_values_of_the_user_stay(tmp_path):
     (tmp_path / "params.yaml").write_text(MINE, encoding="utf-8")
     changed = apply_preset(tmp_path, "minimal")
     assert "genception: added" in changed
@@ -118,8 +118,8 @@ def test_comments_quotes_and_other_values_of_the_user_stay(tmp_path: Path) -> No
     ],
 )
 def test_a_mistake_is_a_sentence_and_nothing_is_written(
-    text: str, preset: str, sentence: str, tmp_path: Path
-) -> None:
+    text, preset, sentence, tmp_path
+):
     (tmp_path / "params.yaml").write_text(text, encoding="utf-8")
     with pytest.raises(ConfigError) as caught:
         apply_preset(tmp_path, preset)
@@ -146,9 +146,7 @@ def test_a_mistake_is_a_sentence_and_nothing_is_written(
         "{a}",
     ],
 )
-def test_a_folder_stands_in_the_settings_as_it_is_called(
-    path: str, tmp_path: Path
-) -> None:
+def test_a_folder_stands_in_the_settings_as_it_is_called(path, tmp_path):
     name = name_of(Path(path).name)
     data = {"datasets": {name: {"provider": "image_folder", "path": path}}}
     settings = settings_of(first_params(tmp_path, "start", data))
@@ -158,7 +156,7 @@ def test_a_folder_stands_in_the_settings_as_it_is_called(
     assert settings.datasets[name].model_extra == {"path": path}
 
 
-def test_names_of_folders_become_names_of_datasets() -> None:
+def test_names_of_folders_become_names_of_datasets():
     named = {
         "Photos": "photos",
         "a-b.c": "a_b_c",
@@ -171,9 +169,7 @@ def test_names_of_folders_become_names_of_datasets() -> None:
     assert len(name_of("a" * 300)) == 64
 
 
-def test_a_project_has_presets_of_its_own_which_say_what_they_are(
-    tmp_path: Path,
-) -> None:
+def test_a_project_has_presets_of_its_own_which_say_what_they_are(tmp_path):
     folder = tmp_path / "presets"
     folder.mkdir()
     (folder / "mine.yaml").write_text(

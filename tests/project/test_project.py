@@ -15,7 +15,7 @@ from tests.support.params import DEFAULT
 
 
 @pytest.fixture
-def root(main: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def root(main, tmp_path, monkeypatch) -> Path:
     """The main checkout with settings; ``further`` beside it is a worktree of it."""
     monkeypatch.delenv(STORE, raising=False)
     (main / "params.yaml").write_bytes(DEFAULT.read_bytes())
@@ -34,7 +34,7 @@ def choose(root: Path, store: str) -> None:
     )
 
 
-def test_params_name_another_folder_from_the_main_checkout_on(root: Path) -> None:
+def test_params_name_another_folder_from_the_main_checkout_on(root):
     further = root.parent / "further"
     choose(further, "calls")
     assert Project(further).state == root / "calls"
@@ -46,17 +46,13 @@ def test_params_name_another_folder_from_the_main_checkout_on(root: Path) -> Non
         _ = Project(further).state
 
 
-def test_a_store_may_be_in_ones_home(
-    root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_store_may_be_in_ones_home(root, monkeypatch):
     monkeypatch.setenv("HOME", str(root.parent / "home"))
     choose(root, "~/calls")
     assert Project(root, own_code=True).state == root.parent / "home" / "calls"
 
 
-def test_the_environment_comes_first(
-    root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_environment_comes_first(root, monkeypatch):
     choose(root, "calls")
     monkeypatch.setenv(STORE, str(root.parent / "mine"))
     assert Project(root).state == root.parent / "mine"
@@ -75,7 +71,7 @@ def git(folder: Path, *arguments: str) -> None:
 
 
 @pytest.fixture
-def main(tmp_path: Path) -> Path:
+def main(tmp_path) -> Path:
     folder = tmp_path / "main"
     folder.mkdir()
     git(folder, "init", "--quiet")
@@ -84,7 +80,7 @@ def main(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def worktree(main: Path, tmp_path: Path) -> Path:
+def worktree(main, tmp_path) -> Path:
     git(main, "worktree", "add", str(tmp_path / "further"))
     return tmp_path / "further"
 
@@ -97,19 +93,19 @@ def copied(parent: Path) -> Path:
     return folder
 
 
-def test_a_worktree_and_a_folder_in_it(main: Path, worktree: Path) -> None:
+def test_a_worktree_and_a_folder_in_it(main, worktree):
     assert main_checkout(worktree) == main
     assert main_checkout(worktree / "evaluation") == main / "evaluation"
 
 
 @pytest.mark.parametrize("where", ["main", "worktree"])
-def test_a_copy_that_dvc_made(where: str, main: Path, worktree: Path) -> None:
+def test_a_copy_that_dvc_made(where, main, worktree):
     copy = copied({"main": main, "worktree": worktree}[where] / ".dvc" / "tmp")
     assert main_checkout(copy) == main
     assert main_checkout(copy / "evaluation") == main / "evaluation"
 
 
-def test_another_repository_shares_nothing(main: Path, tmp_path: Path) -> None:
+def test_another_repository_shares_nothing(main, tmp_path):
     assert main_checkout(tmp_path) == tmp_path
     git(tmp_path, "clone", str(main), "other")
     assert main_checkout(tmp_path / "other") == tmp_path / "other"

@@ -125,7 +125,7 @@ SCENES = 13
 
 
 @pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def project(tmp_path_factory) -> Iterator[Path]:
     """A project in which small copies and stand-ins have the names of what would be downloaded."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
@@ -224,9 +224,7 @@ CALLS = {
 
 
 @pytest.mark.parametrize("name", PRESETS)
-def test_a_preset_can_be_planned(
-    project: Path, name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_preset_can_be_planned(project, name, monkeypatch):
     monkeypatch.chdir(project)
     apply_preset(project, name)
     build(project)
@@ -255,8 +253,8 @@ def test_a_preset_can_be_planned(
 
 
 def test_another_number_of_questions_than_the_paper_has_fails_in_one_sentence(
-    project: Path, tmp_path: Path
-) -> None:
+    project, tmp_path
+):
     params = yaml.safe_load((project / "params.yaml").read_text(encoding="utf-8"))
     sentences = {
         "mm_sap": "400 basic (has 2), 350 know (has 1), 368 beyond (has 1)",
@@ -282,8 +280,8 @@ def test_another_number_of_questions_than_the_paper_has_fails_in_one_sentence(
 
 @pytest.mark.parametrize("name", ["trac", "fidelity"])
 def test_a_beginning_is_given_to_no_model_that_cannot_take_it(
-    project: Path, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    project, tmp_path, name, monkeypatch
+):
     apply_preset(project, "trac")
     build(project)
     params = yaml.safe_load((project / "params.yaml").read_text(encoding="utf-8"))
@@ -305,7 +303,7 @@ def test_a_beginning_is_given_to_no_model_that_cannot_take_it(
         plan(Project(tmp_path))
 
 
-def test_the_trac_papers_models_follow_three_beams(project: Path) -> None:
+def test_the_trac_papers_models_follow_three_beams(project):
     apply_preset(project, "trac")
     settings = load_settings(project / "params.yaml")
     for name in settings.run.models:

@@ -63,7 +63,7 @@ def said(root: Path, section: str, provider: str, **settings: Any) -> str:
     return sentence
 
 
-def test_a_class_of_ones_own_is_named_by_its_place(tmp_path: Path) -> None:
+def test_a_class_of_ones_own_is_named_by_its_place(tmp_path):
     write_module(tmp_path, "own_models", MODEL)
     model = project(
         tmp_path, "models", "own_models:MyModel", words="dim"
@@ -73,13 +73,12 @@ def test_a_class_of_ones_own_is_named_by_its_place(tmp_path: Path) -> None:
     assert str(tmp_path) == sys.path[-1]
 
 
-def test_a_function_is_an_encoder_by_the_name_that_it_has_in_its_module(
-    tmp_path: Path,
-) -> None:
+def test_a_function_is_an_encoder_by_the_name_that_it_has_in_its_module(tmp_path):
     text = (
         ENCODER + "\ndef sizes(images):\n    return [image.size for image in images]\n"
     )
-    text += "\nBySize = driftledger.encoder(images=sizes)\nOther = driftledger.encoder(images=sizes)\n"
+    for name in ("BySize", "Other"):
+        text += f"\n{name} = driftledger.encoder(images=sizes)\n"
     write_module(tmp_path, "own_functions", text)
     names = ("hues", "BySize", "Other")
     found = [
@@ -100,7 +99,7 @@ def test_a_function_is_an_encoder_by_the_name_that_it_has_in_its_module(
     assert [(each.media, each.reads) for each in found] == [({"image"}, False)] * 3
 
 
-def test_what_the_page_shows_can_be_copied(tmp_path: Path) -> None:
+def test_what_the_page_shows_can_be_copied(tmp_path):
     page = (REPOSITORY / "docs" / "components.md").read_text(encoding="utf-8")
     section = page.partition("\n## Your own\n")[2].partition("\n## ")[0]
     [code] = re.findall(r"```python\n(.*?)```", section, re.DOTALL)
@@ -138,9 +137,7 @@ class Whole(Model):
 @pytest.mark.parametrize(
     "case", cases(__file__, "lacking"), ids=lambda case: case["what"]
 )
-def test_what_a_class_lacks_is_one_sentence(
-    tmp_path: Path, case: dict[str, str]
-) -> None:
+def test_what_a_class_lacks_is_one_sentence(tmp_path, case):
     write_module(tmp_path, "own_other", HEAD + "class Told(Whole): pass\n")
     write_module(tmp_path, "own_lacking", HEAD + case["code"])
     assert case["says"] in said(
@@ -152,18 +149,18 @@ def test_what_a_class_lacks_is_one_sentence(
     "provider",
     ["a b:c", "../evil:Evil", "a:b:c", ":", "a:", "a/b:c", "a\n:b", "ä:b", "a.:b"],
 )
-def test_what_is_no_dotted_name_is_no_place(tmp_path: Path, provider: str) -> None:
+def test_what_is_no_dotted_name_is_no_place(tmp_path, provider):
     assert "is not the place of a class; write package.module:Class" in said(
         tmp_path, "models", provider
     )
 
 
 @pytest.mark.parametrize("provider", ["os:system", "subprocess:Popen"])
-def test_what_is_no_component_is_not_called(tmp_path: Path, provider: str) -> None:
+def test_what_is_no_component_is_not_called(tmp_path, provider):
     assert f"{provider} is not derived from" in said(tmp_path, "models", provider)
 
 
-def test_settings_can_be_read_without_running_what_they_name(tmp_path: Path) -> None:
+def test_settings_can_be_read_without_running_what_they_name(tmp_path):
     write_module(tmp_path, "own_evil", f"open({str(tmp_path / 'mark')!r}, 'w')\n")
     settings = project(
         tmp_path, "models", "own_evil:Evil", own_code=False, whatever=1
@@ -178,7 +175,7 @@ def test_settings_can_be_read_without_running_what_they_name(tmp_path: Path) -> 
     assert "own_evil" not in sys.modules
 
 
-def test_a_record_names_no_code(tmp_path: Path) -> None:
+def test_a_record_names_no_code(tmp_path):
     write_module(tmp_path, "own_models", MODEL)
     own = project(tmp_path, "models", "own_models:MyModel").settings
     read = load_settings(tmp_path / "params.yaml")
@@ -200,9 +197,7 @@ def test_a_record_names_no_code(tmp_path: Path) -> None:
     assert class_of_record("models", "os", read) == "the provider 'os' is unknown here"
 
 
-def test_a_distribution_names_its_providers(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_distribution_names_its_providers(tmp_path, monkeypatch):
     write_module(tmp_path / "site", "own_colours", GENERATOR)
     points = dict.fromkeys(
         ("driftledger.generators plain_colour", "driftledger.generators diffusers"),
@@ -216,9 +211,7 @@ def test_a_distribution_names_its_providers(
     assert provider_class("generators", "own_colours:Plain") is type(found)
 
 
-def test_two_distributions_of_one_name_are_told_apart_by_people(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_two_distributions_of_one_name_are_told_apart_by_people(tmp_path, monkeypatch):
     for name in ("one", "two"):
         write_module(tmp_path / name, f"own_{name}", GENERATOR)
         install(

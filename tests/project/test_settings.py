@@ -41,10 +41,10 @@ def shipped() -> dict[str, Any]:
 
 
 @pytest.fixture
-def load(tmp_path: Path, shipped: dict[str, Any]) -> Callable[[Change], Settings]:
+def load(tmp_path, shipped) -> Callable[[Change], Settings]:
     """Load the repository's settings after a change."""
 
-    def load(change: Change) -> Settings:
+    def load(change):
         params = copy.deepcopy(shipped)
         change(params)
         path = tmp_path / "params.yaml"
@@ -75,7 +75,7 @@ def message(load: Callable[[Change], Settings], change: Change) -> str:
     return said
 
 
-def test_the_prompts_are_the_papers() -> None:
+def test_the_prompts_are_the_papers():
     genception = default_settings().section("genception")
     assert isinstance(genception, GenCeptionSettings)
     assert genception.describe_prompt == DESCRIBE
@@ -103,9 +103,7 @@ def change_of(case: dict[str, Any]) -> Change:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["what"])
-def test_a_mistake_is_one_line_with_place_and_remedy(
-    case: dict[str, Any], load: Callable[[Change], Settings]
-) -> None:
+def test_a_mistake_is_one_line_with_place_and_remedy(case, load):
     sentence = message(load, change_of(case))
     assert case["place"] in sentence
     assert case["remedy"] in sentence
@@ -131,9 +129,7 @@ def test_a_mistake_is_one_line_with_place_and_remedy(
         (b"run: !!set {x, y}", "cannot hold"),
     ],
 )
-def test_a_file_that_is_no_mapping_of_yaml_is_one_line(
-    tmp_path: Path, content: bytes, expected: str
-) -> None:
+def test_a_file_that_is_no_mapping_of_yaml_is_one_line(tmp_path, content, expected):
     path = tmp_path / "params.yaml"
     path.write_bytes(content)
     with pytest.raises(ConfigError, match=expected) as caught:
@@ -142,18 +138,14 @@ def test_a_file_that_is_no_mapping_of_yaml_is_one_line(
     assert len(str(caught.value).splitlines()) == 1
 
 
-def test_a_section_that_is_missing_is_the_one_that_ships(
-    load: Callable[[Change], Settings],
-) -> None:
+def test_a_section_that_is_missing_is_the_one_that_ships(load):
     settings = load(lambda params: params.pop("mme"))
     shipped = yaml.safe_load(section_text("mme"))["mme"]
     assert settings.section("mme").model_dump(mode="json") == shipped
 
 
-def test_questions_alone_need_no_dataset_generator_or_encoder(
-    load: Callable[[Change], Settings],
-) -> None:
-    def change(params: dict[str, Any]) -> None:
+def test_questions_alone_need_no_dataset_generator_or_encoder(load):
+    def change(params):
         kept = {
             key: params["run"][key]
             for key in ("models", "seed", "question_sets", "mme")
@@ -218,9 +210,7 @@ models:
     ],
     ids=["form", "content"],
 )
-def test_every_mistake_is_a_sentence_with_its_line(
-    tmp_path: Path, text: str, expected: list[str]
-) -> None:
+def test_every_mistake_is_a_sentence_with_its_line(tmp_path, text, expected):
     path = tmp_path / "params.yaml"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(ConfigError) as caught:
@@ -230,7 +220,7 @@ def test_every_mistake_is_a_sentence_with_its_line(
     ]
 
 
-def test_entries_that_are_not_selected_wait(load: Callable[[Change], Settings]) -> None:
+def test_entries_that_are_not_selected_wait(load):
     settings = load(put("datasets.mine", {"provider": "image_folder", "pth": "typo"}))
     with pytest.raises(
         ConfigError,
@@ -239,9 +229,7 @@ def test_entries_that_are_not_selected_wait(load: Callable[[Change], Settings]) 
         settings.build("datasets", "mine")
 
 
-def test_an_entry_of_params_wins_over_the_catalogues(
-    load: Callable[[Change], Settings],
-) -> None:
+def test_an_entry_of_params_wins_over_the_catalogues(load):
     shipped = load(lambda params: None).build("datasets", "my_images")
     own = load(
         put("datasets.my_images", {"provider": "image_folder", "path": "elsewhere"})
@@ -252,9 +240,7 @@ def test_an_entry_of_params_wins_over_the_catalogues(
     ]
 
 
-def test_workers_are_no_part_of_what_a_component_is(
-    load: Callable[[Change], Settings],
-) -> None:
+def test_workers_are_no_part_of_what_a_component_is(load):
     plain = load(lambda params: None)
     settings = load(
         put("models.blind.workers", {"replicas": 3, "resources": {"big": 1}})
@@ -270,8 +256,8 @@ def test_workers_are_no_part_of_what_a_component_is(
     )
 
 
-def test_a_user_may_vouch_for_a_model(load: Callable[[Change], Settings]) -> None:
-    def change(params: dict[str, Any]) -> None:
+def test_a_user_may_vouch_for_a_model(load):
+    def change(params):
         params["run"]["models"] = ["mine"]
         params["models"]["mine"] = {"provider": "openai", "model": "x"}
         params["models"]["mine"]["understood_by"] = ["painter", "layout", "rubric"]
@@ -285,10 +271,8 @@ def test_a_user_may_vouch_for_a_model(load: Callable[[Change], Settings]) -> Non
     assert "understood_by" not in settings.build("models", "mine").spec["settings"]
 
 
-def test_what_params_does_not_define_may_be_selected(
-    load: Callable[[Change], Settings],
-) -> None:
-    def change(params: dict[str, Any]) -> None:
+def test_what_params_does_not_define_may_be_selected(load):
+    def change(params):
         params["run"] |= {
             "datasets": ["photos", "digits"],
             "trac": ["digits"],
@@ -312,10 +296,8 @@ def test_what_params_does_not_define_may_be_selected(
     assert settings.description("features").lengths == (None,)
 
 
-def test_a_benchmark_that_params_does_not_mention_goes_over_nothing(
-    load: Callable[[Change], Settings],
-) -> None:
-    def change(params: dict[str, Any]) -> None:
+def test_a_benchmark_that_params_does_not_mention_goes_over_nothing(load):
+    def change(params):
         for section in ("mm_sap", "mm_vet", "mme"):
             del params[section], params["run"][section]
 
@@ -330,9 +312,7 @@ def test_a_benchmark_that_params_does_not_mention_goes_over_nothing(
     assert "rubric" not in settings.named("models")
 
 
-def test_what_takes_part_is_named_whoever_names_it(
-    load: Callable[[Change], Settings],
-) -> None:
+def test_what_takes_part_is_named_whoever_names_it(load):
     settings = load(put("run.text_encoders", ["tfidf", "clip"]))
     assert settings.named("models") == (*settings.run.models, "rubric")
     assert settings.named("encoders") == ("layout", "tfidf", "clip", "words")

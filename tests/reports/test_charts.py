@@ -41,7 +41,7 @@ def words(file: bytes) -> str:
     )
 
 
-def test_bars_are_as_long_as_values_with_intervals() -> None:
+def test_bars_are_as_long_as_values_with_intervals():
     low, high = {"gc_at_2_low": 0.65}, {"gc_at_2_high": 0.75}
     some = [
         genception_score(metrics={"gc_at_2": 0.7} | low | high),
@@ -65,7 +65,7 @@ def test_bars_are_as_long_as_values_with_intervals() -> None:
     assert [list(line.get_xdata()) for line in axes.lines] == [[0.65, 0.75]]
 
 
-def test_groups_are_shades_with_a_row_each_and_a_column_per_model() -> None:
+def test_groups_are_shades_with_a_row_each_and_a_column_per_model():
     subset = {"basic": {"score": 70.0}, "know": {"score": 7.0}}
     axes = axes_of(figures([question_score(groups={"subset": subset})])["subset_score"])
     assert [label.get_text() for label in axes.get_yticklabels()] == ["basic", "know"]
@@ -73,7 +73,7 @@ def test_groups_are_shades_with_a_row_each_and_a_column_per_model() -> None:
     assert texts(axes) == ["70.00", "7.00"]
 
 
-def test_the_benchmarks_own_figures() -> None:
+def test_the_benchmarks_own_figures():
     of_sap = figures(case("mm_sap")[-1:])
     axes = axes_of(of_sap["quadrants"])
     assert (axes.get_xlabel(), axes.get_ylabel()) == (
@@ -98,8 +98,8 @@ def test_the_benchmarks_own_figures() -> None:
 @pytest.mark.parametrize(
     "name", [HOSTILE, "$\\frac{1}{2}$", "漢字 \ud800 \ufffe", "w" * 500, "_hidden"]
 )
-def test_any_name_is_text(name: str) -> None:
-    def one(**more: Any) -> bytes:
+def test_any_name_is_text(name):
+    def one(**more: Any):
         plain = genception_score(
             groups={
                 "category": {name: {"gc_at_2": 0.5}, "b": {"gc_at_2": 0.25}},

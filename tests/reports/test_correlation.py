@@ -10,7 +10,6 @@ import yaml
 from matplotlib.figure import Figure
 
 from driftledger.benchmarks.registry import benchmark
-from driftledger.benchmarks.score import Row, Score
 from driftledger.core.errors import ConfigError
 from driftledger.data.leaderboards import OutsideValue
 from driftledger.metrics.drift import gc_at
@@ -38,7 +37,7 @@ TABLE_3 = {
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory: pytest.TempPathFactory) -> Correlation:
+def found(tmp_path_factory) -> Correlation:
     """What the shipped leaderboards give, of a project that evaluates nothing."""
     root, params = tmp_path_factory.mktemp("correlation"), default_params()
     shapes_only(params)
@@ -47,7 +46,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> Correlation:
     return correlation(Project(root), [])
 
 
-def test_table_3_is_reproduced_from_tables_2_and_4(found: Correlation) -> None:
+def test_table_3_is_reproduced_from_tables_2_and_4(found):
     rows = [
         row
         for row in csv.DictReader(io.StringIO(found.csv))
@@ -60,7 +59,7 @@ def test_table_3_is_reproduced_from_tables_2_and_4(found: Correlation) -> None:
         assert float(row["low"]) < printed < float(row["high"])
 
 
-def test_people_read_what_is_missing(found: Correlation) -> None:
+def test_people_read_what_is_missing(found):
     assert (
         "correlation.models in params.yaml names them: genception_v1: none; mm_sap: none"
         in found.lead
@@ -68,7 +67,7 @@ def test_people_read_what_is_missing(found: Correlation) -> None:
     assert {table.name for table in found.tables} == {"genception_v1", "mmeception"}
 
 
-def test_the_matrix_is_symmetric(found: Correlation) -> None:
+def test_the_matrix_is_symmetric(found):
     axes = Figure().subplots()
     found.picture.draw(axes)
     values = np.ma.filled(axes.collections[0].get_array(), np.nan)
@@ -84,7 +83,7 @@ def settings(models: dict[str, dict[str, str]] | None = None) -> CorrelationSett
     return CorrelationSettings(models=models or {}, confidence=0.95)
 
 
-def test_a_name_is_ours_only_on_the_leaderboard_that_the_settings_name() -> None:
+def test_a_name_is_ours_only_on_the_leaderboard_that_the_settings_name():
     boards = {
         "here": board(("A", "MME", 1.0), ("B", "MME", 2.0)),
         "there": board(("A", "MME", 3.0)),
@@ -105,7 +104,7 @@ def test_a_name_is_ours_only_on_the_leaderboard_that_the_settings_name() -> None
         list(outside_columns(boards, settings({"here": {"ours": "a"}})))
 
 
-def test_ours_are_headlines_of_models_that_look() -> None:
+def test_ours_are_headlines_of_models_that_look():
     scores = [
         question_score("mme", model=n, metrics={"score": v, "score_low": 1.0})
         for n, v in (("a", 3.0), ("b", 4.0))
@@ -119,7 +118,7 @@ def test_ours_are_headlines_of_models_that_look() -> None:
     )
 
 
-def test_of_duplicates_only_the_first_counts() -> None:
+def test_of_duplicates_only_the_first_counts():
     """c is a's component, d has b's results, e has values like theirs of its own."""
     values = {"a": 1.0, "b": 2.0, "c": 3.0, "d": 2.0, "e": 2.0}
     scores = [
@@ -129,14 +128,14 @@ def test_of_duplicates_only_the_first_counts() -> None:
     scores[2] = varied(scores[2], model=scores[0].components["model"])
     worth = dict(zip("abcde", (10.0, 20.0, 30.0, 20.0, 40.0), strict=True))
 
-    def rows(score: Score) -> list[Row]:
+    def rows(score):
         return [row("i", {"score": [worth[score.model]]}, "count")]
 
     [column] = our_columns(list(blocks_of(benchmark("mme"), scores, rows)))
     assert column.values == {"a": 1.0, "b": 2.0, "e": 2.0}
 
 
-def test_pairs_share_four_models() -> None:
+def test_pairs_share_four_models():
     scores = [
         question_score("mme", model=n, metrics={"score": v})
         for n, v in zip("abcde", (1.0, 2.0, 4.0, 9.0, 9.0), strict=True)
@@ -181,7 +180,7 @@ CHAINS = {
 """Model → s(1) … s(3), and its score in another benchmark."""
 
 
-def test_table_3_and_its_ablation_are_made_of_ones_own_models() -> None:
+def test_table_3_and_its_ablation_are_made_of_ones_own_models():
     chains, others = [], []
     for name, (similarities, other) in CHAINS.items():
         metrics = {

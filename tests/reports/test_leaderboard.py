@@ -52,7 +52,7 @@ def heads(text: str) -> list[str]:
     return [line for line in text.splitlines() if line.startswith("## ")]
 
 
-def test_every_score_has_its_section_in_the_order_of_the_benchmarks() -> None:
+def test_every_score_has_its_section_in_the_order_of_the_benchmarks():
     _, text = written(
         question_score(),
         fidelity_score(),
@@ -77,7 +77,7 @@ def test_every_score_has_its_section_in_the_order_of_the_benchmarks() -> None:
     )
 
 
-def test_the_csv_has_one_row_per_value() -> None:
+def test_the_csv_has_one_row_per_value():
     some = trac_score(), fidelity_score(), question_score()
     rows, _ = written(*some)
     head = "dataset generator encoder description metric kind name model value rank letters apart"
@@ -101,7 +101,7 @@ def test_the_csv_has_one_row_per_value() -> None:
     }
 
 
-def test_ranks_are_competition_ranks_in_the_metrics_direction() -> None:
+def test_ranks_are_competition_ranks_in_the_metrics_direction():
     names = (("a", 0.5), ("b", 0.9), ("c", 0.5), ("d", 0.1))
     rows, _ = written(*(gc_only(name, value, value, value) for name, value in names))
     ranks = {model: rank for model, (_, rank) in of(rows, "genception/gc_at_2").items()}
@@ -121,8 +121,8 @@ def test_ranks_are_competition_ranks_in_the_metrics_direction() -> None:
 
 
 @pytest.mark.parametrize("plain", [trac_score, genception_score, fidelity_score])
-def test_what_compare_does_not_rank_is_ranked_nowhere(plain: type[Score]) -> None:
-    def one(name: str, n: int) -> Score:
+def test_what_compare_does_not_rank_is_ranked_nowhere(plain):
+    def one(name, n):
         return plain(model=name, scored=n, total=10, coverage=n / 10)
 
     some = one("sparse", 9), one("first", 10)
@@ -138,7 +138,7 @@ def test_what_compare_does_not_rank_is_ranked_nowhere(plain: type[Score]) -> Non
     assert "of sparse has no rank: coverage differs" in table.notes[1]
 
 
-def test_what_is_absent_or_flagged_stands_below() -> None:
+def test_what_is_absent_or_flagged_stands_below():
     nobody, no_text = (
         {"human": "nobody has rated these"},
         {"clip_s": "eye has no text tower"},
@@ -155,7 +155,7 @@ def test_what_is_absent_or_flagged_stands_below() -> None:
     assert "Scored: seer 19/20, poet 20/20." in text
 
 
-def test_hostile_text_is_inert() -> None:
+def test_hostile_text_is_inert():
     score = fidelity_score(
         flags=[HOSTILE],
         absent={HOSTILE: HOSTILE},
@@ -178,7 +178,7 @@ def test_hostile_text_is_inert() -> None:
     assert "\x1b" not in text
 
 
-def test_the_closing_table_fits_a_terminal() -> None:
+def test_the_closing_table_fits_a_terminal():
     low, high = {"gc_at_2_low": 0.65}, {"gc_at_2_high": 0.75}
     some = [
         genception_score(metrics={"gc_at_2": 0.7} | low | high),
@@ -225,9 +225,7 @@ NAMES = {
 
 
 @pytest.mark.parametrize(("keys", "names"), NAMES.values(), ids=NAMES)
-def test_dvc_shows_short_names_and_in_front_what_differs(
-    keys: list[dict[str, str]], names: set[str]
-) -> None:
+def test_dvc_shows_short_names_and_in_front_what_differs(keys, names):
     values = {"gc_at_1": 0.25, "gc_at_2": 0.5}
     curves = {
         name: [{"step": 1, "value": 0.25}, {"step": 2, "value": 0.5}]

@@ -38,7 +38,10 @@ from tests.support.ledgers import (
 )
 from tests.support.params import default_params
 
-HOSTILE = "<script>document.title='owned'</script><img src=x onerror=\"alert(1)\">]]>\x1b[31m\u202e$x$"
+HOSTILE = (
+    "<script>document.title='owned'</script>"
+    '<img src=x onerror="alert(1)">]]>\x1b[31m\u202e$x$'
+)
 MODELS = ("seer", "poet", "blind")
 """Each worse than the one before; the last is a control."""
 
@@ -262,13 +265,13 @@ def write(
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Written:
+def site(tmp_path_factory) -> Written:
     root = tmp_path_factory.mktemp("site")
     project, scores = write_checkout(root)
     return Written(root / "out", project, scores, write(project, scores, root / "out"))
 
 
-def test_there_are_four_kinds_of_page(site: Written) -> None:
+def test_there_are_four_kinds_of_page(site):
     assert set(site.pages) == {
         *("index.html", "gallery.html", "genception.html", "trac.html", "mm_sap.html"),
         *(
@@ -282,7 +285,7 @@ def test_there_are_four_kinds_of_page(site: Written) -> None:
         assert page.tags["h1"] == page.tags["main"] == 1
 
 
-def test_every_link_leads_to_a_file_and_a_place(site: Written) -> None:
+def test_every_link_leads_to_a_file_and_a_place(site):
     links = [
         (path, link)
         for path, page in site.pages.items()
@@ -305,7 +308,7 @@ def test_every_link_leads_to_a_file_and_a_place(site: Written) -> None:
         assert len(page.ids) == len(set(page.ids)), path
 
 
-def test_every_number_has_a_place_on_its_models_page(site: Written) -> None:
+def test_every_number_has_a_place_on_its_models_page(site):
     for score in site.scores:
         page = site.pages[path_of(score)]
         numbers = [
@@ -325,7 +328,7 @@ def test_every_number_has_a_place_on_its_models_page(site: Written) -> None:
     assert brush.fingerprint in seer.of("fingerprint")
 
 
-def test_hostile_text_does_nothing(site: Written) -> None:
+def test_hostile_text_does_nothing(site):
     for path, page in site.pages.items():
         assert page.tags["script"] == 1, path
         assert page.handlers == [], path
@@ -335,7 +338,7 @@ def test_hostile_text_does_nothing(site: Written) -> None:
     assert HOSTILE[:40] in shown, "as text"
 
 
-def test_the_leaderboard_has_chains_and_models_in_order(site: Written) -> None:
+def test_the_leaderboard_has_chains_and_models_in_order(site):
     page = site.pages["index.html"]
     assert page.tags["img"] == 3 * len(MODELS), "an original and two drawings of each"
     assert any("images/" in link for link in page.links)
@@ -343,7 +346,7 @@ def test_the_leaderboard_has_chains_and_models_in_order(site: Written) -> None:
     assert [name for name in names if name in MODELS] == [*MODELS], "controls last"
 
 
-def test_the_gallery_is_of_models_that_look(site: Written) -> None:
+def test_the_gallery_is_of_models_that_look(site):
     page = site.pages["gallery.html"]
     numbers = [text for kind, text in page.texts if kind == "data"]
     values = dict(zip(page.of("name"), numbers, strict=True))
@@ -353,7 +356,7 @@ def test_the_gallery_is_of_models_that_look(site: Written) -> None:
     assert [link for link in page.links if "runs/blind" in link] == []
 
 
-def test_a_run_shows_its_units_step_by_step(site: Written) -> None:
+def test_a_run_shows_its_units_step_by_step(site):
     page = site.pages["runs/poet.html"]
     assert page.of("note-of-step") == ["largest loss −0.300"]
     assert [text for kind, text in page.texts if kind in ("ins", "del")] == [
@@ -365,7 +368,7 @@ def test_a_run_shows_its_units_step_by_step(site: Written) -> None:
     assert "What? " in page.html
 
 
-def test_without_records_the_rest_is_written(tmp_path: Path) -> None:
+def test_without_records_the_rest_is_written(tmp_path):
     project, scores = write_checkout(tmp_path)
     (tmp_path / "data/records").rename(tmp_path / "elsewhere")
     pages = write(project, scores, tmp_path / "out")
@@ -376,7 +379,7 @@ def test_without_records_the_rest_is_written(tmp_path: Path) -> None:
     assert not (tmp_path / "out" / "images").exists()
 
 
-def test_another_folder_is_not_replaced(site: Written, tmp_path: Path) -> None:
+def test_another_folder_is_not_replaced(site, tmp_path):
     (tmp_path / "mine.txt").write_text("mine")
     with pytest.raises(ConfigError, match="is not a report of driftledger"):
         write_report(site.project, tmp_path)

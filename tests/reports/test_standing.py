@@ -78,9 +78,7 @@ CASES = {
 
 
 @pytest.mark.parametrize(("values", "expected", "best"), CASES.values(), ids=CASES)
-def test_ranks_and_letters(
-    values: Sequence[Sequence[float]], expected: Any, best: set[str]
-) -> None:
+def test_ranks_and_letters(values, expected, best):
     made = block(*(scored(f"m{n}", each) for n, each in enumerate(values)))
     tested = made.tested("ssim")
     assert tested is not None
@@ -93,12 +91,12 @@ def test_ranks_and_letters(
     assert {model for model, cell in made.cells("ssim").items() if cell.bold} == best
 
 
-def test_a_model_beside_controls_alone_has_no_letter() -> None:
+def test_a_model_beside_controls_alone_has_no_letter():
     made = block(scored("high", HIGH), scored("blind", LOW, "blind"))
     assert ranks(made, "ssim") == {"high": (1, "")}
 
 
-def test_controls_do_not_compete_and_are_placed_beside_each_model() -> None:
+def test_controls_do_not_compete_and_are_placed_beside_each_model():
     made = block(
         scored("low", LOW), scored("high", HIGH), scored("blind", CLOSE, "blind")
     )
@@ -114,7 +112,7 @@ def test_controls_do_not_compete_and_are_placed_beside_each_model() -> None:
     assert ranks(untested, "ssim") == {"low": (2, ""), "high": (1, "")}
 
 
-def test_letters_are_in_tables_and_figures() -> None:
+def test_letters_are_in_tables_and_figures():
     some = scored("low", LOW), scored("high", HIGH), scored("blind", LOW, "blind")
     rows = {score.model: rows for score, rows in some}
     first, *_ = tables_of([score for score, _ in some], lambda score: rows[score.model])
@@ -157,12 +155,7 @@ def test_letters_are_in_tables_and_figures() -> None:
         ),  # a category that ends sooner lacks nothing
     ],
 )
-def test_what_failed_is_bounded(
-    values: list[float | None],
-    repeats: list[float | None],
-    gc: float,
-    expected: tuple[float, float] | None,
-) -> None:
+def test_what_failed_is_bounded(values, repeats, gc, expected):
     """Two chains of the category a, and two of b; the repeats are of the first."""
     rows = []
     for n, value in enumerate(values):
@@ -180,7 +173,7 @@ def test_what_failed_is_bounded(
     )
 
 
-def test_groups_have_their_own_rows() -> None:
+def test_groups_have_their_own_rows():
     groups = [
         {"groups": {"category": {"a": {"ssim": exact_mean(values[::3])}}}}
         for values in (LOW, HIGH)
@@ -193,7 +186,7 @@ def test_groups_have_their_own_rows() -> None:
     )
 
 
-def test_what_rows_do_not_make_up_is_not_tested() -> None:
+def test_what_rows_do_not_make_up_is_not_tested():
     high, rows = scored("high", HIGH)
     high = high.model_copy(
         update={"metrics": high.metrics | {"fid": 3.0, "words": 7.0, "ssim_low": 1.0}}
@@ -208,7 +201,7 @@ def test_what_rows_do_not_make_up_is_not_tested() -> None:
         )
 
 
-def test_the_best_covered_model_decides_who_is_ranked() -> None:
+def test_the_best_covered_model_decides_who_is_ranked():
     """94 % is near 98 %, but too far from 100 %; a control does not decide."""
     scores = [
         genception_score(
@@ -225,7 +218,7 @@ def test_the_best_covered_model_decides_who_is_ranked() -> None:
     assert {*ranks(made, "gc_at_2")} == {"m90", "m94"}
 
 
-def test_a_model_below_min_coverage_has_no_rank_and_decides_for_no_one() -> None:
+def test_a_model_below_min_coverage_has_no_rank_and_decides_for_no_one():
     """All replies of m80 are counted, so that more of them are in the denominators than of m92."""
     scores = list[Score]()
     for name, some, counted in (("m80", 80, 100), ("m92", 92, 92), ("m90", 90, 90)):

@@ -115,7 +115,7 @@ def case(name: str) -> list[Score]:
 @pytest.mark.parametrize(
     "name", ["genception", "people", "trac", "fidelity", "mm_sap", "mm_vet", "mme"]
 )
-def test_tables_are_those_of_the_papers(name: str) -> None:
+def test_tables_are_those_of_the_papers(name):
     scores = {"genception": genception, "people": people}.get(
         name, lambda: case(name)
     )()
@@ -140,7 +140,7 @@ FIRST_VERSION = {
 categories, GC rank."""
 
 
-def test_the_gc_rank_of_the_first_version_is_as_printed_there() -> None:
+def test_the_gc_rank_of_the_first_version_is_as_printed_there():
     members = {
         "visual": [f"v{n}" for n in range(10)],
         "textual": [f"t{n}" for n in range(4)],
@@ -170,7 +170,7 @@ def test_the_gc_rank_of_the_first_version_is_as_printed_there() -> None:
     ), "never of a part"
 
 
-def test_a_model_without_a_category_has_no_overall_value_and_rank() -> None:
+def test_a_model_without_a_category_has_no_overall_value_and_rank():
     """Even one that would win with the mean over the categories it has."""
     some = tables_of([gc_only("part", 0.9, 0.9, None), gc_only("whole", 0.5, 0.5, 0.5)])
     rows = {row[0]: row[1:] for row in texts(named("category_gc_at_2", some))}
@@ -183,7 +183,7 @@ def test_a_model_without_a_category_has_no_overall_value_and_rank() -> None:
     )
 
 
-def test_generators_stand_side_by_side_by_category_each_ranked_by_itself() -> None:
+def test_generators_stand_side_by_side_by_category_each_ranked_by_itself():
     """Table 4; what compare does not rank has no rank, and a note says why."""
     spec = benchmark("genception")
     less = {"scored": 9, "total": 10, "coverage": 0.9}
@@ -227,7 +227,7 @@ TABLE = ReportTable(
 )
 
 
-def test_a_table_is_markdown() -> None:
+def test_a_table_is_markdown():
     assert list(markdown(TABLE)) == [
         *("**A title, 50 %**", "", "| | top-1 | x_1 |", "|---|---:|---:|"),
         *(
@@ -240,7 +240,7 @@ def test_a_table_is_markdown() -> None:
     ]
 
 
-def test_hostile_names_do_nothing() -> None:
+def test_hostile_names_do_nothing():
     score = chains(
         "a",
         {HOSTILE: {"gc_at_2": 0.5}, "plain": {"gc_at_2": 0.7}},

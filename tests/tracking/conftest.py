@@ -28,7 +28,7 @@ from tests.tracking.project import (
 
 
 @pytest.fixture(scope="session")
-def empty_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def empty_store(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("mlflow")
     with pytest.MonkeyPatch.context() as patched:
         patched.delenv("MLFLOW_TRACKING_URI", raising=False)
@@ -38,9 +38,7 @@ def empty_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def store(
-    tmp_path: Path, empty_store: Path, monkeypatch: pytest.MonkeyPatch
-) -> Tracking:
+def store(tmp_path, empty_store, monkeypatch) -> Tracking:
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
     (tmp_path / "store").mkdir()
     shutil.copy(empty_store, tmp_path / "store")
@@ -87,7 +85,7 @@ class Evaluated:
 
 
 @pytest.fixture
-def project(tmp_path: Path, store: Tracking) -> Evaluated:
+def project(tmp_path, store) -> Evaluated:
     """Two runs by one generator; the first is the better one."""
     runs = write_project(
         tmp_path, evidence(gen_score("seer", 0.7)), evidence(gen_score("blind", 0.2))

@@ -5,12 +5,10 @@ import csv
 import io
 import json
 import zlib
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from driftledger.benchmarks.score import Score
 from driftledger.ledger.lineage import CodeVersion
 from driftledger.tracking.content import (
     artifacts_of,
@@ -71,16 +69,16 @@ NAMES = {
 
 
 @pytest.mark.parametrize(("of", "names"), NAMES.values(), ids=NAMES)
-def test_each_table_says_its_names_in_mlflow(of: Score, names: list[str]) -> None:
+def test_each_table_says_its_names_in_mlflow(of, names):
     assert [metric.name for metric in metrics_of(evidence(of))] == names
 
 
-def test_a_foreign_benchmark_is_tracked_by_the_keys_of_its_headlines() -> None:
+def test_a_foreign_benchmark_is_tracked_by_the_keys_of_its_headlines():
     of = fidelity_score(benchmark="words", metrics={"words": 7.5, "other": 1.0})
     assert [(each.name, each.value) for each in Words().tracked(of)] == [("words", 7.5)]
 
 
-def test_a_second_score_on_the_same_data_says_first_what_differs() -> None:
+def test_a_second_score_on_the_same_data_says_first_what_differs():
     run = evidence(*(trac_score(text_encoder=name) for name in ("reader", "counter")))
     assert [each.name for each in metrics_of(run)] == [
         "trac_accuracy/digits",
@@ -88,7 +86,7 @@ def test_a_second_score_on_the_same_data_says_first_what_differs() -> None:
     ]
 
 
-def test_headlines_come_first_and_curves_last_of_at_most_40_names() -> None:
+def test_headlines_come_first_and_curves_last_of_at_most_40_names():
     several = [trac_score(text_encoder=f"reader_{n}") for n in range(40)]
     run = evidence(*(of for of, _ in NAMES.values()), *several)
     names = list(dict.fromkeys(metric.name for metric in metrics_of(run)))
@@ -118,7 +116,7 @@ def test_headlines_come_first_and_curves_last_of_at_most_40_names() -> None:
     assert few[-2:] == ["gc/shapes", "similarity/shapes"]
 
 
-def test_params_are_few_and_name_versions() -> None:
+def test_params_are_few_and_name_versions():
     long = card(
         "brush",
         settings={f"setting_{n}": n for n in range(60)} | {"prompt": "x" * 1000},
@@ -142,9 +140,7 @@ def test_params_are_few_and_name_versions() -> None:
         (None, True, "`no commit` | Git could not be read"),
     ],
 )
-def test_a_run_says_whether_there_was_a_commit(
-    commit: str | None, dirty: bool, shown: str
-) -> None:
+def test_a_run_says_whether_there_was_a_commit(commit, dirty, shown):
     run = evidence(gen_score()).model_copy(
         update={"code": CodeVersion(commit=commit, dirty=dirty)}
     )
@@ -156,7 +152,7 @@ def test_a_run_says_whether_there_was_a_commit(
     assert f"| code | {shown} |" in tags["mlflow.note.content"]
 
 
-def test_rows_of_all_scores_are_one_table(tmp_path: Path) -> None:
+def test_rows_of_all_scores_are_one_table(tmp_path):
     run = evidence(gen_score(), question_score("mm_vet"))
     graded = rows()[0].model_copy(
         update={"unit": "=q1", "values": {"total": [0.5]}, "extra": {"total": "half"}}
@@ -181,7 +177,7 @@ def test_rows_of_all_scores_are_one_table(tmp_path: Path) -> None:
     )
 
 
-def test_artifacts_have_everything_that_a_score_has() -> None:
+def test_artifacts_have_everything_that_a_score_has():
     run = evidence(gen_score())
     files = artifacts_of(run, {"genception/shapes": rows()})
     assert list(files) == ["scores.json", "rows.csv"]
@@ -199,8 +195,8 @@ AVERAGES = {
 
 @pytest.mark.parametrize(("gc", "at_most", "titles"), AVERAGES.values(), ids=AVERAGES)
 def test_scores_are_on_traces_only_where_their_average_is_the_score(
-    gc: float, at_most: int, titles: set[str], tmp_path: Path
-) -> None:
+    gc, at_most, titles, tmp_path
+):
     of = gen_score(gc=gc)
     of = of.model_copy(update={"metrics": of.metrics | {"similarity_at_2": MEAN - 0.1}})
     [run] = write_project(tmp_path, evidence(of))
@@ -220,7 +216,7 @@ def view(tag: str) -> dict[str, Any]:
     }
 
 
-def test_the_saved_view_is_as_mlflow_keeps_one() -> None:
+def test_the_saved_view_is_as_mlflow_keeps_one():
     shown = view(
         leaderboard(
             ["similarity/a"],

@@ -21,7 +21,6 @@ from tests.support.canned_server import Canned, OnLoopback
 from tests.support.full_disk import no_file_longer_than
 from tests.support.locked import held
 from tests.support.mlflow_server import mlflow_server
-from tests.tracking.conftest import Evaluated
 from tests.tracking.project import EXPERIMENT, settings
 
 WRONG = {
@@ -49,9 +48,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("uri", "sentence"), WRONG.values(), ids=WRONG)
-def test_a_wrong_address_is_one_sentence(
-    uri: str, sentence: str, project: Evaluated, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_wrong_address_is_one_sentence(uri, sentence, project, monkeypatch):
     monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
     with pytest.raises(DriftledgerError, match=re.escape(sentence)) as error:
         track(project.root, project.runs, settings(project.root))
@@ -59,7 +56,7 @@ def test_a_wrong_address_is_one_sentence(
     assert "hush" not in str(error.value)
 
 
-def test_a_file_that_is_no_database_is_left_alone(project: Evaluated) -> None:
+def test_a_file_that_is_no_database_is_left_alone(project):
     file = project.root / "store" / "mlflow.db"
     file.write_text("my notes, which are longer than sixteen bytes")
     with pytest.raises(DriftledgerError, match="it is not a SQLite database"):
@@ -67,9 +64,7 @@ def test_a_file_that_is_no_database_is_left_alone(project: Evaluated) -> None:
     assert file.read_text().startswith("my notes")
 
 
-def test_a_full_disk_is_a_sentence_and_the_next_push_completes(
-    project: Evaluated,
-) -> None:
+def test_a_full_disk_is_a_sentence_and_the_next_push_completes(project):
     size = (project.root / "store" / "mlflow.db").stat().st_size
     with (
         pytest.raises(DriftledgerError, match="MLflow"),
@@ -80,16 +75,14 @@ def test_a_full_disk_is_a_sentence_and_the_next_push_completes(
     assert [len(run["traces"]) for run in project.dump()["runs"]] == [2, 2]
 
 
-def test_a_deleted_experiment_is_not_written_to(project: Evaluated) -> None:
+def test_a_deleted_experiment_is_not_written_to(project):
     with opened(project.tracking, create=True) as client:
         client.delete_experiment(client.create_experiment(EXPERIMENT))
     with pytest.raises(DriftledgerError, match=f"experiment '{EXPERIMENT}' is deleted"):
         project.track()
 
 
-def test_credentials_go_to_no_server_that_only_the_project_names(
-    project: Evaluated, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_credentials_go_to_no_server_that_only_the_project_names(project, monkeypatch):
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
     monkeypatch.setenv("MLFLOW_TRACKING_TOKEN", "hush")
     with (
@@ -115,15 +108,12 @@ OLD = {
 
 @pytest.mark.parametrize(("answers", "sentence"), OLD.values(), ids=OLD)
 def test_a_server_of_another_version_is_a_sentence_before_a_run_is_made(
-    answers: dict[str, str],
-    sentence: str,
-    project: Evaluated,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    answers, sentence, project, monkeypatch
+):
     requested: list[str] = []
 
     class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
+        def do_POST(self):
             path = self.path.partition("?")[0]
             requested.append(path)
             self.rfile.read(int(self.headers.get("content-length", 0)))
@@ -135,7 +125,7 @@ def test_a_server_of_another_version_is_a_sentence_before_a_run_is_made(
 
         do_GET = do_POST  # noqa: N815
 
-        def log_message(self, *_: object) -> None:
+        def log_message(self, *_: object):
             pass
 
     with OnLoopback(Handler) as server:
@@ -148,18 +138,14 @@ def test_a_server_of_another_version_is_a_sentence_before_a_run_is_made(
     assert "<" not in str(error.value)
 
 
-def test_a_locked_file_is_waited_for(
-    project: Evaluated, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_locked_file_is_waited_for(project, capsys):
     file = project.root / "store" / "mlflow.db"
     with held(file, 3):
         assert "2 runs created" in project.track()
     assert f"{file} is locked by another program" in capsys.readouterr().err
 
 
-def test_a_file_that_stays_locked_is_a_sentence(
-    project: Evaluated, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_that_stays_locked_is_a_sentence(project, monkeypatch):
     monkeypatch.setattr(databases, "WAIT", 0.2)
     with (
         held(project.root / "store" / "mlflow.db", 60),
@@ -170,7 +156,7 @@ def test_a_file_that_stays_locked_is_a_sentence(
         project.track()
 
 
-def test_pages_need_an_experiment(project: Evaluated) -> None:
+def test_pages_need_an_experiment(project):
     with pytest.raises(DriftledgerError, match="has no experiment 'drift' yet"):
         pages(project.tracking, "http://127.0.0.1:5000")
     project.track()
@@ -185,9 +171,7 @@ def test_pages_need_an_experiment(project: Evaluated) -> None:
     )
 
 
-def test_a_port_in_use_is_a_sentence_or_the_next_one_is_taken(
-    project: Evaluated, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_port_in_use_is_a_sentence_or_the_next_one_is_taken(project, monkeypatch):
     project.track()
     monkeypatch.setattr(signal, "signal", lambda *_: None)
     # in the place of MLflow, whose exit code is 0, too
@@ -208,9 +192,7 @@ def test_a_port_in_use_is_a_sentence_or_the_next_one_is_taken(
 
 
 @pytest.mark.slow
-def test_a_server_shows_the_same_as_a_file(
-    project: Evaluated, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_server_shows_the_same_as_a_file(project, monkeypatch):
     project.track()
     wanted = project.dump()
     backend, files = (

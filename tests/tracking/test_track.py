@@ -25,7 +25,6 @@ from driftledger.core.types import Outcome
 from driftledger.ledger.lineage import Run
 from driftledger.ledger.objects.files import Workspace
 from driftledger.ledger.published import mlflow_state
-from driftledger.project.settings import Tracking
 from driftledger.tracking import track as tracking_module
 from driftledger.tracking.traces import Traces
 from driftledger.tracking.track import track
@@ -44,7 +43,7 @@ from tests.tracking.project import (
 CREATED = f"MLflow experiment {EXPERIMENT!r}: "
 
 
-def test_runs_are_created_worst_first_and_once(project: Evaluated) -> None:
+def test_runs_are_created_worst_first_and_once(project):
     assert project.track() == f"{CREATED}2 runs created, 0 unchanged"
     first = project.dump()
     assert [run["name"] for run in first["runs"]] == [
@@ -92,9 +91,7 @@ def test_runs_are_created_worst_first_and_once(project: Evaluated) -> None:
     )
 
 
-def test_a_moved_checkout_goes_on_and_writes_nothing_where_it_was(
-    project: Evaluated,
-) -> None:
+def test_a_moved_checkout_goes_on_and_writes_nothing_where_it_was(project):
     project.track()
     (project.root / "store").rename(project.root / "moved")
     moved = settings(project.root / "moved")
@@ -107,9 +104,7 @@ def test_a_moved_checkout_goes_on_and_writes_nothing_where_it_was(
     assert len(list((project.root / "moved/mlartifacts").rglob("scores.json"))) == 4
 
 
-def test_traces_show_each_chain_with_small_pictures_attached_once(
-    project: Evaluated,
-) -> None:
+def test_traces_show_each_chain_with_small_pictures_attached_once(project):
     project.track(project.runs[0])
     [run] = project.dump()["runs"]
     assert [trace["tags"]["unit"] for trace in run["traces"]] == [
@@ -135,8 +130,8 @@ def test_traces_show_each_chain_with_small_pictures_attached_once(
 
 
 def test_steps_without_a_column_are_one_span_that_shows_what_the_first_was_asked(
-    project: Evaluated,
-) -> None:
+    project,
+):
     steps = [
         Step("say", "model", {"prompt": "?"}, {"text": "a disc"}),
         Step(
@@ -171,9 +166,7 @@ def test_steps_without_a_column_are_one_span_that_shows_what_the_first_was_asked
     assert span.status.status_code == "ERROR"
 
 
-def test_a_changed_generator_replaces_a_run_and_is_a_version_of_its_own(
-    project: Evaluated,
-) -> None:
+def test_a_changed_generator_replaces_a_run_and_is_a_version_of_its_own(project):
     project.track()
     changed = project.change(gen_score("seer", 0.6, card("brush", 2)))
     assert project.track(changed) == f"{CREATED}1 runs created, 0 unchanged"
@@ -207,8 +200,8 @@ def test_a_changed_generator_replaces_a_run_and_is_a_version_of_its_own(
 
 
 def test_a_run_that_a_person_restores_or_deletes_is_as_before_after_the_next_push(
-    project: Evaluated,
-) -> None:
+    project,
+):
     project.track(project.runs[0])
     changed = project.change(gen_score("seer", 0.6, card("brush", 2)))
     project.track(changed)
@@ -225,14 +218,12 @@ def test_a_run_that_a_person_restores_or_deletes_is_as_before_after_the_next_pus
         assert project.dump() == before
 
 
-def test_an_experiment_of_dvc_leaves_the_current_runs_alone(
-    project: Evaluated, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_experiment_of_dvc_leaves_the_current_runs_alone(project, monkeypatch):
     project.track()
     before = project.dump()
     changed = project.change(gen_score("seer", 0.6, card("brush", 2)))
 
-    def experiment(name: str, *runs: Run) -> None:
+    def experiment(name, *runs: Run):
         with monkeypatch.context() as patched:
             patched.setenv("DVC_EXP_NAME", name)
             project.track(*runs)
@@ -287,7 +278,7 @@ def before() -> Score:
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory, empty_store: Path) -> Any:
+def whole(tmp_path_factory, empty_store) -> Any:
     """What two pushes to another store show that nothing cuts short."""
     root = tmp_path_factory.mktemp("whole")
     shutil.copy(empty_store, root)
@@ -299,9 +290,9 @@ def whole(tmp_path_factory: pytest.TempPathFactory, empty_store: Path) -> Any:
 
 @pytest.mark.parametrize("write", WRITES)
 def test_a_push_that_is_cut_short_at_any_write_is_completed_by_the_next(
-    write: str, project: Evaluated, whole: Any
-) -> None:
-    def killed(*arguments: Any, **options: Any) -> Any:
+    write, project, whole
+):
+    def killed(*arguments: Any, **options: Any):
         raise Killed
 
     project.track(project.change(before()))
@@ -318,9 +309,7 @@ def test_a_push_that_is_cut_short_at_any_write_is_completed_by_the_next(
     assert after == whole
 
 
-def test_a_double_of_two_clones_is_removed_by_the_next_push(
-    project: Evaluated, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_double_of_two_clones_is_removed_by_the_next_push(project, monkeypatch):
     project.track()
     before = project.dump()
     # as a clone that looked before the other one had finished
@@ -342,7 +331,7 @@ def left_running(project: Evaluated, seconds: float) -> str:
         )
 
 
-def test_a_run_that_another_clone_is_writing_is_left_alone(project: Evaluated) -> None:
+def test_a_run_that_another_clone_is_writing_is_left_alone(project):
     project.track(project.runs[1])
     theirs = left_running(project, 60)
     sentence = r"another clone is writing the same runs \(seer · brush · eye\); run 'driftledger"
@@ -354,21 +343,17 @@ def test_a_run_that_another_clone_is_writing_is_left_alone(project: Evaluated) -
     assert project.track() == f"{CREATED}0 runs created, 2 unchanged"
 
 
-def test_a_run_of_another_clone_that_was_cut_short_is_made_again(
-    project: Evaluated,
-) -> None:
+def test_a_run_of_another_clone_that_was_cut_short_is_made_again(project):
     project.track(project.runs[1])
     theirs = left_running(project, 601)
     assert project.track() == f"{CREATED}1 runs created, 1 unchanged"
     assert project.stages()[theirs] == "deleted"
 
 
-def test_a_run_that_another_clone_deletes_meanwhile_is_a_sentence(
-    project: Evaluated, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_that_another_clone_deletes_meanwhile_is_a_sentence(project, monkeypatch):
     log_inputs = MlflowClient.log_inputs
 
-    def deleted(client: MlflowClient, run_id: str, *arguments: Any) -> None:
+    def deleted(client, run_id, *arguments: Any):
         client.delete_run(run_id)
         log_inputs(client, run_id, *arguments)
 
@@ -385,9 +370,7 @@ def trace_ids(client: MlflowClient, experiment: str) -> set[str]:
     return {each.info.trace_id for each in client.search_traces(locations=[experiment])}
 
 
-def test_traces_that_were_cut_short_are_removed_and_those_of_others_stay(
-    project: Evaluated,
-) -> None:
+def test_traces_that_were_cut_short_are_removed_and_those_of_others_stay(project):
     project.track()
     with project.client() as (client, experiment):
         mlflow.start_span_no_context("own", experiment_id=experiment).end()
@@ -434,8 +417,8 @@ def push_in_child(root: Path, folder: Path) -> "subprocess.Popen[str]":
 
 @pytest.mark.slow
 def test_two_pushes_wait_for_each_other_and_one_that_is_killed_holds_nobody_up(
-    tmp_path: Path, store: Tracking
-) -> None:
+    tmp_path, store
+):
     wanted = write_project(
         tmp_path, *(evidence(gen_score(f"m{n}", n / 10)) for n in range(4))
     )

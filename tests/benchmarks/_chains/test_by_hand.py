@@ -160,7 +160,7 @@ def to_score(folder: Path, spec: Benchmark, case: dict[str, Any]) -> ToScore:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["what"][:90])
-def test_a_score_by_hand(tmp_path: Path, case: dict[str, Any]) -> None:
+def test_a_score_by_hand(tmp_path, case):
     spec = benchmark(case["benchmark"])
     given = to_score(tmp_path, spec, case)
     if "error" in case:

@@ -1,5 +1,4 @@
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import replace
 from io import BytesIO
 from itertools import pairwise
@@ -25,12 +24,9 @@ from driftledger.core.canonical import derive_seed, sha256_file
 from driftledger.core.errors import CoverageError
 from driftledger.core.files import read_json
 from driftledger.core.types import (
-    Conversation,
-    Generated,
     Medium,
     Outcome,
     PromptUsage,
-    Reply,
     Result,
     Sample,
 )
@@ -41,7 +37,7 @@ from tests.support.fakes import SEEN, EchoModel, SizeGenerator
 
 
 @pytest.fixture
-def samples(tmp_path: Path) -> list[Sample]:
+def samples(tmp_path) -> list[Sample]:
     paths = [
         draw(tmp_path / f"{number}.png", number, (20 + 10 * number, 30))
         for number in range(3)
@@ -62,9 +58,7 @@ def run(
     return read_records(folder / "chain")
 
 
-def test_each_iteration_starts_from_the_image_before(
-    samples: list[Sample], tmp_path: Path
-) -> None:
+def test_each_iteration_starts_from_the_image_before(samples, tmp_path):
     records = run(samples, tmp_path, EchoModel(), SizeGenerator())
     assert [(record.unit, record.step) for record in records] == [
         (f"s{n}", t) for n in range(3) for t in (1, 2, 3)
@@ -89,9 +83,7 @@ def test_each_iteration_starts_from_the_image_before(
         assert drawn.revised_prompt == f"revised Draw: {record.text}"
 
 
-def test_the_card_says_what_the_records_stand_on(
-    samples: list[Sample], tmp_path: Path
-) -> None:
+def test_the_card_says_what_the_records_stand_on(samples, tmp_path):
     run(samples, tmp_path, EchoModel(), SizeGenerator())
     card = read_json(tmp_path / "chain" / CARD, CollectedCard)
     assert (card.benchmark, card.stage, card.data_digest) == (
@@ -114,9 +106,7 @@ def test_the_card_says_what_the_records_stand_on(
     assert card.protocol == asked | {"iterations": 3, "seed": 7}
 
 
-def test_chains_of_a_group_stop_where_it_says(
-    samples: list[Sample], tmp_path: Path
-) -> None:
+def test_chains_of_a_group_stop_where_it_says(samples, tmp_path):
     mixed = [
         replace(sample, category="ocr" if sample.id == "s1" else "scene")
         for sample in samples
@@ -140,11 +130,9 @@ def test_chains_of_a_group_stop_where_it_says(
     ] == {"textual": 1}
 
 
-def test_what_a_model_thinks_is_not_drawn(
-    samples: list[Sample], tmp_path: Path
-) -> None:
+def test_what_a_model_thinks_is_not_drawn(samples, tmp_path):
     class Thinks(EchoModel):
-        def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
+        def respond(self, conversations):
             thoughts = (
                 "<think>\nIs it blue?\n</think>\n\n",
                 "<think>\n\n</think>\n\n",
@@ -175,13 +163,9 @@ def test_what_a_model_thinks_is_not_drawn(
     ]
 
 
-def test_what_a_service_draws_is_kept_in_its_own_bytes(
-    samples: list[Sample], tmp_path: Path
-) -> None:
+def test_what_a_service_draws_is_kept_in_its_own_bytes(samples, tmp_path):
     class Drawer(SizeGenerator):
-        def generate(
-            self, prompts: Sequence[str], seeds: Sequence[int]
-        ) -> list[Generated]:
+        def generate(self, prompts, seeds):
             given = []
             for each in super().generate(prompts, seeds):
                 assert each.image is not None
@@ -208,8 +192,8 @@ def test_what_a_service_draws_is_kept_in_its_own_bytes(
     ],
 )
 def test_what_leaves_no_description_ends_its_chain_and_no_other_and_stays(
-    samples: list[Sample], tmp_path: Path, model: EchoModel, outcome: Outcome, text: str
-) -> None:
+    samples, tmp_path, model, outcome, text
+):
     records = run(samples, tmp_path, model, SizeGenerator())
     ends = [record for record in records if record.unit == "s1"]
     assert [
@@ -226,9 +210,7 @@ def test_what_leaves_no_description_ends_its_chain_and_no_other_and_stays(
     assert SEEN == []
 
 
-def test_a_filtered_image_ends_its_chain_with_the_description_kept(
-    samples: list[Sample], tmp_path: Path
-) -> None:
+def test_a_filtered_image_ends_its_chain_with_the_description_kept(samples, tmp_path):
     records = run(samples, tmp_path, EchoModel(), SizeGenerator(filters="40x30"))
     [end] = [record for record in records if record.outcome is not Outcome.OK]
     assert (end.unit, end.step, end.outcome, end.error) == (
@@ -240,9 +222,7 @@ def test_a_filtered_image_ends_its_chain_with_the_description_kept(
     assert (end.text or "").startswith("40x30")
 
 
-def test_failed_calls_are_told_with_their_reasons_and_tried_again(
-    samples: list[Sample], tmp_path: Path
-) -> None:
+def test_failed_calls_are_told_with_their_reasons_and_tried_again(samples, tmp_path):
     collecting = chains(samples, EchoModel(fails=31), SizeGenerator(), 2)
     for calls in (["20x30", "30x30", "40x30", "21x30", "31x30", "41x30"], ["31x30"]):
         SEEN.clear()
@@ -257,9 +237,7 @@ def test_failed_calls_are_told_with_their_reasons_and_tried_again(
         assert [size for batch in SEEN for size in batch] == calls
 
 
-def test_what_the_calls_said_is_in_the_record(
-    samples: list[Sample], tmp_path: Path
-) -> None:
+def test_what_the_calls_said_is_in_the_record(samples, tmp_path):
     steps = chain(chains(samples, EchoModel(), SizeGenerator(), 1), samples[0])
     asked = next(steps)
     assert asked.conversation.subject == ("s0", 1, "d")  # type: ignore[union-attr]
@@ -277,8 +255,8 @@ def test_what_the_calls_said_is_in_the_record(
     )
 
 
-def test_few_failed_calls_are_kept_as_outcomes() -> None:
-    def record(unit: str, outcome: Outcome) -> CollectedRecord:
+def test_few_failed_calls_are_kept_as_outcomes():
+    def record(unit, outcome):
         return CollectedRecord(
             unit=unit,
             step=1,
@@ -298,9 +276,7 @@ def test_few_failed_calls_are_kept_as_outcomes() -> None:
         refuse_failures(found, "genception", 0.95)
 
 
-def test_a_description_cannot_reach_into_the_prompt(
-    samples: list[Sample], tmp_path: Path
-) -> None:
+def test_a_description_cannot_reach_into_the_prompt(samples, tmp_path):
     steps = chain(
         chains(samples, EchoModel(), SizeGenerator(), 1, "{description} {0} {x}"),
         samples[0],

@@ -52,7 +52,7 @@ class LotsModel(Model):
 
 
 @pytest.fixture
-def samples(tmp_path: Path) -> list[Sample]:
+def samples(tmp_path) -> list[Sample]:
     (tmp_path / "d").mkdir()
     paths = [
         draw(tmp_path / "d" / f"s{number}.png", number, (20 + 10 * number, 30))
@@ -80,9 +80,7 @@ def files(folder: Path) -> dict[str, bytes]:
     }
 
 
-def test_the_first_repeat_is_what_there_is_of_one(
-    samples: list[Sample], tmp_path: Path
-) -> None:
+def test_the_first_repeat_is_what_there_is_of_one(samples, tmp_path):
     one, three = files(run(samples, tmp_path, 1)), files(run(samples, tmp_path, 3))
     assert not any(name.startswith("repeats") for name in one)
     assert b"repeat" not in one[RECORDS] + one[CARD]
@@ -97,8 +95,8 @@ def test_the_first_repeat_is_what_there_is_of_one(
 
 
 def test_each_repeat_draws_from_seeds_of_its_own_and_says_where_its_images_are(
-    samples: list[Sample], tmp_path: Path
-) -> None:
+    samples, tmp_path
+):
     folder = run(samples, tmp_path, 2)
     records = read_records(folder)
     for record in records:
@@ -112,9 +110,7 @@ def test_each_repeat_draws_from_seeds_of_its_own_and_says_where_its_images_are(
     assert len({record.extra["seed"] for record in records}) == len(records)
 
 
-def test_more_repeats_ask_only_what_is_new(
-    samples: list[Sample], tmp_path: Path
-) -> None:
+def test_more_repeats_ask_only_what_is_new(samples, tmp_path):
     """A model that says the same again is not asked again about the same image: the original."""
     run(samples, tmp_path, 1)
     SEEN.clear()
@@ -127,9 +123,7 @@ def test_more_repeats_ask_only_what_is_new(
     assert SEEN == []
 
 
-def test_a_model_that_draws_lots_is_asked_anew_for_each_repeat(
-    samples: list[Sample], tmp_path: Path
-) -> None:
+def test_a_model_that_draws_lots_is_asked_anew_for_each_repeat(samples, tmp_path):
     SIZES.clear()
     records = read_records(run(samples, tmp_path, 3, LotsModel()))
     first = {
@@ -141,7 +135,7 @@ def test_a_model_that_draws_lots_is_asked_anew_for_each_repeat(
     assert len(SIZES) == 27
 
 
-def test_which_models_draw_lots_is_told_by_their_settings() -> None:
+def test_which_models_draw_lots_is_told_by_their_settings():
     assert asked_again(LotsModel().model_dump(), 1) == 1
     assert asked_again(LotsModel().model_dump(), 0) is None
     assert asked_again(LotsModel(seed=3).model_dump(), 1) is None
@@ -163,9 +157,7 @@ def followed(
     ), replay
 
 
-def test_records_follow_from_their_results_and_every_call_is_stored(
-    samples: list[Sample], tmp_path: Path
-) -> None:
+def test_records_follow_from_their_results_and_every_call_is_stored(samples, tmp_path):
     model = LotsModel()
     folder = run(samples, tmp_path, 2, model)
     again, replay = followed(folder)
@@ -181,13 +173,11 @@ def test_records_follow_from_their_results_and_every_call_is_stored(
             assert found.text == recorded.gave.text
 
 
-def test_a_result_that_was_changed_makes_other_calls(
-    samples: list[Sample], tmp_path: Path
-) -> None:
+def test_a_result_that_was_changed_makes_other_calls(samples, tmp_path):
     folder = run(samples, tmp_path, 2)
     first, *others = read_records(folder)
 
-    def forge(**change: str) -> None:
+    def forge(**change: str):
         results = [replace(each, **change) for each in first.results]
         write_jsonl(
             folder / RECORDS, [first.model_copy(update={"results": results}), *others]
@@ -204,9 +194,7 @@ def test_a_result_that_was_changed_makes_other_calls(
     assert again[0].text == first.text, "the other repeat holds the same call"
 
 
-def test_a_record_says_which_repeat_it_is_of(
-    samples: list[Sample], tmp_path: Path
-) -> None:
+def test_a_record_says_which_repeat_it_is_of(samples, tmp_path):
     records = read_records(run(samples, tmp_path, 2))
     assert "repeat" in records[-1].place
     assert len({record.place for record in records}) == len(records)

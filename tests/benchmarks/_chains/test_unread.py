@@ -123,7 +123,7 @@ def scored(
 
 
 @pytest.mark.parametrize("name", ["genception", "fidelity"])
-def test_a_chain_without_records_is_named(name: str, tmp_path: Path) -> None:
+def test_a_chain_without_records_is_named(name, tmp_path):
     with pytest.raises(
         StoreError,
         match=r"records\.jsonl lacks the record of s1, step 1, repeat 0; run 'dvc repro'",
@@ -161,7 +161,7 @@ def counts(case: dict[str, Any], unread: str, whole: bool) -> tuple[int, int, in
 
 @EACH
 @UNREAD
-def test_genception(tmp_path: Path, case: dict[str, Any], unread: str) -> None:
+def test_genception(tmp_path, case, unread):
     score, rows = scored(
         tmp_path, "genception", {("s1", case["t"]): replied(case)}, unread=unread
     )
@@ -198,7 +198,7 @@ def test_genception(tmp_path: Path, case: dict[str, Any], unread: str) -> None:
 
 @EACH
 @UNREAD
-def test_fidelity(tmp_path: Path, case: dict[str, Any], unread: str) -> None:
+def test_fidelity(tmp_path, case, unread):
     score, rows = scored(
         tmp_path, "fidelity", {("s1", 1): replied(case)}, unread=unread
     )
@@ -223,7 +223,7 @@ def test_fidelity(tmp_path: Path, case: dict[str, Any], unread: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["genception", "fidelity"])
-def test_who_describes_nothing_is_worth_0(tmp_path: Path, name: str) -> None:
+def test_who_describes_nothing_is_worth_0(tmp_path, name):
     score, _ = scored(
         tmp_path, name, {(f"s{number}", 1): Reply("") for number in range(2)}
     )
@@ -241,8 +241,8 @@ def test_who_describes_nothing_is_worth_0(tmp_path: Path, name: str) -> None:
     [("genception", "chains reached t=3"), ("fidelity", "images were redrawn")],
 )
 def test_two_refusals_of_13_images_take_the_rank_and_not_the_score(
-    tmp_path: Path, name: str, done: str
-) -> None:
+    tmp_path, name, done
+):
     refusal = Reply("I cannot help with people.", Outcome.REFUSED)
     replies = {("s3", 1): refusal, ("s8", 1): refusal}
     score, rows = scored(tmp_path, name, replies, samples=13, min_coverage=0.9)

@@ -4,7 +4,6 @@ A case says what is read in the records, in their order, or what the model says;
 shares no code with the scores, agrees with each.
 """
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -50,7 +49,7 @@ def readings(case: dict[str, Any]) -> list[tuple[Outcome, object]]:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["what"][:90])
-def test_a_score_by_hand(tmp_path: Path, case: dict[str, Any]) -> None:
+def test_a_score_by_hand(tmp_path, case):
     model = Says.model_validate({"text": "A"} | case.get("says", {}))
     settings = {"min_coverage": 0.1} | case.get("settings", {})
     questions = questions_of(case)
@@ -77,16 +76,14 @@ def test_a_score_by_hand(tmp_path: Path, case: dict[str, Any]) -> None:
         assert [str(cell).split(" ")[0] for cell in cells] == texts
 
 
-def test_a_question_has_the_outcome_of_its_first_answer_unless_one_is_ok() -> None:
+def test_a_question_has_the_outcome_of_its_first_answer_unless_one_is_ok():
     assert joint_outcome([Outcome.REFUSED, Outcome.FILTERED]) is Outcome.REFUSED
     assert joint_outcome([Outcome.FILTERED, Outcome.OK]) is Outcome.OK
 
 
 @pytest.mark.parametrize("name", PLAIN)
 @pytest.mark.parametrize("lost", ["a question", "an order or grading"])
-def test_a_question_without_a_record_is_named(
-    tmp_path: Path, name: str, lost: str
-) -> None:
+def test_a_question_without_a_record_is_named(tmp_path, name, lost):
     taken = exam(
         tmp_path, name, PLAIN[name], Says(text="A"), Grades(), min_coverage=0.1
     ).collect()

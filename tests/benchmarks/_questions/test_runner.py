@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
 import pytest
 
@@ -40,12 +39,12 @@ EXAMS = {
 
 
 @pytest.fixture(params=EXAMS)
-def each(request: pytest.FixtureRequest, tmp_path: Path) -> Exam:
+def each(request, tmp_path) -> Exam:
     taken: Exam = EXAMS[request.param](tmp_path)
     return taken
 
 
-def test_every_model_is_shown_the_same_orders_and_they_differ() -> None:
+def test_every_model_is_shown_the_same_orders_and_they_differ():
     orders = [permutation(1, "q", variant, 5) for variant in range(5)]
     assert orders == [
         [2, 0, 4, 3, 1],
@@ -56,7 +55,7 @@ def test_every_model_is_shown_the_same_orders_and_they_differ() -> None:
     ]
 
 
-def test_options_are_one_line_each_whatever_they_hold() -> None:
+def test_options_are_one_line_each_whatever_they_hold():
     said = rendered(
         "{question}\n{options}\nLetter?", "Which {options}?", ["a\nB. b", "{question}"]
     )
@@ -79,13 +78,11 @@ def test_options_are_one_line_each_whatever_they_hold() -> None:
         *((Outcome.FILTERED, "A", False), (Outcome.FAILED, "A", False)),
     ],
 )
-def test_what_there_is_to_read(
-    outcome: Outcome, text: str | None, readable: bool
-) -> None:
+def test_what_there_is_to_read(outcome, text, readable):
     assert is_readable(result("model", outcome, text)) is readable
 
 
-def test_failed_calls_are_named_with_their_reason() -> None:
+def test_failed_calls_are_named_with_their_reason():
     failed, fine = (
         record("q7", Outcome.FAILED, error="it is late"),
         record("q8", text="Yes."),
@@ -97,7 +94,7 @@ def test_failed_calls_are_named_with_their_reason() -> None:
     )
 
 
-def test_a_set_that_is_not_built_is_one_sentence(each: Exam) -> None:
+def test_a_set_that_is_not_built_is_one_sentence(each):
     (each.root / "data" / "questions" / "exam").rename(each.root / "elsewhere")
     with pytest.raises(
         StoreError, match="question set exam is not built yet; run 'dvc repro data'"
@@ -106,8 +103,8 @@ def test_a_set_that_is_not_built_is_one_sentence(each: Exam) -> None:
 
 
 def test_a_score_names_what_it_is_made_of_and_every_number_is_in_the_table_of_metrics(
-    each: Exam,
-) -> None:
+    each,
+):
     score, spec = each.collect().score().score, benchmark(each.benchmark)
     records = each.records()
     assert len({record.place for record in records}) == len(records)
@@ -128,7 +125,7 @@ def test_a_score_names_what_it_is_made_of_and_every_number_is_in_the_table_of_me
     ] == []
 
 
-def test_a_plan_counts_each_call_once_before_and_after(each: Exam) -> None:
+def test_a_plan_counts_each_call_once_before_and_after(each):
     collecting = each.collecting()
     with CallStore(each.root / "store") as store:
         plan = Plan(store)
@@ -146,7 +143,7 @@ def test_a_plan_counts_each_call_once_before_and_after(each: Exam) -> None:
         )
 
 
-def test_records_follow_from_their_results_and_every_call_is_stored(each: Exam) -> None:
+def test_records_follow_from_their_results_and_every_call_is_stored(each):
     records = each.collect().records()
     again, replay = each.follow()
     assert [record for record in again if record.step] == records
@@ -158,9 +155,7 @@ def test_records_follow_from_their_results_and_every_call_is_stored(each: Exam) 
             assert found.text == recorded.gave.text
 
 
-def test_an_answer_that_was_changed_does_not_fit_the_calls_that_came_of_it(
-    tmp_path: Path,
-) -> None:
+def test_an_answer_that_was_changed_does_not_fit_the_calls_that_came_of_it(tmp_path):
     judged = EXAMS["mm_vet"](tmp_path).collect()
     records = judged.records()
     forged = [replace(each.results[0], text="blue") for each in records]
@@ -172,7 +167,7 @@ def test_an_answer_that_was_changed_does_not_fit_the_calls_that_came_of_it(
         judged.follow()
 
 
-def test_an_answer_that_was_cut_is_read_only_if_it_is_finished(tmp_path: Path) -> None:
+def test_an_answer_that_was_cut_is_read_only_if_it_is_finished(tmp_path):
     cut = exam(
         tmp_path / "mme",
         "mme",
@@ -187,7 +182,7 @@ def test_an_answer_that_was_cut_is_read_only_if_it_is_finished(tmp_path: Path) -
     ).collect().score().score.outcomes == {"ok": 30}
 
 
-def test_a_protocol_that_no_settings_may_have_is_not_followed(tmp_path: Path) -> None:
+def test_a_protocol_that_no_settings_may_have_is_not_followed(tmp_path):
     judged = EXAMS["mm_vet"](tmp_path).collect()
     card = read_json(judged.answers / CARD, CollectedCard)
     write_json(

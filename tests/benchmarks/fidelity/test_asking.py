@@ -1,7 +1,5 @@
 """Which samples fidelity asks about, and how."""
 
-from pathlib import Path
-
 from driftledger.benchmarks.collecting import StageInputs
 from driftledger.benchmarks.descriptions import Description
 from driftledger.benchmarks.fidelity.spec import Fidelity, FidelitySettings
@@ -12,9 +10,7 @@ from tests.support.labelled import Item, write_labelled
 from tests.support.params import default_params
 
 
-def test_the_test_set_is_redrawn_or_everything_where_there_is_none(
-    tmp_path: Path,
-) -> None:
+def test_the_test_set_is_redrawn_or_everything_where_there_is_none(tmp_path):
     items = [Item("s", "x", "support", (1, 0, 0)), Item("a", "x", "test", (2, 0, 0))]
     write_labelled(tmp_path / "d", items)
     samples = read_samples(tmp_path / "d")
@@ -23,9 +19,7 @@ def test_the_test_set_is_redrawn_or_everything_where_there_is_none(
     assert Fidelity().samples(plain) == plain
 
 
-def test_a_redrawing_is_a_chain_of_one_iteration_with_the_filled_prompt(
-    tmp_path: Path,
-) -> None:
+def test_a_redrawing_is_a_chain_of_one_iteration_with_the_filled_prompt(tmp_path):
     card = write_labelled(tmp_path / "d", [Item("a", "x", "test", (1, 2, 3))])
     way = Description(
         prompt="Tell me of the {category}.", max_tokens=(40,), prefix="It has"

@@ -30,7 +30,7 @@ ROWS = [
 
 
 @pytest.fixture
-def sheet(tmp_path: Path) -> Path:
+def sheet(tmp_path) -> Path:
     return tmp_path / "ratings.csv"
 
 
@@ -56,7 +56,7 @@ def given_to(
     return Rating("birds", sample, "blind", description, rater, rating)
 
 
-def test_ratings_are_read_as_spreadsheets_save_them(sheet: Path):
+def test_ratings_are_read_as_spreadsheets_save_them(sheet):
     for separator in ",;\t":
         sheet.unlink(missing_ok=True)
         assert write_sheet(sheet, ROWS, "ann") == (2, 0)
@@ -101,9 +101,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("text", "sentence"), WRONG.values(), ids=WRONG)
-def test_what_cannot_be_understood_is_one_sentence(
-    sheet: Path, text: str, sentence: str
-):
+def test_what_cannot_be_understood_is_one_sentence(sheet, text, sentence):
     sheet.write_text(text, encoding="utf-8")
     with pytest.raises(ConfigError, match=re.escape(sentence)) as caught:
         read_ratings(sheet)
@@ -125,7 +123,7 @@ def test_means_over_raters():
     assert mean_ratings([], "birds", "blind", texts) == Rated({}, 0, 0, 0, [])
 
 
-def test_what_is_rated_stays_and_what_is_missing_is_added(sheet: Path):
+def test_what_is_rated_stays_and_what_is_missing_is_added(sheet):
     write_sheet(sheet, ROWS[:1], "ann")
     rate(sheet, 3)
     assert write_sheet(sheet, ROWS, "ann") == (1, 1)
@@ -146,7 +144,7 @@ def test_what_is_rated_stays_and_what_is_missing_is_added(sheet: Path):
     ]
 
 
-def test_another_text_needs_another_rating(sheet: Path):
+def test_another_text_needs_another_rating(sheet):
     write_sheet(sheet, ROWS, "ann")
     rate(sheet, 3, "")
     changed = [row._replace(description="A dog.") for row in ROWS]
@@ -168,11 +166,11 @@ def test_another_text_needs_another_rating(sheet: Path):
     assert write_sheet(sheet, ROWS[:1], "ann") == (0, 1)
 
 
-def test_ratings_are_from_1_to_5() -> None:
+def test_ratings_are_from_1_to_5():
     assert [*RUBRIC] == [1, 2, 3, 4, 5]
 
 
-def test_the_same_samples_of_every_model_are_chosen(tmp_path: Path) -> None:
+def test_the_same_samples_of_every_model_are_chosen(tmp_path):
     said = {"b": "A bird.", "a": None, "d": "A dog.", "c": "A cat."}
     for model, order in (("one", 1), ("two", -1)):
         records = [iteration(name, 1, text) for name, text in said.items()]

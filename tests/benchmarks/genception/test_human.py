@@ -44,7 +44,7 @@ def given(folder: Path, model: Model | None = None, **settings: object) -> Stage
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path) -> Path:
     for number in range(3):
         draw(tmp_path / "images" / f"{number}.png", number, (20 + 10 * number, 30))
     return tmp_path
@@ -85,7 +85,7 @@ def collect(folder: Path) -> list[CollectedRecord]:
     return read_records(folder / "chain")
 
 
-def test_people_describe_what_was_drawn_from_what_they_wrote(folder: Path) -> None:
+def test_people_describe_what_was_drawn_from_what_they_wrote(folder):
     with pytest.raises(
         StoreError, match="dataset d is not built yet; run 'dvc repro data'"
     ):
@@ -112,7 +112,7 @@ def test_people_describe_what_was_drawn_from_what_they_wrote(folder: Path) -> No
     assert len(records) == 6
 
 
-def test_each_category_is_shared_among_the_annotators(folder: Path) -> None:
+def test_each_category_is_shared_among_the_annotators(folder):
     for number in range(8):
         draw(
             folder / "many" / ("cats", "dogs")[number % 2] / f"{number}.png",

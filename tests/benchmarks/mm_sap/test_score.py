@@ -18,7 +18,7 @@ def taken(root: Path, model: Says, **settings: object) -> Exam:
     return exam(root, "mm_sap", SAP, model, **settings).collect()
 
 
-def test_who_always_says_a_gets_what_the_permutations_put_there(tmp_path: Path) -> None:
+def test_who_always_says_a_gets_what_the_permutations_put_there(tmp_path):
     exam = taken(tmp_path, Says(text="A"))
     score = exam.score().score
     questions = {
@@ -37,9 +37,7 @@ def test_who_always_says_a_gets_what_the_permutations_put_there(tmp_path: Path) 
     assert score.metrics["score"] == pytest.approx(100 * right / 30)
 
 
-def test_an_answer_in_another_order_than_the_seed_gives_is_found(
-    tmp_path: Path,
-) -> None:
+def test_an_answer_in_another_order_than_the_seed_gives_is_found(tmp_path):
     exam = taken(tmp_path, Says(text="A"))
     records = exam.records()
     again, _ = exam.follow()
@@ -77,7 +75,7 @@ HEADS = {
 
 
 @pytest.fixture(scope="module")
-def asked(tmp_path_factory: pytest.TempPathFactory) -> Exam:
+def asked(tmp_path_factory) -> Exam:
     """The paper's 1,118 questions in five orders, to which everything is answered with A."""
     subsets = [name for name, number in QUESTIONS.items() for _ in range(number)]
     questions = sap(
@@ -140,7 +138,7 @@ MODELS = [
 
 
 @pytest.mark.parametrize("row", MODELS)
-def test_the_tables_of_the_paper(asked: Exam, row: dict[str, Any]) -> None:
+def test_the_tables_of_the_paper(asked, row):
     score = answered(asked, row)
     assert (score.scored, score.counted, score.total) == (5590, 5590, 5590)
     found = printed(score)

@@ -72,7 +72,7 @@ def said(record: CollectedRecord) -> list[str | None]:
 # asking adds one more line.
 
 
-def test_the_prompt_is_the_published_one_to_the_byte() -> None:
+def test_the_prompt_is_the_published_one_to_the_byte():
     prompt, row = SETTINGS["grade_prompt"][:2290], SETTINGS["grade_prompt"][2290:]
     assert (
         sha256_bytes(prompt.encode())
@@ -99,9 +99,7 @@ def test_the_prompt_is_the_published_one_to_the_byte() -> None:
         ("\\1 \\g<0>", "\\n", "\\"),
     ],
 )
-def test_a_row_is_the_published_one_to_the_byte(
-    question: str, truth: str, prediction: str
-) -> None:
+def test_a_row_is_the_published_one_to_the_byte(question, truth, prediction):
     spaced = truth
     for word in ("AND", "OR"):
         spaced = f" <{word}> ".join(spaced.split(f"<{word}>"))
@@ -116,8 +114,8 @@ def test_a_row_is_the_published_one_to_the_byte(
 
 
 def test_what_brings_no_grade_is_asked_once_more_with_the_published_words_behind_it(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     exam = taken(
         tmp_path, Grades(unsure="What is 0?", served_model="umpire-2")
     ).collect()
@@ -169,8 +167,8 @@ def test_what_brings_no_grade_is_asked_once_more_with_the_published_words_behind
     ],
 )
 def test_asked_twice_at_most_and_not_where_a_call_failed(
-    tmp_path: Path, judge: Grades, outcome: Outcome, replies: list[str]
-) -> None:
+    tmp_path, judge, outcome, replies
+):
     first = read(taken(tmp_path, judge).collect())[0]
     assert (first.outcome, said(first.record)) == (outcome, replies)
     assert (
@@ -180,11 +178,11 @@ def test_asked_twice_at_most_and_not_where_a_call_failed(
 
 @pytest.mark.parametrize(("unsure", "again"), [(None, 0), ("What is 0?", 2)])
 def test_both_askings_are_planned_before_answers_are_there_and_counted_after(
-    tmp_path: Path, unsure: str | None, again: int
-) -> None:
+    tmp_path, unsure, again
+):
     exam = taken(tmp_path, judge := Grades(unsure=unsure))
 
-    def counted() -> tuple[int, int]:
+    def counted():
         with CallStore(exam.root / "store") as store:
             plan = Plan(store)
             with suppress(NotStoredError):
@@ -196,7 +194,7 @@ def test_both_askings_are_planned_before_answers_are_there_and_counted_after(
     assert counted() == (0, GRADINGS + again)
 
 
-def test_a_judge_is_planned_to_read_the_longest_answer(tmp_path: Path) -> None:
+def test_a_judge_is_planned_to_read_the_longest_answer(tmp_path):
     """No setting limits the answers, and six bytes are taken for each of 16,384 tokens."""
     _, (_, asked), *_ = all_planned(taken(tmp_path, Grades()).collecting())[0].calls
     assert isinstance(asked, Conversation)
@@ -220,9 +218,7 @@ def test_a_judge_is_planned_to_read_the_longest_answer(tmp_path: Path) -> None:
         ([("failed", None)], ("failed", None, "no grade")),
     ],
 )
-def test_the_grade_is_the_first_that_the_replies_hold(
-    replies: list[tuple[str, str | None]], made: tuple[str, float | None, str]
-) -> None:
+def test_the_grade_is_the_first_that_the_replies_hold(replies, made):
     judge = [result("judge", outcome, text) for outcome, text in replies]
     answer = CollectedRecord(
         unit="q", step=1, repeat=1, results=[result("model", text="seven"), *judge]
@@ -277,8 +273,8 @@ class Numbers(Model):
     ],
 )
 def test_a_strict_reader_takes_what_the_published_evaluator_takes(
-    tmp_path: Path, grades: str, total: float, read: int, calls: int, parser: str
-) -> None:
+    tmp_path, grades, total, read, calls, parser
+):
     judge = Quotes(known={answer: reply for answer, reply, _, _ in SAID})
     questions = [{"answer": "x", "capabilities": ["rec"]} for _ in SAID]
     asked = exam(
@@ -309,9 +305,7 @@ def test_a_strict_reader_takes_what_the_published_evaluator_takes(
 # --- Scores ---
 
 
-def test_grades_between_two_tenths_are_scored_as_what_they_are_in_any_order(
-    tmp_path: Path,
-) -> None:
+def test_grades_between_two_tenths_are_scored_as_what_they_are_in_any_order(tmp_path):
     exam = taken(tmp_path, Grades()).collect()
     exam.read_as([(Outcome.OK, grade) for grade in (0.75, 0.5, 0.333, 0.25)])
     exam.rewrite(exam.records()[::-1])
@@ -331,7 +325,7 @@ def test_grades_between_two_tenths_are_scored_as_what_they_are_in_any_order(
     assert [row.values["total"] for row in rows] == [[0.75, 0.5], [0.333, 0.25]]
 
 
-def test_an_answer_that_is_not_there_is_not_graded(tmp_path: Path) -> None:
+def test_an_answer_that_is_not_there_is_not_graded(tmp_path):
     failing = exam(
         tmp_path, "mm_vet", VET, Says(outcome=Outcome.FAILED), Grades()
     ).collect()
@@ -381,9 +375,7 @@ OFF, BELIEVES = (
         ),
     ],
 )
-def test_a_judge_that_has_moved_or_believes_forged_answers_is_flagged(
-    items: Sequence[dict[str, object]], flags: list[str]
-) -> None:
+def test_a_judge_that_has_moved_or_believes_forged_answers_is_flagged(items, flags):
     found = judge_flags(items)
     assert len(found) == len(flags)
     assert all(

@@ -26,9 +26,7 @@ COUNTS = [
 ]
 
 
-def test_a_group_has_the_mean_over_its_categories_if_each_has_a_score(
-    tmp_path: Path,
-) -> None:
+def test_a_group_has_the_mean_over_its_categories_if_each_has_a_score(tmp_path):
     pairs = [
         {"picture": n, "answer": a, "category": c}
         for n, c in enumerate(("count", "OCR"))
@@ -145,9 +143,7 @@ def asked(folder: Path, categories: Sequence[str], **settings: object) -> Exam:
 
 
 @pytest.mark.parametrize("scorer", SCORERS)
-def test_two_hundred_odd_answers_score_as_public_scorers_score_them(
-    scorer: str, tmp_path: Path
-) -> None:
+def test_two_hundred_odd_answers_score_as_public_scorers_score_them(scorer, tmp_path):
     read = SCORERS[scorer]
     assert len(PAIRS) == 200
     assert of_category(IMAGES, read) == pytest.approx(CASE["score"])
@@ -156,15 +152,15 @@ def test_two_hundred_odd_answers_score_as_public_scorers_score_them(
     assert sum(read(answer) == UNREAD for _, answer in PAIRS) == CASE["unread"]
 
 
-def test_what_could_not_be_read_makes_the_difference(tmp_path: Path) -> None:
+def test_what_could_not_be_read_makes_the_difference(tmp_path):
     left_out = asked(tmp_path, ["existence"], unread="left_out").score().score
     assert left_out.metrics["score"] > CASE["score"]
 
 
 @pytest.mark.parametrize("scorer", SCORERS)
 def test_perception_and_cognition_are_the_sums_that_public_scorers_print(
-    scorer: str, tmp_path: Path
-) -> None:
+    scorer, tmp_path
+):
     categories = [name for names in ABILITIES.values() for name in names]
     of = {
         name: IMAGES[place :: len(categories)] for place, name in enumerate(categories)
@@ -201,8 +197,8 @@ LITERAL = [  # about three images, with the answers yes and no: reply, ours, MME
     ],
 )
 def test_a_literal_reader_reads_as_the_published_script(
-    tmp_path: Path, read: str, accuracy: float, plus: float, parser: str
-) -> None:
+    tmp_path, read, accuracy, plus, parser
+):
     model = Reads(texts=tuple(reply for reply, _, _ in LITERAL))
     taken = exam(tmp_path, "mme", MME, model, read=read).collect()
     made = taken.score()
@@ -224,9 +220,7 @@ def test_a_literal_reader_reads_as_the_published_script(
     assert bool(checked(taken, made._replace(rows=forged))) is True
 
 
-def test_the_literal_reader_takes_every_reply_as_the_published_script_takes_it() -> (
-    None
-):
+def test_the_literal_reader_takes_every_reply_as_the_published_script_takes_it():
     replies = [answer for _, answer in PAIRS] + [
         case["answer"] for case in CASE["otherwise"]
     ]
@@ -252,7 +246,7 @@ def test_the_literal_reader_takes_every_reply_as_the_published_script_takes_it()
     assert {*said} == {"yes", "no", UNREAD}
 
 
-def test_a_set_without_all_ten_has_no_perception(tmp_path: Path) -> None:
+def test_a_set_without_all_ten_has_no_perception(tmp_path):
     metrics = (
         asked(tmp_path, [*ABILITIES["perception"][:9], *ABILITIES["cognition"]])
         .score()
@@ -263,7 +257,7 @@ def test_a_set_without_all_ten_has_no_perception(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("case", CASE["otherwise"], ids=lambda case: case["answer"])
-def test_where_our_reading_differs_by_design(case: dict[str, str]) -> None:
+def test_where_our_reading_differs_by_design(case):
     said = {True: "yes", False: "no", None: UNREAD}[parse_yes_no(case["answer"]).value]
     assert said == case["ours"]
     others = {name: read(case["answer"]) for name, read in SCORERS.items()}

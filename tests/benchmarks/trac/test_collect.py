@@ -1,6 +1,5 @@
 """What is asked of a model for TRAC: prompts, lengths and in-context examples."""
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -57,7 +56,7 @@ def unheard() -> None:
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path) -> Path:
     write_labelled(tmp_path / "birds", ITEMS)
     return tmp_path
 
@@ -107,8 +106,8 @@ def shown_images(conversation: Conversation) -> list[str]:
 
 
 def test_the_prompt_names_the_general_category_and_every_sample_is_described_once(
-    folder: Path,
-) -> None:
+    folder,
+):
     records = collected(folder, stage(folder))
     assert [(record.unit, record.extra["split"]) for record in records] == [
         (item.id, item.split) for item in ITEMS
@@ -132,17 +131,13 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("card", "error", "sentence"), WRONG.values(), ids=WRONG)
-def test_a_dataset_that_does_not_do_is_one_sentence(
-    tmp_path: Path, card: dict[str, object], error: type[Exception], sentence: str
-) -> None:
+def test_a_dataset_that_does_not_do_is_one_sentence(tmp_path, card, error, sentence):
     write_labelled(tmp_path / "birds", ITEMS, **card)
     with pytest.raises(error, match=sentence):
         collected(tmp_path, stage(tmp_path))
 
 
-def test_every_length_is_asked_for_and_what_was_cut_is_kept_and_flagged(
-    folder: Path,
-) -> None:
+def test_every_length_is_asked_for_and_what_was_cut_is_kept_and_flagged(folder):
     records = collected(folder, stage(folder, max_tokens=(2, 50)))
     assert [record.extra["max_tokens"] for record in records] == [2] * 10 + [50] * 10
     cut = {
@@ -154,9 +149,7 @@ def test_every_length_is_asked_for_and_what_was_cut_is_kept_and_flagged(
     assert {heard.max_tokens for heard in HEARD} == {2, 50}
 
 
-def test_the_beginning_of_a_reply_needs_a_model_that_goes_on_from_it(
-    folder: Path,
-) -> None:
+def test_the_beginning_of_a_reply_needs_a_model_that_goes_on_from_it(folder):
     check_prefix(None, "plain", ColourModel())
     with pytest.raises(
         ConfigError,
@@ -166,9 +159,7 @@ def test_the_beginning_of_a_reply_needs_a_model_that_goes_on_from_it(
 
 
 @pytest.mark.parametrize(("by", "tokens"), [(None, 50), ("better", 16_384)])
-def test_examples_are_planned_as_long_as_they_may_be(
-    folder: Path, by: str | None, tokens: int
-) -> None:
+def test_examples_are_planned_as_long_as_they_may_be(folder, by, tokens):
     """The model's own descriptions keep the length that is asked for, those of another none; six
     bytes a token."""
     asked = all_planned(stage(folder, drawn(2, by=by), max_tokens=(50,)))[-1].after[0][
@@ -185,8 +176,8 @@ def test_examples_are_planned_as_long_as_they_may_be(
     [("random", None), ("similar_image", "table"), ("similar_text", "tfidf")],
 )
 def test_examples_are_support_samples_and_never_what_is_asked_about(
-    tmp_path: Path, choose: str, encoder: str | None
-) -> None:
+    tmp_path, choose, encoder
+):
     twin = Item(
         "support-twin", "class 0", "support", (1, 40, 0)
     )  # the same picture as test-0
@@ -214,9 +205,7 @@ def test_examples_are_support_samples_and_never_what_is_asked_about(
     assert all(asked not in before for *before, asked in map(shown_images, HEARD))
 
 
-def test_the_most_similar_example_is_shown_last_with_its_description(
-    folder: Path,
-) -> None:
+def test_the_most_similar_example_is_shown_last_with_its_description(folder):
     records = collected(
         folder,
         stage(
@@ -237,9 +226,7 @@ def test_the_most_similar_example_is_shown_last_with_its_description(
     assert shown.turns[1].parts == ("red30 green41 pixel pixel pixel pixel pixel",)
 
 
-def test_a_picture_that_is_there_several_times_crowds_out_no_example(
-    tmp_path: Path,
-) -> None:
+def test_a_picture_that_is_there_several_times_crowds_out_no_example(tmp_path):
     """Of four support samples three are one picture, so that the other one is the last of the most
     similar."""
     copies = [Item(f"copy-{n}", "class 0", "support", (10, 40, 0)) for n in range(3)]
@@ -265,7 +252,7 @@ DRAWN = ["5 2", "5 3", "0 3", "1 4", "5 1", "3 4", "4 0", "2 1", "1 2", "4 5"]
 """The examples of each image, by the seed of these tests."""
 
 
-def test_random_examples_depend_on_the_seed_and_the_sample_alone(folder: Path) -> None:
+def test_random_examples_depend_on_the_seed_and_the_sample_alone(folder):
     names = [shown_in(record) for record in collected(folder, stage(folder, drawn(2)))]
     assert [" ".join(name[-1] for name in some) for some in names if some] == DRAWN
     others = [
@@ -275,7 +262,7 @@ def test_random_examples_depend_on_the_seed_and_the_sample_alone(folder: Path) -
     assert names != others
 
 
-def test_examples_may_be_described_by_another_model(folder: Path) -> None:
+def test_examples_may_be_described_by_another_model(folder):
     asked = stage(folder, drawn(1, by="better"))
     records = collected(folder, asked)
     told = {
@@ -309,11 +296,9 @@ def test_examples_may_be_described_by_another_model(folder: Path) -> None:
         )
 
 
-def test_what_another_model_refuses_to_describe_is_no_example(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_another_model_refuses_to_describe_is_no_example(folder, monkeypatch):
     class Refuses(ColourModel):
-        def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
+        def respond(self, conversations):
             return [
                 Reply("I cannot help with that.", Outcome.REFUSED)
                 for _ in conversations
@@ -324,7 +309,7 @@ def test_what_another_model_refuses_to_describe_is_no_example(
         collected(folder, stage(folder, drawn(1, by="better")))
 
 
-def test_too_many_examples_are_one_sentence(folder: Path) -> None:
+def test_too_many_examples_are_one_sentence(folder):
     with pytest.raises(
         DataError,
         match=r"6 different support samples .* 6 examples .* ask for fewer shots",
@@ -332,7 +317,7 @@ def test_too_many_examples_are_one_sentence(folder: Path) -> None:
         collected(folder, stage(folder, drawn(6)))
 
 
-def test_too_many_failures_fail_the_stage(tmp_path: Path) -> None:
+def test_too_many_failures_fail_the_stage(tmp_path):
     write_labelled(
         tmp_path / "birds", [*ITEMS[:9], ITEMS[9]._replace(colour=(1, 1, 2))]
     )

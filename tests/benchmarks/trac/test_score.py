@@ -107,7 +107,7 @@ def scored(folder: Path, case: dict[str, Any]) -> Scored:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["what"])
-def test_a_score_by_hand(tmp_path: Path, case: dict[str, Any]) -> None:
+def test_a_score_by_hand(tmp_path, case):
     write_case(tmp_path, case)
     if "error" in case:
         with pytest.raises(CoverageError, match=case["error"]):
@@ -116,7 +116,7 @@ def test_a_score_by_hand(tmp_path: Path, case: dict[str, Any]) -> None:
         assert_score(case, *scored(tmp_path, case))
 
 
-def test_a_sample_without_a_record_is_named(tmp_path: Path) -> None:
+def test_a_sample_without_a_record_is_named(tmp_path):
     write_case(tmp_path, PLAIN)
     without(tmp_path / "said", "a")
     with pytest.raises(
@@ -126,7 +126,7 @@ def test_a_sample_without_a_record_is_named(tmp_path: Path) -> None:
         scored(tmp_path, PLAIN)
 
 
-def test_conditions_and_the_headline(tmp_path: Path) -> None:
+def test_conditions_and_the_headline(tmp_path):
     write_case(tmp_path, PLAIN)
     records = [
         record(
@@ -172,8 +172,8 @@ def test_conditions_and_the_headline(tmp_path: Path) -> None:
 
 
 def test_the_largest_class_decides_how_many_vote_and_hashes_who_of_equals_is_first(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     """Four robins beside one wren: without the vote of four there is none in which all robins are
     heard.
 
@@ -205,7 +205,7 @@ def test_the_largest_class_decides_how_many_vote_and_hashes_who_of_equals_is_fir
         )
 
 
-def test_a_row_of_conditions_has_the_lowest_coverage_of_them() -> None:
+def test_a_row_of_conditions_has_the_lowest_coverage_of_them():
     score = trac_score("short")
     conditions = {
         name: row | {"total": 1 + place}
@@ -218,7 +218,7 @@ def test_a_row_of_conditions_has_the_lowest_coverage_of_them() -> None:
     assert [row[-1].value for row in table.rows] == [0.5]
 
 
-def test_a_table_with_examples_says_how_they_were_chosen() -> None:
+def test_a_table_with_examples_says_how_they_were_chosen():
     [table] = [
         each
         for each in Trac().tables([trac_score("shown")])

@@ -68,7 +68,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("name", "case"), CASES)
-def test_hand_written_case(name: str, case: dict[str, Any]) -> None:
+def test_hand_written_case(name, case):
     reader, shown = READERS[name]
     read = reader(case)
     assert (read.outcome.value if read.value is None else shown(read.value)) == case[
@@ -84,7 +84,7 @@ def test_hand_written_case(name: str, case: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("part", "missed", "of_each", "alarms"), [("", 1, 0.97, 3), ("_unseen", 3, 0.93, 1)]
 )
-def test_refusals(part: str, missed: int, of_each: float, alarms: int) -> None:
+def test_refusals(part, missed, of_each, alarms):
     known = kinds(corpus(f"refusals{part}"))
     assert len(known) == 7
     assert sum(total - right for right, total in known.values()) <= missed
@@ -103,7 +103,7 @@ def test_refusals(part: str, missed: int, of_each: float, alarms: int) -> None:
         *(("yes_no_plain", 0, 0), ("yes_no_plain_unseen", 0, 0)),
     ],
 )
-def test_choices_and_yes_or_no(name: str, wrong: int, unread: int) -> None:
+def test_choices_and_yes_or_no(name, wrong, unread):
     read, answers = (
         (yes_or_no, ("yes", "no"))
         if name.startswith("yes_no")
@@ -113,7 +113,7 @@ def test_choices_and_yes_or_no(name: str, wrong: int, unread: int) -> None:
     assert (count.wrong, count.unread) <= (wrong, unread)
 
 
-def test_the_tables_of_the_documentation_are_of_these_rules_and_cases() -> None:
+def test_the_tables_of_the_documentation_are_of_these_rules_and_cases():
     text = (REPOSITORY / "docs/method/reading.md").read_text(encoding="utf-8")
     assert [
         row for part in ("", "_unseen") for row in tables(part) if row not in text
@@ -344,7 +344,7 @@ def test_thousands_of_characters_of_a_mixture_and_26_options(seed):
     assert grows_linearly(lambda text: parse_choice(text, MANY, 0), text)
 
 
-def test_of_two_options_that_begin_alike_the_longer_is_meant() -> None:
+def test_of_two_options_that_begin_alike_the_longer_is_meant():
     assert (
         parse_choice("The answer is red, blue.", ["red", "red, blue", "none"], 2).value
         == 1

@@ -227,7 +227,10 @@ def test_a_reply_goes_on_from_its_beginning(checkpoint, images):
     assert [reply] == one.respond([plain, begun])[1:]
 
 
-BEFORE = "{% for message in messages %}{% for part in message['content'] %}{% if part['type'] == 'image'"
+BEFORE = (
+    "{% for message in messages %}{% for part in message['content'] %}"
+    "{% if part['type'] == 'image'"
+)
 AFTER = (
     "<image>{% endif %}{% if part['type'] != 'image' %}{{ part['text'] }}{% endif %}{% endfor %} "
     "{% endfor %}"
