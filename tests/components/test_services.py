@@ -25,7 +25,7 @@ from PIL import Image
 from tenacity import wait_fixed, wait_none
 
 from driftledger.components import service
-from driftledger.components.answers import RULES, Rule, retry_after
+from driftledger.components.answers import RULES, ErrorRule, retry_after
 from driftledger.components.openai import OpenAIChat, OpenAIImages, tokens_of
 from driftledger.components.service import (
     Limits,
@@ -257,7 +257,7 @@ def test_what_a_service_says_about_itself_is_read_whole(case: dict[str, Any]) ->
 @pytest.mark.parametrize(
     "rule", RULES, ids=lambda rule: f"{rule.status} {rule.words[:1]} {rule.end}"
 )
-def test_each_rule_is_the_first_for_its_example(rule: Rule) -> None:
+def test_each_rule_is_the_first_for_its_example(rule: ErrorRule) -> None:
     status, body = rule.example
     model = chat("http://127.0.0.1:9/v1", extra={"seed_of_mine": 1})
     _, found, advice = model._judged(status, body)
