@@ -1,4 +1,4 @@
-"""For notebooks: the scores, rows, chains and answers of a project.
+"""The scores, rows, chains and answers of a project, for notebooks.
 
 Opening a project only reads stored files: it calls no component and no MLflow.
 """

@@ -48,7 +48,10 @@ _NAME = re.compile(f"(?![A-Za-z]:){_PART}(?:/{_PART})*")
 
 
 class BundleError(ValueError):
-    """Not a bundle; the text is the reason, as a phrase after the name of the file."""
+    """Raised for a file that is not a bundle.
+
+    The text is the reason, as a phrase after the name of the file.
+    """
 
 
 class _Member(NamedTuple):
@@ -125,7 +128,7 @@ def write(file: BinaryIO, members: Mapping[str, Callable[[], bytes]]) -> None:
 
 
 def _end(members: list[_Member], offset: int) -> bytes:
-    """The list of members and the record after it, which end a ZIP file."""
+    """Return the end of a ZIP file: the list of its members and the record after it."""
     central = b"".join(member.central for member in members)
     count = len(members)
     return central + _END.pack(

@@ -18,7 +18,7 @@ from sklearn.metrics import pairwise as sklearn_pairwise
 
 from driftledger.metrics.drift import cosine_similarity
 from driftledger.metrics.frechet import frechet_distance
-from driftledger.metrics.groups import Difference, groups, shown
+from driftledger.metrics.groups import PairDifference, groups, shown
 from driftledger.metrics.intervals import (
     mean_interval,
     proportion_interval,
@@ -458,7 +458,7 @@ def test_two_share_a_letter_if_and_only_if_they_are_not_told_apart(data, n):
     }
     found = groups(
         names,
-        {pair: Difference(-1.0, p) for pair, p in p_values.items()},
+        {pair: PairDifference(-1.0, p) for pair, p in p_values.items()},
         confidence=0.95,
     )
     assert all(found.letters.values())
@@ -471,15 +471,15 @@ def test_two_share_a_letter_if_and_only_if_they_are_not_told_apart(data, n):
 
 
 def test_levels_directions_and_letters_beyond_z():
-    assert shown({("a", "b"): Difference(-1.0, 0.05)}, 0.95) == {("a", "b"): -1}, (
+    assert shown({("a", "b"): PairDifference(-1.0, 0.05)}, 0.95) == {("a", "b"): -1}, (
         "1 − 0.95 as floats is above 0.05"
     )
-    assert shown({("a", "b"): Difference(1.0, 0.0500001)}, 0.95) == {("a", "b"): 0}
-    assert shown({("a", "b"): Difference(0.0, 0.0)}, 0.95) == {("a", "b"): 0}
+    assert shown({("a", "b"): PairDifference(1.0, 0.0500001)}, 0.95) == {("a", "b"): 0}
+    assert shown({("a", "b"): PairDifference(0.0, 0.0)}, 0.95) == {("a", "b"): 0}
     pairs = {
-        ("b", "a"): Difference(-1.0, 0.0),
-        ("a", "c"): Difference(2.0, 0.0),
-        ("c", "b"): Difference(-1.0, 0.9),
+        ("b", "a"): PairDifference(-1.0, 0.0),
+        ("a", "c"): PairDifference(2.0, 0.0),
+        ("c", "b"): PairDifference(-1.0, 0.9),
     }
     found = groups(["a", "b", "c"], pairs, confidence=0.95, higher_is_better=False)
     assert (found.ranks, found.letters) == (
@@ -487,12 +487,12 @@ def test_levels_directions_and_letters_beyond_z():
         {"a": "a", "b": "b", "c": "b"},
     )
     assert (found.best, found.better["b"]) == ({"a"}, {"a"})
-    equal = groups(["a", "b"], {("a", "b"): Difference(0.1, None)}, confidence=0.95)
+    equal = groups(["a", "b"], {("a", "b"): PairDifference(0.1, None)}, confidence=0.95)
     assert (equal.letters, equal.best) == ({"a": "a", "b": "a"}, frozenset())
     names = [f"m{k:02}" for k in range(60)]
     letters = groups(
         names,
-        {pair: Difference(-1.0, 0.0) for pair in combinations(names, 2)},
+        {pair: PairDifference(-1.0, 0.0) for pair in combinations(names, 2)},
         confidence=0.95,
     ).letters
     assert (letters["m51"], letters["m52"], len(set(letters.values()))) == (

@@ -1,5 +1,4 @@
-"""What a folder of records is made from, and the two ways to make it: by asking, and from the
-results it recorded.
+"""The two ways to make a folder of records: by asking, and from the results that it holds.
 
 Collecting, ``plan`` and ``verify`` drive the same protocols, so that none of them knows how a
 benchmark goes.

@@ -1,4 +1,4 @@
-"""What the scoring half of a benchmark is given and gives, and what all of them do alike.
+"""Input and output of the scoring half of a benchmark, and the steps all of them share.
 
 It knows nothing of how records are collected.
 """

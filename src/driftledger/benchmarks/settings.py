@@ -1,4 +1,4 @@
-"""What the sections of ``params.yaml`` that tell how a benchmark goes have in common."""
+"""The common part of the sections of ``params.yaml`` that configure benchmarks."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar

@@ -1,5 +1,4 @@
-"""What a reader is shown of single units of a score: who was asked what, with which pictures, and
-what came.
+"""Traces of single units of a score: the prompts, their pictures, and the results.
 
 MLflow's trace view and the pages of the report are made of the same.
 """

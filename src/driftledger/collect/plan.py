@@ -1,4 +1,4 @@
-"""What collecting would still cost, computed from the call store without making a call."""
+"""The remaining cost of collecting, computed from the call store without making a call."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace

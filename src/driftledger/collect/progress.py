@@ -45,7 +45,8 @@ class Progress(tqdm):  # type: ignore[type-arg]  # tqdm is generic in its stubs 
     def count(self, name: str, calls: int, cost: float = 0.0) -> None:
         """Add to the calls that a component has made, and to what they have cost."""
         self._made[name] += calls
-        self._costs[name] += cost  # type: ignore[assignment]  # a Counter of fractions works as well
+        # a Counter of fractions works as well
+        self._costs[name] += cost  # type: ignore[assignment]
         costs = {
             each: f", cost {cost:.2f}" for each, cost in self._costs.items() if cost
         }

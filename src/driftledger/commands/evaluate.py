@@ -54,8 +54,9 @@ thing itself."""
 
 
 class FirstLook(OpenedProject):
-    """What came of a few images or questions: as a project has it, in a temporary folder that is
-    removed with it.
+    """The results for a few images or questions, as of a project in a temporary folder.
+
+    The folder is removed with this object.
 
     It has no ``dvc.lock``, so that ``audit`` and ``compare`` need a project.
     """
@@ -77,7 +78,10 @@ class FirstLook(OpenedProject):
         )
 
     def chains(self, sample: str | None = None) -> Chains:
-        """As of a project; without a sample, of the one with the lowest GC@T of the first model."""
+        """Return the chains of a sample, as a project does.
+
+        Without a sample, it is the one for which the first model has the lowest GC@T.
+        """
         if sample is None:
             spec, keys = self._stored(FIRST)[0]
             rows = self._rows(spec, keys)

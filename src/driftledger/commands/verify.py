@@ -39,7 +39,7 @@ _UNSIGNED = "nothing here shows who published the files, and when: docs/trust.md
 
 
 class Verified(NamedTuple):
-    """What was checked, and the findings."""
+    """The checks that were made, and their findings."""
 
     names: list[str]
     checks: dict[str, VerifyResult]

@@ -44,7 +44,7 @@ MAY_PASS = re.compile(
 once more."""
 
 
-class Rule(Strict):
+class ErrorRule(Strict):
     """A kind of error: how it is recognised, and what becomes of the call. ``errors.toml`` has
     them."""
 
@@ -59,7 +59,7 @@ class Rule(Strict):
 
 _TABLE = Path(__file__).with_name("errors.toml").read_text(encoding="utf-8")
 _ROWS = tomllib.loads(_TABLE.replace("{unsafe}", _UNSAFE))["rules"]
-RULES = tuple(map(Rule.model_validate, _ROWS))
+RULES = tuple(map(ErrorRule.model_validate, _ROWS))
 
 
 class Trouble(NamedTuple):
@@ -72,7 +72,7 @@ class Trouble(NamedTuple):
     text: str
     """The field, the message and the body, in which words are looked for."""
 
-    def rule(self, names_setting: bool) -> Rule:
+    def rule(self, names_setting: bool) -> ErrorRule:
         """Return the first rule that matches; the last one matches everything."""
         for rule in RULES:
             is_meant = names_setting or not rule.setting

@@ -336,8 +336,7 @@ def _text_of(tokens: int) -> str:
 
 
 class ComponentCard(Record):
-    """Which version of a component was at work: its catalogue name, its spec, and the fingerprint
-    over the spec."""
+    """The version of a component: its catalogue name, spec and the fingerprint of the spec."""
 
     name: str
     fingerprint: str

@@ -1,5 +1,7 @@
-"""What every component promises, for one test file of yours: ``assert check_component(MyModel()) ==
-[]``."""
+"""Checks of what every component promises, for one test file of yours.
+
+Use them as ``assert check_component(MyModel()) == []``.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -159,7 +161,8 @@ def _wrong(name: str, results: Any, count: int) -> str:
         if isinstance(result, Result) and isinstance(result.outcome, Outcome):
             fits = isinstance(result.text, str) if are_replies else _is_drawn(result)
         if not fits:
-            return f"{name}: expected {expected}, got {getattr(result, 'image', None) or result!r:.80}"
+            got = getattr(result, "image", None) or result
+            return f"{name}: expected {expected}, got {got!r:.80}"
         if result.outcome is Outcome.FAILED and not result.error:
             return f"{name}: expected an error beside the outcome failed"
     return ""

@@ -34,8 +34,7 @@ from driftledger.data.hub import Source
 
 
 class Tower(NamedTuple):
-    """What one call needs: the model, its image processor, and its tokenizer where it reads
-    texts."""
+    """A loaded encoder: the model, its image processor, and its tokenizer if it reads texts."""
 
     model: Any
     process: Any
@@ -368,7 +367,10 @@ class OpenCLIP(TorchEncoder):
 
 INCEPTION_FILE = "inception-2015-12-05.pt"
 """The name that clean-fid looks for in its folder."""
-INCEPTION_ADDRESS = f"https://nvlabs-fi-cdn.nvidia.com/stylegan2-ada-pytorch/pretrained/metrics/{INCEPTION_FILE}"
+INCEPTION_ADDRESS = (
+    "https://nvlabs-fi-cdn.nvidia.com/stylegan2-ada-pytorch/pretrained/metrics/"
+    f"{INCEPTION_FILE}"
+)
 INCEPTION_SHA256 = "f58cb9b6ec323ed63459aa4fb441fe750cfe39fafad6da5cb504a16f19e958f4"
 """Of the published file, as k-diffusion checks it (``k_diffusion/evaluation.py``)."""
 

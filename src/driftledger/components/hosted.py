@@ -47,7 +47,8 @@ class LiteLLM(OpenAIChat):
         if missing or self.api_key_env or self.base_url:
             return missing, notes
         if names := self._litellm().validate_environment(self.model)["missing_keys"]:
-            sentence = f"{self.title}: LiteLLM finds none of its environment variables {', '.join(names)}"
+            variables = ", ".join(names)
+            sentence = f"{self.title}: LiteLLM finds none of its environment variables {variables}"
             # of other variables, clouds know several ways around
             (
                 missing if any(name.endswith("_API_KEY") for name in names) else notes

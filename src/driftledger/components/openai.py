@@ -30,7 +30,7 @@ from pydantic import Field, JsonValue, model_validator
 from driftledger.components.answers import (
     FINISH_REASONS,
     MAY_PASS,
-    Rule,
+    ErrorRule,
     Trouble,
     facts,
     field,
@@ -455,7 +455,7 @@ class OpenAIComponent(RemoteComponent):
             advice = f"{advice} and run again"
         raise ServiceError(f"{self._server}: {reason}; {advice}") from None
 
-    def _judged(self, status: int, text: str) -> tuple[Trouble, Rule, str]:
+    def _judged(self, status: int, text: str) -> tuple[Trouble, ErrorRule, str]:
         """Return an error with one line as its message, the rule for it, and what to do about
         it."""
         trouble = trouble_in(status, text)
@@ -518,7 +518,7 @@ def tokens_of(text: str) -> int:
 
 
 class Payload(Strict):
-    """How images are sent to a service."""
+    """The form in which images are sent to a service."""
 
     format: Literal["png", "jpeg", "webp"] = "png"
     quality: int | None = Field(default=None, ge=1, le=100)

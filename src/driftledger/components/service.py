@@ -43,7 +43,7 @@ _NUMBER = re.compile(r"[\w.:-]*\d[\w.:-]*")
 
 
 class Limits(Strict):
-    """How calls to a service are made. None of it can change an answer."""
+    """Limits of calls to a service. None of them can change an answer."""
 
     concurrency: int = Field(default=32, ge=1, le=1024)
     """Calls on their way at once, at most: fewer while the service says that it is busy."""
@@ -98,7 +98,7 @@ class AttemptError(Exception):
 
 @dataclass(eq=False)
 class TransientError(AttemptError):
-    """It may pass: 408, 409, 429, 5xx, a timeout, a lost connection, half an answer."""
+    """An error that may pass: 408, 409, 429, 5xx, a timeout, a lost connection, half an answer."""
 
     retry_after: float | None = field(default=None, kw_only=True)
     """Seconds that the service asks to wait."""

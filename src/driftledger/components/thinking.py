@@ -1,4 +1,4 @@
-"""What a model thinks aloud before it answers, apart from the answer.
+"""Separation of a model's reasoning from its answer.
 
 Reasoning is neither a description nor an answer: :func:`separated` takes it out of every reply
 before anything reads it. Some chat templates put the opening mark into the prompt, so that a reply

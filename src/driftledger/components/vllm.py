@@ -61,7 +61,7 @@ OWN_ARGUMENTS = {
 """What the other settings give the engine."""
 
 
-class _Ready(NamedTuple):
+class _ReadyEngine(NamedTuple):
     engine: Any
     chat: Chat
     dead: type[Exception]
@@ -143,7 +143,7 @@ class VLLM(QueueModel, ChatCheckpoint):
             "beside them"
         )
 
-    def load(self, source: Source) -> _Ready:
+    def load(self, source: Source) -> _ReadyEngine:
         arguments = self.hub_arguments
         processor = import_extra("transformers").AutoProcessor.from_pretrained(
             source.location, **arguments
@@ -209,7 +209,7 @@ class VLLM(QueueModel, ChatCheckpoint):
         client_error = getattr(
             sys.modules.get("vllm.exceptions"), "VLLMClientError", ValueError
         )
-        return _Ready(engine, chat, dead, (ValueError, client_error), {})
+        return _ReadyEngine(engine, chat, dead, (ValueError, client_error), {})
 
     def begin(self, number: int, conversation: Conversation) -> Result | None:
         """Put a conversation into the engine's queue; errors as in :meth:`step`, and where it
@@ -280,7 +280,7 @@ class VLLM(QueueModel, ChatCheckpoint):
         return replies
 
     @contextmanager
-    def _watched(self, ready: _Ready) -> Iterator[None]:
+    def _watched(self, ready: _ReadyEngine) -> Iterator[None]:
         try:
             with memory_guard(self.path):
                 yield

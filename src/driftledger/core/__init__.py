@@ -1,4 +1,4 @@
-"""What every room needs: types, errors, canonical JSON, bounded files, the registry, text.
+"""The base of every room: types, errors, canonical JSON, bounded files, the registry, text.
 
 It imports nothing of ours.
 """

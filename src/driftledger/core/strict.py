@@ -1,5 +1,6 @@
-"""What pydantic checks for us: settings without room for a misspelt key; names, ids and relative
-paths.
+"""Types that pydantic checks: strict settings, names, ids and relative paths.
+
+Settings reject a misspelt key.
 
 Every field that may be joined to a folder has one of the types below, so that nothing a file says
 leads out of it. Prose, which is only shown, is :data:`Words`.

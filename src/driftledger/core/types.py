@@ -23,7 +23,7 @@ asked about."""
 
 
 class Outcome(StrEnum):
-    """What became of a component call. Every record has exactly one."""
+    """The outcome of a component call. Every record has exactly one."""
 
     OK = "ok"
     REFUSED = "refused"  # declined in free text
@@ -66,8 +66,10 @@ class Turn:
 
 
 class Subject(NamedTuple):
-    """What a call is about: a sample at iteration ``t``. For messages and look-ups; not part of the
-    call's key."""
+    """The subject of a call: a sample at iteration ``t``.
+
+    It serves messages and look-ups, and is not part of the call's key.
+    """
 
     sample: str
     t: int
@@ -76,8 +78,10 @@ class Subject(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """What a model is given. The last turn is the user's, or the assistant's where the reply goes
-    on from it."""
+    """The input of a model.
+
+    The last turn is the user's, or the assistant's where the reply goes on from it.
+    """
 
     turns: tuple[Turn, ...]
     subject: Subject | None = field(default=None, compare=False)
@@ -155,7 +159,7 @@ class Conversation:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What one call consumed, as far as the service says."""
+    """The consumption of one call, as far as the service reports it."""
 
     input_tokens: int | None = None
     output_tokens: int | None = None
@@ -170,7 +174,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class PromptUsage:
-    """How many tokens a text has, and how many of them were read before the limit cut it off."""
+    """The number of tokens of a text, and of those read before the limit cut it off."""
 
     tokens: int
     read: int

@@ -40,8 +40,10 @@ _COMMIT = re.compile(r"[0-9a-f]{40}")
 
 
 class Source(NamedTuple):
-    """Where a checkpoint or a dataset is: ``folder`` here, or ``repository`` at ``commit`` on the
-    Hugging Face hub."""
+    """The place of a checkpoint or a dataset.
+
+    It is ``folder`` here, or ``repository`` at ``commit`` on the Hugging Face hub.
+    """
 
     folder: Path | None
     repository: str | None
@@ -113,7 +115,10 @@ def find_source(
             )
         return Source(folder, None, None)
     if revision is None:
-        sentence = f"{path!r:.200} is not a folder here; correct path, or set revision if it is on the hub"
+        sentence = (
+            f"{path!r:.200} is not a folder here; correct path, or set revision if it "
+            "is on the hub"
+        )
         raise ConfigError(sentence) if folder.exists() else MissingSourceError(sentence)
     if _COMMIT.fullmatch(revision):
         return Source(None, path, revision)

@@ -1,5 +1,7 @@
-"""What a dataset and a question set are on disk: ``samples.jsonl`` or ``questions.jsonl``, a card,
-images or sounds."""
+"""Datasets and question sets on disk.
+
+Each has ``samples.jsonl`` or ``questions.jsonl``, a card, and images or sounds.
+"""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What a text names: a run, a score, a number or an image, and everything behind it.
+"""Look-up of what a text names: a run, a score, a number or an image, and all its sources.
 
 Answers come from ``dvc.lock``, the score files, Git's history and the folders of DVC, of anybody's
 checkout: no program is run, no link is followed out of it, and no remote is asked that only the

@@ -1,5 +1,7 @@
-"""What checking the ledger finds: what does not hold, what cannot be checked here, and how much was
-checked."""
+"""Results of checking the ledger.
+
+They are what does not hold, what cannot be checked here, and how much was checked.
+"""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -28,7 +30,7 @@ class Skipped(NamedTuple):
 
 @dataclass
 class VerifyResult:
-    """What several checks found, together."""
+    """The findings of several checks together."""
 
     findings: list[Finding] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""What links a combination's scores to bytes, components, versions and code."""
+"""The links of a combination's scores to bytes, components, versions and code."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path

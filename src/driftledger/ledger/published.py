@@ -179,7 +179,10 @@ def _differences(
         if file.fingerprint == run.fingerprint
     }
     if not files:
-        what = f"it has no file of {run.name}, fingerprint {run.fingerprint}; run 'driftledger track'"
+        what = (
+            f"it has no file of {run.name}, fingerprint {run.fingerprint}; "
+            "run 'driftledger track'"
+        )
         yield Finding("missing", PUBLISHED, what)
         return
     try:

@@ -65,7 +65,7 @@ class RunTarget(NamedTuple):
 
 
 class Sources:
-    """What is known of the scores in a project."""
+    """The sources of the scores in a project."""
 
     def __init__(self, project: Project) -> None:
         self.root = project.root

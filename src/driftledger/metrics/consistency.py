@@ -1,4 +1,4 @@
-"""How far other texts about the same thing support the sentences of one text.
+"""Consistency: the support of one text's sentences by other texts about the same thing.
 
 Sources: Sun et al., "CrossCheckGPT: Universal Hallucination Ranking for Multimodal Foundation
 Models", for the idea; Manakul et al., "SelfCheckGPT: Zero-Resource Black-Box Hallucination

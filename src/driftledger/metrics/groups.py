@@ -1,5 +1,6 @@
-"""Which models can be told apart: tests of all pairs, corrected for their number, and the ranks
-that follow.
+"""Groups of models that cannot be told apart.
+
+All pairs are tested, corrected for their number, and ranks follow from the tests.
 
 "Not told apart" is not transitive: the first may not be told from the second, nor the second from
 the third, and yet the first be better than the third. A *rank* counts how many are shown to be
@@ -14,7 +15,7 @@ from typing import NamedTuple
 Pair = tuple[str, str]
 
 
-class Difference(NamedTuple):
+class PairDifference(NamedTuple):
     """The second of a pair compared with the first."""
 
     difference: float
@@ -63,13 +64,13 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return corrected
 
 
-def shown(pairs: Mapping[Pair, Difference], confidence: float) -> dict[Pair, int]:
+def shown(pairs: Mapping[Pair, PairDifference], confidence: float) -> dict[Pair, int]:
     """Return 1 for a pair if the second is shown to be higher, −1 if the first is, else 0.
 
     p-values are corrected by Holm's method over the pairs that can be tested.
 
-    >>> pairs = {("a", "b"): Difference(0.5, 0.001), ("b", "c"): Difference(-0.1, 0.04)}
-    >>> shown(pairs | {("a", "c"): Difference(0.4, None)}, 0.9)
+    >>> pairs = {("a", "b"): PairDifference(0.5, 0.001), ("b", "c"): PairDifference(-0.1, 0.04)}
+    >>> shown(pairs | {("a", "c"): PairDifference(0.4, None)}, 0.9)
     {('a', 'b'): 1, ('b', 'c'): -1, ('a', 'c'): 0}
     """
     tested = {}
@@ -86,7 +87,7 @@ def shown(pairs: Mapping[Pair, Difference], confidence: float) -> dict[Pair, int
 
 def groups(
     models: Sequence[str],
-    pairs: Mapping[Pair, Difference],
+    pairs: Mapping[Pair, PairDifference],
     *,
     confidence: float,
     higher_is_better: bool = True,
@@ -103,7 +104,7 @@ def groups(
     Raises:
         ValueError: a pair is missing, or two models have one name.
 
-    >>> near, far = Difference(-0.1, 0.2), Difference(-0.2, 0.01)
+    >>> near, far = PairDifference(-0.1, 0.2), PairDifference(-0.2, 0.01)
     >>> pairs = {("a", "b"): near, ("b", "c"): near, ("a", "c"): far}
     >>> found = groups(["a", "b", "c"], pairs, confidence=0.95)
     >>> found.ranks, found.letters

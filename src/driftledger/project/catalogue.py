@@ -51,7 +51,7 @@ BASES: Mapping[str, type[Provided]] = {
 
 
 class About(Strict):
-    """What is known of an entry that no setting says. It changes nothing."""
+    """Facts about an entry that are not settings. They change no result."""
 
     checked: date
     """When somebody last looked."""
@@ -100,7 +100,7 @@ def catalogue(section: str) -> Mapping[str, CatalogueEntry | Description]:
 
 
 class CorrelationSettings(Strict):
-    """How our metrics are set against leaderboards of others: the section ``correlation``."""
+    """The section ``correlation``: comparison of our metrics with leaderboards of others."""
 
     models: dict[
         str,

@@ -190,8 +190,10 @@ class Project:
 
     @cached_property
     def state(self) -> Path:
-        """Where finished calls and features are kept, by every checkout of the repository: what the
-        user names, or ``store`` in ``params.yaml``, from the main checkout on.
+        """The folder of finished calls and features, shared by every checkout of the repository.
+
+        It is the one that the user names, or ``store`` in ``params.yaml``, relative to the main
+        checkout.
 
         Raises:
             ConfigError: it is a checkout of others, and names a folder outside of it.

@@ -61,8 +61,10 @@ Given = Mapping[tuple[str, str], Any]
 
 
 class RunSettings(Strict):
-    """Which entries are evaluated, in every combination; with a list per benchmark of what it goes
-    over."""
+    """The entries that are evaluated, in every combination.
+
+    Each benchmark may have a list of what it goes over.
+    """
 
     datasets: AnySelection = ()
     """All that are built; each benchmark goes over its own of these, or of the question sets."""
@@ -90,7 +92,7 @@ class RunSettings(Strict):
 
 
 class Tracking(Strict):
-    """Where runs are shown. ``MLFLOW_TRACKING_URI`` overrides ``uri``."""
+    """The place where runs are shown. ``MLFLOW_TRACKING_URI`` overrides ``uri``."""
 
     uri: str = Field(min_length=1)
     artifacts: str | None = Field(default=None, min_length=1)

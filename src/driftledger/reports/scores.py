@@ -25,7 +25,7 @@ from driftledger.ledger.compare import (
     units_of,
 )
 from driftledger.metrics.exact import exact_mean
-from driftledger.metrics.groups import Difference, Groups, Pair, groups, shown
+from driftledger.metrics.groups import Groups, Pair, PairDifference, groups, shown
 from driftledger.metrics.intervals import ConfidenceInterval
 from driftledger.metrics.ranks import competition_ranks
 from driftledger.project.project import Project
@@ -302,14 +302,14 @@ def _test(block: Block, number: str) -> Tested | None:
             if not _makes(metric, units[score.model], values[score.model]):
                 return None
 
-    def differences(pairs: Iterable[Pair]) -> dict[Pair, Difference]:
+    def differences(pairs: Iterable[Pair]) -> dict[Pair, PairDifference]:
         found = {}
         for pair in pairs:
             first, second = (units[model] for model in pair)
             paired = paired_units(metric, first, second, confidence)[1]
-            found[pair] = Difference(0.0, None)
+            found[pair] = PairDifference(0.0, None)
             if paired:
-                found[pair] = Difference(paired.difference, paired.p_value)
+                found[pair] = PairDifference(paired.difference, paired.p_value)
         return found
 
     doubtful = set()

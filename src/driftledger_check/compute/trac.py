@@ -417,7 +417,7 @@ def _without_one(
     truth: Ids,
     hits: Array,
 ) -> Array:
-    """Tests × support: the change of top-1 without each support description."""
+    """Return the change of top-1 without each support description, as tests × support."""
     changes = np.zeros(cosines.shape)
     for at, row in enumerate(cosines):
         best = np.flatnonzero(row == row.max())
@@ -439,7 +439,10 @@ def _without_one_mean(
     truth: Ids,
     hits: Array,
 ) -> Array:
-    """Tests × support: the change of hits by class means without each description."""
+    """Return the change of hits by class means without each support description.
+
+    The shape is tests × support.
+    """
     sums = _class_sums(known, classes)
     to_means = rounded_cosines(queries, sums)
     is_right = np.arange(len(sums)) == truth

@@ -145,7 +145,7 @@ class Sight:
 
     @cached_property
     def seen(self) -> Seen:
-        """Whatever is more than a shape; only a model with knowledge can read."""
+        """Everything that is more than a shape; only a model with knowledge can read."""
         return recognise(certain(self.look.inset if self.knows else None))
 
     def emblem(self, kind: type[E]) -> E:

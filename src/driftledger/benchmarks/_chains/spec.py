@@ -1,5 +1,4 @@
-"""What the specifications of benchmarks over chains have in common: the flow from a dataset to a
-score."""
+"""The common part of the specifications of benchmarks over chains: from a dataset to a score."""
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,5 +1,4 @@
-"""What people think of descriptions: a sheet in which they rate how faithful each one is, and its
-ratings.
+"""Ratings by people: a sheet in which they rate how faithful each description is.
 
 The text in a sheet is a model's, and hostile; what people wrote beside it is dear. So no cell is a
 formula, and what is in a sheet stays there.

@@ -49,8 +49,14 @@ from driftledger.core.strict import Name
 from driftledger.core.types import Sample
 from driftledger.data.records import DatasetCard
 
-_IMAGES = "100 · the cosine between image and redrawing, mean over a sample's repeats, then over samples"
-_DISTANCE = "the Fréchet distance between the features of all originals and of all that came of them"
+_IMAGES = (
+    "100 · the cosine between image and redrawing, mean over a sample's repeats, then "
+    "over samples"
+)
+_DISTANCE = (
+    "the Fréchet distance between the features of all originals and of all that came "
+    "of them"
+)
 _SIMILARITIES = ("image_similarity", "clap_score", "sound_similarity")
 _TABLE = (
     "clip_s",

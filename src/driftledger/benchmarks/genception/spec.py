@@ -215,7 +215,10 @@ class GenCeption(ChainBenchmark):
         "cross_check": [],
     }
     human_models = True
-    board = "GenCeption's leaderboard shows GC@3, which this run lacks; set genception.iterations: 3"
+    board = (
+        "GenCeption's leaderboard shows GC@3, which this run lacks; "
+        "set genception.iterations: 3"
+    )
     flagged: ClassVar[Mapping[str, tuple[str, ...]]] = {
         "Fréchet distance is over": ("{frechet}_at_{t}", "whole_{frechet}_at_{t}")
     }

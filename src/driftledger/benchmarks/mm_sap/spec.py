@@ -89,7 +89,10 @@ class MMSAPQuestions(QuestionRules):
             return "has no refusal option (say which of its options refuses to answer)"
         count = options.count(folded(refusal))
         if count == 0:
-            return f"has the refusal {refusal!r:.80}, which is not among its options (add it to them)"
+            return (
+                f"has the refusal {refusal!r:.80}, which is not among its options "
+                "(add it to them)"
+            )
         if count > 1:
             return f"has {count} refusal options, {refusal!r:.80} (keep one)"
         for index, option in enumerate(options):

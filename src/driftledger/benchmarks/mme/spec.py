@@ -78,7 +78,8 @@ class MMEQuestions(QuestionRules):
         if question.answer is None:
             return "has no answer (write yes or no)"
         if folded(question.answer) not in ("yes", "no"):
-            return f"has the answer {question.answer!r:.80}, which is neither yes nor no (correct it)"
+            answer = question.answer
+            return f"has the answer {answer!r:.80}, which is neither yes nor no (correct it)"
         return None
 
     def problems_of_images(

@@ -1,2 +1,1 @@
-"""Where samples come from: one file per provider, and the one way in which all are checked and
-stored."""
+"""Providers of samples: one file each, and the one way in which all are checked and stored."""

@@ -1,5 +1,6 @@
-"""What follows from records, done once more: do they give these scores, and do the components still
-give these records?
+"""Replay of stored records: scores from records, and records from components.
+
+Do the records still give these scores, and do the components still give these records?
 
 The verifier's dice choose the calls that are made again, and nothing in the checkout does: a forger
 who foresees the sample forges other calls. The call store is not looked at, since it would answer
@@ -457,7 +458,8 @@ def _difference(recorded: Recorded) -> str:
             raise LedgerError(
                 f"it failed when it was made again: {again.error or 'no reason given'}"
             )
-        return f"it is stored as {stored_as}, and {component.provider} now ends it as {again.outcome}"
+        ends = f"{component.provider} now ends it as {again.outcome}"
+        return f"it is stored as {stored_as}, and {ends}"
     image = recorded.gave.medium
     if image is None:
         before = recorded.gave.text or ""
@@ -482,7 +484,10 @@ def _difference(recorded: Recorded) -> str:
             raise LedgerError(
                 f"drawn again it differs by at most {_GREY_LEVELS} of 255, as by another processor"
             )
-    return f"sha256 {digest[:12]}… is stored, {component.provider} now draws {sha256_bytes(png)[:12]}…"
+    drawn = sha256_bytes(png)
+    return (
+        f"sha256 {digest[:12]}… is stored, {component.provider} now draws {drawn[:12]}…"
+    )
 
 
 def _pixels(image: bytes) -> NDArray[np.int16]:

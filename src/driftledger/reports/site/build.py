@@ -56,7 +56,10 @@ LEGEND = (
     f"Higher is better unless a column says otherwise. Beside a value: {BRACKETS}. {LETTERS} The "
     "darker a cell, the fewer models are shown to be better."
 )
-COMPARISON = f"{LETTERS} To compare two runs over the units that both have: driftledger compare RUN RUN"
+COMPARISON = (
+    f"{LETTERS} To compare two runs over the units that both have: "
+    "driftledger compare RUN RUN"
+)
 Figures = Mapping[str, Mapping[str, Drawing]]
 """Section → the name of each file → its figure."""
 

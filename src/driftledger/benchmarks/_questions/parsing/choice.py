@@ -1,4 +1,4 @@
-"""Which option a reply chooses.
+"""The parser that finds the option a reply chooses.
 
 A rule looks for a kind of place where an answer can be and reads all of them. If they agree, that
 is the choice; if not, nothing was chosen: a later rule never settles what an earlier one read as

@@ -1,4 +1,4 @@
-"""What all readers of answers share: announcements, denials and corrections around an answer."""
+"""The common part of all answer readers: announcements, denials and corrections of an answer."""
 
 import re
 from abc import ABC, abstractmethod

@@ -1,4 +1,4 @@
-"""What of a reply may be an answer, in one spelling, and the patterns of ``patterns.yaml``.
+"""The part of a reply that may be an answer, in one spelling, and ``patterns.yaml``.
 
 A wrapper may return an exception's message in the place of a reply, which may name any letter or
 number.
