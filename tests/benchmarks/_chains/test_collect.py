@@ -26,11 +26,9 @@ from driftledger.core.errors import CoverageError
 from driftledger.core.files import read_json
 from driftledger.core.types import (
     Conversation,
-    Generated,
     Medium,
     Outcome,
     PromptUsage,
-    Reply,
     Result,
     Sample,
 )
@@ -144,7 +142,7 @@ def test_what_a_model_thinks_is_not_drawn(
     samples: list[Sample], tmp_path: Path
 ) -> None:
     class Thinks(EchoModel):
-        def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
+        def respond(self, conversations: Sequence[Conversation]) -> list[Result]:
             thoughts = (
                 "<think>\nIs it blue?\n</think>\n\n",
                 "<think>\n\n</think>\n\n",
@@ -181,7 +179,7 @@ def test_what_a_service_draws_is_kept_in_its_own_bytes(
     class Drawer(SizeGenerator):
         def generate(
             self, prompts: Sequence[str], seeds: Sequence[int]
-        ) -> list[Generated]:
+        ) -> list[Result]:
             given = []
             for each in super().generate(prompts, seeds):
                 assert each.image is not None
