@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from driftledger.components.base import Model
-from driftledger.core.types import Conversation, Outcome, Reply
+from driftledger.core.types import Conversation, Outcome, Result
 from driftledger_demo.datasets.arrangements.grammar import (
     GROUNDS,
     INKS,
@@ -111,16 +111,16 @@ class Faultless(Model):
             "measures arrangements by the grammar that they are drawn by: a ceiling, and no model"
         )
 
-    def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
+    def respond(self, conversations: Sequence[Conversation]) -> list[Result]:
         return [_reply(conversation) for conversation in conversations]
 
 
-def _reply(conversation: Conversation) -> Reply:
+def _reply(conversation: Conversation) -> Result:
     shown = (
         None if conversation.last_medium is None else conversation.last_medium.open()
     )
     if shown is None or shown.size != (SIDE, SIDE):
-        return Reply(
+        return Result(
             f"This is no arrangement of {SIDE} × {SIDE} pixels.", Outcome.REFUSED
         )
     return at_most(shown_in(shown).caption, conversation.max_tokens)

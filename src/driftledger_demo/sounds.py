@@ -15,7 +15,7 @@ from driftledger.core.types import (
     Conversation,
     Float32,
     Float64,
-    Generated,
+    Result,
     Sound,
     Split,
 )
@@ -300,11 +300,11 @@ class Synthesiser(Generator):
     def identity(self) -> dict[str, Any]:
         return library_versions("numpy")
 
-    def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Generated]:
+    def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Result]:
         sounds = []
         for prompt, seed in zip(prompts, seeds, strict=True):
             sound = synthesise(read(prompt), seed)
-            sounds.append(Generated(sound=sound))
+            sounds.append(Result(sound=sound))
         return sounds
 
 

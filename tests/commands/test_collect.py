@@ -25,7 +25,7 @@ from driftledger.commands.collect import (
 from driftledger.commands.gc import remove_unused
 from driftledger.core.errors import ConfigError, ServiceError, StoreError
 from driftledger.core.files import INPUTS, Made, read_json
-from driftledger.core.types import Conversation, Outcome, Reply
+from driftledger.core.types import Conversation, Outcome, Result
 from driftledger.project.project import Project
 from driftledger_demo.generators.painter import Painter
 from driftledger_demo.models.controls import Blind, WordCounter
@@ -80,7 +80,7 @@ def test_failed_calls_are_planned_and_made_by_the_next_run(
             )
         )
         asked.extend(conversations)
-        lost = Reply("", Outcome.FAILED, error="503")
+        lost = Result("", Outcome.FAILED, error="503")
         replies = zip(conversations, respond(self, conversations), strict=True)
         return [
             lost if away and each.subject in questions[:3] and each.options else reply

@@ -16,7 +16,7 @@ import pytest
 from driftledger.components.transformers import Transformers
 from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import ConfigError
-from driftledger.core.types import Conversation, Medium, Outcome, Reply, Turn
+from driftledger.core.types import Conversation, Medium, Outcome, Result, Turn
 from tests.conftest import draw
 
 LAYOUTS = ("llava", "qwen2_5_vl", "smolvlm")
@@ -85,11 +85,11 @@ def says(*turns: tuple[Any, str | Medium | tuple[str | Medium, ...]]) -> Convers
     )
 
 
-def texts(replies: list[Reply]) -> list[str]:
+def texts(replies: list[Result]) -> list[str]:
     return [reply.text for reply in replies]
 
 
-def failure(reply: Reply) -> str:
+def failure(reply: Result) -> str:
     """Why a call failed, which then says nothing."""
     assert (reply.outcome, reply.text or "") == (Outcome.FAILED, "")
     return str(reply.error)

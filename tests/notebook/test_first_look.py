@@ -30,7 +30,7 @@ from driftledger.core.errors import (
     LedgerError,
 )
 from driftledger.core.files import read_json, read_jsonl
-from driftledger.core.types import Conversation, Outcome, Reply
+from driftledger.core.types import Conversation, Outcome, Result
 from driftledger.data.datasets.image_folder import ImageFolder
 from driftledger.notebook import Chains, chain_steps
 from driftledger.reports.scores import selected_score
@@ -51,10 +51,10 @@ class Saying(Model):
     released: ClassVar[list[str]] = []
     understood_by: tuple[str, ...] = ("painter", "layout")
 
-    def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
+    def respond(self, conversations: Sequence[Conversation]) -> list[Result]:
         failed = self.outcome is Outcome.FAILED
         return [
-            Reply(self.text, self.outcome, error="no room\x1b" if failed else None)
+            Result(self.text, self.outcome, error="no room\x1b" if failed else None)
             for _ in conversations
         ]
 

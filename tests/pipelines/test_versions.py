@@ -42,7 +42,7 @@ COMPONENTS = """
 import driftledger
 from PIL import Image
 from driftledger.components.base import Generator, Model
-from driftledger.core.types import Generated, Reply
+from driftledger.core.types import Result
 
 
 class Says(Model):
@@ -54,7 +54,7 @@ class Says(Model):
     yes: str
 
     def respond(self, conversations):
-        return [Reply(self._answer(each)) for each in conversations]
+        return [Result(self._answer(each)) for each in conversations]
 
     def _answer(self, conversation):
         asked = str(conversation)
@@ -72,7 +72,7 @@ class Grades(Model):
     version = "1"
 
     def respond(self, conversations):
-        return [Reply("0.5") for _ in conversations]
+        return [Result("0.5") for _ in conversations]
 
 
 class Plain(Generator):
@@ -81,7 +81,7 @@ class Plain(Generator):
     version = "1"
 
     def generate(self, prompts, seeds):
-        return [Generated(self._image(len(prompt), seed)) for prompt, seed in zip(prompts, seeds)]
+        return [Result(image=self._image(len(prompt), seed)) for prompt, seed in zip(prompts, seeds)]
 
     def _image(self, letters, seed):
         image = Image.new("RGB", (24, 18), (letters % 256, seed % 256, 90))

@@ -7,7 +7,7 @@ MODEL = '''
 from typing import ClassVar
 
 from driftledger.components.base import Model
-from driftledger.core.types import Reply
+from driftledger.core.types import Result
 
 
 class MyModel(Model):
@@ -17,7 +17,7 @@ class MyModel(Model):
     words: str = "bright"
 
     def respond(self, conversations):
-        return [Reply(f"A {self.words} image of {self._light(each)}.") for each in conversations]
+        return [Result(f"A {self.words} image of {self._light(each)}.") for each in conversations]
 
     def _light(self, conversation):
         return conversation.last_medium.open().convert("L").resize((1, 1)).getpixel((0, 0))
@@ -29,7 +29,7 @@ from typing import ClassVar
 from PIL import Image
 
 from driftledger.components.base import Generator
-from driftledger.core.types import Generated
+from driftledger.core.types import Result
 
 
 class Plain(Generator):
@@ -39,7 +39,7 @@ class Plain(Generator):
     version: ClassVar[str] = "1"
 
     def generate(self, prompts, seeds):
-        return [Generated(self._image(prompt)) for prompt in prompts]
+        return [Result(image=self._image(prompt)) for prompt in prompts]
 
     def _image(self, prompt):
         return Image.new("RGB", (32, 32), (len(prompt) % 256, 90, 10))

@@ -22,7 +22,7 @@ from driftledger.collect.progress import Progress
 from driftledger.collect.run import Collector
 from driftledger.collect.store import CallStore
 from driftledger.components.base import Generator, Model, QueueModel
-from driftledger.core.types import Conversation, Generated, Medium, Reply
+from driftledger.core.types import Conversation, Medium, Result
 from tests.collect.chains import chain
 from tests.support import virtual_time
 
@@ -54,8 +54,8 @@ class Queue(QueueModel):
             ENGINE.append((time.monotonic(), time.monotonic(), 0.0))
         LEFT[number] = length(conversation)
 
-    def step(self) -> dict[int, Reply]:
-        ended = dict[int, Reply]()
+    def step(self) -> dict[int, Result]:
+        ended = dict[int, Result]()
         # what has ended by now, or what ends next
         for until in (time.monotonic(), time.monotonic() + 0.1):
             while LEFT and not ended and (start := ENGINE[-1][1]) < until:
@@ -69,7 +69,7 @@ class Queue(QueueModel):
                 LEFT.update({number: LEFT[number] - tokens for number in active})
                 done = [number for number in active if not LEFT[number]]
                 ended = {
-                    number: Reply(f"{len(ENGINE)}-{number}-{LEFT.pop(number)}")
+                    number: Result(f"{len(ENGINE)}-{number}-{LEFT.pop(number)}")
                     for number in done
                 }
         return ended
@@ -81,12 +81,12 @@ class Batches(Model):
     provider: ClassVar[str] = "batches"
     version: ClassVar[str] = "1"
 
-    def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
+    def respond(self, conversations: Sequence[Conversation]) -> list[Result]:
         seconds = max(map(length, conversations)) * (
             TOKEN + BUSY_SLOT * len(conversations)
         )
         CARD.append((time.monotonic(), time.monotonic() + seconds, 1.0))
-        return [Reply(f"{len(CARD)}-{number}") for number in range(len(conversations))]
+        return [Result(f"{len(CARD)}-{number}") for number in range(len(conversations))]
 
 
 class Pen(Generator):
@@ -95,13 +95,13 @@ class Pen(Generator):
     batch_size: int = 8
     seconds: float = 0.05
 
-    def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Generated]:
+    def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Result]:
         CARD.append(
             (time.monotonic(), time.monotonic() + self.seconds * len(prompts), 1.0)
         )
         image = Image.new("RGB", (1, 1))
         return [
-            Generated(image, data=f"{len(CARD)} {number}".encode())
+            Result(image=image, data=f"{len(CARD)} {number}".encode())
             for number in range(len(prompts))
         ]
 

@@ -22,8 +22,6 @@ Kind = Literal["model", "generator", "encoder"]
 
 T = TypeVar("T")
 
-_SHIPPED_CONTROLS = frozenset({"blind", "always_refuse", "random_choice"})
-"""The controls that their cards do not mark, by provider."""
 _OPERATIONAL = "operational"
 Operational: TypeAlias = Annotated[T, _OPERATIONAL]
 """Marks a setting that says how calls are made and cannot change what comes out: it is not in the
@@ -64,11 +62,6 @@ class Component(Provided, ABC):
     batch_size: int = Field(default=16, ge=1, le=4096)
     """How many calls are handed over at once; part of the identity, since in reduced precision the
     company in a batch changes what comes out."""
-
-    def __init_subclass__(cls, **arguments: Any) -> None:
-        super().__init_subclass__(**arguments)
-        if cls.provider in _SHIPPED_CONTROLS:
-            cls.is_control = True
 
     @property
     def batch_window(self) -> int:
@@ -335,6 +328,10 @@ def _text_of(tokens: int) -> str:
     return "x" * (_BYTES * tokens)
 
 
+_UNMARKED = frozenset({"blind", "always_refuse", "random_choice"})
+"""Providers of the controls whose cards do not say so."""
+
+
 class ComponentCard(Record):
     """The version of a component: its catalogue name, spec and the fingerprint of the spec."""
 
@@ -356,11 +353,10 @@ class ComponentCard(Record):
             fingerprint=component.fingerprint,
             **component.spec,
             mark=component.mark,
-            control=component.is_control
-            and component.provider not in _SHIPPED_CONTROLS,
+            control=component.is_control and component.provider not in _UNMARKED,
         )
 
     @property
     def is_control(self) -> bool:
         """Return True for a control, which is no model to choose."""
-        return self.control or self.provider in _SHIPPED_CONTROLS
+        return self.control or self.provider in _UNMARKED

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from driftledger.components.base import Generator, library_versions
 from driftledger.core.media import ENCODING
-from driftledger.core.types import Generated
+from driftledger.core.types import Result
 from driftledger_demo.raster_shapes import SUB, Point, polygon
 from driftledger_demo.reading import Words, figures
 from driftledger_demo.vocabulary import (
@@ -146,11 +146,11 @@ class Painter(Generator):
     def identity(self) -> dict[str, Any]:
         return {"encoding": ENCODING} | library_versions("pillow")
 
-    def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Generated]:
+    def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Result]:
         drawn = []
         for prompt, seed in zip(prompts, seeds, strict=True):
             image = _paint(read(prompt), self.longest_side, Random(seed))
-            drawn.append(Generated(image))
+            drawn.append(Result(image=image))
         return drawn
 
 

@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from driftledger.components.base import Model
 from driftledger.core.canonical import sha256_of
-from driftledger.core.types import Conversation, Outcome, Reply
+from driftledger.core.types import Conversation, Outcome, Result
 from driftledger_demo.vision.question import CANNOT, LETTERS, last_text, question_in
 
 _WORD = re.compile(r"\S+")
@@ -22,16 +22,16 @@ class WordCounter(Model):
 
     @abstractmethod
     def say(self, conversation: Conversation) -> str:
-        """Reply to a conversation at any length."""
+        """Return what it replies to a conversation, at any length."""
 
-    def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
+    def respond(self, conversations: Sequence[Conversation]) -> list[Result]:
         replies = []
         for conversation in conversations:
             replies.append(at_most(self.say(conversation), conversation.max_tokens))
         return replies
 
 
-def at_most(text: str, max_tokens: int | None) -> Reply:
+def at_most(text: str, max_tokens: int | None) -> Result:
     """Return ``text`` as a reply of at most so many words, which are whatever blanks part.
 
     A longer text ends with its last word allowed and is ``Outcome.TRUNCATED``; without a limit, or
@@ -44,15 +44,15 @@ def at_most(text: str, max_tokens: int | None) -> Reply:
     'A red circle,'
     """
     if max_tokens is None:
-        return Reply(text)
+        return Result(text)
     if max_tokens < 1:
         raise ValueError(
             f"a reply has room for a word at least, but max_tokens is {max_tokens}"
         )
     words = list(islice(_WORD.finditer(text), max_tokens + 1))
     if len(words) <= max_tokens:
-        return Reply(text)
-    return Reply(text[: words[max_tokens - 1].end()], Outcome.TRUNCATED)
+        return Result(text)
+    return Result(text[: words[max_tokens - 1].end()], Outcome.TRUNCATED)
 
 
 def _by_medium(conversation: Conversation, of_image: str, of_sound: str) -> str:
@@ -69,6 +69,7 @@ class AlwaysRefuse(WordCounter):
 
     provider: ClassVar[str] = "always_refuse"
     version: ClassVar[str] = "2"
+    is_control: ClassVar[bool] = True
 
     def say(self, conversation: Conversation) -> str:
         question = question_in(conversation)
@@ -82,6 +83,7 @@ class Blind(WordCounter):
 
     provider: ClassVar[str] = "blind"
     version: ClassVar[str] = "4"
+    is_control: ClassVar[bool] = True
 
     def say(self, conversation: Conversation) -> str:
         question = question_in(conversation)
@@ -113,6 +115,7 @@ class RandomChoice(WordCounter):
 
     provider: ClassVar[str] = "random_choice"
     version: ClassVar[str] = "3"
+    is_control: ClassVar[bool] = True
 
     def say(self, conversation: Conversation) -> str:
         question = question_in(conversation)

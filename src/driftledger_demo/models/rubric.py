@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from driftledger.components.base import Model
-from driftledger.core.types import Conversation, Outcome, Reply
+from driftledger.core.types import Conversation, Outcome, Result
 from driftledger_demo.vision.question import last_text
 
 _TOKEN = re.compile(r"(?<![\w.])-?\d+(?:[.,:]\d+)*|\w+")
@@ -35,16 +35,16 @@ class Rubric(Model):
     version: ClassVar[str] = "2"
     understands: ClassVar[frozenset[str]] = frozenset({"regions"})
 
-    def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
+    def respond(self, conversations: Sequence[Conversation]) -> list[Result]:
         return [_reply(last_text(conversation)) for conversation in conversations]
 
 
-def _reply(prompt: str) -> Reply:
+def _reply(prompt: str) -> Result:
     row = _ROW.search(prompt)
     if row is None:
-        return Reply("There is no row of a table to grade.", Outcome.REFUSED)
+        return Result("There is no row of a table to grade.", Outcome.REFUSED)
     tenths = grade(row["truth"], row["prediction"])
-    return Reply(f"{tenths // 10}.{tenths % 10}")
+    return Result(f"{tenths // 10}.{tenths % 10}")
 
 
 def grade(truth: str, prediction: str) -> int:

@@ -91,25 +91,29 @@ def closest(text: str, others: Iterable[str]) -> int:
     Raises:
         UnseenError: none is like it, or more than one are most like it.
     """
-    ratios = []
-    for other in others:
+    best = _ALIKE
+    likest: list[int] = []
+    for index, other in enumerate(others):
         matcher = SequenceMatcher(
             None, text.casefold(), other.casefold(), autojunk=False
         )
-        ratios.append(int(100 * matcher.ratio()))
-    best = max(ratios, default=0)
-    return only(
-        [index for index, ratio in enumerate(ratios) if ratio == best >= _ALIKE]
-    )
+        percent = int(100 * matcher.ratio())
+        if percent > best:
+            best = percent
+            likest = []
+        if percent == best:
+            likest.append(index)
+    return only(likest)
 
 
 def number(words: str) -> int | None:
     """Return a number in digits, or up to ten in words."""
     if words in _NUMBERS:
         return _NUMBERS.index(words)
-    return (
-        int(words) if words.isascii() and words.isdigit() and len(words) < 10 else None
-    )
+    is_number = words.isascii() and words.isdigit()
+    if is_number and len(words) < 10:
+        return int(words)
+    return None
 
 
 class Departure(NamedTuple):
@@ -135,18 +139,23 @@ class Sight:
     @cached_property
     def things(self) -> list[ColourRegion]:
         """The things that it notices, in reading order."""
-        noticed = sorted(self.look.things, key=lambda thing: -thing.area)[: self.most]
+        by_area = sorted(self.look.things, key=lambda thing: -thing.area)
+        noticed = by_area[: self.most]
         things = []
         for thing in self.look.things:
-            if thing in noticed:
-                is_known = self.knows or thing.shape in _PLAIN_SHAPES
-                things.append(thing if is_known else thing._replace(shape=None))
+            if thing not in noticed:
+                continue
+            if not self.knows and thing.shape not in _PLAIN_SHAPES:
+                thing = thing._replace(shape=None)
+            things.append(thing)
         return things
 
     @cached_property
     def seen(self) -> Seen:
         """Everything that is more than a shape; only a model with knowledge can read."""
-        return recognise(certain(self.look.inset if self.knows else None))
+        if not self.knows:
+            raise UnseenError
+        return recognise(certain(self.look.inset))
 
     def emblem(self, kind: type[E]) -> E:
         """Return the flag, sign or symbol that it knows the name of."""
@@ -181,7 +190,8 @@ class Sight:
     def price(self, item: str) -> int:
         """Return the price of the item whose name is most like this."""
         prices = self.prices
-        return list(prices.values())[closest(item, prices)]
+        place = closest(item, prices)
+        return list(prices.values())[place]
 
     @property
     def prices(self) -> dict[str, int]:
@@ -189,17 +199,22 @@ class Sight:
         prices = {}
         for line in self.lines:
             item, _, price = line.lower().rpartition(" ")
-            figure = number(price[-1:].upper().translate(_LIKE_DIGITS))
-            if item and len(price) <= 2 and figure is not None:
+            if not item or len(price) > 2:
+                continue
+            last = price[-1:].upper()
+            figure = number(last.translate(_LIKE_DIGITS))
+            if figure is not None:
                 prices[item] = figure
         return prices
 
     @property
     def addends(self) -> tuple[int, int]:
         """The two numbers of a sum."""
-        text = "".join(self.lines).replace(" ", "").translate(_SUM_DIGITS)
-        one, other = certain(re.match(r"(\d{1,2})[^\d](\d{1,2})", text)).groups()
-        return int(one), int(other)
+        text = "".join(self.lines)
+        text = text.replace(" ", "")
+        text = text.translate(_SUM_DIGITS)
+        match = certain(re.match(r"(\d{1,2})[^\d](\d{1,2})", text))
+        return int(match[1]), int(match[2])
 
     @property
     def total(self) -> int:
@@ -210,20 +225,30 @@ class Sight:
     def departure(self) -> Departure:
         if len(self.lines) != 3:
             raise UnseenError
-        city, time, track = (line.split() for line in self.lines)
-        digits = "".join(time).translate(_LIKE_DIGITS)
-        hour, minute = certain(re.fullmatch(r"(\d{1,2})\D?(\d\d)", digits)).groups()
+        city = self.lines[0].split()
+        time = "".join(self.lines[1].split())
+        track = self.lines[2].split()
+        digits = time.translate(_LIKE_DIGITS)
+        match = certain(re.fullmatch(r"(\d{1,2})\D?(\d\d)", digits))
         if len(city) < 2 or not track:
             raise UnseenError
-        last = track[-1][-1].translate(_LIKE_DIGITS)
-        return Departure(city[-1].title(), f"{hour}:{minute}", track=last)
+        last = track[-1][-1]
+        return Departure(
+            city=city[-1].title(),
+            time=f"{match[1]}:{match[2]}",
+            track=last.translate(_LIKE_DIGITS),
+        )
 
     @property
     def corner(self) -> str:
         """The corner of the flag, sign or sheet."""
         across, down = certain(self.look.inset).centre
-        row = "bottom" if 2 * down > self.look.height else "top"
-        column = "right" if 2 * across > self.look.width else "left"
+        row = "top"
+        if 2 * down > self.look.height:
+            row = "bottom"
+        column = "left"
+        if 2 * across > self.look.width:
+            column = "right"
         return f"{row} {column}"
 
     @property
@@ -238,20 +263,24 @@ class Sight:
         Raises:
             UnseenError: it names something else, or a shape that it does not know.
         """
-        groups = certain(_REFERENCE.fullmatch(phrase.strip())).groups(default="")
-        size, colour, shape, place = (part.lower() for part in groups)
+        match = certain(_REFERENCE.fullmatch(phrase.strip()))
+        groups = match.groups(default="")
+        size, colour, shape, place = map(str.lower, groups)
         known = SHAPES if self.knows else _PLAIN_SHAPES
-        if shape not in (*known, "object"):
+        if shape == "object":
+            shape = ""
+        elif shape not in known:
             raise UnseenError
-        wanted = (size, colour, shape.removeprefix("object"), place)
-        return [
-            thing
-            for thing in self.things
-            if all(
-                want in ("", has)
-                for want, has in zip(wanted, _features(thing), strict=True)
-            )
-        ]
+        found = []
+        for thing in self.things:
+            if (
+                size in ("", thing.size)
+                and colour in ("", thing.colour)
+                and shape in ("", thing.shape)
+                and place in ("", thing.place)
+            ):
+                found.append(thing)
+        return found
 
     def only(self, phrase: str) -> ColourRegion:
         """Return the one thing that ``phrase`` means."""
@@ -264,10 +293,6 @@ class Sight:
 def kind(thing: ColourRegion) -> str:
     """Return colour and shape."""
     return f"{thing.colour} {thing.shape or 'object'}"
-
-
-def _features(thing: ColourRegion) -> tuple[str | None, ...]:
-    return thing.size, thing.colour, thing.shape, thing.place
 
 
 _CORNERS = {"triangle": 3, "square": 4, "diamond": 4}
@@ -293,20 +318,26 @@ def first_answer(rules: Sequence[Rule], sight: Sight, question: str) -> str:
     """
     for form, rule in rules:
         match = re.fullmatch(form, question, re.IGNORECASE)
-        if match:
-            groups = [group for group in match.groups() if group is not None]
-            answer = (
-                rule.format(sight) if isinstance(rule, str) else rule(sight, *groups)
-            )
-            return str(certain(answer))
+        if not match:
+            continue
+        if isinstance(rule, str):
+            return certain(rule.format(sight))
+        groups = []
+        for group in match.groups():
+            if group is not None:
+                groups.append(group)
+        answer = rule(sight, *groups)
+        return str(certain(answer))
     raise UnseenError
 
 
 def _corners(sight: Sight, phrase: str) -> str:
-    things = sight.find(phrase)
-    if not things or not sight.knows or things[0].shape not in _CORNERS:
+    things = certain(sight.find(phrase))
+    shape = things[0].shape
+    if not sight.knows or shape not in _CORNERS:
         raise UnseenError
-    return str(_CORNERS[things[0].shape] * len(things))
+    corners = _CORNERS[shape]
+    return str(corners * len(things))
 
 
 def _outermost(sight: Sight, way: str) -> str:
@@ -319,17 +350,25 @@ def _outermost(sight: Sight, way: str) -> str:
 def _neighbour(sight: Sight, way: str, phrase: str) -> str:
     thing = sight.only(phrase)
     across, down = _STEPS[way.lower()]
-    cell = thing.column + across, thing.row + down
-    neighbours = [other for other in sight.things if (other.column, other.row) == cell]
-    return f"The {kind(certain(neighbours)[0])}."
+    column = thing.column + across
+    row = thing.row + down
+    for other in sight.things:
+        if other.column == column and other.row == row:
+            return f"The {kind(other)}."
+    raise UnseenError
 
 
 def _all(sight: Sight) -> str:
-    return ", ".join(f"a {kind(thing)}" for thing in certain(sight.things))
+    things = []
+    for thing in certain(sight.things):
+        things.append(f"a {kind(thing)}")
+    return ", ".join(things)
 
 
 def _caption(sight: Sight) -> str:
-    return f"The image shows {_all(sight)} on a {' and '.join(sight.look.grounds)} background."
+    things = _all(sight)
+    grounds = " and ".join(sight.look.grounds)
+    return f"The image shows {things} on a {grounds} background."
 
 
 def _layout(sight: Sight, phrases: str) -> str:
@@ -342,8 +381,9 @@ def _layout(sight: Sight, phrases: str) -> str:
 
 
 def _flag(sight: Sight) -> str:
-    colours = dict.fromkeys(sight.flag.colours)
-    return f"The flag of {sight.flag.country} is {' and '.join(colours)}."
+    flag = sight.flag
+    colours = " and ".join(dict.fromkeys(flag.colours))
+    return f"The flag of {flag.country} is {colours}."
 
 
 def _meaning(sight: Sight) -> str:
@@ -352,30 +392,46 @@ def _meaning(sight: Sight) -> str:
 
 
 def _distance(sight: Sight, hours: str) -> str:
-    return f"{certain(number(hours.lower())) * sight.speed} kilometres"
+    count = certain(number(hours.lower()))
+    kilometres = count * sight.speed
+    return f"{kilometres} kilometres"
 
 
 def _order(sight: Sight, phrase: str, way: str, other: str) -> bool:
     across, down = _STEPS[way.lower()]
     one = sight.only(phrase)
     two = sight.only(other)
-    return (one.column - two.column) * across + (one.row - two.row) * down > 0
+    columns = one.column - two.column
+    rows = one.row - two.row
+    return columns * across + rows * down > 0
 
 
 def _says(sight: Sight, claimed: str) -> bool:
     """Return whether the writing is what is claimed, but for some letters; figures must agree."""
     closest(sight.written, [claimed])
-    figures = [number(text.split()[-1]) for text in (sight.written, claimed)]
-    return None in figures or figures[0] == figures[1]
+    read = number(sight.written.split()[-1])
+    said = number(claimed.split()[-1])
+    if read is None or said is None:
+        return True
+    return read == said
 
 
 def _is_flag(sight: Sight, country: str) -> bool:
-    return sight.flag.country.lower() == country.lower().removeprefix("the ")
+    claimed = country.lower()
+    claimed = claimed.removeprefix("the ")
+    return sight.flag.country.lower() == claimed
 
 
 def _is_symbol(sight: Sight, name: str) -> bool:
     symbol = sight.symbol
-    return symbol.name == name or any(word in name for word in symbol.words)
+    if symbol.name == name:
+        return True
+    return any(word in name for word in symbol.words)
+
+
+def _has_meaning(sight: Sight, claimed: str) -> bool:
+    sign = sight.emblem(Sign)
+    return any(word in claimed for word in sign.words)
 
 
 _YES_NO_RULES: tuple[Rule, ...] = (
@@ -417,9 +473,7 @@ _YES_NO_RULES: tuple[Rule, ...] = (
     (r"(?:Is this the flag of|Does this flag belong to) (.+)\?", _is_flag),
     (
         r'Does the road sign (?:tell drivers|mean): "(.+)"\??',
-        lambda sight, claimed: any(
-            word in claimed for word in sight.emblem(Sign).words
-        ),
+        _has_meaning,
     ),
     (r"Is this mathematical symbol (.+)\?", _is_symbol),
     (
@@ -436,9 +490,10 @@ def _described(sight: Sight) -> str:
 
 
 def _digits(sight: Sight) -> str:
-    digits = [
-        int(character) for character in sight.written if character in "0123456789"
-    ]
+    digits = []
+    for character in sight.written:
+        if character in "0123456789":
+            digits.append(int(character))
     return str(sum(certain(digits)))
 
 
@@ -450,9 +505,36 @@ def _outer(sight: Sight) -> str:
 
 
 def _item(sight: Sight, price: str) -> str | None:
-    return next(
-        (item for item, cost in sight.prices.items() if cost == int(price)), None
-    )
+    wanted = int(price)
+    for item, cost in sight.prices.items():
+        if cost == wanted:
+            return item
+    return None
+
+
+def _change(sight: Sight, item: str) -> str:
+    """Return what is left of $20 after two portions."""
+    portion = sight.price(item)
+    costs = 2 * portion
+    return str(20 - costs)
+
+
+def _cheapest(sight: Sight) -> str:
+    prices = certain(sight.prices)
+    return min(prices, key=prices.__getitem__)
+
+
+def _first_item(sight: Sight) -> str:
+    line = sight.lines[0]
+    item = line.rpartition(" ")[0]
+    return item.lower()
+
+
+def _orders(sight: Sight, shape: str, item: str) -> str:
+    """Return the cost of an item for each guest, whom a shape stands for."""
+    price = sight.price(item)
+    guests = sight.count(shape)
+    return str(price * guests)
 
 
 def _offer(sight: Sight, item: str) -> str:
@@ -460,15 +542,18 @@ def _offer(sight: Sight, item: str) -> str:
 
 
 def _arrival(sight: Sight, minutes: str) -> str:
-    hour, minute = map(int, sight.departure.time.split(":"))
-    later, rest = divmod(60 * hour + minute + int(minutes), 60)
+    hour, minute = sight.departure.time.split(":")
+    leaves = 60 * int(hour) + int(minute)
+    arrives = leaves + int(minutes)
+    later, rest = divmod(arrives, 60)
     return f"{later}:{rest:02d}"
 
 
 def _country(sight: Sight) -> str:
     """Return the country of the capital that is most like what is read."""
-    capitals = (flag.capital for flag in FLAGS)
-    return FLAGS[closest(sight.departure.city, capitals)].country
+    city = sight.departure.city
+    index = closest(city, [flag.capital for flag in FLAGS])
+    return FLAGS[index].country
 
 
 _RULES: tuple[Rule, ...] = (
@@ -567,15 +652,15 @@ _RULES: tuple[Rule, ...] = (
     (
         r"Somebody buys two portions of (\w+) and pays with \$20\. "
         r"How many dollars are given back\?",
-        lambda sight, item: str(20 - 2 * sight.price(item)),
+        _change,
     ),
     (
         r"Which item on the board is the cheapest\?",
-        lambda sight: min(certain(sight.prices), key=sight.prices.__getitem__),
+        _cheapest,
     ),
     (
         r"What does the board's first line offer\?",
-        lambda sight: sight.lines[0].rpartition(" ")[0].lower(),
+        _first_item,
     ),
     (
         r"How many dollars do the items on the first and on the last line of the board "
@@ -584,7 +669,7 @@ _RULES: tuple[Rule, ...] = (
     ),
     (
         r"Each (\w+) in the image stands for a guest who orders one (\w+)\. How many dollars .+\?",
-        lambda sight, shape, item: str(sight.price(item) * sight.count(shape)),
+        _orders,
     ),
     (r"Write a sentence that advertises the (\w+) and tells its price\.", _offer),
     (r"What is the result of the sum on the board\?", "{0.total}"),
@@ -657,34 +742,48 @@ def answer(parsed: ParsedQuestion, sight: Sight, *, refuses: bool) -> str | None
         return "Yes"
     if parsed.kind == "yes_no":
         return "No"
+    if refuses and refusals:
+        return LETTERS[refusals[0]]
     if refuses:
-        return LETTERS[refusals[0]] if refusals else CANNOT
+        return CANNOT
     if parsed.kind == "open":
         return None
-    offered = [index for index in range(len(parsed.options)) if index not in refusals]
-    return LETTERS[offered[0] if offered else 0]
+    for index in range(len(parsed.options)):
+        if index not in refusals:
+            return LETTERS[index]
+    return LETTERS[0]
 
 
 def _chosen(question: str, options: Sequence[str], sight: Sight) -> int:
     """Return the first option that the picture shows to be right."""
     existence = _EXISTENCE.fullmatch(question)
     if existence:
-        wanted = existence[1] is None
+        negation = existence[1]
+        wanted = negation is None
         return _first(options, lambda option: bool(sight.find(option)) == wanted)
     extreme = _EXTREME.fullmatch(question)
     if extreme:
-        pick = max if extreme[1].lower() == "largest" else min
+        pick = min
+        if extreme[1].lower() == "largest":
+            pick = max
         outermost = pick(sight.things, key=lambda thing: thing.area, default=None)
         return _first(options, lambda option: sight.find(option) == [outermost])
     if _KIND.fullmatch(question):
-        return _holding(options, KINDS.get(sight.emblem(Sign).kind, ()))
-    if _MEANING.fullmatch(question) and isinstance(sight.seen.emblem, Sign | Symbol):
-        return _holding(options, (sight.seen.emblem.name, *sight.seen.emblem.words))
+        sign = sight.emblem(Sign)
+        return _holding(options, KINDS.get(sign.kind, ()))
+    if _MEANING.fullmatch(question):
+        emblem = sight.seen.emblem
+        if isinstance(emblem, Sign | Symbol):
+            return _holding(options, (emblem.name, *emblem.words))
     words = _bare(first_answer(_RULES, sight, question))
     bare = [_bare(option) for option in options]
     if words not in bare and sight.lines:
         return closest(words, bare)
-    return only([index for index, option in enumerate(bare) if option == words])
+    same = []
+    for index, option in enumerate(bare):
+        if option == words:
+            same.append(index)
+    return only(same)
 
 
 def _first(options: Sequence[str], is_right: Callable[[str], bool]) -> int:
@@ -698,9 +797,14 @@ def _first(options: Sequence[str], is_right: Callable[[str], bool]) -> int:
 
 def _holding(options: Sequence[str], words: Sequence[str]) -> int:
     """Return the one option that holds one of these words."""
-    holding = [any(word in option for word in words) for option in options]
-    return only([index for index, holds in enumerate(holding) if holds])
+    holding = []
+    for index, option in enumerate(options):
+        if any(word in option for word in words):
+            holding.append(index)
+    return only(holding)
 
 
 def _bare(words: str) -> str:
-    return words.casefold().strip(" .").removeprefix("the ")
+    bare = words.casefold()
+    bare = bare.strip(" .")
+    return bare.removeprefix("the ")

@@ -24,7 +24,7 @@ from driftledger.collect.store import CallStore
 from driftledger.components.base import Component, Model
 from driftledger.core.canonical import derive_seed, sha256_file
 from driftledger.core.files import read_json, write_jsonl
-from driftledger.core.types import Conversation, Medium, Reply, Sample
+from driftledger.core.types import Conversation, Medium, Result, Sample
 from tests.conftest import draw
 from tests.support.chains import chains, collected
 from tests.support.fakes import SEEN, EchoModel, SizeGenerator
@@ -41,13 +41,13 @@ class LotsModel(Model):
     temperature: float = 0.7
     seed: int | None = None
 
-    def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
+    def respond(self, conversations: Sequence[Conversation]) -> list[Result]:
         replies = []
         for conversation in conversations:
             assert conversation.last_medium is not None
             SIZES.append(conversation.last_medium.open().size)
             width, height = SIZES[-1]
-            replies.append(Reply(f"{width}x{height} {len(SIZES)}"))
+            replies.append(Result(f"{width}x{height} {len(SIZES)}"))
         return replies
 
 

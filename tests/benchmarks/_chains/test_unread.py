@@ -20,21 +20,14 @@ from driftledger.benchmarks.scoring import ToScore
 from driftledger.components.base import Generator, Model
 from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import StoreError
-from driftledger.core.types import (
-    Conversation,
-    Generated,
-    Medium,
-    Outcome,
-    Reply,
-    Sample,
-)
+from driftledger.core.types import Conversation, Medium, Outcome, Result, Sample
 from tests.support.cases import lines
 from tests.support.chains import chains, collected
 from tests.support.fakes import LetterEncoder
 from tests.support.records import without
 
 T = 3
-PLAIN = Reply("80 60 aaaabbb")
+PLAIN = Result("80 60 aaaabbb")
 """Drawn with a cosine of 80 / 100 = 0.8; as a text it is (4, 3), of which the cosine with (100, 0)
 is 0.8, too."""
 
@@ -46,25 +39,25 @@ class Draws(Generator):
     provider: ClassVar[str] = "draws"
     version: ClassVar[str] = "1"
 
-    def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Generated]:
+    def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Result]:
         return [self._drawn(*each) for each in zip(prompts, seeds, strict=True)]
 
-    def _drawn(self, prompt: str, seed: int) -> Generated:
+    def _drawn(self, prompt: str, seed: int) -> Result:
         for outcome in (Outcome.FILTERED, Outcome.FAILED):
             if outcome in prompt:
-                return Generated(outcome=outcome, error="no image")
+                return Result(outcome=outcome, error="no image")
         numbers = [int(word) for word in prompt.split() if word.isdigit()] or [60, 80]
-        return Generated(Image.new("RGB", (16 + seed % 997, 16), (*numbers, 0)))
+        return Result(image=Image.new("RGB", (16 + seed % 997, 16), (*numbers, 0)))
 
 
-def telling(replies: Mapping[tuple[str, int], Reply]) -> Model:
+def telling(replies: Mapping[tuple[str, int], Result]) -> Model:
     """A model that gives these replies by sample and t, and else the plain one."""
 
     class Tells(Model):
         provider: ClassVar[str] = "tells"
         version: ClassVar[str] = "1"
 
-        def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
+        def respond(self, conversations: Sequence[Conversation]) -> list[Result]:
             return [
                 replies.get((each.subject or ("", 0))[:2], PLAIN)
                 for each in conversations
@@ -76,7 +69,7 @@ def telling(replies: Mapping[tuple[str, int], Reply]) -> Model:
 def scored(
     folder: Path,
     name: str,
-    replies: Mapping[tuple[str, int], Reply],
+    replies: Mapping[tuple[str, int], Result],
     samples: int = 2,
     lost: str | None = None,
     **settings: Any,
@@ -146,9 +139,9 @@ def known(values: Sequence[float | None]) -> list[float]:
     return [value for value in values if value is not None]
 
 
-def replied(case: dict[str, Any]) -> Reply:
+def replied(case: dict[str, Any]) -> Result:
     reply = case["reply"]
-    return Reply(
+    return Result(
         reply["text"], Outcome(reply.get("outcome", "ok")), error=reply.get("error")
     )
 
@@ -225,7 +218,7 @@ def test_fidelity(tmp_path, case, unread):
 @pytest.mark.parametrize("name", ["genception", "fidelity"])
 def test_who_describes_nothing_is_worth_0(tmp_path, name):
     score, _ = scored(
-        tmp_path, name, {(f"s{number}", 1): Reply("") for number in range(2)}
+        tmp_path, name, {(f"s{number}", 1): Result("") for number in range(2)}
     )
     worth = (
         ["gc_at_3", "similarity_mean", "text_similarity_mean"]
@@ -243,7 +236,7 @@ def test_who_describes_nothing_is_worth_0(tmp_path, name):
 def test_two_refusals_of_13_images_take_the_rank_and_not_the_score(
     tmp_path, name, done
 ):
-    refusal = Reply("I cannot help with people.", Outcome.REFUSED)
+    refusal = Result("I cannot help with people.", Outcome.REFUSED)
     replies = {("s3", 1): refusal, ("s8", 1): refusal}
     score, rows = scored(tmp_path, name, replies, samples=13, min_coverage=0.9)
     few = f"only 11 of 13 {done} (s3, step 1: refused; s8, step 1: refused)"

@@ -31,7 +31,7 @@ from driftledger.commands.collect import ask
 from driftledger.components.base import Model
 from driftledger.core.canonical import sha256_file
 from driftledger.core.files import read_json, write_json, write_jsonl
-from driftledger.core.types import Conversation, Outcome, Reply
+from driftledger.core.types import Conversation, Outcome, Result
 from driftledger.data.records import QuestionEntry
 from driftledger_check.bundle import Folder, ScoreFiles
 from driftledger_check.compute import recompute, stored
@@ -74,9 +74,9 @@ class Says(Model):
     outcome: Outcome = Outcome.OK
     served_model: str | None = None
 
-    def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
+    def respond(self, conversations: Sequence[Conversation]) -> list[Result]:
         return [
-            Reply(self._said(each), self.outcome, served_model=self.served_model)
+            Result(self._said(each), self.outcome, served_model=self.served_model)
             for each in conversations
         ]
 
@@ -110,14 +110,14 @@ class Grades(Model):
     """Of what it says where it is unsure."""
     served_model: str | None = None
 
-    def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
+    def respond(self, conversations: Sequence[Conversation]) -> list[Result]:
         prompts = [
             str(conversation.turns[-1].parts[0]) for conversation in conversations
         ]
         return [
-            Reply(self.hums, self.outcome, served_model=self.served_model)
+            Result(self.hums, self.outcome, served_model=self.served_model)
             if self._hesitates(prompt)
-            else Reply(self._grade(prompt), served_model=self.served_model)
+            else Result(self._grade(prompt), served_model=self.served_model)
             for prompt in prompts
         ]
 

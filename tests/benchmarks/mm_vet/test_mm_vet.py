@@ -23,7 +23,7 @@ from driftledger.collect.store import CallStore
 from driftledger.components.base import Model
 from driftledger.core.canonical import sha256_bytes
 from driftledger.core.errors import CoverageError
-from driftledger.core.types import Conversation, Outcome, Reply
+from driftledger.core.types import Conversation, Outcome, Result
 from driftledger.data.records import read_questions
 from driftledger.metrics.intervals import share_interval
 from tests.benchmarks._questions.asking import (
@@ -246,10 +246,10 @@ class Quotes(Model):
     version = "1"
     known: dict[str, str]
 
-    def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
+    def respond(self, conversations: Sequence[Conversation]) -> list[Result]:
         prompts = [str(each.turns[-1].parts[0]) for each in conversations]
         answers = [prompt.partition("\n\n")[2].split(" | ")[2] for prompt in prompts]
-        return [Reply(self.known.get(answer, "0.0")) for answer in answers]
+        return [Result(self.known.get(answer, "0.0")) for answer in answers]
 
 
 class Numbers(Model):
@@ -258,9 +258,9 @@ class Numbers(Model):
     provider = "numbers"
     version = "1"
 
-    def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
+    def respond(self, conversations: Sequence[Conversation]) -> list[Result]:
         texts = [str(each.turns[-1].parts[-1]) for each in conversations]
-        return [Reply(SAID[int(re.sub(r"\D", "", text))][0]) for text in texts]
+        return [Result(SAID[int(re.sub(r"\D", "", text))][0]) for text in texts]
 
 
 @pytest.mark.parametrize(

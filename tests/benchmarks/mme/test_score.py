@@ -15,7 +15,7 @@ from driftledger.benchmarks._questions.parsing.yes_no import (
 from driftledger.benchmarks.registry import benchmark
 from driftledger.components.base import Model
 from driftledger.core.files import read_json, write_json
-from driftledger.core.types import Conversation, Reply
+from driftledger.core.types import Conversation, Result
 from driftledger.data.records import QuestionSetCard
 from tests.benchmarks._questions.asking import MME, Exam, Says, checked, exam
 from tests.support.cases import CASES
@@ -120,12 +120,12 @@ class Reads(Model):
     version = "1"
     texts: tuple[str, ...]
 
-    def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
+    def respond(self, conversations: Sequence[Conversation]) -> list[Result]:
         numbers = [
             re.search(r"What is (\d+)\?", str(each.turns[-1].parts[-1]))
             for each in conversations
         ]
-        return [Reply(self.texts[int(number[1])]) for number in numbers if number]
+        return [Result(self.texts[int(number[1])]) for number in numbers if number]
 
 
 def asked(folder: Path, categories: Sequence[str], **settings: object) -> Exam:

@@ -26,7 +26,7 @@ from driftledger.collect.store import CallStore
 from driftledger.commands.collect import refuse_failures
 from driftledger.core.errors import ConfigError, CoverageError, DataError
 from driftledger.core.files import read_json
-from driftledger.core.types import Conversation, Medium, Outcome, Reply
+from driftledger.core.types import Conversation, Medium, Outcome, Result
 from driftledger.data.records import read_samples
 from driftledger_demo.encoders.tfidf import TfIdf
 from tests.support.chains import all_planned
@@ -300,7 +300,7 @@ def test_what_another_model_refuses_to_describe_is_no_example(folder, monkeypatc
     class Refuses(ColourModel):
         def respond(self, conversations):
             return [
-                Reply("I cannot help with that.", Outcome.REFUSED)
+                Result("I cannot help with that.", Outcome.REFUSED)
                 for _ in conversations
             ]
 

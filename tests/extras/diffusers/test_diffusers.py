@@ -20,7 +20,7 @@ from transformers import CLIPConfig, CLIPImageProcessor
 
 from driftledger.components.diffusers import Diffusers
 from driftledger.core.errors import ConfigError, MissingExtraError
-from driftledger.core.types import Generated, Outcome, PromptUsage
+from driftledger.core.types import Outcome, PromptUsage, Result
 from tests.support.cases import cases
 from tests.support.checkpoints import diffusion
 from tests.support.checkpoints.diffusion import SIDE
@@ -87,7 +87,7 @@ def loaded(folders) -> dict[str, Diffusers]:
     }
 
 
-def pixels(made: Generated) -> NDArray[np.int64]:
+def pixels(made: Result) -> NDArray[np.int64]:
     assert made.outcome is Outcome.OK, made.error
     assert made.image is not None
     return np.asarray(made.image).astype(np.int64)

@@ -14,7 +14,7 @@ from typing import Any
 from driftledger.components.vllm import VLLM
 from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import DriftledgerError
-from driftledger.core.types import Conversation, Medium, Reply, Turn
+from driftledger.core.types import Conversation, Medium, Result, Turn
 
 ENGINE = {"kv_cache_memory_bytes": 2**28, "block_size": 32}
 SETTINGS = {"dtype": "float32", "max_new_tokens": 16}
@@ -42,7 +42,7 @@ def conversations(paths: Sequence[Path]) -> list[Conversation]:
     ]
 
 
-def plain(replies: Sequence[Reply]) -> list[Any]:
+def plain(replies: Sequence[Result]) -> list[Any]:
     return [
         [
             reply.text,
@@ -92,7 +92,7 @@ def main(folder: str, *images: str) -> None:
     refused = [Conversation.ask(LONG, shown[0]), Conversation((Turn("user", shown),))]
     result["refused"] = plain(one.respond([asked[0], *refused, asked[1]]))
 
-    replies: dict[int, Reply] = {}
+    replies: dict[int, Result] = {}
     for number, conversation in enumerate(
         asked
     ):  # each joins those that are being computed

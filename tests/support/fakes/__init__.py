@@ -7,14 +7,7 @@ import numpy as np
 from PIL import Image
 
 from driftledger.components.base import Encoder, Generator, Model
-from driftledger.core.types import (
-    Conversation,
-    Float32,
-    Generated,
-    Outcome,
-    PromptUsage,
-    Reply,
-)
+from driftledger.core.types import Conversation, Float32, Outcome, PromptUsage, Result
 
 SEEN: list[list[str]] = []
 """One entry per batch that a fake model was given: the sizes of its images."""
@@ -30,20 +23,20 @@ class EchoModel(Model):
     stares: int = 0
     fails: int = 0
 
-    def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
+    def respond(self, conversations: Sequence[Conversation]) -> list[Result]:
         images = [conversation.last_medium for conversation in conversations]
         sizes = [image.open().size for image in images if image]
         SEEN.append([f"{width}x{height}" for width, height in sizes])
         return [self._reply(width, height) for width, height in sizes]
 
-    def _reply(self, width: int, height: int) -> Reply:
+    def _reply(self, width: int, height: int) -> Result:
         if width == self.refuses:
-            return Reply("I cannot help with that.", Outcome.REFUSED)
+            return Result("I cannot help with that.", Outcome.REFUSED)
         if width == self.stares:
-            return Reply("", Outcome.TRUNCATED, error="the budget went into thoughts")
+            return Result("", Outcome.TRUNCATED, error="the budget went into thoughts")
         if width == self.fails:
-            return Reply("", Outcome.FAILED, error="TimeoutError: no answer")
-        return Reply(
+            return Result("", Outcome.FAILED, error="TimeoutError: no answer")
+        return Result(
             f"{width}x{height} \ud800 \x1b[31m \u2028 <b>", served_model="echo-2026"
         )
 
@@ -56,18 +49,18 @@ class SizeGenerator(Generator):
     version: ClassVar[str] = "1"
     filters: str = "never"
 
-    def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Generated]:
+    def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Result]:
         return [
             self._draw(prompt, seed)
             for prompt, seed in zip(prompts, seeds, strict=True)
         ]
 
-    def _draw(self, prompt: str, seed: int) -> Generated:
+    def _draw(self, prompt: str, seed: int) -> Result:
         if self.filters in prompt:
-            return Generated(outcome=Outcome.FILTERED, error="content policy")
+            return Result(outcome=Outcome.FILTERED, error="content policy")
         width, height = (int(side) for side in prompt.split()[1].split("x"))
         image = Image.new("RGB", (width + 1, height), (seed % 256, 0, 0))
-        return Generated(image, revised_prompt=f"revised {prompt}")
+        return Result(image=image, revised_prompt=f"revised {prompt}")
 
 
 class TableEncoder(Encoder):
@@ -116,26 +109,26 @@ class ColourModel(Model):
     version: ClassVar[str] = "1"
     prefix: str = ""
 
-    def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
+    def respond(self, conversations: Sequence[Conversation]) -> list[Result]:
         HEARD.extend(conversations)
         return [self._reply(conversation) for conversation in conversations]
 
-    def _reply(self, conversation: Conversation) -> Reply:
+    def _reply(self, conversation: Conversation) -> Result:
         shown = conversation.last_medium
         if shown is None:
-            return Reply("nothing")
+            return Result("nothing")
         red, green, blue = shown.open().getpixel((0, 0))
         if blue == 1:
-            return Reply("No.", Outcome.REFUSED)
+            return Result("No.", Outcome.REFUSED)
         if blue == 2:
-            return Reply("", Outcome.FAILED, error="TimeoutError: no answer")
+            return Result("", Outcome.FAILED, error="TimeoutError: no answer")
         words = f"{self.prefix} red{red} green{green} {'pixel ' * 5}".split()
         said = (
             words
             if conversation.max_tokens is None
             else words[: conversation.max_tokens]
         )
-        return Reply(
+        return Result(
             " ".join(said),
             Outcome.OK if said == words else Outcome.TRUNCATED,
             served_model="colour-2026",

@@ -11,7 +11,7 @@ from PIL import Image
 
 from driftledger.components.service import RemoteGenerator, RemoteModel, TransientError
 from driftledger.core.errors import ServiceError
-from driftledger.core.types import Conversation, Generated, Reply, Usage
+from driftledger.core.types import Conversation, Result, Usage
 
 ASKED: Counter[str] = Counter()
 """How often each thing was asked, attempts that failed included."""
@@ -53,10 +53,10 @@ class FarModel(RemoteModel):
     @asynccontextmanager
     async def connect(
         self,
-    ) -> AsyncIterator[Callable[[Conversation], Awaitable[Reply]]]:
+    ) -> AsyncIterator[Callable[[Conversation], Awaitable[Result]]]:
         yield self._reply
 
-    async def _reply(self, conversation: Conversation) -> Reply:
+    async def _reply(self, conversation: Conversation) -> Result:
         shown = conversation.last_medium
         assert shown is not None
         width, height = shown.open().size
@@ -65,7 +65,7 @@ class FarModel(RemoteModel):
         async with counted(f"{width}x{height}", self.seconds) as before:
             if before < self.hiccups:
                 raise TransientError("503: come back later")
-        return Reply(f"{width}x{height}", served_model="far-1", usage=Usage(80, 10))
+        return Result(f"{width}x{height}", served_model="far-1", usage=Usage(80, 10))
 
 
 class FarGenerator(RemoteGenerator):
@@ -87,16 +87,16 @@ class FarGenerator(RemoteGenerator):
     @asynccontextmanager
     async def connect(
         self,
-    ) -> AsyncIterator[Callable[[str, int], Awaitable[Generated]]]:
+    ) -> AsyncIterator[Callable[[str, int], Awaitable[Result]]]:
         yield self._draw
 
-    async def _draw(self, prompt: str, seed: int) -> Generated:
+    async def _draw(self, prompt: str, seed: int) -> Result:
         async with counted(prompt, self.seconds) as before:
             if before < self.hiccups:
                 raise TransientError("503: no ink")
             width, height = (int(side) for side in prompt.split("x"))
-            return Generated(
-                Image.new("RGB", (width + 1, height)),
+            return Result(
+                image=Image.new("RGB", (width + 1, height)),
                 served_model="pen-1",
                 usage=Usage(images=1),
             )

@@ -13,7 +13,7 @@ from PIL import Image
 from driftledger.components.base import Component, Generator, Model, Operational
 from driftledger.core.canonical import sha256_bytes
 from driftledger.core.errors import OutOfMemoryError
-from driftledger.core.types import Conversation, Generated, Reply
+from driftledger.core.types import Conversation, Result
 
 
 class Shift(NamedTuple):
@@ -72,7 +72,7 @@ class SleepingModel(Sleeper, Model):
 
     provider: ClassVar[str] = "sleeping_model"
 
-    def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
+    def respond(self, conversations: Sequence[Conversation]) -> list[Result]:
         shown = [conversation.last_medium for conversation in conversations]
         seen = [
             sha256_bytes(image.path.read_bytes())[:16]
@@ -86,7 +86,7 @@ class SleepingModel(Sleeper, Model):
                 for question, digest in zip(said, seen, strict=True)
             ]
         )
-        return [Reply(text) for text in seen]
+        return [Result(text) for text in seen]
 
 
 class SleepingGenerator(Sleeper, Generator):
@@ -94,7 +94,7 @@ class SleepingGenerator(Sleeper, Generator):
 
     provider: ClassVar[str] = "sleeping_generator"
 
-    def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Generated]:
+    def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Result]:
         self.work(
             [f"{prompt} {seed}" for prompt, seed in zip(prompts, seeds, strict=True)]
         )
@@ -102,4 +102,4 @@ class SleepingGenerator(Sleeper, Generator):
             Image.new("RGB", (9 + seed, 9), f"#{prompt[:6]}")
             for prompt, seed in zip(prompts, seeds, strict=True)
         ]
-        return [Generated(image) for image in drawn]
+        return [Result(image=image) for image in drawn]
