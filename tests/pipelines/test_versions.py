@@ -81,7 +81,8 @@ class Plain(Generator):
     version = "1"
 
     def generate(self, prompts, seeds):
-        return [Result(image=self._image(len(prompt), seed)) for prompt, seed in zip(prompts, seeds)]
+        images = [self._image(len(prompt), seed) for prompt, seed in zip(prompts, seeds)]
+        return [Result(image=image) for image in images]
 
     def _image(self, letters, seed):
         image = Image.new("RGB", (24, 18), (letters % 256, seed % 256, 90))
