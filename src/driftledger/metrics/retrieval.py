@@ -101,6 +101,20 @@ def class_mean(
     return [names[number] for number in indices[:, 0]]
 
 
+def vote(
+    support: Features, labels: Sequence[str], queries: Features, k: int
+) -> list[str]:
+    """Return the label that most of the ``k`` nearest have, one per query.
+
+    Of several, it is that of the nearest among them. Shapes and errors as in :func:`votes`.
+
+    >>> support = np.array([[1.0, 0.0], [0.8, 0.6], [0.6, 0.8]])
+    >>> vote(support, ["robin", "wren", "wren"], np.array([[1.0, 0.1]]), k=3)
+    ['wren']
+    """
+    return votes(support, labels, queries, k).by(k)
+
+
 def votes(
     support: Features, labels: Sequence[str], queries: Features, most: int
 ) -> Votes:
