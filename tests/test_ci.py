@@ -68,7 +68,7 @@ def repository(tmp_path) -> Path:
     return root
 
 
-def ci(repository: Path, **environment: str) -> tuple[bool, list[str]]:
+def ci(repository, **environment: str) -> tuple[bool, list[str]]:
     """Whether it passed, and what it printed."""
     env = (
         os.environ

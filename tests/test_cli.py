@@ -26,7 +26,7 @@ from tests.support.params import DEFAULT, default_params
 from tests.support.terminal import WIDTHS, fitting
 
 
-def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
+def run(monkeypatch, *arguments: str) -> int:
     """Run the command in this process; its exit code."""
     monkeypatch.setattr(sys, "argv", ["driftledger", *arguments])
     with pytest.raises(SystemExit) as stop:
@@ -37,7 +37,7 @@ def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
 
 
 def command(
-    *arguments: str, cwd: Path, **environment: str
+    *arguments: str, cwd, **environment: str
 ) -> "subprocess.CompletedProcess[str]":
     """Run the command as a user does, in a folder that is no project unless it is made one."""
     code = "from driftledger.cli import main; main()"
@@ -54,8 +54,8 @@ def command(
     )
 
 
-def raising(error: BaseException) -> Any:
-    def stage(*_: object, **options: object) -> None:
+def raising(error) -> Any:
+    def stage(*_: object, **options: object):
         raise error
 
     return stage
@@ -64,7 +64,7 @@ def raising(error: BaseException) -> Any:
 HOSTILE = "\x1b[2J\x9b1m\u202e[red]markup[/red]\r\nall holds"
 
 
-def verified(*, holds: bool) -> verifying.Verified:
+def verified(*, holds) -> verifying.Verified:
     findings = [
         Finding("bytes", f"data/{HOSTILE}/{number}.png", "is another")
         for number in range(3)
@@ -371,7 +371,7 @@ LARGE = PAGES | {
 }
 
 
-def loaded(folder: Path, *arguments: str, code: int = 0) -> set[str]:
+def loaded(folder, *arguments: str, code=0) -> set[str]:
     """All modules that are loaded when the command ends."""
     done = subprocess.run(
         [sys.executable, "-c", RUN + TELL, *arguments],

@@ -87,7 +87,7 @@ def test_readme_is_read_in_three_minutes_and_leads_to_every_page():
     } <= linked
 
 
-def copied(block: str) -> Settings:
+def copied(block) -> Settings:
     """The settings with a block of a page laid over them, and nothing else."""
     params = default_params()
     changes = yaml.safe_load(block)

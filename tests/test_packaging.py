@@ -32,7 +32,7 @@ def built(tmp_path_factory) -> Built:
     return Built(*build(REPOSITORY, tmp_path_factory.mktemp("dist")))
 
 
-def in_wheel(built: Built) -> set[str]:
+def in_wheel(built) -> set[str]:
     with zipfile.ZipFile(built.wheel) as archive:
         return set(archive.namelist())
 

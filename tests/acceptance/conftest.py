@@ -17,7 +17,7 @@ def pytest_configure() -> None:
     )
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(items) -> None:
     """Mark what needs the default run as slow, unless it is there already."""
     for item in items:
         ours = item.path.is_relative_to(Path(__file__).parent)
@@ -29,18 +29,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.slow)
 
 
-def _shared(folder: Path) -> Checkout:
+def _shared(folder) -> Checkout:
     return Checkout(folder / "project", folder / "state")
 
 
-def _default(folder: Path) -> Checkout:
+def _default(folder) -> Checkout:
     project = init(folder, "--preset", "default")
     project.driftledger("run")
     project.commit("the default run")
     return project
 
 
-def _small(folder: Path) -> Checkout:
+def _small(folder) -> Checkout:
     project = with_images(folder, 4)
     project.params(lambda params: params["genception"].update(iterations=2))
     project.driftledger("run")

@@ -28,7 +28,7 @@ MODEL = RUN.partition("/")[0]
 Edit = Callable[[Path], None]
 
 
-def records(top: Path) -> Path:
+def records(top) -> Path:
     return next(
         path
         for path in record_files(top)
@@ -36,33 +36,33 @@ def records(top: Path) -> Path:
     )
 
 
-def card(top: Path) -> Path:
+def card(top) -> Path:
     return records(top).parent / "components.json"
 
 
-def drawing(top: Path) -> Path:
+def drawing(top) -> Path:
     return images_of(records(top))[0]
 
 
-def score(top: Path) -> Path:
+def score(top) -> Path:
     return next(
         path for path in score_files(top) if read(path)["keys"]["model"] == MODEL
     )
 
 
-def rows(top: Path) -> Path:
+def rows(top) -> Path:
     return score(top).parent / "rows.jsonl"
 
 
-def dataset_image(top: Path) -> Path:
+def dataset_image(top) -> Path:
     return dataset_images(top)[0]
 
 
-def leaderboard(top: Path) -> Path:
+def leaderboard(top) -> Path:
     return top / "reports/leaderboard.md"
 
 
-def locked(top: Path) -> Iterator[tuple[Path, str]]:
+def locked(top) -> Iterator[tuple[Path, str]]:
     """Each lock that holds records of the model, and the md5 that it has of them."""
     for path in sorted(top.rglob("dvc.lock")):
         for name, stage in yaml.safe_load(path.read_text(encoding="utf-8"))[
@@ -75,17 +75,17 @@ def locked(top: Path) -> Iterator[tuple[Path, str]]:
             )
 
 
-def lock(top: Path) -> Path:
+def lock(top) -> Path:
     return next(locked(top))[0]
 
 
-def last_byte(path: Path) -> None:
+def last_byte(path) -> None:
     content = bytearray(path.read_bytes())
     content[-1] ^= 1
     path.write_bytes(content)
 
 
-def another_image(path: Path) -> None:
+def another_image(path) -> None:
     """Put the image that is most unlike in its place: a file of another size."""
     other = max(
         path.parent.parent.rglob("*.png"),
@@ -94,8 +94,8 @@ def another_image(path: Path) -> None:
     shutil.copy(other, path)
 
 
-def replace(pattern: str, by: str) -> Edit:
-    def edit(path: Path) -> None:
+def replace(pattern, by) -> Edit:
+    def edit(path):
         text, count = re.subn(pattern, by, path.read_text(encoding="utf-8"), count=1)
         assert count == 1, f"{pattern} is not in {path}"
         path.write_text(text, encoding="utf-8")
@@ -103,7 +103,7 @@ def replace(pattern: str, by: str) -> Edit:
     return edit
 
 
-def another_md5(path: Path) -> None:
+def another_md5(path) -> None:
     _, md5 = next(locked(path.parent))
     replace(md5, ("0" if md5[0] != "0" else "1") + md5[1:])(path)
 

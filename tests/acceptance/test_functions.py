@@ -22,7 +22,7 @@ NAMED = {
 }
 
 
-def argument(value: Any) -> Any:
+def argument(value) -> Any:
     """A name stands for what is above; lists of numbers are arrays."""
     if isinstance(value, str):
         return NAMED[value]
@@ -30,7 +30,7 @@ def argument(value: Any) -> Any:
     return np.array(value) if is_array else value
 
 
-def called(case: dict[str, Any]) -> Any:
+def called(case) -> Any:
     function = getattr(import_module(MODULES[case["function"]]), case["function"])
     return function(*map(argument, case["arguments"]), **case.get("named", {}))
 
@@ -40,7 +40,7 @@ def of(*names: str) -> list[Any]:
     return [pytest.param(case, id=str(case["arguments"])) for case in found]
 
 
-def approximately(value: Any, **tolerance: float) -> Any:
+def approximately(value, **tolerance: float) -> Any:
     values = np.ravel(value).tolist()
     return pytest.approx(
         [float(Fraction(each)) if isinstance(each, str) else each for each in values],

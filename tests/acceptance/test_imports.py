@@ -35,7 +35,7 @@ HEAVY = (
 )
 
 
-def imports(path: Path) -> Iterator[str]:
+def imports(path) -> Iterator[str]:
     """The full name of everything that a module imports, anywhere in it."""
     package = path.relative_to(SOURCE).parts[:-1]
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -47,7 +47,7 @@ def imports(path: Path) -> Iterator[str]:
             yield from (f"{base}.{alias.name}" for alias in node.names)
 
 
-def all_imports(package: str) -> list[tuple[Path, str]]:
+def all_imports(package) -> list[tuple[Path, str]]:
     paths = sorted((SOURCE / package).rglob("*.py"))
     found = [
         (path.relative_to(SOURCE), name) for path in paths for name in imports(path)
@@ -56,7 +56,7 @@ def all_imports(package: str) -> list[tuple[Path, str]]:
     return found
 
 
-def top(name: str) -> str:
+def top(name) -> str:
     return name.partition(".")[0]
 
 
@@ -90,7 +90,7 @@ def test_the_demonstration_imports_what_anybodys_own_components_may():
     assert not {each for each in rooms if not each.startswith(may)}
 
 
-def is_private(name: str) -> bool:
+def is_private(name) -> bool:
     library = top(name)
     if library not in {"dvc", "dvc_data", "dvc_objects", "mlflow"}:
         return False
@@ -193,7 +193,7 @@ NO_BEGINNINGS = {
 }
 
 
-def sources(package: str) -> dict[str, tuple[list[str], ast.Module]]:
+def sources(package) -> dict[str, tuple[list[str], ast.Module]]:
     """Each module's lines and syntax tree, by its path."""
     found = {}
     for path in sorted((SOURCE / package).rglob("*.py")):
@@ -203,19 +203,19 @@ def sources(package: str) -> dict[str, tuple[list[str], ast.Module]]:
     return found
 
 
-def is_prose(node: ast.AST) -> bool:
+def is_prose(node) -> bool:
     value = node.value if isinstance(node, ast.Expr) else None
     return isinstance(value, ast.Constant) and isinstance(value.value, str)
 
 
-def is_pair(node: ast.AST) -> bool:
+def is_pair(node) -> bool:
     """Tell whether a statement is ``a, b = x, y``."""
     if not isinstance(node, ast.Assign):
         return False
     return isinstance(node.targets[0], ast.Tuple) and isinstance(node.value, ast.Tuple)
 
 
-def code_lines(lines: list[str], tree: ast.Module) -> Iterator[str]:
+def code_lines(lines, tree) -> Iterator[str]:
     """Lines that are neither empty, nor a comment, nor in a docstring."""
     prose = set()
     for node in ast.walk(tree):

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from time import sleep
-from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -30,9 +29,7 @@ def test_a_second_run_does_nothing(evaluated, tmp_path):
     assert copied.results() == before
 
 
-def asking(
-    service: Service, folder: Path, iterations: int, images: int = IMAGES
-) -> Checkout:
+def asking(service, folder, iterations, images=IMAGES) -> Checkout:
     """A project whose model and generator are a service, and whose encoder is its own."""
     address = service.base_url
     return described_by(
@@ -40,7 +37,7 @@ def asking(
     )
 
 
-def killed_run(checkout: Checkout, service: Service, answers: int) -> bool:
+def killed_run(checkout, service, answers) -> bool:
     """Start a run and kill it once it waits for more than ``answers`` answers; whether it got that
     far."""
     service.allow(answers)
@@ -63,7 +60,7 @@ def killed_run(checkout: Checkout, service: Service, answers: int) -> bool:
     return True
 
 
-def marked(mark: str) -> list[int]:
+def marked(mark) -> list[int]:
     """Every process whose environment has this mark, also those that are no longer anybody's
     children."""
     numbers = []
@@ -74,7 +71,7 @@ def marked(mark: str) -> list[int]:
     return numbers
 
 
-def kill_all(mark: str) -> None:
+def kill_all(mark) -> None:
     while numbers := marked(mark):
         for number in numbers:
             with suppress(OSError):
@@ -117,7 +114,7 @@ def pushed(served, tmp_path_factory) -> Checkout:
     return checkout
 
 
-def clone(pushed: Checkout, folder: Path) -> Checkout:
+def clone(pushed, folder) -> Checkout:
     """A fresh clone after ``dvc pull``."""
     pushed.run("git", "clone", "--quiet", str(pushed.root), str(folder / "project"))
     cloned = Checkout(folder / "project", folder / "state")
@@ -126,7 +123,7 @@ def clone(pushed: Checkout, folder: Path) -> Checkout:
     return cloned
 
 
-def one_more(params: dict[str, Any]) -> None:
+def one_more(params) -> None:
     params["genception"]["iterations"] += 1
 
 

@@ -15,7 +15,7 @@ DEFAULT = {"photos", "digits", "scenes_mm_sap", "scenes_mm_vet", "scenes_mme"}
 """The datasets and question sets of the default run; those of the neural run are others."""
 
 
-def _of_default(files: dict[str, Lines]) -> dict[str, Lines]:
+def _of_default(files) -> dict[str, Lines]:
     return {
         name: lines
         for name, lines in files.items()
@@ -23,7 +23,7 @@ def _of_default(files: dict[str, Lines]) -> dict[str, Lines]:
     }
 
 
-def _compare(golden: dict[str, Lines], now: dict[str, Lines]) -> None:
+def _compare(golden, now) -> None:
     assert golden, "there are no golden numbers"
     wrong = [
         each

@@ -3,7 +3,6 @@
 import signal
 import subprocess
 import time
-from collections.abc import Callable
 from uuid import uuid4
 
 import pytest
@@ -19,7 +18,7 @@ IGNORING = ("sh", "-c", "trap '' INT; exec \"$@\"", "sh", "driftledger")
 PLAIN = ("driftledger",)
 
 
-def wait_for(condition: Callable[[], bool]) -> None:
+def wait_for(condition) -> None:
     began = time.monotonic()
     while not condition():
         assert time.monotonic() - began < PATIENCE

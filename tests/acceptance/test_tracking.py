@@ -14,7 +14,7 @@ from tests.acceptance.places import REPOSITORY
 from tests.acceptance.snapshot import FILE, snapshot
 
 
-def _leaves(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
+def _leaves(value, name="") -> Iterator[tuple[str, Any]]:
     if isinstance(value, dict | list):
         for key, each in value.items() if isinstance(value, dict) else enumerate(value):
             yield from _leaves(each, f"{name} | {key}")
@@ -22,7 +22,7 @@ def _leaves(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
         yield name, value
 
 
-def _wrong(golden: dict[str, Any], now: dict[str, Any]) -> list[str]:
+def _wrong(golden, now) -> list[str]:
     sides = [dict(_leaves(each)) for each in (golden, now)]
     numbers = [
         {name: value for name, value in side.items() if isinstance(value, float)}

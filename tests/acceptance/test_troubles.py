@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from tests.acceptance.checkout import Checkout, described_by
+from tests.acceptance.checkout import described_by
 from tests.acceptance.places import ALWAYS
 from tests.acceptance.service import Service
 
@@ -21,7 +21,7 @@ def free_port() -> int:
         return port
 
 
-def ran(checkout: Checkout, code: int, *sentences: str) -> list[str]:
+def ran(checkout, code, *sentences: str) -> list[str]:
     """Run, expect this exit code and each sentence once, and return what was said."""
     done = checkout.driftledger("run", check=False)
     assert done.returncode == code, done.stderr
@@ -31,7 +31,7 @@ def ran(checkout: Checkout, code: int, *sentences: str) -> list[str]:
     return done.stderr.splitlines()
 
 
-def models_in_the_report(checkout: Checkout) -> set[str]:
+def models_in_the_report(checkout) -> set[str]:
     return {path.stem for path in (checkout.root / "reports/site/runs").glob("*.html")}
 
 

@@ -214,7 +214,7 @@ class Spec:
         return METRIC
 
 
-def row(unit: str, *values: float | None) -> Row:
+def row(unit, *values: float | None) -> Row:
     return Row(
         unit=unit,
         group="all",
@@ -224,7 +224,7 @@ def row(unit: str, *values: float | None) -> Row:
     )
 
 
-def shown(rows: list[Row], at_most: int | None) -> list[str]:
+def shown(rows, at_most) -> list[str]:
     spec: Any = Spec()
     return [each.unit for each in worth_showing(spec, spec, rows, at_most)]
 

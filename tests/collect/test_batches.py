@@ -4,7 +4,6 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import ClassVar
 
 import pytest
@@ -93,9 +92,7 @@ class HeavyGenerator(Heavy, Generator):
         ]
 
 
-def chain(
-    model: Model, generator: Generator, image: Medium, number: int
-) -> Steps[list[Result]]:
+def chain(model, generator, image, number) -> Steps[list[Result]]:
     results: list[Result] = []
     for t in (1, 2):
         context = Subject(f"s{number}", t, "d")
@@ -108,9 +105,7 @@ def chain(
     return results
 
 
-def run(
-    model: Model, generator: Generator, folder: Path, name: str
-) -> list[list[Result]]:
+def run(model, generator, folder, name) -> list[list[Result]]:
     paths = [draw(folder / f"{number}.png", number) for number in range(8)]
     images = [Medium(path, sha256_file(path)) for path in paths]
     with CallStore(folder / name) as store:

@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 from collections import Counter
-from pathlib import Path
 
 import pytest
 
@@ -13,7 +12,6 @@ pytest.importorskip("openai")
 
 from driftledger.collect.call import Ask, Draw, Steps
 from driftledger.collect.store import CallStore
-from driftledger.components.base import Generator
 from driftledger.components.openai import OpenAIChat
 from driftledger.core.canonical import sha256_file
 from driftledger.core.types import Conversation, Medium, Result, Subject
@@ -44,9 +42,7 @@ collect(sys.argv[1], Path(sys.argv[2]))
 """
 
 
-def chain(
-    model: OpenAIChat, generator: Generator, image: Medium, number: int
-) -> Steps[list[Result]]:
+def chain(model, generator, image, number) -> Steps[list[Result]]:
     results = []
     for t in (1, 2):
         context = Subject(f"s{number}", t, "d")
@@ -65,7 +61,7 @@ def chain(
     return results
 
 
-def seer(base_url: str) -> OpenAIChat:
+def seer(base_url) -> OpenAIChat:
     limits = {"concurrency": 2, "max_calls": 1000}
     return OpenAIChat.model_validate(
         {
@@ -77,7 +73,7 @@ def seer(base_url: str) -> OpenAIChat:
     )
 
 
-def collect(base_url: str, folder: Path) -> list[list[Result]]:
+def collect(base_url, folder) -> list[list[Result]]:
     """Two descriptions by a service and two local drawings of each of six images."""
     model = seer(base_url)
     paths = [
@@ -93,7 +89,7 @@ def collect(base_url: str, folder: Path) -> list[list[Result]]:
         return run_protocols(protocols, store)
 
 
-def says(request: dict[str, object]) -> ChatAnswer:
+def says(request) -> ChatAnswer:
     return ChatAnswer("a cat")
 
 
@@ -103,7 +99,7 @@ def reference(tmp_path) -> list[list[object]]:
         return rows(collect(server.base_url, tmp_path / "reference"))
 
 
-def rows(results: list[list[Result]]) -> list[list[object]]:
+def rows(results) -> list[list[object]]:
     return [[comparable(result) for result in chain] for chain in results]
 
 

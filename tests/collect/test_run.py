@@ -8,7 +8,6 @@ import threading
 import time
 from collections import Counter
 from functools import partial
-from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
@@ -19,7 +18,6 @@ from driftledger.collect.progress import Progress
 from driftledger.collect.run import Collector
 from driftledger.collect.store import CallStore
 from driftledger.components import service as patience
-from driftledger.components.base import Generator, Model
 from driftledger.components.openai import OpenAIChat
 from driftledger.components.service import Limits, Prices
 from driftledger.core.errors import BudgetError, ServiceError, StoreError
@@ -50,9 +48,7 @@ def images(tmp_path) -> list[Medium]:
     return eight_images(tmp_path)
 
 
-def stored_calls(
-    folder: Path, images: list[Medium], model: Model, generator: Generator
-) -> int:
+def stored_calls(folder, images, model, generator) -> int:
     with CallStore(folder, writes=False) as store:
         return sum(
             walk(chain(model, generator, image, n), store.answer).answered
@@ -148,7 +144,7 @@ def test_a_call_that_two_units_need_is_made_once(images, tmp_path):
     assert sum(batch.count("30x30") for batch in SEEN) == 1
 
 
-def once(model: Model, image: Medium, number: int) -> Steps[str]:
+def once(model, image, number) -> Steps[str]:
     answer = yield Ask(
         model,
         "answer",
@@ -158,7 +154,7 @@ def once(model: Model, image: Medium, number: int) -> Steps[str]:
     return answer.text or ""
 
 
-def seconds_of(*models: FarModel, images: list[Medium], folder: Path) -> float:
+def seconds_of(*models: FarModel, images, folder) -> float:
     """How long runs of one model each, side by side in one collector, would take without what
     computing takes."""
 

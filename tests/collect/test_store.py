@@ -46,7 +46,7 @@ from tests.support.params import default_params
 from tests.support.stores import found, stored_rows
 
 
-def key(number: int) -> str:
+def key(number) -> str:
     return sha256_of(number)
 
 
@@ -63,7 +63,7 @@ class Made(NamedTuple):
 
 
 def finished(
-    number: int, text: str = "a cat", *, png: bytes | None = None, **changes: object
+    number, text="a cat", *, png=None, **changes: object
 ) -> tuple[Any, Result]:
     usage = Usage(10, 2, seconds=0.5, cost=0.25)
     result = replace(Result(text=text, data=png, usage=usage), **changes)  # type: ignore[arg-type]
@@ -249,7 +249,7 @@ except StoreError as error:
 """
 
 
-def second(folder: Path, how: str) -> "subprocess.Popen[str]":
+def second(folder, how) -> "subprocess.Popen[str]":
     command = [sys.executable, "-c", SECOND, str(folder), how]
     return subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True

@@ -13,7 +13,6 @@ import pytest
 
 from driftledger.benchmarks.registry import benchmark_names
 from driftledger.collect.features import FeatureStore
-from driftledger.collect.store import CallStore
 from driftledger.commands.collect import (
     collect,
     collect_shard,
@@ -45,7 +44,7 @@ def project(tmp_path, monkeypatch) -> Project:
     return project
 
 
-def to_make(project: Project) -> dict[str, int]:
+def to_make(project) -> dict[str, int]:
     return {
         name: calls.to_make for name, calls in plan(Project(project.root)).calls.items()
     }
@@ -386,14 +385,14 @@ def asks_nobody(*_: Any) -> None:
     raise AssertionError("asked once more")
 
 
-def stored(store: CallStore) -> dict[str, Any]:
+def stored(store) -> dict[str, Any]:
     return {
         key: comparable(result)
         for key, result in found(store, stored_rows(store.folder)).items()
     }
 
 
-def run_round(project: Project, of: int, into: Path, **chosen: Any) -> list[str]:
+def run_round(project, of, into, **chosen: Any) -> list[str]:
     return [
         collect_shard(Project(project.root), f"{number}/{of}", into, **chosen)
         for number in range(of)

@@ -26,7 +26,7 @@ from tests.support.terminal import fitting, printed
 Tree = dict[str, bytes | str]
 
 
-def tree(root: Path) -> Tree:
+def tree(root) -> Tree:
     """Every file and link, without what Git and DVC keep for themselves."""
     found: Tree = {}
     for path in sorted(root.rglob("*")):
@@ -275,14 +275,14 @@ def test_the_block_of_questions_in_the_docs_works_after_init(here):
     )
 
 
-def killed_after(writes: int, root: Path) -> bool:
+def killed_after(writes, root) -> bool:
     """Begin a project in a process that ends at once before a further file; whether it came so
     far."""
     child = os.fork()
     if not child:
         left = iter(range(writes))
 
-        def write(path: Path, data: bytes) -> None:
+        def write(path, data):
             if next(left, None) is None:
                 os._exit(9)
             write_bytes(path, data)

@@ -17,7 +17,7 @@ from tests.support.params import default_params
 RUFF = (sys.executable, "-m", "ruff")
 
 
-def run(folder: Path, *command: str) -> str:
+def run(folder, *command: str) -> str:
     done = subprocess.run(
         command, cwd=folder, capture_output=True, text=True, check=False
     )

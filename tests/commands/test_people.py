@@ -2,7 +2,6 @@
 
 import csv
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -23,14 +22,14 @@ def project(tmp_path, monkeypatch) -> Project:
     )
 
 
-def people(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
+def people(monkeypatch, *arguments: str) -> int:
     monkeypatch.setattr(sys, "argv", ["driftledger", "people", *arguments])
     with pytest.raises(SystemExit) as stop:
         cli.main()
     return int(stop.value.code or 0)
 
 
-def rows(path: Path) -> list[dict[str, str]]:
+def rows(path) -> list[dict[str, str]]:
     return list(csv.DictReader(path.read_text(encoding="utf-8-sig").splitlines()))
 
 

@@ -35,12 +35,12 @@ WORDS = 1024
 PRICES = {"input": 10.0, "output": 100.0}
 
 
-def longest(body: dict[str, Any]) -> ChatAnswer:
+def longest(body) -> ChatAnswer:
     words = described(body).text.split()
     return ChatAnswer(" ".join([*words, *["word"] * (WORDS - len(words))]))
 
 
-def params_of(base_url: str) -> Params:
+def params_of(base_url) -> Params:
     params = default_params()
     service = {"base_url": base_url, "api_key_env": None, "prices": PRICES}
     nothing: Params = {name: [] for name in ("question_sets", *benchmark_names())}
@@ -95,7 +95,7 @@ def root(evaluated, tmp_path, monkeypatch) -> Path:
     return Path.cwd()
 
 
-def made_by(server: OpenAIServer, work: Callable[[], object]) -> tuple[int, int]:
+def made_by(server, work) -> tuple[int, int]:
     """Count the descriptions and the drawings that are asked for."""
     before = len(server.requests)
     work()
@@ -103,17 +103,17 @@ def made_by(server: OpenAIServer, work: Callable[[], object]) -> tuple[int, int]
     return kinds[True], kinds[False]
 
 
-def copied(root: Path) -> None:
+def copied(root) -> None:
     shutil.copy(root / "photos/square/0.png", root / "photos/square/copy.png")
 
 
-def broken(root: Path) -> None:
+def broken(root) -> None:
     data = (root / "photos/square/0.png").read_bytes()
     for name in ("cut", "short"):
         (root / "photos/square" / f"{name}.png").write_bytes(data[:45])
 
 
-def huge(root: Path) -> None:
+def huge(root) -> None:
     """Add a PNG whose header says 200 megapixels."""
     data = (root / "photos/square/0.png").read_bytes()
     header = b"IHDR" + struct.pack(">II", 20_000, 10_000) + data[24:29]
@@ -121,15 +121,15 @@ def huge(root: Path) -> None:
     (root / "photos/square/huge.png").write_bytes(data[:12] + header + crc + data[33:])
 
 
-def moved_away(root: Path) -> None:
+def moved_away(root) -> None:
     (root / "photos").rename(root / "away")
 
 
-def setting(section: str, **values: Any) -> Callable[[Path], object]:
+def setting(section, **values: Any) -> Callable[[Path], object]:
     return lambda root: changed(root, lambda params: params[section].update(values))
 
 
-def entry(section: str, name: str, **values: Any) -> Callable[[Path], object]:
+def entry(section, name, **values: Any) -> Callable[[Path], object]:
     return lambda root: changed(
         root, lambda params: params[section][name].update(values)
     )

@@ -2,7 +2,6 @@
 marked."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,9 +23,7 @@ VET, MME, SAP = "scenes_mm_vet", "scenes_mme", "scenes_mm_sap"
 SETS = {"mm_vet": VET, "mme": MME, "mm_sap": SAP}
 
 
-def project(
-    root: Path, benchmark: str, count: int = 13, **models: dict[str, Any]
-) -> Project:
+def project(root, benchmark, count=13, **models: dict[str, Any]) -> Project:
     """One question set of scenes, built, and the models that are asked."""
     params = default_params()
     name = SETS[benchmark]
@@ -50,7 +47,7 @@ def project(
     return Project(root)
 
 
-def questions(project: Project, benchmark: str) -> list[QuestionEntry]:
+def questions(project, benchmark) -> list[QuestionEntry]:
     """Those of the set, built without its models' files."""
     name = SETS[benchmark]
     folder = project.root / QUESTION_SET.at({"question_set": name})
@@ -60,7 +57,7 @@ def questions(project: Project, benchmark: str) -> list[QuestionEntry]:
     return read_questions(folder)
 
 
-def score_of(project: Project, benchmark: str, model: str) -> Score:
+def score_of(project, benchmark, model) -> Score:
     return read_json(
         project.root / "reports/scores" / model / benchmark / SETS[benchmark] / SCORE,
         Score,
@@ -71,7 +68,7 @@ def board(*scores: Score) -> str:
     return leaderboard_files(by_benchmark(scores))["leaderboard.md"].decode()
 
 
-def wrong(answer: str) -> str:
+def wrong(answer) -> str:
     return "No." if answer == "yes" else "Yes."
 
 

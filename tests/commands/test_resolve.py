@@ -5,7 +5,6 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -32,11 +31,11 @@ def resolved(tmp_path, monkeypatch) -> Resolved:
     return note
 
 
-def nothing(params: Params) -> None:
+def nothing(params) -> None:
     pass
 
 
-def differing(before: Any, after: Any, place: str = "") -> Iterator[str]:
+def differing(before, after, place="") -> Iterator[str]:
     """The places where two notes are different."""
     if isinstance(before, Mapping) and isinstance(after, Mapping):
         for key in sorted({*before, *after}):

@@ -320,14 +320,14 @@ def test_only_one_run_at_a_time_and_only_in_a_project_of_dvc(project, dvc, tmp_p
     assert not seen.exists()
 
 
-def wait_for(condition: Callable[[], bool]) -> None:
+def wait_for(condition) -> None:
     began = time.monotonic()
     while not condition():
         assert time.monotonic() - began < PATIENCE
         time.sleep(0.05)
 
 
-def is_over(pid: int) -> bool:
+def is_over(pid) -> bool:
     return (
         not psutil.pid_exists(pid)
         or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE

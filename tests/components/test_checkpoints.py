@@ -46,7 +46,7 @@ def folder(tmp_path) -> Path:
     return made
 
 
-def weights(folder: Path) -> dict[str, Any]:
+def weights(folder) -> dict[str, Any]:
     return Transformers(path=str(folder)).weights()
 
 

@@ -3,7 +3,6 @@ apart."""
 
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -42,14 +41,14 @@ def sides(images: list[Image.Image]) -> list[tuple[int, int]]:
     return [image.size for image in images]
 
 
-def lengths(texts: list[str]) -> Any:
+def lengths(texts) -> Any:
     return np.array([[len(text), 1] for text in texts])
 
 
 Reader = driftledger.encoder(texts=lengths, version="3")
 
 
-def image(folder: Path, number: int, width: int) -> Medium:
+def image(folder, number, width) -> Medium:
     path = draw(folder / f"{number}.png", number, (width, 40))
     return Medium(path, sha256_file(path))
 

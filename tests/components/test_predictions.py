@@ -31,17 +31,11 @@ FILES = CASES / "components" / "predictions"
 NOTHING = Medium(Path("/nowhere/at/all.png"), "0" * 64)
 
 
-def ask(
-    name: str,
-    text: str = "Describe it.",
-    t: int = 1,
-    shown: Medium = NOTHING,
-    **more: Any,
-) -> Conversation:
+def ask(name, text="Describe it.", t=1, shown=NOTHING, **more: Any) -> Conversation:
     return Conversation.ask(text, shown, Subject(name, t, "d"), **more)
 
 
-def failure(model: Any, conversation: Conversation) -> str:
+def failure(model, conversation) -> str:
     [reply] = model.respond([conversation])
     assert (reply.outcome, reply.text) == (Outcome.FAILED, "")
     return str(reply.error)
@@ -195,12 +189,12 @@ PROMPT = (
 )
 
 
-def image(folder: Path, number: int) -> Medium:
+def image(folder, number) -> Medium:
     path = draw(folder / "originals" / f"{number}.png", number)
     return Medium(path, sha256_file(path))
 
 
-def human(folder: Path, rows: str, annotator: str | None = None) -> Human:
+def human(folder, rows, annotator=None) -> Human:
     """People who wrote these rows, ``sample,t,text,annotator``, about one and the same image."""
     shown, lines = image(folder, 1), [HEAD]
     for sample, t, rest in (row.split(",", 2) for row in rows.splitlines()):
@@ -211,11 +205,11 @@ def human(folder: Path, rows: str, annotator: str | None = None) -> Human:
     return Human(path=folder, annotator=annotator)
 
 
-def texts(model: Human, *asked: Conversation) -> list[str]:
+def texts(model, *asked: Conversation) -> list[str]:
     return [reply.text for reply in model.respond(asked)]
 
 
-def fill_in(sheet: Path, number: int, text: str) -> None:
+def fill_in(sheet, number, text) -> None:
     """Write into the cell for the text of a row (counted from 1) of a sheet of ours, which ends in
     ``,,annotator``."""
     lines = sheet.read_text(encoding="utf-8").split("\n")
@@ -302,7 +296,7 @@ def test_a_text_answers_for_its_picture_alone(tmp_path):
     assert texts(model, ask("x", t=2, shown=again)) == ["Text 1."]
 
 
-def everything_in(folder: Path) -> dict[str, tuple[bytes, int]]:
+def everything_in(folder) -> dict[str, tuple[bytes, int]]:
     files = (path for path in sorted(folder.rglob("*")) if path.is_file())
     return {
         path.relative_to(folder).as_posix(): (
@@ -313,7 +307,7 @@ def everything_in(folder: Path) -> dict[str, tuple[bytes, int]]:
     }
 
 
-def rows_of(sheet: Path) -> Sequence[dict[str, str]]:
+def rows_of(sheet) -> Sequence[dict[str, str]]:
     with sheet.open(encoding="utf-8-sig", newline="") as file:
         return [*csv.DictReader(file)]
 

@@ -65,25 +65,25 @@ def image(tmp_path) -> Medium:
     return Medium(path, sha256_file(path))
 
 
-def chat(url: str, **settings: Any) -> OpenAIChat:
+def chat(url, **settings: Any) -> OpenAIChat:
     return OpenAIChat.model_validate(
         {"model": "m", "base_url": url, "api_key_env": "TEST_KEY"} | settings
     )
 
 
-def images(url: str, **settings: Any) -> OpenAIImages:
+def images(url, **settings: Any) -> OpenAIImages:
     return OpenAIImages.model_validate(
         {"model": "m", "base_url": url, "api_key_env": "TEST_KEY"} | settings
     )
 
 
-def encoded(image: Image.Image, kind: str) -> str:
+def encoded(image, kind) -> str:
     content = BytesIO()
     image.save(content, kind)
     return base64.b64encode(content.getvalue()).decode()
 
 
-def picture(name: str) -> str:
+def picture(name) -> str:
     match name:
         case "HUGE":
             return encoded(Image.new("1", (8193, 8193)), "PNG")
@@ -96,7 +96,7 @@ def picture(name: str) -> str:
     return name
 
 
-def body_of(case: dict[str, Any]) -> str:
+def body_of(case) -> str:
     body = case["body"]
     if isinstance(body, dict) and case["on"] == "image":
         for each in body.get("data", ()):
@@ -171,7 +171,7 @@ def test_what_a_service_says(case):
     }
 
 
-def spelt(encoded: str, how: str) -> str:
+def spelt(encoded, how) -> str:
     """Base64 as some services spell it."""
     match how:
         case "lines":
@@ -185,9 +185,7 @@ def spelt(encoded: str, how: str) -> str:
     return encoded
 
 
-def kind_of_answer(
-    case: dict[str, Any], port: int
-) -> tuple[list[Any], ServiceClient, str]:
+def kind_of_answer(case, port) -> tuple[list[Any], ServiceClient, str]:
     """Make a case's calls at the server; the results, what paid for them, and why they ended."""
     url = f"http://127.0.0.1:{port}{case.get('path', '/v1')}"
     common = {
@@ -375,7 +373,7 @@ MOST = 0.003
 FINE = Result("fine", usage=Usage(200, 100))
 
 
-def line(limits: Limits, calls: int = 0, cost: float = 0.0) -> ServiceClient:
+def line(limits, calls=0, cost=0.0) -> ServiceClient:
     return ServiceClient(limits, PRICES, Meter(limits, "far model", calls, cost))
 
 
@@ -403,7 +401,7 @@ def scripted(*events: Result | Exception | float) -> Callable[[], Awaitable[Resu
     return attempt
 
 
-def call(limits: Limits, *events: Result | Exception | float) -> Result:
+def call(limits, *events: Result | Exception | float) -> Result:
     async def once() -> Result:
         return await ask(line(limits), scripted(*events), EXPECTED)
 
@@ -725,7 +723,7 @@ def test_a_key_that_is_none_is_one_sentence(value, monkeypatch):
 # Pacing, retries and budgets, in time that passes only while nothing can be done.
 
 
-def cost_of(result: Result) -> float | None:
+def cost_of(result) -> float | None:
     assert result.usage is not None
     return result.usage.cost
 

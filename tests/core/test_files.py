@@ -44,7 +44,7 @@ def line(**changes: Any) -> bytes:
     return json.dumps(PLAIN | changes).encode() + b"\n"
 
 
-def with_number(number: str) -> bytes:
+def with_number(number) -> bytes:
     return line().replace(b'"label"', b'"x": ' + number.encode() + b', "label"')
 
 
@@ -127,11 +127,11 @@ def test_a_missing_file_says_how_to_get_it(tmp_path):
         read_json(Path("/dev/zero"), Row)
 
 
-def write_rows(path: Path, text: str) -> None:
+def write_rows(path, text) -> None:
     write_jsonl(path, [Row.model_validate(PLAIN | {"unit": text})])
 
 
-def write_shared(path: Path, text: str) -> None:
+def write_shared(path, text) -> None:
     write_bytes(path, text.encode(), durable=True)
 
 

@@ -99,7 +99,7 @@ anything = st.text(
 )
 
 
-def controls(text: str) -> set[str]:
+def controls(text) -> set[str]:
     return {
         letter
         for letter in text
@@ -107,7 +107,7 @@ def controls(text: str) -> set[str]:
     }
 
 
-def cells_of(text: str) -> list[str]:
+def cells_of(text) -> list[str]:
     """Return the cells of a one-row Markdown table around ``text``; fail on any markup."""
     tokens = (
         MarkdownIt("commonmark")

@@ -31,7 +31,7 @@ from tests.conftest import draw
 from tests.support.cases import cases
 
 
-def encoded(case: dict[str, Any]) -> bytes:
+def encoded(case) -> bytes:
     if "bytes" in case:
         return str(case["bytes"]).encode()
     colour, options = case.get("colour", [1, 2, 3]), dict(case.get("options", {}))
@@ -104,19 +104,13 @@ def test_every_alpha_over_white_is_rounded_to_nearest():
     )
 
 
-def coloured(red: int) -> bytes:
+def coloured(red) -> bytes:
     buffer = BytesIO()
     Image.new("RGB", (4, 4), (red, 0, 0)).save(buffer, "BMP")
     return buffer.getvalue()
 
 
-def item(
-    sample: str,
-    red: int = 0,
-    category: str | None = None,
-    label: str | None = None,
-    split: Split | None = None,
-) -> SourceItem:
+def item(sample, red=0, category=None, label=None, split=None) -> SourceItem:
     read = partial(coloured, red)
     return SourceItem(
         sample,
@@ -146,11 +140,11 @@ class Given(DatasetProvider):
         return {"kind": "given"}
 
 
-def entries_of(folder: Path) -> list[SampleEntry]:
+def entries_of(folder) -> list[SampleEntry]:
     return read_jsonl(folder / "samples.jsonl", SampleEntry)
 
 
-def tree(folder: Path) -> dict[str, str]:
+def tree(folder) -> dict[str, str]:
     files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
     assert files
     return {
@@ -343,7 +337,7 @@ def test_first_thins_a_test_set_alone_and_what_a_category_keeps(tmp_path):
 
 
 def placed(
-    path: Path, **settings: Any
+    path, **settings: Any
 ) -> dict[str, tuple[str | None, str | None, str | None]]:
     items = ImageFolder(path=path, **settings).items()
     return {

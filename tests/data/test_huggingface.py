@@ -48,9 +48,7 @@ def cache(tmp_path, monkeypatch) -> Path:
     return folder
 
 
-def parquet(
-    folder: Path, rows: list[dict[str, Any]], split: str = "test", features: Any = None
-) -> Path:
+def parquet(folder, rows, split="test", features=None) -> Path:
     """A folder with a table of images; a number stands for the image of that red."""
     folder.mkdir(exist_ok=True)
     cells = [row.get("image", number) for number, row in enumerate(rows, 1)]
@@ -68,14 +66,14 @@ def parquet(
     return folder
 
 
-def pets(folder: Path) -> Path:
+def pets(folder) -> Path:
     """Two cats and a dog in the library's own folder format."""
     for number, name in enumerate(("cat/a.png", "cat/b.png", "dog/c.png")):
         draw(folder / "test" / name, number)
     return folder
 
 
-def built(tmp_path: Path, path: Path, **settings: Any) -> list[Sample]:
+def built(tmp_path, path, **settings: Any) -> list[Sample]:
     build(
         "mine",
         HuggingFace.model_validate({"path": str(path)} | settings),

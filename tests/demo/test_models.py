@@ -67,7 +67,7 @@ def test_all_are_registered():
     }
 
 
-def said(model: Model, text: str, images: int = 1) -> list[str]:
+def said(model, text, images=1) -> list[str]:
     """Ask a model about so many images, none of which exists."""
     asked = [
         Conversation.ask(text, Medium(Path("/nowhere/at/all.png"), f"{at:064x}"))
@@ -118,7 +118,7 @@ What is x? | -1 <AND> -5 | x = 3 | 0.0
 {} | {} | {} | """
 
 
-def judged(text: str) -> tuple[str, Outcome]:
+def judged(text) -> tuple[str, Outcome]:
     [reply] = Rubric().respond([Conversation((Turn("user", (text,)),), max_tokens=1)])
     return reply.text, reply.outcome
 
@@ -250,7 +250,7 @@ def test_the_limit_counts_words(tmp_path):
     ]
 
 
-def paint(text: str, seed: int = 1, size: int = 256) -> np.ndarray:
+def paint(text, seed=1, size=256) -> np.ndarray:
     [drawn] = Painter(longest_side=size).generate(
         [f"Generate an image: {text}"], [seed]
     )

@@ -18,7 +18,7 @@ RUN = "listener_fine/synthesiser/log_mel"
 MODELS = ("listener_fine", "listener_coarse", "blind")
 
 
-def short(params: dict[str, Any]) -> None:
+def short(params) -> None:
     """Two iterations of two sounds of each category."""
     sounds = {"provider": "synthesised", "per_category": 2, "general_category": "sound"}
     params["datasets"] = {

@@ -160,7 +160,7 @@ def test_what_is_not_published_or_does_not_hold_is_not_bundled(ledger, tmp_path)
     assert not list(tmp_path.glob("score*"))
 
 
-def drawing(forger: Forger) -> None:
+def drawing(forger) -> None:
     """Let the last drawing of a chain be the original, in the record and the score too."""
     rows = [json.loads(row) for row in forger.members[FILES + RECORDS].splitlines()]
     place, row = next(
@@ -181,7 +181,7 @@ def drawing(forger: Forger) -> None:
     )
 
 
-def grade(forger: Forger) -> None:
+def grade(forger) -> None:
     """Let a right answer be read as none."""
     rows = [json.loads(row) for row in forger.members[FILES + READ].splitlines()]
     right = next(
@@ -190,7 +190,7 @@ def grade(forger: Forger) -> None:
     forger.row(READ, lambda row: row["extra"]["read"].__setitem__(0, None), right)
 
 
-def swap(forger: Forger) -> None:
+def swap(forger) -> None:
     one, other = sorted(
         name for name in forger.members if name.startswith(f"{FILES}{CHAINS}/images")
     )[:2]
@@ -200,7 +200,7 @@ def swap(forger: Forger) -> None:
     )
 
 
-def forgotten(forger: Forger) -> None:
+def forgotten(forger) -> None:
     """Leave out a score, also of the published file."""
     forger.json(EVIDENCE, lambda evidence: evidence["lineages"].pop())
     kept = {
@@ -242,7 +242,7 @@ def test_a_forgery_is_found(forger, tmp_path, case):
     assert run(tmp_path / "forged.zip") == 1
 
 
-def replaced(forger: Forger, **words: str) -> None:
+def replaced(forger, **words: str) -> None:
     """Replace words in the names and texts of all members."""
     members = list(forger.members.items())
     forger.members = {}
@@ -254,7 +254,7 @@ def replaced(forger: Forger, **words: str) -> None:
         forger.members[name] = data
 
 
-def foreign(forger: Forger, path: str, role: str) -> str:
+def foreign(forger, path, role) -> str:
     """Let an encoder be one that the checker lacks; its fingerprint."""
     card = json.loads(forger.members[f"{FILES}{path}/score.json"])["components"][role]
     provider = card["provider"]
@@ -271,7 +271,7 @@ def foreign(forger: Forger, path: str, role: str) -> str:
     return fingerprint
 
 
-def invented(forger: Forger, fingerprint: str, seed: int) -> None:
+def invented(forger, fingerprint, seed) -> None:
     """Let the features of all images and texts be nearly the same, and all numbers fit to them."""
     digests = {
         digests["sha256"]
@@ -354,7 +354,7 @@ def test_a_headline_from_features_is_said_first_and_never_passes_by_itself(
     assert (content["code"], content["headlines"][score]) == (3, metrics)
 
 
-def numbers_of(forger: Forger, path: str) -> dict[Key, Value]:
+def numbers_of(forger, path) -> dict[Key, Value]:
     """Every number that a score and its rows have."""
     bundle = Bundle(Archive(io.BytesIO(forger.content)))
     return stored(
@@ -426,7 +426,7 @@ def test_a_benchmark_of_somebody_else_is_not_checked_and_all_else_is(
     assert forger.check(tmp_path).code == (3 if benchmark == "mm_sap" else 1)
 
 
-def better_grade(row: dict[str, Any]) -> None:
+def better_grade(row) -> None:
     row["values"]["score"][0] = 1.0 - row["values"]["score"][0]
 
 
@@ -537,7 +537,7 @@ def test_ties_and_missing_descriptions_are_computed_again(forger, tmp_path):
     assert len([line for line in numbers if line.status == "reproduced"]) > 40
 
 
-def _emptied(reply: dict[str, Any]) -> dict[str, Any]:
+def _emptied(reply) -> dict[str, Any]:
     return {name: value for name, value in reply.items() if name != "text"} | {
         "outcome": "empty"
     }
@@ -595,9 +595,7 @@ def ours(**members: bytes) -> bytes:
     return file.getvalue()
 
 
-def zipped(
-    name: str, data: bytes = b"", method: int = zipfile.ZIP_STORED, **fields: Any
-) -> bytes:
+def zipped(name, data=b"", method=zipfile.ZIP_STORED, **fields: Any) -> bytes:
     """As any other program writes one."""
     file = io.BytesIO()
     with (
@@ -616,7 +614,7 @@ def zipped(
     return file.getvalue()
 
 
-def named(name: bytes, size: int = 0) -> bytes:
+def named(name, size=0) -> bytes:
     """One member of this name, in the form of a bundle but for it."""
     member = archive._Member(name, 0, size, 0)
     return member.local + archive._end([member], len(member.local))

@@ -6,7 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -77,12 +77,7 @@ class Stranger(Ledger):
         }
 
 
-def read_in_turn(
-    strangers: Sequence[Stranger],
-    commands: Sequence[Sequence[str]],
-    reader: Path,
-    environment: Mapping[str, str],
-) -> list[str]:
+def read_in_turn(strangers, commands, reader, environment) -> list[str]:
     """Run commands in one checkout after the other, in one process; return what they print in
     each."""
     env = {

@@ -41,7 +41,7 @@ def test_a_field_that_becomes_a_path(case):
             kind.model_validate(case["plain"] | {case["field"]: value})
 
 
-def kinds(of: type[BaseModel]) -> Iterator[type[BaseModel]]:
+def kinds(of) -> Iterator[type[BaseModel]]:
     for kind in of.__subclasses__():
         yield kind
         yield from kinds(kind)

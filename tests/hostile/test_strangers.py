@@ -44,19 +44,19 @@ class Case(NamedTuple):
     never: str = "Traceback (most recent call last)"
 
 
-def git_setting(name: str) -> Case:
+def git_setting(name) -> Case:
     return Case(lambda stranger, _: stranger.git("config", name, stranger.touch))
 
 
-def stale(stranger: Stranger) -> None:
+def stale(stranger) -> None:
     """Make Git look into a file, because its time has changed."""
     os.utime(stranger.root / "params.yaml", (1, 1))
 
 
-def git_filter(kind: str) -> Case:
+def git_filter(kind) -> Case:
     """A filter that Git runs on whatever it cannot tell by its time alone."""
 
-    def attack(stranger: Stranger, _: Canned) -> None:
+    def attack(stranger, _):
         stranger.git("config", f"filter.theirs.{kind}", stranger.touch)
         (stranger.root / ".git/info").mkdir(exist_ok=True)
         (stranger.root / ".git/info/attributes").write_text("* filter=theirs\n")
@@ -65,7 +65,7 @@ def git_filter(kind: str) -> Case:
     return Case(attack)
 
 
-def git_hooks(stranger: Stranger, _: Canned) -> None:
+def git_hooks(stranger, _) -> None:
     (stranger.root / ".git/hooks").mkdir(exist_ok=True)
     for name in (
         "post-index-change",
@@ -77,7 +77,7 @@ def git_hooks(stranger: Stranger, _: Canned) -> None:
     stale(stranger)
 
 
-def git_promisor(stranger: Stranger, _: Canned) -> None:
+def git_promisor(stranger, _) -> None:
     """A partial clone; Git fetches its missing objects by a program."""
     settings = {
         "core.repositoryFormatVersion": "1",
@@ -93,7 +93,7 @@ def git_promisor(stranger: Stranger, _: Canned) -> None:
     stale(stranger)
 
 
-def git_submodule(stranger: Stranger, _: Canned) -> None:
+def git_submodule(stranger, _) -> None:
     """A repository in the repository, with a filter of its own."""
     inner = stranger.root / "inner"
     inner.mkdir()
@@ -116,7 +116,7 @@ def git_submodule(stranger: Stranger, _: Canned) -> None:
     os.utime(inner / "a", (1, 1))
 
 
-def git_elsewhere(stranger: Stranger, listener: Canned) -> None:
+def git_elsewhere(stranger, listener) -> None:
     """A ``.git`` that is a file, which names a repository in another place."""
     git_filter("clean").attack(stranger, listener)
     git_setting("core.fsmonitor").attack(stranger, listener)
@@ -124,7 +124,7 @@ def git_elsewhere(stranger: Stranger, listener: Canned) -> None:
     (stranger.root / ".git").write_text(f"gitdir: {stranger.root.parent / 'there'}\n")
 
 
-def git_borrowed(stranger: Stranger, listener: Canned) -> None:
+def git_borrowed(stranger, listener) -> None:
     """Objects that lie in another repository, which says by a program what it has."""
     there = stranger.root.parent / "there.git"
     stranger.git("clone", "--quiet", "--bare", ".", str(there))
@@ -136,12 +136,10 @@ def git_borrowed(stranger: Stranger, listener: Canned) -> None:
     git_filter("clean").attack(stranger, listener)
 
 
-def dvc_config(
-    sections: str, file: str = "config"
-) -> Callable[[Stranger, Canned], None]:
+def dvc_config(sections, file="config") -> Callable[[Stranger, Canned], None]:
     """A clone whose DVC configuration names what the stranger wants."""
 
-    def attack(stranger: Stranger, listener: Canned) -> None:
+    def attack(stranger, listener):
         stranger.lose_the_data()
         stranger.git("config", "credential.helper", stranger.touch)
         (stranger.root / "aws").write_text(
@@ -165,10 +163,10 @@ BUCKET = """['remote "store"']
 """
 
 
-def moved(path: str, config: str = "") -> Case:
+def moved(path, config="") -> Case:
     """The reader's own files, to which a link in the checkout leads; or the configuration."""
 
-    def attack(stranger: Stranger, _: Canned) -> None:
+    def attack(stranger, _):
         elsewhere = stranger.root.parent / "elsewhere"
         for name in ("datasets", "questions", "records"):
             shutil.rmtree(stranger.root / "data" / name)
@@ -183,7 +181,7 @@ def moved(path: str, config: str = "") -> Case:
     return Case(attack, "--trust")
 
 
-def environment_files(stranger: Stranger, listener: Canned) -> None:
+def environment_files(stranger, listener) -> None:
     text = (
         f"MLFLOW_TRACKING_URI={listener.address}\n"
         "AWS_CONFIG_FILE=aws\nDVC_GLOBAL_CONFIG_DIR=dvc\n"
@@ -195,10 +193,10 @@ def environment_files(stranger: Stranger, listener: Canned) -> None:
     (stranger.root / "dvc/config").write_text(BUCKET.format(host=listener.address))
 
 
-def never_read(path: str, says: str) -> Case:
+def never_read(path, says) -> Case:
     """A pipe in place of a file: whoever opens it waits for ever."""
 
-    def attack(stranger: Stranger, _: Canned) -> None:
+    def attack(stranger, _):
         file = next(
             each for each in sorted((stranger.root / path).rglob("*")) if each.is_file()
         )
@@ -208,8 +206,8 @@ def never_read(path: str, says: str) -> Case:
     return Case(attack, says)
 
 
-def md5(value: str) -> Case:
-    def attack(stranger: Stranger, _: Canned) -> None:
+def md5(value) -> Case:
+    def attack(stranger, _):
         (stranger.root.parent / "secret").write_text("secret")
         lock = yaml.safe_load((stranger.root / "dvc.lock").read_text())
         lock["stages"]["data"]["outs"][0]["md5"] = value
@@ -218,7 +216,7 @@ def md5(value: str) -> Case:
     return Case(attack, "dvc.lock", never="5ebe2294ecd0e0f08eab7690d2a6ee69")
 
 
-def module(stranger: Stranger, *names: str) -> None:
+def module(stranger, *names: str) -> None:
     """Put modules of the stranger's where Python might look."""
     for folder in (stranger.root, stranger.root / "src", stranger.root / "data"):
         folder.mkdir(exist_ok=True)
@@ -230,17 +228,17 @@ def module(stranger: Stranger, *names: str) -> None:
             (folder / f"{name}.py").write_text(text)
 
 
-def params(stranger: Stranger, **sections: dict[str, object]) -> None:
+def params(stranger, **sections: dict[str, object]) -> None:
     content = yaml.safe_load((stranger.root / "params.yaml").read_text())
     for section, entries in sections.items():
         content[section] = content.get(section, {}) | entries
     (stranger.root / "params.yaml").write_text(yaml.safe_dump(content))
 
 
-def provider(name: str) -> Case:
+def provider(name) -> Case:
     """A provider that the settings and the records name."""
 
-    def attack(stranger: Stranger, _: Canned) -> None:
+    def attack(stranger, _):
         module(stranger, "theirs")
         entry = {"provider": name}
         params(
@@ -262,7 +260,7 @@ def provider(name: str) -> Case:
     )
 
 
-def weights(stranger: Stranger, _: Canned) -> None:
+def weights(stranger, _) -> None:
     """An encoder from a branch of somebody's repository: the hub would be asked for it, with the
     reader's token."""
     entry = {
@@ -274,14 +272,14 @@ def weights(stranger: Stranger, _: Canned) -> None:
     params(stranger, encoders={"layout": entry})
 
 
-def server(stranger: Stranger, listener: Canned) -> None:
+def server(stranger, listener) -> None:
     params(stranger, tracking={"uri": listener.address})
 
 
-def state_link(path: str) -> Case:
+def state_link(path) -> Case:
     """A link out of the checkout where we might keep our state."""
 
-    def attack(stranger: Stranger, _: Canned) -> None:
+    def attack(stranger, _):
         shutil.rmtree(stranger.root / path, ignore_errors=True)
         (stranger.root / path).parent.mkdir(parents=True, exist_ok=True)
         (stranger.root / path).symlink_to(
@@ -291,17 +289,17 @@ def state_link(path: str) -> Case:
     return Case(attack)
 
 
-def store(stranger: Stranger, _: Canned) -> None:
+def store(stranger, _) -> None:
     content = yaml.safe_load((stranger.root / "params.yaml").read_text())
     (stranger.root / "params.yaml").write_text(
         yaml.safe_dump(content | {"store": str(stranger.private / "store")})
     )
 
 
-def never_ends(path: str, says: str, *, pipe: bool = False) -> Case:
+def never_ends(path, says, *, pipe=False) -> Case:
     """A file of the checkout that is a pipe, or a link to a device without an end."""
 
-    def attack(stranger: Stranger, _: Canned) -> None:
+    def attack(stranger, _):
         file = stranger.root / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.unlink(missing_ok=True)
@@ -313,7 +311,7 @@ def never_ends(path: str, says: str, *, pipe: bool = False) -> Case:
     return Case(attack, says)
 
 
-def a_view_without_end(stranger: Stranger, _: Canned) -> None:
+def a_view_without_end(stranger, _) -> None:
     """A call store whose calls are computed, for ever."""
     (stranger.root / ".driftledger").mkdir(exist_ok=True)
     with CallStore(stranger.root / ".driftledger"):
@@ -326,7 +324,7 @@ def a_view_without_end(stranger: Stranger, _: Canned) -> None:
         db.commit()
 
 
-def outside(stranger: Stranger, _: Canned) -> None:
+def outside(stranger, _) -> None:
     """Settings that are a link to a file of the reader's."""
     (stranger.root / "params.yaml").rename(stranger.root.parent / "theirs.yaml")
     (stranger.root / "params.yaml").symlink_to(stranger.root.parent / "theirs.yaml")

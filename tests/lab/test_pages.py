@@ -42,9 +42,7 @@ RISING, EQUAL = (
 )
 
 
-def ranked(
-    values: dict[str, float], benchmark: str = "genception", metric: str = "gc_at_1"
-) -> dict[str, Any]:
+def ranked(values, benchmark="genception", metric="gc_at_1") -> dict[str, Any]:
     readings = {
         name: Reading(value, value - 0.05, value + 0.05)
         for name, value in values.items()

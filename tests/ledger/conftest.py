@@ -158,7 +158,7 @@ def _params() -> str:
     return json.dumps(params)  # which is YAML
 
 
-def _make(folder: Path) -> None:
+def _make(folder) -> None:
     root = folder / "project"
     root.mkdir()
     ledger = Ledger(root)

@@ -28,24 +28,24 @@ from driftledger.ledger.published import MLFLOW, note_mlflow
 from driftledger.ledger.sources import RunTarget, Sources, find_run
 from driftledger.ledger.versions import scores_made_with
 from tests.conftest import REPOSITORY
-from tests.ledger.conftest import CHAINS, GENCEPTION, MODEL, Ledger
+from tests.ledger.conftest import CHAINS, GENCEPTION, MODEL
 from tests.support.terminal import printed
 
 RUN = f"{MODEL}/painter/layout"
 IMAGE = "data/datasets/my_images/images/round_1.png"
 
 
-def sources(ledger: Ledger) -> Sources:
+def sources(ledger) -> Sources:
     return Sources(ledger.project)
 
 
-def resolved(ledger: Ledger, text: str) -> RunTarget:
+def resolved(ledger, text) -> RunTarget:
     target = resolve_target(sources(ledger), text)
     assert isinstance(target, RunTarget)
     return target
 
 
-def commits(ledger: Ledger) -> None:
+def commits(ledger) -> None:
     """Change a score, so that the one before is in Git's history alone."""
     ledger.edit(
         f"{GENCEPTION}/score.json", lambda score: score["metrics"].update(gc_at_2=0.123)

@@ -1,14 +1,13 @@
 """Comparisons of hand-made runs: differences worked out by hand, and a case for each rule that
 forbids a ranking."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
 
 from driftledger.benchmarks.registry import benchmarks
-from driftledger.benchmarks.score import ROWS, Row, Score
+from driftledger.benchmarks.score import ROWS, Score
 from driftledger.commands.compare import as_table
 from driftledger.core.errors import LedgerError
 from driftledger.core.files import write_jsonl
@@ -48,13 +47,7 @@ def run(*lineages: Lineage, **changes: Any) -> Run:
     return Run(**plain | changes)
 
 
-def chains(
-    root: Path,
-    name: str,
-    values: Mapping[str, Sequence[float | None]],
-    score: Score | None = None,
-    **changes: Any,
-) -> Lineage:
+def chains(root, name, values, score=None, **changes: Any) -> Lineage:
     """GenCeption: sample → its similarities; samples whose name ends alike share a category."""
     rows = [
         row(
@@ -67,26 +60,14 @@ def chains(
     return lineage(root, name, score or genception_score(**changes), rows)
 
 
-def retrieved(
-    root: Path,
-    name: str,
-    hits: dict[str, bool | None],
-    score: Score | None = None,
-    **changes: Any,
-) -> Lineage:
+def retrieved(root, name, hits, score=None, **changes: Any) -> Lineage:
     """TRAC: sample → whether its class was found; None where there was no description."""
     found = {True: "seven", False: "=one", None: None}
     rows = [trac_row(sample, "seven", found[hit]) for sample, hit in hits.items()]
     return lineage(root, name, score or trac_score(**changes), rows)
 
 
-def redrawn(
-    root: Path,
-    name: str,
-    values: dict[str, dict[str, float]],
-    score: Score | None = None,
-    **changes: Any,
-) -> Lineage:
+def redrawn(root, name, values, score=None, **changes: Any) -> Lineage:
     """Fidelity: sample → metric → value."""
     rows = [
         row(
@@ -99,13 +80,7 @@ def redrawn(
 
 
 def answered(
-    root: Path,
-    name: str,
-    values: dict[str, Sequence[float | None]],
-    benchmark: str = "mm_sap",
-    score: Score | None = None,
-    groups: Mapping[str, str] | None = None,
-    **changes: Any,
+    root, name, values, benchmark="mm_sap", score=None, groups=None, **changes: Any
 ) -> Lineage:
     """Questions, or MME's pairs: id → value per order or grading; ids that begin alike, up to a
     dash, are about one image.
@@ -131,7 +106,7 @@ def answered(
     )
 
 
-def lineage(root: Path, name: str, score: Score, rows: Sequence[Row]) -> Lineage:
+def lineage(root, name, score, rows) -> Lineage:
     """What stands behind a score of the run ``name``, as far as comparing looks at it."""
     out = f"{name}/{score.benchmark}"
     write_jsonl(root / out / score.on / ROWS, rows)
@@ -153,12 +128,12 @@ BY_IMAGE: Values = {f"{number}-{n}": [1.0] for number in range(8) for n in (1, 2
 SAME = "no difference that these samples show"
 
 
-def compared(root: Path, a: Lineage | Run, b: Lineage | Run, **more: Any) -> Comparison:
+def compared(root, a, b, **more: Any) -> Comparison:
     sides = [each if isinstance(each, Run) else run(each) for each in (a, b)]
     return compare(sides[0], sides[1], Contents(root, trust=False), **more)
 
 
-def metrics(comparison: Comparison, number: int = 0) -> dict[str, MetricComparison]:
+def metrics(comparison, number=0) -> dict[str, MetricComparison]:
     return {each.metric: each for each in comparison.pairs[number].metrics}
 
 
@@ -241,7 +216,7 @@ def test_a_run_does_not_differ_from_itself(tmp_path):
     assert found.about == found.noted == found.only_a == found.only_b == []
 
 
-def each(units: Iterable[str], *values: float) -> Values:
+def each(units, *values: float) -> Values:
     return {unit: list(values) for unit in units}
 
 
@@ -338,7 +313,7 @@ BASE: dict[str, Score] = {
 }
 
 
-def changed(name: str, change: Mapping[str, Any]) -> Score:
+def changed(name, change) -> Score:
     """Return the score of a benchmark with other inputs; ``lens`` is another component."""
     score = BASE[name]
     inputs = {
@@ -352,7 +327,7 @@ def changed(name: str, change: Mapping[str, Any]) -> Score:
     return varied(score, **inputs)
 
 
-def built(root: Path, side: str, score: Score) -> Lineage:
+def built(root, side, score) -> Lineage:
     """Return a lineage of a score, with the same rows whatever the score says."""
     if score.benchmark == "genception":
         return chains(root, side, LOW, score)

@@ -15,17 +15,17 @@ from driftledger.core.errors import LedgerError
 from driftledger.core.files import read_json, read_jsonl
 from driftledger.exports import export
 from driftledger.tracking.content import rows_csv
-from tests.ledger.conftest import GENCEPTION, MODEL, Ledger
+from tests.ledger.conftest import GENCEPTION, MODEL
 
 RUN = f"{MODEL}/painter/layout"
 
 
-def exported(ledger: Ledger, kind: str, out: Path) -> Path:
+def exported(ledger, kind, out) -> Path:
     assert export(ledger.project, kind, RUN, out / kind) >= 1
     return out / kind
 
 
-def genception(ledger: Ledger) -> Score:
+def genception(ledger) -> Score:
     return read_json(ledger.root / GENCEPTION / SCORE, Score)
 
 

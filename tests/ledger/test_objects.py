@@ -15,14 +15,14 @@ from driftledger.ledger.objects.git import Git
 from tests.ledger.conftest import CHAINS, GENCEPTION, SCORES, Ledger
 
 
-def chains(ledger: Ledger) -> Folder:
+def chains(ledger) -> Folder:
     [lineage] = [
         each for each in ledger.evidence().lineages if each.folder.path == GENCEPTION
     ]
     return lineage.collected["chain"]
 
 
-def lose(ledger: Ledger, *paths: str) -> None:
+def lose(ledger, *paths: str) -> None:
     for path in paths:
         shutil.rmtree(ledger.root / path)
 
@@ -81,17 +81,17 @@ def test_a_folder_that_is_nowhere_is_one_sentence(ledger):
         Contents(ledger.root, trust=False).recorded(folder)
 
 
-def link(path: str) -> Callable[[Ledger], None]:
+def link(path) -> Callable[[Ledger], None]:
     """Move a folder out of the checkout, and let a link lead to it."""
 
-    def change(ledger: Ledger) -> None:
+    def change(ledger):
         shutil.move(ledger.root / path, ledger.root.parent / "outside")
         (ledger.root / path).symlink_to(ledger.root.parent / "outside")
 
     return change
 
 
-def configured(ledger: Ledger) -> None:
+def configured(ledger) -> None:
     shutil.move(ledger.root / ".dvc/cache", ledger.root.parent / "outside")
     (ledger.root / ".dvc/config").write_text(
         f"[cache]\n    dir = {ledger.root.parent / 'outside'}\n"

@@ -21,7 +21,7 @@ def commands(*starts: str) -> list[str]:
     return found
 
 
-def run(folder: Path, *lines: str) -> None:
+def run(folder, *lines: str) -> None:
     env = {
         "HOME": str(folder),
         "PATH": "/usr/local/bin:/usr/bin:/bin",

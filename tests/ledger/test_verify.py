@@ -4,7 +4,6 @@ import json
 import re
 import shutil
 from datetime import UTC, datetime
-from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -27,7 +26,7 @@ from driftledger.ledger.verify.components import Components
 from driftledger.ledger.verify.files import check_hashes
 from driftledger.ledger.verify.replay import draw_lots, regenerate
 from driftledger.reports.report import check_report
-from tests.ledger.conftest import CHAINS, GENCEPTION, MODEL, SCORES, SETS, Ledger
+from tests.ledger.conftest import CHAINS, GENCEPTION, MODEL, SCORES, SETS
 from tests.support.cases import lines
 from tests.support.params import default_params
 from tests.support.terminal import printed
@@ -39,12 +38,12 @@ RECORDS = f"{CHAINS}/records.jsonl"
 MM_VET = f"{SCORES}/mm_vet/{SETS['mm_vet']}"
 
 
-def forgeries(kind: str) -> Any:
+def forgeries(kind) -> Any:
     found = [case for case in FORGERIES if case["kind"] == kind]
     return pytest.mark.parametrize("case", found, ids=lambda case: case["what"])
 
 
-def named(ledger: Ledger, text: str) -> str:
+def named(ledger, text) -> str:
     """Return a text with the paths of this project in place of their names."""
     chains = ledger.root / CHAINS
     return text.format(
@@ -61,14 +60,14 @@ def named(ledger: Ledger, text: str) -> str:
     )
 
 
-def replace_text(file: Path, pattern: str, new: str) -> None:
+def replace_text(file, pattern, new) -> None:
     """Replace the first match of a pattern in a text file."""
     text, count = re.subn(pattern, new, file.read_text(), count=1)
     assert count
     file.write_text(text)
 
 
-def set_value(content: Any, case: dict[str, Any]) -> None:
+def set_value(content, case) -> None:
     """Set or leave out what is at a place of a JSON value."""
     *above, last = case["at"]
     for key in above:
@@ -79,7 +78,7 @@ def set_value(content: Any, case: dict[str, Any]) -> None:
         del content[last]
 
 
-def forge(ledger: Ledger, case: dict[str, Any]) -> None:
+def forge(ledger, case) -> None:
     """Change the files of a project as a case says."""
     root = ledger.root
     if "replace" in case:
@@ -98,7 +97,7 @@ def forge(ledger: Ledger, case: dict[str, Any]) -> None:
             path.symlink_to(root.parent / "elsewhere")
 
 
-def places(result: Any) -> list[str]:
+def places(result) -> list[str]:
     return [f"{each.kind} {each.where}" for each in result.findings]
 
 

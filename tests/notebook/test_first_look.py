@@ -62,13 +62,13 @@ class Saying(Model):
         self.released.append(self.text)
 
 
-def folder_of(path: Path, count: int = 3) -> Path:
+def folder_of(path, count=3) -> Path:
     for number in range(count):
         draw(path / f"{number}.png", number)
     return path
 
 
-def look_at(images: Any, **how: Any) -> FirstLook:
+def look_at(images, **how: Any) -> FirstLook:
     return evaluate(**(EMBEDDED | {"images": images, "iterations": 2} | how))
 
 
@@ -364,12 +364,7 @@ CHAIN_SCORE = SimpleNamespace(
 )
 
 
-def chains(
-    folder: Path,
-    description: str = "A cat.",
-    sample: str = "cat",
-    error: str | None = None,
-) -> Chains:
+def chains(folder, description="A cat.", sample="cat", error=None) -> Chains:
     """The chain of a sample whose second description fails, if there is an error."""
     shots = [
         Shot(draw(folder / f"{name}.png", number))

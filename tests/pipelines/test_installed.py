@@ -90,7 +90,7 @@ class Theirs(NamedTuple):
         }
 
 
-def few(params: Path) -> dict[str, Any]:
+def few(params) -> dict[str, Any]:
     """One model and two iterations; the settings as they are then."""
     settings: dict[str, Any] = yaml.safe_load(params.read_text(encoding="utf-8"))
     settings["run"]["models"] = ["regions_medium"]
@@ -101,7 +101,7 @@ def few(params: Path) -> dict[str, Any]:
     return settings
 
 
-def next_version(folder: Path) -> Path:
+def next_version(folder) -> Path:
     """The source of a version that says it is the next one, and has other words in a template and
     in a docstring."""
     source = copy_source(folder)

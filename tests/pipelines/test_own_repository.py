@@ -3,7 +3,6 @@ them."""
 
 import json
 import sqlite3
-from pathlib import Path
 
 import pytest
 import yaml
@@ -26,7 +25,7 @@ THEIRS = {
 OURS = "evaluation"
 
 
-def theirs(root: Path) -> dict[str, bytes]:
+def theirs(root) -> dict[str, bytes]:
     """Every file that is not ours, without what DVC and Git keep for themselves."""
     left_out = f"{OURS}/", ".git/", ".dvc/tmp/"
     files = {

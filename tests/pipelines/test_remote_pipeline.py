@@ -2,7 +2,6 @@
 
 import subprocess
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
@@ -17,14 +16,14 @@ pytestmark = pytest.mark.slow
 KEY = "sk-test-0123456789abcdefghijklmnopqrstuv"
 
 
-def with_services(address: str) -> Any:
+def with_services(address) -> Any:
     common = {
         "base_url": address,
         "api_key_env": "TEST_SERVICE_KEY",
         "limits": {"concurrency": 8, "timeout": 60.0},
     }
 
-    def change(params: dict[str, Any]) -> None:
+    def change(params):
         params["run"] |= {"models": ["seer"], "generators": ["pen"]}
         prices = {"input": 100.0, "output": 1000.0}
         seer = {"provider": "openai", "model": "vision-1", "prices": prices, **common}
@@ -40,7 +39,7 @@ def with_services(address: str) -> Any:
     return change
 
 
-def files_that_hold(root: Path, text: str) -> list[str]:
+def files_that_hold(root, text) -> list[str]:
     files = [path for path in root.rglob("*") if path.is_file()]
     return [
         str(path.relative_to(root))

@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 import yaml
@@ -59,7 +58,7 @@ MODELS = ["regions_medium", "regions_fine", "random"]
 """The others compute nothing that these do not."""
 
 
-def outputs_of_default_run(folder: Path, machine: dict[str, str]) -> dict[str, bytes]:
+def outputs_of_default_run(folder, machine) -> dict[str, bytes]:
     folder.mkdir()
     params = default_params()
     params["run"]["models"] = MODELS

@@ -78,10 +78,10 @@ def calls(monkeypatch) -> Counter[str]:
     return counted
 
 
-def change(case: dict[str, Any]) -> Callable[[Params], None]:
+def change(case) -> Callable[[Params], None]:
     """Change settings, and draw an image, as a case says."""
 
-    def edit(params: Params) -> None:
+    def edit(params):
         for *above, last, value in case["sets"]:
             section = params
             for key in above:

@@ -17,7 +17,6 @@ from typing import Any
 
 import yaml
 
-from driftledger.benchmarks.base import Stage
 from driftledger.benchmarks.records import CARD, RECORDS
 from driftledger.commands import stages
 from driftledger.core.canonical import sha256_file, sha256_of
@@ -114,7 +113,7 @@ REPLACED = (
 )
 
 
-def make_project(root: Path) -> Project:
+def make_project(root) -> Project:
     """Write the project; the current folder is its top folder."""
     write_module(root, "fixed_components", COMPONENTS)
     for number in range(4):
@@ -139,7 +138,7 @@ def make_project(root: Path) -> Project:
     return Project(root, own_code=True)
 
 
-def files_of(folder: Path) -> dict[str, str]:
+def files_of(folder) -> dict[str, str]:
     """File → its SHA-256, without what holds digests of components."""
     paths = sorted(
         path
@@ -149,7 +148,7 @@ def files_of(folder: Path) -> dict[str, str]:
     return {path.relative_to(folder).as_posix(): _digest(path) for path in paths}
 
 
-def _digest(path: Path) -> str:
+def _digest(path) -> str:
     """Of records without the keys of calls, which hold the fingerprints of components."""
     if path.name != RECORDS:
         return sha256_file(path)
@@ -158,7 +157,7 @@ def _digest(path: Path) -> str:
     )
 
 
-def rounded(text: str) -> str:
+def rounded(text) -> str:
     """Round long numbers to nine digits: the last ones of an interval's ends differ between
     processors."""
     return re.sub(
@@ -168,7 +167,7 @@ def rounded(text: str) -> str:
     )
 
 
-def written_by(stage: Stage, top: Path) -> str:
+def written_by(stage, top) -> str:
     """Digest of all that a stage of a benchmark wrote: of scores, their numbers and rows."""
     folders = sorted(top.glob(re.sub(r"\{\w+\}", "*", stage.path)))
     assert folders, f"{stage.name} wrote nothing"
@@ -198,7 +197,7 @@ def written_by(stage: Stage, top: Path) -> str:
     return sha256_of(digests)
 
 
-def written(root: Path) -> dict[str, list[Any]]:
+def written(root) -> dict[str, list[Any]]:
     """Stage → its version, and the digest of what it writes for the project in ``root``."""
     project = make_project(root)
     update(project)
@@ -227,7 +226,7 @@ def written(root: Path) -> dict[str, list[Any]]:
     }
 
 
-def differences(golden: dict[str, list[Any]], found: dict[str, list[Any]]) -> list[str]:
+def differences(golden, found) -> list[str]:
     """A sentence for each stage that writes something else, or of which something else is known."""
     told = []
     for name in sorted({*golden, *found}):

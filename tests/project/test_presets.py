@@ -23,7 +23,7 @@ from driftledger.project.settings import Settings, load_settings, parse_settings
 NAMES = sorted(presets(Path("nowhere")))
 
 
-def settings_of(text: str) -> Settings:
+def settings_of(text) -> Settings:
     return parse_settings(load_yaml(text), "params.yaml")
 
 

@@ -25,7 +25,7 @@ def root(main, tmp_path, monkeypatch) -> Path:
     return main
 
 
-def choose(root: Path, store: str) -> None:
+def choose(root, store) -> None:
     params: dict[str, Any] = yaml.safe_load(
         (root / "params.yaml").read_text(encoding="utf-8")
     )
@@ -63,7 +63,7 @@ def test_the_environment_comes_first(root, monkeypatch):
 # Further checkouts share what is kept with the main one.
 
 
-def git(folder: Path, *arguments: str) -> None:
+def git(folder, *arguments: str) -> None:
     author = ("-c", "user.name=tests", "-c", "user.email=tests@localhost")
     subprocess.run(
         ["git", *author, *arguments], cwd=folder, check=True, capture_output=True
@@ -85,7 +85,7 @@ def worktree(main, tmp_path) -> Path:
     return tmp_path / "further"
 
 
-def copied(parent: Path) -> Path:
+def copied(parent) -> Path:
     """A copy as ``dvc exp run --temp`` makes it, with a repository of its own."""
     folder = parent / "exps" / "standalone" / "tmpcopy"
     folder.mkdir(parents=True)

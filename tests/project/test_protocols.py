@@ -81,7 +81,7 @@ OF_SOUNDS = {
 SAP_COUNTS = {"basic": 2, "know": 1, "beyond": 1}
 
 
-def stored(folder: Path, rows: list[dict[str, Any]]) -> dict[str, Any]:
+def stored(folder, rows) -> dict[str, Any]:
     """The settings that read the rows from a folder as the hub's copy, in any split."""
     folder.mkdir()
     for split in ("train", "validation", "test"):
@@ -92,7 +92,7 @@ def stored(folder: Path, rows: list[dict[str, Any]]) -> dict[str, Any]:
     return {"path": str(folder), "revision": None}
 
 
-def published_sap(folder: Path) -> dict[str, Any]:
+def published_sap(folder) -> dict[str, Any]:
     """A JSON file and a folder of images for each subset, by the names of the catalogue's entry."""
     entry = catalogue("question_sets")["mm_sap"].model_dump()
     options = [
@@ -177,7 +177,7 @@ def project(tmp_path_factory) -> Iterator[Path]:
         yield root
 
 
-def build(root: Path) -> None:
+def build(root) -> None:
     """Build the selected data that is not built yet; nothing is resolved, as people have no sheet
     yet."""
     made = Project(root)

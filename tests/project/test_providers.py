@@ -4,7 +4,6 @@ entry."""
 import re
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -38,9 +37,7 @@ def _unloaded() -> Iterator[None]:
     registry.installed.cache_clear()
 
 
-def project(
-    root: Path, section: str, provider: str, *, own_code: bool = True, **settings: Any
-) -> Project:
+def project(root, section, provider, *, own_code=True, **settings: Any) -> Project:
     """A project that selects one entry, ``mine``, of a provider."""
     params = default_params()
     shapes_only(params)
@@ -54,7 +51,7 @@ def project(
     return Project(root, own_code=own_code)
 
 
-def said(root: Path, section: str, provider: str, **settings: Any) -> str:
+def said(root, section, provider, **settings: Any) -> str:
     with pytest.raises(ConfigError) as caught:
         _ = project(root, section, provider, **settings).settings
     sentence = str(caught.value)

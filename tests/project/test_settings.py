@@ -54,10 +54,10 @@ def load(tmp_path, shipped) -> Callable[[Change], Settings]:
     return load
 
 
-def put(place: str, value: Any) -> Change:
+def put(place, value) -> Change:
     """Set ``a.b.c``; the last part may hold anything but a dot."""
 
-    def change(params: dict[str, Any]) -> None:
+    def change(params):
         *above, last = place.split(".")
         for part in above:
             params = params[part]
@@ -66,7 +66,7 @@ def put(place: str, value: Any) -> Change:
     return change
 
 
-def message(load: Callable[[Change], Settings], change: Change) -> str:
+def message(load, change) -> str:
     with pytest.raises(ConfigError) as caught:
         load(change)
     said = str(caught.value)
@@ -85,11 +85,11 @@ def test_the_prompts_are_the_papers():
 CASES = cases(__file__, "settings")
 
 
-def change_of(case: dict[str, Any]) -> Change:
+def change_of(case) -> Change:
     """Set the settings that ``put`` names, give an entry the ``name``, and leave out what ``drop``
     names."""
 
-    def change(params: dict[str, Any]) -> None:
+    def change(params):
         if "name" in case:
             section, name = case["name"]
             params[section][name] = next(iter(params[section].values()))

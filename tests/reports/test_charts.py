@@ -1,6 +1,5 @@
 """Figures by what they draw, and as files that any reader takes."""
 
-from collections.abc import Sequence
 from typing import Any
 from xml.etree import ElementTree
 
@@ -9,7 +8,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from driftledger.benchmarks.registry import benchmark
-from driftledger.benchmarks.score import Score
 from driftledger.reports.charts import Drawing, drawn, figures_of, series_of
 from driftledger.reports.scores import blocks_of
 from tests.reports.test_tables import case, control
@@ -19,22 +17,22 @@ from tests.support.tables import HOSTILE
 SVG = "{http://www.w3.org/2000/svg}"
 
 
-def figures(scores: Sequence[Score]) -> dict[str, Drawing]:
+def figures(scores) -> dict[str, Drawing]:
     [block] = blocks_of(benchmark(scores[0].benchmark), scores)
     return {each.name: each for each in figures_of(block, series_of(scores))}
 
 
-def axes_of(drawing: Drawing) -> Axes:
+def axes_of(drawing) -> Axes:
     axes = Figure().subplots()
     drawing.draw(axes)
     return axes
 
 
-def texts(axes: Axes) -> list[str]:
+def texts(axes) -> list[str]:
     return [each.get_text() for each in axes.texts]
 
 
-def words(file: bytes) -> str:
+def words(file) -> str:
     return " ".join(
         "".join(each.itertext())
         for each in ElementTree.fromstring(file).iter(f"{SVG}text")

@@ -79,7 +79,7 @@ def board(*rows: tuple[str, str, float]) -> list[OutsideValue]:
     return [OutsideValue(model, of, value, "x", "2025") for model, of, value in rows]
 
 
-def settings(models: dict[str, dict[str, str]] | None = None) -> CorrelationSettings:
+def settings(models=None) -> CorrelationSettings:
     return CorrelationSettings(models=models or {}, confidence=0.95)
 
 

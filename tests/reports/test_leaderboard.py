@@ -33,12 +33,7 @@ def written(*scores: Score) -> tuple[list[dict[str, str]], str]:
     ].decode()
 
 
-def of(
-    rows: list[dict[str, str]],
-    metric: str,
-    kind: str = "overall",
-    name: str = "overall",
-) -> dict[str, tuple[str, str]]:
+def of(rows, metric, kind="overall", name="overall") -> dict[str, tuple[str, str]]:
     """Model → value and rank."""
     some = [
         row
@@ -48,7 +43,7 @@ def of(
     return {row["model"]: (row["value"], row["rank"]) for row in some}
 
 
-def heads(text: str) -> list[str]:
+def heads(text) -> list[str]:
     return [line for line in text.splitlines() if line.startswith("## ")]
 
 

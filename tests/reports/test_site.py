@@ -57,7 +57,7 @@ class Selecting(Project):
         return list(self.runs)
 
 
-def write_checkout(root: Path) -> tuple[Project, list[Score]]:
+def write_checkout(root) -> tuple[Project, list[Score]]:
     """Chains of two samples, of which poet refuses to describe one; a digit; a question in two
     orders."""
     scores = [
@@ -126,7 +126,7 @@ def write_checkout(root: Path) -> tuple[Project, list[Score]]:
     ), scores
 
 
-def _scores(root: Path, model: str, place: int) -> list[Score]:
+def _scores(root, model, place) -> list[Score]:
     control: Mapping[str, Any] = (
         {"model": component(model, provider="blind")} if model == "blind" else {}
     )
@@ -250,9 +250,7 @@ class Written(NamedTuple):
     pages: dict[str, Page]
 
 
-def write(
-    project: Project, scores: list[Score], folder: Path, *, images: bool = True
-) -> dict[str, Page]:
+def write(project, scores, folder, *, images=True) -> dict[str, Page]:
     report = content(project, scores)
     files = site_files(folder, report, images=images)
     for section in report.figures.values():

@@ -1,7 +1,7 @@
 """Which models can be told apart by a number, from the rows behind scores; and which may be ranked
 at all."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -31,9 +31,7 @@ SPEC = benchmark("fidelity")
 Scored = tuple[Score, list[Row]]
 
 
-def scored(
-    model: str, values: Sequence[float], provider: str = "", **more: Any
-) -> Scored:
+def scored(model, values, provider="", **more: Any) -> Scored:
     """SSIM of so many images."""
     plain = fidelity_score(
         model=model, metrics={"ssim": exact_mean(values)}, coverage=1.0, **more
@@ -49,7 +47,7 @@ def scored(
     ]
 
 
-def ranks(made: Block, number: str) -> dict[str, tuple[int, str]]:
+def ranks(made, number) -> dict[str, tuple[int, str]]:
     """Model → rank and letters, where it has a rank."""
     cells = made.cells(number)
     return {

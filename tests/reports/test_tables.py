@@ -2,7 +2,6 @@
 the scores beside them."""
 
 import json
-from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -28,21 +27,16 @@ MAKERS = {"trac": trac_score, "fidelity": fidelity_score}
 GROUPS = {"visual": ["living", "objects"], "textual": ["text"]}
 
 
-def control(score: Score) -> Score:
+def control(score) -> Score:
     return varied(score, model=component(score.model, provider="blind"))
 
 
-def chains(
-    model: str,
-    by_category: dict[str, dict[str, float]],
-    groups: Any = None,
-    **more: Any,
-) -> Score:
+def chains(model, by_category, groups=None, **more: Any) -> Score:
     """A score with the means that the scoring stage would write over these categories."""
     groups = GROUPS if groups is None else groups
     keys = sorted({key for each in by_category.values() for key in each})
 
-    def means(rows: list[dict[str, float]], whole: bool) -> dict[str, float]:
+    def means(rows, whole):
         known = {key: [row[key] for row in rows if key in row] for key in keys}
         return {
             key: sum(v) / len(v)
@@ -61,7 +55,7 @@ def chains(
     )
 
 
-def gc_only(model: str, *values: float | None, **more: Any) -> Score:
+def gc_only(model, *values: float | None, **more: Any) -> Score:
     names = ("living", "objects", "text")
     rows = {
         name: {} if value is None else {"gc_at_2": value}
@@ -71,9 +65,7 @@ def gc_only(model: str, *values: float | None, **more: Any) -> Score:
 
 
 def genception() -> list[Score]:
-    def rows(
-        gc: tuple[float, ...], similarity: float, frechet: tuple[float, ...]
-    ) -> dict[str, dict[str, float]]:
+    def rows(gc, similarity, frechet):
         plain = {
             name: {"gc_at_2": value, "gc_at_1": 0.1, "similarity_at_2": similarity}
             for name, value in zip(("living", "objects", "text"), gc, strict=True)
@@ -99,7 +91,7 @@ def people() -> list[Score]:
     ]
 
 
-def case(name: str) -> list[Score]:
+def case(name) -> list[Score]:
     """The scores of a case in ``scores.json``, which has what is other than a plain score of the
     benchmark."""
     made = []
@@ -125,7 +117,7 @@ def test_tables_are_those_of_the_papers(name):
     assert lines_of(scores[::-1]) == lines_of(scores)
 
 
-def named(name: str, some: Sequence[ReportTable]) -> ReportTable:
+def named(name, some) -> ReportTable:
     [table] = [table for table in some if table.name == name]
     return table
 

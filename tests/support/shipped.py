@@ -13,7 +13,7 @@ from tests.support.params import default_params
 OTHERS = "other results than the repository's own stand here"
 
 
-def _is_default() -> bool:
+def is_default() -> bool:
     """Whether ``params.yaml`` is what tests start from, but for what MLflow shows, on which no
     score depends."""
     params = yaml.safe_load((REPOSITORY / "params.yaml").read_text(encoding="utf-8"))
@@ -22,6 +22,6 @@ def _is_default() -> bool:
 
 def shipped_leaderboard() -> str:
     """The report's first page, which shows what the default selects."""
-    if not _is_default():
+    if not is_default():
         pytest.skip(OTHERS)
     return (REPOSITORY / "reports" / "leaderboard.md").read_text(encoding="utf-8")

@@ -11,7 +11,6 @@ import sys
 import textwrap
 import time
 from contextlib import closing
-from pathlib import Path
 from typing import Any
 
 import mlflow
@@ -321,7 +320,7 @@ def test_a_double_of_two_clones_is_removed_by_the_next_push(project, monkeypatch
     assert project.dump() == before
 
 
-def left_running(project: Evaluated, seconds: float) -> str:
+def left_running(project, seconds) -> str:
     """Leave the first run as another clone does that began it so long ago; its id."""
     with project.client() as (client, experiment):
         tags = {"driftledger.fingerprint": project.runs[0].fingerprint}
@@ -366,7 +365,7 @@ def test_a_run_that_another_clone_deletes_meanwhile_is_a_sentence(project, monke
     assert project.track() == f"{CREATED}2 runs created, 0 unchanged"
 
 
-def trace_ids(client: MlflowClient, experiment: str) -> set[str]:
+def trace_ids(client, experiment) -> set[str]:
     return {each.info.trace_id for each in client.search_traces(locations=[experiment])}
 
 
@@ -405,7 +404,7 @@ PUSH = textwrap.dedent("""
 """)
 
 
-def push_in_child(root: Path, folder: Path) -> "subprocess.Popen[str]":
+def push_in_child(root, folder) -> "subprocess.Popen[str]":
     environment = os.environ | {
         "PYTHONPATH": os.pathsep.join([str(REPOSITORY), str(REPOSITORY / "src")])
     }

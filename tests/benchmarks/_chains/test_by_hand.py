@@ -5,14 +5,12 @@ t = 1, 2, …, or the outcome that ended the chain. A sample's category is its f
 """
 
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
 from PIL import Image
 
 from driftledger.benchmarks._chains.records import ChainRequest
-from driftledger.benchmarks.base import Benchmark
 from driftledger.benchmarks.fidelity.ratings import COLUMNS
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
 from driftledger.benchmarks.registry import benchmark
@@ -52,7 +50,7 @@ class Step(NamedTuple):
     text: str | None
 
 
-def steps(case: dict[str, Any]) -> Iterator[Step]:
+def steps(case) -> Iterator[Step]:
     texts = case.get("texts", {})
     for repeat, chains in enumerate(case["chains"]):
         for sample, chain in chains.items():
@@ -63,14 +61,14 @@ def steps(case: dict[str, Any]) -> Iterator[Step]:
                 )
 
 
-def write_image(folder: Path, cosine: float) -> str:
+def write_image(folder, cosine) -> str:
     folder.mkdir(parents=True, exist_ok=True)
     image = Image.new("RGB", (16, 16), (*VECTORS[cosine], 0))
     (folder / f"{cosine}.png").write_bytes(png_bytes(image))
     return f"{cosine}.png"
 
 
-def write_dataset(folder: Path, case: dict[str, Any]) -> None:
+def write_dataset(folder, case) -> None:
     twins = case.get("twins", {})
     entries = []
     for sample in case["chains"][0]:
@@ -95,7 +93,7 @@ def write_dataset(folder: Path, case: dict[str, Any]) -> None:
     write_json(folder / "dataset.json", DatasetCard.model_validate(card))
 
 
-def write_records(folder: Path, spec: Benchmark, case: dict[str, Any]) -> None:
+def write_records(folder, spec, case) -> None:
     records = []
     for step in steps(case):
         drawn = None if isinstance(step.ended, str) else write_image(folder, step.ended)
@@ -130,7 +128,7 @@ def write_records(folder: Path, spec: Benchmark, case: dict[str, Any]) -> None:
     write_json(folder / CARD, card)
 
 
-def to_score(folder: Path, spec: Benchmark, case: dict[str, Any]) -> ToScore:
+def to_score(folder, spec, case) -> ToScore:
     write_dataset(folder / "d", case)
     write_records(folder / "c", spec, case)
     settings = {

@@ -2,7 +2,6 @@ from collections import Counter
 from dataclasses import replace
 from io import BytesIO
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
 
@@ -48,9 +47,7 @@ def samples(tmp_path) -> list[Sample]:
     ]
 
 
-def run(
-    samples: list[Sample], folder: Path, model: EchoModel, generator: SizeGenerator
-) -> list[CollectedRecord]:
+def run(samples, folder, model, generator) -> list[CollectedRecord]:
     collecting = chains(samples, model, generator)
     write_collected(
         folder / "chain", collecting, collected(collecting, folder / "store")

@@ -62,9 +62,7 @@ def samples(tmp_path) -> list[Sample]:
     return [Sample(image.path.stem, image) for image in images]
 
 
-def run(
-    samples: list[Sample], folder: Path, repeats: int, model: Model | None = None
-) -> Path:
+def run(samples, folder, repeats, model=None) -> Path:
     collecting = chains(samples, model or EchoModel(), SizeGenerator(), repeats=repeats)
     write_collected(
         folder / f"chain_{repeats}", collecting, collected(collecting, folder / "store")
@@ -72,7 +70,7 @@ def run(
     return folder / f"chain_{repeats}"
 
 
-def files(folder: Path) -> dict[str, bytes]:
+def files(folder) -> dict[str, bytes]:
     return {
         str(path.relative_to(folder)): path.read_bytes()
         for path in folder.rglob("*")
@@ -146,9 +144,7 @@ def test_which_models_draw_lots_is_told_by_their_settings():
     )
 
 
-def followed(
-    folder: Path, *components: Component
-) -> tuple[list[CollectedRecord], Replay]:
+def followed(folder, *components: Component) -> tuple[list[CollectedRecord], Replay]:
     """The records that the protocols make of the results in a folder, and what was replayed."""
     known = dict(zip(("model", "generator"), components, strict=False))
     card, replay = read_json(folder / CARD, CollectedCard), Replay(folder)

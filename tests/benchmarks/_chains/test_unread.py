@@ -5,8 +5,7 @@ The original has the features (100, 0), and a description says which features it
 two images have the same width, so that each is asked about by a call of its own.
 """
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,7 +19,7 @@ from driftledger.benchmarks.scoring import ToScore
 from driftledger.components.base import Generator, Model
 from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import StoreError
-from driftledger.core.types import Conversation, Medium, Outcome, Result, Sample
+from driftledger.core.types import Medium, Outcome, Result, Sample
 from tests.support.cases import lines
 from tests.support.chains import chains, collected
 from tests.support.fakes import LetterEncoder
@@ -50,14 +49,14 @@ class Draws(Generator):
         return Result(image=Image.new("RGB", (16 + seed % 997, 16), (*numbers, 0)))
 
 
-def telling(replies: Mapping[tuple[str, int], Result]) -> Model:
+def telling(replies) -> Model:
     """A model that gives these replies by sample and t, and else the plain one."""
 
     class Tells(Model):
         provider: ClassVar[str] = "tells"
         version: ClassVar[str] = "1"
 
-        def respond(self, conversations: Sequence[Conversation]) -> list[Result]:
+        def respond(self, conversations):
             return [
                 replies.get((each.subject or ("", 0))[:2], PLAIN)
                 for each in conversations
@@ -67,12 +66,7 @@ def telling(replies: Mapping[tuple[str, int], Result]) -> Model:
 
 
 def scored(
-    folder: Path,
-    name: str,
-    replies: Mapping[tuple[str, int], Result],
-    samples: int = 2,
-    lost: str | None = None,
-    **settings: Any,
+    folder, name, replies, samples=2, lost=None, **settings: Any
 ) -> tuple[Score, dict[str, Row]]:
     """Collect and score: GenCeption over T iterations, or fidelity.
 
@@ -135,18 +129,18 @@ EACH = pytest.mark.parametrize("case", CASES, ids=lambda case: case["what"])
 UNREAD = pytest.mark.parametrize("unread", ["worst", "left_out"])
 
 
-def known(values: Sequence[float | None]) -> list[float]:
+def known(values) -> list[float]:
     return [value for value in values if value is not None]
 
 
-def replied(case: dict[str, Any]) -> Result:
+def replied(case) -> Result:
     reply = case["reply"]
     return Result(
         reply["text"], Outcome(reply.get("outcome", "ok")), error=reply.get("error")
     )
 
 
-def counts(case: dict[str, Any], unread: str, whole: bool) -> tuple[int, int, int]:
+def counts(case, unread, whole) -> tuple[int, int, int]:
     """Scored, counted, and all: of two chains."""
     counted = whole or (case["is_worst"] and unread == "worst")
     return 1 + whole, 1 + counted, 2

@@ -34,13 +34,13 @@ def sheet(tmp_path) -> Path:
     return tmp_path / "ratings.csv"
 
 
-def cells_of(path: Path) -> list[list[str]]:
+def cells_of(path) -> list[list[str]]:
     return list(
         csv.reader(io.StringIO(path.read_text(encoding="utf-8-sig"), newline=""))
     )
 
 
-def rate(path: Path, *ratings: int | str, separator: str = ",") -> None:
+def rate(path, *ratings: int | str, separator=",") -> None:
     """Fill in the last column, row by row, and save as a spreadsheet does."""
     head, *rows = cells_of(path)
     for row, rating in zip(rows, ratings, strict=True):
@@ -50,9 +50,7 @@ def rate(path: Path, *ratings: int | str, separator: str = ",") -> None:
     path.write_bytes(("\ufeff" + out.getvalue()).encode())
 
 
-def given_to(
-    rater: str, rating: int, sample: str = "a", description: str = "A bird."
-) -> Rating:
+def given_to(rater, rating, sample="a", description="A bird.") -> Rating:
     return Rating("birds", sample, "blind", description, rater, rating)
 
 

@@ -14,7 +14,6 @@ from driftledger.benchmarks.records import CollectedRecord, read_records
 from driftledger.collect.run import Collector
 from driftledger.collect.store import CallStore
 from driftledger.commands.collect import ask, refuse_failures
-from driftledger.components.base import Model
 from driftledger.components.human import Human
 from driftledger.core.errors import CoverageError, StoreError
 from driftledger.data.build import build
@@ -24,7 +23,7 @@ from tests.support.fakes import SizeGenerator, TableEncoder
 from tests.support.params import default_params
 
 
-def given(folder: Path, model: Model | None = None, **settings: object) -> StageInputs:
+def given(folder, model=None, **settings: object) -> StageInputs:
     """What a project gives whose model are people who write into ``folder/human``."""
     section = default_params()["genception"] | {
         "iterations": 2,
@@ -50,12 +49,12 @@ def folder(tmp_path) -> Path:
     return tmp_path
 
 
-def sheet(folder: Path, inputs: StageInputs | None = None) -> str:
+def sheet(folder, inputs=None) -> str:
     with CallStore(folder / "store") as store:
         return write_human_sheet(inputs or given(folder), store)
 
 
-def rows(folder: Path) -> list[dict[str, str]]:
+def rows(folder) -> list[dict[str, str]]:
     text = (folder / "human" / "sheet.csv").read_text(encoding="utf-8-sig")
     found = csv.DictReader(io.StringIO(text, newline=""))
     # as a spreadsheet shows it
@@ -64,7 +63,7 @@ def rows(folder: Path) -> list[dict[str, str]]:
     ]
 
 
-def fill_in(folder: Path, texts: dict[tuple[str, str], str]) -> None:
+def fill_in(folder, texts) -> None:
     filled = [
         row | {"text": texts.get((row["sample"], row["t"]), row["text"])}
         for row in rows(folder)
@@ -76,7 +75,7 @@ def fill_in(folder: Path, texts: dict[tuple[str, str], str]) -> None:
     (folder / "human" / "sheet.csv").write_text(out.getvalue(), encoding="utf-8")
 
 
-def collect(folder: Path) -> list[CollectedRecord]:
+def collect(folder) -> list[CollectedRecord]:
     collecting = GenCeption().collecting(given(folder))
     with CallStore(folder / "store") as store, Collector(store) as collector:
         collected = ask(collecting, collector)

@@ -1,8 +1,6 @@
 """From questions to scores, with models whose choices are known."""
 
 import json
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -14,7 +12,7 @@ from tests.support.cases import CASES
 from tests.support.tables import tables_of
 
 
-def taken(root: Path, model: Says, **settings: object) -> Exam:
+def taken(root, model, **settings: object) -> Exam:
     return exam(root, "mm_sap", SAP, model, **settings).collect()
 
 
@@ -90,7 +88,7 @@ def asked(tmp_path_factory) -> Exam:
     ).collect()
 
 
-def chosen(counts: dict[str, dict[str, list[int]]], permutation: int) -> list[int]:
+def chosen(counts, permutation) -> list[int]:
     """An option per question: as many right ones and refusals as were counted, the rest wrong."""
     options: list[int] = []
     for name, number in QUESTIONS.items():
@@ -102,7 +100,7 @@ def chosen(counts: dict[str, dict[str, list[int]]], permutation: int) -> list[in
     return options
 
 
-def answered(asked: Exam, row: dict[str, Any]) -> Score:
+def answered(asked, row) -> Score:
     """The score of a model of the tables, whose answers are letters."""
     by_permutation = [chosen(row["counts"], number) for number in range(5)]
     return (
@@ -118,7 +116,7 @@ def answered(asked: Exam, row: dict[str, Any]) -> Score:
     )
 
 
-def printed(score: Score) -> dict[str, dict[str, list[float]]]:
+def printed(score) -> dict[str, dict[str, list[float]]]:
     """The leaderboard's first two tables: head → mean and deviation."""
     first, second, *_ = tables_of([score])
     return {

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Sequence
 from contextlib import suppress
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -43,13 +42,13 @@ SETTINGS = default_params()["mm_vet"]
 GRADINGS = 2 * (len(VET) + len(CALIBRATION))
 
 
-def taken(root: Path, judge: Grades, **settings: object) -> Exam:
+def taken(root, judge, **settings: object) -> Exam:
     return exam(
         root, "mm_vet", VET, Says(text="It is red, and seven."), judge, **settings
     )
 
 
-def read(exam: Exam) -> list[ReadAnswer]:
+def read(exam) -> list[ReadAnswer]:
     """What each answer is graded as."""
     questions = {
         question.id: question
@@ -61,7 +60,7 @@ def read(exam: Exam) -> list[ReadAnswer]:
     ]
 
 
-def said(record: CollectedRecord) -> list[str | None]:
+def said(record) -> list[str | None]:
     return [each.text for each in record.results if each.role == "judge"]
 
 
@@ -336,7 +335,7 @@ def test_an_answer_that_is_not_there_is_not_graded(tmp_path):
     ] * 4
 
 
-def calibrated(known: float, forged: bool, *given: float | None) -> dict[str, object]:
+def calibrated(known, forged, *given: float | None) -> dict[str, object]:
     return {"known": known, "forged": forged, "given": list(given)}
 
 

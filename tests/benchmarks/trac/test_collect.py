@@ -61,12 +61,7 @@ def folder(tmp_path) -> Path:
     return tmp_path
 
 
-def stage(
-    folder: Path,
-    demonstrations: Demonstrations | None = None,
-    seed: int = 7,
-    **way: object,
-) -> Collecting:
+def stage(folder, demonstrations=None, seed=7, **way: object) -> Collecting:
     """The stage as a project makes it, of the dataset in ``folder/birds``."""
     asked = Description.model_validate(
         {"prompt": PROMPT, "demonstrations": demonstrations, **way}
@@ -84,19 +79,19 @@ def stage(
     return Trac().collecting(given)
 
 
-def collected(folder: Path, collecting: Collecting) -> list[CollectedRecord]:
+def collected(folder, collecting) -> list[CollectedRecord]:
     return ask(collecting, folder / "store")
 
 
-def drawn(*shots: int, by: str | None = None) -> Demonstrations:
+def drawn(*shots: int, by=None) -> Demonstrations:
     return Demonstrations(choose="random", shots=shots, by=by)
 
 
-def shown_in(record: CollectedRecord) -> list[str]:
+def shown_in(record) -> list[str]:
     return list(record.extra.get("demonstrations", []))
 
 
-def shown_images(conversation: Conversation) -> list[str]:
+def shown_images(conversation) -> list[str]:
     return [
         part.sha256
         for turn in conversation.turns

@@ -1,12 +1,8 @@
 """TRAC's scores of descriptions whose nearest neighbours can be seen by reading them."""
 
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
-
 import pytest
 
-from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard, CollectedRecord
+from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
 from driftledger.benchmarks.scoring import Scored, ToScore
 from driftledger.benchmarks.trac.collect import TracProtocol
 from driftledger.benchmarks.trac.score import retrieve
@@ -31,7 +27,7 @@ Said = tuple[str, str, Split, str | None, str]
 """A sample, its label, its split, its description, and how the call ended."""
 
 
-def samples_of(case: dict[str, Any]) -> list[Said]:
+def samples_of(case) -> list[Said]:
     """Return all samples of a case; a name that ends in ``*3`` stands for three samples."""
     support = case.get("support", PLAIN["support"])
     found: list[Said] = []
@@ -49,7 +45,7 @@ def samples_of(case: dict[str, Any]) -> list[Said]:
     return found
 
 
-def write_case(folder: Path, case: dict[str, Any]) -> None:
+def write_case(folder, case) -> None:
     items = []
     records = []
     for number, (name, label, split, text, outcome) in enumerate(samples_of(case)):
@@ -59,9 +55,7 @@ def write_case(folder: Path, case: dict[str, Any]) -> None:
     write_descriptions(folder / "said", records)
 
 
-def write_descriptions(
-    folder: Path, records: Sequence[CollectedRecord], **changes: object
-) -> None:
+def write_descriptions(folder, records, **changes: object) -> None:
     folder.mkdir(exist_ok=True)
     write_jsonl(folder / RECORDS, records)
     asked = {
@@ -85,7 +79,7 @@ def write_descriptions(
     )
 
 
-def scored(folder: Path, case: dict[str, Any]) -> Scored:
+def scored(folder, case) -> Scored:
     given = ToScore(
         keys={
             "dataset": "birds",

@@ -20,7 +20,7 @@ from transformers import CLIPConfig, CLIPImageProcessor
 
 from driftledger.components.diffusers import Diffusers
 from driftledger.core.errors import ConfigError, MissingExtraError
-from driftledger.core.types import Outcome, PromptUsage, Result
+from driftledger.core.types import Outcome, PromptUsage
 from tests.support.cases import cases
 from tests.support.checkpoints import diffusion
 from tests.support.checkpoints.diffusion import SIDE
@@ -66,7 +66,7 @@ def copy(folders, tmp_path) -> Path:
     return Path(shutil.copytree(folders["sd"], tmp_path / "sd"))
 
 
-def generator(folder: Path, **settings: Any) -> Diffusers:
+def generator(folder, **settings: Any) -> Diffusers:
     return Diffusers(
         **{
             "path": str(folder),
@@ -87,23 +87,21 @@ def loaded(folders) -> dict[str, Diffusers]:
     }
 
 
-def pixels(made: Result) -> NDArray[np.int64]:
+def pixels(made) -> NDArray[np.int64]:
     assert made.outcome is Outcome.OK, made.error
     assert made.image is not None
     return np.asarray(made.image).astype(np.int64)
 
 
-def drawn(
-    component: Diffusers, prompt: str = "a cat", seed: int = 1
-) -> NDArray[np.int64]:
+def drawn(component, prompt="a cat", seed=1) -> NDArray[np.int64]:
     return pixels(component.generate([prompt], [seed])[0])
 
 
-def edit(file: Path, **changes: Any) -> None:
+def edit(file, **changes: Any) -> None:
     file.write_text(json.dumps(json.loads(file.read_text()) | changes))
 
 
-def edit_weights(file: Path, key: str, value: "torch.Tensor | None") -> None:
+def edit_weights(file, key, value) -> None:
     """Replace one tensor, or leave it out."""
     tensors = load_file(file)
     del tensors[key]
@@ -112,7 +110,7 @@ def edit_weights(file: Path, key: str, value: "torch.Tensor | None") -> None:
     )
 
 
-def add_safety_checker(folder: Path, threshold: float) -> Path:
+def add_safety_checker(folder, threshold) -> Path:
     """One that flags what is nearer than ``threshold``, a cosine, to a random concept."""
     vision = {
         "hidden_size": 8,

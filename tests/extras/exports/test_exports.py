@@ -3,7 +3,6 @@
 import json
 import sys
 from pathlib import Path
-from typing import Any
 
 import jsonschema
 import pytest
@@ -45,7 +44,7 @@ def test_inspect_reads_every_step_of_every_unit(original, tmp_path):
     assert all(image.startswith("data:image/png;base64,") for image in images)
 
 
-def shown(log: Any, kind: str) -> list[str]:
+def shown(log, kind) -> list[str]:
     """The images or sounds of a log's first sample."""
     parts = (
         part

@@ -1,7 +1,6 @@
 """LiteLLM itself before a server on loopback that speaks as Anthropic or OpenAI do."""
 
 import json
-from typing import Any
 
 import pytest
 
@@ -30,7 +29,7 @@ GPT = {
 }  # fmt: skip
 
 
-def ask(model: str, status: int, answer: dict[str, Any]) -> tuple[Result, int]:
+def ask(model, status, answer) -> tuple[Result, int]:
     """The reply, and how many requests the server got."""
     with Canned(
         status, json.dumps(answer), {"content-type": "application/json"}

@@ -32,7 +32,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-def answer(body: dict[str, Any]) -> ChatAnswer:
+def answer(body) -> ChatAnswer:
     """What the server behind the proxy says, as OpenAI words it; it takes a moment for a slow
     question."""
     [text] = [

@@ -2,8 +2,6 @@
 draw and look."""
 
 import shutil
-from pathlib import Path
-from typing import Any
 
 import pytest
 from PIL import Image
@@ -32,7 +30,7 @@ DATA, CHAINS = (
 )
 
 
-def neural_selection(params: dict[str, Any]) -> None:
+def neural_selection(params) -> None:
     params["run"] |= {
         "datasets": ["arrangements"],
         "genception": ["arrangements"],
@@ -93,11 +91,11 @@ def copied(made, tmp_path) -> Checkout:
     return made.copy(tmp_path / "checkout")
 
 
-def records_of(root: Path) -> list[CollectedRecord]:
+def records_of(root) -> list[CollectedRecord]:
     return read_jsonl(root / CHAINS / "records.jsonl", CollectedRecord)
 
 
-def score_of(root: Path, encoder: str) -> Score:
+def score_of(root, encoder) -> Score:
     return read_json(
         root
         / f"reports/scores/{MODEL}/genception/arrangements/{PAINTER}/{encoder}/score.json",
@@ -105,7 +103,7 @@ def score_of(root: Path, encoder: str) -> Score:
     )
 
 
-def measured(path: Path) -> set[tuple[int, str, str]]:
+def measured(path) -> set[tuple[int, str, str]]:
     """Cell, colour and shape of each thing in an image."""
     with Image.open(path) as image:
         return {

@@ -25,7 +25,7 @@ def folder(copied) -> Path:
     return copied("open_clip")
 
 
-def configure(folder: Path, part: str, **settings: object) -> None:
+def configure(folder, part, **settings: object) -> None:
     change_json(
         folder / "open_clip_config.json",
         lambda config: config["model_cfg"][part].update(settings),

@@ -4,19 +4,17 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from driftledger.collect.batches import Workers
 from driftledger.collect.call import Ask, Draw, Steps
 from driftledger.collect.ray import RayWorkers, WorkersError
 from driftledger.collect.settings import WorkerSettings
 from driftledger.collect.store import CallStore
-from driftledger.components.base import Generator, Model
 from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import ConfigError
 from driftledger.core.types import Conversation, Medium, Result, Subject
@@ -36,20 +34,18 @@ def cluster() -> Iterator[Any]:
         yield cluster
 
 
-def workers(address: str, replicas: int) -> RayWorkers:
+def workers(address, replicas) -> RayWorkers:
     return RayWorkers(
         address, lambda _: WorkerSettings(replicas=replicas, num_cpus=0.25)
     )
 
 
-def pair(log: Path, seconds: float = 0.0) -> tuple[SleepingModel, SleepingGenerator]:
+def pair(log, seconds=0.0) -> tuple[SleepingModel, SleepingGenerator]:
     model = SleepingModel(log=str(log), batch_size=2, seconds=seconds)
     return model, SleepingGenerator(log=str(log), batch_size=2, seconds=seconds)
 
 
-def chain(
-    model: Model, generator: Generator, image: Medium, number: int
-) -> Steps[list[Result]]:
+def chain(model, generator, image, number) -> Steps[list[Result]]:
     results: list[Result] = []
     for t in (1, 2):
         context = Subject(f"s{number}", t, "d")
@@ -66,7 +62,7 @@ def chain(
     return results
 
 
-def images(folder: Path, count: int) -> list[Medium]:
+def images(folder, count) -> list[Medium]:
     paths = [
         draw(folder / "images" / f"{number}.png", number) for number in range(count)
     ]
@@ -74,11 +70,7 @@ def images(folder: Path, count: int) -> list[Medium]:
 
 
 def run(
-    model: Model,
-    generator: Generator,
-    shown: Sequence[Medium],
-    folder: Path,
-    workers: Workers | None = None,
+    model, generator, shown, folder, workers=None
 ) -> list[list[tuple[Result, str | None]]]:
     with CallStore(folder) as store:
         protocols = [

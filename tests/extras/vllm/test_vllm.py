@@ -12,7 +12,7 @@ import pytest
 
 from driftledger.components.vllm import _ENVIRONMENT, SWITCH, VLLM
 from driftledger.core.errors import ConfigError, MissingExtraError, OutOfMemoryError
-from driftledger.core.types import Conversation, Outcome
+from driftledger.core.types import Outcome
 from tests.extras.chatting import failure
 from tests.support.vllm_engine import SITE
 
@@ -33,7 +33,7 @@ def engine(apart, monkeypatch) -> Iterator[ModuleType]:
         del sys.modules[name]
 
 
-def vllm(folder: Path, **settings: Any) -> VLLM:
+def vllm(folder, **settings: Any) -> VLLM:
     given = {
         "path": str(folder),
         "device": "cuda",
@@ -43,7 +43,7 @@ def vllm(folder: Path, **settings: Any) -> VLLM:
     return VLLM.model_validate(given | settings)
 
 
-def refused(folder: Path, conversation: Conversation, **settings: Any) -> str:
+def refused(folder, conversation, **settings: Any) -> str:
     with pytest.raises(ConfigError) as caught:
         vllm(folder, **settings).respond([conversation])
     assert "\n" not in str(caught.value)

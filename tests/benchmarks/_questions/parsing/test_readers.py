@@ -7,7 +7,6 @@ import json
 import random
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -38,7 +37,7 @@ from tests.support.growth import grows_linearly
 YES, NO = (table()["words"][name].split(" | ") for name in ("YES_WORD", "NO_WORD"))
 
 
-def choice(case: dict[str, Any]) -> Parsed[int]:
+def choice(case) -> Parsed[int]:
     return parse_choice(
         case["reply"], case["options"], case["refusal"], cut=case.get("cut", False)
     )

@@ -1,9 +1,6 @@
 """The training loop: what was stopped anywhere goes on as if it had not been, and nothing that is
 kept is a pickle."""
 
-from collections.abc import Collection
-from pathlib import Path
-
 import pytest
 import torch
 from safetensors import safe_open
@@ -64,22 +61,17 @@ def untrained() -> nn.Linear:
     return nn.Linear(3, 1)
 
 
-def at(folder: Path, seed: int = 1) -> Place:
+def at(folder, seed=1) -> Place:
     return Place(folder, "cpu", seed)
 
 
-def trained(
-    folder: Path,
-    milestones: Collection[int] = (),
-    course: Course = COURSE,
-    seed: int = 1,
-) -> dict[int, Weights]:
+def trained(folder, milestones=(), course=COURSE, seed=1) -> dict[int, Weights]:
     model = untrained()
     learnt = train("line", model, Noisy(model), course, at(folder, seed), milestones)
     return {step: dict(one.state_dict()) for step, one in learnt.items()}
 
 
-def same(one: dict[int, Weights], other: dict[int, Weights]) -> bool:
+def same(one, other) -> bool:
     return one.keys() == other.keys() and all(
         torch.equal(one[step][key], other[step][key])
         for step in one
@@ -87,7 +79,7 @@ def same(one: dict[int, Weights], other: dict[int, Weights]) -> bool:
     )
 
 
-def step_of(file: Path) -> int:
+def step_of(file) -> int:
     with safe_open(file, framework="pt") as opened:
         return int(opened.metadata()["step"])
 

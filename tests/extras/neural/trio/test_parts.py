@@ -93,7 +93,7 @@ def lessons(tmp_path_factory) -> Path:
     return folder
 
 
-def workshop(root: Path, lessons: Path) -> Workshop:
+def workshop(root, lessons) -> Workshop:
     made = train.workshop(SETTINGS, short(), root / "state", root / FOLDER)
     return replace(made, place=made.place._replace(device="cpu"), lessons=lessons)
 
@@ -127,13 +127,13 @@ def shown(tmp_path_factory) -> dict[Arrangement, Medium]:
     }
 
 
-def saved(folder: Path, pixels: Any) -> Medium:
+def saved(folder, pixels) -> Medium:
     file = folder / "image.png"
     file.write_bytes(png_bytes(Image.fromarray(pixels)))
     return Medium(file, sha256_file(file))
 
 
-def hashes(folder: Path) -> dict[str, str]:
+def hashes(folder) -> dict[str, str]:
     return {
         str(file.relative_to(folder)): sha256_file(file)
         for file in folder.rglob("*")
@@ -141,7 +141,7 @@ def hashes(folder: Path) -> dict[str, str]:
     }
 
 
-def model(at: Workshop, name: str = "llava_final") -> Transformers:
+def model(at, name="llava_final") -> Transformers:
     return Transformers(path=str(at.folder / name), max_new_tokens=8, device="cpu")
 
 

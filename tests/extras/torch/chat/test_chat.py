@@ -2,7 +2,7 @@
 
 import pytest
 
-from driftledger.core.types import Conversation, Medium, Turn
+from driftledger.core.types import Conversation, Turn
 from tests.extras.chatting import failure, model, refused, says, texts, write_template
 
 HOSTILE = {
@@ -172,7 +172,7 @@ def test_settings_of_the_image_processor(built, asked):
         )
 
 
-def few_shot(images: list[Medium]) -> Conversation:
+def few_shot(images) -> Conversation:
     first, second, last = images[:3]
     return says(
         *(

@@ -182,7 +182,7 @@ def test_out_of_memory_is_said_so_that_the_batch_can_be_halved(
     )
 
 
-def limited(conversation: Conversation, most: int | None) -> Conversation:
+def limited(conversation, most) -> Conversation:
     return Conversation(conversation.turns, max_tokens=most)
 
 

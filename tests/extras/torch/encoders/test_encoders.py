@@ -134,7 +134,7 @@ def encoder(provider, folder) -> Callable[..., Any]:
 
 
 def towers(
-    provider: Provider, encoder: Any, images: list[Image.Image]
+    provider, encoder, images
 ) -> Iterator[tuple[Callable[..., Float32], list[Any]]]:
     """Each of an encoder's methods, and inputs for it."""
     if provider.frechet:
@@ -143,7 +143,7 @@ def towers(
         yield encoder.encode_texts, [*TEXTS, LONG]
 
 
-def features(provider: Provider, encoder: Any, images: list[Image.Image]) -> Float32:
+def features(provider, encoder, images) -> Float32:
     return np.concatenate(
         [encode(inputs) for encode, inputs in towers(provider, encoder, images)]
     )
@@ -316,7 +316,7 @@ def vit_folder(copied) -> Path:
     return copied("vit")
 
 
-def set_weights(vit_folder: Path, value: float) -> None:
+def set_weights(vit_folder, value) -> None:
     """Fill the last layer norm, and with it every feature."""
     file = vit_folder / "model.safetensors"
     weights = load_file(file)
