@@ -3,7 +3,6 @@ are one."""
 
 import json
 from collections.abc import Sequence
-from copy import deepcopy
 from importlib import metadata
 from typing import Any, ClassVar
 
@@ -212,7 +211,7 @@ def test_both_entries_are_one_component(tmp_path):
         "understood_by": ["painter", "layout", "rubric"],
     }
     params["models"]["mirror"] = entry
-    params["generators"]["mirror"] = deepcopy(entry)  # one object would be an alias
+    params["generators"]["mirror"] = entry
     (tmp_path / "params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")
     project = Project(tmp_path, own_code=True)
     model, generator = (

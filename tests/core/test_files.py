@@ -235,6 +235,7 @@ def test_a_folder_is_made_again_only_when_inputs_or_files_changed(tmp_path):
         ),
         ("a: !x 1", "line 1, column 4: could not determine a constructor for the tag"),
         ("x:\n  a: 1\ny:\n  a: 2\n", None),
+        ("b: &b {x: 1}\nc:\n  <<: *b\n  x: 2\n", None),
         ("- a\n- a\n", None),
         ("? [a, b]\n: 1\n? [a, b]\n: 1\n", "found duplicate key"),
         (

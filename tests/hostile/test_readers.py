@@ -23,9 +23,9 @@ MAY_READ = {
     "reports/report.py": 1,  # a file of the package
     "reports/site/build.py": 1,  # a file of the package
     "commands/evaluate.py": 1,  # a file of the package
-    "commands/init.py": 4,  # files of the package, and of one's own new project
+    "commands/init.py": 1,  # of one's own new project
     "commands/new.py": 1,  # a file of the package
-    "commands/run.py": 3,  # of one's own project: locks of DVC, the log and the note that it writes
+    "commands/run.py": 2,  # of one's own project: locks of DVC, the log and the note that it writes
     "collect/store.py": 3,  # a database that is a regular file, files of the store
     "collect/batches.py": 1,  # pictures of the store
     "collect/ray.py": 1,  # pictures of the store

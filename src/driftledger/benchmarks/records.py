@@ -4,9 +4,9 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Self, TypeAlias
+from typing import Annotated, Any, Self, TypeAlias
 
-from pydantic import AfterValidator, AliasChoices, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator
 
 from driftledger.collect.call import Call
 from driftledger.components.base import ComponentCard
@@ -29,14 +29,9 @@ class RecordedResult(Result):
     key: str
     """The key of the call, under which the store keeps its result."""
     outcome: Outcome = field()  # always written
-    file: Annotated[
-        RelativePath | None, Field(validation_alias=AliasChoices("file", "image"))
-    ] = None
-    """The path of its image or sound, relative to the folder; records of earlier versions call it
-    ``image``."""
-    sha256: Annotated[
-        str | None, Field(validation_alias=AliasChoices("sha256", "image_sha256"))
-    ] = None
+    file: RelativePath | None = None
+    """The path of its image or sound, relative to the folder."""
+    sha256: str | None = None
 
     @classmethod
     def of(cls, role: str, call: Call, result: Result, file: str | None = None) -> Self:
@@ -91,6 +86,16 @@ class CollectedRecord(Record):
     """In the order in which the calls were made."""
     extra: Annotated[Json, AfterValidator(_checked)] = Field(default_factory=dict)
     """What else the benchmark knows of the step, as :class:`StepExtra`."""
+
+    @field_validator("results", mode="before")
+    @classmethod
+    def _renamed(cls, results: Any) -> Any:
+        """Read the names of earlier versions: ``image`` of a file, ``image_sha256``."""
+        for result in results if isinstance(results, list) else ():
+            if isinstance(result, dict) and "image" in result:
+                result["file"] = result.pop("image")
+                result["sha256"] = result.pop("image_sha256", None)
+        return results
 
     def to_dict(self) -> Json:
         """Return it JSON-ready, without what has its default."""

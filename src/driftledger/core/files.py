@@ -52,7 +52,8 @@ LARGEST_YAML = 2**22
 DEEPEST = 64
 """Levels of YAML or JSON. Ours has eight; parsers give up, or crash, at some thousand."""
 MOST_VALUES = 2**20
-"""Values in one YAML file or JSON value."""
+"""Values in one YAML file or JSON value. In YAML, each counts for every 64 characters once more,
+and an alias as all that stands before it."""
 MANY_VALUES = 2**24
 """Of a file of :data:`LARGEST_TEXT`: DVC's list of four million files has as many."""
 LONGEST_NUMBER = 100
@@ -393,11 +394,10 @@ _REMEDIES = {
 def load_yaml(text: str | bytes) -> Any:
     """Read YAML safely, by the parser that DVC reads it with.
 
-    That is YAML 1.2, in which ``yes`` is a text and ``010`` is 10. Aliases are refused: a few bytes
-    of them stand for any number of values.
+    That is YAML 1.2, in which ``yes`` is a text and ``010`` is 10.
 
     Raises:
-        ValueError: it is not YAML, has a key twice or an alias, or more bytes, levels or values
+        ValueError: it is not YAML, has a key twice, or more bytes, levels or values
             than the bounds above; the sentence begins with line and column where there are some.
     """
     if len(text) > LARGEST_YAML:
@@ -432,33 +432,45 @@ def load_yaml(text: str | bytes) -> Any:
 
 
 def _check_events(events: Iterable[Event]) -> None:
-    """Refuse aliases, and more levels, values or digits than are read.
+    """Refuse more levels, values or digits than are read.
+
+    An alias is a few bytes and may repeat all that stands before it, so it counts as that much. One
+    inside of what an anchor names would repeat itself, and is refused.
 
     Raises:
         MarkedYAMLError: it names the place.
     """
-    level = 0
+    anchors = list[str | None]()
     values = 0
+    repeated = 0
     for event in events:
         problem = ""
         if isinstance(event, AliasEvent):
-            problem = f"*{event.anchor} is an alias, which is not read; write out what it repeats"
+            repeated += values
+            if any(anchors):
+                problem = (
+                    "an alias stands inside of what an anchor names; write out what it "
+                    "repeats"
+                )
         elif isinstance(event, CollectionEndEvent):
-            level -= 1
+            anchors.pop()
         elif isinstance(event, CollectionStartEvent):
-            level += 1
+            anchors.append(event.anchor)
             values += 1
         elif isinstance(event, ScalarEvent):
-            values += 1
+            values += 1 + len(event.value) // 64
             if len(event.value) > LONGEST_NUMBER and _is_number(event):
                 problem = (
                     f"{event.value:.20}… has {len(event.value):,} digits, and up to "
                 )
                 problem += f"{LONGEST_NUMBER} are read"
-        if level > DEEPEST:
+        if len(anchors) > DEEPEST:
             problem = f"it is nested deeper than {DEEPEST} levels"
-        elif values > MOST_VALUES:
-            problem = f"it holds more than {MOST_VALUES:,} values"
+        elif values + repeated > MOST_VALUES:
+            problem = (
+                f"it holds more than {MOST_VALUES:,} values, those that aliases repeat "
+                "among them"
+            )
         if problem:
             raise MarkedYAMLError(problem=problem, problem_mark=event.start_mark)
 
