@@ -1,6 +1,7 @@
 """LiteLLM itself before a server on loopback that speaks as Anthropic or OpenAI do."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -68,7 +69,7 @@ def test_an_answer(case):
     reply, asked = ask(case["model"], 200, answer)
     assert (reply.outcome, asked) == (case["outcome"], case["requests"])
     assert reply.text == (reply.text if case["text"] is None else case["text"])
-    assert reply.usage == Usage(9, case.get("output_tokens", 3))
+    assert replace(reply.usage, seconds=0.0) == Usage(9, case.get("output_tokens", 3))
     assert reply.served_model == case["model"].partition("/")[2]
     assert reply.reasoning == (
         "Is it?" if THOUGHT in answer.get("content", []) else None
