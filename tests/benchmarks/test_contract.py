@@ -9,9 +9,10 @@ from importlib import import_module
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from driftledger.benchmarks.base import DATASET, QUESTION_SET, Benchmark, Input, Metric
-from driftledger.benchmarks.records import RECORDS, read_records
+from driftledger.benchmarks.records import RECORDS, CollectedRecord, read_records
 from driftledger.benchmarks.registry import benchmark, benchmarks, find_score
 from driftledger.benchmarks.score import Row, Score
 from driftledger.benchmarks.settings import Section
@@ -255,3 +256,11 @@ def test_a_unit_is_worth_the_mean_over_orders_that_have_a_value():
     spec: Any = Spec()
     assert values_of(spec, spec)(row("a", 1.0, None, 0.0)) == {"the score": 0.5}
     assert values_of(spec, spec)(row("a", None)) == {}
+
+
+@pytest.mark.parametrize("name", ["usage", "sound", "data", "medium", "nope"])
+def test_a_record_holds_no_field_of_a_running_call(name):
+    result = {"role": "model", "key": "k", "outcome": "ok", name: {}}
+    line = {"schema": 2, "unit": "a", "step": 1, "results": [result]}
+    with pytest.raises(ValidationError, match=name):
+        CollectedRecord.model_validate_json(json.dumps(line))

@@ -18,6 +18,8 @@ from driftledger.core.types import Medium, Outcome, Result, Split
 
 RECORDS = "records.jsonl"
 CARD = "components.json"
+_OF_A_CALL = {"usage", "image", "sound", "data", "medium"}
+"""Fields of a result that no record holds."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,9 +94,13 @@ class CollectedRecord(Record):
     def _renamed(cls, results: Any) -> Any:
         """Read the names of earlier versions: ``image`` of a file, ``image_sha256``."""
         for result in results if isinstance(results, list) else ():
-            if isinstance(result, dict) and "image" in result:
+            if not isinstance(result, dict):
+                continue
+            if "image" in result:
                 result["file"] = result.pop("image")
                 result["sha256"] = result.pop("image_sha256", None)
+            if strange := sorted(_OF_A_CALL & result.keys()):
+                raise ValueError(f"a recorded result has no {strange[0]!r}")
         return results
 
     def to_dict(self) -> Json:
