@@ -16,7 +16,7 @@ import sys
 from contextlib import redirect_stdout
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -506,10 +506,26 @@ def audit(
 @app.command(rich_help_panel=ASK)
 def compare(
     context: typer.Context,
-    a: Annotated[str, typer.Argument(help="A run.")],
+    a: Annotated[
+        str, typer.Argument(help="A run, its fingerprint, or REF:RUN of a commit.")
+    ],
     b: Annotated[str, typer.Argument(help="Another.")],
     anyway: Annotated[
         bool, typer.Option("--anyway", help="Rank also what is not comparable.")
+    ] = False,
+    fail_if: Annotated[
+        Literal["worse", "not-as-good"] | None,
+        typer.Option(help="Exit with 1 if B is so, with 3 if it cannot be told."),
+    ] = None,
+    margin: Annotated[
+        float | None,
+        typer.Option(help="How much worse B may be, for 'not-as-good'."),
+    ] = None,
+    metric: Annotated[
+        str | None, typer.Option(help="Judge by this metric, not by all headlines.")
+    ] = None,
+    markdown: Annotated[
+        bool, typer.Option("--markdown", help="Print a table for a pull request.")
     ] = False,
     trust: TrustOption = False,
     as_json: JsonOption = False,
@@ -521,7 +537,17 @@ def compare(
     from driftledger.commands.terminal import show
 
     project = reading(context, trust)
-    show(commands.compare.compare(project, a, b, anyway=anyway, as_json=as_json))
+    from driftledger.ledger.gate import Gate
+
+    gate = None if fail_if is None else Gate(fail_if, margin, metric)
+    compared = commands.compare.compare(project, a, b, anyway=anyway, gate=gate)
+    if as_json:
+        show(compared.as_json())
+    elif markdown:
+        show(compared.as_markdown())
+    else:
+        show(compared.as_text())
+    raise typer.Exit(compared.verdict)
 
 
 @app.command(rich_help_panel=ASK)

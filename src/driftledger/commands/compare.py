@@ -2,15 +2,17 @@
 
 import json
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from rich.console import Group, RenderableType
 
 from driftledger.benchmarks.base import Metric
 from driftledger.benchmarks.registry import benchmark
 from driftledger.commands.terminal import HEAD, line, lines, table
-from driftledger.core.text import figure
+from driftledger.core.text import figure, for_cell
 from driftledger.ledger.compare import Comparison, MetricComparison, ScorePair
 from driftledger.ledger.compare import compare as compare_runs
+from driftledger.ledger.gate import Gate, Judgement, Verdict, verdict_of
 from driftledger.ledger.sources import Sources, find_run
 from driftledger.metrics.paired import POWER
 from driftledger.project.project import Project
@@ -20,17 +22,88 @@ _FAIR = "comparable: nothing but what is compared differs that would move these 
 _ANYWAY = "ranked against what speaks against it; see 'unfair'"
 
 
+class Compared(NamedTuple):
+    """Two runs side by side, and what a gate says of them."""
+
+    comparison: Comparison
+    judgements: list[Judgement]
+
+    @property
+    def verdict(self) -> Verdict:
+        """The exit code of the command; a comparison without a gate passes."""
+        return verdict_of(self.judgements)
+
+    def as_json(self) -> str:
+        """Write everything as JSON; ``gate`` is empty without one."""
+        gate = [
+            {"verdict": judgement.verdict.name.lower(), "says": judgement.says}
+            for judgement in self.judgements
+        ]
+        return json.dumps({**self.comparison.to_dict(), "gate": gate}, indent=2)
+
+    def as_text(self) -> RenderableType:
+        """Show tables for the terminal, and what the gate says below them."""
+        says = [_says(judgement) for judgement in self.judgements]
+        return (
+            Group(as_table(self.comparison), lines(says))
+            if says
+            else as_table(self.comparison)
+        )
+
+    def as_markdown(self) -> str:
+        """Write a table for the description of a pull request or a comment on it."""
+        comparison = self.comparison
+        text = [
+            f"**A** {for_cell(comparison.a)}  ",
+            f"**B** {for_cell(comparison.b)}",
+            "",
+        ]
+        text += [f"- {for_cell(_says(judgement))}" for judgement in self.judgements]
+        text += [
+            "",
+            "| metric | A | B | B less A | samples | |",
+            "|---|---:|---:|---:|---:|---|",
+        ]
+        for pair in comparison.pairs:
+            for compared in pair.metrics:
+                cells = (f"{pair.name}, {compared.metric}", *_cells(pair, compared))
+                text.append(f"| {' | '.join(map(for_cell, cells))} |")
+        reasons = [
+            f"- not comparable: {for_cell(reason)}" for reason in comparison.reasons
+        ]
+        return "\n".join([*text, *([""] if reasons else []), *reasons])
+
+
 def compare(
-    project: Project, a: str, b: str, *, anyway: bool, as_json: bool
-) -> RenderableType:
+    project: Project, a: str, b: str, *, anyway: bool = False, gate: Gate | None = None
+) -> Compared:
     """Compare two runs; errors as in :func:`driftledger.ledger.compare.compare`."""
     sources = Sources(project)
     comparison = compare_runs(
         find_run(sources, a), find_run(sources, b), sources.contents, anyway=anyway
     )
-    return (
-        json.dumps(comparison.to_dict(), indent=2) if as_json else as_table(comparison)
-    )
+    return Compared(comparison, gate.judge(comparison) if gate else [])
+
+
+def _says(judgement: Judgement) -> str:
+    return f"{judgement.verdict.name.lower()}: {judgement.says}"
+
+
+def _cells(pair: ScorePair, compared: MetricComparison) -> list[str]:
+    """Return the cells of a row in Markdown: A, B, the difference, samples, the verdict."""
+    metric = benchmark(pair.benchmark).metric(compared.metric)
+    assert metric is not None  # chosen from its benchmark's table
+    difference = "–"
+    if compared.ranked and compared.difference is not None:
+        ends = (compared.low or 0.0, compared.high or 0.0)
+        difference = figure(compared.difference, metric.digits, ends)
+    return [
+        _figure(compared.a, metric),
+        _figure(compared.b, metric),
+        difference,
+        "–" if compared.common is None else str(compared.common),
+        compared.verdict,
+    ]
 
 
 def as_table(comparison: Comparison) -> Group:

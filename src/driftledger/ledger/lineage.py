@@ -1,6 +1,7 @@
 """The links of a combination's scores to bytes, components, versions and code."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import ClassVar
 
@@ -368,13 +369,23 @@ def published_files(root: Path) -> dict[str, Published | str]:
         try:
             if path.is_symlink():
                 raise ValueError("it is a link")
-            data = read_bytes(path)
-            content = sha256_of(load_json(data))
-            if f"{content}.json" != path.name:
-                raise ValueError(
-                    f"it has the content of {content[:12]}…, not of its name"
-                )
-            files[name] = parse_json(data, Published, path.name)
+            files[name] = _parse_published(path.name, read_bytes(path))
         except (StoreError, ValueError, TypeError) as error:
             files[name] = f"is not as it was written ({error})"
     return files
+
+
+def published_in(tree: CommitTree) -> Iterator[Published]:
+    """Yield the published runs of a commit; files that are not as they were written are left
+    out."""
+    folder = tree.git.id_at(tree.commit, PUBLISHED)
+    for name, blob in sorted(tree.git.files(folder).items()) if folder else ():
+        with suppress(StoreError, ValueError, TypeError):
+            yield _parse_published(name, tree.git.read(blob) or b"")
+
+
+def _parse_published(name: str, data: bytes) -> Published:
+    content = sha256_of(load_json(data))
+    if f"{content}.json" != name:
+        raise ValueError(f"it has the content of {content[:12]}…, not of its name")
+    return parse_json(data, Published, name)

@@ -12,7 +12,7 @@ from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import SCORE, interval_of
 from driftledger.core.canonical import sha256_bytes
 from driftledger.core.errors import DriftledgerError, LedgerError, first_few
-from driftledger.ledger.lineage import Lineage, Published, Run, read_runs
+from driftledger.ledger.lineage import Lineage, Published, Run, published_in, read_runs
 from driftledger.ledger.objects.contents import Contents
 from driftledger.ledger.objects.git import CommitTree, Git
 from driftledger.ledger.published import mlflow_state, read_published
@@ -130,7 +130,39 @@ class Sources:
             former = self._from_git(run)
             if former is not None:
                 return RunTarget(former, source="git")
+        if matches and self.git is not None and self.git.is_shallow:
+            raise LedgerError(
+                f"the run {text} is published, but its commit is not in this shallow clone; run "
+                "'git fetch --unshallow'"
+            )
         return None
+
+    def at(self, reference: str, name: str) -> Run:
+        """Read the run of a name as a commit has it: ``main``, a tag, ``HEAD~3``.
+
+        Raises:
+            LedgerError: there is no such commit, or it has no such run.
+        """
+        commit = self.git.commit(reference) if self.git else None
+        if self.git is None or commit is None:
+            raise LedgerError(
+                f"no commit {reference!r:.100} here; name a branch, a tag or HEAD~N of this "
+                "repository"
+            )
+        tree = CommitTree(self.git, commit)
+        scores = self.git.id_at(commit, SCORES)
+        files = self.git.files(scores) if scores else {}
+        names = []
+        for published in published_in(tree):
+            if not _has_scores(tree, files, published):
+                continue
+            names.append(published.combination.path)
+            if name in (published.combination.path, str(published.combination)):
+                return self._read(published, tree)
+        raise LedgerError(
+            f"commit {commit[:12]} has no published run {name!r:.200}; it has "
+            f"{first_few(sorted(names)) or 'none'}"
+        )
 
     def former(self) -> Iterator[tuple[Run, Lineage]]:
         """Yield every score of published runs that only Git has, once."""
@@ -163,18 +195,16 @@ class Sources:
 
     def _from_git(self, published: Published) -> Run | None:
         """Read a published run from the newest commit that has all of its scores."""
-        selected = [
-            (benchmark(score.benchmark), score.keys) for score in published.scores
-        ]
         for tree, files in self._states:
-            is_there = True
-            for score in published.scores:
-                blob = files.get(f"{score.path.removeprefix(f'{SCORES}/')}/{SCORE}")
-                content = tree.git.read(blob) or b""
-                is_there = is_there and sha256_bytes(content) == score.score
-            if is_there:
-                return read_runs(self.root, selected, [published.combination], tree)[0]
+            if _has_scores(tree, files, published):
+                return self._read(published, tree)
         return None
+
+    def _read(self, published: Published, tree: CommitTree) -> Run:
+        selected = []
+        for score in published.scores:
+            selected.append((benchmark(score.benchmark), score.keys))
+        return read_runs(self.root, selected, [published.combination], tree)[0]
 
     def nearest(self, text: str) -> str:
         """Name the selected runs, of many the nearest, for the end of a sentence."""
@@ -187,14 +217,32 @@ def nearest(text: str, names: Iterable[str]) -> str:
     return ", ".join(get_close_matches(text[:200], names, n=8, cutoff=0.0)) or "none"
 
 
+def _has_scores(
+    tree: CommitTree, files: Mapping[str, str], published: Published
+) -> bool:
+    """Return True if a commit has every score file of a published run.
+
+    Args:
+        files: path below the folder of scores → id of the file's content.
+    """
+    for score in published.scores:
+        blob = files.get(f"{score.path.removeprefix(f'{SCORES}/')}/{SCORE}")
+        if sha256_bytes(tree.git.read(blob) or b"") != score.score:
+            return False
+    return True
+
+
 def find_run(sources: Sources, text: str) -> Run:
-    """Find a run.
+    """Find a run by its name or fingerprint, or as a commit has it by ``REF:RUN``.
 
     Raises:
         LedgerError: it does not exist, or is incomplete.
     """
     if target := sources.find(text):
         return target.run
+    reference, colon, name = text.rpartition(":")
+    if colon:
+        return sources.at(reference, name)
     raise LedgerError(
         f"no run {text!r:.300} is selected in params.yaml or published{sources.nearest(text)}"
     )

@@ -63,7 +63,13 @@ class NonInferiority(NamedTuple):
 
 
 def non_inferiority(
-    lead: float, standard_error: float, df: float, n: int, *, margin: float, confidence: float
+    lead: float,
+    standard_error: float,
+    df: float,
+    n: int,
+    *,
+    margin: float,
+    confidence: float,
 ) -> NonInferiority:
     """Compare B's lead over A, in units of the metric, with a margin.
 
@@ -84,7 +90,9 @@ def non_inferiority(
     from scipy import special  # imported late: it takes 0.3 s
 
     reach = float(special.stdtrit(df, confidence)) * standard_error
-    needed = (special.ndtri(confidence) + special.ndtri(POWER)) * standard_error / margin
+    needed = (
+        (special.ndtri(confidence) + special.ndtri(POWER)) * standard_error / margin
+    )
     return NonInferiority(
         lower=round_significant(lead - reach, DIGITS),
         shown=lead - reach >= -margin,

@@ -84,6 +84,13 @@ class Git:
             commits.append(Commit(str(commit.id), _date(commit)))
         return commits
 
+    def commit(self, reference: str) -> str | None:
+        """Return the id of the commit that a branch, a tag or ``HEAD~3`` names, if any."""
+        try:
+            return str(self._checkout.revparse_single(reference).peel(pygit2.Commit).id)
+        except _UNREADABLE:
+            return None
+
     def date(self, commit: str) -> str:
         """Return the day of a commit; empty if the repository has no such commit."""
         named = self._object(commit)
