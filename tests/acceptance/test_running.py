@@ -25,6 +25,7 @@ def test_a_second_run_does_nothing(evaluated, tmp_path):
     copied = evaluated.copy(tmp_path)
     before = copied.results()
     assert len(before) > 50
+    assert not [*files(copied.root, "usage.json*")]
     assert copied.repro() <= ALWAYS
     copied.driftledger("run")
     assert copied.results() == before

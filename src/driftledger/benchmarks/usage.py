@@ -4,12 +4,13 @@ Only calls of services and checkpoints are noted. No score, fingerprint or rank 
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import astuple
 from pathlib import Path
+from typing import Any
 
 from driftledger.benchmarks.records import read_records
-from driftledger.core.canonical import Json
-from driftledger.core.files import Record, read_json, read_jsonl
+from driftledger.core.files import Record, SparseRecord, read_json, read_jsonl
 from driftledger.core.grouping import grouped
 from driftledger.core.strict import Name, Strict
 from driftledger.core.types import Usage
@@ -20,7 +21,7 @@ USAGE = "usage.json"
 """Beside ``score.json``: the :class:`ScoreUsage`."""
 
 
-class CallUsage(Record):
+class CallUsage(SparseRecord):
     """A line of ``usage.jsonl``: what a call took."""
 
     key: str
@@ -30,11 +31,6 @@ class CallUsage(Record):
     """True for a service, whose calls may cost money."""
     usage: Usage = Usage()
     """Without seconds where nothing is known of it."""
-
-    def to_dict(self) -> Json:
-        """Return it JSON-ready, without what has its default."""
-        known = self.model_dump(mode="json", exclude_defaults=True)
-        return {"schema": self.schema_, **known}
 
 
 class RoleUsage(Strict):
@@ -92,10 +88,9 @@ class ScoreUsage(Record):
     def _per_sample(self, totals: Sequence[float | None]) -> float | None:
         """Divide a sum by the samples; None if nothing or not everything is known."""
         unknown = any(role.unknown for role in self.roles.values())
-        known = [total for total in totals if total is not None]
-        if unknown or not known or len(known) < len(totals):
+        if unknown or not totals or None in totals:
             return None
-        return math.fsum(known) / self.samples
+        return math.fsum(_known(totals)) / self.samples
 
 
 def read_usage(folder: Path) -> ScoreUsage | None:
@@ -130,11 +125,9 @@ def usage_behind(folder: Path) -> ScoreUsage | None:
 
 
 def _total(calls: Sequence[CallUsage]) -> RoleUsage:
-    used = [call.usage for call in calls]
-    seconds = [usage.seconds for usage in used if usage.seconds]
-    costs = [usage.cost for usage in used if usage.cost is not None]
-    read = [usage.input_tokens for usage in used if usage.input_tokens is not None]
-    written = [usage.output_tokens for usage in used if usage.output_tokens is not None]
+    columns = zip(*(astuple(call.usage) for call in calls), strict=True)
+    read, written, _, _, times, costs = map(_known, columns)
+    seconds = [*filter(None, times)]
     return RoleUsage(
         service=calls[0].service,
         calls=len(calls),
@@ -144,3 +137,8 @@ def _total(calls: Sequence[CallUsage]) -> RoleUsage:
         output_tokens=sum(written) if written else None,
         cost=math.fsum(costs) if len(costs) == len(calls) else None,
     )
+
+
+def _known(numbers: Iterable[float | None]) -> list[Any]:
+    """Return the numbers that are not None."""
+    return [number for number in numbers if number is not None]

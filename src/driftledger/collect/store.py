@@ -275,9 +275,9 @@ class CallStore(AbstractContextManager["CallStore"]):
     def usage(self, digest: str) -> Usage:
         """Return what the call with this key took; without seconds where that is not known.
 
-        Errors are as in :meth:`find`.
+        Drawn images and cached tokens are not kept. Errors are as in :meth:`find`.
         """
-        columns = "input_tokens, output_tokens, image NOT NULL, 0, seconds, cost"
+        columns = "input_tokens, output_tokens, 0, 0, seconds, cost"
         query = f"SELECT {columns} FROM calls WHERE key = ?"
         with self._reading():
             row = self._db.execute(query, (bytes.fromhex(digest),)).fetchone()
