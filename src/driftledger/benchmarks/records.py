@@ -12,7 +12,7 @@ from driftledger.collect.call import Call
 from driftledger.components.base import ComponentCard
 from driftledger.core.canonical import Json
 from driftledger.core.errors import StoreError
-from driftledger.core.files import Record, read_jsonl
+from driftledger.core.files import Record, SparseRecord, read_jsonl
 from driftledger.core.strict import Id, Name, RelativePath
 from driftledger.core.types import Medium, Outcome, Result, Split
 
@@ -74,7 +74,7 @@ def _checked(extra: Json) -> Json:
     return extra
 
 
-class CollectedRecord(Record):
+class CollectedRecord(SparseRecord):
     """A line of ``records.jsonl``: one step of a unit's protocol, with the results of its calls."""
 
     unit: Id
@@ -102,13 +102,6 @@ class CollectedRecord(Record):
             if strange := sorted(_OF_A_CALL & result.keys()):
                 raise ValueError(f"a recorded result has no {strange[0]!r}")
         return results
-
-    def to_dict(self) -> Json:
-        """Return it JSON-ready, without what has its default."""
-        return {
-            "schema": self.schema_,
-            **self.model_dump(mode="json", by_alias=True, exclude_defaults=True),
-        }
 
     @property
     def outcome(self) -> Outcome:

@@ -81,6 +81,15 @@ class Record(BaseModel):
         return self.model_dump(mode="json", by_alias=True)
 
 
+class SparseRecord(Record):
+    """A record that is written without what has its default."""
+
+    def to_dict(self) -> Json:
+        """Return it JSON-ready, with file names for field names."""
+        values = self.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+        return {"schema": self.schema_, **values}
+
+
 R = TypeVar("R", bound=Record)
 Files: TypeAlias = Mapping[str, bytes | None]
 """Path below a folder → its bytes; None: those that are there."""

@@ -8,6 +8,7 @@ from PIL import Image
 
 from driftledger.benchmarks.records import CollectedRecord
 from driftledger.benchmarks.score import Score
+from driftledger.benchmarks.usage import read_usage
 from driftledger.core.files import read_json, read_jsonl
 from driftledger.data.records import read_samples
 from lab.validity.faultless import shown_in
@@ -28,6 +29,7 @@ DATA, CHAINS = (
     "data/datasets/arrangements",
     f"data/records/{MODEL}/genception/arrangements/{PAINTER}",
 )
+SCORES = f"reports/scores/{MODEL}"
 
 
 def neural_selection(params) -> None:
@@ -149,6 +151,18 @@ def test_the_evidence_names_what_was_loaded(made):
         for reading in readings
     )
     assert not any("cut off" in flag for flag in score.flags)
+    usage = read_usage(
+        made.root / SCORES / f"genception/arrangements/{PAINTER}/inception"
+    )
+    assert usage.samples == 12
+    assert {*usage.roles} == {"model", "generator"}
+    described = usage.roles["model"]
+    assert not described.service
+    assert described.unknown == 0
+    keys = {record.by("model").key for record in records_of(made.root)}
+    assert described.calls == len(keys) > 12
+    assert min(described.seconds, described.input_tokens, described.output_tokens) > 0
+    assert usage.usd_per_1000 is None
 
 
 def test_a_changed_weight_is_noticed_and_a_moved_folder_is_not(copied):
