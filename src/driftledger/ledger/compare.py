@@ -7,13 +7,14 @@ can show, and without a ranking where something moves the numbers that is not wh
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
 from driftledger.benchmarks.base import UNREAD_COUNTS, Benchmark, Input, Metric, Rule
+from driftledger.benchmarks.costs import costs_of
 from driftledger.benchmarks.score import ROWS, Row, Score
 from driftledger.core.canonical import Json
 from driftledger.core.errors import LedgerError, StoreError, first_few
@@ -133,6 +134,8 @@ class ScorePair:
     metrics: list[MetricComparison]
     comparable: bool
     reasons: list[str]
+    cost: dict[str, dict[str, float | None]] = field(default_factory=dict)
+    """Cost that both know → ``a``, ``b``, and B's as a multiple of A's as ``ratio``."""
 
     @property
     def name(self) -> str:
@@ -444,7 +447,19 @@ def _pair(a: Lineage, b: Lineage, contents: Contents, anyway: bool) -> ScorePair
         metrics=metrics,
         comparable=not any(each.bars(key) for each in differing for key in keys),
         reasons=reasons,
+        cost=_cost(a, b),
     )
+
+
+def _cost(a: Lineage, b: Lineage) -> dict[str, dict[str, float | None]]:
+    """Set the costs that both scores know side by side."""
+    theirs = costs_of(b.usage)
+    cost = {}
+    for key, value in costs_of(a.usage).items():
+        if key in theirs:
+            ratio = round_significant(theirs[key] / value, DIGITS) if value else None
+            cost[key] = {"a": value, "b": theirs[key], "ratio": ratio}
+    return cost
 
 
 def _rows_of(lineage: Lineage, contents: Contents) -> list[Row]:

@@ -10,6 +10,7 @@ from pydantic import Field
 from driftledger.benchmarks.base import Benchmark, Selected, Stage
 from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import ROWS, SCORE, Score
+from driftledger.benchmarks.usage import USAGE, ScoreUsage
 from driftledger.components.base import ComponentCard
 from driftledger.core.canonical import sha256_of
 from driftledger.core.errors import LedgerError, StoreError
@@ -60,6 +61,8 @@ class Lineage(Strict):
     """Collect stage, ``chain`` for instance → the folder with its records."""
     stages: Lock
     """The entries of ``dvc.lock`` from the data to the score."""
+    usage: ScoreUsage | None = Field(default=None, exclude=True)
+    """The calls behind the score, where its components report some."""
 
     @property
     def spec(self) -> Benchmark:
@@ -305,12 +308,15 @@ def read_lineage(
         raise LedgerError(
             f"{path} is missing; run 'dvc repro', or 'git checkout {path}'"
         )
+    usage_path = f"{score.path}/{USAGE}"
+    usage = tree.read(usage_path)
     return Lineage(
         score=parse_json(content, Score, path),
         folder=score,
         data=data,
         collected={spec.collects.name: collected},
         stages={stage.lock(keys): lock[stage.lock(keys)] for stage in spec.stages},
+        usage=usage and parse_json(usage, ScoreUsage, usage_path),
     )
 
 

@@ -2,9 +2,11 @@
 programs."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from typing import NamedTuple, TypeVar
 
 from driftledger.benchmarks.base import COVERAGE, Benchmark, Metric
+from driftledger.benchmarks.costs import COSTS, NOTE
 from driftledger.benchmarks.score import Score, base_key, marks_of
 from driftledger.core.grouping import grouped
 from driftledger.core.text import csv_text, for_cell, for_csv
@@ -153,7 +155,7 @@ def _table(
         for score in block.scores:
             scores.setdefault(score.model, score)
             made = cells[score.model]
-            if made.value is None:
+            if made.value is None or key in COSTS:
                 continue
             details = [interval(score.metrics, key, metric.digits)]
             if score.coverage != 1:
@@ -218,7 +220,24 @@ def overview(parts: Parts, *, every: bool = False) -> ReportTable | None:
         f"Higher is better unless a column says otherwise; in brackets {BRACKETS}. {LETTERS} "
         f"{data}."
     )
-    return _table("At a glance", columns, name="overview", note=note)
+    table = _table(
+        "At a glance", [*columns, *_cost_columns(columns)], name="overview", note=note
+    )
+    costs = table.head[len(columns) + 1 :]
+    if not costs:
+        return table
+    return table._replace(notes=[*table.notes, NOTE])
+
+
+def _cost_columns(columns: Sequence[MetricColumn]) -> list[MetricColumn]:
+    """Return the costs of the first benchmark that has some: more would not fit a screen."""
+    block = next((column.block for column in columns if column.block.costs), None)
+    costs = []
+    for key, metric in COSTS.items():
+        if block is not None and block.values(key):
+            head = f"{block.spec.title} {metric.title}"
+            costs.append(MetricColumn(metric, key, head=head, block=block))
+    return costs
 
 
 def by_kind(table: ReportTable, parts: Parts) -> dict[str, list[Cells]]:
@@ -331,7 +350,8 @@ def _csv_rows(block: Block) -> Iterator[Sequence[str]]:
             keys.get("description", ""),
         ]
         apart = block.apart.get(score.model, "")
-        for number, value in score.numbers():
+        costs = block.costs.get(score.model, {})
+        for number, value in chain(score.numbers(), costs.items()):
             group, _, key = number.rpartition("/")
             kind, _, name = group.partition("/")
             ranked = Cell()

@@ -6,14 +6,16 @@ make up are tested: no unit has a share of a distance between two sets of images
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from itertools import combinations, product
 from typing import NamedTuple, TypeAlias
 
 from driftledger.benchmarks.base import Benchmark, Metric
+from driftledger.benchmarks.costs import COSTS, costs_of
 from driftledger.benchmarks.registry import benchmark, benchmarks
 from driftledger.benchmarks.score import ROWS, SCORE, SPREAD, STD, Row, Score
+from driftledger.benchmarks.usage import ScoreUsage, read_usage
 from driftledger.core.errors import StoreError
 from driftledger.core.files import read_json, read_jsonl
 from driftledger.core.grouping import grouped
@@ -33,6 +35,8 @@ from driftledger.reports.cells import Cell, cell, interval
 
 RowsOf = Callable[[Score], Sequence[Row]]
 """The rows behind a score; none where they are missing."""
+UsageOf = Callable[[Score], ScoreUsage | None]
+"""The usage behind a score; None where no component reports any."""
 
 _CLOSE = 1e-6
 """How far a score's number may lie from what its rows give, as a share of it."""
@@ -97,6 +101,13 @@ def rows_reader(project: Project) -> RowsOf:
     return lambda score: read(benchmark(score.benchmark).scores.at(score.keys))
 
 
+def usage_reader(project: Project) -> UsageOf:
+    """Return a function that reads the usage behind a score."""
+    return lambda score: read_usage(
+        project.root / benchmark(score.benchmark).scores.at(score.keys)
+    )
+
+
 class Tested(NamedTuple):
     """The result of testing one number of every two models, unit by unit."""
 
@@ -119,6 +130,8 @@ class Block:
     """Model → why it is not ranked, without a full stop, as in ``compare``: its coverage is below
     ``min_coverage``, or too much more is left out of its score than of the best covered model's."""
     rows_of: RowsOf = lambda score: ()
+    costs: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    """Model → its known costs, where it has some."""
 
     @property
     def on(self) -> str:
@@ -135,12 +148,18 @@ class Block:
         return "-".join([self.spec.name, *self.names])
 
     def metric(self, number: str) -> Metric | None:
-        """Return the metric of a number, by its name in
+        """Return the metric of a cost, or of a number by its name in
         :meth:`~driftledger.benchmarks.score.Score.numbers`."""
-        return self.spec.metric(number.rpartition("/")[2])
+        return COSTS.get(number) or self.spec.metric(number.rpartition("/")[2])
 
     def values(self, number: str) -> dict[str, float]:
-        """Return model → the value that it is ranked by, where it has one."""
+        """Return model → the value that it is ranked by, or its cost, where it has one."""
+        if number in COSTS:
+            return {
+                model: costs[number]
+                for model, costs in self.costs.items()
+                if number in costs
+            }
         values = {}
         for score in self.scores:
             value = self.spec.value_of(score, number)
@@ -259,16 +278,17 @@ def _cells(block: Block, number: str) -> Mapping[str, Cell]:
         letters = tested.groups.letters
         best = tested.groups.best
     metric = block.metric(number)
+    worths = block.values(number)
     digits = metric.digits if metric else 2
     group, _, key = number.rpartition("/")
     kind, _, name = group.partition("/")
     cells = {}
     for score in block.scores:
         values = score.groups.get(kind, {}).get(name, {}) if group else score.metrics
-        made = cell(
-            block.spec.value_of(score, number), score, number=number, digits=digits
-        )
-        if made.value is not None:
+        made = cell(worths.get(score.model), score, number=number, digits=digits)
+        if number in COSTS:
+            made = made._replace(score=None)  # no page and no audit of the score has it
+        elif made.value is not None:
             deviation = f"{values[key + STD]:.{digits}f}" if key + STD in values else ""
             made = made._replace(
                 rank=ranks.get(score.model),
@@ -361,18 +381,25 @@ Parts: TypeAlias = Mapping[Benchmark, Sequence[Block]]
 """The scores of each benchmark that has some, in the order of the benchmarks."""
 
 
-def by_benchmark(scores: Sequence[Score], rows_of: RowsOf = lambda score: ()) -> Parts:
+def by_benchmark(
+    scores: Sequence[Score],
+    rows_of: RowsOf = lambda score: (),
+    usage_of: UsageOf = lambda score: None,
+) -> Parts:
     """Set the scores of each benchmark side by side."""
     parts = {}
     for spec in benchmarks():
-        blocks = list(blocks_of(spec, scores, rows_of))
+        blocks = list(blocks_of(spec, scores, rows_of, usage_of))
         if blocks:
             parts[spec] = blocks
     return parts
 
 
 def blocks_of(
-    spec: Benchmark, scores: Sequence[Score], rows_of: RowsOf = lambda score: ()
+    spec: Benchmark,
+    scores: Sequence[Score],
+    rows_of: RowsOf = lambda score: (),
+    usage_of: UsageOf = lambda score: None,
 ) -> Iterator[Block]:
     """Yield the scores of a benchmark, those with equal keys but the model's together."""
     keys = [key for key in spec.scores.keys if key != "model"]
@@ -386,4 +413,10 @@ def blocks_of(
             difference = coverage_difference(best, score)
             if difference is not None and difference.why:
                 apart[score.model] = difference.reason
-        yield Block(spec, members, names=names, apart=apart, rows_of=rows_of)
+        costs = {}
+        for score in members:
+            if own_costs := costs_of(usage_of(score)):
+                costs[score.model] = own_costs
+        yield Block(
+            spec, members, names=names, apart=apart, rows_of=rows_of, costs=costs
+        )

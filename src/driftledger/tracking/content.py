@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from driftledger.benchmarks.base import ROLES, Tracked
+from driftledger.benchmarks.costs import COSTS, costs_of
 from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import Row, Score
 from driftledger.components.base import ComponentCard
@@ -90,8 +91,10 @@ def _tracked_in(run: Run) -> Iterator[Tracked]:
 
     A name is ``gc_at_5/photos``. A further score of a benchmark on the same data has in front what
     tells it from the first, since MLflow cuts names off at the end:
-    ``words.trac_accuracy/digits``. Values at a t before the last are left to the curve.
+    ``words.trac_accuracy/digits``. Values at a t before the last are left to the curve. Costs of
+    a further benchmark have it in front: ``fidelity.usd_per_1000/photos``.
     """
+    first_benchmarks: dict[str, str] = {}
     firsts: dict[tuple[str, str], Keys] = {}
     for lineage in run.lineages:
         score = lineage.score
@@ -101,6 +104,11 @@ def _tracked_in(run: Run) -> Iterator[Tracked]:
             if not tracked.is_earlier:
                 name = ".".join([*further, tracked.name])
                 yield tracked._replace(name=f"{name}/{score.on}")
+        if first_benchmarks.setdefault(score.on, score.benchmark) != score.benchmark:
+            further = [score.benchmark, *further]
+        for key, value in costs_of(lineage.usage).items():
+            name = ".".join([*further, key])
+            yield Tracked(f"{name}/{score.on}", key, value, COSTS[key], score=score)
 
 
 def metrics_of(run: Run) -> list[Tracked]:
