@@ -47,6 +47,10 @@ class Component(Provided, ABC):
     reads_files: ClassVar[bool] = False
     """Whether it looks its answers up in files of this checkout, which other machines lack."""
 
+    metered: ClassVar[bool] = False
+    """Whether the time, tokens and money of its calls are written beside records, as of services
+    and checkpoints."""
+
     understands: ClassVar[frozenset[str] | None] = None
     """Of a generator, an image encoder or a judge: the providers of the only models that it can do
     its work for. None means any model. Controls, which don't look, are always accepted, and so is a

@@ -108,6 +108,7 @@ class CheckpointComponent(Component):
     """
 
     code_is_identity: ClassVar[bool] = False
+    metered: ClassVar[bool] = True
     libraries: ClassVar[tuple[str, ...]] = ("torch",)
     extra: ClassVar[str] = "torch"
     """What of this package's extras installs them."""

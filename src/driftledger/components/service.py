@@ -480,6 +480,7 @@ class RemoteComponent(Component):
     underneath."""
 
     code_is_identity: ClassVar[bool] = False
+    metered: ClassVar[bool] = True
 
     batch_size: Operational[Literal[1]] = 1
     limits: Operational[Limits] = Limits()
