@@ -23,6 +23,7 @@ from driftledger.benchmarks.records import (
     read_records,
     results_of,
 )
+from driftledger.benchmarks.usage import CALLS, CallUsage
 from driftledger.collect.call import Call, NotStoredError, Planned, RunSteps, walk
 from driftledger.components.base import (
     Component,
@@ -193,15 +194,24 @@ class Collecting:
 
 
 def write_collected(
-    target: Path, collecting: Collecting, records: Sequence[CollectedRecord]
+    target: Path,
+    collecting: Collecting,
+    records: Sequence[CollectedRecord],
+    calls: Sequence[CallUsage] = (),
 ) -> None:
-    """Write a stage's records, images and card as the folder ``target``, whole or not at all."""
+    """Write a stage's records, images and card as the folder ``target``, whole or not at all.
+
+    Args:
+        calls: what they took, where that is noted.
+    """
     with new_folder(target) as folder:
         for each in results_of(records):
             if each.medium is not None and each.file is not None:
                 link_file(each.medium.path, folder / each.file)
         write_jsonl(folder / RECORDS, records)
         write_json(folder / CARD, collecting.card())
+        if calls:
+            write_jsonl(folder / CALLS, calls)
 
 
 class Recorded(NamedTuple):

@@ -35,6 +35,7 @@ from driftledger.benchmarks.score import (
     Row,
     Score,
 )
+from driftledger.benchmarks.usage import USAGE, ScoreUsage
 from driftledger.components.base import ComponentCard
 from driftledger.core.canonical import Json, sha256_file
 from driftledger.core.errors import CoverageError, StoreError, first_few
@@ -80,12 +81,20 @@ class Scored(NamedTuple):
     rows: list[Row]
 
 
-def write_score(target: Path, spec: "Benchmark", scored: Scored) -> None:
-    """Write a score, its rows and the version of the scoring as ``target``, whole or not at all."""
+def write_score(
+    target: Path,
+    spec: "Benchmark",
+    scored: Scored,
+    usage: ScoreUsage | None = None,
+) -> None:
+    """Write a score, its rows, the version of the scoring, and what its calls took as ``target``,
+    whole or not at all."""
     inputs = scored.score.inputs.model_copy(update={"version": spec.scores.version})
     with new_folder(target) as folder:
         write_json(folder / SCORE, scored.score.model_copy(update={"inputs": inputs}))
         write_jsonl(folder / ROWS, scored.rows)
+        if usage is not None:
+            write_json(folder / USAGE, usage)
 
 
 class FromRecords:

@@ -272,6 +272,17 @@ class CallStore(AbstractContextManager["CallStore"]):
                 means[component] = Usage(read, written, seconds=took or 0.0)
         return means
 
+    def usage(self, digest: str) -> Usage:
+        """Return what the call with this key took; without seconds where that is not known.
+
+        Errors are as in :meth:`find`.
+        """
+        columns = "input_tokens, output_tokens, image NOT NULL, 0, seconds, cost"
+        query = f"SELECT {columns} FROM calls WHERE key = ?"
+        with self._reading():
+            row = self._db.execute(query, (bytes.fromhex(digest),)).fetchone()
+        return Usage(*(row or ()))
+
     def put(
         self,
         made: Iterable[tuple[Call, Result]],

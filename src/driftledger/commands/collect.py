@@ -31,6 +31,7 @@ from driftledger.benchmarks.records import (
     CollectedRecord,
     read_records,
 )
+from driftledger.benchmarks.usage import read_calls, usage_of_calls
 from driftledger.collect.call import NotStoredError
 from driftledger.collect.plan import Plan, PlannedCalls
 from driftledger.collect.progress import Progress
@@ -336,7 +337,8 @@ def _make(task: Task, collector: Collector, lock: Lock) -> None:
         failures = task.spec.failures(collected)
         section = task.project.settings.section(task.spec.name)
         refuse_failures(failures, task.spec.name, section.min_coverage)
-        write_collected(folder, collecting, collected)
+        calls = usage_of_calls(collecting.components, collected, collector.store)
+        write_collected(folder, collecting, collected, calls)
         failed, total, things = failures
         if failed:
             ended = f"{len(failed)} of {total} {things} were ended by a failed call"
@@ -356,12 +358,14 @@ def _restore(task: Task, store: CallStore) -> None:
     """
     data = task.keys[task.spec.data.keys[0]]
     card = read_json(task.folder / CARD, CollectedCard)
+    usage = {call.key: call.usage for call in read_calls(task.folder)}
     calls = []
     for record in read_records(task.folder):
         subject = Subject(record.unit, record.step, data)
         for result in record.results:
             component = card.components.get(result.role)
             version = component.fingerprint if component else None
+            result = replace(result, usage=usage.get(result.key))
             calls.append((result.key, version, subject, result))
     store.restore(calls)
 

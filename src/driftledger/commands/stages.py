@@ -74,6 +74,7 @@ def score(project: Project, model: str) -> list[CoverageError]:
     """Compute the scores of a model from its records; print and return why some have nothing to
     score."""
     from driftledger.benchmarks.scoring import write_score
+    from driftledger.benchmarks.usage import usage_behind
     from driftledger.project.resolve import inputs_of
 
     folders = list[Path]()
@@ -88,7 +89,9 @@ def score(project: Project, model: str) -> list[CoverageError]:
                 keys: Mapping[str, str] = keys,
                 folder: Path = folder,
             ) -> None:
-                write_score(folder, spec, spec.score(project.to_score(spec, keys)))
+                scored = spec.score(project.to_score(spec, keys))
+                usage = usage_behind(project.root / spec.collects.at(keys))
+                write_score(folder, spec, scored, usage)
 
             try:
                 inputs = inputs_of(
