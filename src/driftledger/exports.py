@@ -14,7 +14,6 @@ from uuid import UUID
 
 from driftledger import __version__
 from driftledger.benchmarks.base import Benchmark, Metric
-from driftledger.benchmarks.costs import costs_of
 from driftledger.benchmarks.registry import benchmarks
 from driftledger.benchmarks.score import SPREAD, Row, base_key
 from driftledger.benchmarks.traces import Shot, Shown, Trace
@@ -106,7 +105,7 @@ def _csv(root: Path, run: Run, date: datetime) -> dict[str, bytes]:
     rows = []
     for lineage in run.lineages:
         score = lineage.score
-        numbers = dict(score.numbers()) | costs_of(lineage.usage)
+        numbers = dict(score.numbers()) | score.costs
         digest = sha256_file(root / lineage.score_path)
         for key in numbers:
             if base_key(key) == key:

@@ -3,11 +3,16 @@
 from collections.abc import Mapping
 
 from driftledger.benchmarks.base import Metric
+from driftledger.benchmarks.score import Score
 from driftledger.benchmarks.usage import ScoreUsage
 
-
-def _cost(key: str, title: str, formula: str, digits: int) -> Metric:
-    return Metric(
+_TABLE = (
+    ("usd_per_1000", "$ / 1,000 samples", "price per 1,000 samples", 3),
+    ("seconds_per_sample", "s / sample", "seconds per sample", 2),
+    ("tokens_per_sample", "tokens / sample", "tokens per sample", 0),
+)
+COSTS: Mapping[str, Metric] = {
+    key: Metric(
         key,
         title,
         formula,
@@ -16,15 +21,7 @@ def _cost(key: str, title: str, formula: str, digits: int) -> Metric:
         higher_is_better=None,
         digits=digits,
     )
-
-
-COSTS: Mapping[str, Metric] = {
-    metric.key: metric
-    for metric in (
-        _cost("usd_per_1000", "$ / 1,000 samples", "1,000 · money / samples", digits=3),
-        _cost("seconds_per_sample", "s / sample", "seconds / samples", digits=2),
-        _cost("tokens_per_sample", "tokens / sample", "tokens / samples", digits=0),
-    )
+    for key, title, formula, digits in _TABLE
 }
 """Key, a property of :class:`ScoreUsage` → how it is shown. No rank goes by a cost: it is read with
 the headlines."""
@@ -34,11 +31,11 @@ NOTE = (
 )
 
 
-def costs_of(usage: ScoreUsage | None) -> dict[str, float]:
-    """Return the known costs of a score by their keys."""
+def with_costs(score: Score, usage: ScoreUsage | None) -> Score:
+    """Return a score that knows its costs."""
     costs = {}
     for key in COSTS:
         value = getattr(usage, key, None)
         if value is not None:
             costs[key] = value
-    return costs
+    return score.model_copy(update={"costs": costs})

@@ -68,9 +68,12 @@ class Compared(NamedTuple):
             for compared in pair.metrics:
                 cells = (f"{pair.name}, {compared.metric}", *_cells(pair, compared))
                 text.append(f"| {' | '.join(map(for_cell, cells))} |")
-        reasons = [
-            f"- not comparable: {for_cell(reason)}" for reason in comparison.reasons
-        ]
+        reasons = []
+        for pair in comparison.pairs:
+            if pair.multiples:
+                reasons.append(f"- {pair.name}: B at {pair.multiples}")
+        for reason in comparison.reasons:
+            reasons.append(f"- not comparable: {for_cell(reason)}")
         return "\n".join([*text, *([""] if reasons else []), *reasons])
 
 
@@ -189,7 +192,8 @@ def _block(pair: ScorePair, comparison: Comparison) -> Iterator[RenderableType]:
             remarks.append(
                 f"{title}: not shown after Holm's correction over all metrics (p = {p_holm:.2g})"
             )
-    yield line(f"{pair.name}{sentence}", HEAD)
+    at = f"; {b} at {pair.multiples}" if pair.multiples else ""
+    yield line(f"{pair.name}{sentence}{at}", HEAD)
     if sentence:
         yield ranked
     yield lines(f"  {remark}" for remark in remarks)

@@ -450,7 +450,6 @@ def show_scores(project: Project) -> list[str]:
         by_benchmark,
         rows_reader,
         selected_scores,
-        usage_reader,
         what_is_lacking,
     )
     from driftledger.tracking.store import where_to_look
@@ -460,7 +459,7 @@ def show_scores(project: Project) -> list[str]:
     except DriftledgerError as error:
         show(for_line(f"no scores to show: {error}"))
         return []
-    parts = by_benchmark(scores, rows_reader(project), usage_reader(project))
+    parts = by_benchmark(scores, rows_reader(project))
     shown = overview(parts, every=True)
     further = list[str]()
     if shown is not None:

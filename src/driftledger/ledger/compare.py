@@ -7,15 +7,15 @@ can show, and without a ranking where something moves the numbers that is not wh
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
 from driftledger.benchmarks.base import UNREAD_COUNTS, Benchmark, Input, Metric, Rule
-from driftledger.benchmarks.costs import costs_of
-from driftledger.benchmarks.score import ROWS, Row, Score
+from driftledger.benchmarks.costs import COSTS
+from driftledger.benchmarks.score import ROWS, Numbers, Row, Score
 from driftledger.core.canonical import Json
 from driftledger.core.errors import LedgerError, StoreError, first_few
 from driftledger.core.files import read_jsonl
@@ -134,13 +134,21 @@ class ScorePair:
     metrics: list[MetricComparison]
     comparable: bool
     reasons: list[str]
-    cost: dict[str, dict[str, float | None]] = field(default_factory=dict)
-    """Cost that both know → ``a``, ``b``, and B's as a multiple of A's as ``ratio``."""
+    cost: dict[str, Numbers]
+    """Cost that both know, and that is not 0 → ``a``, ``b``, and B's in A's as ``ratio``."""
 
     @property
     def name(self) -> str:
         """The pair for people: ``trac on digits · features_by_words · tfidf``."""
         return _named(self.place)
+
+    @property
+    def multiples(self) -> str:
+        """B's costs: ``3.1 times the price per 1,000 samples``, ...; empty where not known."""
+        phrases = []
+        for key, cost in self.cost.items():
+            phrases.append(f"{cost['ratio']:.2g} times the {COSTS[key].formula}")
+        return ", ".join(phrases)
 
 
 @dataclass(frozen=True)
@@ -447,18 +455,16 @@ def _pair(a: Lineage, b: Lineage, contents: Contents, anyway: bool) -> ScorePair
         metrics=metrics,
         comparable=not any(each.bars(key) for each in differing for key in keys),
         reasons=reasons,
-        cost=_cost(a, b),
+        cost=_cost(a.score.costs, b.score.costs),
     )
 
 
-def _cost(a: Lineage, b: Lineage) -> dict[str, dict[str, float | None]]:
+def _cost(a: Numbers, b: Numbers) -> dict[str, Numbers]:
     """Set the costs that both scores know side by side."""
-    theirs = costs_of(b.usage)
     cost = {}
-    for key, value in costs_of(a.usage).items():
-        if key in theirs:
-            ratio = round_significant(theirs[key] / value, DIGITS) if value else None
-            cost[key] = {"a": value, "b": theirs[key], "ratio": ratio}
+    for key, value in a.items():
+        if key in b and value:
+            cost[key] = {"a": value, "b": b[key], "ratio": b[key] / value}
     return cost
 
 

@@ -8,6 +8,7 @@ from typing import ClassVar
 from pydantic import Field
 
 from driftledger.benchmarks.base import Benchmark, Selected, Stage
+from driftledger.benchmarks.costs import with_costs
 from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import ROWS, SCORE, Score
 from driftledger.benchmarks.usage import USAGE, ScoreUsage
@@ -61,8 +62,6 @@ class Lineage(Strict):
     """Collect stage, ``chain`` for instance → the folder with its records."""
     stages: Lock
     """The entries of ``dvc.lock`` from the data to the score."""
-    usage: ScoreUsage | None = Field(default=None, exclude=True)
-    """The calls behind the score, where its components report some."""
 
     @property
     def spec(self) -> Benchmark:
@@ -311,12 +310,14 @@ def read_lineage(
     usage_path = f"{score.path}/{USAGE}"
     usage = tree.read(usage_path)
     return Lineage(
-        score=parse_json(content, Score, path),
+        score=with_costs(
+            parse_json(content, Score, path),
+            parse_json(usage, ScoreUsage, usage_path) if usage else None,
+        ),
         folder=score,
         data=data,
         collected={spec.collects.name: collected},
         stages={stage.lock(keys): lock[stage.lock(keys)] for stage in spec.stages},
-        usage=usage and parse_json(usage, ScoreUsage, usage_path),
     )
 
 

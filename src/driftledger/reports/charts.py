@@ -9,13 +9,21 @@ import io
 import logging
 import textwrap
 import warnings
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from itertools import chain
+from collections.abc import (
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
+from itertools import chain, product
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from driftledger.benchmarks.base import Metric, Scatter
+from driftledger.benchmarks.costs import COSTS
 from driftledger.benchmarks.score import HIGH, LOW, Score, base_key
 from driftledger.core.text import for_line
 from driftledger.reports.scores import Block
@@ -132,7 +140,8 @@ def figures_of(block: Block, series: SeriesOf) -> Iterator[Drawing]:
     for metric in spec.metrics:
         if metric.key in spec.layout.bars:
             bars += spec.keys_of(metric, *scores)
-    for key in bars or list(chain.from_iterable(map(spec.headlines, scores)))[:1]:
+    headline = list(chain.from_iterable(map(spec.headlines, scores)))[:1]
+    for key in bars or headline:
         if barred := spec.metric(key):
             yield _bars(block, series, barred, key)
     curves = dict[str, None]()
@@ -153,8 +162,8 @@ def figures_of(block: Block, series: SeriesOf) -> Iterator[Drawing]:
         for metric in spec.metrics:
             if metric.key == name:
                 yield from _groups(block, kind, metric)
-    for scatter in spec.figures(block.order()):
-        if any({scatter.x, scatter.y} <= score.metrics.keys() for score in scores):
+    for scatter in chain(spec.figures(block.order()), _against_cost(block, headline)):
+        if block.values(scatter.x).keys() & block.values(scatter.y).keys():
             yield _scatter(block, series, scatter)
 
 
@@ -273,9 +282,12 @@ def _lines(
 
 
 def _scatter(block: Block, series: SeriesOf, plain: Scatter) -> Drawing:
-    """Draw a point per model, on lines on which a third value is the same."""
-    x = block.spec.titled(plain.x)
+    """Draw a point per model by two numbers, shares or a cost, and lines."""
+    metric = COSTS.get(plain.x)
+    x = metric.title if metric else block.spec.titled(plain.x)
     y = block.spec.titled(plain.y)
+    across = block.values(plain.x)
+    up = block.values(plain.y)
 
     def draw(axis: "Axes") -> None:
         for label, points in plain.lines.items():
@@ -284,28 +296,80 @@ def _scatter(block: Block, series: SeriesOf, plain: Scatter) -> Drawing:
                 color=MUTED,
                 linewidth=0.7,
                 linestyle=(0, (1, 3)),
+                drawstyle="steps-post" if metric else "default",
             )
             axis.text(*points[-1], f" {label}", fontsize=7.5, color=MUTED, va="center")
-        for score in block.scores:
-            if {plain.x, plain.y} <= score.metrics.keys():
-                mark = series[score.model]
+        for model, value in across.items():
+            if model in up:
+                mark = series[model]
                 axis.plot(
-                    [score.metrics[plain.x]],
-                    [score.metrics[plain.y]],
+                    [value],
+                    [up[model]],
                     mark.marker,
-                    label=short(score.model),
+                    label=short(model),
                     markersize=7.5,
                     clip_on=False,
                     color=mark.colour,
                     markerfacecolor=mark.fill,
                 )
-        names = {"xlabel": f"{x}, %", "ylabel": f"{y}, %"}
-        axis.set(xlim=(-2, 104), ylim=(-2, 102), aspect="equal", **names)
+        if metric:
+            _cost_axis(axis, list(across.values()))
+            axis.set(xlabel=x, ylabel=y)
+        else:
+            names = {"xlabel": f"{x}, %", "ylabel": f"{y}, %"}
+            axis.set(xlim=(-2, 104), ylim=(-2, 102), aspect="equal", **names)
         axis.legend(loc="center left", bbox_to_anchor=(1.04, 0.5), borderaxespad=0)
 
     title = f"{block.spec.title}: {y} against {x}"
     note = _about(block, plain.note)
     return Drawing(plain.name, title, note=note, draw=draw, size=(_WIDE, 4.4))
+
+
+def _against_cost(block: Block, headline: Sequence[str]) -> Iterator[Scatter]:
+    """Yield a headline against the price, or what else is known of two models or more."""
+    for key, name in product(headline, COSTS):
+        costs = block.values(name)
+        worths = block.values(key)
+        if len(costs.keys() & worths.keys()) < 2:
+            continue
+        points = []
+        for model in block.ranked(key):
+            if model in costs:
+                points.append((costs[model], worths[model]))
+        yield Scatter(
+            f"cost_{key}",
+            name,
+            y=key,
+            lines={"": front(points)} if points else {},
+            note="dots lead along the models that no cheaper one beats; a model whose cost is not "
+            "known is left out",
+        )
+        return
+
+
+def front(points: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Return the points of cost and worth that none with at most their cost beats.
+
+    >>> front([(3, 0.5), (1, 0.4), (2, 0.4), (1, 0.2)])
+    [(1, 0.4), (3, 0.5)]
+    """
+    best: list[tuple[float, float]] = []
+    for cost, worth in sorted(points, key=lambda point: (point[0], -point[1])):
+        if not best or worth > best[-1][1]:
+            best.append((cost, worth))
+    return best
+
+
+def _cost_axis(axis: "Axes", costs: Sequence[float]) -> None:
+    """Let costs that are far apart stand on a logarithmic axis."""
+    from matplotlib.ticker import LogLocator
+
+    axis.grid()
+    if max(costs) > 10 * min(costs) > 0:
+        axis.set_xscale("log")
+        axis.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axis.xaxis.set_major_formatter("{x:g}")
+        axis.xaxis.set_minor_formatter("")
 
 
 def _groups(block: Block, kind: str, metric: Metric) -> Iterator[Drawing]:

@@ -220,24 +220,21 @@ def overview(parts: Parts, *, every: bool = False) -> ReportTable | None:
         f"Higher is better unless a column says otherwise; in brackets {BRACKETS}. {LETTERS} "
         f"{data}."
     )
-    table = _table(
-        "At a glance", [*columns, *_cost_columns(columns)], name="overview", note=note
-    )
-    costs = table.head[len(columns) + 1 :]
-    if not costs:
-        return table
-    return table._replace(notes=[*table.notes, NOTE])
+    costs = list(_cost_columns(columns))
+    table = _table("At a glance", [*columns, *costs], name="overview", note=note)
+    return table._replace(notes=[*table.notes, NOTE]) if costs else table
 
 
-def _cost_columns(columns: Sequence[MetricColumn]) -> list[MetricColumn]:
-    """Return the costs of the first benchmark that has some: more would not fit a screen."""
-    block = next((column.block for column in columns if column.block.costs), None)
-    costs = []
-    for key, metric in COSTS.items():
-        if block is not None and block.values(key):
-            head = f"{block.spec.title} {metric.title}"
-            costs.append(MetricColumn(metric, key, head=head, block=block))
-    return costs
+def _cost_columns(columns: Sequence[MetricColumn]) -> Iterator[MetricColumn]:
+    """Yield the costs of the first benchmark that has some: more would not fit a screen."""
+    for block in [column.block for column in columns]:
+        for key, metric in COSTS.items():
+            if block.values(key):
+                yield MetricColumn(
+                    metric, key, head=f"{block.spec.title} {metric.title}", block=block
+                )
+        if any(score.costs for score in block.scores):
+            return
 
 
 def by_kind(table: ReportTable, parts: Parts) -> dict[str, list[Cells]]:
@@ -350,8 +347,7 @@ def _csv_rows(block: Block) -> Iterator[Sequence[str]]:
             keys.get("description", ""),
         ]
         apart = block.apart.get(score.model, "")
-        costs = block.costs.get(score.model, {})
-        for number, value in chain(score.numbers(), costs.items()):
+        for number, value in chain(score.numbers(), score.costs.items()):
             group, _, key = number.rpartition("/")
             kind, _, name = group.partition("/")
             ranked = Cell()

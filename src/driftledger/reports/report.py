@@ -35,7 +35,6 @@ from driftledger.reports.scores import (
     by_benchmark,
     rows_reader,
     selected_scores,
-    usage_reader,
     what_is_lacking,
 )
 from driftledger.reports.site.build import STYLE, Context, Figures, site_files
@@ -86,7 +85,7 @@ def write_report(
 
 def content(project: Project, scores: Sequence[Score]) -> Context:
     """Set scores side by side and draw them; errors as of :func:`report_files`."""
-    parts = by_benchmark(scores, rows_reader(project), usage_reader(project))
+    parts = by_benchmark(scores, rows_reader(project))
     blocks = list(chain.from_iterable(parts.values()))
     correlated = correlation(project, blocks)
     figures = {}

@@ -6,16 +6,16 @@ make up are tested: no unit has a share of a distance between two sets of images
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import combinations, product
 from typing import NamedTuple, TypeAlias
 
 from driftledger.benchmarks.base import Benchmark, Metric
-from driftledger.benchmarks.costs import COSTS, costs_of
+from driftledger.benchmarks.costs import COSTS, with_costs
 from driftledger.benchmarks.registry import benchmark, benchmarks
 from driftledger.benchmarks.score import ROWS, SCORE, SPREAD, STD, Row, Score
-from driftledger.benchmarks.usage import ScoreUsage, read_usage
+from driftledger.benchmarks.usage import read_usage
 from driftledger.core.errors import StoreError
 from driftledger.core.files import read_json, read_jsonl
 from driftledger.core.grouping import grouped
@@ -35,8 +35,6 @@ from driftledger.reports.cells import Cell, cell, interval
 
 RowsOf = Callable[[Score], Sequence[Row]]
 """The rows behind a score; none where they are missing."""
-UsageOf = Callable[[Score], ScoreUsage | None]
-"""The usage behind a score; None where no component reports any."""
 
 _CLOSE = 1e-6
 """How far a score's number may lie from what its rows give, as a share of it."""
@@ -78,7 +76,8 @@ def what_is_lacking(project: Project, scores: Sequence[Score]) -> list[str]:
 
 def selected_score(project: Project, spec: Benchmark, keys: Keys) -> Score:
     """Read one of them; errors as in :func:`selected_scores`."""
-    score = read_json(project.root / spec.scores.at(keys) / SCORE, Score)
+    folder = project.root / spec.scores.at(keys)
+    score = read_json(folder / SCORE, Score)
     settings = project.settings
     if score.inputs.settings != spec.scored_with(
         settings.section(spec.name), settings.run.seed
@@ -87,7 +86,7 @@ def selected_score(project: Project, spec: Benchmark, keys: Keys) -> Score:
             f"the score of {spec.name} on {score.on} for {score.model} was computed with other "
             "settings than params.yaml has now; run 'dvc repro'"
         )
-    return score
+    return with_costs(score, read_usage(folder))
 
 
 def rows_reader(project: Project) -> RowsOf:
@@ -99,13 +98,6 @@ def rows_reader(project: Project) -> RowsOf:
         return read_jsonl(file, Row) if file.is_file() else []
 
     return lambda score: read(benchmark(score.benchmark).scores.at(score.keys))
-
-
-def usage_reader(project: Project) -> UsageOf:
-    """Return a function that reads the usage behind a score."""
-    return lambda score: read_usage(
-        project.root / benchmark(score.benchmark).scores.at(score.keys)
-    )
 
 
 class Tested(NamedTuple):
@@ -130,8 +122,6 @@ class Block:
     """Model → why it is not ranked, without a full stop, as in ``compare``: its coverage is below
     ``min_coverage``, or too much more is left out of its score than of the best covered model's."""
     rows_of: RowsOf = lambda score: ()
-    costs: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    """Model → its known costs, where it has some."""
 
     @property
     def on(self) -> str:
@@ -154,15 +144,11 @@ class Block:
 
     def values(self, number: str) -> dict[str, float]:
         """Return model → the value that it is ranked by, or its cost, where it has one."""
-        if number in COSTS:
-            return {
-                model: costs[number]
-                for model, costs in self.costs.items()
-                if number in costs
-            }
         values = {}
         for score in self.scores:
-            value = self.spec.value_of(score, number)
+            value = score.costs.get(number)
+            if number not in COSTS:
+                value = self.spec.value_of(score, number)
             if value is not None:
                 values[score.model] = value
         return values
@@ -381,25 +367,18 @@ Parts: TypeAlias = Mapping[Benchmark, Sequence[Block]]
 """The scores of each benchmark that has some, in the order of the benchmarks."""
 
 
-def by_benchmark(
-    scores: Sequence[Score],
-    rows_of: RowsOf = lambda score: (),
-    usage_of: UsageOf = lambda score: None,
-) -> Parts:
+def by_benchmark(scores: Sequence[Score], rows_of: RowsOf = lambda score: ()) -> Parts:
     """Set the scores of each benchmark side by side."""
     parts = {}
     for spec in benchmarks():
-        blocks = list(blocks_of(spec, scores, rows_of, usage_of))
+        blocks = list(blocks_of(spec, scores, rows_of))
         if blocks:
             parts[spec] = blocks
     return parts
 
 
 def blocks_of(
-    spec: Benchmark,
-    scores: Sequence[Score],
-    rows_of: RowsOf = lambda score: (),
-    usage_of: UsageOf = lambda score: None,
+    spec: Benchmark, scores: Sequence[Score], rows_of: RowsOf = lambda score: ()
 ) -> Iterator[Block]:
     """Yield the scores of a benchmark, those with equal keys but the model's together."""
     keys = [key for key in spec.scores.keys if key != "model"]
@@ -413,10 +392,4 @@ def blocks_of(
             difference = coverage_difference(best, score)
             if difference is not None and difference.why:
                 apart[score.model] = difference.reason
-        costs = {}
-        for score in members:
-            if own_costs := costs_of(usage_of(score)):
-                costs[score.model] = own_costs
-        yield Block(
-            spec, members, names=names, apart=apart, rows_of=rows_of, costs=costs
-        )
+        yield Block(spec, members, names=names, apart=apart, rows_of=rows_of)

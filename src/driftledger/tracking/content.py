@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from driftledger.benchmarks.base import ROLES, Tracked
-from driftledger.benchmarks.costs import COSTS, costs_of
+from driftledger.benchmarks.costs import COSTS
 from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import Row, Score
 from driftledger.components.base import ComponentCard
@@ -106,7 +106,7 @@ def _tracked_in(run: Run) -> Iterator[Tracked]:
                 yield tracked._replace(name=f"{name}/{score.on}")
         if first_benchmarks.setdefault(score.on, score.benchmark) != score.benchmark:
             further = [score.benchmark, *further]
-        for key, value in costs_of(lineage.usage).items():
+        for key, value in score.costs.items():
             name = ".".join([*further, key])
             yield Tracked(f"{name}/{score.on}", key, value, COSTS[key], score=score)
 
