@@ -5,11 +5,13 @@ from collections.abc import Mapping
 from driftledger.benchmarks.base import Metric
 from driftledger.benchmarks.score import Score
 from driftledger.benchmarks.usage import ScoreUsage
+from driftledger.metrics.exact import round_significant
+from driftledger.metrics.intervals import DIGITS
 
 _TABLE = (
-    ("usd_per_1000", "$ / 1,000 samples", "price per 1,000 samples", 3),
-    ("seconds_per_sample", "s / sample", "seconds per sample", 2),
-    ("tokens_per_sample", "tokens / sample", "tokens per sample", 0),
+    ("usd_per_1000", "$ / 1,000 samples", "price", 3),
+    ("seconds_per_sample", "s / sample", "seconds", 2),
+    ("tokens_per_sample", "tokens / sample", "tokens", 0),
 )
 COSTS: Mapping[str, Metric] = {
     key: Metric(
@@ -37,5 +39,5 @@ def with_costs(score: Score, usage: ScoreUsage | None) -> Score:
     for key in COSTS:
         value = getattr(usage, key, None)
         if value is not None:
-            costs[key] = value
+            costs[key] = round_significant(value, DIGITS)
     return score.model_copy(update={"costs": costs})

@@ -144,10 +144,11 @@ class ScorePair:
 
     @property
     def multiples(self) -> str:
-        """B's costs: ``3.1 times the price per 1,000 samples``, ...; empty where not known."""
+        """B's costs in A's: ``3.1 times the price, 0.9 times the seconds``; empty without any."""
         phrases = []
         for key, cost in self.cost.items():
-            phrases.append(f"{cost['ratio']:.2g} times the {COSTS[key].formula}")
+            digits = 1 if cost["ratio"] > 1 else 2
+            phrases.append(f"{cost['ratio']:.{digits}f} times the {COSTS[key].formula}")
         return ", ".join(phrases)
 
 

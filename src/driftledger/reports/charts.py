@@ -9,14 +9,7 @@ import io
 import logging
 import textwrap
 import warnings
-from collections.abc import (
-    Callable,
-    Collection,
-    Iterable,
-    Iterator,
-    Mapping,
-    Sequence,
-)
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import chain, product
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
@@ -288,22 +281,27 @@ def _scatter(block: Block, series: SeriesOf, plain: Scatter) -> Drawing:
     y = block.spec.titled(plain.y)
     across = block.values(plain.x)
     up = block.values(plain.y)
+    line: Any = {"drawstyle": "steps-post"} if metric else {"linestyle": (0, (1, 3))}
 
     def draw(axis: "Axes") -> None:
+        from matplotlib.ticker import LogLocator
+
         for label, points in plain.lines.items():
             axis.plot(
                 *zip(*points, strict=True),
                 color=MUTED,
                 linewidth=0.7,
-                linestyle=(0, (1, 3)),
-                drawstyle="steps-post" if metric else "default",
+                **line,
             )
             axis.text(*points[-1], f" {label}", fontsize=7.5, color=MUTED, va="center")
-        for model, value in across.items():
-            if model in up:
+        for score in block.scores:
+            model = score.model
+            if model in across and model in up:
                 mark = series[model]
+                if metric and (ends := score.interval(plain.y)):
+                    axis.vlines(across[model], *ends, colors=mark.colour)
                 axis.plot(
-                    [value],
+                    [across[model]],
                     [up[model]],
                     mark.marker,
                     label=short(model),
@@ -312,64 +310,48 @@ def _scatter(block: Block, series: SeriesOf, plain: Scatter) -> Drawing:
                     color=mark.colour,
                     markerfacecolor=mark.fill,
                 )
-        if metric:
-            _cost_axis(axis, list(across.values()))
-            axis.set(xlabel=x, ylabel=y)
-        else:
+        if metric is None:
             names = {"xlabel": f"{x}, %", "ylabel": f"{y}, %"}
             axis.set(xlim=(-2, 104), ylim=(-2, 102), aspect="equal", **names)
+        else:
+            axis.set(xlabel=x, ylabel=y)
+            axis.grid()
+            if max(across.values()) > 10 * min(across.values()) > 0:
+                axis.set_xscale("log")
+                axis.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+                axis.xaxis.set_major_formatter("{x:g}")
+                axis.xaxis.set_minor_formatter("")
         axis.legend(loc="center left", bbox_to_anchor=(1.04, 0.5), borderaxespad=0)
 
     title = f"{block.spec.title}: {y} against {x}"
-    note = _about(block, plain.note)
+    note = _about(block, plain.note, intervals="whiskers" if metric else "")
     return Drawing(plain.name, title, note=note, draw=draw, size=(_WIDE, 4.4))
 
 
 def _against_cost(block: Block, headline: Sequence[str]) -> Iterator[Scatter]:
-    """Yield a headline against the price, or what else is known of two models or more."""
+    """Yield a headline against the price, or what else is known of two models or more.
+
+    The line is the Pareto front: each model on it is better than every cheaper one.
+    """
     for key, name in product(headline, COSTS):
-        costs = block.values(name)
         worths = block.values(key)
+        costs = block.values(name)
         if len(costs.keys() & worths.keys()) < 2:
             continue
-        points = []
-        for model in block.ranked(key):
-            if model in costs:
-                points.append((costs[model], worths[model]))
-        yield Scatter(
-            f"cost_{key}",
-            name,
-            y=key,
-            lines={"": front(points)} if points else {},
-            note="dots lead along the models that no cheaper one beats; a model whose cost is not "
-            "known is left out",
-        )
+        ranks = block.ranks_by_value(key)
+        best = len(ranks) + 1
+        line = []
+        for model in sorted(
+            costs, key=lambda each: (costs[each], ranks.get(each, best))
+        ):
+            if ranks.get(model, best) < best:
+                best = ranks[model]
+                line.append((costs[model], worths[model]))
+        note = "the line joins models that are better than every cheaper one; models without a "
+        note += "known cost are left out"
+        lines = {"": line} if line else {}
+        yield Scatter(f"cost_{key}", name, y=key, lines=lines, note=note)
         return
-
-
-def front(points: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Return the points of cost and worth that none with at most their cost beats.
-
-    >>> front([(3, 0.5), (1, 0.4), (2, 0.4), (1, 0.2)])
-    [(1, 0.4), (3, 0.5)]
-    """
-    best: list[tuple[float, float]] = []
-    for cost, worth in sorted(points, key=lambda point: (point[0], -point[1])):
-        if not best or worth > best[-1][1]:
-            best.append((cost, worth))
-    return best
-
-
-def _cost_axis(axis: "Axes", costs: Sequence[float]) -> None:
-    """Let costs that are far apart stand on a logarithmic axis."""
-    from matplotlib.ticker import LogLocator
-
-    axis.grid()
-    if max(costs) > 10 * min(costs) > 0:
-        axis.set_xscale("log")
-        axis.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-        axis.xaxis.set_major_formatter("{x:g}")
-        axis.xaxis.set_minor_formatter("")
 
 
 def _groups(block: Block, kind: str, metric: Metric) -> Iterator[Drawing]:

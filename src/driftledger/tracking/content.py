@@ -94,7 +94,6 @@ def _tracked_in(run: Run) -> Iterator[Tracked]:
     ``words.trac_accuracy/digits``. Values at a t before the last are left to the curve. Costs of
     a further benchmark have it in front: ``fidelity.usd_per_1000/photos``.
     """
-    first_benchmarks: dict[str, str] = {}
     firsts: dict[tuple[str, str], Keys] = {}
     for lineage in run.lineages:
         score = lineage.score
@@ -104,7 +103,7 @@ def _tracked_in(run: Run) -> Iterator[Tracked]:
             if not tracked.is_earlier:
                 name = ".".join([*further, tracked.name])
                 yield tracked._replace(name=f"{name}/{score.on}")
-        if first_benchmarks.setdefault(score.on, score.benchmark) != score.benchmark:
+        if score.benchmark != next(name for name, on in firsts if on == score.on):
             further = [score.benchmark, *further]
         for key, value in score.costs.items():
             name = ".".join([*further, key])
