@@ -24,6 +24,7 @@ from driftledger_check.bundle import (
     noted_of,
 )
 from driftledger_check.report import Line
+from driftledger_check.usage import check_calls, check_totals
 
 Lines = Iterator[Line]
 
@@ -189,6 +190,7 @@ def check_lineage(
     if data not in checked:
         yield from guarded(data, _data, source.folder(data))
     for stage, folder in lineage["collected"].items():
+        records = source.folder(folder["path"])
         if folder["path"] not in checked:
             yield from guarded(
                 folder["path"],
@@ -197,6 +199,7 @@ def check_lineage(
                 lineage,
                 stage,
             )
+            yield from guarded(folder["path"], check_calls, records)
         yield from guarded(
             folder["path"],
             _card,
@@ -204,6 +207,8 @@ def check_lineage(
             lineage,
             stage,
         )
+        score = source.folder(lineage["folder"]["path"])
+        yield from guarded(score.path, check_totals, score, records)
 
 
 def _stages(bundle: Bundle) -> Lines:

@@ -12,7 +12,8 @@ from uuid import uuid4
 import pytest
 
 from tests.acceptance.checkout import Checkout, described_by
-from tests.acceptance.places import ALWAYS
+from tests.acceptance.numbers import read
+from tests.acceptance.places import ALWAYS, files
 from tests.acceptance.service import Service
 
 SETTLED = 2.0
@@ -102,11 +103,18 @@ def served() -> Iterator[Service]:
         yield service
 
 
+def priced(params) -> None:
+    """Ask 100 and 1,000 for a million tokens, and 0.5 for a drawing."""
+    params["models"]["eyes"]["prices"] = {"input": 100, "output": 1000}
+    params["generators"]["hands"]["prices"] = {"image": 0.5}
+
+
 @pytest.fixture(scope="module")
 def pushed(served, tmp_path_factory) -> Checkout:
     """A project of three iterations, run, pushed to a remote in a folder, and committed."""
     folder = tmp_path_factory.mktemp("pushed")
     checkout = asking(served, folder, iterations=3)
+    checkout.params(priced)
     checkout.driftledger("run")
     checkout.run("dvc", "remote", "add", "--default", "shared", str(folder / "remote"))
     checkout.run("dvc", "push")
@@ -136,6 +144,19 @@ def test_a_fresh_clone_has_nothing_to_do(pushed, served, tmp_path):
     assert len(served.arrived) == asked
 
 
+def test_usage_is_what_the_service_counted(pushed):
+    [file] = files(pushed.root, "usage.json")
+    usage = read(file)
+    assert usage["samples"] == IMAGES
+    for total in usage["roles"].values():
+        assert 0 < total.pop("seconds") < 600
+    # 6 descriptions of 90 and 20 tokens: 6 · (90 · 100 + 20 · 1,000) / 1,000,000
+    known = {"calls": 6, "unknown": 0, "service": True}
+    eyes = {"input_tokens": 540, "output_tokens": 120, "cost": pytest.approx(0.174)}
+    hands = {"input_tokens": 120, "output_tokens": 96, "cost": 3.0}
+    assert usage["roles"] == {"model": known | eyes, "generator": known | hands}
+
+
 def test_one_more_iteration_asks_for_that_one_alone(pushed, served, tmp_path):
     copied, before = pushed.copy(tmp_path), served.kinds.copy()
     copied.env["ACCEPTANCE_KEY"] = "sk-acceptance"
@@ -149,5 +170,10 @@ def test_one_more_iteration_in_a_fresh_clone_asks_for_that_one_alone(
 ):
     cloned, before = clone(pushed, tmp_path), served.kinds.copy()
     cloned.params(one_more)
+    [file] = files(cloned.root, "usage.jsonl")
+    noted = file.read_text(encoding="utf-8").splitlines()
     cloned.driftledger("run")
     assert served.kinds - before == {"completions": IMAGES, "generations": IMAGES}
+    again = file.read_text(encoding="utf-8").splitlines()
+    assert {*noted} < {*again}
+    assert len(again) == len(noted) + 2 * IMAGES

@@ -10,14 +10,17 @@ from typing import Any
 import pytest
 from PIL import Image
 
+from driftledger.benchmarks.records import read_records, results_of
+from driftledger.benchmarks.usage import CALLS, USAGE, CallUsage, usage_behind
 from driftledger.collect.call import Draw
 from driftledger.commands.verify import Verified, verify
 from driftledger.components.base import Component
 from driftledger.components.predictions import Predictions
 from driftledger.components.transformers import Transformers
 from driftledger.core.canonical import sha256_bytes, sha256_file
-from driftledger.core.files import Record
-from driftledger.core.types import Subject
+from driftledger.core.files import Record, write_json, write_jsonl
+from driftledger.core.types import Subject, Usage
+from driftledger.ledger.bundle import write_bundle
 from driftledger.ledger.findings import VerifyResult
 from driftledger.ledger.objects.contents import Contents
 from driftledger.ledger.published import check_published, read_published
@@ -26,7 +29,9 @@ from driftledger.ledger.verify.components import Components
 from driftledger.ledger.verify.files import check_hashes
 from driftledger.ledger.verify.replay import draw_lots, regenerate
 from driftledger.reports.report import check_report
+from driftledger_check.cli import check
 from tests.ledger.conftest import CHAINS, GENCEPTION, MODEL, SCORES, SETS
+from tests.support.bundles import differing
 from tests.support.cases import lines
 from tests.support.params import default_params
 from tests.support.terminal import printed
@@ -508,3 +513,33 @@ def test_numbers_of_weights_may_be_off_by_their_last_digits(off, exact, differs)
         VerifyResult(), Number(value=1), Number(value=1 + off), exact=exact
     )
     assert bool(differences) is differs
+
+
+def usage_in_bundle(ledger, out) -> list[str]:
+    """List what differs of usage in a bundle; the lock's numbers of files are not repaired."""
+    write_bundle(ledger.project, ledger.evidence(), out)
+    return [line for line in differing(check(out)) if f"/{USAGE}: " in line]
+
+
+def test_forged_usage_is_found_in_a_checkout_and_in_a_bundle(ledger, tmp_path):
+    fingerprint = ledger.evidence().fingerprint
+    records = ledger.root / CHAINS
+    keys = {each.key: each for each in results_of(read_records(records))}
+    calls = []
+    for key, each in keys.items():
+        usage = Usage(90, 20, seconds=0.5, cost=0.25)
+        calls.append(CallUsage(key=key, role=each.role, service=True, usage=usage))
+    write_jsonl(records / CALLS, calls)
+    write_json(ledger.root / GENCEPTION / USAGE, usage_behind(records))
+    ledger.relock()
+    assert ledger.check(GENCEPTION).findings == []
+    assert ledger.evidence().fingerprint == fingerprint
+    assert usage_in_bundle(ledger, tmp_path / "true.zip") == []
+
+    forged = f"{GENCEPTION}/{USAGE}"
+    ledger.edit(forged, lambda usage: usage["roles"]["model"].update(cost=0.5))
+    ledger.relock()
+    [finding] = ledger.check(GENCEPTION).findings
+    assert finding.where == f"{forged}: roles.model.cost"
+    [where] = usage_in_bundle(ledger, tmp_path / "forged.zip")
+    assert where.startswith(f"{forged}: roles.model.cost")

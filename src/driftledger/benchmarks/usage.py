@@ -94,9 +94,9 @@ class ScoreUsage(Record):
 
     def _per_sample(self, totals: Sequence[float | None]) -> float | None:
         """Divide a sum by the samples; None if nothing or not everything is known."""
-        known = [total for total in totals if total is not None]
         unknown = any(role.unknown for role in self.roles.values())
-        if unknown or len(known) < max(1, len(totals)):
+        known = [total for total in totals if total is not None]
+        if unknown or not known or len(known) < len(totals):
             return None
         return math.fsum(known) / self.samples
 

@@ -14,10 +14,9 @@ from functools import cache, cached_property
 from pathlib import Path
 from tempfile import mkdtemp
 
-from driftledger.benchmarks.usage import USAGE, ScoreUsage
 from driftledger.core.canonical import md5_bytes
 from driftledger.core.errors import LedgerError
-from driftledger.core.files import LARGEST_TEXT, read_json, read_regular
+from driftledger.core.files import LARGEST_TEXT, read_regular
 from driftledger.ledger.lineage import Folder
 from driftledger.ledger.objects.files import (
     DIR,
@@ -96,16 +95,6 @@ class Contents:
         """
         md5 = self.manifest(folder).get(name)
         return None if md5 is None else self.path(md5, f"{folder.path}/{name}")
-
-    def usage(self, folder: Folder) -> ScoreUsage | None:
-        """Read what the calls behind a score took; None if that is not here or was not noted.
-
-        Raises:
-            LedgerError: as of :meth:`manifest`.
-            StoreError: the file cannot be read.
-        """
-        file = self.within(folder, USAGE)
-        return None if file is None else read_json(file, ScoreUsage)
 
     def cached(self, md5: str) -> Iterator[Path]:
         """Yield the files of this name in DVC's caches, whatever they hold."""
