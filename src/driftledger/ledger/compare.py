@@ -147,8 +147,7 @@ class ScorePair:
         """B's costs in A's: ``3.1 times the price, 0.9 times the seconds``; empty without any."""
         phrases = []
         for key, cost in self.cost.items():
-            digits = 1 if cost["ratio"] > 1 else 2
-            phrases.append(f"{cost['ratio']:.{digits}f} times the {COSTS[key].formula}")
+            phrases.append(f"{cost['ratio']:.3g} times the {COSTS[key].formula}")
         return ", ".join(phrases)
 
 

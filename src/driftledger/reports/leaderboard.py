@@ -227,14 +227,10 @@ def overview(parts: Parts, *, every: bool = False) -> ReportTable | None:
 
 def _cost_columns(columns: Sequence[MetricColumn]) -> Iterator[MetricColumn]:
     """Yield the costs of the first benchmark that has some: more would not fit a screen."""
-    for block in [column.block for column in columns]:
-        for key, metric in COSTS.items():
-            if block.values(key):
-                yield MetricColumn(
-                    metric, key, head=f"{block.spec.title} {metric.title}", block=block
-                )
-        if any(score.costs for score in block.scores):
-            return
+    for block in [column.block for column in columns if column.block.costs][:1]:
+        for metric in block.costs:
+            head = f"{block.spec.title} {metric.title}"
+            yield MetricColumn(metric, metric.key, head=head, block=block)
 
 
 def by_kind(table: ReportTable, parts: Parts) -> dict[str, list[Cells]]:

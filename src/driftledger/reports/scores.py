@@ -137,6 +137,11 @@ class Block:
         """The beginning of its files' names."""
         return "-".join([self.spec.name, *self.names])
 
+    @property
+    def costs(self) -> list[Metric]:
+        """The kinds of cost that are known of some score."""
+        return [metric for key, metric in COSTS.items() if self.values(key)]
+
     def metric(self, number: str) -> Metric | None:
         """Return the metric of a cost, or of a number by its name in
         :meth:`~driftledger.benchmarks.score.Score.numbers`."""

@@ -143,7 +143,7 @@ def _model_tables(block: Block) -> Iterator[ReportTable]:
             for score in scores:
                 rank = block.cells(first)[score.model].rank
                 rows[score.model].append(cell(rank, score, number=first, digits=0))
-        if place == 1 and any(score.costs for score in scores):
+        if place == 1 and block.costs:
             notes.append(NOTE)
         for model, row in rows.items():
             row.append(coverages[model])
