@@ -4,18 +4,15 @@ Only calls of services and checkpoints are noted. No score, fingerprint or rank 
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
-from driftledger.benchmarks.records import Records, read_records, results_of
-from driftledger.collect.store import CallStore
-from driftledger.components.base import Component
-from driftledger.components.service import RemoteComponent
+from driftledger.benchmarks.records import read_records
 from driftledger.core.canonical import Json
 from driftledger.core.files import Record, read_json, read_jsonl
 from driftledger.core.grouping import grouped
 from driftledger.core.strict import Name, Strict
-from driftledger.core.types import Outcome, Usage
+from driftledger.core.types import Usage
 
 CALLS = "usage.jsonl"
 """Beside ``records.jsonl``: a :class:`CallUsage` per line."""
@@ -115,27 +112,6 @@ def read_calls(folder: Path) -> list[CallUsage]:
     """Read what the calls in a folder of records took; errors as in :func:`read_usage`."""
     file = folder / CALLS
     return read_jsonl(file, CallUsage) if file.is_file() else []
-
-
-def usage_of_calls(
-    components: Mapping[str, tuple[str, Component]], records: Records, store: CallStore
-) -> list[CallUsage]:
-    """List the calls of services and checkpoints behind records, each once, as they are stored.
-
-    Args:
-        components: role → catalogue name and component.
-    """
-    calls = {}
-    for result in results_of(records):
-        _, component = components[result.role]
-        if component.metered and result.outcome is not Outcome.FAILED:
-            calls[result.key] = CallUsage(
-                key=result.key,
-                role=result.role,
-                service=isinstance(component, RemoteComponent),
-                usage=store.usage(result.key),
-            )
-    return [*calls.values()]
 
 
 def usage_behind(folder: Path) -> ScoreUsage | None:

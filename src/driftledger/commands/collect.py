@@ -29,9 +29,11 @@ from driftledger.benchmarks.records import (
     CARD,
     CollectedCard,
     CollectedRecord,
+    Records,
     read_records,
+    results_of,
 )
-from driftledger.benchmarks.usage import read_calls, usage_of_calls
+from driftledger.benchmarks.usage import CallUsage, read_calls
 from driftledger.collect.call import NotStoredError
 from driftledger.collect.plan import Plan, PlannedCalls
 from driftledger.collect.progress import Progress
@@ -62,7 +64,7 @@ from driftledger.core.files import (
 from driftledger.core.grouping import grouped
 from driftledger.core.paths import STATE
 from driftledger.core.text import for_line, say
-from driftledger.core.types import Subject
+from driftledger.core.types import Outcome, Subject
 from driftledger.project.project import Project
 from driftledger.project.resolve import inputs_of, resolved
 from driftledger.project.settings import Settings
@@ -337,7 +339,7 @@ def _make(task: Task, collector: Collector, lock: Lock) -> None:
         failures = task.spec.failures(collected)
         section = task.project.settings.section(task.spec.name)
         refuse_failures(failures, task.spec.name, section.min_coverage)
-        calls = usage_of_calls(collecting.components, collected, collector.store)
+        calls = _usage_of(collecting, collected, collector.store)
         write_collected(folder, collecting, collected, calls)
         failed, total, things = failures
         if failed:
@@ -348,6 +350,23 @@ def _make(task: Task, collector: Collector, lock: Lock) -> None:
 
     make(folder, task.inputs(), write)
     collector.store.link_images(folder)
+
+
+def _usage_of(
+    collecting: Collecting, records: Records, store: CallStore
+) -> list[CallUsage]:
+    """List the calls of services and checkpoints behind records, each once, as they are stored."""
+    calls = {}
+    for result in results_of(records):
+        named = collecting.components.get(result.role)
+        if named and named[1].metered and result.outcome is not Outcome.FAILED:
+            calls[result.key] = CallUsage(
+                key=result.key,
+                role=result.role,
+                service=isinstance(named[1], RemoteComponent),
+                usage=store.usage(result.key),
+            )
+    return [*calls.values()]
 
 
 def _restore(task: Task, store: CallStore) -> None:
