@@ -333,11 +333,11 @@ def _against_cost(block: Block, headline: Sequence[str]) -> Iterator[Scatter]:
 
     The line is the Pareto front: each model on it is better than every cheaper one.
     """
-    for key, name in product(headline, COSTS):
-        worths = block.values(key)
-        costs = block.values(name)
-        if len(costs.keys() & worths.keys()) < 2:
+    for key, cost in product(headline, block.costs):
+        costs = block.values(cost.key)
+        if len(costs) < 2:
             continue
+        worths = block.values(key)
         ranks = block.ranks_by_value(key)
         best = len(ranks) + 1
         line = []
@@ -350,7 +350,7 @@ def _against_cost(block: Block, headline: Sequence[str]) -> Iterator[Scatter]:
         note = "the line joins models that are better than every cheaper one; models without a "
         note += "known cost are left out"
         lines = {"": line} if line else {}
-        yield Scatter(f"cost_{key}", name, y=key, lines=lines, note=note)
+        yield Scatter(f"cost_{key}", cost.key, y=key, lines=lines, note=note)
         return
 
 
