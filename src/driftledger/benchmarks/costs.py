@@ -28,8 +28,8 @@ COSTS: Mapping[str, Metric] = {
 """Key, a property of :class:`ScoreUsage` → how it is shown. No rank goes by a cost: it is read with
 the headlines."""
 NOTE = (
-    "Cost is that of all calls that a sample needs, by every component, whichever model or "
-    "benchmark made them first. It is empty where that of some calls is not known."
+    "Cost, of which less is better, is that of all calls that a sample needs, by every component, "
+    "whoever made them first. It is empty where that of some calls is not known."
 )
 
 
