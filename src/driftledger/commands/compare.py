@@ -59,6 +59,9 @@ class Compared(NamedTuple):
             "",
         ]
         text += [f"- {for_cell(_says(judgement))}" for judgement in self.judgements]
+        for pair in comparison.pairs:
+            if pair.multiples:
+                text.append(f"- {pair.name}: B at {pair.multiples}")
         text += [
             "",
             "| metric | A | B | B less A | samples | |",
@@ -68,12 +71,9 @@ class Compared(NamedTuple):
             for compared in pair.metrics:
                 cells = (f"{pair.name}, {compared.metric}", *_cells(pair, compared))
                 text.append(f"| {' | '.join(map(for_cell, cells))} |")
-        reasons = []
-        for pair in comparison.pairs:
-            if pair.multiples:
-                reasons.append(f"- {pair.name}: B at {pair.multiples}")
-        for reason in comparison.reasons:
-            reasons.append(f"- not comparable: {for_cell(reason)}")
+        reasons = [
+            f"- not comparable: {for_cell(reason)}" for reason in comparison.reasons
+        ]
         return "\n".join([*text, *([""] if reasons else []), *reasons])
 
 

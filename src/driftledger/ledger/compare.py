@@ -378,6 +378,15 @@ def _coverage(score: Score) -> str:
     return f"{score.scored}/{score.total}, {score.coverage:.1%}"
 
 
+def _cost(a: Numbers, b: Numbers) -> dict[str, Numbers]:
+    """Set the costs that both scores know side by side."""
+    cost = {}
+    for key, value in a.items():
+        if key in b and value:
+            cost[key] = {"a": value, "b": b[key], "ratio": b[key] / value}
+    return cost
+
+
 def _unfair(
     difference: Difference, rule: Rule, spec: Benchmark, metrics: Collection[str]
 ) -> Difference:
@@ -457,15 +466,6 @@ def _pair(a: Lineage, b: Lineage, contents: Contents, anyway: bool) -> ScorePair
         reasons=reasons,
         cost=_cost(a.score.costs, b.score.costs),
     )
-
-
-def _cost(a: Numbers, b: Numbers) -> dict[str, Numbers]:
-    """Set the costs that both scores know side by side."""
-    cost = {}
-    for key, value in a.items():
-        if key in b and value:
-            cost[key] = {"a": value, "b": b[key], "ratio": b[key] / value}
-    return cost
 
 
 def _rows_of(lineage: Lineage, contents: Contents) -> list[Row]:
