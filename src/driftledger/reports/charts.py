@@ -320,7 +320,6 @@ def _scatter(block: Block, series: SeriesOf, plain: Scatter) -> Drawing:
                 axis.set_xscale("log")
                 axis.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
                 axis.xaxis.set_major_formatter("{x:g}")
-                axis.xaxis.set_minor_formatter("")
         axis.legend(loc="center left", bbox_to_anchor=(1.04, 0.5), borderaxespad=0)
 
     title = f"{block.spec.title}: {y} against {x}"
