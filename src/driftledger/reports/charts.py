@@ -341,13 +341,15 @@ def _against_cost(block: Block, headline: Sequence[str]) -> Iterator[Scatter]:
         best = len(ranks) + 1
         line = []
         for model in sorted(
-            costs, key=lambda each: (costs[each], ranks.get(each, best))
+            ranks.keys() & costs.keys(), key=lambda each: (costs[each], ranks[each])
         ):
-            if ranks.get(model, best) < best:
+            if ranks[model] < best:
                 best = ranks[model]
                 line.append((costs[model], worths[model]))
-        note = "the line joins models that are better than every cheaper one; models without a "
-        note += "known cost are left out"
+        note = (
+            "the line joins models that are better than every cheaper one; models without a known "
+            "cost are left out"
+        )
         lines = {"": line} if line else {}
         yield Scatter(f"cost_{key}", cost.key, y=key, lines=lines, note=note)
         return

@@ -220,17 +220,14 @@ def overview(parts: Parts, *, every: bool = False) -> ReportTable | None:
         f"Higher is better unless a column says otherwise; in brackets {BRACKETS}. {LETTERS} "
         f"{data}."
     )
-    costs = list(_cost_columns(columns))
-    table = _table("At a glance", [*columns, *costs], name="overview", note=note)
-    return table._replace(notes=[*table.notes, NOTE]) if costs else table
-
-
-def _cost_columns(columns: Sequence[MetricColumn]) -> Iterator[MetricColumn]:
-    """Yield the costs of the first benchmark that has some: more would not fit a screen."""
-    for block in [column.block for column in columns if column.block.costs][:1]:
+    # more than the costs of one benchmark would not fit a screen
+    costly = [column.block for column in columns if column.block.costs][:1]
+    for block in costly:
         for metric in block.costs:
             head = f"{block.spec.title} {metric.title}"
-            yield MetricColumn(metric, metric.key, head=head, block=block)
+            columns.append(MetricColumn(metric, metric.key, head=head, block=block))
+    table = _table("At a glance", columns, name="overview", note=note)
+    return table._replace(notes=[*table.notes, NOTE]) if costly else table
 
 
 def by_kind(table: ReportTable, parts: Parts) -> dict[str, list[Cells]]:
