@@ -105,7 +105,7 @@ def _csv(root: Path, run: Run, date: datetime) -> dict[str, bytes]:
     rows = []
     for lineage in run.lineages:
         score = lineage.score
-        numbers = dict(score.numbers())
+        numbers = dict(score.numbers()) | score.costs
         digest = sha256_file(root / lineage.score_path)
         for key in numbers:
             if base_key(key) == key:

@@ -1,5 +1,6 @@
 """Nothing is done twice: not by a second run, not after a kill, not in a clone."""
 
+import json
 import os
 import signal
 import subprocess
@@ -156,6 +157,23 @@ def test_usage_is_what_the_service_counted(pushed):
     eyes = {"input_tokens": 540, "output_tokens": 120, "cost": pytest.approx(0.174)}
     hands = {"input_tokens": 120, "output_tokens": 96, "cost": 3.0}
     assert usage["roles"] == {"model": known | eyes, "generator": known | hands}
+
+
+def test_cost_is_shown_per_sample_and_pages_follow_from_it(pushed, tmp_path):
+    # (0.174 + 3) / 2 · 1,000, and (540 + 120 + 120 + 96) / 2
+    board = (pushed.root / "reports/leaderboard.md").read_text(encoding="utf-8")
+    head, _, row = board.split("\n\n")[2].splitlines()[:3]
+    costs = dict(zip(head.split(" | "), row.split(" | "), strict=True))
+    assert costs["GenCeption $ / 1,000 samples"] == "1587.000"
+    pages = (pushed.root / "reports/site/genception.html").read_text(encoding="utf-8")
+    assert 'data-value="438.0"' in pages
+    pushed.driftledger("export", "csv", "eyes/hands/hues", "-o", str(tmp_path))
+    exported = (tmp_path / "scores.csv").read_text(encoding="utf-8")
+    assert ",usd_per_1000,1587.0," in exported
+    assert ",tokens_per_sample,438.0," in exported
+    verified = json.loads(pushed.driftledger("verify", "--json").stdout)
+    assert verified["checked"]["files"] > 0
+    assert verified["findings"] == []
 
 
 def test_one_more_iteration_asks_for_that_one_alone(pushed, served, tmp_path):

@@ -8,7 +8,7 @@ import pytest
 
 from driftledger.benchmarks.registry import benchmarks
 from driftledger.benchmarks.score import ROWS, Score
-from driftledger.commands.compare import as_table
+from driftledger.commands.compare import Compared, as_table
 from driftledger.core.errors import LedgerError
 from driftledger.core.files import write_jsonl
 from driftledger.ledger.compare import Comparison, MetricComparison, compare
@@ -20,6 +20,7 @@ from tests.support.cases import lines
 from tests.support.ledgers import (
     COMBINATION,
     component,
+    costing,
     fidelity_score,
     genception_score,
     marked,
@@ -170,6 +171,28 @@ def test_the_higher_one_is_named_with_its_paired_interval(tmp_path):
         compared(tmp_path, chains(tmp_path, "b", HIGH), chains(tmp_path, "a", LOW))
     )["gc_at_2"]
     assert (turned.verdict, turned.difference) == ("A is higher", -gc.difference)
+
+
+def test_costs_that_both_know_stand_side_by_side(tmp_path):
+    plain = genception_score()
+    cheap = chains(tmp_path, "a", LOW, costing(plain, cost=0.004, seconds=8.0))
+    dear = chains(tmp_path, "b", HIGH, costing(plain))
+    found = compared(tmp_path, cheap, dear)
+    # 0.012 / 8 · 1,000 = 1.5, and a third of it; 8 / 8 and 4 / 8 seconds
+    assert found.to_dict()["pairs"][0]["cost"] == {
+        "usd_per_1000": {"a": 0.5, "b": 1.5, "ratio": 3.0},
+        "seconds_per_sample": {"a": 1.0, "b": 0.5, "ratio": 0.5},
+        "tokens_per_sample": {"a": 200.0, "b": 200.0, "ratio": 1.0},
+    }
+    multiples = "3 times the price, 0.5 times the seconds, 1 times the tokens"
+    assert f"; B at {multiples}" in printed(as_table(found), width=200)
+    markdown = Compared(found, []).as_markdown()
+    assert f"- genception on shapes: B at {multiples}" in markdown
+    free = chains(tmp_path, "c", LOW, costing(plain, cost=0.0, seconds=None))
+    [pair] = compared(tmp_path, free, dear).pairs
+    assert pair.multiples == "1 times the tokens"
+    [pair] = compared(tmp_path, chains(tmp_path, "d", LOW), dear).pairs
+    assert pair.cost == {}
 
 
 def test_p_values_are_corrected_over_all_metrics_that_are_ranked(tmp_path):

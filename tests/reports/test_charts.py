@@ -8,10 +8,16 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from driftledger.benchmarks.registry import benchmark
+from driftledger.benchmarks.score import Score
 from driftledger.reports.charts import Drawing, drawn, figures_of, series_of
 from driftledger.reports.scores import blocks_of
 from tests.reports.test_tables import case, control
-from tests.support.ledgers import genception_score, question_score, trac_score
+from tests.support.ledgers import (
+    costing,
+    genception_score,
+    question_score,
+    trac_score,
+)
 from tests.support.tables import HOSTILE
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -61,6 +67,49 @@ def test_bars_are_as_long_as_values_with_intervals():
     ]
     assert texts(axes) == ["0.700", "–", "0.250"]
     assert [list(line.get_xdata()) for line in axes.lines] == [[0.65, 0.75]]
+
+
+def at(name, worth) -> Score:
+    ends = {"gc_at_2_low": worth - 0.0625, "gc_at_2_high": worth + 0.0625}
+    return genception_score(model=name, metrics={"gc_at_2": worth, **ends})
+
+
+def test_a_line_joins_the_models_that_are_better_than_every_cheaper_one():
+    # samples · $ / 1,000: 8, 16, 16, 32, 4
+    some = [
+        costing(at("cheap", 0.5), cost=0.064),
+        costing(at("worse", 0.25), cost=0.128),
+        costing(at("dear", 0.75), cost=0.256),
+        costing(at("alike", 0.5), cost=0.128),
+        costing(control(at("blind", 0.125)), cost=0.032),
+        at("local", 0.875),
+    ]
+    drawing = figures(some)["cost_gc_at_2"]
+    assert drawing.title == "GenCeption: GC@2 against $ / 1,000 samples"
+    assert "models without a known cost are left out; whiskers are" in drawing.note
+    axes = axes_of(drawing)
+    front, *points = axes.lines
+    assert (list(front.get_xdata()), list(front.get_ydata())) == ([8, 32], [0.5, 0.75])
+    assert front.get_drawstyle() == "steps-post"
+    marks = {each.get_label(): each.get_xydata().tolist()[0] for each in points}
+    assert marks["blind"] == [4.0, 0.125]
+    assert [*marks] == ["cheap", "worse", "dear", "alike", "blind"]
+    assert axes.get_xscale() == "linear"
+    whiskers = [each.get_segments()[0].tolist() for each in axes.collections]
+    assert whiskers[0] == [[8.0, 0.4375], [8.0, 0.5625]]
+
+
+def test_without_prices_it_is_drawn_against_seconds():
+    some = [
+        costing(at("slow", 0.5), cost=None, seconds=80.0),
+        costing(at("quick", 0.75), seconds=4.0),
+    ]
+    drawings = figures(some)
+    axes = axes_of(drawings["cost_gc_at_2"])
+    assert (axes.get_xlabel(), axes.get_xscale()) == ("s / sample", "log")
+    assert list(axes.lines[0].get_xdata()) == [0.5]
+    assert b"mathdefault" not in drawn(drawings["cost_gc_at_2"])
+    assert "cost_gc_at_2" not in figures([some[0], at("local", 0.5)])
 
 
 def test_groups_are_shades_with_a_row_each_and_a_column_per_model():

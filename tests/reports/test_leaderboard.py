@@ -15,6 +15,7 @@ from driftledger.reports.scores import by_benchmark
 from tests.reports.test_tables import control, gc_only, genception
 from tests.support.ledgers import (
     component,
+    costing,
     fidelity_score,
     genception_score,
     question_score,
@@ -131,6 +132,39 @@ def test_what_compare_does_not_rank_is_ranked_nowhere(plain):
     assert [row[0] for row in texts(table)] == ["", "first", "sparse"]
     assert str(table.rows[1][1]).endswith("coverage 0.900)")
     assert "of sparse has no rank: coverage differs" in table.notes[1]
+
+
+def test_cost_stands_beside_the_first_benchmark_that_has_some():
+    metrics = {"gc_at_2": 0.5}
+    some = [
+        trac_score(),
+        costing(genception_score(metrics=metrics)),
+        costing(genception_score(metrics=metrics, model="poet"), cost=None),
+        genception_score(metrics=metrics, model="local"),
+        costing(fidelity_score()),
+    ]
+    table = overview(by_benchmark(some))
+    assert table is not None
+    head = ["GenCeption $ / 1,000 samples", "GenCeption s / sample"]
+    shown = texts(table)
+    assert shown[0][-3:] == [*head, "GenCeption tokens / sample"]
+    costs = {row[0]: row[-3:] for row in shown[1:]}
+    # 0.012 / 8 · 1,000, 4 / 8, 1,600 / 8
+    assert costs == {
+        "seer": ["1.500", "0.50", "200"],
+        "poet": ["–", "0.50", "200"],
+        "local": ["–", "–", "–"],
+    }
+    assert table.notes[-1].startswith(
+        "Cost, of which less is better, is that of all calls"
+    )
+    rows, text = written(*some)
+    assert of(rows, "genception/usd_per_1000") == {"seer": ("1.5", "")}
+    assert of(rows, "fidelity/tokens_per_sample") == {"seer": ("200.0", "")}
+    redrawn = text[text.index("## fidelity") :]
+    assert " | $ / 1,000 samples | s / sample | tokens / sample | " in redrawn
+    assert " | 1.500 | 0.50 | 200 | " in redrawn
+    assert "$" not in text[text.index("## trac") : text.index("## fidelity")]
 
 
 def test_what_is_absent_or_flagged_stands_below():

@@ -9,6 +9,7 @@ from typing import Any
 from PIL import Image
 
 from driftledger.benchmarks.base import ROLES, Stage
+from driftledger.benchmarks.costs import with_costs
 from driftledger.benchmarks.records import (
     CARD,
     RECORDS,
@@ -19,6 +20,7 @@ from driftledger.benchmarks.records import (
 from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import Row, Score
 from driftledger.benchmarks.scoring import Scored, write_score
+from driftledger.benchmarks.usage import RoleUsage, ScoreUsage
 from driftledger.components.base import ComponentCard
 from driftledger.core.files import write_json, write_jsonl
 from driftledger.core.media import png_bytes
@@ -89,6 +91,14 @@ def marked(score: Score, **marks: str) -> Score:
 def genception_score(**changes: Any) -> Score:
     """GenCeption over two iterations: one category, whose values are the overall ones."""
     return score_of(plain_score("genception"), changes)
+
+
+def costing(score, cost: float | None = 0.012, seconds: float | None = 4.0) -> Score:
+    """The same score after two calls of a service for each of eight samples: of 1,600 tokens, and
+    as dear and slow as that in all."""
+    plain = {"service": True, "calls": 16, "unknown": 0, "output_tokens": 160}
+    role = RoleUsage(**plain, input_tokens=1440, cost=cost, seconds=seconds)
+    return with_costs(score, ScoreUsage(samples=8, roles={"model": role}))
 
 
 def varied(score: Score, **changes: Any) -> Score:

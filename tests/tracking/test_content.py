@@ -20,7 +20,12 @@ from driftledger.tracking.content import (
 from driftledger.tracking.traces import traces_of
 from driftledger.tracking.view import VIEW_TAG, leaderboard
 from tests.support.cases import CASES
-from tests.support.ledgers import fidelity_score, question_score, trac_score
+from tests.support.ledgers import (
+    costing,
+    fidelity_score,
+    question_score,
+    trac_score,
+)
 from tests.tracking.project import (
     SAMPLES,
     card,
@@ -84,6 +89,26 @@ def test_a_second_score_on_the_same_data_says_first_what_differs():
         "trac_accuracy/digits",
         "counter.trac_accuracy/digits",
     ]
+
+
+def test_costs_are_those_of_the_first_benchmark_on_the_data_unless_named():
+    numbers = {"ssim": 50.0}
+    run = evidence(
+        costing(gen_score(t=1)),
+        costing(fidelity_score(metrics=numbers), seconds=None),
+        costing(trac_score(metrics={"top1": 40.0}), cost=None),
+        costing(trac_score(text_encoder="counter", metrics={"top1": 40.0})),
+    )
+    shown = {each.name: each.value for each in metrics_of(run) if "per_" in each.name}
+    assert shown == {
+        "usd_per_1000/shapes": 1.5,
+        "seconds_per_sample/shapes": 0.5,
+        "tokens_per_sample/shapes": 200.0,
+        "seconds_per_sample/digits": 0.5,
+        "tokens_per_sample/digits": 200.0,
+        "fidelity.usd_per_1000/shapes": 1.5,
+        "fidelity.tokens_per_sample/shapes": 200.0,
+    }
 
 
 def test_headlines_come_first_and_curves_last_of_at_most_40_names():

@@ -108,6 +108,9 @@ class Score(Record):
     details: Json = Field(default_factory=dict)
     """What only this benchmark's own tables and pictures read."""
     inputs: Inputs
+    costs: dict[str, FiniteFloat] = Field(default_factory=dict, exclude=True)
+    """Key of :data:`~driftledger.benchmarks.costs.COSTS` → value where it is known. ``usage.json``
+    has what they are computed from, and whoever reads that beside the score sets them."""
 
     @field_validator("flags")
     @classmethod

@@ -59,6 +59,9 @@ class Compared(NamedTuple):
             "",
         ]
         text += [f"- {for_cell(_says(judgement))}" for judgement in self.judgements]
+        for pair in comparison.pairs:
+            if pair.multiples:
+                text.append(f"- {pair.name}: B at {pair.multiples}")
         text += [
             "",
             "| metric | A | B | B less A | samples | |",
@@ -189,7 +192,8 @@ def _block(pair: ScorePair, comparison: Comparison) -> Iterator[RenderableType]:
             remarks.append(
                 f"{title}: not shown after Holm's correction over all metrics (p = {p_holm:.2g})"
             )
-    yield line(f"{pair.name}{sentence}", HEAD)
+    at = f"; {b} at {pair.multiples}" if pair.multiples else ""
+    yield line(f"{pair.name}{sentence}{at}", HEAD)
     if sentence:
         yield ranked
     yield lines(f"  {remark}" for remark in remarks)

@@ -521,7 +521,9 @@ def glance(shown: ReportTable, parts: "Parts") -> RenderableType:
         heads = shown.head[at : at + _COLUMNS]
         drawn = table("", *heads, numbers=heads)
         for column, head in zip(drawn.columns[1:], heads, strict=True):
-            column.header = Text("\n").join(map(line, head.split(" ")))
+            column.header = Text("\n").join(
+                map(line, head.replace(" / ", "\xa0/\xa0").split(" "))
+            )
             column.vertical = "bottom"
         for kind, rows in kinds.items():
             if kind != "models":

@@ -14,7 +14,8 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from driftledger.benchmarks.base import UNREAD_COUNTS, Benchmark, Input, Metric, Rule
-from driftledger.benchmarks.score import ROWS, Row, Score
+from driftledger.benchmarks.costs import COSTS
+from driftledger.benchmarks.score import ROWS, Numbers, Row, Score
 from driftledger.core.canonical import Json
 from driftledger.core.errors import LedgerError, StoreError, first_few
 from driftledger.core.files import read_jsonl
@@ -133,11 +134,21 @@ class ScorePair:
     metrics: list[MetricComparison]
     comparable: bool
     reasons: list[str]
+    cost: dict[str, Numbers]
+    """Cost that both know, and that is not 0 → ``a``, ``b``, and B's in A's as ``ratio``."""
 
     @property
     def name(self) -> str:
         """The pair for people: ``trac on digits · features_by_words · tfidf``."""
         return _named(self.place)
+
+    @property
+    def multiples(self) -> str:
+        """B's costs in A's: ``3.1 times the price, 0.9 times the seconds``; empty without any."""
+        phrases = []
+        for key, cost in self.cost.items():
+            phrases.append(f"{cost['ratio']:.3g} times the {COSTS[key].formula}")
+        return ", ".join(phrases)
 
 
 @dataclass(frozen=True)
@@ -367,6 +378,15 @@ def _coverage(score: Score) -> str:
     return f"{score.scored}/{score.total}, {score.coverage:.1%}"
 
 
+def _cost(a: Numbers, b: Numbers) -> dict[str, Numbers]:
+    """Set the costs that both scores know side by side."""
+    cost = {}
+    for key, value in a.items():
+        if key in b and value:
+            cost[key] = {"a": value, "b": b[key], "ratio": b[key] / value}
+    return cost
+
+
 def _unfair(
     difference: Difference, rule: Rule, spec: Benchmark, metrics: Collection[str]
 ) -> Difference:
@@ -444,6 +464,7 @@ def _pair(a: Lineage, b: Lineage, contents: Contents, anyway: bool) -> ScorePair
         metrics=metrics,
         comparable=not any(each.bars(key) for each in differing for key in keys),
         reasons=reasons,
+        cost=_cost(a.score.costs, b.score.costs),
     )
 
 

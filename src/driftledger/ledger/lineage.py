@@ -8,8 +8,10 @@ from typing import ClassVar
 from pydantic import Field
 
 from driftledger.benchmarks.base import Benchmark, Selected, Stage
+from driftledger.benchmarks.costs import with_costs
 from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import ROWS, SCORE, Score
+from driftledger.benchmarks.usage import USAGE, ScoreUsage
 from driftledger.components.base import ComponentCard
 from driftledger.core.canonical import sha256_of
 from driftledger.core.errors import LedgerError, StoreError
@@ -305,8 +307,13 @@ def read_lineage(
         raise LedgerError(
             f"{path} is missing; run 'dvc repro', or 'git checkout {path}'"
         )
+    usage_path = f"{score.path}/{USAGE}"
+    usage = tree.read(usage_path)
     return Lineage(
-        score=parse_json(content, Score, path),
+        score=with_costs(
+            parse_json(content, Score, path),
+            parse_json(usage, ScoreUsage, usage_path) if usage else None,
+        ),
         folder=score,
         data=data,
         collected={spec.collects.name: collected},

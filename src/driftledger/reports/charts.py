@@ -10,12 +10,13 @@ import logging
 import textwrap
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from itertools import chain
+from itertools import chain, product
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from driftledger.benchmarks.base import Metric, Scatter
+from driftledger.benchmarks.costs import COSTS
 from driftledger.benchmarks.score import HIGH, LOW, Score, base_key
 from driftledger.core.text import for_line
 from driftledger.reports.scores import Block
@@ -132,7 +133,8 @@ def figures_of(block: Block, series: SeriesOf) -> Iterator[Drawing]:
     for metric in spec.metrics:
         if metric.key in spec.layout.bars:
             bars += spec.keys_of(metric, *scores)
-    for key in bars or list(chain.from_iterable(map(spec.headlines, scores)))[:1]:
+    headline = list(chain.from_iterable(map(spec.headlines, scores)))[:1]
+    for key in bars or headline:
         if barred := spec.metric(key):
             yield _bars(block, series, barred, key)
     curves = dict[str, None]()
@@ -153,8 +155,8 @@ def figures_of(block: Block, series: SeriesOf) -> Iterator[Drawing]:
         for metric in spec.metrics:
             if metric.key == name:
                 yield from _groups(block, kind, metric)
-    for scatter in spec.figures(block.order()):
-        if any({scatter.x, scatter.y} <= score.metrics.keys() for score in scores):
+    for scatter in chain(spec.figures(block.order()), _against_cost(block, headline)):
+        if block.values(scatter.x).keys() & block.values(scatter.y).keys():
             yield _scatter(block, series, scatter)
 
 
@@ -273,39 +275,84 @@ def _lines(
 
 
 def _scatter(block: Block, series: SeriesOf, plain: Scatter) -> Drawing:
-    """Draw a point per model, on lines on which a third value is the same."""
-    x = block.spec.titled(plain.x)
+    """Draw a point per model by two numbers, shares or a cost, and lines."""
+    metric = COSTS.get(plain.x)
+    x = metric.title if metric else block.spec.titled(plain.x)
     y = block.spec.titled(plain.y)
+    across = block.values(plain.x)
+    up = block.values(plain.y)
+    line: Any = {"drawstyle": "steps-post"} if metric else {"linestyle": (0, (1, 3))}
 
     def draw(axis: "Axes") -> None:
+        from matplotlib.ticker import LogLocator
+
         for label, points in plain.lines.items():
             axis.plot(
                 *zip(*points, strict=True),
                 color=MUTED,
                 linewidth=0.7,
-                linestyle=(0, (1, 3)),
+                **line,
             )
             axis.text(*points[-1], f" {label}", fontsize=7.5, color=MUTED, va="center")
         for score in block.scores:
-            if {plain.x, plain.y} <= score.metrics.keys():
-                mark = series[score.model]
+            model = score.model
+            if model in across and model in up:
+                mark = series[model]
+                if metric and (ends := score.interval(plain.y)):
+                    axis.vlines(across[model], *ends, colors=mark.colour)
                 axis.plot(
-                    [score.metrics[plain.x]],
-                    [score.metrics[plain.y]],
+                    [across[model]],
+                    [up[model]],
                     mark.marker,
-                    label=short(score.model),
+                    label=short(model),
                     markersize=7.5,
                     clip_on=False,
                     color=mark.colour,
                     markerfacecolor=mark.fill,
                 )
-        names = {"xlabel": f"{x}, %", "ylabel": f"{y}, %"}
-        axis.set(xlim=(-2, 104), ylim=(-2, 102), aspect="equal", **names)
+        if metric is None:
+            names = {"xlabel": f"{x}, %", "ylabel": f"{y}, %"}
+            axis.set(xlim=(-2, 104), ylim=(-2, 102), aspect="equal", **names)
+        else:
+            axis.set(xlabel=x, ylabel=y)
+            axis.grid()
+            if max(across.values()) > 10 * min(across.values()) > 0:
+                axis.set_xscale("log")
+                axis.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+                axis.xaxis.set_major_formatter("{x:g}")
         axis.legend(loc="center left", bbox_to_anchor=(1.04, 0.5), borderaxespad=0)
 
     title = f"{block.spec.title}: {y} against {x}"
-    note = _about(block, plain.note)
+    note = _about(block, plain.note, intervals="whiskers" if metric else "")
     return Drawing(plain.name, title, note=note, draw=draw, size=(_WIDE, 4.4))
+
+
+def _against_cost(block: Block, headline: Sequence[str]) -> Iterator[Scatter]:
+    """Yield a headline against the price, or what else is known of two models or more.
+
+    The line is the Pareto front: each model on it is better than every cheaper one.
+    """
+    for key, cost in product(headline, block.costs):
+        costs = block.values(cost.key)
+        if len(costs) < 2:
+            continue
+        worths = block.values(key)
+        ranks = block.ranks_by_value(key)
+        best = len(ranks) + 1
+        line = []
+        for model in sorted(
+            ranks.keys() & costs.keys(), key=lambda each: (costs[each], ranks[each])
+        ):
+            if ranks[model] < best:
+                best = ranks[model]
+                line.append((costs[model], worths[model]))
+        note = (
+            "the line joins models that are better than every cheaper one; models without a known "
+            "cost are left out"
+        )
+        lines = {"": line} if line else {}
+        yield Scatter(f"cost_{key}", cost.key, y=key, lines=lines, note=note)
+        return
 
 
 def _groups(block: Block, kind: str, metric: Metric) -> Iterator[Drawing]:

@@ -2,9 +2,11 @@
 programs."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from typing import NamedTuple, TypeVar
 
 from driftledger.benchmarks.base import COVERAGE, Benchmark, Metric
+from driftledger.benchmarks.costs import COSTS, NOTE
 from driftledger.benchmarks.score import Score, base_key, marks_of
 from driftledger.core.grouping import grouped
 from driftledger.core.text import csv_text, for_cell, for_csv
@@ -153,7 +155,7 @@ def _table(
         for score in block.scores:
             scores.setdefault(score.model, score)
             made = cells[score.model]
-            if made.value is None:
+            if made.value is None or key in COSTS:
                 continue
             details = [interval(score.metrics, key, metric.digits)]
             if score.coverage != 1:
@@ -218,7 +220,14 @@ def overview(parts: Parts, *, every: bool = False) -> ReportTable | None:
         f"Higher is better unless a column says otherwise; in brackets {BRACKETS}. {LETTERS} "
         f"{data}."
     )
-    return _table("At a glance", columns, name="overview", note=note)
+    # more than the costs of one benchmark would not fit a screen
+    costly = [column.block for column in columns if column.block.costs][:1]
+    for block in costly:
+        for metric in block.costs:
+            head = f"{block.spec.title} {metric.title}"
+            columns.append(MetricColumn(metric, metric.key, head=head, block=block))
+    table = _table("At a glance", columns, name="overview", note=note)
+    return table._replace(notes=[*table.notes, NOTE]) if costly else table
 
 
 def by_kind(table: ReportTable, parts: Parts) -> dict[str, list[Cells]]:
@@ -331,7 +340,7 @@ def _csv_rows(block: Block) -> Iterator[Sequence[str]]:
             keys.get("description", ""),
         ]
         apart = block.apart.get(score.model, "")
-        for number, value in score.numbers():
+        for number, value in chain(score.numbers(), score.costs.items()):
             group, _, key = number.rpartition("/")
             kind, _, name = group.partition("/")
             ranked = Cell()

@@ -12,8 +12,10 @@ from itertools import combinations, product
 from typing import NamedTuple, TypeAlias
 
 from driftledger.benchmarks.base import Benchmark, Metric
+from driftledger.benchmarks.costs import COSTS, with_costs
 from driftledger.benchmarks.registry import benchmark, benchmarks
 from driftledger.benchmarks.score import ROWS, SCORE, SPREAD, STD, Row, Score
+from driftledger.benchmarks.usage import read_usage
 from driftledger.core.errors import StoreError
 from driftledger.core.files import read_json, read_jsonl
 from driftledger.core.grouping import grouped
@@ -74,7 +76,8 @@ def what_is_lacking(project: Project, scores: Sequence[Score]) -> list[str]:
 
 def selected_score(project: Project, spec: Benchmark, keys: Keys) -> Score:
     """Read one of them; errors as in :func:`selected_scores`."""
-    score = read_json(project.root / spec.scores.at(keys) / SCORE, Score)
+    folder = project.root / spec.scores.at(keys)
+    score = read_json(folder / SCORE, Score)
     settings = project.settings
     if score.inputs.settings != spec.scored_with(
         settings.section(spec.name), settings.run.seed
@@ -83,7 +86,7 @@ def selected_score(project: Project, spec: Benchmark, keys: Keys) -> Score:
             f"the score of {spec.name} on {score.on} for {score.model} was computed with other "
             "settings than params.yaml has now; run 'dvc repro'"
         )
-    return score
+    return with_costs(score, read_usage(folder))
 
 
 def rows_reader(project: Project) -> RowsOf:
@@ -134,16 +137,23 @@ class Block:
         """The beginning of its files' names."""
         return "-".join([self.spec.name, *self.names])
 
+    @property
+    def costs(self) -> list[Metric]:
+        """The kinds of cost that are known of some score."""
+        return [metric for key, metric in COSTS.items() if self.values(key)]
+
     def metric(self, number: str) -> Metric | None:
-        """Return the metric of a number, by its name in
+        """Return the metric of a cost, or of a number by its name in
         :meth:`~driftledger.benchmarks.score.Score.numbers`."""
-        return self.spec.metric(number.rpartition("/")[2])
+        return COSTS.get(number) or self.spec.metric(number.rpartition("/")[2])
 
     def values(self, number: str) -> dict[str, float]:
-        """Return model → the value that it is ranked by, where it has one."""
+        """Return model → the value that it is ranked by, or its cost, where it has one."""
         values = {}
         for score in self.scores:
-            value = self.spec.value_of(score, number)
+            value = score.costs.get(number)
+            if number not in COSTS:
+                value = self.spec.value_of(score, number)
             if value is not None:
                 values[score.model] = value
         return values
@@ -259,16 +269,17 @@ def _cells(block: Block, number: str) -> Mapping[str, Cell]:
         letters = tested.groups.letters
         best = tested.groups.best
     metric = block.metric(number)
+    worths = block.values(number)
     digits = metric.digits if metric else 2
     group, _, key = number.rpartition("/")
     kind, _, name = group.partition("/")
     cells = {}
     for score in block.scores:
         values = score.groups.get(kind, {}).get(name, {}) if group else score.metrics
-        made = cell(
-            block.spec.value_of(score, number), score, number=number, digits=digits
-        )
-        if made.value is not None:
+        made = cell(worths.get(score.model), score, number=number, digits=digits)
+        if number in COSTS:
+            made = made._replace(score=None)  # no page and no audit of the score has it
+        elif made.value is not None:
             deviation = f"{values[key + STD]:.{digits}f}" if key + STD in values else ""
             made = made._replace(
                 rank=ranks.get(score.model),

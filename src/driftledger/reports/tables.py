@@ -9,6 +9,7 @@ from functools import lru_cache
 from itertools import chain
 
 from driftledger.benchmarks.base import COVERAGE, Benchmark, Metric
+from driftledger.benchmarks.costs import COSTS, NOTE
 from driftledger.benchmarks.score import Score, base_key
 from driftledger.core.grouping import grouped
 from driftledger.metrics.ranks import DECIMALS
@@ -118,6 +119,7 @@ def _model_tables(block: Block) -> Iterator[ReportTable]:
         numbers = dict(columns)
         if place == 1:
             unnamed = [metric.key for metric in spec.metrics if metric.key not in named]
+            unnamed += COSTS
             numbers |= dict(zip(unnamed, unnamed, strict=True))
         each_t = place > 1 and all("{t}" in number for number in columns.values())
         if each_t and len(spec.keys_of(first_metric, *scores)) < 2:
@@ -141,6 +143,8 @@ def _model_tables(block: Block) -> Iterator[ReportTable]:
             for score in scores:
                 rank = block.cells(first)[score.model].rank
                 rows[score.model].append(cell(rank, score, number=first, digits=0))
+        if place == 1 and block.costs:
+            notes.append(NOTE)
         for model, row in rows.items():
             row.append(coverages[model])
         if place == 1 and any(coverage.more for coverage in coverages.values()):

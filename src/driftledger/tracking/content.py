@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from driftledger.benchmarks.base import ROLES, Tracked
+from driftledger.benchmarks.costs import COSTS
 from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import Row, Score
 from driftledger.components.base import ComponentCard
@@ -90,14 +91,21 @@ def _tracked_in(run: Run) -> Iterator[Tracked]:
 
     A name is ``gc_at_5/photos``. A further score of a benchmark on the same data has in front what
     tells it from the first, since MLflow cuts names off at the end:
-    ``words.trac_accuracy/digits``. Values at a t before the last are left to the curve.
+    ``words.trac_accuracy/digits``. Values at a t before the last are left to the curve. Costs of
+    a further benchmark have it in front: ``fidelity.usd_per_1000/photos``; those of further scores
+    are left to the tables.
     """
     firsts: dict[tuple[str, str], Keys] = {}
     for lineage in run.lineages:
         score = lineage.score
         first = firsts.setdefault((score.benchmark, score.on), score.keys)
         further = [value for key, value in score.keys.items() if first[key] != value]
-        for tracked in lineage.spec.tracked(score):
+        first_benchmark = next(name for name, on in firsts if on == score.on)
+        front = "" if score.benchmark == first_benchmark else f"{score.benchmark}."
+        numbers = list(lineage.spec.tracked(score))
+        for key, value in () if further else score.costs.items():
+            numbers.append(Tracked(front + key, key, value, COSTS[key], score=score))
+        for tracked in numbers:
             if not tracked.is_earlier:
                 name = ".".join([*further, tracked.name])
                 yield tracked._replace(name=f"{name}/{score.on}")

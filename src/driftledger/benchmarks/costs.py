@@ -1,0 +1,43 @@
+"""The cost of a score per sample, as tables, charts, MLflow and ``compare`` show it."""
+
+from collections.abc import Mapping
+
+from driftledger.benchmarks.base import Metric
+from driftledger.benchmarks.score import Score
+from driftledger.benchmarks.usage import ScoreUsage
+from driftledger.metrics.exact import round_significant
+from driftledger.metrics.intervals import DIGITS
+
+_TABLE = (
+    ("usd_per_1000", "$ / 1,000 samples", "price", 3),
+    ("seconds_per_sample", "s / sample", "seconds", 2),
+    ("tokens_per_sample", "tokens / sample", "tokens", 0),
+)
+COSTS: Mapping[str, Metric] = {
+    key: Metric(
+        key,
+        title,
+        formula,
+        source="",
+        needs=frozenset(),
+        higher_is_better=None,
+        digits=digits,
+    )
+    for key, title, formula, digits in _TABLE
+}
+"""Key, a property of :class:`ScoreUsage` → how it is shown. No rank goes by a cost: it is read with
+the headlines."""
+NOTE = (
+    "Cost, of which less is better, is that of all calls that a sample needs, by every component, "
+    "whoever made them first. It is empty where that of some calls is not known."
+)
+
+
+def with_costs(score: Score, usage: ScoreUsage | None) -> Score:
+    """Return a score that knows its costs."""
+    costs = {}
+    for key in COSTS:
+        value = getattr(usage, key, None)
+        if value is not None:
+            costs[key] = round_significant(value, DIGITS)
+    return score.model_copy(update={"costs": costs})
