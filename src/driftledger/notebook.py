@@ -26,6 +26,7 @@ from driftledger.core.paths import Keys
 from driftledger.core.text import for_html, for_line, for_terminal, shortened
 from driftledger.core.types import Outcome
 from driftledger.ledger.audit import data_of, resolve_target
+from driftledger.ledger.changes import changes_between
 from driftledger.ledger.compare import compare
 from driftledger.ledger.lineage import read_runs
 from driftledger.ledger.published import read_published
@@ -291,6 +292,39 @@ class OpenedProject:
         return pd.json_normalize(
             compared.to_dict()["pairs"], "metrics", ["benchmark", "on"]
         )
+
+    def changes(self, a: str, b: str) -> "pd.DataFrame":
+        """Return the answers and the samples that changed from one run to another, a row each.
+
+        The columns are ``benchmark``, ``on``, what it is ``of`` (answers or descriptions), the
+        ``unit`` and ``step``, the readings ``a`` and ``b``, the texts ``a_text`` and ``b_text``,
+        None where records are not here, and their ``similarity``. Those furthest apart are first.
+        Errors as in :meth:`compare`.
+        """
+        import pandas as pd
+
+        sources = Sources(self._project)
+        runs = find_run(sources, a), find_run(sources, b)
+        pairs = compare(*runs, sources.contents).pairs
+        changes = changes_between(self._project, sources, *runs)
+        rows = []
+        for pair, found in zip(pairs, changes, strict=True):
+            for each in found:
+                for change in each.furthest:
+                    row = {
+                        "benchmark": pair.benchmark,
+                        "on": pair.on,
+                        "of": each.of,
+                        "unit": change.unit,
+                        "step": change.step,
+                        "a": change.a.reading,
+                        "b": change.b.reading,
+                        "a_text": change.a.text,
+                        "b_text": change.b.text,
+                        "similarity": change.similarity,
+                    }
+                    rows.append(row)
+        return pd.DataFrame(rows)
 
     def _stored(self, name: str | None) -> list[tuple[Benchmark, Keys]]:
         """Return the benchmark and keys of each stored score, of one benchmark or of all."""

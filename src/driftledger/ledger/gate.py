@@ -1,6 +1,6 @@
-"""Pass or fail a comparison in CI: is B worse than A, or not shown to be as good?"""
+"""Pass or fail a comparison in CI: is B worse than A, not shown to be as good, or another?"""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from enum import IntEnum
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -8,10 +8,12 @@ from driftledger.benchmarks.base import Metric
 from driftledger.benchmarks.registry import benchmark
 from driftledger.core.errors import LedgerError, unknown_name
 from driftledger.core.text import figure
+from driftledger.ledger.changes import Changes
 from driftledger.ledger.compare import NOT_RANKED, Comparison, MetricComparison
 from driftledger.metrics.changes import non_inferiority
+from driftledger.metrics.groups import holm
 
-FailIf: TypeAlias = Literal["worse", "not-as-good"]
+FailIf: TypeAlias = Literal["worse", "not-as-good", "changed"]
 """What makes a comparison fail."""
 
 
@@ -24,7 +26,7 @@ class Verdict(IntEnum):
 
 
 class Judgement(NamedTuple):
-    """What a gate says of one metric."""
+    """What a gate says of one metric, or of the answers or descriptions behind one score."""
 
     verdict: Verdict
     says: str
@@ -39,12 +41,25 @@ class Gate(NamedTuple):
     metric: str | None = None
     """The metric to judge by, as ``compare --json`` names it; by default every headline."""
 
-    def judge(self, comparison: Comparison) -> list[Judgement]:
-        """Judge the metrics of a comparison, one by one.
+    def judge(
+        self, comparison: Comparison, changes: Sequence[Sequence[Changes]] = ()
+    ) -> list[Judgement]:
+        """Judge the metrics of a comparison, one by one; or what changed, pair by pair.
+
+        Args:
+            changes: of each pair; for ``changed`` alone.
 
         Raises:
-            LedgerError: there is no such metric, no margin, or one margin for several metrics.
+            LedgerError: there is no such metric, no margin, one margin for several metrics, or a
+                metric where none is judged.
         """
+        if self.fail_if == "changed":
+            if self.metric is not None or self.margin is not None:
+                raise LedgerError(
+                    "--fail-if changed looks at answers and descriptions; leave out --metric and "
+                    "--margin"
+                )
+            return _changed(comparison, changes)
         chosen = list(_chosen(comparison, self.metric))
         if self.fail_if == "worse":
             level = 1 - comparison.confidence
@@ -148,3 +163,55 @@ def _not_as_good(
             "show that an equal B is as good",
         )
     return Judgement(Verdict.FAILS, f"{name}: not shown to be as good ({bound})")
+
+
+def _changed(
+    comparison: Comparison, changes: Sequence[Sequence[Changes]]
+) -> list[Judgement]:
+    named: list[tuple[str, Changes]] = []
+    judgements = []
+    for pair, found in zip(comparison.pairs, changes, strict=True):
+        named += [(pair.name, each) for each in found]
+        if not found:
+            says = f"{pair.name}: no answers or descriptions about the same data"
+            judgements.append(Judgement(Verdict.UNKNOWN, says))
+    tested = [each for _, each in named if _p_value(each) is not None]
+    corrected = holm([_p_value(each) or 0.0 for each in tested])
+    p_values = dict(zip(map(id, tested), corrected, strict=True))
+    level = 1 - comparison.confidence
+    for name, each in named:
+        verdict, says = _judged(each, p_values.get(id(each)), level)
+        judgements.append(Judgement(verdict, f"{name}: {says}"))
+    return judgements
+
+
+def _p_value(changes: Changes) -> float | None:
+    return changes.floor.p_value if changes.floor else changes.p_value
+
+
+def _judged(changes: Changes, p_value: float | None, level: float) -> Judgement:
+    """Judge changes by a p-value after Holm's correction."""
+    if not changes.samples:
+        return Judgement(Verdict.UNKNOWN, changes.note)
+    many = f"{changes.changed} of {changes.samples} {changes.of} changed"
+    is_shown = p_value is not None and p_value <= level
+    if changes.floor is not None:
+        floor = (
+            f"{changes.floor.changed} of {changes.floor.samples} change by themselves"
+        )
+        if is_shown:
+            return Judgement(
+                Verdict.FAILS, f"{many}, and only {floor} (p = {p_value:.2g})"
+            )
+        return Judgement(Verdict.PASSES, f"{many}, and {floor} (p = {p_value:.2g})")
+    if not changes.changed:
+        return Judgement(Verdict.PASSES, many)
+    if is_shown:
+        return Judgement(
+            Verdict.FAILS, f"{many}, more of them one way (McNemar p = {p_value:.2g})"
+        )
+    return Judgement(
+        Verdict.UNKNOWN,
+        f"{many}, and nothing says how many change by themselves: ask A twice (driftledger run "
+        "--again NAME, or repeats: 2)",
+    )

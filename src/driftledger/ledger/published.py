@@ -9,9 +9,11 @@ Who must also show who published, and when, signs a Git tag.
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from pydantic import Field
 
+from driftledger.benchmarks.score import ROWS, SCORE
 from driftledger.core.canonical import sha256_file, sha256_of
 from driftledger.core.errors import LedgerError, StoreError
 from driftledger.core.files import Record, parse_json, write_json
@@ -24,6 +26,7 @@ from driftledger.ledger.lineage import (
     Run,
     published_files,
 )
+from driftledger.ledger.objects.contents import Contents
 from driftledger.ledger.objects.files import Workspace
 from driftledger.ledger.objects.git import Git, why_unread
 
@@ -98,6 +101,37 @@ def check_published(root: Path, runs: Sequence[Run] = ()) -> VerifyResult:
         )
         result.skip(PUBLISHED, why)
     return result
+
+
+class CheckedScores(NamedTuple):
+    """The score files of a run, held against what the ledger has of them."""
+
+    holds: bool
+    says: str
+    """``as published``, or what is not."""
+
+
+def check_scores(run: Run, contents: Contents) -> CheckedScores:
+    """Check that a run's scores and rows are those of its published file, by their hashes.
+
+    They are those of ``dvc.lock``, or they had not been read. Nothing is computed again.
+    """
+    known = [
+        each
+        for each in published_files(contents.root).values()
+        if isinstance(each, Published) and each.fingerprint == run.fingerprint
+    ]
+    if not known:
+        return CheckedScores(True, "not published, as in dvc.lock")
+    hashes = {score.path: (score.score, score.rows) for score in known[0].scores}
+    for lineage in run.lineages:
+        path = lineage.folder.path
+        for name, sha256 in zip((SCORE, ROWS), hashes.get(path, ("", "")), strict=True):
+            file = contents.within(lineage.folder, name)
+            if file is None or sha256_file(file) != sha256:
+                says = f"{path}/{name} is not as it was published; run 'driftledger verify'"
+                return CheckedScores(False, says)
+    return CheckedScores(True, "as published")
 
 
 def refuse_if_deleted(root: Path) -> None:
