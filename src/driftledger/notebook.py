@@ -8,7 +8,7 @@ import math
 import os
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -298,8 +298,7 @@ class OpenedProject:
 
         The columns are ``benchmark``, ``on``, what it is ``of`` (answers or descriptions), the
         ``unit`` and ``step``, the readings ``a`` and ``b``, the texts ``a_text`` and ``b_text``,
-        None where records are not here, and their ``similarity``. Those furthest apart are first.
-        Errors as in :meth:`compare`.
+        and their ``similarity``. Those furthest apart are first. Errors as in :meth:`compare`.
         """
         import pandas as pd
 
@@ -310,20 +309,8 @@ class OpenedProject:
         rows = []
         for pair, found in zip(pairs, changes, strict=True):
             for each in found:
-                for change in each.furthest:
-                    row = {
-                        "benchmark": pair.benchmark,
-                        "on": pair.on,
-                        "of": each.of,
-                        "unit": change.unit,
-                        "step": change.step,
-                        "a": change.a.reading,
-                        "b": change.b.reading,
-                        "a_text": change.a.text,
-                        "b_text": change.b.text,
-                        "similarity": change.similarity,
-                    }
-                    rows.append(row)
+                names = {"benchmark": pair.benchmark, "on": pair.on, "of": each.of}
+                rows += [names | asdict(changed) for changed in each.furthest]
         return pd.DataFrame(rows)
 
     def _stored(self, name: str | None) -> list[tuple[Benchmark, Keys]]:

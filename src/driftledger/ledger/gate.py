@@ -11,7 +11,6 @@ from driftledger.core.text import figure
 from driftledger.ledger.changes import Changes
 from driftledger.ledger.compare import NOT_RANKED, Comparison, MetricComparison
 from driftledger.metrics.changes import non_inferiority
-from driftledger.metrics.groups import holm
 
 FailIf: TypeAlias = Literal["worse", "not-as-good", "changed"]
 """What makes a comparison fail."""
@@ -59,7 +58,12 @@ class Gate(NamedTuple):
                     "--fail-if changed looks at answers and descriptions; leave out --metric and "
                     "--margin"
                 )
-            return _changed(comparison, changes)
+            judgements = []
+            for pair, found in zip(comparison.pairs, changes, strict=True):
+                for each in found or [Changes("answers", note="the data differ")]:
+                    level = 1 - comparison.confidence
+                    judgements.append(_changed(pair.name, each, level))
+            return judgements
         chosen = list(_chosen(comparison, self.metric))
         if self.fail_if == "worse":
             level = 1 - comparison.confidence
@@ -165,53 +169,25 @@ def _not_as_good(
     return Judgement(Verdict.FAILS, f"{name}: not shown to be as good ({bound})")
 
 
-def _changed(
-    comparison: Comparison, changes: Sequence[Sequence[Changes]]
-) -> list[Judgement]:
-    named: list[tuple[str, Changes]] = []
-    judgements = []
-    for pair, found in zip(comparison.pairs, changes, strict=True):
-        named += [(pair.name, each) for each in found]
-        if not found:
-            says = f"{pair.name}: no answers or descriptions about the same data"
-            judgements.append(Judgement(Verdict.UNKNOWN, says))
-    tested = [each for _, each in named if _p_value(each) is not None]
-    corrected = holm([_p_value(each) or 0.0 for each in tested])
-    p_values = dict(zip(map(id, tested), corrected, strict=True))
-    level = 1 - comparison.confidence
-    for name, each in named:
-        verdict, says = _judged(each, p_values.get(id(each)), level)
-        judgements.append(Judgement(verdict, f"{name}: {says}"))
-    return judgements
-
-
-def _p_value(changes: Changes) -> float | None:
-    return changes.floor.p_value if changes.floor else changes.p_value
-
-
-def _judged(changes: Changes, p_value: float | None, level: float) -> Judgement:
-    """Judge changes by a p-value after Holm's correction."""
+def _changed(name: str, changes: Changes, level: float) -> Judgement:
+    says = f"{name}: {changes.changed} of {changes.samples} {changes.of} changed"
+    verdict = Verdict.UNKNOWN
+    is_shown = changes.p_holm is not None and changes.p_holm <= level
     if not changes.samples:
-        return Judgement(Verdict.UNKNOWN, changes.note)
-    many = f"{changes.changed} of {changes.samples} {changes.of} changed"
-    is_shown = p_value is not None and p_value <= level
-    if changes.floor is not None:
-        floor = (
-            f"{changes.floor.changed} of {changes.floor.samples} change by themselves"
+        says = f"{name}: {changes.note}"
+    elif changes.floor is not None:
+        floor = changes.floor
+        verdict = Verdict.FAILS if is_shown else Verdict.PASSES
+        says += f", and {floor.changed} of {floor.samples} change by themselves"
+        says += f" (p = {changes.p_holm:.2g})"
+    elif not changes.changed:
+        verdict = Verdict.PASSES
+    elif is_shown:
+        verdict = Verdict.FAILS
+        says += f", more of them one way (McNemar's p = {changes.p_holm:.2g})"
+    else:
+        says += (
+            ", and nothing says how many change by themselves: ask A twice (driftledger run "
+            "--again NAME, or repeats: 2)"
         )
-        if is_shown:
-            return Judgement(
-                Verdict.FAILS, f"{many}, and only {floor} (p = {p_value:.2g})"
-            )
-        return Judgement(Verdict.PASSES, f"{many}, and {floor} (p = {p_value:.2g})")
-    if not changes.changed:
-        return Judgement(Verdict.PASSES, many)
-    if is_shown:
-        return Judgement(
-            Verdict.FAILS, f"{many}, more of them one way (McNemar p = {p_value:.2g})"
-        )
-    return Judgement(
-        Verdict.UNKNOWN,
-        f"{many}, and nothing says how many change by themselves: ask A twice (driftledger run "
-        "--again NAME, or repeats: 2)",
-    )
+    return Judgement(verdict, says)

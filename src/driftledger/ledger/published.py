@@ -9,7 +9,6 @@ Who must also show who published, and when, signs a Git tag.
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 from pydantic import Field
 
@@ -103,35 +102,34 @@ def check_published(root: Path, runs: Sequence[Run] = ()) -> VerifyResult:
     return result
 
 
-class CheckedScores(NamedTuple):
-    """The score files of a run, held against what the ledger has of them."""
-
-    holds: bool
-    says: str
-    """``as published``, or what is not."""
-
-
-def check_scores(run: Run, contents: Contents) -> CheckedScores:
+def check_scores(run: Run, contents: Contents) -> str:
     """Check that a run's scores and rows are those of its published file, by their hashes.
 
     They are those of ``dvc.lock``, or they had not been read. Nothing is computed again.
+
+    Returns:
+        ``as published``, or ``as in dvc.lock`` of a run that is not published.
+
+    Raises:
+        LedgerError: a file is not as it was published.
     """
-    known = [
-        each
-        for each in published_files(contents.root).values()
-        if isinstance(each, Published) and each.fingerprint == run.fingerprint
-    ]
-    if not known:
-        return CheckedScores(True, "not published, as in dvc.lock")
-    hashes = {score.path: (score.score, score.rows) for score in known[0].scores}
-    for lineage in run.lineages:
-        path = lineage.folder.path
-        for name, sha256 in zip((SCORE, ROWS), hashes.get(path, ("", "")), strict=True):
-            file = contents.within(lineage.folder, name)
-            if file is None or sha256_file(file) != sha256:
-                says = f"{path}/{name} is not as it was published; run 'driftledger verify'"
-                return CheckedScores(False, says)
-    return CheckedScores(True, "as published")
+    for published in published_files(contents.root).values():
+        if isinstance(published, str) or published.fingerprint != run.fingerprint:
+            continue
+        hashes = {}
+        for score in published.scores:
+            hashes[f"{score.path}/{SCORE}"] = score.score
+            hashes[f"{score.path}/{ROWS}"] = score.rows
+        for lineage in run.lineages:
+            for name in (SCORE, ROWS):
+                path = f"{lineage.folder.path}/{name}"
+                file = contents.within(lineage.folder, name)
+                if file is None or sha256_file(file) != hashes.get(path):
+                    raise LedgerError(
+                        f"{path} is not as it was published; run 'driftledger verify'"
+                    )
+        return "as published"
+    return "as in dvc.lock, not published"
 
 
 def refuse_if_deleted(root: Path) -> None:
