@@ -9,7 +9,6 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
-from itertools import compress
 from typing import Literal, TypeAlias, cast
 
 import numpy as np
@@ -362,11 +361,9 @@ def _compare_texts(changes: Changes, lineage: Lineage, project: Project) -> None
         return
     known = a.any(axis=1) & b.any(axis=1)
     if known.any():
-        cosines = cosine_similarity(a[known], b[known]).tolist()
-        for each, cosine in zip(
-            compress(changes.furthest, known), cosines, strict=True
-        ):
-            each.similarity = cosine
+        cosines = cosine_similarity(a[known], b[known])
+        for place, cosine in zip(np.flatnonzero(known), cosines, strict=True):
+            changes.furthest[place].similarity = float(cosine)
         changes.similarity = exact_mean(cosines)
     changes.furthest.sort(key=lambda each: each.similarity or 0.0)
 
