@@ -150,9 +150,7 @@ def changes_in_words(changes: Changes) -> str:
         words += f"; similarity {changes.similarity:.2f} where they changed"
     if changes.floor is not None:
         floor = changes.floor
-        words += (
-            f"; noise floor {floor.changed:,} of {floor.samples:,} ({floor.source})"
-        )
+        words += f"; noise floor {floor.changed:,} of {floor.samples:,}"
     if changes.note:
         words += f"; {changes.note}"
     return words
@@ -163,7 +161,7 @@ def _furthest(changes: Changes, most: int) -> Iterator[str]:
     for each in changes.furthest[:most]:
         alike = "" if each.similarity is None else f", similarity {each.similarity:.2f}"
         yield (
-            f"{each.unit}, step {each.step}{alike}: {each.a} {shortened(each.a_text)!r} → {each.b} "
+            f"{each.unit} ({each.step}){alike}: {each.a} {shortened(each.a_text)!r} → {each.b} "
             f"{shortened(each.b_text)!r}"
         )
 
