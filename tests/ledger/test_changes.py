@@ -1,5 +1,6 @@
 """What changed between two runs, worked out by hand."""
 
+from dataclasses import asdict
 from types import SimpleNamespace
 
 import pytest
@@ -101,7 +102,7 @@ def changes_of(root, case, *, days=(None, None, None), score=None):
 
 
 def as_plain(changes: Changes):
-    plain = changes.to_dict()
+    plain = asdict(changes)
     plain["transitions"] = [list(each.values()) for each in plain["transitions"]]
     return plain
 

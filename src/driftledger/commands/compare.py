@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from typing import NamedTuple
 
 from rich.console import Group, RenderableType
@@ -48,7 +49,7 @@ class Compared(NamedTuple):
         ]
         data = self.comparison.to_dict()
         for pair, found in zip(data["pairs"], self.changes, strict=True):
-            pair["changes"] = [each.to_dict() for each in found]
+            pair["changes"] = [asdict(each) for each in found]
         data |= {"verified": self.verified, "gate": gate}
         return json.dumps(data, indent=2)
 

@@ -8,7 +8,7 @@ where A was asked twice.
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias, cast
 
 import numpy as np
@@ -21,6 +21,7 @@ from driftledger.components.base import Encoder
 from driftledger.core.canonical import Json
 from driftledger.core.errors import DriftledgerError, LedgerError
 from driftledger.core.files import read_jsonl
+from driftledger.core.text import shortened
 from driftledger.core.types import Outcome
 from driftledger.ledger.compare import paired_scores, rows_of
 from driftledger.ledger.lineage import Lineage, Run
@@ -103,10 +104,6 @@ class Changes:
     note: str = ""
     """What could not be told, and why."""
 
-    def to_dict(self) -> Json:
-        """Return it ready for JSON."""
-        return asdict(self)
-
     @property
     def tested(self) -> float | None:
         """The p-value of more changes than by chance, before Holm's correction."""
@@ -132,7 +129,10 @@ def changes_between(
         if one.score.inputs.data_digest == two.score.inputs.data_digest:
             askings = [one, two]
             for lineage in again.lineages if again else ():
-                if lineage.place == one.place and _asked_alike(lineage, one):
+                inputs = lineage.score.inputs
+                is_alike = inputs.protocol == one.score.inputs.protocol
+                is_same = inputs.data_digest == one.score.inputs.data_digest
+                if lineage.place == one.place and is_alike and is_same:
                     askings.append(lineage)
             found = [*_of_askings(askings, sources.contents)]
         for each in found:
@@ -161,7 +161,9 @@ def _of_askings(askings: list[Lineage], contents: Contents) -> Iterator[Changes]
     replies: list[Replies] = [{}, {}]
     missing = ""
     try:
-        replies = [_replies(each, contents) for each in askings]
+        replies = [_replies(each, contents) for each in askings[:2]]
+        with suppress(LedgerError):
+            replies += [_replies(each, contents) for each in askings[2:]]
     except DriftledgerError as error:
         missing = str(error)
     try:
@@ -177,7 +179,7 @@ def _of_askings(askings: list[Lineage], contents: Contents) -> Iterator[Changes]
         yield Changes("descriptions", note=missing)
         return
     described = [_descriptions(each) for each in replies]
-    if len(askings) == 2:
+    if len(described) == 2:
         described.append(_descriptions(replies[0], repeat=1))
     yield _changes("descriptions", described, replies, confidence)
 
@@ -185,7 +187,14 @@ def _of_askings(askings: list[Lineage], contents: Contents) -> Iterator[Changes]
 def _answers(lineage: Lineage, contents: Contents) -> Asking:
     asking: Asking = {}
     for row in rows_of(lineage, contents):
-        for answer in lineage.spec.answers(row):
+        try:
+            answers = [*lineage.spec.answers(row)]
+        except (TypeError, ValueError) as error:
+            raise LedgerError(
+                f"{lineage.rows_path}: {row.unit} holds no answers as this benchmark writes them "
+                f"({shortened(str(error))}); run 'dvc repro'"
+            ) from None
+        for answer in answers:
             asking[row.cluster, answer.unit, answer.step] = {answer.step: answer}
     return asking
 
@@ -300,7 +309,7 @@ def _distance(a: Steps, b: Steps) -> tuple[float, float]:
     step = _difference(a, b)
     if step is None:
         return 0.0, 0.0
-    return 1 / (step + 1), _apart(str(a[step].read), str(b[step].read))
+    return 1 / (step + 1), _apart(str(a[step].read or ""), str(b[step].read or ""))
 
 
 def _apart(one: str, two: str) -> float:
@@ -390,10 +399,3 @@ def _versions(run: Run, *, whole: bool = True) -> Json:
             identity = {**card.identity, "as_of": day}
             versions[role] = (card.provider, card.version, card.settings, identity)
     return versions
-
-
-def _asked_alike(a: Lineage, b: Lineage) -> bool:
-    """Return True if two scores are of the same data and protocol."""
-    one = a.score.inputs
-    two = b.score.inputs
-    return one.data_digest == two.data_digest and one.protocol == two.protocol
