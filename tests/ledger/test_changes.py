@@ -12,7 +12,7 @@ from driftledger.commands.compare import changes_in_words
 from driftledger.components.base import ComponentCard
 from driftledger.core.canonical import sha256_of
 from driftledger.core.files import write_jsonl
-from driftledger.ledger.changes import Changes, Floor, Transition, changes_between
+from driftledger.ledger.changes import Changes, Floor, changes_between
 from driftledger.ledger.gate import Gate, Verdict
 from driftledger.ledger.lineage import CodeVersion, Folder, Lineage, Run
 from driftledger.ledger.objects.contents import Contents
@@ -101,12 +101,6 @@ def changes_of(root, case, *, days=(None, None, None), score=None):
     return {each.of: each for each in found}
 
 
-def as_plain(changes: Changes):
-    plain = asdict(changes)
-    plain["transitions"] = [list(each.values()) for each in plain["transitions"]]
-    return plain
-
-
 @pytest.mark.parametrize(
     "case", cases(__file__, "changes"), ids=lambda case: case["what"]
 )
@@ -116,7 +110,7 @@ def test_changes_by_hand(case, tmp_path):
     expected = {of: case[of] for of in ("answers", "descriptions") if of in case}
     assert found.keys() == expected.keys()
     for of, values in expected.items():
-        plain = as_plain(found[of])
+        plain = asdict(found[of])
         assert {key: plain[key] for key in values} == values
     if "furthest" in case:
         [*_, last] = found.values()
@@ -186,14 +180,11 @@ def test_changes_in_a_line():
         share=73 / 240,
         low=0.25,
         high=0.36,
-        transitions=[
-            Transition("right", "wrong", 41),
-            Transition("wrong", "wrong", 32),
-        ],
+        transitions={"right → wrong": 41, "wrong → right": 32},
         p_value=0.35,
         floor=Floor(240, 7, 0.001),
     )
     assert changes_in_words(changes) == (
-        "240 answers: 73 changed (30 %, 25 to 36): 41 right → wrong, 32 wrong → another wrong one; "
+        "240 answers: 73 changed (30 %, 25 to 36): 41 right → wrong, 32 wrong → right; "
         "McNemar p = 0.35; noise floor 7 of 240"
     )

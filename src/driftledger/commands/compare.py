@@ -137,13 +137,8 @@ def changes_in_words(changes: Changes) -> str:
     if changes.low is not None and changes.high is not None:
         share += f", {100 * changes.low:.0f} to {100 * changes.high:.0f}"
     words = f"{changes.samples:,} {changes.of}: {changes.changed:,} changed ({share})"
-    became = []
-    for transition in changes.transitions:
-        end = transition.b
-        if transition.a == end:
-            end = f"another {end} one"
-        became.append(f"{transition.samples:,} {transition.a} → {end}")
-    if became and changes.of == "answers":
+    if changes.changed and changes.of == "answers":
+        became = [f"{count:,} {how}" for how, count in changes.transitions.items()]
         words += f": {', '.join(became)}"
     if changes.p_value is not None and changes.changed:
         words += f"; McNemar p = {changes.p_value:.2g}"

@@ -54,15 +54,6 @@ class ChangedSample:
 
 
 @dataclass(frozen=True)
-class Transition:
-    """How often a reading in A became another in B; equal ones are other answers of one worth."""
-
-    a: str
-    b: str
-    samples: int
-
-
-@dataclass(frozen=True)
 class Floor:
     """How much changes by itself, where A was asked twice."""
 
@@ -89,8 +80,8 @@ class Changes:
     """``changed / samples``, from ``low`` to ``high``."""
     low: float | None = None
     high: float | None = None
-    transitions: list[Transition] = field(default_factory=list)
-    """The commonest first."""
+    transitions: dict[str, int] = field(default_factory=dict)
+    """``right → wrong``, ``wrong → other wrong answer`` → how many, the commonest first."""
     p_value: float | None = None
     """McNemar's, exact and two-sided: are as many questions better in B as worse? None of
     descriptions."""
@@ -249,7 +240,7 @@ def _changes(
     if not common:
         return Changes(of, note=f"A and B have no {of} in common")
     differs = []
-    transitions: Counter[tuple[str, str]] = Counter()
+    transitions: Counter[str] = Counter()
     gained: defaultdict[str, float] = defaultdict(float)
     furthest = []
     for key in common:
@@ -258,7 +249,10 @@ def _changes(
         if step is not None:
             one = a[key][step]
             two = b[key][step]
-            transitions[one.reading, two.reading] += 1
+            reading = two.reading
+            if reading == one.reading and of == "answers":
+                reading = f"other {reading} answer"
+            transitions[f"{one.reading} → {reading}"] += 1
             gained[one.unit] += (two.worth or 0.0) - (one.worth or 0.0)
             texts = (_text(one, replies[0]), _text(two, replies[1]))
             changed = ChangedSample(one.unit, step, one.reading, two.reading, *texts)
@@ -279,10 +273,7 @@ def _changes(
         share=share.value,
         low=ends.get("share_low"),
         high=ends.get("share_high"),
-        transitions=[
-            Transition(*readings, count)
-            for readings, count in transitions.most_common()
-        ],
+        transitions=dict(transitions.most_common()),
         p_value=p_value,
         floor=_floor(a, b, again[0]) if again else None,
         furthest=furthest,
