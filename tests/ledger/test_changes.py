@@ -45,7 +45,7 @@ def run(root, name, case, as_of=None, score=None) -> Run:
     """The run of a side of a case: rows by unit, and texts of a chain by sample."""
     kind = case["benchmark"]
     make = SCORES.get(kind, lambda: question_score(kind))
-    score = score or make()
+    score = varied(score or make(), records={"all": case.get("records", name)})
     if as_of:
         score = varied(score, model=component("seer", identity={"as_of": as_of}))
         card = score.components["model"]
@@ -150,9 +150,17 @@ def test_texts_are_compared_by_the_text_encoder_of_the_score(tmp_path):
         ("s1", pytest.approx(1.0)),
     ]
     assert found.similarity == pytest.approx(0.5)
-    score = varied(genception_score(), text_encoder=component("reader"))
-    found = changes_of(tmp_path, case, score=score)["descriptions"]
-    assert found.note.startswith("no similarity: encoder reader: ")
+
+
+def test_records_of_the_same_bytes_need_not_be_here(tmp_path):
+    found = changes_of(tmp_path, {"benchmark": "genception", "records": "same"})[
+        "descriptions"
+    ]
+    assert (found.samples, found.changed, found.note) == (
+        genception_score().total,
+        0,
+        "",
+    )
 
 
 @pytest.mark.parametrize(

@@ -166,6 +166,10 @@ def _of_askings(askings: list[Lineage], contents: Contents) -> Iterator[Changes]
             yield _changes("answers", answers, replies, confidence)
     if not askings[0].spec.describes:
         return
+    one = askings[0].score
+    if missing and one.inputs.records == askings[1].score.inputs.records:
+        yield Changes("descriptions", samples=one.total, share=0.0)
+        return
     if missing:
         yield Changes("descriptions", note=missing)
         return
