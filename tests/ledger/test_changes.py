@@ -139,14 +139,15 @@ def test_only_a_second_asking_of_the_day_is_a_floor(days, is_floor, tmp_path):
 def test_texts_are_compared_by_the_text_encoder_of_the_score(tmp_path):
     case = {
         "benchmark": "genception",
-        "a_texts": {"s1": ["red cup"], "s2": ["red cup"], "s3": ["dog"]},
-        "b_texts": {"s1": ["cup red"], "s2": ["two boats"], "s3": ["dog"]},
+        "a_texts": {"s1": ["red cup"], "s2": ["red cup"], "s3": ["dog"], "s4": [None]},
+        "b_texts": {"s1": ["cup red"], "s2": ["two boats"], "s3": ["dog"], "s4": ["a"]},
     }
     reader = ComponentCard.of("tfidf", TfIdf())
     score = varied(genception_score(), text_encoder=reader)
     found = changes_of(tmp_path, case, score=score)["descriptions"]
     assert [(each.unit, each.similarity) for each in found.furthest] == [
         ("s2", 0.0),
+        ("s4", None),
         ("s1", pytest.approx(1.0)),
     ]
     assert found.similarity == pytest.approx(0.5)

@@ -223,8 +223,8 @@ class Answer(NamedTuple):
     reading: str
     """``right``, ``wrong``, ``partly right``, ``refused`` or ``unread``; ``described`` of a
     description."""
-    worth: float | None
-    """From 0 to 1; None where nothing is right or wrong."""
+    worth: float
+    """From 0 to 1; 0 where nothing was read."""
     read: Any
     """The option, the grade or the text that it is taken for."""
 

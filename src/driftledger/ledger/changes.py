@@ -257,7 +257,7 @@ def _changes(
             if reading == one.reading and of == "answers":
                 reading = f"other {reading} answer"
             transitions[f"{one.reading} → {reading}"] += 1
-            gained[one.unit] += (two.worth or 0.0) - (one.worth or 0.0)
+            gained[one.unit] += two.worth - one.worth
             texts = (_text(one, replies[0]), _text(two, replies[1]))
             changed = ChangedSample(one.unit, step, one.reading, two.reading, *texts)
             furthest.append(changed)
@@ -345,7 +345,10 @@ def _compare_texts(changes: Changes, lineage: Lineage, project: Project) -> None
     from driftledger.components.checkpoints import CheckpointComponent
     from driftledger.ledger.verify.components import Components
 
+    pairs = [each for each in changes.furthest if each.a == each.b == "described"]
     card = lineage.score.components.get("text_encoder")
+    if not pairs:
+        return
     if card is None:
         changes.note = "no similarity: the score has no text encoder"
         return
@@ -355,19 +358,19 @@ def _compare_texts(changes: Changes, lineage: Lineage, project: Project) -> None
             encoder = f"the weights of {card.name} are on a hub; nothing is downloaded"
         if isinstance(encoder, str):
             raise LedgerError(encoder)
-        one = [each.a_text for each in changes.furthest]
-        two = [each.b_text for each in changes.furthest]
+        one = [each.a_text for each in pairs]
+        two = [each.b_text for each in pairs]
         reader = cast(Encoder, encoder).fitted([*one, *two])
         a = encode_texts(reader, one)
         b = encode_texts(reader, two)
     except (DriftledgerError, ValueError, OSError) as error:
         changes.note = f"no similarity: {error}"
         return
-    known = a.any(axis=1) & b.any(axis=1)
-    if known.any():
+    known = np.flatnonzero(a.any(axis=1) & b.any(axis=1))
+    if known.size:
         cosines = cosine_similarity(a[known], b[known])
-        for place, cosine in zip(np.flatnonzero(known), cosines, strict=True):
-            changes.furthest[place].similarity = float(cosine)
+        for place, cosine in zip(known, cosines, strict=True):
+            pairs[place].similarity = float(cosine)
         changes.similarity = exact_mean(cosines)
     changes.furthest.sort(key=lambda each: each.similarity or 0.0)
 
