@@ -8,7 +8,7 @@ import math
 import os
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,7 +26,7 @@ from driftledger.core.paths import Keys
 from driftledger.core.text import for_html, for_line, for_terminal, shortened
 from driftledger.core.types import Outcome
 from driftledger.ledger.audit import data_of, resolve_target
-from driftledger.ledger.changes import changes_between
+from driftledger.ledger.changes import ChangedSample, changes_between
 from driftledger.ledger.compare import compare
 from driftledger.ledger.lineage import read_runs
 from driftledger.ledger.published import read_published
@@ -311,7 +311,8 @@ class OpenedProject:
             for each in found:
                 names = {"benchmark": pair.benchmark, "on": pair.on, "of": each.of}
                 rows += [names | asdict(changed) for changed in each.furthest]
-        return pd.DataFrame(rows)
+        own = [field.name for field in fields(ChangedSample)]
+        return pd.DataFrame(rows, columns=["benchmark", "on", "of", *own])
 
     def _stored(self, name: str | None) -> list[tuple[Benchmark, Keys]]:
         """Return the benchmark and keys of each stored score, of one benchmark or of all."""
