@@ -514,7 +514,7 @@ def compare(
         bool, typer.Option("--anyway", help="Rank also what is not comparable.")
     ] = False,
     fail_if: Annotated[
-        Literal["worse", "not-as-good"] | None,
+        Literal["worse", "not-as-good", "changed"] | None,
         typer.Option(help="Exit with 1 if B is so, with 3 if it cannot be told."),
     ] = None,
     margin: Annotated[
@@ -524,6 +524,10 @@ def compare(
     metric: Annotated[
         str | None, typer.Option(help="Judge by this metric, not by all headlines.")
     ] = None,
+    show_changes: Annotated[
+        int,
+        typer.Option("--show", min=0, help="Print so many changes, with both texts."),
+    ] = 0,
     markdown: Annotated[
         bool, typer.Option("--markdown", help="Print a table for a pull request.")
     ] = False,
@@ -544,9 +548,9 @@ def compare(
     if as_json:
         show(compared.as_json())
     elif markdown:
-        show(compared.as_markdown())
+        show(compared.as_markdown(show_changes))
     else:
-        show(compared.as_text())
+        show(compared.as_text(show_changes))
     raise typer.Exit(compared.verdict)
 
 

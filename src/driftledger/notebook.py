@@ -8,7 +8,7 @@ import math
 import os
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,6 +26,7 @@ from driftledger.core.paths import Keys
 from driftledger.core.text import for_html, for_line, for_terminal, shortened
 from driftledger.core.types import Outcome
 from driftledger.ledger.audit import data_of, resolve_target
+from driftledger.ledger.changes import ChangedSample, changes_between
 from driftledger.ledger.compare import compare
 from driftledger.ledger.lineage import read_runs
 from driftledger.ledger.published import read_published
@@ -291,6 +292,27 @@ class OpenedProject:
         return pd.json_normalize(
             compared.to_dict()["pairs"], "metrics", ["benchmark", "on"]
         )
+
+    def changes(self, a: str, b: str) -> "pd.DataFrame":
+        """Return the answers and the samples that changed from one run to another, a row each.
+
+        The columns are ``benchmark``, ``on``, what it is ``of`` (answers or descriptions), the
+        ``unit`` and ``step``, the readings ``a`` and ``b``, the texts ``a_text`` and ``b_text``,
+        and their ``similarity``. Those furthest apart are first. Errors as in :meth:`compare`.
+        """
+        import pandas as pd
+
+        sources = Sources(self._project)
+        runs = find_run(sources, a), find_run(sources, b)
+        pairs = compare(*runs, sources.contents).pairs
+        changes = changes_between(self._project, sources, *runs)
+        rows = []
+        for pair, found in zip(pairs, changes, strict=True):
+            for each in found:
+                names = {"benchmark": pair.benchmark, "on": pair.on, "of": each.of}
+                rows += [names | asdict(changed) for changed in each.furthest]
+        own = [field.name for field in fields(ChangedSample)]
+        return pd.DataFrame(rows, columns=["benchmark", "on", "of", *own])
 
     def _stored(self, name: str | None) -> list[tuple[Benchmark, Keys]]:
         """Return the benchmark and keys of each stored score, of one benchmark or of all."""

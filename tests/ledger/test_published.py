@@ -5,9 +5,11 @@ import shutil
 
 import pytest
 
+from driftledger.commands.compare import compare
 from driftledger.commands.stages import track
 from driftledger.core.errors import LedgerError
 from driftledger.core.files import write_json
+from driftledger.ledger.gate import Gate
 from driftledger.ledger.lineage import CodeVersion
 from driftledger.ledger.published import (
     check_published,
@@ -16,7 +18,7 @@ from driftledger.ledger.published import (
     refuse_if_deleted,
 )
 from tests.conftest import REPOSITORY
-from tests.ledger.conftest import GENCEPTION
+from tests.ledger.conftest import GENCEPTION, MODEL
 from tests.ledger.test_verify import places
 
 
@@ -29,6 +31,25 @@ def test_a_run_is_published_once(ledger):
     assert {each["role"]: each["name"] for each in score.components}[
         "generator"
     ] == "painter"
+
+
+def test_a_gate_judges_only_scores_that_are_as_published(ledger):
+    run = f"{MODEL}/painter/layout"
+    gate = Gate("changed")
+    passed = compare(ledger.project, run, run, gate=gate)
+    assert passed.verdict == 0
+    assert passed.verified == (
+        "verified: the scores of A are as published; of B, as published"
+    )
+    ledger.edit(f"{GENCEPTION}/rows.jsonl", lambda row: row.update(group="x"), row=0)
+    ledger.relock()
+    problem = f"{GENCEPTION}/rows.jsonl is not as it was published"
+    assert problem in compare(ledger.project, run, run).verified
+    with pytest.raises(LedgerError, match=problem):
+        compare(ledger.project, run, run, gate=gate)
+    for file in (ledger.root / "ledger").glob("*.json"):
+        file.unlink()
+    assert "as in dvc.lock, not published" in compare(ledger.project, run, run).verified
 
 
 def test_two_branches_that_publish_the_same_run_merge_without_a_conflict(ledger):

@@ -100,6 +100,9 @@ def test_answers_are_those_of_the_terminal(opened, finished):
         k: metric[k] for k in metric if k != "metric"
     }
     assert (compared["benchmark"], compared["difference"]) == ("genception", 0)
+    changes = opened.changes(RUN, RUN)
+    assert changes.empty
+    assert {"unit", "a", "b", "a_text", "b_text", "similarity"} <= {*changes.columns}
 
 
 WRONG: list[tuple[Callable[[OpenedProject], Any], type[DriftledgerError], str]] = [

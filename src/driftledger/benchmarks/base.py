@@ -25,12 +25,14 @@ from driftledger.benchmarks.records import (
     Records,
 )
 from driftledger.benchmarks.score import (
+    Answer,
     Numbers,
     RepeatRow,
     Row,
     Rows,
     Score,
     Scores,
+    answer_as,
     base_key,
 )
 from driftledger.benchmarks.settings import Section, as_now, recorded
@@ -692,6 +694,21 @@ class Benchmark(ABC):
         """
         named = [row for row in rows if row.extra.get(kind) == name]
         return named or [row for row in rows if row.group == name]
+
+    @property
+    def describes(self) -> bool:
+        """True if what the model says is a description, not an answer."""
+        return any(Input.DESCRIPTIONS in metric.needs for metric in self.metrics)
+
+    def answers(self, row: Row) -> Iterator[Answer]:
+        """Yield the answers behind a row, each with its reading; a failed call gave none.
+
+        By default they are the row's values of the first metric, from 0 to 1, if it needs answers.
+        """
+        metric = self.metrics[0]
+        if Input.ANSWERS in metric.needs and row.outcome is not Outcome.FAILED:
+            for step, worth in enumerate(row.values.get(metric.row, ()), 1):
+                yield answer_as(row.unit, step, row.outcome, worth=worth, read=worth)
 
     def ranked(self, score: Score, key: str) -> float | None:
         """Return the value to rank models by; None if it is missing or must not be compared."""

@@ -7,7 +7,7 @@ in ``details``.
 
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
-from typing import ClassVar, TypeAlias
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 from pydantic import (
     BaseModel,
@@ -214,6 +214,44 @@ class Row(Record):
         if self.repeats:
             return self.repeats[repeat]
         return RepeatRow(outcome=self.outcome, values=self.values)
+
+
+class Answer(NamedTuple):
+    """One answer of a model, as a score reads it."""
+
+    unit: str
+    """The sample or question whose record holds it."""
+    step: int
+    """Of that record."""
+    reading: str
+    """``right``, ``wrong``, ``partly right``, ``refused`` or ``unread``; ``described`` of a
+    description."""
+    worth: float
+    """From 0 to 1; 0 where nothing was read."""
+    read: Any
+    """The option, the grade or the text that it is taken for."""
+
+
+def answer_as(
+    unit: str, step: int, outcome: Outcome, *, worth: float | None, read: Any
+) -> Answer:
+    """Return an answer with its reading: by its worth, unless the model gave none.
+
+    >>> answer_as("q", 1, Outcome.OK, worth=1.0, read="yes").reading
+    'right'
+    >>> answer_as("q", 1, Outcome.REFUSED, worth=0.0, read=None).reading
+    'refused'
+    """
+    reading = "wrong"
+    if worth == 1:
+        reading = "right"
+    elif outcome in (Outcome.REFUSED, Outcome.FILTERED):
+        reading = "refused"
+    elif worth is None or not outcome.goes_on:
+        reading = "unread"
+    elif worth > 0:
+        reading = "partly right"
+    return Answer(unit, step, reading, worth=worth or 0.0, read=read)
 
 
 Rows: TypeAlias = Sequence[Row]

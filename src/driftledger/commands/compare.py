@@ -1,7 +1,8 @@
 """``driftledger compare``: show two runs side by side."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from typing import NamedTuple
 
 from rich.console import Group, RenderableType
@@ -9,10 +10,13 @@ from rich.console import Group, RenderableType
 from driftledger.benchmarks.base import Metric
 from driftledger.benchmarks.registry import benchmark
 from driftledger.commands.terminal import HEAD, line, lines, table
-from driftledger.core.text import figure, for_cell
+from driftledger.core.errors import LedgerError
+from driftledger.core.text import figure, for_cell, shortened
+from driftledger.ledger.changes import Changes, changes_between
 from driftledger.ledger.compare import Comparison, MetricComparison, ScorePair
 from driftledger.ledger.compare import compare as compare_runs
 from driftledger.ledger.gate import Gate, Judgement, Verdict, verdict_of
+from driftledger.ledger.published import check_scores
 from driftledger.ledger.sources import Sources, find_run
 from driftledger.metrics.paired import POWER
 from driftledger.project.project import Project
@@ -23,9 +27,13 @@ _ANYWAY = "ranked against what speaks against it; see 'unfair'"
 
 
 class Compared(NamedTuple):
-    """Two runs side by side, and what a gate says of them."""
+    """Two runs side by side, what changed, and what a gate says of them."""
 
     comparison: Comparison
+    changes: list[list[Changes]]
+    """Of each pair."""
+    verified: str
+    """What is known of the files of both, in one line."""
     judgements: list[Judgement]
 
     @property
@@ -39,24 +47,34 @@ class Compared(NamedTuple):
             {"verdict": judgement.verdict.name.lower(), "says": judgement.says}
             for judgement in self.judgements
         ]
-        return json.dumps({**self.comparison.to_dict(), "gate": gate}, indent=2)
+        data = self.comparison.to_dict()
+        for pair, found in zip(data["pairs"], self.changes, strict=True):
+            pair["changes"] = [asdict(each) for each in found]
+        data |= {"verified": self.verified, "gate": gate}
+        return json.dumps(data, indent=2)
 
-    def as_text(self) -> RenderableType:
-        """Show tables for the terminal, and what the gate says below them."""
+    def as_text(self, most: int = 0) -> RenderableType:
+        """Show tables for the terminal, and what the gate says below them.
+
+        Args:
+            most: how many of the changed samples of each score are shown, with both texts.
+        """
         says = [_says(judgement) for judgement in self.judgements]
-        return (
-            Group(as_table(self.comparison), lines(says))
-            if says
-            else as_table(self.comparison)
-        )
+        table = as_table(self.comparison, self.changes, most)
+        return Group(line(self.verified), table, lines(says))
 
-    def as_markdown(self) -> str:
-        """Write a table for the description of a pull request or a comment on it."""
+    def as_markdown(self, most: int = 0) -> str:
+        """Write a table for the description of a pull request or a comment on it.
+
+        Args:
+            most: how many of the changed samples of each score are listed, with both texts.
+        """
         comparison = self.comparison
         text = [
             f"**A** {for_cell(comparison.a)}  ",
             f"**B** {for_cell(comparison.b)}",
             "",
+            f"- {for_cell(self.verified)}",
         ]
         text += [f"- {for_cell(_says(judgement))}" for judgement in self.judgements]
         for pair in comparison.pairs:
@@ -71,21 +89,80 @@ class Compared(NamedTuple):
             for compared in pair.metrics:
                 cells = (f"{pair.name}, {compared.metric}", *_cells(pair, compared))
                 text.append(f"| {' | '.join(map(for_cell, cells))} |")
-        reasons = [
-            f"- not comparable: {for_cell(reason)}" for reason in comparison.reasons
-        ]
-        return "\n".join([*text, *([""] if reasons else []), *reasons])
+        text.append("")
+        for reason in comparison.reasons:
+            text.append(f"- not comparable: {for_cell(reason)}")
+        for pair, found in zip(comparison.pairs, self.changes, strict=True):
+            for changes in found:
+                text.append(
+                    f"- {for_cell(f'{pair.name}: {changes_in_words(changes)}')}"
+                )
+                for shown in _furthest(changes, most):
+                    text.append(f"  - {for_cell(shown)}")
+        return "\n".join(text).rstrip("\n")
 
 
 def compare(
     project: Project, a: str, b: str, *, anyway: bool = False, gate: Gate | None = None
 ) -> Compared:
-    """Compare two runs; errors as in :func:`driftledger.ledger.compare.compare`."""
+    """Compare two runs; errors as in :func:`driftledger.ledger.compare.compare`.
+
+    Raises:
+        LedgerError: there is a gate, and a score is not as it was published.
+    """
     sources = Sources(project)
-    comparison = compare_runs(
-        find_run(sources, a), find_run(sources, b), sources.contents, anyway=anyway
-    )
-    return Compared(comparison, gate.judge(comparison) if gate else [])
+    one = find_run(sources, a)
+    two = find_run(sources, b)
+    comparison = compare_runs(one, two, sources.contents, anyway=anyway)
+    changes = changes_between(project, sources, one, two)
+    judgements = []
+    try:
+        one_is = check_scores(one, sources.contents)
+        two_is = check_scores(two, sources.contents)
+        verified = f"verified: the scores of A are {one_is}; of B, {two_is}"
+    except LedgerError as error:
+        verified = f"not verified: {error}"
+        if gate is not None:
+            raise
+    if gate is not None:
+        judgements = gate.judge(comparison, changes)
+    return Compared(comparison, changes, verified, judgements)
+
+
+def changes_in_words(changes: Changes) -> str:
+    """Return what changed in one line.
+
+    That is ``240 answers: 73 changed (30 %, 25 to 36): 41 right → wrong, …; noise floor 7 of 240``.
+    """
+    if not changes.samples:
+        return changes.note
+    share = f"{100 * (changes.share or 0.0):.0f} %"
+    if changes.low is not None and changes.high is not None:
+        share += f", {100 * changes.low:.0f} to {100 * changes.high:.0f}"
+    words = f"{changes.samples:,} {changes.of}: {changes.changed:,} changed ({share})"
+    if changes.changed and changes.of == "answers":
+        became = [f"{count:,} {how}" for how, count in changes.transitions.items()]
+        words += f": {', '.join(became)}"
+    if changes.p_value is not None and changes.changed:
+        words += f"; McNemar p = {changes.p_value:.2g}"
+    if changes.similarity is not None:
+        words += f"; similarity {changes.similarity:.2f} where they changed"
+    if changes.floor is not None:
+        floor = changes.floor
+        words += f"; noise floor {floor.changed:,} of {floor.samples:,}"
+    if changes.note:
+        words += f"; {changes.note}"
+    return words
+
+
+def _furthest(changes: Changes, most: int) -> Iterator[str]:
+    """Yield the changes that are furthest apart, each in a line with both texts."""
+    for each in changes.furthest[:most]:
+        alike = "" if each.similarity is None else f", similarity {each.similarity:.2f}"
+        yield (
+            f"{each.unit} ({each.step}){alike}: {each.a} {shortened(each.a_text)!r} → {each.b} "
+            f"{shortened(each.b_text)!r}"
+        )
 
 
 def _says(judgement: Judgement) -> str:
@@ -109,8 +186,15 @@ def _cells(pair: ScorePair, compared: MetricComparison) -> list[str]:
     ]
 
 
-def as_table(comparison: Comparison) -> Group:
-    """Show a sentence and a table per benchmark, with remarks and what is not ranked below it."""
+def as_table(
+    comparison: Comparison, changes: Sequence[Sequence[Changes]] = (), most: int = 0
+) -> Group:
+    """Show a sentence and a table per benchmark, with remarks and what is not ranked below it.
+
+    Args:
+        changes: of each pair, where they are known.
+        most: how many of those furthest apart are shown.
+    """
     a, b = comparison.sides
     about = "; ".join(comparison.about) or "the same components in both"
     head = [f"A, {a}: {comparison.a}", f"B, {b}: {comparison.b}", f"compared: {about}"]
@@ -127,8 +211,12 @@ def as_table(comparison: Comparison) -> Group:
     else:
         foot.append(_ANYWAY if comparison.anyway else _UNFAIR)
     blocks: list[RenderableType] = []
-    for pair in comparison.pairs:
-        blocks += [*_block(pair, comparison), ""]
+    for place, pair in enumerate(comparison.pairs):
+        blocks += _block(pair, comparison)
+        for found in changes[place] if changes else ():
+            blocks.append(lines([f"  {changes_in_words(found)}"]))
+            blocks.append(lines(f"    {shown}" for shown in _furthest(found, most)))
+        blocks.append("")
     return Group(lines(head), "", *blocks, lines(foot))
 
 

@@ -191,7 +191,7 @@ def compare(a: Run, b: Run, contents: Contents, *, anyway: bool = False) -> Comp
     Raises:
         LedgerError: A and B have no dataset or question set of a benchmark in common.
     """
-    pairs, only_a, only_b = _pairs(a, b)
+    pairs, only_a, only_b = paired_scores(a, b)
     if not pairs:
         has_a = first_few(only_a) or "no score"
         has_b = first_few(only_b) or "no score"
@@ -244,7 +244,7 @@ def _named(place: str) -> str:
     return place.replace("/", " on ", 1).replace("/", " · ")
 
 
-def _pairs(
+def paired_scores(
     a: Run, b: Run
 ) -> tuple[list[tuple[Lineage, Lineage]], list[str], list[str]]:
     """Pair scores at the same place, then those of the same benchmark and data.
@@ -426,7 +426,7 @@ def _pair(a: Lineage, b: Lineage, contents: Contents, anyway: bool) -> ScorePair
     rows: list[list[Row]] = []
     why_no_rows = ""
     try:
-        rows = [_rows_of(lineage, contents) for lineage in (a, b)]
+        rows = [rows_of(lineage, contents) for lineage in (a, b)]
     except (LedgerError, StoreError) as error:
         why_no_rows = f"no rows available: {error}"
     metrics = []
@@ -468,7 +468,7 @@ def _pair(a: Lineage, b: Lineage, contents: Contents, anyway: bool) -> ScorePair
     )
 
 
-def _rows_of(lineage: Lineage, contents: Contents) -> list[Row]:
+def rows_of(lineage: Lineage, contents: Contents) -> list[Row]:
     """Read the rows of this very version of a score."""
     path = contents.within(lineage.folder, ROWS)
     if path is None:

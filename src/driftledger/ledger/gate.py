@@ -1,6 +1,6 @@
-"""Pass or fail a comparison in CI: is B worse than A, or not shown to be as good?"""
+"""Pass or fail a comparison in CI: is B worse than A, not shown to be as good, or another?"""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from enum import IntEnum
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -8,10 +8,11 @@ from driftledger.benchmarks.base import Metric
 from driftledger.benchmarks.registry import benchmark
 from driftledger.core.errors import LedgerError, unknown_name
 from driftledger.core.text import figure
+from driftledger.ledger.changes import Changes
 from driftledger.ledger.compare import NOT_RANKED, Comparison, MetricComparison
 from driftledger.metrics.changes import non_inferiority
 
-FailIf: TypeAlias = Literal["worse", "not-as-good"]
+FailIf: TypeAlias = Literal["worse", "not-as-good", "changed"]
 """What makes a comparison fail."""
 
 
@@ -24,7 +25,7 @@ class Verdict(IntEnum):
 
 
 class Judgement(NamedTuple):
-    """What a gate says of one metric."""
+    """What a gate says of one metric, or of the answers or descriptions behind one score."""
 
     verdict: Verdict
     says: str
@@ -39,12 +40,30 @@ class Gate(NamedTuple):
     metric: str | None = None
     """The metric to judge by, as ``compare --json`` names it; by default every headline."""
 
-    def judge(self, comparison: Comparison) -> list[Judgement]:
-        """Judge the metrics of a comparison, one by one.
+    def judge(
+        self, comparison: Comparison, changes: Sequence[Sequence[Changes]] = ()
+    ) -> list[Judgement]:
+        """Judge the metrics of a comparison, one by one; or what changed, pair by pair.
+
+        Args:
+            changes: of each pair; for ``changed`` alone.
 
         Raises:
-            LedgerError: there is no such metric, no margin, or one margin for several metrics.
+            LedgerError: there is no such metric, no margin, one margin for several metrics, or a
+                metric where none is judged.
         """
+        if self.fail_if == "changed":
+            if self.metric is not None or self.margin is not None:
+                raise LedgerError(
+                    "--fail-if changed looks at answers and descriptions; leave out --metric and "
+                    "--margin"
+                )
+            judgements = []
+            for pair, found in zip(comparison.pairs, changes, strict=True):
+                for each in found or [Changes("answers", note="the data differ")]:
+                    level = 1 - comparison.confidence
+                    judgements.append(_changed(pair.name, each, level))
+            return judgements
         chosen = list(_chosen(comparison, self.metric))
         if self.fail_if == "worse":
             level = 1 - comparison.confidence
@@ -148,3 +167,27 @@ def _not_as_good(
             "show that an equal B is as good",
         )
     return Judgement(Verdict.FAILS, f"{name}: not shown to be as good ({bound})")
+
+
+def _changed(name: str, changes: Changes, level: float) -> Judgement:
+    says = f"{name}: {changes.changed} of {changes.samples} {changes.of} changed"
+    verdict = Verdict.UNKNOWN
+    is_shown = changes.p_holm is not None and changes.p_holm <= level
+    if not changes.samples:
+        says = f"{name}: {changes.note}"
+    elif changes.floor is not None:
+        floor = changes.floor
+        verdict = Verdict.FAILS if is_shown else Verdict.PASSES
+        says += f", and {floor.changed} of {floor.samples} change by themselves"
+        says += f" (p = {changes.p_holm:.2g})"
+    elif not changes.changed:
+        verdict = Verdict.PASSES
+    elif is_shown:
+        verdict = Verdict.FAILS
+        says += f", more of them one way (McNemar's p = {changes.p_holm:.2g})"
+    else:
+        says += (
+            ", and nothing says how many change by themselves: ask A twice (driftledger run "
+            "--again NAME, or repeats: 2)"
+        )
+    return Judgement(verdict, says)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from pydantic import Field
 
+from driftledger.benchmarks.score import ROWS, SCORE
 from driftledger.core.canonical import sha256_file, sha256_of
 from driftledger.core.errors import LedgerError, StoreError
 from driftledger.core.files import Record, parse_json, write_json
@@ -24,6 +25,7 @@ from driftledger.ledger.lineage import (
     Run,
     published_files,
 )
+from driftledger.ledger.objects.contents import Contents
 from driftledger.ledger.objects.files import Workspace
 from driftledger.ledger.objects.git import Git, why_unread
 
@@ -98,6 +100,36 @@ def check_published(root: Path, runs: Sequence[Run] = ()) -> VerifyResult:
         )
         result.skip(PUBLISHED, why)
     return result
+
+
+def check_scores(run: Run, contents: Contents) -> str:
+    """Check that a run's scores and rows are those of its published file, by their hashes.
+
+    They are those of ``dvc.lock``, or they had not been read. Nothing is computed again.
+
+    Returns:
+        ``as published``, or ``as in dvc.lock`` of a run that is not published.
+
+    Raises:
+        LedgerError: a file is not as it was published.
+    """
+    for published in published_files(contents.root).values():
+        if isinstance(published, str) or published.fingerprint != run.fingerprint:
+            continue
+        hashes = {}
+        for score in published.scores:
+            hashes[f"{score.path}/{SCORE}"] = score.score
+            hashes[f"{score.path}/{ROWS}"] = score.rows
+        for lineage in run.lineages:
+            for name in (SCORE, ROWS):
+                path = f"{lineage.folder.path}/{name}"
+                file = contents.within(lineage.folder, name)
+                if file is None or sha256_file(file) != hashes.get(path):
+                    raise LedgerError(
+                        f"{path} is not as it was published; run 'driftledger verify'"
+                    )
+        return "as published"
+    return "as in dvc.lock, not published"
 
 
 def refuse_if_deleted(root: Path) -> None:

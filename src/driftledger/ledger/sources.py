@@ -166,16 +166,26 @@ class Sources:
 
     def former(self) -> Iterator[tuple[Run, Lineage]]:
         """Yield every score of published runs that only Git has, once."""
-        here = {run.fingerprint for run in self.current}
         seen = [lineage.score for _, lineage in self.lineages]
-        for published in read_published(self.root):
-            run = None if published.fingerprint in here else self._from_git(published)
-            if run is None:
-                continue
+        for run in self._former_runs(None):
             for lineage in run.lineages:
                 if lineage.score not in seen:
                     seen.append(lineage.score)
                     yield run, lineage
+
+    def versions(self, combination: Combination) -> Iterator[Run]:
+        """Yield every run of a combination: the selected one, and those that only Git has."""
+        yield from (run for run in self.current if run.combination == combination)
+        yield from self._former_runs(combination)
+
+    def _former_runs(self, combination: Combination | None) -> Iterator[Run]:
+        here = {run.fingerprint for run in self.current}
+        for published in read_published(self.root):
+            is_meant = combination in (None, published.combination)
+            if is_meant and published.fingerprint not in here:
+                former = self._from_git(published)
+                if former is not None:
+                    yield former
 
     @cached_property
     def _states(self) -> list[tuple[CommitTree, Mapping[str, str]]]:

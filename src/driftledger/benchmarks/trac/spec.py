@@ -27,8 +27,8 @@ from driftledger.benchmarks.base import (
 from driftledger.benchmarks.collecting import Collecting, StageInputs
 from driftledger.benchmarks.descriptions import check_prefix, filled
 from driftledger.benchmarks.records import Folders, Records, read_records
-from driftledger.benchmarks.score import Row, Rows, Score, Scores
-from driftledger.benchmarks.scoring import Scored, ToScore
+from driftledger.benchmarks.score import Answer, Row, Rows, Score, Scores, answer_as
+from driftledger.benchmarks.scoring import PERCENT, Scored, ToScore
 from driftledger.benchmarks.settings import OfSelected, Section
 from driftledger.benchmarks.trac.collect import (
     TracProtocol,
@@ -264,6 +264,13 @@ class Trac(Benchmark):
 
     def score(self, given: ToScore) -> Scored:
         return score_descriptions(given, self)
+
+    def answers(self, row: Row) -> Iterator[Answer]:
+        """Yield the class that a description is taken for; its text is compared by itself."""
+        for value in row.values.get("top1", ()):
+            taken = row.extra.get("top1")
+            worth = None if value is None else value / PERCENT
+            yield answer_as(row.unit, 0, row.outcome, worth=worth, read=taken)
 
     def rows_in(self, score: Score, kind: str, name: str, rows: Rows) -> Rows:
         """Return the rows of a class; none of a condition, as rows are the headline's alone."""

@@ -1,0 +1,108 @@
+"""A service that changes behind its name: a gate finds it where the service was asked twice."""
+
+import json
+from http.server import BaseHTTPRequestHandler
+
+import pytest
+import yaml
+
+from tests.acceptance.checkout import Checkout, draw
+from tests.acceptance.service import send
+from tests.support.canned_server import OnLoopback
+
+QUESTIONS = 240
+BY_ITSELF = 7
+CHANGED = 73
+
+
+class Weeks(OnLoopback):
+    """Says yes to every question, but to the first ``flipped`` of them no."""
+
+    def __init__(self) -> None:
+        self.flipped = 0
+        weeks = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_POST(self) -> None:
+                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                asked = json.dumps(body["messages"])
+                number = int(asked.partition("Question ")[2].partition(":")[0])
+                text = "No" if number < weeks.flipped else "Yes"
+                message = {"role": "assistant", "content": text, "refusal": None}
+                choice = {"index": 0, "message": message, "finish_reason": "stop"}
+                send(self, {"model": "eyes-1", "choices": [choice]})
+
+            def do_GET(self) -> None:
+                send(self, {"object": "list", "data": [{"id": "eyes"}]})
+
+            def log_message(self, format, *args):  # noqa: A002
+                """Log nothing to the terminal."""
+
+        super().__init__(Handler)
+
+
+def ask(project: Checkout, as_of: str) -> str:
+    """Ask the service as of a day, commit, and return the run's fingerprint."""
+    params = yaml.safe_load((project.root / "params.yaml").read_text())
+    params["models"]["eyes"]["as_of"] = as_of
+    (project.root / "params.yaml").write_text(yaml.safe_dump(params))
+    project.run("driftledger", "run")
+    project.commit(as_of)
+    published = project.root.glob("ledger/*.json")
+    newest = max(published, key=lambda path: path.stat().st_mtime_ns)
+    return str(json.loads(newest.read_text())["fingerprint"])
+
+
+def test_a_service_that_changed_is_found_where_it_was_asked_twice(tmp_path):
+    pytest.importorskip("openai")
+    project = Checkout(tmp_path / "theirs", tmp_path / "state")
+    rows = ["id\timage\timage_id\tquestion\tanswer\tcategory"]
+    draw(project.root / "photos" / "0.png", 0)
+    for number in range(QUESTIONS):
+        answer = ("yes", "no")[number % 2]
+        rows.append(
+            f"{number}\tphotos/0.png\t{number // 2}\tQuestion {number}: is it? Please answer yes "
+            f"or no.\t{answer}\tposters"
+        )
+    (project.root / "my.tsv").write_text("\n".join(rows), encoding="utf-8")
+    with Weeks() as weeks:
+        project.env["EYES_KEY"] = "sk-eyes"
+        service = ("--base-url", weeks.base_url, "--key-env", "EYES_KEY")
+        questions = ("--questions", "my.tsv", "--benchmark", "mme")
+        project.run(
+            "driftledger", "init", *questions, "--model", "openai/eyes", *service
+        )
+        first = ask(project, "2026-11-26")
+        weeks.flipped = CHANGED
+        later = ask(project, "2026-12-03")
+        gate = ("driftledger", "compare", first, later, "--fail-if", "changed")
+        alone = project.run(*gate, check=False)
+        weeks.flipped = BY_ITSELF
+        ask(project, "2026-11-26.2")
+    assert alone.returncode == 3
+    lines = alone.stdout.splitlines()
+    assert lines[0].startswith("verified: the scores of A are as published")
+    assert "no difference in score that these samples show" in alone.stdout
+    assert (
+        "  240 answers: 73 changed (30 %, 23 to 39): 37 right → wrong, 36 wrong → right; "
+        "McNemar p = 1" in lines
+    )
+    assert lines[-1].startswith(
+        "unknown: mme on my: 73 of 240 answers changed, and nothing says how many change by "
+        "themselves: ask A twice"
+    )
+    judged = project.run(*gate, "--markdown", "--show", "1", check=False)
+    assert judged.returncode == 1
+    text = judged.stdout.replace("\\", "")
+    assert "73 of 240 answers changed, and 7 of 240 change by themselves (p = " in text
+    assert "McNemar p = 1; noise floor 7 of 240" in text
+    assert "right 'Yes' → wrong 'No'" in text
+    shown = json.loads(project.run(*gate, "--json", check=False).stdout)
+    [changes] = shown["pairs"][0]["changes"]
+    assert (changes["changed"], changes["floor"]["changed"]) == (CHANGED, BY_ITSELF)
+    texts = [(each["a_text"], each["b_text"]) for each in changes["furthest"]]
+    assert texts == [("Yes", "No")] * CHANGED
+    same = project.run("driftledger", "compare", first, first, "--fail-if", "changed")
+    assert "0 of 240 answers changed" in same.stdout
