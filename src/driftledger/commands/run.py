@@ -28,6 +28,7 @@ from rich.text import Text
 
 from driftledger.benchmarks.base import COVERAGE, RECORDS_OF, SCORES
 from driftledger.benchmarks.registry import benchmark
+from driftledger.commands.again import ask_again, show_what_changed
 from driftledger.commands.collect import (
     FAILED,
     RUN_LOCK,
@@ -117,6 +118,7 @@ def run(
     *,
     force: bool = False,
     plain: bool = False,
+    again: Sequence[str] = (),
 ) -> int:
     """Bring everything up to date, or ``targets`` of DVC, end with the scores, and return the exit
     code.
@@ -127,14 +129,22 @@ def run(
     Args:
         force: whether records and scores are made again; calls that are stored are not repeated.
         plain: whether DVC's text is shown as it is.
+        again: services that are asked again, as of today; see
+            :func:`~driftledger.commands.again.ask_again`.
 
     Raises:
         ConfigError: the settings are wrong, this is not a DVC project, or another run is under way.
     """
     _require_project(project)
+    if again and targets:
+        raise ConfigError(
+            "--again evaluates all that is selected; leave out the stages"
+        )
     began = time.monotonic()
     try:
         with _only_one_run(project.root), stops_as_exits():
+            if again:
+                project = ask_again(project, again)
             _prepare(project, force=force)
             start = _children_of(project)
             pull = _has_remote(project.root)
@@ -157,6 +167,7 @@ def run(
     if targets:
         return 0
     _fill_mlflow(project)
+    show_what_changed(project)
     if lacking:
         say(for_line(f"driftledger: {first_few(lacking)}"))
     return 1 if lacking or failed else 0

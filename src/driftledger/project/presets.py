@@ -7,7 +7,10 @@ sections it says what differs from the default.
 """
 
 import io
+import json
+import re
 from collections.abc import Mapping
+from contextlib import suppress
 from importlib.resources import files
 from itertools import takewhile
 from pathlib import Path
@@ -23,10 +26,12 @@ from driftledger.benchmarks.registry import (
     section_text,
     shipped_section,
 )
+from driftledger.components.service import next_as_of
 from driftledger.core.canonical import Json
 from driftledger.core.errors import ConfigError, unknown_name
 from driftledger.core.files import load_yaml, write_text
 from driftledger.core.text import changes
+from driftledger.project.catalogue import shipped_entry
 from driftledger.project.settings import PARAMS, Settings, parse_settings, read_yaml
 
 OWN = Path(str(files("driftledger")))
@@ -34,6 +39,8 @@ _TEMPLATE = OWN / "templates" / PARAMS
 Chosen = Mapping[str, Mapping[str, Mapping[str, Any] | None]]
 """Section → name → the entry to write, None for one of the catalogue's."""
 NOTHING: Chosen = {}
+_SCALAR = re.compile(r""""[^"]*"|'[^']*'|[^\s,{}]+""")
+"""A text on one line of YAML."""
 
 
 def presets(root: Path) -> dict[str, Path]:
@@ -171,6 +178,49 @@ def with_entry(
     selected = {"run": {section: names}}
     text = (root / PARAMS).read_text(encoding="utf-8")
     return _laid_over(root, text, selected, name, {section: {name: entry}})[0]
+
+
+def with_as_of(root: Path, text: str, section: str, name: str, today: str) -> str:
+    """Return the text of ``params.yaml`` in which a service is asked again, as of today.
+
+    One line is new or another, and all else stays as it is; an entry of the catalogue is written
+    first.
+
+    Raises:
+        ConfigError: the entry shares its lines with others, by an anchor.
+    """
+    if name not in (load_yaml(text).get(section) or {}):
+        entry = shipped_entry(section, name)
+        text, _ = _laid_over(root, text, {}, name, {section: {name: entry}})
+    wanted = json.loads(json.dumps(load_yaml(text)))
+    as_of = next_as_of(wanted[section][name].get("as_of"), today)
+    wanted[section][name]["as_of"] = as_of
+    with suppress(AttributeError, KeyError, ValueError):  # it has no lines of its own
+        edited = _set_as_of(text, YAML().load(text)[section][name], as_of)
+        if json.loads(json.dumps(load_yaml(edited))) == wanted:
+            return edited
+    raise ConfigError(
+        f"{PARAMS}: {section}.{name} shares what it says with other entries (an anchor, an alias "
+        f'or a merge); write it out, or set as_of: "{as_of}" by hand'
+    )
+
+
+def _set_as_of(text: str, entry: CommentedMap, as_of: str) -> str:
+    """Set ``as_of`` in the lines of an entry, after its provider if it has none yet."""
+    key = "as_of" if "as_of" in entry else "provider"
+    number, column = entry.lc.value(key)
+    lines = text.split("\n")
+    line = lines[number]
+    value = _SCALAR.match(line, column)
+    end = value.end() if value else column
+    if key == "as_of":
+        lines[number] = f'{line[:column]}"{as_of}"{line[end:]}'
+    elif entry.fa.flow_style():
+        lines[number] = f'{line[:end]}, as_of: "{as_of}"{line[end:]}'
+    else:
+        _, indent = entry.lc.key(key)
+        lines.insert(number + 1, f'{" " * indent}as_of: "{as_of}"')
+    return "\n".join(lines)
 
 
 def _read_params(root: Path) -> Json:
