@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from configparser import ConfigParser
 from contextlib import contextmanager, redirect_stdout, suppress
+from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -136,15 +137,13 @@ def run(
         ConfigError: the settings are wrong, this is not a DVC project, or another run is under way.
     """
     _require_project(project)
-    if again and targets:
-        raise ConfigError(
-            "--again evaluates all that is selected; leave out the stages"
-        )
     began = time.monotonic()
+    former: dict[str, str] = {}
     try:
         with _only_one_run(project.root), stops_as_exits():
             if again:
-                project = ask_again(project, again)
+                former = ask_again(project, again)
+                project = replace(project)
             _prepare(project, force=force)
             start = _children_of(project)
             pull = _has_remote(project.root)
@@ -167,7 +166,8 @@ def run(
     if targets:
         return 0
     _fill_mlflow(project)
-    show_what_changed(project)
+    if not failed:
+        show_what_changed(project, former)
     if lacking:
         say(for_line(f"driftledger: {first_few(lacking)}"))
     return 1 if lacking or failed else 0

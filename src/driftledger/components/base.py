@@ -357,12 +357,6 @@ class ComponentCard(Record):
         )
 
     @property
-    def as_of(self) -> str | None:
-        """The day on which a service was asked again; ``2026-11-26.2`` is the second time on it."""
-        as_of = self.identity.get("as_of")
-        return None if as_of is None else str(as_of)
-
-    @property
     def is_control(self) -> bool:
         """Return True for a control, which is no model to choose."""
         return self.control or self.provider in _UNMARKED

@@ -11,11 +11,10 @@ from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
-from datetime import date
 from functools import cached_property, partial
-from typing import Annotated, Any, ClassVar, Literal, cast
+from typing import Any, ClassVar, Literal, cast
 
-from pydantic import AfterValidator, Field
+from pydantic import Field
 from tenacity import (
     AsyncRetrying,
     Future,
@@ -39,6 +38,7 @@ _FEW = 3
 """Equal refusals, before any answer, after which no further call is tried."""
 _MANY = 20
 """The same where each refusal is about the input of its call."""
+_DAY = r"^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])(\.([2-9]|[1-9][0-9]))?$"
 _NUMBER = re.compile(r"[\w.:-]*\d[\w.:-]*")
 """A number, a time or the name of a request in an error; errors that differ in it are equal."""
 
@@ -476,29 +476,6 @@ class ServiceClient:
         return 0.0 if self._prices is None else self._prices.cost(usage)
 
 
-def _a_day(as_of: str) -> str:
-    """Return a day, and which asking of that day, if it is one."""
-    match = re.fullmatch(r"([0-9]{4}-[0-9]{2}-[0-9]{2})(\.([2-9]|[1-9][0-9]))?", as_of)
-    with suppress(ValueError):
-        if match and date.fromisoformat(match[1]):
-            return as_of
-    raise ValueError(
-        "it is a day such as '2026-11-26', or '2026-11-26.2' for the second time on it"
-    )
-
-
-def next_as_of(before: str | None, today: str) -> str:
-    """Return what ``as_of`` becomes where a service is asked again today.
-
-    >>> [next_as_of(before, "2026-11-26") for before in (None, "2026-11-19.2", "2026-11-26")]
-    ['2026-11-26', '2026-11-26', '2026-11-26.2']
-    >>> next_as_of("2026-11-26.9", "2026-11-26")
-    '2026-11-26.10'
-    """
-    day, _, number = (before or "").partition(".")
-    return f"{today}.{int(number or 1) + 1}" if day == today else today
-
-
 class RemoteComponent(Component):
     """A model or a generator behind a service: the same interface, with one call as an awaitable
     underneath."""
@@ -508,7 +485,7 @@ class RemoteComponent(Component):
     batch_size: Operational[Literal[1]] = 1
     limits: Operational[Limits] = Limits()
     prices: Operational[Prices | None] = None
-    as_of: Operational[Annotated[str, AfterValidator(_a_day)] | None] = None
+    as_of: Operational[str | None] = Field(default=None, pattern=_DAY)
     """The day on which the service was asked again: ``"2026-11-26"``, in quotes, and
     ``"2026-11-26.2"`` for the second time on it. It is part of the identity, so that all calls are
     made once more. ``driftledger run --again`` sets it."""
@@ -516,8 +493,8 @@ class RemoteComponent(Component):
     @cached_property
     def spec(self) -> dict[str, Any]:
         spec = super().spec
-        if self.as_of is not None:
-            spec["identity"] = {**spec["identity"], "as_of": self.as_of}
+        if self.as_of:
+            spec["identity"]["as_of"] = self.as_of
         return spec
 
     @property

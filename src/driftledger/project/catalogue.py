@@ -134,9 +134,14 @@ def selectable(
     valid = providers(section)
     service = {"base_url": base_url, "api_key_env": key} if base_url else {}
     if given in catalogue(section):
-        own = shipped_entry(section, given)
-        is_service = "base_url" in provider_class(section, own["provider"]).model_fields
-        return given, own | service if service and is_service else None
+        shipped_entry = catalogue(section)[given].model_dump(
+            mode="json", exclude_unset=True, exclude={"about", "retired"}
+        )
+        is_service = (
+            "base_url"
+            in provider_class(section, shipped_entry["provider"]).model_fields
+        )
+        return given, shipped_entry | service if service and is_service else None
     if section == "generators" and provider == "openai":
         provider = "openai_images"
     if folder.is_dir():
@@ -163,13 +168,6 @@ def selectable(
         )
     last = rest or given.rpartition(":")[2]
     return name_of(Path(last).name), entry
-
-
-def shipped_entry(section: str, name: str) -> dict[str, Any]:
-    """Return an entry of the catalogue as it is written into ``params.yaml``."""
-    return catalogue(section)[name].model_dump(
-        mode="json", exclude_unset=True, exclude={"about", "retired"}
-    )
 
 
 def _provider_of(section: str, folder: Path) -> str:

@@ -7,10 +7,7 @@ sections it says what differs from the default.
 """
 
 import io
-import json
-import re
 from collections.abc import Mapping
-from contextlib import suppress
 from importlib.resources import files
 from itertools import takewhile
 from pathlib import Path
@@ -26,12 +23,10 @@ from driftledger.benchmarks.registry import (
     section_text,
     shipped_section,
 )
-from driftledger.components.service import next_as_of
 from driftledger.core.canonical import Json
 from driftledger.core.errors import ConfigError, unknown_name
 from driftledger.core.files import load_yaml, write_text
 from driftledger.core.text import changes
-from driftledger.project.catalogue import shipped_entry
 from driftledger.project.settings import PARAMS, Settings, parse_settings, read_yaml
 
 OWN = Path(str(files("driftledger")))
@@ -39,8 +34,6 @@ _TEMPLATE = OWN / "templates" / PARAMS
 Chosen = Mapping[str, Mapping[str, Mapping[str, Any] | None]]
 """Section → name → the entry to write, None for one of the catalogue's."""
 NOTHING: Chosen = {}
-_SCALAR = re.compile(r""""[^"]*"|'[^']*'|[^\s,{}]+""")
-"""A text on one line of YAML."""
 
 
 def presets(root: Path) -> dict[str, Path]:
@@ -100,7 +93,7 @@ def with_preset(root: Path, name: str) -> tuple[str, Settings]:
                 if key not in wanted and now.get(key) == value:
                     wanted[key] = shipped_section(section)[key]
     text = (root / PARAMS).read_text(encoding="utf-8")
-    return _laid_over(root, text, preset, f"the preset {name}")
+    return laid_over(root, text, preset, f"the preset {name}")
 
 
 def apply_preset(root: Path, name: str) -> list[str]:
@@ -154,7 +147,7 @@ def first_params(
     for section, entries in chosen.items():
         run[section] = [*entries]
     text = _TEMPLATE.read_text(encoding="utf-8")
-    return _laid_over(root, text, laid, f"the preset {preset}", {**data, **chosen})[0]
+    return laid_over(root, text, laid, f"the preset {preset}", {**data, **chosen})[0]
 
 
 def with_entry(
@@ -177,50 +170,7 @@ def with_entry(
         names = [*others, name]
     selected = {"run": {section: names}}
     text = (root / PARAMS).read_text(encoding="utf-8")
-    return _laid_over(root, text, selected, name, {section: {name: entry}})[0]
-
-
-def with_as_of(root: Path, text: str, section: str, name: str, today: str) -> str:
-    """Return the text of ``params.yaml`` in which a service is asked again, as of today.
-
-    One line is new or another, and all else stays as it is; an entry of the catalogue is written
-    first.
-
-    Raises:
-        ConfigError: the entry shares its lines with others, by an anchor.
-    """
-    if name not in (load_yaml(text).get(section) or {}):
-        entry = shipped_entry(section, name)
-        text, _ = _laid_over(root, text, {}, name, {section: {name: entry}})
-    wanted = json.loads(json.dumps(load_yaml(text)))
-    as_of = next_as_of(wanted[section][name].get("as_of"), today)
-    wanted[section][name]["as_of"] = as_of
-    with suppress(AttributeError, KeyError, ValueError):  # it has no lines of its own
-        edited = _set_as_of(text, YAML().load(text)[section][name], as_of)
-        if json.loads(json.dumps(load_yaml(edited))) == wanted:
-            return edited
-    raise ConfigError(
-        f"{PARAMS}: {section}.{name} shares what it says with other entries (an anchor, an alias "
-        f'or a merge); write it out, or set as_of: "{as_of}" by hand'
-    )
-
-
-def _set_as_of(text: str, entry: CommentedMap, as_of: str) -> str:
-    """Set ``as_of`` in the lines of an entry, after its provider if it has none yet."""
-    key = "as_of" if "as_of" in entry else "provider"
-    number, column = entry.lc.value(key)
-    lines = text.split("\n")
-    line = lines[number]
-    value = _SCALAR.match(line, column)
-    end = value.end() if value else column
-    if key == "as_of":
-        lines[number] = f'{line[:column]}"{as_of}"{line[end:]}'
-    elif entry.fa.flow_style():
-        lines[number] = f'{line[:end]}, as_of: "{as_of}"{line[end:]}'
-    else:
-        _, indent = entry.lc.key(key)
-        lines.insert(number + 1, f'{" " * indent}as_of: "{as_of}"')
-    return "\n".join(lines)
+    return laid_over(root, text, selected, name, {section: {name: entry}})[0]
 
 
 def _read_params(root: Path) -> Json:
@@ -235,7 +185,7 @@ def _read_params(root: Path) -> Json:
     return content
 
 
-def _laid_over(
+def laid_over(
     root: Path,
     text: str,
     preset: Mapping[str, Any],
@@ -243,10 +193,13 @@ def _laid_over(
     entries: Chosen = NOTHING,
 ) -> tuple[str, Settings]:
     """Set what a preset sets, and add entries in block style, in which an address needs no quotes;
-    comments stay.
+    comments stay. Of an entry that is there, ``as_of`` alone is set.
 
     Sections of benchmarks that nothing is selected for are left out, as are optional settings that
     the preset sets to null. Errors call the change ``what``.
+
+    Raises:
+        ConfigError: the settings would not be valid, or an entry that is there has an anchor.
     """
     yaml = YAML()
     yaml.preserve_quotes = True
@@ -270,7 +223,17 @@ def _laid_over(
                 continue
             if not content.get(section):
                 _add_section(content, section, CommentedMap())
-            content[section].setdefault(name, CommentedMap(entry))
+            written = content[section].setdefault(name, CommentedMap(entry))
+            if as_of := entry.get("as_of"):
+                if written.anchor.value:
+                    raise ConfigError(
+                        f"{PARAMS}: {section}.{name} is shared with other entries, by the anchor "
+                        f"&{written.anchor.value}; write each out"
+                    )
+                if "as_of" not in written:
+                    # comments that follow an entry belong to its last line
+                    written.insert(0, "as_of", as_of)
+                written["as_of"] = as_of
     output = io.StringIO()
     yaml.dump(content, output)
     text = output.getvalue()
