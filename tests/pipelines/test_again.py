@@ -1,9 +1,7 @@
-"""A model, a generator and a judge behind a service that are asked again, week after week."""
+"""A model, an image service and a judge that are asked again, week after week."""
 
 import hashlib
 import json
-import re
-import signal
 import sqlite3
 import subprocess
 import threading
@@ -17,99 +15,128 @@ from tests.support.openai_server import ChatAnswer, OpenAIServer
 
 pytestmark = pytest.mark.slow
 
+QUESTIONS = 13
 TODAY = date.today().isoformat()
-IMAGES, QUESTIONS = 8, 13
-CALLS = {"vision-1": IMAGES + 2 * QUESTIONS, "image-1": IMAGES, "grader-1": QUESTIONS}
 
 
 class Weeks:
-    """A service that answers otherwise each week, and may stop to answer after some calls."""
+    """A model that answers otherwise each week, a judge that does not, and both may wait."""
 
     def __init__(self):
         self.week = 1
         self.left = 10**6
-        self.holds, self.goes_on = threading.Event(), threading.Event()
+        self.holds = threading.Event()
+        self.goes_on = threading.Event()
 
     def reply(self, body):
         self.left -= 1
         if self.left < 0:
             self.holds.set()
-            self.goes_on.wait(60)
-        asked = json.dumps(
-            [body["messages"], self.week if body["model"] == "vision-1" else 0]
+            assert self.goes_on.wait(60)
+        is_judge = body["model"] == "grader-1"
+        asked = json.dumps([body["messages"], None if is_judge else self.week])
+        digit = hashlib.sha256(asked.encode()).digest()[0]
+        return ChatAnswer(
+            f"{digit % 11 / 10}" if is_judge else ("Yes", "No")[digit % 2]
         )
-        digest = hashlib.sha256(asked.encode()).digest()
-        if body["model"] == "grader-1":
-            return ChatAnswer(["0.0", "0.5", "1.0"][digest[0] % 3])
-        return ChatAnswer(["Yes", "No"][digest[0] % 2])
 
 
 def selected(address):
+    """Select three services, for the images of the checkout and for questions."""
     common = {"base_url": address, "api_key_env": None, "limits": {"concurrency": 4}}
+    models = {"seer": "vision-1", "grader": "grader-1"}
 
     def change(params):
-        names = {"mme": "few_mme", "mm_vet": "few_vet"}
-        params["run"] |= {name: [few] for name, few in names.items()}
-        params["run"] |= {"question_sets": [*names.values()], "judge": "grader"}
-        params["run"] |= {"models": ["seer"], "generators": ["pen"]}
-        for name, few in names.items():
-            params["question_sets"][few] = {"provider": "scenes", "protocol": name}
-            params["question_sets"][few]["count"] = QUESTIONS
+        params["run"] |= {"models": ["seer"], "generators": ["pen"], "judge": "grader"}
+        for name in ("mme", "mm_vet"):
+            few = {"provider": "scenes", "protocol": name, "count": QUESTIONS}
+            params["question_sets"][f"few_{name}"] = few
+            params["run"]["question_sets"].append(f"few_{name}")
+            params["run"][name] = [f"few_{name}"]
             params[name]["min_coverage"] = 0.1
         params["genception"] |= {"iterations": 1, "cross_check": []}
         params["mm_vet"]["gradings"] = 1
-        seer = {"provider": "openai", "model": "vision-1", **common}
-        params["models"]["seer"] = seer | {"understood_by": ["layout"]}
-        params["models"]["grader"] = {
-            "provider": "openai",
-            "model": "grader-1",
-            **common,
-        }
+        for name, model in models.items():
+            entry = {"provider": "openai", "model": model, **common}
+            params["models"][name] = entry | {"understood_by": ["layout"]}
         pen = {"provider": "openai_images", "model": "image-1", "image_size": "64x64"}
         params["generators"]["pen"] = pen | common
 
     return change
 
 
-def test_week_after_week(tmp_path):
+def test_services_are_asked_again_and_nothing_is_paid_twice_or_lost(tmp_path):
     weeks = Weeks()
     with OpenAIServer(reply=weeks.reply) as server:
         checkout = make_checkout(tmp_path)
         checkout.params(selected(server.base_url))
+
+        def asked():
+            """Take the requests since the last look, by model."""
+            counts = {
+                "vision-1": Counter(),
+                "grader-1": Counter(),
+                "image-1": Counter(),
+            }
+            for request in server.requests:
+                counts[request.body["model"]][request.digest] += 1
+            server.requests.clear()
+            return counts
+
         checkout.commit("services")
+        checkout.run("driftledger", "run")
+        first = asked()
+        assert first["vision-1"].total() == len(first["vision-1"]) > 3 * QUESTIONS
         params = checkout.root / "params.yaml"
-        import time
+        before = params.read_bytes()
+        again = ("driftledger", "run", "--again", "seer")
+        refused = checkout.run(*again, check=False)
+        assert refused.returncode == 2
+        assert "finish 'driftledger run', commit, and ask again" in refused.stderr
+        checkout.commit("week 1")
+        params.write_bytes(before + b"# a note\n")
+        assert checkout.run(*again, check=False).returncode == 2
+        assert params.read_bytes() == before + b"# a note\n"
+        params.write_bytes(before)
+        planned = json.loads(
+            checkout.run("driftledger", "plan", *again[2:], "--json").stdout
+        )
+        assert planned["models.seer"]["to_make"] == first["vision-1"].total()
+        assert params.read_bytes() == before
+        assert not server.requests
 
-        t = time.time()
-        print(checkout.run("driftledger", "run"))
-        print(time.time() - t)
-        print(Counter(each.body["model"] for each in server.requests))
-        print(checkout.git("status", "--short"))
-        checkout.commit("w1")
         weeks.week = 2
-        print(checkout.run("driftledger", "run", "--again", "seer").stdout)
-        print(checkout.git("diff", "params.yaml"))
-        print(Counter(each.body["model"] for each in server.requests))
-        checkout.commit("w2")
-        d = checkout.run("driftledger", "plan", "--again", "grader", "--json")
-        print("PLAN", d.stdout, d.stderr)
-        d = checkout.run("driftledger", "plan", "--again", "pen")
-        print("PLAN", d.stdout, d.stderr, checkout.git("status", "--short"))
-        d = checkout.run("driftledger", "run", "--again", "grader")
-        print(d.stdout, d.stderr)
-        d = checkout.run("driftledger", "run", "--again", "nope", check=False)
-        print(d)
-        d = checkout.run("driftledger", "run", "--again", "pen", check=False)
-        print(d)
-        checkout.commit("w3")
-        d = checkout.run("driftledger", "run", "--again", "pen")
-        print(d.stdout, d.stderr)
-        d = checkout.run("driftledger", "run", "--again", "pen", check=False)
-        print("AGAIN", d)
-        print(Counter(each.body["model"] for each in server.requests))
-        checkout.commit("w4")
-        print(checkout.run("driftledger", "gc"))
-        import shutil
+        weeks.left = 10
+        process = subprocess.Popen(again, cwd=checkout.root, env=checkout.env)
+        assert weeks.holds.wait(120)
+        process.terminate()
+        weeks.left = 10**6
+        weeks.goes_on.set()
+        assert process.wait(60) == 143
+        checkout.run("driftledger", "run")
+        assert asked()["vision-1"] == first["vision-1"]
+        assert f"as_of: '{TODAY}'" in params.read_text(encoding="utf-8")
+        checkout.commit("week 2")
 
-        shutil.copytree(checkout.root, "/dev/shm/again_demo", symlinks=True)
-        assert 0
+        again += ("--again", "pen", "--again", "grader")
+        printed = checkout.run(*again).stdout
+        second = asked()
+        assert second["vision-1"] == first["vision-1"]
+        assert second["image-1"].total() == first["image-1"].total() == 8
+        assert second["grader-1"].total() >= QUESTIONS
+        assert params.read_text(encoding="utf-8").count(TODAY) == 3
+        for day in (
+            f"as of {TODAY} and seer",
+            f"as of {TODAY}.2",
+            "generator: pen",
+            "judge: grad",
+        ):
+            assert day in printed
+        assert len([*(checkout.root / "ledger").glob("*.json")]) == 3
+        with sqlite3.connect(checkout.root / "mlflow.db") as store:
+            runs = store.execute("SELECT name, lifecycle_stage FROM runs").fetchall()
+        assert Counter(runs) == {
+            ("old · seer · pen · layout", "deleted"): 2,
+            ("seer · pen · layout", "active"): 1,
+        }
+        assert "is used" in checkout.run("driftledger", "gc").stdout

@@ -211,7 +211,7 @@ def laid_over(
     )
     content = yaml.load(text)
     run = content["run"] | preset.get("run", {})
-    for name in benchmark_names():
+    for name in benchmark_names() if preset else ():
         if run.get(name) and name not in content:
             _add_section(content, name, yaml.load(section_text(name))[name])
     for section, values in preset.items():
