@@ -86,7 +86,13 @@ NoWaitOption = Annotated[
     bool,
     typer.Option("--no-wait", help="End with exit code 2 if the call store is in use."),
 ]
-
+AgainOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME",
+        help="Ask this service again, as of today, and compare. May be repeated.",
+    ),
+]
 
 _GIVEN = (
     "A name that 'driftledger models' lists, PROVIDER/MODEL such as openai/gpt-5.4-mini, or a "
@@ -251,6 +257,7 @@ def run(
         bool,
         typer.Option("--plain", "-v", help="Show the text of DVC and of the stages."),
     ] = False,
+    again: AgainOption = None,
     no_wait: NoWaitOption = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -261,7 +268,9 @@ def run(
     """
     project = replace(context.obj, waits=not no_wait)
     with redirect_stdout(sys.stderr if as_json else sys.stdout):
-        code = commands.run.run(project, targets or (), force=force, plain=plain)
+        code = commands.run.run(
+            project, targets or (), force=force, plain=plain, again=again or ()
+        )
     if as_json:
         print(json.dumps(commands.run.outcome(project, code), indent=2))
     raise typer.Exit(code)
@@ -276,6 +285,7 @@ def plan(
             "--local", help="For a checkout of others: only read; ask no host."
         ),
     ] = False,
+    again: AgainOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Count the calls to make, their price, and what is missing.
@@ -285,6 +295,10 @@ def plan(
     from driftledger.commands.terminal import show
 
     project = reading(context, not local)
+    if again and local:
+        raise ConfigError("--again is for a checkout of your own; leave out --local")
+    if again:
+        project, _ = commands.again.dated(project, again)
     preview = commands.collect.plan(project)
     planned = {name: each.to_dict() for name, each in preview.calls.items()}
     show(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from driftledger.commands import (
+        again,
         audit,
         collect,
         compare,
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     )
 
     __all__ = [
+        "again",
         "audit",
         "collect",
         "compare",

@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from configparser import ConfigParser
 from contextlib import contextmanager, redirect_stdout, suppress
+from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -28,6 +29,7 @@ from rich.text import Text
 
 from driftledger.benchmarks.base import COVERAGE, RECORDS_OF, SCORES
 from driftledger.benchmarks.registry import benchmark
+from driftledger.commands.again import ask_again, show_what_changed
 from driftledger.commands.collect import (
     FAILED,
     RUN_LOCK,
@@ -117,6 +119,7 @@ def run(
     *,
     force: bool = False,
     plain: bool = False,
+    again: Sequence[str] = (),
 ) -> int:
     """Bring everything up to date, or ``targets`` of DVC, end with the scores, and return the exit
     code.
@@ -127,14 +130,20 @@ def run(
     Args:
         force: whether records and scores are made again; calls that are stored are not repeated.
         plain: whether DVC's text is shown as it is.
+        again: services that are asked again, as of today; see
+            :func:`~driftledger.commands.again.ask_again`.
 
     Raises:
         ConfigError: the settings are wrong, this is not a DVC project, or another run is under way.
     """
     _require_project(project)
     began = time.monotonic()
+    former: dict[str, str] = {}
     try:
         with _only_one_run(project.root), stops_as_exits():
+            if again:
+                former = ask_again(project, again)
+                project = replace(project)
             _prepare(project, force=force)
             start = _children_of(project)
             pull = _has_remote(project.root)
@@ -157,6 +166,8 @@ def run(
     if targets:
         return 0
     _fill_mlflow(project)
+    if not failed:
+        show_what_changed(project, former)
     if lacking:
         say(for_line(f"driftledger: {first_few(lacking)}"))
     return 1 if lacking or failed else 0

@@ -162,11 +162,6 @@ class OpenAIComponent(RemoteComponent):
     api_key_env: Operational[str | None] = "OPENAI_API_KEY"
     """The environment variable that holds the key; ``null`` for a server that needs none. Has to be
     given together with ``base_url``, so that no service is sent another one's key."""
-    as_of: Operational[str | None] = Field(
-        default=None, pattern=r"^\d{4}-\d\d-\d\d(\.[1-9]\d?)?$"
-    )
-    """The day on which the service is asked anew, ``2026-11-26``, or ``2026-11-26.2`` for the
-    second time on it. It is part of the identity, so that no call of another day is taken."""
     extra: dict[str, JsonValue] = Field(default_factory=dict)
     """Further fields of each request, e.g. ``reasoning_effort`` or ``top_p``."""
 
@@ -220,8 +215,7 @@ class OpenAIComponent(RemoteComponent):
         return f"{self.title} at {self.host}"
 
     def identity(self) -> dict[str, Any]:
-        service = {"service": self.service_name or self.base_url or self.host}
-        return service | ({"as_of": self.as_of} if self.as_of else {})
+        return {"service": self.service_name or self.base_url or self.host}
 
     def expected(self, call: Any) -> Usage:
         """Usage of a generator that is paid for what it reads or draws."""

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, ClassVar, Literal, cast
 
 from pydantic import Field
@@ -38,6 +38,7 @@ _FEW = 3
 """Equal refusals, before any answer, after which no further call is tried."""
 _MANY = 20
 """The same where each refusal is about the input of its call."""
+_DAY = r"^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])(\.([2-9]|[1-9][0-9]))?$"
 _NUMBER = re.compile(r"[\w.:-]*\d[\w.:-]*")
 """A number, a time or the name of a request in an error; errors that differ in it are equal."""
 
@@ -485,6 +486,17 @@ class RemoteComponent(Component):
     batch_size: Operational[Literal[1]] = 1
     limits: Operational[Limits] = Limits()
     prices: Operational[Prices | None] = None
+    as_of: Operational[str | None] = Field(default=None, pattern=_DAY)
+    """The day on which the service was asked again: ``"2026-11-26"``, in quotes, and
+    ``"2026-11-26.2"`` for the second time on it. It is part of the identity, so that all calls are
+    made once more. ``driftledger run --again`` sets it."""
+
+    @cached_property
+    def spec(self) -> dict[str, Any]:
+        spec = super().spec
+        if self.as_of:
+            spec["identity"]["as_of"] = self.as_of
+        return spec
 
     @property
     @abstractmethod

@@ -39,7 +39,7 @@ MOST_APART = Fraction(1, 20)
 easy: who leaves out what is hard has the better score."""
 NOT_RANKED = "not ranked: "
 _COMPARED = ("model", "generator")
-_SHAPING_ROLES = (*Combination._fields, "text_encoder")
+_SHAPING_ROLES = (*Combination._fields, "text_encoder", "judge")
 _ABSENT = (None, None)
 _BOTH_DIFFER = Rule(
     "model and generator",
@@ -291,7 +291,7 @@ def _sides(a: Run, b: Run) -> tuple[tuple[str, str], list[str]]:
             f"{role.replace('_', ' ')}: {version_of(one)} and {version_of(two)}"
         )
         versions.append((short_version_of(one), short_version_of(two)))
-        if one.name != two.name and role != "text_encoder":
+        if one.name != two.name and role in Combination._fields:
             names.append((one.name, two.name))
     differing = names or versions
     left = " · ".join(one for one, _ in differing)

@@ -174,8 +174,10 @@ class Run(Strict):
 
 
 def version_of(card: ComponentCard) -> str:
-    """Return ``painter 7eb2a3885c1d``."""
-    return f"{card.name} {card.fingerprint[:12]}"
+    """Return ``painter 7eb2a3885c1d``, or ``gpt 7eb2a3885c1d as of 2026-11-26``."""
+    version = f"{card.name} {card.fingerprint[:12]}"
+    as_of = card.identity.get("as_of")
+    return f"{version} as of {as_of}" if as_of else version
 
 
 def short_version_of(card: ComponentCard) -> str:

@@ -93,7 +93,7 @@ def with_preset(root: Path, name: str) -> tuple[str, Settings]:
                 if key not in wanted and now.get(key) == value:
                     wanted[key] = shipped_section(section)[key]
     text = (root / PARAMS).read_text(encoding="utf-8")
-    return _laid_over(root, text, preset, f"the preset {name}")
+    return laid_over(root, text, preset, f"the preset {name}")
 
 
 def apply_preset(root: Path, name: str) -> list[str]:
@@ -147,7 +147,7 @@ def first_params(
     for section, entries in chosen.items():
         run[section] = [*entries]
     text = _TEMPLATE.read_text(encoding="utf-8")
-    return _laid_over(root, text, laid, f"the preset {preset}", {**data, **chosen})[0]
+    return laid_over(root, text, laid, f"the preset {preset}", {**data, **chosen})[0]
 
 
 def with_entry(
@@ -170,7 +170,7 @@ def with_entry(
         names = [*others, name]
     selected = {"run": {section: names}}
     text = (root / PARAMS).read_text(encoding="utf-8")
-    return _laid_over(root, text, selected, name, {section: {name: entry}})[0]
+    return laid_over(root, text, selected, name, {section: {name: entry}})[0]
 
 
 def _read_params(root: Path) -> Json:
@@ -185,7 +185,7 @@ def _read_params(root: Path) -> Json:
     return content
 
 
-def _laid_over(
+def laid_over(
     root: Path,
     text: str,
     preset: Mapping[str, Any],
@@ -193,10 +193,13 @@ def _laid_over(
     entries: Chosen = NOTHING,
 ) -> tuple[str, Settings]:
     """Set what a preset sets, and add entries in block style, in which an address needs no quotes;
-    comments stay.
+    comments stay. Of an entry that is there, ``as_of`` alone is set.
 
     Sections of benchmarks that nothing is selected for are left out, as are optional settings that
     the preset sets to null. Errors call the change ``what``.
+
+    Raises:
+        ConfigError: the settings would not be valid, or an entry that is there has an anchor.
     """
     yaml = YAML()
     yaml.preserve_quotes = True
@@ -208,7 +211,7 @@ def _laid_over(
     )
     content = yaml.load(text)
     run = content["run"] | preset.get("run", {})
-    for name in benchmark_names():
+    for name in benchmark_names() if preset else ():
         if run.get(name) and name not in content:
             _add_section(content, name, yaml.load(section_text(name))[name])
     for section, values in preset.items():
@@ -220,7 +223,17 @@ def _laid_over(
                 continue
             if not content.get(section):
                 _add_section(content, section, CommentedMap())
-            content[section].setdefault(name, CommentedMap(entry))
+            written = content[section].setdefault(name, CommentedMap(entry))
+            if as_of := entry.get("as_of"):
+                if written.anchor.value:
+                    raise ConfigError(
+                        f"{PARAMS}: {section}.{name} is shared with other entries, by the anchor "
+                        f"&{written.anchor.value}; write each out"
+                    )
+                if "as_of" not in written:
+                    # comments that follow an entry belong to its last line
+                    written.insert(0, "as_of", as_of)
+                written["as_of"] = as_of
     output = io.StringIO()
     yaml.dump(content, output)
     text = output.getvalue()

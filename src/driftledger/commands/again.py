@@ -1,0 +1,94 @@
+"""``run --again``: ask services once more what they were asked, and say what changed since.
+
+The day becomes part of a service's identity, so that no stored call is taken and none is lost.
+"""
+
+from collections.abc import Collection, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from datetime import date
+from typing import Any
+
+from driftledger.commands.terminal import show
+from driftledger.components.service import RemoteComponent
+from driftledger.core.errors import ConfigError, LedgerError
+from driftledger.core.files import write_text
+from driftledger.core.text import say
+from driftledger.ledger.sources import Sources
+from driftledger.project.presets import laid_over
+from driftledger.project.project import Project
+from driftledger.project.settings import PARAMS
+
+
+def ask_again(project: Project, names: Collection[str]) -> dict[str, str]:
+    """Write today as ``as_of`` of services into ``params.yaml``, and return their runs: name →
+    fingerprint.
+
+    Raises:
+        ConfigError: the last commit lacks a run or ``params.yaml``, or as of :func:`dated`; nothing
+            is written.
+    """
+    _, text = dated(project, names)
+    sources = Sources(project)
+    former = {}
+    committed = {}
+    for run in sources.current:
+        if any(card.name in names for card in run.components.values()):
+            name = run.combination.path
+            former[name] = run.fingerprint
+            with suppress(LedgerError):
+                committed[name] = sources.at("HEAD", name).fingerprint
+    git = sources.git
+    if not (git and former == committed != {}) or git.prefix + PARAMS in (
+        git.changes() or ()
+    ):
+        raise ConfigError(
+            f"the last commit lacks {PARAMS} or a run of {' and '.join(names)} as they are here: "
+            "replaced now, it could not be found; finish 'driftledger run', commit, and ask again"
+        )
+    write_text(project.root / PARAMS, text)
+    say(f"{' and '.join(names)}: asked again, as of the day that {PARAMS} has now")
+    return former
+
+
+def dated(project: Project, names: Collection[str]) -> tuple[Project, str]:
+    """Return the project in which services are asked again today, and its ``params.yaml``, which is
+    not written.
+
+    Raises:
+        ConfigError: a name is not a selected service, or its entry cannot be edited.
+    """
+    settings = project.settings
+    today = date.today().isoformat()
+    entries: dict[str, Any] = {"models": {}, "generators": {}}
+    for name in names:
+        section = "models" if name in settings.named("models") else "generators"
+        is_selected = name in settings.named(section)
+        if not (
+            is_selected and isinstance(settings.build(section, name), RemoteComponent)
+        ):
+            raise ConfigError(
+                f"{name!r:.100} is not a service that {PARAMS} selects, as a model, a generator or "
+                "the judge; anything else would answer the same again"
+            )
+        entry = settings.entry(section, name)
+        own = entry.model_dump(
+            mode="json", exclude_unset=True, exclude={"about", "retired"}
+        )
+        day, _, number = own.get("as_of", "").partition(".")
+        own["as_of"] = f"{today}.{int(number or 1) + 1}" if day == today else today
+        entries[section][name] = own
+    text = (project.root / PARAMS).read_text(encoding="utf-8")
+    text, settings = laid_over(project.root, text, {}, "--again", entries)
+    # calls stay where they are
+    given = settings.model_copy(update={"store": str(project.state)})
+    return replace(project, given=given), text
+
+
+def show_what_changed(project: Project, former: Mapping[str, str]) -> None:
+    """Compare the runs of services that were asked again with those before."""
+    from driftledger.commands.compare import compare
+
+    for name, fingerprint in former.items():
+        # a judge that changed is what was asked for
+        show(compare(project, fingerprint, name, anyway=True).as_text())
