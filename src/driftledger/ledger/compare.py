@@ -89,7 +89,8 @@ class MetricComparison:
 
     The p-value is two-sided, ``p_holm`` the same after Holm's correction over all metrics that the
     comparison ranks; ``detectable`` is the smallest difference that as many units, as noisy as
-    these, show with a power of 80 %. None is what could not be computed.
+    these, show with a power of 80 %; ``step`` is how much a sample changes that changes. None is
+    what could not be computed.
     """
 
     metric: str
@@ -104,6 +105,7 @@ class MetricComparison:
     p_value: float | None = None
     p_holm: float | None = None
     detectable: float | None = None
+    step: float | None = None
     a_common: float | None = None
     b_common: float | None = None
     common: int | None = None
@@ -548,6 +550,7 @@ def _measure(
             paired.standard_error, paired.df, confidence=confidence
         )
         compared.df = paired.df
+        compared.step = scale * paired.step
         compared.p_value = paired.p_value
         compared.verdict = "no difference that these samples show"
         if low > 0:

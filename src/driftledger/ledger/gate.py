@@ -134,6 +134,7 @@ def _not_as_good(
         count,
         margin=margin,
         confidence=confidence,
+        step=one.step or 0.0,
     )
     lower = figure(result.lower, metric.digits)
     bound = f"B is at least {lower} ahead, and −{margin:g} is allowed"
