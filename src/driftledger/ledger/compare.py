@@ -89,8 +89,8 @@ class MetricComparison:
 
     The p-value is two-sided, ``p_holm`` the same after Holm's correction over all metrics that the
     comparison ranks; ``detectable`` is the smallest difference that as many units, as noisy as
-    these, show with a power of 80 %; ``step`` is how much a sample changes that changes. None is
-    what could not be computed.
+    these, show with a power of 80 %; ``step`` is how much a sample changes that changes, 0 if
+    both scores are of the same versions. None is what could not be computed.
     """
 
     metric: str
@@ -430,6 +430,8 @@ def _pair(a: Lineage, b: Lineage, contents: Contents, anyway: bool) -> ScorePair
             )
         else:
             _measure(compared, metric, rows, barred, confidence=a.score.confidence)
+            if not differing:
+                compared.step = 0.0
     reasons = []
     for each in differing:
         if each.weight == "unfair" and each.concerns != ():

@@ -43,10 +43,12 @@ class Gate(NamedTuple):
         """Judge the metrics of a comparison, one by one.
 
         Raises:
-            LedgerError: there is no such metric, no margin, or one margin for several metrics.
+            LedgerError: there is no such metric; a margin is missing, or given where none is used.
         """
         chosen = list(_chosen(comparison, self.metric))
         if self.fail_if == "worse":
+            if self.margin is not None:
+                raise LedgerError("--margin is of --fail-if not-as-good alone")
             level = 1 - comparison.confidence
             return [_worse(name, metric, one, level) for name, metric, one in chosen]
         if self.margin is None or not self.margin > 0:

@@ -145,10 +145,10 @@ class Sources:
         """
         commit = self.git.commit(reference) if self.git else None
         if self.git is None or commit is None:
-            raise LedgerError(
-                f"no commit {reference!r:.100} here; name a branch, a tag or HEAD~N of this "
-                "repository"
-            )
+            advice = "name a branch, a tag or HEAD~N of this repository"
+            if self.git and self.git.is_shallow:
+                advice = "this clone is shallow: run 'git fetch --unshallow'"
+            raise LedgerError(f"no commit {reference!r:.100} here; {advice}")
         tree = CommitTree(self.git, commit)
         scores = self.git.id_at(commit, SCORES)
         files = self.git.files(scores) if scores else {}
