@@ -1,12 +1,15 @@
 """What a gate says of a comparison, by hand."""
 
+import sys
 from types import SimpleNamespace
 
 import pytest
 
+from driftledger import cli
 from driftledger.core.errors import LedgerError
 from driftledger.ledger.compare import MetricComparison
 from driftledger.ledger.gate import Gate, Verdict, verdict_of
+from tests.ledger.conftest import MODEL
 from tests.support.cases import cases
 
 
@@ -51,3 +54,16 @@ def test_a_mistake_is_a_sentence(gate, sentence):
     ]
     with pytest.raises(LedgerError, match=sentence):
         gate.judge(comparison(*metrics))
+
+
+def test_too_few_samples_are_exit_code_3(original, monkeypatch, capsys):
+    monkeypatch.chdir(original.root)
+    run = f"{MODEL}/painter/layout"
+    arguments = ["compare", f"HEAD:{run}", run, "--fail-if", "worse"]
+    monkeypatch.setattr(sys, "argv", ["driftledger", *arguments])
+    with pytest.raises(SystemExit) as stop:
+        cli.main()
+    assert stop.value.code == 3
+    assert (
+        "unknown: genception on my_images, GC@2: 4 samples" in capsys.readouterr().out
+    )
