@@ -15,7 +15,7 @@ from tests.support.cases import cases
 
 def comparison(*metrics):
     pair = SimpleNamespace(benchmark="genception", name="photos", metrics=metrics)
-    return SimpleNamespace(pairs=[pair], confidence=0.95)
+    return SimpleNamespace(pairs=[pair], only_a=[], confidence=0.95)
 
 
 @pytest.mark.parametrize("case", cases(__file__, "gate"), ids=lambda case: case["what"])
@@ -37,6 +37,10 @@ def test_one_failure_fails_and_one_unknown_leaves_it_open():
     assert verdict_of(gate.judge(comparison(known, unknown))) == 3
     assert verdict_of(gate.judge(comparison(worse, unknown))) == 1
     assert verdict_of([]) == 0
+    assert verdict_of(gate.judge(comparison())) == 3  # no headline is in both
+    lost = comparison(known)
+    lost.only_a.append("mme on photos")
+    assert verdict_of(gate.judge(lost)) == 3
 
 
 @pytest.mark.parametrize(

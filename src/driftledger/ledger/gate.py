@@ -43,8 +43,16 @@ class Gate(NamedTuple):
         """Judge the metrics of a comparison, one by one.
 
         Raises:
-            LedgerError: there is no such metric; a margin is missing, or given where none is used.
+            LedgerError: there is no such metric; a margin is missing, or not used.
         """
+        judgements = self._judged(comparison)
+        for place in comparison.only_a if self.metric is None else ():
+            judgements.append(Judgement(Verdict.UNKNOWN, f"{place}: only A has it"))
+        if not judgements:
+            judgements.append(Judgement(Verdict.UNKNOWN, "no headline is in both"))
+        return judgements
+
+    def _judged(self, comparison: Comparison) -> list[Judgement]:
         chosen = list(_chosen(comparison, self.metric))
         if self.fail_if == "worse":
             if self.margin is not None:
