@@ -123,6 +123,7 @@ def _variance_at(margin: float, lead: float, variance: float) -> float:
     Source: Tango 1998, by the likeliest share of pairs that turn right.
     """
     changed = variance + lead**2
+    fixed = max(0.0, changed + lead)  # below 0 where categories weigh differently
     alone = margin * (1 - margin)
     linear = changed - margin * (2 + lead)
-    return alone + (linear + math.sqrt(linear**2 + 4 * (changed + lead) * alone)) / 2
+    return alone + (linear + math.sqrt(linear**2 + 4 * fixed * alone)) / 2
