@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from driftledger.project.presets import with_preset
-from lab import coverage, performance
+from lab import changes, coverage, performance
 from lab.trio.settings import load_trio
 from lab.validity.page import tables
 from lab.validity.scores import Place, Reading, rank
@@ -23,6 +23,13 @@ QUICK = [
 @pytest.mark.parametrize("case", QUICK)
 def test_intervals_hold_the_truth_as_often_as_the_page_says(case):
     assert coverage.covered(case) in SHOWN
+
+
+def test_gates_err_as_often_as_the_page_says():
+    page = (REPOSITORY / changes.PAGE).read_text(encoding="utf-8")
+    assert f"\n{changes.margin_row(60, '0.03', 0.05)}\n" in page
+    cells = f"| {changes.alarms_by_floor(60, 0.03, 0.0)} | 3.7% |"
+    assert f"| 60 descriptions | 3% {cells}" in page
 
 
 def test_the_page_of_what_was_measured_is_of_the_reports():

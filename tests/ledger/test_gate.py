@@ -1,18 +1,21 @@
 """What a gate says of a comparison, by hand."""
 
+import sys
 from types import SimpleNamespace
 
 import pytest
 
+from driftledger import cli
 from driftledger.core.errors import LedgerError
 from driftledger.ledger.compare import MetricComparison
 from driftledger.ledger.gate import Gate, Verdict, verdict_of
+from tests.ledger.conftest import MODEL
 from tests.support.cases import cases
 
 
 def comparison(*metrics):
     pair = SimpleNamespace(benchmark="genception", name="photos", metrics=metrics)
-    return SimpleNamespace(pairs=[pair], confidence=0.95)
+    return SimpleNamespace(pairs=[pair], only_a=[], confidence=0.95)
 
 
 @pytest.mark.parametrize("case", cases(__file__, "gate"), ids=lambda case: case["what"])
@@ -34,6 +37,10 @@ def test_one_failure_fails_and_one_unknown_leaves_it_open():
     assert verdict_of(gate.judge(comparison(known, unknown))) == 3
     assert verdict_of(gate.judge(comparison(worse, unknown))) == 1
     assert verdict_of([]) == 0
+    assert verdict_of(gate.judge(comparison())) == 3  # no headline is in both
+    lost = comparison(known)
+    lost.only_a.append("mme on photos")
+    assert verdict_of(gate.judge(lost)) == 3
 
 
 @pytest.mark.parametrize(
@@ -51,3 +58,16 @@ def test_a_mistake_is_a_sentence(gate, sentence):
     ]
     with pytest.raises(LedgerError, match=sentence):
         gate.judge(comparison(*metrics))
+
+
+def test_too_few_samples_are_exit_code_3(original, monkeypatch, capsys):
+    monkeypatch.chdir(original.root)
+    run = f"{MODEL}/painter/layout"
+    arguments = ["compare", f"HEAD:{run}", run, "--fail-if", "worse"]
+    monkeypatch.setattr(sys, "argv", ["driftledger", *arguments])
+    with pytest.raises(SystemExit) as stop:
+        cli.main()
+    assert stop.value.code == 3
+    assert (
+        "unknown: genception on my_images, GC@2: 4 samples" in capsys.readouterr().out
+    )

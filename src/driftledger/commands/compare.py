@@ -87,8 +87,8 @@ class Compared(NamedTuple):
         ]
         for pair in comparison.pairs:
             for compared in pair.metrics:
-                cells = (f"{pair.name}, {compared.metric}", *_cells(pair, compared))
-                text.append(f"| {' | '.join(map(for_cell, cells))} |")
+                name = for_cell(f"{pair.name}, {compared.metric}")
+                text.append(f"| {' | '.join([name, *_cells(pair, compared)])} |")
         text.append("")
         for reason in comparison.reasons:
             text.append(f"- not comparable: {for_cell(reason)}")
@@ -182,7 +182,7 @@ def _cells(pair: ScorePair, compared: MetricComparison) -> list[str]:
         _figure(compared.b, metric),
         difference,
         "–" if compared.common is None else str(compared.common),
-        compared.verdict,
+        for_cell(compared.verdict),
     ]
 
 

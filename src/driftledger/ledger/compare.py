@@ -90,7 +90,8 @@ class MetricComparison:
 
     The p-value is two-sided, ``p_holm`` the same after Holm's correction over all metrics that the
     comparison ranks; ``detectable`` is the smallest difference that as many units, as noisy as
-    these, show with a power of 80 %. None is what could not be computed.
+    these, show with a power of 80 %; ``step`` is how much a sample changes that changes, 0 if
+    both scores are of the same versions. None is what could not be computed.
     """
 
     metric: str
@@ -105,6 +106,7 @@ class MetricComparison:
     p_value: float | None = None
     p_holm: float | None = None
     detectable: float | None = None
+    step: float | None = None
     a_common: float | None = None
     b_common: float | None = None
     common: int | None = None
@@ -448,6 +450,8 @@ def _pair(a: Lineage, b: Lineage, contents: Contents, anyway: bool) -> ScorePair
             )
         else:
             _measure(compared, metric, rows, barred, confidence=a.score.confidence)
+            if not differing:
+                compared.step = 0.0
     reasons = []
     for each in differing:
         if each.weight == "unfair" and each.concerns != ():
@@ -569,6 +573,7 @@ def _measure(
             paired.standard_error, paired.df, confidence=confidence
         )
         compared.df = paired.df
+        compared.step = scale * paired.step
         compared.p_value = paired.p_value
         compared.verdict = "no difference that these samples show"
         if low > 0:

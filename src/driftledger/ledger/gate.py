@@ -49,23 +49,37 @@ class Gate(NamedTuple):
             changes: of each pair; for ``changed`` alone.
 
         Raises:
-            LedgerError: there is no such metric, no margin, one margin for several metrics, or a
-                metric where none is judged.
+            LedgerError: there is no such metric; or a margin or a metric is missing or not used.
         """
         if self.fail_if == "changed":
-            if self.metric is not None or self.margin is not None:
-                raise LedgerError(
-                    "--fail-if changed looks at answers and descriptions; leave out --metric and "
-                    "--margin"
-                )
-            judgements = []
-            for pair, found in zip(comparison.pairs, changes, strict=True):
-                for each in found or [Changes("answers", note="the data differ")]:
-                    level = 1 - comparison.confidence
-                    judgements.append(_changed(pair.name, each, level))
-            return judgements
+            return self._judged_changes(comparison, changes)
+        judgements = self._judged(comparison)
+        for place in comparison.only_a if self.metric is None else ():
+            judgements.append(Judgement(Verdict.UNKNOWN, f"{place}: only A has it"))
+        if not judgements:
+            judgements.append(Judgement(Verdict.UNKNOWN, "no headline is in both"))
+        return judgements
+
+    def _judged_changes(
+        self, comparison: Comparison, changes: Sequence[Sequence[Changes]]
+    ) -> list[Judgement]:
+        if self.metric is not None or self.margin is not None:
+            raise LedgerError(
+                "--fail-if changed looks at answers and descriptions; leave out --metric and "
+                "--margin"
+            )
+        judgements = []
+        for pair, found in zip(comparison.pairs, changes, strict=True):
+            for each in found or [Changes("answers", note="the data differ")]:
+                level = 1 - comparison.confidence
+                judgements.append(_changed(pair.name, each, level))
+        return judgements
+
+    def _judged(self, comparison: Comparison) -> list[Judgement]:
         chosen = list(_chosen(comparison, self.metric))
         if self.fail_if == "worse":
+            if self.margin is not None:
+                raise LedgerError("--margin is of --fail-if not-as-good alone")
             level = 1 - comparison.confidence
             return [_worse(name, metric, one, level) for name, metric, one in chosen]
         if self.margin is None or not self.margin > 0:
@@ -153,6 +167,7 @@ def _not_as_good(
         count,
         margin=margin,
         confidence=confidence,
+        step=one.step or 0.0,
     )
     lower = figure(result.lower, metric.digits)
     bound = f"B is at least {lower} ahead, and −{margin:g} is allowed"

@@ -145,10 +145,10 @@ class Sources:
         """
         commit = self.git.commit(reference) if self.git else None
         if self.git is None or commit is None:
-            raise LedgerError(
-                f"no commit {reference!r:.100} here; name a branch, a tag or HEAD~N of this "
-                "repository"
-            )
+            advice = "name a branch, a tag or HEAD~N of this repository"
+            if self.git and self.git.is_shallow:
+                advice = "this clone is shallow: run 'git fetch --unshallow'"
+            raise LedgerError(f"no commit {reference!r:.100} here; {advice}")
         tree = CommitTree(self.git, commit)
         scores = self.git.id_at(commit, SCORES)
         files = self.git.files(scores) if scores else {}
@@ -156,9 +156,10 @@ class Sources:
         for published in published_in(tree):
             if not _has_scores(tree, files, published):
                 continue
-            names.append(published.combination.path)
-            if name in (published.combination.path, str(published.combination)):
-                return self._read(published, tree)
+            if name not in (published.combination.path, str(published.combination)):
+                names.append(published.combination.path)
+            elif run := self._read(published, tree):
+                return run
         raise LedgerError(
             f"commit {commit[:12]} has no published run {name!r:.200}; it has "
             f"{first_few(sorted(names)) or 'none'}"
@@ -210,11 +211,13 @@ class Sources:
                 return self._read(published, tree)
         return None
 
-    def _read(self, published: Published, tree: CommitTree) -> Run:
+    def _read(self, published: Published, tree: CommitTree) -> Run | None:
+        """Read a run, unless its scores are of others."""
         selected = []
         for score in published.scores:
             selected.append((benchmark(score.benchmark), score.keys))
-        return read_runs(self.root, selected, [published.combination], tree)[0]
+        runs = read_runs(self.root, selected, [published.combination], tree)
+        return runs[0] if runs else None
 
     def nearest(self, text: str) -> str:
         """Name the selected runs, of many the nearest, for the end of a sentence."""

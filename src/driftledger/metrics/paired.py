@@ -37,6 +37,8 @@ class Paired(NamedTuple):
     n: int
     free: int
     """How many units can vary: samples that are not alone in their category, or clusters."""
+    step: float
+    """The size of one sample's change, weighted by itself; the largest value where none changed."""
     reason: str = ""
     """Why the interval is missing."""
 
@@ -75,6 +77,8 @@ def paired_interval(
     varying = {cluster for category, cluster in apart if sizes[category] > 1}
     free = len(varying)
     difference = round(estimate.value, DECIMALS) + 0.0  # not −0
+    moves = np.abs(differences)
+    step = np.average(moves, weights=moves) if moves.any() else np.abs(a).max()
     return Paired(
         a=mean_interval(a, categories, confidence).value,
         b=mean_interval(b, categories, confidence).value,
@@ -85,6 +89,7 @@ def paired_interval(
         p_value=p_value(difference, estimate.standard_error, estimate.df, free),
         n=len(categories),
         free=free,
+        step=round_significant(float(step), DIGITS),
         reason=estimate.reason,
     )
 

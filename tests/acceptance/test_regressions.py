@@ -1,0 +1,229 @@
+"""Did it get worse: the jobs of docs/regressions.md in a repository, and what ``compare`` makes of
+commits."""
+
+import hashlib
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from string import Template
+
+import pytest
+import yaml
+
+from tests.acceptance.checkout import Checkout, init, made_once
+from tests.acceptance.places import REPOSITORY
+from tests.support.cases import cases
+
+PAGE = (REPOSITORY / "docs/regressions.md").read_text(encoding="utf-8")
+GITHUB, GITLAB = map(yaml.safe_load, re.findall(r"```yml\n(.*?)```", PAGE, re.DOTALL))
+STEPS = GITHUB["jobs"]["compare"]["steps"]
+GITLAB_JOB = GITLAB["regressions"]
+LINES = {
+    "github": [(step["run"], "if" in step) for step in STEPS if "run" in step],
+    "gitlab": [(line, False) for line in GITLAB_JOB["script"]]
+    + [(line, True) for line in GITLAB_JOB["after_script"]],
+}
+"""The lines of each job, and True for those that run after a failure."""
+ENVIRONMENT = {
+    "RUN": "reader",
+    "GITHUB_BASE_REF": "main",
+    "PULL": "7",
+    "CI_MERGE_REQUEST_TARGET_BRANCH_NAME": "main",
+}
+STUB = '#!/bin/sh\necho "$(basename "$0")" "$@" >> "$STUBBED"\n'
+"""In the place of pip, gh and curl."""
+IN_TURN = """
+import contextlib, json, sys
+from driftledger.cli import main
+for arguments in json.load(sys.stdin):
+    sys.argv[1:] = ["compare", *arguments]
+    code = 0
+    with contextlib.redirect_stderr(sys.stdout):
+        try:
+            main()
+        except SystemExit as stop:
+            code = stop.code or 0
+    print("\\x1f", code, end="\\x1e")
+"""
+"""Lists of arguments of ``compare`` → what each prints, and its exit code."""
+
+
+def _make(folder) -> None:
+    project = init(folder, "--preset", "default")
+    project.params(_questions_alone)
+    project.git("branch", "-m", "main")
+    project.driftledger("run")
+    project.commit("the baseline")
+    project.git("tag", "v1")
+    file = project.root / "params.yaml"
+    text = file.read_text()
+    for branch, change in (
+        ("typo", text + "# a remark\n"),
+        ("coarser", text.replace("detail: fine", "detail: coarse")),
+    ):
+        assert change != text
+        project.git("switch", "--quiet", "--create", branch, "main")
+        file.write_text(change)
+        project.commit(branch)
+    project.git("switch", "--quiet", "main")
+
+
+def _questions_alone(params) -> None:
+    chosen = {"models": ["reader"], "question_sets": ["scenes_mme"]}
+    chosen |= {"mme": ["scenes_mme"], "judge": "rubric", "seed": 1}
+    params["run"] = {name: chosen.get(name, []) for name in params["run"]}
+    params["genception"]["cross_check"] = []
+    questions = {"provider": "scene_photos", "protocol": "mme", "count": 60}
+    params["question_sets"] = {"scenes_mme": questions}
+    reader = {"provider": "regions", "detail": "fine", "knowledge": True}
+    params["models"] = {"reader": reader}
+
+
+def _job(upstream, folder, lines) -> tuple[int, str]:
+    """Run the lines of a job as CI does, each in a shell of its own, until one fails.
+
+    Returns:
+        the exit code, and the commands that were replaced by stubs.
+    """
+    shutil.copytree(upstream.root / ".driftledger", folder / "project/.driftledger")
+    checkout = Checkout(folder / "project", folder / "state")
+    for name in ("pip", "gh", "curl"):
+        stub = folder / "stubs" / name
+        stub.parent.mkdir(exist_ok=True)
+        stub.write_text(STUB)
+        stub.chmod(0o755)
+    checkout.env["PATH"] = f"{folder / 'stubs'}{os.pathsep}{checkout.env['PATH']}"
+    environment = {**ENVIRONMENT, "STUBBED": str(folder / "stubbed")}
+    code = 0
+    for line, always in lines:
+        if code == 0 or always:
+            done = checkout.run("bash", "-e", "-c", line, check=False, **environment)
+            code = code or done.returncode
+    return code, (folder / "stubbed").read_text()
+
+
+Jobs = Callable[[str, str], tuple[Path, int, str]]
+"""Kind of CI, branch → the folder of the job, its exit code, what it asked of others."""
+
+
+@pytest.fixture(scope="module")
+def jobs(tmp_path_factory) -> Jobs:
+    made = made_once(tmp_path_factory, "upstream", _make)
+    upstream = Checkout(made / "project", made / "state")
+
+    @cache
+    def job(kind, branch) -> tuple[Path, int, str]:
+        folder = tmp_path_factory.mktemp("job")
+        clone = ["git", "clone", "--quiet", upstream.root.as_uri()]
+        upstream.run(*clone, str(folder / "project"))
+        checkout = Checkout(folder / "project", folder / "state")
+        checkout.git("checkout", "--quiet", "--detach", f"origin/{branch}")
+        return folder, *_job(upstream, folder, LINES[kind])
+
+    return job
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("kind", "branch", "code", "says"),
+    [
+        ("github", "typo", 0, "passes: mme on scenes_mme"),
+        ("github", "coarser", 1, "fails: mme on scenes_mme, score: B is worse by"),
+        ("gitlab", "coarser", 1, "fails: mme on scenes_mme, score: B is worse by"),
+    ],
+)
+def test_a_job_passes_or_fails_and_comments(jobs, kind, branch, code, says):
+    folder, found, asked = jobs(kind, branch)
+    assert found == code
+    assert says in (folder / "project/comment.md").read_text()
+    assert {"github": "gh pr comment 7", "gitlab": "body@comment.md"}[kind] in asked
+
+
+def test_the_jobs_fetch_all_commits():
+    assert STEPS[0]["with"] == {"fetch-depth": 0}
+    assert GITLAB_JOB["variables"]["GIT_DEPTH"] == "0"
+
+
+# What compare makes of commits.
+
+
+@pytest.fixture(scope="module")
+def history(jobs) -> Checkout:
+    """The failed pull request with its results: HEAD~1 and HEAD~2 have the baseline's."""
+    folder, _, _ = jobs("github", "coarser")
+    checkout = Checkout(folder / "project", folder / "state")
+    checkout.commit("coarser, with results")
+    return checkout
+
+
+def shallow(history, folder) -> None:
+    clone = ["git", "clone", "--quiet", "--depth", "1", history.root.as_uri()]
+    history.run(*clone, str(folder))
+
+
+def without_git(history, folder) -> None:
+    shutil.copytree(history.root, folder, ignore=shutil.ignore_patterns(".git"))
+
+
+def of_an_enemy(history, folder) -> None:
+    """Publish links, pipes and garbage, and a run with another's scores."""
+    shutil.copytree(history.root, folder, symlinks=True)
+    ledger = folder / "ledger"
+    name = "0" * 63
+    (ledger / f"{name}1.json").symlink_to("/dev/zero")
+    (ledger / f"{name}2.json").write_bytes(b"[" * 1_000_000)
+    (ledger / f"{name}3.json").write_text('{"scores": 1e999}')
+    (ledger / f"{name}4.json").write_bytes(b"\xff\x00")
+    content = json.loads(next(ledger.glob("[1-9a-f]*.json")).read_bytes())
+    content["combination"] = ["stolen", "", ""]
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"))
+    (ledger / f"{hashlib.sha256(text.encode()).hexdigest()}.json").write_text(text)
+    Checkout(folder, folder.parent / "state").commit("an enemy's")
+    os.mkfifo(ledger / f"{name}5.json")
+
+
+def compared(checkout, commands) -> list[tuple[str, int]]:
+    """Return what ``compare`` prints, and its exit code; each command is as one would type it."""
+    arguments = [shlex.split(command) for command in commands]
+    done = subprocess.run(
+        ["python", "-c", IN_TURN],
+        input=json.dumps(arguments),
+        cwd=checkout.root,
+        env=checkout.env,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    answers = [each.split("\x1f") for each in done.stdout.split("\x1e")[:-1]]
+    return [(text, int(code)) for text, code in answers]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("prepare", [None, shallow, without_git, of_an_enemy])
+def test_runs_of_commits(history, prepare, tmp_path):
+    checkout = history
+    if prepare:
+        prepare(history, tmp_path / "project")
+        checkout = Checkout(tmp_path / "project", tmp_path / "state")
+    place = prepare.__name__ if prepare else ""
+    known = [case for case in cases(__file__, "commits") if case["in"] == place]
+    [former] = history.git("ls-tree", "--name-only", "v1:ledger").split()
+    ledger = json.loads((history.root / "ledger" / former).read_bytes())
+    words = {"FORMER": ledger["fingerprint"], "LONG": "x" * 100_000}
+    commands = [Template(case["command"]).substitute(words) for case in known]
+    answers = compared(checkout, commands)
+    assert answers
+    wrong = [
+        (case["command"], code, text[-300:])
+        for case, (text, code) in zip(known, answers, strict=True)
+        if code != case["code"] or case["says"] not in text or "Traceback" in text
+    ]
+    assert wrong == []
