@@ -8,7 +8,7 @@ import math
 import os
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -310,8 +310,9 @@ class OpenedProject:
         for pair, found in zip(pairs, changes, strict=True):
             for each in found:
                 names = {"benchmark": pair.benchmark, "on": pair.on, "of": each.of}
-                rows += [names | asdict(changed) for changed in each.furthest]
-        own = [field.name for field in fields(ChangedSample)]
+                for changed in each.furthest:
+                    rows.append(names | asdict(changed))
+        own = ChangedSample.__dataclass_fields__
         return pd.DataFrame(rows, columns=["benchmark", "on", "of", *own])
 
     def _stored(self, name: str | None) -> list[tuple[Benchmark, Keys]]:

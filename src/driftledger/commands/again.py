@@ -39,9 +39,8 @@ def ask_again(project: Project, names: Collection[str]) -> dict[str, str]:
             with suppress(LedgerError):
                 committed[name] = sources.at("HEAD", name).fingerprint
     git = sources.git
-    if not (git and former == committed != {}) or git.prefix + PARAMS in (
-        git.changes() or ()
-    ):
+    is_edited = git is not None and git.prefix + PARAMS in (git.changes() or ())
+    if is_edited or not former or former != committed:
         raise ConfigError(
             f"the last commit lacks {PARAMS} or a run of {' and '.join(names)} as they are here: "
             "replaced now, it could not be found; finish 'driftledger run', commit, and ask again"
