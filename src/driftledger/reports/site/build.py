@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from driftledger.benchmarks.base import COVERAGE, Metric
 from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import SCORE, Score
-from driftledger.benchmarks.traces import Trace, worth_showing
+from driftledger.benchmarks.traces import Trace, values_of, worth_showing
 from driftledger.core.canonical import sha256_bytes
 from driftledger.core.files import Files
 from driftledger.core.grouping import grouped
@@ -38,7 +38,7 @@ from driftledger.reports.leaderboard import (
     sections,
     side_by_side,
 )
-from driftledger.reports.scores import Parts
+from driftledger.reports.scores import Block, Parts
 from driftledger.reports.site.templating import environment, path_of, section_of
 from driftledger.reports.site.thumbnails import ShownImage, thumbnails_of
 from driftledger.reports.site.units import files_of, number_of
@@ -51,6 +51,10 @@ SHOWN = 24
 between."""
 CHAINS = 4
 """Models with a chain on the first page; a control comes with them."""
+PAIRS = 4
+"""Models that stand beside the first of their benchmark on the page of comparison."""
+APART = 3
+"""Units of each such pair: those that the headline puts furthest apart."""
 
 LEGEND = (
     f"Higher is better unless a column says otherwise. Beside a value: {BRACKETS}. {LETTERS} The "
@@ -84,6 +88,16 @@ class UnitTraces(NamedTuple):
     def href(self, unit: str) -> str:
         """Return the place of a unit, relative to the top of the site."""
         return f"{path_of(self.score)}#{self.unit_id(unit)}"
+
+
+class ApartPair(NamedTuple):
+    """A model beside the first of its benchmark, and the units in which they differ most."""
+
+    title: str
+    """Of the headline by which they differ."""
+    scores: tuple[Score, Score]
+    units: list[str]
+    """The one furthest apart first."""
 
 
 @dataclass(frozen=True)
@@ -120,7 +134,8 @@ def site_files(
     Errors as in :func:`~driftledger.reports.site.thumbnails.thumbnail`.
     """
     root = report.project.root
-    chains, missing = _read_chains(root, report.parts, only)
+    pairs = list(_apart(report.parts))
+    chains, missing = _read_chains(root, report.parts, pairs, only)
     pictures: Mapping[Path, ShownImage] = {}
     thumbnails: Files = {}
     if images:
@@ -143,6 +158,7 @@ def site_files(
     pages = [*_model_pages(report, chains, only)]
     if only is None:
         pages += [_index(report, chains if images else ()), *_table_pages(report)]
+        pages.append(_comparison(report, chains, pairs))
         pages.append(
             Page("gallery.html", "gallery.html.j2", "Gallery", {"missing": missing})
         )
@@ -181,25 +197,80 @@ def _index(report: Context, chains: Sequence[UnitTraces]) -> Page:
 
 
 def _table_pages(report: Context) -> Iterator[Page]:
-    """Yield the pages of benchmarks, of all their data side by side, and of correlation."""
+    """Yield the pages of benchmarks and of correlation."""
 
     def page(name: str, title: str, lead: str, shown: Sequence[ReportSection]) -> Page:
         values = {"lead": lead, "sections": shown}
         return Page(f"{name}.html", "benchmark.html.j2", title=title, values=values)
 
-    across = list[ReportTable]()
     for spec, blocks in report.parts.items():
         yield page(spec.name, spec.title, lead="", shown=list(sections(spec, blocks)))
-        across += side_by_side(spec, blocks)
-    comparison = ReportSection("Side by side", "all", across)
-    yield page("comparison", "Comparison", lead=COMPARISON, shown=[comparison])
     headlines = ReportSection("Headlines", "correlation", report.correlation.tables)
     lead = report.correlation.lead
     yield page("correlation", "Correlation", lead=lead, shown=[headlines])
 
 
+def _comparison(
+    report: Context, chains: Sequence[UnitTraces], pairs: Sequence[ApartPair]
+) -> Page:
+    across = list[ReportTable]()
+    for spec, blocks in report.parts.items():
+        across += side_by_side(spec, blocks)
+    values = {
+        "lead": COMPARISON,
+        "sections": [ReportSection("Side by side", "all", across)],
+        "apart": list(_shown_apart(pairs, chains)),
+    }
+    return Page("comparison.html", "comparison.html.j2", "Comparison", values)
+
+
+def _shown_apart(
+    pairs: Sequence[ApartPair], chains: Sequence[UnitTraces]
+) -> Iterator[Mapping[str, Any]]:
+    """Yield the pairs whose traces are here."""
+    by_score = {id(own.score): own for own in chains}
+    for pair in pairs:
+        sides = [by_score[id(score)] for score in pair.scores if id(score) in by_score]
+        if pair.units and len(sides) == len(pair.scores):
+            yield {
+                "pair": pair,
+                "sides": sides,
+                "spec": benchmark(sides[0].score.benchmark),
+            }
+
+
+def _apart(parts: Parts) -> Iterator[ApartPair]:
+    """Yield the first models of each benchmark in pairs, with the units furthest apart."""
+    for spec, blocks in parts.items():
+        for block in blocks:
+            models = [score for score in block.scores if not score.is_control]
+            if not models:
+                continue
+            title = spec.titled(spec.headline(models[0])[0])
+            worth = [_worth(block, score, title) for score in models[: PAIRS + 1]]
+            for other, values in zip(models[1:], worth[1:], strict=False):
+                ranked = []
+                for unit, value in values.items():
+                    difference = abs(value - worth[0].get(unit, value))
+                    if difference:
+                        ranked.append((-difference, unit))
+                units = [unit for _, unit in sorted(ranked)[:APART]]
+                yield ApartPair(title, (models[0], other), units)
+
+
+def _worth(block: Block, score: Score, title: str) -> dict[str, float]:
+    """Return unit → what it is worth in the headline."""
+    values = values_of(block.spec, score)
+    worth = {}
+    for row in block.rows_of(score):
+        value = values(row).get(title)
+        if value is not None:
+            worth[row.unit] = value
+    return worth
+
+
 def _read_chains(
-    root: Path, parts: Parts, only: str | None
+    root: Path, parts: Parts, pairs: Sequence[ApartPair], only: str | None
 ) -> tuple[list[UnitTraces], list[str]]:
     """Read the traces of all models, or one, and list the data without records.
 
@@ -208,6 +279,10 @@ def _read_chains(
     chains = []
     missing = dict[str, None]()
     done = set()
+    apart: dict[int, set[str]] = {}
+    for pair in pairs:
+        for score in pair.scores:
+            apart.setdefault(id(score), set()).update(pair.units)
     for spec, blocks in parts.items():
         for block in blocks:
             for score in block.scores:
@@ -223,6 +298,9 @@ def _read_chains(
                     done.add(tuple(sources))
                     rows = block.rows_of(score)
                     chosen = worth_showing(spec, score, rows, SHOWN)
+                    shown = {row.unit for row in chosen}
+                    wanted = apart.get(id(score), set()) - shown
+                    chosen += [row for row in rows if row.unit in wanted]
                     traces = {}
                     if chosen:
                         traces = {

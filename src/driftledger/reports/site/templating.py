@@ -13,7 +13,14 @@ from driftledger.core.text import for_terminal
 from driftledger.reports.cells import Cell, Cells, ReportTable, interval
 from driftledger.reports.leaderboard import by_kind
 from driftledger.reports.scores import Parts
-from driftledger.reports.site.units import number_of, strips_of, texts_of
+from driftledger.reports.site.units import (
+    changed_words,
+    files_of,
+    number_of,
+    reply_of,
+    strips_of,
+    texts_of,
+)
 from driftledger.reports.tables import title_of
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -82,9 +89,12 @@ def environment(parts: Parts) -> Environment:
         "quote": shlex.quote,
     }
     for function in (
+        changed_words,
+        files_of,
         href,
         interval,
         number_of,
+        reply_of,
         strips_of,
         texts_of,
         title_of,

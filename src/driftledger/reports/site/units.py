@@ -100,6 +100,15 @@ def texts_of(values: Mapping[str, Shown]) -> dict[str, list[str]]:
     return texts
 
 
+def reply_of(trace: Trace) -> str:
+    """Return the first text that the model gave; empty if it gave none."""
+    for step in trace.steps:
+        if step.role == "model":
+            for texts in texts_of(step.outputs).values():
+                return texts[0]
+    return ""
+
+
 def strips_of(trace: Trace) -> Strips:
     """Set the steps of each repeat side by side."""
     seen = _pairs(texts_of(trace.inputs))
