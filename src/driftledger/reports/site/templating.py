@@ -16,8 +16,8 @@ from driftledger.reports.scores import Parts
 from driftledger.reports.site.units import (
     changed_words,
     files_of,
+    first_difference,
     number_of,
-    reply_of,
     strips_of,
     texts_of,
 )
@@ -91,10 +91,10 @@ def environment(parts: Parts) -> Environment:
     for function in (
         changed_words,
         files_of,
+        first_difference,
         href,
         interval,
         number_of,
-        reply_of,
         strips_of,
         texts_of,
         title_of,

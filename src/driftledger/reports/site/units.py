@@ -100,13 +100,27 @@ def texts_of(values: Mapping[str, Shown]) -> dict[str, list[str]]:
     return texts
 
 
-def reply_of(trace: Trace) -> str:
-    """Return the first text that the model gave; empty if it gave none."""
+def first_difference(a: Trace, b: Trace) -> tuple[str, str, str]:
+    """Return the first reply of a model that differs between two traces of a unit.
+
+    Returns:
+        What stands above that step, and both replies; the first ones where none differs.
+    """
+    replies = []
+    for one, two in zip(_replies(a), _replies(b), strict=False):
+        replies.append((one[0], one[1], two[1]))
+    for column, one_text, two_text in replies:
+        if one_text != two_text:
+            return column, one_text, two_text
+    return replies[0] if replies else ("", "", "")
+
+
+def _replies(trace: Trace) -> Iterator[tuple[str, str]]:
+    """Yield what stands above each step of the model, and its first text."""
     for step in trace.steps:
+        texts = [*chain.from_iterable(texts_of(step.outputs).values())]
         if step.role == "model":
-            for texts in texts_of(step.outputs).values():
-                return texts[0]
-    return ""
+            yield step.column, texts[0] if texts else ""
 
 
 def strips_of(trace: Trace) -> Strips:
