@@ -15,12 +15,18 @@ import numpy as np
 
 from driftledger.benchmarks.base import UNREAD_COUNTS, Benchmark, Input, Metric, Rule
 from driftledger.benchmarks.costs import COSTS
+from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import ROWS, Numbers, Row, Score
 from driftledger.core.canonical import Json
 from driftledger.core.errors import LedgerError, StoreError, first_few
 from driftledger.core.files import read_jsonl
 from driftledger.core.text import changes, shown_apart
-from driftledger.ledger.lineage import Lineage, Run, short_version_of, version_of
+from driftledger.ledger.lineage import (
+    Lineage,
+    Run,
+    short_version_of,
+    version_of,
+)
 from driftledger.ledger.objects.contents import FETCH, Contents
 from driftledger.metrics.exact import exact_mean, round_significant
 from driftledger.metrics.groups import holm
@@ -229,6 +235,13 @@ def compare(a: Run, b: Run, contents: Contents, *, anyway: bool = False) -> Comp
         reasons=reasons,
         sides=sides,
     )
+
+
+def metric_of(pair: ScorePair, compared: MetricComparison) -> Metric:
+    """Return the metric that a row of a comparison is about."""
+    metric = benchmark(pair.benchmark).metric(compared.metric)
+    assert metric is not None  # chosen from its benchmark's table
+    return metric
 
 
 def _notes(a: Run, b: Run) -> Iterator[str]:
