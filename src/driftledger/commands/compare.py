@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 from typing import NamedTuple
 
 from rich.console import Group, RenderableType
@@ -11,8 +10,9 @@ from driftledger.benchmarks.base import Metric
 from driftledger.commands.terminal import HEAD, line, lines, table
 from driftledger.core.errors import LedgerError
 from driftledger.core.text import figure, for_cell, shortened
-from driftledger.ledger.changes import Changes, changes_between
+from driftledger.ledger.changes import changes_between
 from driftledger.ledger.compare import (
+    Changes,
     Comparison,
     MetricComparison,
     ScorePair,
@@ -36,8 +36,6 @@ class Compared(NamedTuple):
     """Two runs side by side, what changed, and what a gate says of them."""
 
     comparison: Comparison
-    changes: Sequence[Sequence[Changes]]
-    """Of each pair."""
     verified: str = ""
     """What is known of the files of both, in one line."""
     judgements: Sequence[Judgement] = ()
@@ -50,8 +48,6 @@ class Compared(NamedTuple):
     def as_json(self) -> str:
         """Write everything as JSON; ``gate`` is empty without one."""
         data = self.comparison.to_dict()
-        for pair, found in zip(data["pairs"], self.changes, strict=True):
-            pair["changes"] = [asdict(each) for each in found]
         data["verified"] = self.verified
         data["gate"] = []
         for judgement in self.judgements:
@@ -65,7 +61,7 @@ class Compared(NamedTuple):
         Args:
             most: how many of the changed samples of each score are shown, with both texts.
         """
-        tables = as_table(self.comparison, self.changes, most)
+        tables = as_table(self.comparison, most)
         return Group(line(self.verified), tables, lines(map(str, self.judgements)))
 
     def as_markdown(self, most: int = 0) -> str:
@@ -74,8 +70,8 @@ class Compared(NamedTuple):
         text = []
         for sentence in [self.verified, *map(str, self.judgements), *head]:
             text.append(f"- {for_cell(sentence)}")
-        for each in _tables(self.comparison, self.changes, most):
-            text += ["", *markdown(each)]
+        for pair in self.comparison.pairs:
+            text += ["", *markdown(_table(pair, self.comparison, most))]
         return "\n".join([*text, *map(for_cell, foot)])
 
 
@@ -93,6 +89,8 @@ def compare(
     two = find_run(sources, b)
     comparison = compare_runs(one, two, sources.contents, anyway=anyway)
     changes = changes_between(project, sources, one, two)
+    for pair, found in zip(comparison.pairs, changes, strict=True):
+        pair.changes.extend(found)
     try:
         one_is = check_scores(one, sources.contents)
         two_is = check_scores(two, sources.contents)
@@ -101,8 +99,8 @@ def compare(
         if gate.fail_if:
             raise
         verified = f"not verified: {error}"
-    judgements = gate.judge(comparison, changes)
-    return Compared(comparison, changes, verified, judgements)
+    judgements = gate.judge(comparison)
+    return Compared(comparison, verified, judgements)
 
 
 def changes_in_words(changes: Changes) -> str:
@@ -160,18 +158,16 @@ def _around(comparison: Comparison) -> tuple[list[str], list[str]]:
     return head, foot
 
 
-def as_table(
-    comparison: Comparison, changes: Sequence[Sequence[Changes]] = (), most: int = 0
-) -> Group:
+def as_table(comparison: Comparison, most: int = 0) -> Group:
     """Show a sentence and a table per benchmark, with remarks and what is not ranked below it.
 
     Args:
-        changes: of each pair, where they are known.
-        most: how many of those furthest apart are shown.
+        most: how many of the changes furthest apart are shown.
     """
     head, foot = _around(comparison)
     blocks: list[RenderableType] = []
-    for each in _tables(comparison, changes, most):
+    for pair in comparison.pairs:
+        each = _table(pair, comparison, most)
         blocks.append(line(each.title, HEAD))
         if each.rows:
             numbers = [name for name in each.head if not name.startswith("better")]
@@ -183,21 +179,9 @@ def as_table(
     return Group(lines(head), "", *blocks, lines(foot))
 
 
-def _tables(
-    comparison: Comparison, changes: Sequence[Sequence[Changes]], most: int
-) -> Iterator[ReportTable]:
-    """Yield a table per pair of scores: ``regions is better than blind by 0.61 [0.58, 0.63] in
-    GC@5``, the ranked metrics, remarks, and what changed."""
-    for place, pair in enumerate(comparison.pairs):
-        drawn = _table(pair, comparison)
-        notes = [*drawn.notes]
-        for each in changes[place] if changes else ():
-            notes.append(changes_in_words(each))
-            notes += [f"  {changed}" for changed in _furthest(each, most)]
-        yield drawn._replace(notes=notes)
-
-
-def _table(pair: ScorePair, comparison: Comparison) -> ReportTable:
+def _table(pair: ScorePair, comparison: Comparison, most: int) -> ReportTable:
+    """Return ``regions is better than blind by 0.61 [0.58, 0.63] in GC@5``, with the ranked
+    metrics, remarks, and what changed."""
     a, b = sides = comparison.sides
     sentence = ""
     rows = []
@@ -241,6 +225,9 @@ def _table(pair: ScorePair, comparison: Comparison) -> ReportTable:
             notes.append(
                 f"{title}: not shown after Holm's correction over all metrics (p = {p_holm:.2g})"
             )
+    for changes in pair.changes:
+        notes.append(changes_in_words(changes))
+        notes += [f"  {changed}" for changed in _furthest(changes, most)]
     at = f"; {b} at {pair.multiples}" if pair.multiples else ""
     better_by = f"better by [{comparison.confidence:.0%} interval]"
     return ReportTable(

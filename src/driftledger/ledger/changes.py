@@ -8,8 +8,7 @@ where A was asked twice.
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
-from typing import Literal, TypeAlias, cast
+from typing import TypeAlias, cast
 
 import numpy as np
 
@@ -21,7 +20,14 @@ from driftledger.core.errors import DriftledgerError, LedgerError
 from driftledger.core.files import read_jsonl
 from driftledger.core.text import shortened
 from driftledger.core.types import Outcome
-from driftledger.ledger.compare import paired_scores, rows_of
+from driftledger.ledger.compare import (
+    ChangedSample,
+    Changes,
+    Floor,
+    Kind,
+    paired_scores,
+    rows_of,
+)
 from driftledger.ledger.lineage import Lineage, Run
 from driftledger.ledger.objects.contents import Contents
 from driftledger.ledger.sources import Sources
@@ -32,69 +38,8 @@ from driftledger.metrics.groups import holm
 from driftledger.metrics.intervals import share_interval
 from driftledger.project.project import Project
 
-Kind: TypeAlias = Literal["answers", "descriptions"]
 Asking: TypeAlias = dict[tuple[str, str, int], tuple[Answer, str]]
 """Cluster, question or sample, and step → the answer or the description, with its text."""
-
-
-@dataclass
-class ChangedSample:
-    """An answer or a description that differs between A and B."""
-
-    unit: str
-    step: int
-    """Of a description, the iteration or condition; of an answer, which of its question's."""
-    a: str
-    """The reading in A, as :class:`Answer` has it."""
-    b: str
-    a_text: str
-    """The reply; where its record is not here, what it was taken for."""
-    b_text: str
-    similarity: float | None = None
-    """The cosine of both texts by the text encoder of A's score."""
-
-
-@dataclass(frozen=True)
-class Floor:
-    """How much changes by itself, where A was asked twice."""
-
-    samples: int
-    """Answers or descriptions that both askings of A and B have."""
-    changed: int
-    """Those that differ between both askings of A."""
-    p_value: float
-    """One-sided, of more changes than a second asking shows, over questions or samples."""
-
-
-@dataclass
-class Changes:
-    """The answers or the descriptions of two scores, and which of them changed.
-
-    An answer has changed if it is read otherwise, a description if it has other words.
-    """
-
-    of: Kind
-    samples: int = 0
-    """How many of them both runs have."""
-    changed: int = 0
-    share: float | None = None
-    """``changed / samples``, from ``low`` to ``high``."""
-    low: float | None = None
-    high: float | None = None
-    transitions: dict[str, int] = field(default_factory=dict)
-    """``right → wrong``, ``wrong → other wrong answer`` → how many, the commonest first."""
-    p_value: float | None = None
-    """McNemar's, exact and two-sided: are as many questions better in B as worse? None of
-    descriptions."""
-    p_holm: float | None = None
-    """Of the floor, or else McNemar's, after Holm's correction over all that changed."""
-    floor: Floor | None = None
-    similarity: float | None = None
-    """The mean over the texts that changed."""
-    furthest: list[ChangedSample] = field(default_factory=list)
-    """All that changed, those furthest apart first."""
-    note: str = ""
-    """What could not be told, and why."""
 
 
 def changes_between(

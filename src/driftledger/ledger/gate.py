@@ -7,9 +7,9 @@ from typing import Literal, NamedTuple, TypeAlias
 from driftledger.benchmarks.base import Metric
 from driftledger.core.errors import LedgerError, unknown_name
 from driftledger.core.text import figure
-from driftledger.ledger.changes import Changes
 from driftledger.ledger.compare import (
     NOT_RANKED,
+    Changes,
     Comparison,
     MetricComparison,
     metric_of,
@@ -53,13 +53,8 @@ class Gate(NamedTuple):
     metric: str | None = None
     """The metric to judge by, as ``compare --json`` names it; by default every headline."""
 
-    def judge(
-        self, comparison: Comparison, changes: Sequence[Sequence[Changes]] = ()
-    ) -> list[Judgement]:
+    def judge(self, comparison: Comparison) -> list[Judgement]:
         """Judge the metrics of a comparison, one by one; or what changed, pair by pair.
-
-        Args:
-            changes: of each pair; for ``changed`` alone.
 
         Raises:
             LedgerError: there is no such metric; or a margin or a metric is missing or not used.
@@ -73,8 +68,10 @@ class Gate(NamedTuple):
         judgements = []
         if self.fail_if == "changed":
             level = 1 - comparison.confidence
-            for pair, found in zip(comparison.pairs, changes, strict=True):
-                for each in found or [Changes("answers", note="the data differ")]:
+            for pair in comparison.pairs:
+                for each in pair.changes or [
+                    Changes("answers", note="the data differ")
+                ]:
                     judgements.append(_changed(pair.name, each, level))
         elif self.fail_if is not None:
             judgements = list(self._judged(comparison))
@@ -96,10 +93,17 @@ class Gate(NamedTuple):
         for name, metric, one in chosen:
             verdict = Verdict.UNKNOWN
             says = one.verdict.removeprefix(NOT_RANKED)
+            lead = one.difference or 0.0
+            if not metric.higher_is_better:
+                lead = -lead
             if one.ranked and margin:
-                verdict, says = _not_as_good(metric, one, margin, comparison.confidence)
+                verdict, says = _not_as_good(
+                    lead, one, metric.digits, margin, comparison.confidence
+                )
             elif one.ranked:
-                verdict, says = _worse(metric, one, 1 - comparison.confidence)
+                verdict, says = _worse(
+                    lead, one, metric.digits, 1 - comparison.confidence
+                )
             yield Judgement(verdict, f"{name}: {says}")
         if self.metric is None:
             for place in comparison.only_a:
@@ -132,29 +136,22 @@ def _chosen(
         raise LedgerError(unknown_name("metric", name, known))
 
 
-def _lead(metric: Metric, one: MetricComparison) -> float:
-    """Return how far B is ahead of A, negative where it is behind."""
-    difference = one.difference or 0.0
-    return difference if metric.higher_is_better else -difference
-
-
-def _worse(metric: Metric, one: MetricComparison, level: float) -> Judgement:
+def _worse(lead: float, one: MetricComparison, digits: int, level: float) -> Judgement:
     assert one.p_holm is not None  # as it is ranked
-    lead = _lead(metric, one)
-    by = figure(abs(lead), metric.digits)
+    by = figure(abs(lead), digits)
     if one.p_holm <= level and lead < 0:
         return Judgement(Verdict.FAILS, f"B is worse by {by} (p = {one.p_holm:.2g})")
     side = "ahead" if lead > 0 else "behind"
-    detectable = figure(one.detectable or 0.0, metric.digits)
+    detectable = figure(one.detectable or 0.0, digits)
     seen = f"B is {by} {side}; {one.common} samples show {detectable}"
     return Judgement(Verdict.PASSES, f"not shown to be worse ({seen})")
 
 
 def _not_as_good(
-    metric: Metric, one: MetricComparison, margin: float, confidence: float
+    lead: float, one: MetricComparison, digits: int, margin: float, confidence: float
 ) -> Judgement:
     result = non_inferiority(
-        _lead(metric, one),
+        lead,
         one.standard_error or 0.0,
         one.df or 0.0,
         one.common or 0,
@@ -162,7 +159,7 @@ def _not_as_good(
         confidence=confidence,
         step=one.step or 0.0,
     )
-    lower = figure(result.lower, metric.digits)
+    lower = figure(result.lower, digits)
     bound = f"B is at least {lower} ahead, and −{margin:g} is allowed"
     if result.shown:
         return Judgement(Verdict.PASSES, f"as good ({bound})")
