@@ -72,7 +72,8 @@ class Compared(NamedTuple):
             text.append(f"- {for_cell(sentence)}")
         for pair in self.comparison.pairs:
             text += ["", *markdown(_table(pair, self.comparison, most))]
-        return "\n".join([*text, *map(for_cell, foot)])
+        text += [f"- {for_cell(sentence)}" for sentence in foot]
+        return "\n".join(text)
 
 
 def compare(
