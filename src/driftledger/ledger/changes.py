@@ -61,11 +61,13 @@ def changes_between(
         inputs = one.score.inputs
         askings = [one, two]
         for each in again.lineages if again else ():
-            is_alike = each.score.inputs.protocol == inputs.protocol
-            if each.place == one.place and is_alike:
+            theirs = each.score.inputs
+            is_alike = theirs.protocol == inputs.protocol
+            is_same = theirs.data_digest == inputs.data_digest
+            if each.place == one.place and is_alike and is_same:
                 askings.append(each)
         found: list[Changes] = []
-        if all(each.score.inputs.data_digest == inputs.data_digest for each in askings):
+        if two.score.inputs.data_digest == inputs.data_digest:
             found = list(_changes_of(askings, sources.contents))
         for kind in found:
             if kind.of == "descriptions":
