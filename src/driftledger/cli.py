@@ -557,9 +557,7 @@ def compare(
     project = reading(context, trust)
     from driftledger.ledger.gate import Gate
 
-    if fail_if is None and (margin, metric) != (None, None):
-        raise ConfigError("--margin and --metric are of a gate; add --fail-if")
-    gate = None if fail_if is None else Gate(fail_if, margin, metric)
+    gate = Gate(fail_if, margin, metric)
     compared = commands.compare.compare(project, a, b, anyway=anyway, gate=gate)
     if as_json:
         show(compared.as_json())

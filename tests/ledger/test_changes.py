@@ -12,7 +12,8 @@ from driftledger.commands.compare import changes_in_words
 from driftledger.components.base import ComponentCard
 from driftledger.core.canonical import sha256_of
 from driftledger.core.files import write_jsonl
-from driftledger.ledger.changes import Changes, Floor, changes_between
+from driftledger.ledger.changes import changes_between
+from driftledger.ledger.compare import Changes, Floor
 from driftledger.ledger.gate import Gate, Verdict
 from driftledger.ledger.lineage import CodeVersion, Folder, Lineage, Run
 from driftledger.ledger.objects.contents import Contents
@@ -174,9 +175,9 @@ def test_a_gate_by_hand(case):
         if "floor" in values:
             values["floor"] = Floor(*values["floor"])
         found.append(Changes(**values))
-    pair = SimpleNamespace(name="exam")
+    pair = SimpleNamespace(name="exam", changes=found)
     comparison = SimpleNamespace(pairs=[pair], confidence=0.95)
-    [judgement] = Gate("changed").judge(comparison, [found])
+    [judgement] = Gate("changed").judge(comparison)
     assert judgement.verdict is Verdict[case["verdict"]]
     assert case["says"] in judgement.says
 

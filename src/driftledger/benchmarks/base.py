@@ -8,6 +8,7 @@ and what scores is imported when it is used: the command line starts without it.
 
 import re
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -41,6 +42,7 @@ from driftledger.components.base import Component
 from driftledger.core.canonical import Json
 from driftledger.core.types import Outcome
 from driftledger.data.question_sets.base import QuestionRules
+from driftledger.metrics.exact import exact_mean
 
 if TYPE_CHECKING:
     from driftledger.benchmarks.scoring import Scored, ToScore
@@ -703,12 +705,31 @@ class Benchmark(ABC):
     def answers(self, row: Row) -> Iterator[Answer]:
         """Yield the answers behind a row, each with its reading; a failed call gave none.
 
-        By default they are the row's values of the first metric, from 0 to 1, if it needs answers.
+        They are the row's values of the first metric, from 0 to 1, if it needs answers; ``extra``
+        may have the ``questions``, the ``outcomes`` and what was ``read``. The gradings of one
+        answer are averaged.
         """
         metric = self.metrics[0]
-        if Input.ANSWERS in metric.needs and row.outcome is not Outcome.FAILED:
-            for step, worth in enumerate(row.values.get(metric.row, ()), 1):
-                yield answer_as(row.unit, step, row.outcome, worth=worth, read=worth)
+        if Input.ANSWERS not in metric.needs:
+            return
+        worths = row.values.get("correct") or row.values.get(metric.row, [])
+        units = row.extra.get("questions", [row.unit] * len(worths))
+        outcomes = row.extra.get("outcomes", [row.outcome] * len(worths))
+        read = row.extra.get("read", worths)
+        if self.collects.judged:
+            known = [worth for worth in worths if worth is not None]
+            worths = [exact_mean(known) if known else None]
+            outcomes = [row.outcome]
+            read = worths
+        steps: Counter[str] = Counter()
+        for unit, outcome, worth, each in zip(
+            units, outcomes, worths, read, strict=False
+        ):
+            steps[unit] += 1
+            if outcome != Outcome.FAILED:
+                yield answer_as(
+                    unit, steps[unit], Outcome(outcome), worth=worth, read=each
+                )
 
     def ranked(self, score: Score, key: str) -> float | None:
         """Return the value to rank models by; None if it is missing or must not be compared."""

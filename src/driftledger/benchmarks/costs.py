@@ -5,8 +5,6 @@ from collections.abc import Mapping
 from driftledger.benchmarks.base import Metric
 from driftledger.benchmarks.score import Score
 from driftledger.benchmarks.usage import ScoreUsage
-from driftledger.metrics.exact import round_significant
-from driftledger.metrics.intervals import DIGITS
 
 _TABLE = (
     ("usd_per_1000", "$ / 1,000 samples", "price", 3),
@@ -25,7 +23,7 @@ COSTS: Mapping[str, Metric] = {
     )
     for key, title, formula, digits in _TABLE
 }
-"""Key, a property of :class:`ScoreUsage` → how it is shown. No rank goes by a cost: it is read with
+"""Key of :attr:`ScoreUsage.costs` → how it is shown. No rank goes by a cost: it is read with
 the headlines."""
 NOTE = (
     "Cost, of which less is better, is that of all calls that a sample needs, by every component, "
@@ -35,9 +33,4 @@ NOTE = (
 
 def with_costs(score: Score, usage: ScoreUsage | None) -> Score:
     """Return a score that knows its costs."""
-    costs = {}
-    for key in COSTS:
-        value = getattr(usage, key, None)
-        if value is not None:
-            costs[key] = round_significant(value, DIGITS)
-    return score.model_copy(update={"costs": costs})
+    return score.model_copy(update={"costs": usage.costs if usage else {}})

@@ -229,7 +229,7 @@ class Answer(NamedTuple):
     worth: float
     """From 0 to 1; 0 where nothing was read."""
     read: Any
-    """The option, the grade or the text that it is taken for."""
+    """The option, the grade or the text that it is taken for; the reading if for none."""
 
 
 def answer_as(
@@ -251,7 +251,8 @@ def answer_as(
         reading = "unread"
     elif worth > 0:
         reading = "partly right"
-    return Answer(unit, step, reading, worth=worth or 0.0, read=read)
+    taken = reading if read is None else read
+    return Answer(unit, step, reading, worth=worth or 0.0, read=taken)
 
 
 Rows: TypeAlias = Sequence[Row]

@@ -4,8 +4,7 @@ Only calls of services and checkpoints are noted. No score, fingerprint or rank 
 """
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import astuple
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,8 @@ from driftledger.core.files import Record, SparseRecord, read_json, read_jsonl
 from driftledger.core.grouping import grouped
 from driftledger.core.strict import Name, Strict
 from driftledger.core.types import Usage
+from driftledger.metrics.exact import round_significant
+from driftledger.metrics.intervals import DIGITS
 
 CALLS = "usage.jsonl"
 """Beside ``records.jsonl``: a :class:`CallUsage` per line."""
@@ -53,11 +54,6 @@ class RoleUsage(Strict):
     cost: float | None
     """None unless the price of every call is known."""
 
-    @property
-    def tokens(self) -> int:
-        """Input and output tokens that were counted."""
-        return (self.input_tokens or 0) + (self.output_tokens or 0)
-
 
 class ScoreUsage(Record):
     """``usage.json`` of a score's folder: what the calls behind the score took."""
@@ -68,29 +64,30 @@ class ScoreUsage(Record):
     """Role → its totals, for roles that a service or a checkpoint played."""
 
     @property
-    def seconds_per_sample(self) -> float | None:
-        """Seconds that the calls about a sample took together."""
-        return self._per_sample([role.seconds for role in self.roles.values()])
+    def costs(self) -> dict[str, float]:
+        """The costs of a sample, of all roles together, as far as those of every call are known.
 
-    @property
-    def usd_per_1000(self) -> float | None:
-        """Money per 1,000 samples; None without a service, or if one call of it has no price."""
-        costs = [role.cost for role in self.roles.values() if role.service]
-        money = self._per_sample(costs)
-        return None if money is None else 1000 * money
-
-    @property
-    def tokens_per_sample(self) -> float | None:
-        """Input and output tokens per sample, of the roles whose tokens are counted."""
-        tokens = [role.tokens for role in self.roles.values() if role.tokens]
-        return self._per_sample(tokens)
-
-    def _per_sample(self, totals: Sequence[float | None]) -> float | None:
-        """Divide a sum by the samples; None if nothing or not everything is known."""
-        unknown = any(role.unknown for role in self.roles.values())
-        if unknown or not totals or None in totals:
-            return None
-        return math.fsum(_known(totals)) / self.samples
+        Services alone cost money, and tokens are of the roles whose tokens are counted.
+        """
+        roles = self.roles.values()
+        tokens = [
+            (role.input_tokens or 0) + (role.output_tokens or 0) for role in roles
+        ]
+        totals: dict[str, list[Any]] = {
+            "usd_per_1000": [role.cost for role in roles if role.service],
+            "seconds_per_sample": [role.seconds for role in roles],
+            "tokens_per_sample": [*filter(None, tokens)],
+        }
+        costs = {}
+        for key, values in totals.items():
+            if (
+                values
+                and None not in values
+                and not any(role.unknown for role in roles)
+            ):
+                samples = self.samples / 1000 if key == "usd_per_1000" else self.samples
+                costs[key] = round_significant(math.fsum(values) / samples, DIGITS)
+        return costs
 
 
 def read_usage(folder: Path) -> ScoreUsage | None:
@@ -125,9 +122,11 @@ def usage_behind(folder: Path) -> ScoreUsage | None:
 
 
 def _total(calls: Sequence[CallUsage]) -> RoleUsage:
-    columns = zip(*(astuple(call.usage) for call in calls), strict=True)
-    read, written, _, _, times, costs = map(_known, columns)
-    seconds = [*filter(None, times)]
+    used = [call.usage for call in calls]
+    read = [each.input_tokens for each in used if each.input_tokens is not None]
+    written = [each.output_tokens for each in used if each.output_tokens is not None]
+    costs = [each.cost for each in used if each.cost is not None]
+    seconds = [each.seconds for each in used if each.seconds]
     return RoleUsage(
         service=calls[0].service,
         calls=len(calls),
@@ -137,8 +136,3 @@ def _total(calls: Sequence[CallUsage]) -> RoleUsage:
         output_tokens=sum(written) if written else None,
         cost=math.fsum(costs) if len(costs) == len(calls) else None,
     )
-
-
-def _known(numbers: Iterable[float | None]) -> list[Any]:
-    """Return the numbers that are not None."""
-    return [number for number in numbers if number is not None]

@@ -2,39 +2,43 @@
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 from typing import NamedTuple
 
 from rich.console import Group, RenderableType
 
 from driftledger.benchmarks.base import Metric
-from driftledger.benchmarks.registry import benchmark
 from driftledger.commands.terminal import HEAD, line, lines, table
 from driftledger.core.errors import LedgerError
 from driftledger.core.text import figure, for_cell, shortened
-from driftledger.ledger.changes import Changes, changes_between
-from driftledger.ledger.compare import Comparison, MetricComparison, ScorePair
+from driftledger.ledger.changes import changes_between
+from driftledger.ledger.compare import (
+    Changes,
+    Comparison,
+    MetricComparison,
+    ScorePair,
+    metric_of,
+)
 from driftledger.ledger.compare import compare as compare_runs
 from driftledger.ledger.gate import Gate, Judgement, Verdict, verdict_of
 from driftledger.ledger.published import check_scores
 from driftledger.ledger.sources import Sources, find_run
 from driftledger.metrics.paired import POWER
 from driftledger.project.project import Project
+from driftledger.reports.cells import ReportTable, markdown
 
 _UNFAIR = "not comparable: not all of this may be ranked; see 'unfair', or use --anyway"
 _FAIR = "comparable: nothing but what is compared differs that would move these numbers"
 _ANYWAY = "ranked against what speaks against it; see 'unfair'"
+_SHOWS = f"shows at {POWER:.0%}"
 
 
 class Compared(NamedTuple):
     """Two runs side by side, what changed, and what a gate says of them."""
 
     comparison: Comparison
-    changes: list[list[Changes]]
-    """Of each pair."""
-    verified: str
+    verified: str = ""
     """What is known of the files of both, in one line."""
-    judgements: list[Judgement]
+    judgements: Sequence[Judgement] = ()
 
     @property
     def verdict(self) -> Verdict:
@@ -43,14 +47,12 @@ class Compared(NamedTuple):
 
     def as_json(self) -> str:
         """Write everything as JSON; ``gate`` is empty without one."""
-        gate = [
-            {"verdict": judgement.verdict.name.lower(), "says": judgement.says}
-            for judgement in self.judgements
-        ]
         data = self.comparison.to_dict()
-        for pair, found in zip(data["pairs"], self.changes, strict=True):
-            pair["changes"] = [asdict(each) for each in found]
-        data |= {"verified": self.verified, "gate": gate}
+        data["verified"] = self.verified
+        data["gate"] = []
+        for judgement in self.judgements:
+            verdict = judgement.verdict.name.lower()
+            data["gate"].append({"verdict": verdict, "says": judgement.says})
         return json.dumps(data, indent=2)
 
     def as_text(self, most: int = 0) -> RenderableType:
@@ -59,47 +61,19 @@ class Compared(NamedTuple):
         Args:
             most: how many of the changed samples of each score are shown, with both texts.
         """
-        says = [_says(judgement) for judgement in self.judgements]
-        table = as_table(self.comparison, self.changes, most)
-        return Group(line(self.verified), table, lines(says))
+        tables = as_table(self.comparison, most)
+        return Group(line(self.verified), tables, lines(map(str, self.judgements)))
 
     def as_markdown(self, most: int = 0) -> str:
-        """Write a table for the description of a pull request or a comment on it.
-
-        Args:
-            most: how many of the changed samples of each score are listed, with both texts.
-        """
-        comparison = self.comparison
-        text = [
-            f"**A** {for_cell(comparison.a)}  ",
-            f"**B** {for_cell(comparison.b)}",
-            "",
-            f"- {for_cell(self.verified)}",
-        ]
-        text += [f"- {for_cell(_says(judgement))}" for judgement in self.judgements]
-        for pair in comparison.pairs:
-            if pair.multiples:
-                text.append(f"- {pair.name}: B at {pair.multiples}")
-        text += [
-            "",
-            "| metric | A | B | B less A | samples | |",
-            "|---|---:|---:|---:|---:|---|",
-        ]
-        for pair in comparison.pairs:
-            for compared in pair.metrics:
-                name = for_cell(f"{pair.name}, {compared.metric}")
-                text.append(f"| {' | '.join([name, *_cells(pair, compared)])} |")
-        text.append("")
-        for reason in comparison.reasons:
-            text.append(f"- not comparable: {for_cell(reason)}")
-        for pair, found in zip(comparison.pairs, self.changes, strict=True):
-            for changes in found:
-                text.append(
-                    f"- {for_cell(f'{pair.name}: {changes_in_words(changes)}')}"
-                )
-                for shown in _furthest(changes, most):
-                    text.append(f"  - {for_cell(shown)}")
-        return "\n".join(text).rstrip("\n")
+        """Write the same for a comment on a pull request, what the gate says first."""
+        head, foot = _around(self.comparison)
+        text = []
+        for sentence in [self.verified, *map(str, self.judgements), *head]:
+            text.append(f"- {for_cell(sentence)}")
+        for pair in self.comparison.pairs:
+            text += ["", *markdown(_table(pair, self.comparison, most))]
+        text += [f"- {for_cell(sentence)}" for sentence in foot]
+        return "\n".join(text)
 
 
 def compare(
@@ -110,23 +84,24 @@ def compare(
     Raises:
         LedgerError: there is a gate, and a score is not as it was published.
     """
+    gate = gate or Gate()
     sources = Sources(project)
     one = find_run(sources, a)
     two = find_run(sources, b)
     comparison = compare_runs(one, two, sources.contents, anyway=anyway)
     changes = changes_between(project, sources, one, two)
-    judgements = []
+    for pair, found in zip(comparison.pairs, changes, strict=True):
+        pair.changes.extend(found)
     try:
         one_is = check_scores(one, sources.contents)
         two_is = check_scores(two, sources.contents)
         verified = f"verified: the scores of A are {one_is}; of B, {two_is}"
     except LedgerError as error:
-        verified = f"not verified: {error}"
-        if gate is not None:
+        if gate.fail_if:
             raise
-    if gate is not None:
-        judgements = gate.judge(comparison, changes)
-    return Compared(comparison, changes, verified, judgements)
+        verified = f"not verified: {error}"
+    judgements = gate.judge(comparison)
+    return Compared(comparison, verified, judgements)
 
 
 def changes_in_words(changes: Changes) -> str:
@@ -165,43 +140,14 @@ def _furthest(changes: Changes, most: int) -> Iterator[str]:
         )
 
 
-def _says(judgement: Judgement) -> str:
-    return f"{judgement.verdict.name.lower()}: {judgement.says}"
-
-
-def _cells(pair: ScorePair, compared: MetricComparison) -> list[str]:
-    """Return the cells of a row in Markdown: A, B, the difference, samples, the verdict."""
-    metric = benchmark(pair.benchmark).metric(compared.metric)
-    assert metric is not None  # chosen from its benchmark's table
-    difference = "–"
-    if compared.ranked and compared.difference is not None:
-        ends = (compared.low or 0.0, compared.high or 0.0)
-        difference = figure(compared.difference, metric.digits, ends)
-    return [
-        _figure(compared.a, metric),
-        _figure(compared.b, metric),
-        difference,
-        "–" if compared.common is None else str(compared.common),
-        for_cell(compared.verdict),
-    ]
-
-
-def as_table(
-    comparison: Comparison, changes: Sequence[Sequence[Changes]] = (), most: int = 0
-) -> Group:
-    """Show a sentence and a table per benchmark, with remarks and what is not ranked below it.
-
-    Args:
-        changes: of each pair, where they are known.
-        most: how many of those furthest apart are shown.
-    """
+def _around(comparison: Comparison) -> tuple[list[str], list[str]]:
+    """Return the lines above the tables of a comparison, and those below."""
     a, b = comparison.sides
     about = "; ".join(comparison.about) or "the same components in both"
     head = [f"A, {a}: {comparison.a}", f"B, {b}: {comparison.b}", f"compared: {about}"]
     head += [f"to know: {note}" for note in comparison.noted]
     foot = [
-        f"shows at {POWER:.0%}: the difference that as many samples, as noisy as these, find so "
-        "often"
+        f"{_SHOWS}: the difference that as many samples, as noisy as these, find so often"
     ]
     for side, scores in (("A", comparison.only_a), ("B", comparison.only_b)):
         if scores:
@@ -210,81 +156,87 @@ def as_table(
         foot.append(_FAIR)
     else:
         foot.append(_ANYWAY if comparison.anyway else _UNFAIR)
+    return head, foot
+
+
+def as_table(comparison: Comparison, most: int = 0) -> Group:
+    """Show a sentence and a table per benchmark, with remarks and what is not ranked below it.
+
+    Args:
+        most: how many of the changes furthest apart are shown.
+    """
+    head, foot = _around(comparison)
     blocks: list[RenderableType] = []
-    for place, pair in enumerate(comparison.pairs):
-        blocks += _block(pair, comparison)
-        for found in changes[place] if changes else ():
-            blocks.append(lines([f"  {changes_in_words(found)}"]))
-            blocks.append(lines(f"    {shown}" for shown in _furthest(found, most)))
-        blocks.append("")
+    for pair in comparison.pairs:
+        each = _table(pair, comparison, most)
+        blocks.append(line(each.title, HEAD))
+        if each.rows:
+            numbers = [name for name in each.head if not name.startswith("better")]
+            ranked = table(*each.head, numbers=numbers[1:])
+            for row in each.rows:
+                ranked.add_row(*(line(str(cell)) for cell in row))
+            blocks.append(ranked)
+        blocks += [lines(f"  {note}" for note in each.notes), ""]
     return Group(lines(head), "", *blocks, lines(foot))
 
 
-def _block(pair: ScorePair, comparison: Comparison) -> Iterator[RenderableType]:
-    """Yield ``regions is better than blind by 0.61 [0.58, 0.63] in GC@5``, a table of the ranked
-    metrics, and remarks."""
+def _table(pair: ScorePair, comparison: Comparison, most: int) -> ReportTable:
+    """Return ``regions is better than blind by 0.61 [0.58, 0.63] in GC@5``, with the ranked
+    metrics, remarks, and what changed."""
     a, b = sides = comparison.sides
-    better_by = f"better by [{comparison.confidence:.0%} interval]"
-    shows = f"shows at {POWER:.0%}"
-    ranked = table("", a, b, better_by, shows, "N", numbers=[a, b, shows, "N"])
     sentence = ""
-    remarks = []
+    rows = []
+    notes = []
     for each in pair.differing:
         if each.weight == "noted":
-            remarks.append(f"differs: {each.what}, {each.a} and {each.b}")
-    remarks += [f"unfair: {reason}" for reason in pair.reasons]
-    remarks += [f"changed: {change}" for change in pair.changed]
+            notes.append(f"differs: {each.what}, {each.a} and {each.b}")
+    notes += [f"unfair: {reason}" for reason in pair.reasons]
+    notes += [f"changed: {change}" for change in pair.changed]
     for compared in pair.metrics:
-        metric = benchmark(pair.benchmark).metric(compared.metric)
-        assert metric is not None  # chosen from its benchmark's table
+        metric = metric_of(pair, compared)
         title = metric.named(compared.metric)
         value_a = _figure(compared.a, metric)
         value_b = _figure(compared.b, metric)
         better, by = _better(metric, compared)
         if compared.ranked:
-            who = "neither" if better is None else sides[better]
-            detectable = _figure(compared.detectable, metric)
-            cells = (
-                title,
-                value_a,
-                value_b,
-                f"{who} {by}",
-                detectable,
-                str(compared.common),
-            )
-            ranked.add_row(*map(line, cells))
-            if not sentence and better is None:
-                sentence = f": no difference in {title} that these samples show"
-            elif not sentence and better is not None:
-                sentence = (
-                    f": {who} is better than {sides[1 - better]} by {by} in {title}"
-                )
+            who = "neither"
+            found = f": no difference in {title} that these samples show"
+            if better is not None:
+                who = sides[better]
+                found = f": {who} is better than {sides[1 - better]} by {by} in {title}"
+            sentence = sentence or found
+            shows = _figure(compared.detectable, metric)
+            n = str(compared.common)
+            rows.append([title, value_a, value_b, f"{who} {by}", shows, n])
         else:
-            remarks.append(f"{title}, {value_a} and {value_b}: {compared.verdict}")
+            notes.append(f"{title}, {value_a} and {value_b}: {compared.verdict}")
         if compared.only_a or compared.only_b:
             over = ""
             if compared.a_common is not None:
                 common_a = _figure(compared.a_common, metric)
                 common_b = _figure(compared.b_common, metric)
                 over = f"; over the common ones {common_a} and {common_b}"
-            remarks.append(
+            notes.append(
                 f"{title}: {compared.only_a} have a value for {a} alone, {compared.only_b} for {b} "
                 f"alone{over}"
             )
         p_holm = compared.p_holm or 0.0
-        if (
-            compared.ranked
-            and better is not None
-            and p_holm > 1 - comparison.confidence
-        ):
-            remarks.append(
+        is_late = compared.ranked and better is not None
+        if is_late and p_holm > 1 - comparison.confidence:
+            notes.append(
                 f"{title}: not shown after Holm's correction over all metrics (p = {p_holm:.2g})"
             )
+    for changes in pair.changes:
+        notes.append(changes_in_words(changes))
+        notes += [f"  {changed}" for changed in _furthest(changes, most)]
     at = f"; {b} at {pair.multiples}" if pair.multiples else ""
-    yield line(f"{pair.name}{sentence}{at}", HEAD)
-    if sentence:
-        yield ranked
-    yield lines(f"  {remark}" for remark in remarks)
+    better_by = f"better by [{comparison.confidence:.0%} interval]"
+    return ReportTable(
+        f"{pair.name}{sentence}{at}",
+        ["", a, b, better_by, _SHOWS, "N"],
+        rows=rows,
+        notes=notes,
+    )
 
 
 def _figure(value: float | None, metric: Metric) -> str:

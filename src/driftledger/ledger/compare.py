@@ -7,7 +7,7 @@ can show, and without a ranking where something moves the numbers that is not wh
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
 from typing import Any, Literal, TypeAlias
 
@@ -15,12 +15,18 @@ import numpy as np
 
 from driftledger.benchmarks.base import UNREAD_COUNTS, Benchmark, Input, Metric, Rule
 from driftledger.benchmarks.costs import COSTS
+from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import ROWS, Numbers, Row, Score
 from driftledger.core.canonical import Json
 from driftledger.core.errors import LedgerError, StoreError, first_few
 from driftledger.core.files import read_jsonl
 from driftledger.core.text import changes, shown_apart
-from driftledger.ledger.lineage import Lineage, Run, short_version_of, version_of
+from driftledger.ledger.lineage import (
+    Lineage,
+    Run,
+    short_version_of,
+    version_of,
+)
 from driftledger.ledger.objects.contents import FETCH, Contents
 from driftledger.metrics.exact import exact_mean, round_significant
 from driftledger.metrics.groups import holm
@@ -118,6 +124,69 @@ class MetricComparison:
         return not self.verdict.startswith(NOT_RANKED)
 
 
+Kind: TypeAlias = Literal["answers", "descriptions"]
+
+
+@dataclass
+class ChangedSample:
+    """An answer or a description that differs between A and B."""
+
+    unit: str
+    step: int
+    """Of a description, the iteration or condition; of an answer, which of its question's."""
+    a: str
+    """The reading in A, as :class:`Answer` has it."""
+    b: str
+    a_text: str
+    """The reply; where its record is not here, what it was taken for."""
+    b_text: str
+    similarity: float | None = None
+    """The cosine of both texts by the text encoder of A's score."""
+
+
+@dataclass(frozen=True)
+class Floor:
+    """How much changes by itself, where A was asked twice."""
+
+    samples: int
+    """Answers or descriptions that both askings of A and B have."""
+    changed: int
+    """Those that differ between both askings of A."""
+    p_value: float
+    """One-sided, of more changes than a second asking shows, over questions or samples."""
+
+
+@dataclass
+class Changes:
+    """The answers or the descriptions of two scores, and which of them changed.
+
+    An answer has changed if it is read otherwise, a description if it has other words.
+    """
+
+    of: Kind
+    samples: int = 0
+    """How many of them both runs have."""
+    changed: int = 0
+    share: float | None = None
+    """``changed / samples``, from ``low`` to ``high``."""
+    low: float | None = None
+    high: float | None = None
+    transitions: dict[str, int] = field(default_factory=dict)
+    """``right → wrong``, ``wrong → other wrong answer`` → how many, the commonest first."""
+    p_value: float | None = None
+    """McNemar's, exact and two-sided: are as many questions better in B as worse? None of
+    descriptions."""
+    p_holm: float | None = None
+    """Of the floor, or else McNemar's, after Holm's correction over all that changed."""
+    floor: Floor | None = None
+    similarity: float | None = None
+    """The mean over the texts that changed."""
+    furthest: list[ChangedSample] = field(default_factory=list)
+    """All that changed, those furthest apart first."""
+    note: str = ""
+    """What could not be told, and why."""
+
+
 @dataclass(frozen=True)
 class ScorePair:
     """Two scores of one benchmark on the same data, in the files ``a`` and ``b``.
@@ -138,6 +207,8 @@ class ScorePair:
     reasons: list[str]
     cost: dict[str, Numbers]
     """Cost that both know, and that is not 0 → ``a``, ``b``, and B's in A's as ``ratio``."""
+    changes: list[Changes] = field(default_factory=list)
+    """What changed, where :func:`~driftledger.ledger.changes.changes_between` looked."""
 
     @property
     def name(self) -> str:
@@ -229,6 +300,13 @@ def compare(a: Run, b: Run, contents: Contents, *, anyway: bool = False) -> Comp
         reasons=reasons,
         sides=sides,
     )
+
+
+def metric_of(pair: ScorePair, compared: MetricComparison) -> Metric:
+    """Return the metric that a row of a comparison is about."""
+    metric = benchmark(pair.benchmark).metric(compared.metric)
+    assert metric is not None  # chosen from its benchmark's table
+    return metric
 
 
 def _notes(a: Run, b: Run) -> Iterator[str]:

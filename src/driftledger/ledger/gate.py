@@ -5,15 +5,25 @@ from enum import IntEnum
 from typing import Literal, NamedTuple, TypeAlias
 
 from driftledger.benchmarks.base import Metric
-from driftledger.benchmarks.registry import benchmark
 from driftledger.core.errors import LedgerError, unknown_name
 from driftledger.core.text import figure
-from driftledger.ledger.changes import Changes
-from driftledger.ledger.compare import NOT_RANKED, Comparison, MetricComparison
+from driftledger.ledger.compare import (
+    NOT_RANKED,
+    Changes,
+    Comparison,
+    MetricComparison,
+    metric_of,
+)
 from driftledger.metrics.changes import non_inferiority
 
 FailIf: TypeAlias = Literal["worse", "not-as-good", "changed"]
 """What makes a comparison fail."""
+_OPTIONS = {"margin": ("not-as-good",), "metric": ("not-as-good", "worse")}
+"""Option → the rules that use it."""
+_NO_FLOOR = (
+    ", and nothing says how many change by themselves: ask A twice (driftledger run --again NAME, "
+    "or repeats: 2)"
+)
 
 
 class Verdict(IntEnum):
@@ -30,75 +40,79 @@ class Judgement(NamedTuple):
     verdict: Verdict
     says: str
 
+    def __str__(self) -> str:
+        return f"{self.verdict.name.lower()}: {self.says}"
+
 
 class Gate(NamedTuple):
-    """A rule that a comparison passes or fails."""
+    """A rule that a comparison passes or fails; without a rule, nothing is judged."""
 
-    fail_if: FailIf
+    fail_if: FailIf | None = None
     margin: float | None = None
-    """How much worse B may be, in units of the metric; of ``not-as-good`` alone."""
+    """How much worse B may be, in units of the metric."""
     metric: str | None = None
     """The metric to judge by, as ``compare --json`` names it; by default every headline."""
 
-    def judge(
-        self, comparison: Comparison, changes: Sequence[Sequence[Changes]] = ()
-    ) -> list[Judgement]:
+    def judge(self, comparison: Comparison) -> list[Judgement]:
         """Judge the metrics of a comparison, one by one; or what changed, pair by pair.
-
-        Args:
-            changes: of each pair; for ``changed`` alone.
 
         Raises:
             LedgerError: there is no such metric; or a margin or a metric is missing or not used.
         """
-        if self.fail_if == "changed":
-            return self._judged_changes(comparison, changes)
-        judgements = self._judged(comparison)
-        for place in comparison.only_a if self.metric is None else ():
-            judgements.append(Judgement(Verdict.UNKNOWN, f"{place}: only A has it"))
-        if not judgements:
-            judgements.append(Judgement(Verdict.UNKNOWN, "no headline is in both"))
-        return judgements
-
-    def _judged_changes(
-        self, comparison: Comparison, changes: Sequence[Sequence[Changes]]
-    ) -> list[Judgement]:
-        if self.metric is not None or self.margin is not None:
-            raise LedgerError(
-                "--fail-if changed looks at answers and descriptions; leave out --metric and "
-                "--margin"
-            )
+        for option, rules in _OPTIONS.items():
+            if getattr(self, option) is not None and self.fail_if not in rules:
+                raise LedgerError(
+                    f"--{option} is of --fail-if {' and '.join(rules)} alone; add --fail-if "
+                    f"{rules[0]}, or leave it out"
+                )
         judgements = []
-        for pair, found in zip(comparison.pairs, changes, strict=True):
-            for each in found or [Changes("answers", note="the data differ")]:
-                level = 1 - comparison.confidence
-                judgements.append(_changed(pair.name, each, level))
+        if self.fail_if == "changed":
+            level = 1 - comparison.confidence
+            for pair in comparison.pairs:
+                for each in pair.changes or [
+                    Changes("answers", note="the data differ")
+                ]:
+                    judgements.append(_changed(pair.name, each, level))
+        elif self.fail_if is not None:
+            judgements = list(self._judged(comparison))
         return judgements
 
-    def _judged(self, comparison: Comparison) -> list[Judgement]:
+    def _judged(self, comparison: Comparison) -> Iterator[Judgement]:
         chosen = list(_chosen(comparison, self.metric))
-        if self.fail_if == "worse":
-            if self.margin is not None:
-                raise LedgerError("--margin is of --fail-if not-as-good alone")
-            level = 1 - comparison.confidence
-            return [_worse(name, metric, one, level) for name, metric, one in chosen]
-        if self.margin is None or not self.margin > 0:
+        margin = self.margin or 0.0
+        if self.fail_if == "not-as-good" and not margin > 0:
             raise LedgerError(
                 "--fail-if not-as-good needs --margin, how much worse B may be: a number above "
                 "0 in units of the metric"
             )
-        if len(chosen) > 1:
+        if margin and len(chosen) > 1:
             names = ", ".join(dict.fromkeys(one.metric for _, _, one in chosen))
             raise LedgerError(
                 f"one margin cannot hold for {len(chosen)} metrics; name one by --metric: {names}"
             )
-        return [
-            _not_as_good(name, metric, one, self.margin, comparison.confidence)
-            for name, metric, one in chosen
-        ]
+        for name, metric, one in chosen:
+            verdict = Verdict.UNKNOWN
+            says = one.verdict.removeprefix(NOT_RANKED)
+            lead = one.difference or 0.0
+            if not metric.higher_is_better:
+                lead = -lead
+            if one.ranked and margin:
+                verdict, says = _not_as_good(
+                    lead, one, metric.digits, margin, comparison.confidence
+                )
+            elif one.ranked:
+                verdict, says = _worse(
+                    lead, one, metric.digits, 1 - comparison.confidence
+                )
+            yield Judgement(verdict, f"{name}: {says}")
+        if self.metric is None:
+            for place in comparison.only_a:
+                yield Judgement(Verdict.UNKNOWN, f"{place}: only A has it")
+        if not chosen:
+            yield Judgement(Verdict.UNKNOWN, "no headline is in both")
 
 
-def verdict_of(judgements: list[Judgement]) -> Verdict:
+def verdict_of(judgements: Sequence[Judgement]) -> Verdict:
     """Return the verdict on a comparison: one failure fails it, one unknown leaves it open."""
     verdicts = {judgement.verdict for judgement in judgements}
     for verdict in (Verdict.FAILS, Verdict.UNKNOWN):
@@ -114,95 +128,66 @@ def _chosen(
     known = []
     for pair in comparison.pairs:
         for one in pair.metrics:
-            metric = benchmark(pair.benchmark).metric(one.metric)
-            assert metric is not None  # chosen from its benchmark's table
+            metric = metric_of(pair, one)
             known.append(one.metric)
-            if one.metric == name or (name is None and metric.headline):
+            if name in (one.metric, None) and (name or metric.headline):
                 yield f"{pair.name}, {metric.named(one.metric)}", metric, one
     if name is not None and name not in known:
         raise LedgerError(unknown_name("metric", name, known))
 
 
-def _lead(metric: Metric, one: MetricComparison) -> float:
-    """Return how far B is ahead of A, negative where it is behind."""
-    difference = one.difference or 0.0
-    return difference if metric.higher_is_better else -difference
-
-
-def _worse(name: str, metric: Metric, one: MetricComparison, level: float) -> Judgement:
-    if not one.ranked or one.p_holm is None:
-        return Judgement(
-            Verdict.UNKNOWN, f"{name}: {one.verdict.removeprefix(NOT_RANKED)}"
-        )
-    lead = _lead(metric, one)
-    by = figure(abs(lead), metric.digits)
+def _worse(lead: float, one: MetricComparison, digits: int, level: float) -> Judgement:
+    assert one.p_holm is not None  # as it is ranked
+    by = figure(abs(lead), digits)
     if one.p_holm <= level and lead < 0:
-        return Judgement(
-            Verdict.FAILS, f"{name}: B is worse by {by} (p = {one.p_holm:.2g})"
-        )
-    detectable = figure(one.detectable or 0.0, metric.digits)
+        return Judgement(Verdict.FAILS, f"B is worse by {by} (p = {one.p_holm:.2g})")
     side = "ahead" if lead > 0 else "behind"
-    return Judgement(
-        Verdict.PASSES,
-        f"{name}: not shown to be worse (B is {by} {side}; {one.common} samples show {detectable})",
-    )
+    detectable = figure(one.detectable or 0.0, digits)
+    seen = f"B is {by} {side}; {one.common} samples show {detectable}"
+    return Judgement(Verdict.PASSES, f"not shown to be worse ({seen})")
 
 
 def _not_as_good(
-    name: str,
-    metric: Metric,
-    one: MetricComparison,
-    margin: float,
-    confidence: float,
+    lead: float, one: MetricComparison, digits: int, margin: float, confidence: float
 ) -> Judgement:
-    if not one.ranked or one.standard_error is None or one.df is None:
-        return Judgement(
-            Verdict.UNKNOWN, f"{name}: {one.verdict.removeprefix(NOT_RANKED)}"
-        )
-    count = one.common or 0
     result = non_inferiority(
-        _lead(metric, one),
-        one.standard_error,
-        one.df,
-        count,
+        lead,
+        one.standard_error or 0.0,
+        one.df or 0.0,
+        one.common or 0,
         margin=margin,
         confidence=confidence,
         step=one.step or 0.0,
     )
-    lower = figure(result.lower, metric.digits)
+    lower = figure(result.lower, digits)
     bound = f"B is at least {lower} ahead, and −{margin:g} is allowed"
     if result.shown:
-        return Judgement(Verdict.PASSES, f"{name}: as good ({bound})")
+        return Judgement(Verdict.PASSES, f"as good ({bound})")
     if result.excluded:
-        return Judgement(Verdict.FAILS, f"{name}: worse by more than {margin:g}")
-    if result.samples is not None and result.samples > count:
-        return Judgement(
-            Verdict.UNKNOWN,
-            f"{name}: {count} samples cannot tell; about {result.samples:,} would "
-            "show that an equal B is as good",
-        )
-    return Judgement(Verdict.FAILS, f"{name}: not shown to be as good ({bound})")
+        return Judgement(Verdict.FAILS, f"worse by more than {margin:g}")
+    if result.samples is None or result.samples <= (one.common or 0):
+        return Judgement(Verdict.FAILS, f"not shown to be as good ({bound})")
+    return Judgement(
+        Verdict.UNKNOWN,
+        f"{one.common} samples cannot tell; about {result.samples:,} would show that an equal B "
+        "is as good",
+    )
 
 
 def _changed(name: str, changes: Changes, level: float) -> Judgement:
     says = f"{name}: {changes.changed} of {changes.samples} {changes.of} changed"
-    verdict = Verdict.UNKNOWN
     is_shown = changes.p_holm is not None and changes.p_holm <= level
+    verdict = Verdict.FAILS if is_shown else Verdict.PASSES
+    floor = changes.floor
     if not changes.samples:
+        verdict = Verdict.UNKNOWN
         says = f"{name}: {changes.note}"
-    elif changes.floor is not None:
-        floor = changes.floor
-        verdict = Verdict.FAILS if is_shown else Verdict.PASSES
+    elif floor is not None:
         says += f", and {floor.changed} of {floor.samples} change by themselves"
         says += f" (p = {changes.p_holm:.2g})"
-    elif not changes.changed:
-        verdict = Verdict.PASSES
     elif is_shown:
-        verdict = Verdict.FAILS
         says += f", more of them one way (McNemar's p = {changes.p_holm:.2g})"
-    else:
-        says += (
-            ", and nothing says how many change by themselves: ask A twice (driftledger run "
-            "--again NAME, or repeats: 2)"
-        )
+    elif changes.changed:
+        verdict = Verdict.UNKNOWN
+        says += _NO_FLOOR
     return Judgement(verdict, says)

@@ -1,7 +1,6 @@
 """The base of benchmarks over questions: their settings, calls, records of answers and traces."""
 
 from abc import abstractmethod
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from string import ascii_uppercase
@@ -28,14 +27,12 @@ from driftledger.benchmarks.records import (
     read_records,
 )
 from driftledger.benchmarks.score import (
-    Answer,
     Groups,
     Numbers,
     Row,
     Rows,
     Score,
     Values,
-    answer_as,
 )
 from driftledger.benchmarks.scoring import PERCENT, FromRecords, ToScore, outcome_counts
 from driftledger.benchmarks.settings import Section, holding
@@ -53,7 +50,6 @@ from driftledger.data.records import (
     blank_notes,
     read_questions,
 )
-from driftledger.metrics.exact import exact_mean
 
 READ = frozenset({Input.ANSWERS, Input.DATA})
 """The inputs of every number of a question benchmark."""
@@ -121,27 +117,6 @@ class QuestionBenchmark(OneCall):
         if not is_readable(answer):
             return ReadAnswer(record, answer.outcome, read=None, how="no answer")
         return ReadAnswer(record, *self.parsed(question, record, parser))
-
-    def answers(self, row: Row) -> Iterator[Answer]:
-        """Yield an answer per question and order; the gradings of one answer are averaged."""
-        worths = row.values.get("correct") or row.values.get(self.metrics[0].row, [])
-        units = row.extra.get("questions", [row.unit] * len(worths))
-        outcomes = row.extra.get("outcomes", [row.outcome] * len(worths))
-        read = row.extra.get("read", worths)
-        if self.collects.judged:
-            known = [worth for worth in worths if worth is not None]
-            worths = [exact_mean(known) if known else None]
-            outcomes = [row.outcome]
-            read = worths
-        steps: Counter[str] = Counter()
-        for unit, outcome, worth, each in zip(
-            units, outcomes, worths, read, strict=False
-        ):
-            steps[unit] += 1
-            if outcome != Outcome.FAILED:
-                yield answer_as(
-                    unit, steps[unit], Outcome(outcome), worth=worth, read=each
-                )
 
     def traces(self, folders: Folders, score: Score, rows: Rows) -> Iterator[Trace]:
         """Yield the questions of these rows, with every answer to them and how it was read."""
