@@ -18,14 +18,14 @@ CHANGED = 73
 class Weeks(OnLoopback):
     """Says yes to every question, but to the first ``flipped`` of them no."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.flipped = 0
         weeks = self
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
 
-            def do_POST(self) -> None:
+            def do_POST(self):
                 body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
                 asked = json.dumps(body["messages"])
                 number = int(asked.partition("Question ")[2].partition(":")[0])
@@ -34,7 +34,7 @@ class Weeks(OnLoopback):
                 choice = {"index": 0, "message": message, "finish_reason": "stop"}
                 send(self, {"model": "eyes-1", "choices": [choice]})
 
-            def do_GET(self) -> None:
+            def do_GET(self):
                 send(self, {"object": "list", "data": [{"id": "eyes"}]})
 
             def log_message(self, format, *args):  # noqa: A002
@@ -43,7 +43,7 @@ class Weeks(OnLoopback):
         super().__init__(Handler)
 
 
-def ask(project: Checkout, as_of: str) -> str:
+def ask(project, as_of):
     """Ask the service as of a day, commit, and return the run's fingerprint."""
     params = yaml.safe_load((project.root / "params.yaml").read_text())
     params["models"]["eyes"]["as_of"] = as_of

@@ -4,7 +4,6 @@ its reason."""
 import csv
 import json
 import shutil
-from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -31,11 +30,11 @@ FILES = CASES / "components" / "predictions"
 NOTHING = Medium(Path("/nowhere/at/all.png"), "0" * 64)
 
 
-def ask(name, text="Describe it.", t=1, shown=NOTHING, **more: Any) -> Conversation:
+def ask(name, text="Describe it.", t=1, shown=NOTHING, **more):
     return Conversation.ask(text, shown, Subject(name, t, "d"), **more)
 
 
-def failure(model, conversation) -> str:
+def failure(model, conversation):
     [reply] = model.respond([conversation])
     assert (reply.outcome, reply.text) == (Outcome.FAILED, "")
     return str(reply.error)
@@ -189,12 +188,12 @@ PROMPT = (
 )
 
 
-def image(folder, number) -> Medium:
+def image(folder, number):
     path = draw(folder / "originals" / f"{number}.png", number)
     return Medium(path, sha256_file(path))
 
 
-def human(folder, rows, annotator=None) -> Human:
+def human(folder, rows, annotator=None):
     """People who wrote these rows, ``sample,t,text,annotator``, about one and the same image."""
     shown, lines = image(folder, 1), [HEAD]
     for sample, t, rest in (row.split(",", 2) for row in rows.splitlines()):
@@ -205,11 +204,11 @@ def human(folder, rows, annotator=None) -> Human:
     return Human(path=folder, annotator=annotator)
 
 
-def texts(model, *asked: Conversation) -> list[str]:
+def texts(model, *asked):
     return [reply.text for reply in model.respond(asked)]
 
 
-def fill_in(sheet, number, text) -> None:
+def fill_in(sheet, number, text):
     """Write into the cell for the text of a row (counted from 1) of a sheet of ours, which ends in
     ``,,annotator``."""
     lines = sheet.read_text(encoding="utf-8").split("\n")
@@ -296,7 +295,7 @@ def test_a_text_answers_for_its_picture_alone(tmp_path):
     assert texts(model, ask("x", t=2, shown=again)) == ["Text 1."]
 
 
-def everything_in(folder) -> dict[str, tuple[bytes, int]]:
+def everything_in(folder):
     files = (path for path in sorted(folder.rglob("*")) if path.is_file())
     return {
         path.relative_to(folder).as_posix(): (
@@ -307,7 +306,7 @@ def everything_in(folder) -> dict[str, tuple[bytes, int]]:
     }
 
 
-def rows_of(sheet) -> Sequence[dict[str, str]]:
+def rows_of(sheet):
     with sheet.open(encoding="utf-8-sig", newline="") as file:
         return [*csv.DictReader(file)]
 

@@ -1,7 +1,6 @@
 """What a model thinks before it answers is no part of the answer."""
 
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
@@ -46,13 +45,13 @@ class Tokenizer:
     )
 
     @property
-    def added_tokens_decoder(self) -> dict[int, Any]:
+    def added_tokens_decoder(self):
         return {
             n: SimpleNamespace(content=word, special=not word.isalpha())
             for n, word in enumerate(self.words)
         }
 
-    def decode(self, tokens: list[int], skip_special_tokens: bool) -> str:
+    def decode(self, tokens, skip_special_tokens):
         shown = (self.words[token] for token in tokens)
         return " ".join(
             word for word in shown if word.isalpha() or not skip_special_tokens

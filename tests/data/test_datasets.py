@@ -3,13 +3,12 @@
 import os
 import shutil
 import unicodedata
-from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from io import BytesIO
 from itertools import pairwise, product
 from pathlib import Path
-from typing import Any, ClassVar, get_args
+from typing import ClassVar, get_args
 
 import numpy as np
 import pytest
@@ -31,7 +30,7 @@ from tests.conftest import draw
 from tests.support.cases import cases
 
 
-def encoded(case) -> bytes:
+def encoded(case):
     if "bytes" in case:
         return str(case["bytes"]).encode()
     colour, options = case.get("colour", [1, 2, 3]), dict(case.get("options", {}))
@@ -104,13 +103,13 @@ def test_every_alpha_over_white_is_rounded_to_nearest():
     )
 
 
-def coloured(red) -> bytes:
+def coloured(red):
     buffer = BytesIO()
     Image.new("RGB", (4, 4), (red, 0, 0)).save(buffer, "BMP")
     return buffer.getvalue()
 
 
-def item(sample, red=0, category=None, label=None, split=None) -> SourceItem:
+def item(sample, red=0, category=None, label=None, split=None):
     read = partial(coloured, red)
     return SourceItem(
         sample,
@@ -130,21 +129,21 @@ class Given(DatasetProvider):
     given: tuple[SourceItem, ...] = Field(default=(), exclude=True)
     path: str = "/somewhere"
 
-    def items(self) -> Iterator[SourceItem]:
+    def items(self):
         yield from self.given
 
-    def source_digest(self) -> str:
+    def source_digest(self):
         return "0"
 
-    def source(self) -> dict[str, str]:
+    def source(self):
         return {"kind": "given"}
 
 
-def entries_of(folder) -> list[SampleEntry]:
+def entries_of(folder):
     return read_jsonl(folder / "samples.jsonl", SampleEntry)
 
 
-def tree(folder) -> dict[str, str]:
+def tree(folder):
     files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
     assert files
     return {
@@ -336,9 +335,7 @@ def test_first_thins_a_test_set_alone_and_what_a_category_keeps(tmp_path):
         build("mine", Given(given=few, groups=groups, first=1), tmp_path / "few")
 
 
-def placed(
-    path, **settings: Any
-) -> dict[str, tuple[str | None, str | None, str | None]]:
+def placed(path, **settings):
     items = ImageFolder(path=path, **settings).items()
     return {
         each.source["file"]: (each.category, each.label, each.split) for each in items

@@ -4,7 +4,6 @@ import json
 import os
 import shutil
 import sys
-from pathlib import Path
 from typing import Any
 
 import pandas
@@ -14,7 +13,7 @@ from driftledger.core.errors import ConfigError, DataError, MissingExtraError
 from driftledger.data.build import build
 from driftledger.data.hub import HuggingFace
 from driftledger.data.question_sets.table import HuggingFaceQuestions
-from driftledger.data.records import Sample, read_questions, read_samples
+from driftledger.data.records import read_questions, read_samples
 from tests.conftest import draw
 from tests.data.question_sets.sources import BEYOND, MME, SAP, build_set, png
 from tests.data.test_datasets import entries_of, tree
@@ -29,7 +28,7 @@ COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
 
 @pytest.fixture(autouse=True)
-def cache(tmp_path, monkeypatch) -> Path:
+def cache(tmp_path, monkeypatch):
     """The library's own folders, which it fixes when it is imported, without a network."""
     folder = tmp_path / "cache"
     monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", folder)
@@ -48,7 +47,7 @@ def cache(tmp_path, monkeypatch) -> Path:
     return folder
 
 
-def parquet(folder, rows, split="test", features=None) -> Path:
+def parquet(folder, rows, split="test", features=None):
     """A folder with a table of images; a number stands for the image of that red."""
     folder.mkdir(exist_ok=True)
     cells = [row.get("image", number) for number, row in enumerate(rows, 1)]
@@ -66,14 +65,14 @@ def parquet(folder, rows, split="test", features=None) -> Path:
     return folder
 
 
-def pets(folder) -> Path:
+def pets(folder):
     """Two cats and a dog in the library's own folder format."""
     for number, name in enumerate(("cat/a.png", "cat/b.png", "dog/c.png")):
         draw(folder / "test" / name, number)
     return folder
 
 
-def built(tmp_path, path, **settings: Any) -> list[Sample]:
+def built(tmp_path, path, **settings):
     build(
         "mine",
         HuggingFace.model_validate({"path": str(path)} | settings),

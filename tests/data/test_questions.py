@@ -74,7 +74,7 @@ def test_each_rule(case):
         assert "\n" not in str(caught.value)
 
 
-def refused(protocol, *questions: SourceQuestion) -> str:
+def refused(protocol, *questions):
     with pytest.raises(DataError) as caught:
         check("mine", protocol, questions)
     assert str(caught.value).startswith("question set 'mine'")
@@ -82,7 +82,7 @@ def refused(protocol, *questions: SourceQuestion) -> str:
     return str(caught.value)
 
 
-def pair(image, *categories: str) -> list[SourceQuestion]:
+def pair(image, *categories):
     rows = [MME[0] | {"category": category} for category in categories]
     return [
         source(
@@ -96,7 +96,7 @@ def pair(image, *categories: str) -> list[SourceQuestion]:
     ]
 
 
-def missing() -> bytes:
+def missing():
     raise DataError("row 1 names the image 'x.png', which is missing there")
 
 
@@ -191,9 +191,7 @@ def test_the_first_five_problems_are_named():
     assert "row 99" not in said
 
 
-def built(
-    tmp_path, protocol, *questions: SourceQuestion
-) -> tuple[QuestionSetCard, list[QuestionEntry]]:
+def built(tmp_path, protocol, *questions):
     build_set("mine", Given(protocol=protocol, given=questions), tmp_path / "mine")
     return read_json(
         tmp_path / "mine" / "question_set.json", QuestionSetCard
@@ -338,7 +336,7 @@ def test_the_digest_depends_on_what_a_score_depends_on(tmp_path):
     assert len(set(digests)) == 1 + len(others)
 
 
-def csv_text(rows, separator=",") -> str:
+def csv_text(rows, separator=","):
     """As a spreadsheet writes it; lists as JSON, nothing for None."""
     text = io.StringIO()
     out = csv.writer(text, delimiter=separator)
@@ -365,16 +363,16 @@ WRITERS: dict[str, Callable[[list[Row]], bytes]] = {
 }
 
 
-def table(path, protocol="mm_sap", **more: Any) -> QuestionTable:
+def table(path, protocol="mm_sap", **more):
     return QuestionTable.model_validate({"protocol": protocol, "path": path} | more)
 
 
-def read(path, tmp_path, protocol="mm_sap", **more: Any) -> list[QuestionEntry]:
+def read(path, tmp_path, protocol="mm_sap", **more):
     build_set("mine", table(path, protocol, **more), tmp_path / "built")
     return read_questions(tmp_path / "built")
 
 
-def refused_table(path, kind=DataError, protocol="mm_sap", **more: Any) -> str:
+def refused_table(path, kind=DataError, protocol="mm_sap", **more):
     with tempfile.TemporaryDirectory() as folder, pytest.raises(kind) as caught:
         build_set("mine", table(path, protocol, **more), Path(folder) / "mine")
     assert "\n" not in str(caught.value)
@@ -675,7 +673,7 @@ def test_a_cell_that_shows_something_else_than_text_is_refused(
     assert not (tmp_path / "out").exists()
 
 
-def sheet(file, target) -> list[QuestionEntry]:
+def sheet(file, target):
     columns = {"options": ("A", "B", "C", "D", "refusal")}
     provider = QuestionTable(protocol="mm_sap", path={"basic": file}, columns=columns)
     build_set("mine", provider, target)

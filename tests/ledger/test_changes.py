@@ -35,13 +35,13 @@ SCORES = {"genception": genception_score, "trac": trac_score}
 KEYS = {"mme": "correct", "mm_vet": "total", "trac": "top1"}
 
 
-def folder(root, out, name, rows) -> Folder:
+def folder(root, out, name, rows):
     write_jsonl(root / out / "in" / name, rows)
     md5 = listing_md5(Workspace(root).listing(out))
     return Folder(path=f"{out}/in", out=out, md5=md5)
 
 
-def run(root, name, case, as_of=None, score=None) -> Run:
+def run(root, name, case, as_of=None, score=None):
     """The run of a side of a case: rows by unit, and texts of a chain by sample."""
     kind = case["benchmark"]
     make = SCORES.get(kind, lambda: question_score(kind))

@@ -4,10 +4,8 @@ they leave alone."""
 import json
 import shutil
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -26,7 +24,6 @@ from tests.support.own_code import write_module
 from tests.support.small import (
     IMAGES,
     QUESTIONS,
-    Params,
     changed,
     contents,
     folders,
@@ -46,7 +43,7 @@ CALLED = {
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory) -> Path:
+def made(tmp_path_factory):
     root = tmp_path_factory.mktemp("small") / "project"
     with pytest.MonkeyPatch.context() as patch:
         root.mkdir()
@@ -56,7 +53,7 @@ def made(tmp_path_factory) -> Path:
 
 
 @pytest.fixture
-def root(made, tmp_path, monkeypatch) -> Path:
+def root(made, tmp_path, monkeypatch):
     """The top folder of an evaluated project, to be changed; it is the current folder."""
     shutil.copytree(made, tmp_path / "project")
     monkeypatch.chdir(tmp_path / "project")
@@ -64,13 +61,13 @@ def root(made, tmp_path, monkeypatch) -> Path:
 
 
 @pytest.fixture
-def calls(monkeypatch) -> Counter[str]:
+def calls(monkeypatch):
     """How many calls models, generators and judges are asked for from here on."""
     counted: Counter[str] = Counter()
     for role, (component, method) in CALLED.items():
         original = getattr(component, method)
 
-        def count(self, asked, *more: Any, role=role, original=original):
+        def count(self, asked, *more, role=role, original=original):
             counted[role] += len(asked)
             return original(self, asked, *more)
 
@@ -78,7 +75,7 @@ def calls(monkeypatch) -> Counter[str]:
     return counted
 
 
-def change(case) -> Callable[[Params], None]:
+def change(case):
     """Change settings, and draw an image, as a case says."""
 
     def edit(params):
@@ -94,7 +91,7 @@ def change(case) -> Callable[[Params], None]:
     return edit
 
 
-def set_one(*place_and_value: Any) -> Callable[[Params], None]:
+def set_one(*place_and_value):
     return change({"sets": [place_and_value]})
 
 

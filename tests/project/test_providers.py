@@ -3,8 +3,6 @@ entry."""
 
 import re
 import sys
-from collections.abc import Iterator
-from typing import Any
 
 import pytest
 import yaml
@@ -26,7 +24,7 @@ from tests.support.params import default_params
 
 
 @pytest.fixture(autouse=True)
-def _unloaded() -> Iterator[None]:
+def _unloaded():
     """Modules of one test are not those of another, and what is installed is looked up again."""
     modules, path = set(sys.modules), list(sys.path)
     registry.installed.cache_clear()
@@ -37,7 +35,7 @@ def _unloaded() -> Iterator[None]:
     registry.installed.cache_clear()
 
 
-def project(root, section, provider, *, own_code=True, **settings: Any) -> Project:
+def project(root, section, provider, *, own_code=True, **settings):
     """A project that selects one entry, ``mine``, of a provider."""
     params = default_params()
     shapes_only(params)
@@ -51,7 +49,7 @@ def project(root, section, provider, *, own_code=True, **settings: Any) -> Proje
     return Project(root, own_code=own_code)
 
 
-def said(root, section, provider, **settings: Any) -> str:
+def said(root, section, provider, **settings):
     with pytest.raises(ConfigError) as caught:
         _ = project(root, section, provider, **settings).settings
     sentence = str(caught.value)

@@ -32,7 +32,7 @@ PLAIN: dict[str, Any] = {"mm_sap": SAP, "mm_vet": VET, "mme": MME}
 """The questions of a case that says none."""
 
 
-def questions_of(case) -> Any:
+def questions_of(case):
     """Return the questions of a case; of MM-SAP their right options and subsets suffice."""
     questions = case.get("questions", PLAIN[case["benchmark"]])
     if isinstance(questions, dict):
@@ -40,7 +40,7 @@ def questions_of(case) -> Any:
     return questions
 
 
-def readings(case) -> list[tuple[Outcome, object]]:
+def readings(case):
     """Return an outcome and what is read for each record; a third number repeats them."""
     found: list[tuple[Outcome, object]] = []
     for outcome, value, *times in case["read"]:

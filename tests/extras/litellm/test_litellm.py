@@ -8,7 +8,7 @@ import pytest
 from driftledger.components.hosted import LiteLLM
 from driftledger.components.service import Limits
 from driftledger.core.errors import ServiceError
-from driftledger.core.types import Conversation, Outcome, Result, Turn, Usage
+from driftledger.core.types import Conversation, Outcome, Turn, Usage
 from tests.support.canned_server import Canned
 from tests.support.cases import cases
 
@@ -30,7 +30,7 @@ GPT = {
 }  # fmt: skip
 
 
-def ask(model, status, answer) -> tuple[Result, int]:
+def ask(model, status, answer):
     """The reply, and how many requests the server got."""
     with Canned(
         status, json.dumps(answer), {"content-type": "application/json"}
@@ -58,7 +58,7 @@ def ask(model, status, answer) -> tuple[Result, int]:
 
 
 @pytest.fixture(autouse=True)
-def key(monkeypatch) -> None:
+def key(monkeypatch):
     monkeypatch.setenv("SOME_KEY", "sk-some")
 
 
