@@ -27,7 +27,7 @@ from driftledger_demo.encoders.layout import LayoutEncoder
 from driftledger_demo.generators.painter import Painter
 from driftledger_demo.models.controls import Blind
 from tests.conftest import shapes_only
-from tests.support.cases import cases
+from tests.support.cases import cases, each_case
 from tests.support.fakes import EchoModel
 from tests.support.params import default_params
 
@@ -165,9 +165,7 @@ def test_a_control_of_ones_own_is_marked_in_its_card():
 # Settings of all components: refused in a sentence that names what is wrong.
 
 
-@pytest.mark.parametrize(
-    "case", cases(__file__, "settings"), ids=lambda case: str(case)[:80]
-)
+@each_case(cases(__file__, "settings"))
 def test_settings_that_do_not_fit(case):
     [section] = [
         name

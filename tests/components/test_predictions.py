@@ -24,7 +24,7 @@ from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import ConfigError
 from driftledger.core.types import Conversation, Medium, Outcome, Result, Subject, Turn
 from tests.conftest import draw
-from tests.support.cases import CASES, cases
+from tests.support.cases import CASES, cases, each_case
 
 FILES = CASES / "components" / "predictions"
 NOTHING = Medium(Path("/nowhere/at/all.png"), "0" * 64)
@@ -40,9 +40,7 @@ def failure(model, conversation):
     return str(reply.error)
 
 
-@pytest.mark.parametrize(
-    "case", cases(__file__, "predictions"), ids=lambda case: str(case)[:80]
-)
+@each_case(cases(__file__, "predictions"))
 def test_a_file_of_predictions(case, tmp_path):
     assert case.keys() & {"refused", "says", "fails"}
     path = tmp_path / case["file"]
@@ -65,9 +63,7 @@ def test_a_file_of_predictions(case, tmp_path):
 DOG = "Is there a dog? Please answer yes or no."
 
 
-@pytest.mark.parametrize(
-    "case", cases(__file__, "questions"), ids=lambda case: str(case["row"])
-)
+@each_case(cases(__file__, "questions"))
 def test_whichever_column_shows_it_another_question_is_refused(case, tmp_path):
     (tmp_path / "a.jsonl").write_text(
         json.dumps({"id": 7, "answer": "a dog"} | case["row"])
@@ -86,9 +82,7 @@ def test_the_column_of_the_answer_is_not_taken_for_the_question(tmp_path):
     assert model.respond([ask("7", DOG)]) == [Result("Yes")]
 
 
-@pytest.mark.parametrize(
-    "case", cases(__file__, "options"), ids=lambda case: case["text"]
-)
+@each_case(cases(__file__, "options"))
 def test_a_letter_in_another_order_of_options(case):
     assert carried_over(case["text"], case["theirs"], case["shown"]) == case["becomes"]
 

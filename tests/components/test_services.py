@@ -40,7 +40,7 @@ from driftledger.core.media import Sound, suffix_of, wav_bytes
 from driftledger.core.types import Conversation, Medium, Outcome, Result, Turn, Usage
 from tests.conftest import draw
 from tests.support.canned_server import Canned
-from tests.support.cases import cases
+from tests.support.cases import cases, each_case
 from tests.support.openai_server import KEY, ChatAnswer, OpenAIServer, attempt
 from tests.support.virtual_time import STARTED, run
 
@@ -109,7 +109,7 @@ def body_of(case):
     )
 
 
-@pytest.mark.parametrize("case", cases(__file__, "readiness"))
+@each_case(cases(__file__, "readiness"))
 def test_what_is_missing_before_the_first_call(case, monkeypatch):
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     settings = {"prices": {"input": 1.0}} | case["settings"]
@@ -124,11 +124,7 @@ def test_what_is_missing_before_the_first_call(case, monkeypatch):
     assert not server.requests or server.requests[0][0] in ("/v1/models", "/models")
 
 
-@pytest.mark.parametrize(
-    "case",
-    cases(__file__, "services"),
-    ids=lambda case: f"{case['on']}-{case['expect']}"[:90],
-)
+@each_case(cases(__file__, "services"))
 def test_what_a_service_says(case):
     expect = case["expect"]
     with Canned(case.get("status", 200), body_of(case), case.get("headers")) as server:
@@ -211,9 +207,7 @@ def kind_of_answer(case, port):
         return [], client, str(error)
 
 
-@pytest.mark.parametrize(
-    "case", cases(__file__, "kinds"), ids=lambda case: case["name"]
-)
+@each_case(cases(__file__, "kinds"))
 def test_what_a_service_says_about_itself_is_read_whole(case):
     body = case.get("text") or case["body"]
     if case.get("kind") == "image":
@@ -422,7 +416,7 @@ EVENTS: dict[str, Result | Exception] = {
 }
 
 
-@pytest.mark.parametrize("case", cases(__file__, "attempts"), ids=str)
+@each_case(cases(__file__, "attempts"))
 def test_which_attempts_are_made_again(case):
     client = line(Limits.model_validate(case["limits"]))
     events = [EVENTS.get(each, each) for each in case["events"]]
@@ -902,7 +896,7 @@ def test_requests_per_minute(limits, moments):
     assert run(starts()) == pytest.approx(moments)
 
 
-@pytest.mark.parametrize("case", cases(__file__, "waits"), ids=str)
+@each_case(cases(__file__, "waits"))
 def test_how_long_to_wait(case):
     waits = retry_after(
         case.get("headers", {}), case.get("body", ""), case.get("status", 429)

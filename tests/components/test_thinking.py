@@ -6,14 +6,10 @@ import pytest
 
 from driftledger.components.thinking import decoded, separated
 from driftledger.core.types import Conversation, Outcome, Result, Turn
-from tests.support.cases import cases
+from tests.support.cases import cases, each_case
 
 
-@pytest.mark.parametrize(
-    "case",
-    cases(__file__, "thinking"),
-    ids=lambda case: f"{case['reply'][:60]} {case['reads']}",
-)
+@each_case(cases(__file__, "thinking"))
 def test_thoughts_are_told_from_the_answer(case):
     begun = (Turn("assistant", (case["prefix"],)),) if "prefix" in case else ()
     reply = Result(

@@ -27,7 +27,7 @@ from driftledger.data.datasets.image_folder import ImageFolder, safe_id
 from driftledger.data.datasets.sounds import SoundFolder
 from driftledger.data.records import DatasetCard, SampleEntry, read_samples
 from tests.conftest import draw
-from tests.support.cases import cases
+from tests.support.cases import cases, each_case
 
 
 def encoded(case):
@@ -70,7 +70,7 @@ PROFILES = {
 PROFILES["broken"] = SRGB[:200]
 
 
-@pytest.mark.parametrize("case", cases(__file__, "images"), ids=str)
+@each_case(cases(__file__, "images"))
 def test_an_image_file(case):
     most = case.get("max_pixels", 1_000_000)
     if "says" in case:
@@ -223,9 +223,7 @@ def test_support_and_test_set(tmp_path):
     ]
 
 
-@pytest.mark.parametrize(
-    "case", cases(__file__, "refused"), ids=lambda case: case["what"]
-)
+@each_case(cases(__file__, "refused"))
 def test_a_dataset_that_is_refused_leaves_the_one_that_was_there(case, tmp_path):
     items = []
     for fields in case["items"]:
@@ -271,9 +269,7 @@ def test_a_few_of_each_category(tmp_path):
         )
 
 
-@pytest.mark.parametrize(
-    "case", cases(__file__, "first"), ids=lambda case: case["what"]
-)
+@each_case(cases(__file__, "first"))
 def test_the_first_of_a_seeded_order(case):
     """The orders of SHA-256 were computed by hand: a d c e f b of [0,null,id], f c e a d b of
     [1,null,id]."""

@@ -17,7 +17,7 @@ from driftledger.data.records import read_questions, read_samples
 from tests.conftest import draw
 from tests.data.question_sets.sources import BEYOND, MME, SAP, build_set, png
 from tests.data.test_datasets import entries_of, tree
-from tests.support.cases import cases
+from tests.support.cases import cases, each_case
 
 datasets, huggingface_hub = (
     pytest.importorskip("datasets"),
@@ -156,7 +156,7 @@ def test_a_support_and_a_test_split(tmp_path):
         built(tmp_path, folder, **splits | {"support_split": "test"})
 
 
-@pytest.mark.parametrize("case", cases(__file__, "hub"), ids=str)
+@each_case(cases(__file__, "hub"))
 def test_what_is_refused(case, tmp_path):
     private = draw(tmp_path / "private.png", 0)
     for image in (row["image"] for row in case["rows"] if row.get("image")):

@@ -41,7 +41,7 @@ from tests.data.question_sets.sources import (
     png,
     source,
 )
-from tests.support.cases import CASES, cases
+from tests.support.cases import CASES, cases, each_case
 
 Row = dict[str, Any]
 RIGHT: dict[str, Row] = {"mm_sap": SAP, "mm_vet": VET, "mme": MME[0]}
@@ -406,11 +406,7 @@ def test_every_kind_of_file_gives_the_same_questions(name, tmp_path):
     assert {"path", "images"}.isdisjoint(card.settings)
 
 
-@pytest.mark.parametrize(
-    "case",
-    cases(__file__, "tables"),
-    ids=lambda case: f"{case['file']} {case['says']}"[:60],
-)
+@each_case(cases(__file__, "tables"))
 def test_a_file_that_is_not_what_its_name_says(case, tmp_path):
     text, times = case.get("repeat", ["", 0])
     data = (
@@ -456,7 +452,7 @@ def test_columns_of_other_names(tmp_path):
     assert entry.options == ["red", "blue", REFUSAL, "green", "white"]
 
 
-@pytest.mark.parametrize("case", cases(__file__, "answers"), ids=str)
+@each_case(cases(__file__, "answers"))
 def test_an_answer_is_a_text_or_a_letter(case, tmp_path):
     form = case["answer_is"]
     file = jsonl(tmp_path, SAP | {"answer": case["answer"]})
@@ -468,9 +464,7 @@ def test_an_answer_is_a_text_or_a_letter(case, tmp_path):
         assert len(said) < 400
 
 
-@pytest.mark.parametrize(
-    "case", cases(__file__, "cells"), ids=lambda case: case["says"][:60]
-)
+@each_case(cases(__file__, "cells"))
 def test_a_table_that_is_refused(case, tmp_path):
     protocol = case["protocol"]
     (tmp_path / "private.png").write_bytes(png(200))
@@ -490,7 +484,7 @@ def test_a_table_that_is_refused(case, tmp_path):
     assert table(file, protocol).source_digest() == digest
 
 
-@pytest.mark.parametrize("case", cases(__file__, "settings"), ids=str)
+@each_case(cases(__file__, "settings"))
 def test_settings_that_do_not_fit(case, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     jsonl(tmp_path, RIGHT.get(case["protocol"], SAP))

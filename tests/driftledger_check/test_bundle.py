@@ -35,7 +35,7 @@ from driftledger_check.strict_json import canonical
 from driftledger_demo.encoders.tfidf import TfIdf
 from tests.ledger.conftest import CHAINS, GENCEPTION, MODEL
 from tests.support.bundles import Forger, differing
-from tests.support.cases import cases
+from tests.support.cases import cases, each_case
 
 RECORDS, SCORE, ROWS = (
     f"{CHAINS}/records.jsonl",
@@ -219,9 +219,7 @@ def forgotten(forger):
 BY_HAND = {"drawing": drawing, "grade": grade, "swap": swap, "forgotten": forgotten}
 
 
-@pytest.mark.parametrize(
-    "case", cases(__file__, "forgeries"), ids=lambda case: case["name"]
-)
+@each_case(cases(__file__, "forgeries"))
 def test_a_forgery_is_found(forger, tmp_path, case):
     if "by" in case:
         BY_HAND[case["by"]](forger)

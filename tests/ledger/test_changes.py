@@ -19,7 +19,7 @@ from driftledger.ledger.objects.contents import Contents
 from driftledger.ledger.objects.files import Workspace, listing_md5
 from driftledger.project.project import Project
 from driftledger_demo.encoders.tfidf import TfIdf
-from tests.support.cases import cases
+from tests.support.cases import cases, each_case
 from tests.support.ledgers import (
     COMBINATION,
     component,
@@ -101,9 +101,7 @@ def changes_of(root, case, *, days=(None, None, None), score=None):
     return {each.of: each for each in found}
 
 
-@pytest.mark.parametrize(
-    "case", cases(__file__, "changes"), ids=lambda case: case["what"]
-)
+@each_case(cases(__file__, "changes"))
 def test_changes_by_hand(case, tmp_path):
     days = ("2026-11-26", "2026-12-03", "2026-11-26.2")
     found = changes_of(tmp_path, case, days=days)
@@ -164,9 +162,7 @@ def test_records_of_the_same_bytes_need_not_be_here(tmp_path):
     )
 
 
-@pytest.mark.parametrize(
-    "case", cases(__file__, "changed"), ids=lambda case: case["what"]
-)
+@each_case(cases(__file__, "changed"))
 def test_a_gate_by_hand(case):
     found = []
     if "changes" in case:

@@ -16,7 +16,7 @@ from driftledger.ledger.lineage import CodeVersion, Folder, Lineage, Run
 from driftledger.ledger.objects.contents import Contents
 from driftledger.ledger.objects.files import Workspace, listing_md5
 from driftledger.metrics.paired import minimum_detectable_difference
-from tests.support.cases import lines
+from tests.support.cases import each_case, lines
 from tests.support.ledgers import (
     COMBINATION,
     component,
@@ -383,9 +383,7 @@ def test_two_text_encoders_on_the_same_data_are_told_apart(tmp_path):
     assert (alone.only_a, alone.only_b) == (["trac on digits · shown · tfidf"], [])
 
 
-@pytest.mark.parametrize(
-    "case", UNFAIR, ids=lambda case: f"{case['benchmark']} {case['fact']}"
-)
+@each_case(UNFAIR)
 def test_what_moves_the_numbers_by_itself_forbids_a_ranking(tmp_path, case):
     name = case["benchmark"]
     fact = case["fact"].replace("_", " ")

@@ -10,7 +10,7 @@ from driftledger.core.errors import LedgerError
 from driftledger.ledger.compare import MetricComparison
 from driftledger.ledger.gate import Gate, Verdict, verdict_of
 from tests.ledger.conftest import MODEL
-from tests.support.cases import cases
+from tests.support.cases import cases, each_case
 
 
 def comparison(*metrics):
@@ -18,7 +18,7 @@ def comparison(*metrics):
     return SimpleNamespace(pairs=[pair], only_a=[], confidence=0.95)
 
 
-@pytest.mark.parametrize("case", cases(__file__, "gate"), ids=lambda case: case["what"])
+@each_case(cases(__file__, "gate"))
 def test_a_metric_by_hand(case):
     values = {"a": 0.5, "b": 0.5, "common": 100, **case["metric"]}
     metric = MetricComparison("gc_at_5", **values)

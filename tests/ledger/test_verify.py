@@ -32,7 +32,7 @@ from driftledger.reports.report import check_report
 from driftledger_check.cli import check
 from tests.ledger.conftest import CHAINS, GENCEPTION, MODEL, SCORES, SETS
 from tests.support.bundles import differing
-from tests.support.cases import lines
+from tests.support.cases import each_case, lines
 from tests.support.params import default_params
 from tests.support.terminal import printed
 
@@ -45,7 +45,7 @@ MM_VET = f"{SCORES}/mm_vet/{SETS['mm_vet']}"
 
 def forgeries(kind):
     found = [case for case in FORGERIES if case["kind"] == kind]
-    return pytest.mark.parametrize("case", found, ids=lambda case: case["what"])
+    return each_case(found)
 
 
 def named(ledger, text):

@@ -18,7 +18,7 @@ from driftledger_demo.generators.painter import Painter
 from driftledger_demo.models.controls import WordCounter
 from driftledger_demo.models.rubric import Rubric
 from tests.conftest import REPOSITORY, Checkout, draw
-from tests.support.cases import cases
+from tests.support.cases import cases, each_case
 from tests.support.evaluation import build
 from tests.support.own_code import write_module
 from tests.support.small import (
@@ -95,9 +95,7 @@ def set_one(*place_and_value):
     return change({"sets": [place_and_value]})
 
 
-@pytest.mark.parametrize(
-    "case", cases(__file__, "changes"), ids=lambda case: case["what"]
-)
+@each_case(cases(__file__, "changes"))
 def test_a_change_makes_what_depends_on_it(case, root):
     """A case names patterns of the folders that are made again, and no others are."""
     before = folders(root)
@@ -182,7 +180,7 @@ def test_a_damaged_folder_is_made_again_without_a_call(how, damaged, root, calls
     assert not calls
 
 
-@pytest.mark.parametrize("case", cases(__file__, "paid"), ids=lambda case: case["what"])
+@each_case(cases(__file__, "paid"))
 def test_records_pay_back_into_an_empty_store(case, root, calls):
     """A case has the calls that a change costs."""
     shutil.rmtree(root / ".driftledger")

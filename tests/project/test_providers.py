@@ -18,7 +18,7 @@ from driftledger.project.project import Project
 from driftledger.project.settings import load_settings
 from tests.acceptance.own_code import ENCODER, install
 from tests.conftest import REPOSITORY, draw, shapes_only
-from tests.support.cases import cases
+from tests.support.cases import cases, each_case
 from tests.support.own_code import GENERATOR, MODEL, write_module
 from tests.support.params import default_params
 
@@ -129,9 +129,7 @@ class Whole(Model):
 """
 
 
-@pytest.mark.parametrize(
-    "case", cases(__file__, "lacking"), ids=lambda case: case["what"]
-)
+@each_case(cases(__file__, "lacking"))
 def test_what_a_class_lacks_is_one_sentence(tmp_path, case):
     write_module(tmp_path, "own_other", HEAD + "class Told(Whole): pass\n")
     write_module(tmp_path, "own_lacking", HEAD + case["code"])

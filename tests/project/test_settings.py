@@ -15,7 +15,7 @@ from driftledger.collect.settings import WorkerSettings
 from driftledger.core.errors import ConfigError
 from driftledger.project.settings import load_settings
 from driftledger_demo.models.regions import Regions
-from tests.support.cases import cases
+from tests.support.cases import cases, each_case
 from tests.support.params import default_params, default_settings
 
 Change = Callable[[dict[str, Any]], object]
@@ -102,7 +102,7 @@ def change_of(case):
     return change
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case["what"])
+@each_case(CASES)
 def test_a_mistake_is_one_line_with_place_and_remedy(case, load):
     sentence = message(load, change_of(case))
     assert case["place"] in sentence

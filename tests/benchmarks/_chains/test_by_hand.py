@@ -22,7 +22,7 @@ from driftledger.core.media import png_bytes
 from driftledger.core.text import csv_text
 from driftledger.data.records import DatasetCard, SampleEntry
 from tests.support.by_hand import assert_holds, assert_score
-from tests.support.cases import lines
+from tests.support.cases import each_case, lines
 from tests.support.fakes import EchoModel, LetterEncoder, SizeGenerator, TableEncoder
 from tests.support.ledgers import iteration, result
 
@@ -156,7 +156,7 @@ def to_score(folder, spec, case):
     )
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case["what"][:90])
+@each_case(CASES)
 def test_a_score_by_hand(tmp_path, case):
     spec = benchmark(case["benchmark"])
     given = to_score(tmp_path, spec, case)

@@ -18,7 +18,7 @@ from driftledger.components.base import Generator, Model
 from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import StoreError
 from driftledger.core.types import Medium, Outcome, Result, Sample
-from tests.support.cases import lines
+from tests.support.cases import each_case, lines
 from tests.support.chains import chains, collected
 from tests.support.fakes import LetterEncoder
 from tests.support.records import without
@@ -121,7 +121,7 @@ WORST = ("clip_s_i", "ssim", "clip_s")
 # Of grey values a and b of one colour each SSIM is (2ab + C1) / (a² + b² + C1) with C1 = 6.5025:
 # 30 of the original, 59 plain and 65 of (60, 80).
 PLAIN_WORTH = {"clip_s_i": 80.0, "ssim": 100 * 3546.5025 / 4387.5025, "clip_s": 80.0}
-EACH = pytest.mark.parametrize("case", CASES, ids=lambda case: case["what"])
+EACH = each_case(CASES)
 UNREAD = pytest.mark.parametrize("unread", ["worst", "left_out"])
 
 

@@ -24,7 +24,7 @@ from tests.benchmarks._questions.asking import (
     sap,
 )
 from tests.support.by_hand import assert_score
-from tests.support.cases import lines
+from tests.support.cases import each_case, lines
 from tests.support.tables import tables_of
 
 CASES = lines("benchmarks/questions.jsonl")
@@ -48,7 +48,7 @@ def readings(case):
     return found
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case["what"][:90])
+@each_case(CASES)
 def test_a_score_by_hand(tmp_path, case):
     model = Says.model_validate({"text": "A"} | case.get("says", {}))
     settings = {"min_coverage": 0.1} | case.get("settings", {})

@@ -17,7 +17,7 @@ from driftledger.core.files import read_json, write_json
 from driftledger.core.types import Result
 from driftledger.data.records import QuestionSetCard
 from tests.benchmarks._questions.asking import MME, Says, checked, exam
-from tests.support.cases import CASES
+from tests.support.cases import CASES, each_case
 
 COUNTS = [
     {"picture": 9, "answer": answer, "category": "existence"}
@@ -253,7 +253,7 @@ def test_a_set_without_all_ten_has_no_perception(tmp_path):
     assert 0 < metrics["cognition"] <= 800
 
 
-@pytest.mark.parametrize("case", CASE["otherwise"], ids=lambda case: case["answer"])
+@each_case(CASE["otherwise"])
 def test_where_our_reading_differs_by_design(case):
     said = {True: "yes", False: "no", None: UNREAD}[parse_yes_no(case["answer"]).value]
     assert said == case["ours"]

@@ -14,7 +14,7 @@ from driftledger.core.files import write_json, write_jsonl
 from driftledger.core.types import Split
 from driftledger_demo.encoders.tfidf import TfIdf
 from tests.support.by_hand import assert_score
-from tests.support.cases import lines
+from tests.support.cases import each_case, lines
 from tests.support.fakes import ColourModel, LetterEncoder
 from tests.support.labelled import Item, write_labelled
 from tests.support.ledgers import record, trac_score
@@ -100,7 +100,7 @@ def scored(folder, case):
     return Trac().score(given)
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case["what"])
+@each_case(CASES)
 def test_a_score_by_hand(tmp_path, case):
     write_case(tmp_path, case)
     if "error" in case:

@@ -20,7 +20,7 @@ from transformers import CLIPConfig, CLIPImageProcessor
 from driftledger.components.diffusers import Diffusers
 from driftledger.core.errors import ConfigError, MissingExtraError
 from driftledger.core.types import Outcome, PromptUsage
-from tests.support.cases import cases
+from tests.support.cases import cases, each_case
 from tests.support.checkpoints import diffusion
 from tests.support.checkpoints.diffusion import SIDE
 from tests.support.checkpoints.weights import change_one_weight, seeded
@@ -219,7 +219,7 @@ def test_a_prompt_cannot_end_itself(loaded, kind, end):
 # Settings
 
 
-@pytest.mark.parametrize("case", cases(__file__, "settings"), ids=str)
+@each_case(cases(__file__, "settings"))
 def test_settings_that_do_not_fit_are_one_sentence(folders, case):
     with pytest.raises(ConfigError, match=case["says"]):
         generator(folders[case["kind"]], **case["settings"]).generate(["a cat"], [1])

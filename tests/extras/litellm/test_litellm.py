@@ -10,7 +10,7 @@ from driftledger.components.service import Limits
 from driftledger.core.errors import ServiceError
 from driftledger.core.types import Conversation, Outcome, Turn, Usage
 from tests.support.canned_server import Canned
-from tests.support.cases import cases
+from tests.support.cases import cases, each_case
 
 HELLO = Conversation((Turn("user", ("Hello",)),))
 THOUGHT = {"type": "thinking", "thinking": "Is it?", "signature": "x"}
@@ -62,7 +62,7 @@ def key(monkeypatch):
     monkeypatch.setenv("SOME_KEY", "sk-some")
 
 
-@pytest.mark.parametrize("case", cases(__file__, "answers"), ids=str)
+@each_case(cases(__file__, "answers"))
 def test_an_answer(case):
     plain = CLAUDE if case["model"].startswith("anthropic/") else GPT
     answer = plain | case["changes"]
