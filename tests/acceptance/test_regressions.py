@@ -8,9 +8,7 @@ import re
 import shlex
 import shutil
 import subprocess
-from collections.abc import Callable
 from functools import cache
-from pathlib import Path
 from string import Template
 
 import pytest
@@ -106,10 +104,6 @@ def _job(upstream, folder, lines):
             done = checkout.run("bash", "-e", "-c", line, check=False, **environment)
             code = code or done.returncode
     return code, (folder / "stubbed").read_text()
-
-
-Jobs = Callable[[str, str], tuple[Path, int, str]]
-"""Kind of CI, branch → the folder of the job, its exit code, what it asked of others."""
 
 
 @pytest.fixture(scope="module")
